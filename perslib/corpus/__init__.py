@@ -1,0 +1,24 @@
+"""Corpora of conversations with rated replies: load, look, split, and take leak-proof blocks from them."""
+
+from perslib.corpus.block import Block, Target
+from perslib.corpus.corpus import Corpus
+from perslib.corpus.reading import Reading, Rejected
+from perslib.corpus.schema import SCHEMA, coerce, describe
+from perslib.corpus.store import KINDS, Imported, import_release, load, read_release, save
+
+__all__ = [
+    "KINDS",
+    "SCHEMA",
+    "Block",
+    "Corpus",
+    "Imported",
+    "Reading",
+    "Rejected",
+    "Target",
+    "coerce",
+    "describe",
+    "import_release",
+    "load",
+    "read_release",
+    "save",
+]

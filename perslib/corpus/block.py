@@ -1,0 +1,72 @@
+"""The leak-proof unit of judging: one user, one target scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+Message = dict[str, str]
+
+#: All that a target shows. No score, reason, rating, click or time, and no session outcome: gold labels meet
+#: verdicts in `metrics`. `prefix` is what was said before the reply; what came after is nowhere.
+TARGET_COLUMNS = ["user", "scenario", "session", "turn", "task", "assistant", "prefix", "response"]
+
+
+@dataclass(frozen=True)
+class Target:
+    """One reply to judge, with what had been said before it and nothing of what came after."""
+
+    user: str
+    scenario: str
+    session: str
+    turn: int
+    task: str | None
+    assistant: str | None
+    prefix: tuple[Message, ...] = field(repr=False)
+    response: str = field(repr=False)
+
+    @property
+    def request(self) -> str | None:
+        """The user message that the reply answers, where there is one."""
+        last = self.prefix[-1] if self.prefix else None
+        return last["content"] if last and last["role"] == "user" else None
+
+    def window(self, messages: int = 5) -> tuple[Message, ...]:
+        """The last messages of either role before the reply (PersTurnBench shows five)."""
+        return self.prefix[-messages:] if messages else ()
+
+
+@dataclass(frozen=True)
+class Block:
+    """Evidence and targets of one (user, scenario), PersTurnBench section 3.1.
+
+    `evidence` holds the user's labelled turns in all *other* scenarios, with task and assistant of their
+    session; `sessions` those scenarios' sessions; `targets` the replies of this scenario without any label.
+    """
+
+    user: str
+    scenario: str
+    profile: dict[str, Any] = field(repr=False)
+    evidence: pd.DataFrame = field(repr=False)
+    sessions: pd.DataFrame = field(repr=False)
+    targets: pd.DataFrame = field(repr=False)
+
+    @property
+    def id(self) -> str:
+        """`user__scenario`, the name under which published artefacts store a block."""
+        return f"{self.user}__{self.scenario}"
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+    def __iter__(self) -> Iterator[Target]:
+        for row in self.targets.to_dict("records"):
+            task, assistant = (None if pd.isna(row[c]) else row[c] for c in ("task", "assistant"))
+            given = {str(c): v for c, v in row.items()}
+            yield Target(**{**given, "task": task, "assistant": assistant, "turn": int(row["turn"])})
+
+    def __repr__(self) -> str:
+        return f"Block({self.id}: {len(self.targets)} targets, {len(self.evidence)} turns of evidence)"

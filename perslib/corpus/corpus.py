@@ -1,0 +1,241 @@
+"""A corpus: users, their sessions and rated turns, and what surrounds them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from perslib.corpus.block import TARGET_COLUMNS, Block, Message
+from perslib.corpus.schema import coerce, duplicates, storable, tidy
+from perslib.corpus.split import group_shuffle_split
+from perslib.corpus.statistics import statistics
+from perslib.errors import DataError, Problem, UnknownName
+
+FRAMES = ("users", "sessions", "turns", "events")
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """Tidy frames of one data set; their columns are documented in `perslib.corpus.schema`.
+
+    The order of rows is the order of the data: turns follow each other as they were said, sessions as
+    their source lists them. `extras` are further frames that belong to the corpus (the synthetic world
+    keeps its truth there), `meta` what is known about the data: source, splits, irregularities met.
+    """
+
+    name: str
+    language: str
+    users: pd.DataFrame
+    sessions: pd.DataFrame
+    turns: pd.DataFrame
+    events: pd.DataFrame = field(
+        default_factory=lambda: pd.DataFrame(columns=["user", "at", "kind", "content"])
+    )
+    extras: dict[str, pd.DataFrame] = field(default_factory=dict)
+    meta: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in FRAMES:
+            object.__setattr__(self, name, coerce(getattr(self, name), name, f"{self.name}: {name}"))
+        extras = {name: tidy(frame.reset_index(drop=True)) for name, frame in self.extras.items()}
+        object.__setattr__(self, "extras", extras)
+        self._check_keys()
+
+    def _check_keys(self) -> None:
+        problems = []
+        for name in ("users", "sessions", "turns"):
+            for _, row in duplicates(getattr(self, name), name).iterrows():
+                key = " / ".join(str(row[c]) for c in ("user", "scenario", "session", "turn") if c in row)
+                problems.append(Problem(f"{self.name}: {name}", f"{key} occurs more than once"))
+        session_keys = pd.MultiIndex.from_frame(self.sessions[["user", "scenario", "session"]])
+        turn_keys = pd.MultiIndex.from_frame(self.turns[["user", "scenario", "session"]]).unique()
+        for key in turn_keys.difference(session_keys):
+            problems.append(Problem(f"{self.name}: turns", f"session {' / '.join(key)} is not in sessions"))
+        for user in pd.Index(self.sessions["user"].unique()).difference(pd.Index(self.users["user"])):
+            problems.append(Problem(f"{self.name}: sessions", f"user {user} is not in users"))
+        if problems:
+            raise DataError(problems)
+
+    def __repr__(self) -> str:
+        n_users, n_sessions, n_turns = len(self.users), len(self.sessions), len(self.turns)
+        return (
+            f"Corpus({self.name}, {self.language}: {n_users} users, {n_sessions} sessions, {n_turns} turns)"
+        )
+
+    # -- looking things up ---------------------------------------------------------------------------
+
+    @cached_property
+    def scenarios(self) -> list[str]:
+        """The task families, in the order the data set gives them."""
+        declared: list[str] = self.meta.get("scenarios", [])
+        seen = list(self.sessions["scenario"].unique())
+        return [s for s in declared if s in seen] + [s for s in seen if s not in declared]
+
+    @cached_property
+    def _turn_rows(self) -> dict[Hashable, np.ndarray]:
+        return dict(self.turns.groupby(["user", "scenario", "session"], sort=False).indices)
+
+    @cached_property
+    def _session_rows(self) -> dict[Hashable, np.ndarray]:
+        return dict(self.sessions.groupby("user", sort=False).indices)
+
+    @cached_property
+    def _profiles(self) -> dict[str, dict[str, Any]]:
+        return dict(zip(self.users["user"], self.users["profile"]))
+
+    def profile(self, user: str) -> dict[str, Any]:
+        """What the user told about themselves."""
+        if user not in self._profiles:
+            raise UnknownName("user", user, self._profiles)
+        return self._profiles[user]
+
+    def messages(self, user: str, scenario: str, session: str) -> list[Message]:
+        """The whole conversation, message by message, as it was said."""
+        rows = self._turn_rows.get((user, scenario, session), np.array([], dtype=int))
+        said = [m for turn in self._said(rows) for m in turn]
+        where = self.sessions
+        match = (where["user"] == user) & (where["scenario"] == scenario) & (where["session"] == session)
+        if not match.any():
+            raise UnknownName("session", f"{user}/{scenario}/{session}", self._session_names(user))
+        return said + [{"role": "user", "content": text} for text in where.loc[match, "trailing"].iloc[0]]
+
+    def _session_names(self, user: str) -> list[str]:
+        own = self.sessions[self.sessions["user"] == user]
+        return [f"{user}/{a}/{b}" for a, b in zip(own["scenario"], own["session"])]
+
+    def _said(self, rows: np.ndarray) -> Iterator[list[Message]]:
+        """The messages that each of these turns adds to its conversation, the reply last."""
+        part = self.turns.iloc[rows]
+        for request, earlier, response in zip(part["request"], part["earlier"], part["response"]):
+            asked = [*earlier, request] if isinstance(request, str) else [*earlier]
+            messages = [{"role": "user", "content": text} for text in asked]
+            yield [*messages, {"role": "assistant", "content": response}]
+
+    # -- blocks and splits ---------------------------------------------------------------------------
+
+    def block(self, user: str, scenario: str) -> Block:
+        """The user's other scenarios as evidence, this one's replies as targets, free of labels."""
+        profile = self.profile(user)
+        if scenario not in self.scenarios:
+            raise UnknownName("scenario", scenario, self.scenarios)
+        own = self.sessions.iloc[self._session_rows.get(user, np.array([], dtype=int))]
+        there = own[own["scenario"] == scenario]
+        rank = {s: i for i, s in enumerate(self.scenarios)}
+        others = own[own["scenario"] != scenario]
+        others = others.iloc[np.argsort(others["scenario"].map(rank).to_numpy(), kind="stable")]
+        return Block(
+            user,
+            scenario,
+            profile,
+            self._evidence(others),
+            others.reset_index(drop=True),
+            self._targets(there),
+        )
+
+    def _evidence(self, sessions: pd.DataFrame) -> pd.DataFrame:
+        rows = [self._turn_rows.get(key) for key in self._keys(sessions)]
+        found = [r for r in rows if r is not None]
+        turns = self.turns.iloc[np.concatenate(found) if found else []]
+        of_session = sessions[["user", "scenario", "session", "task", "assistant"]]
+        return turns.merge(of_session, on=["user", "scenario", "session"], how="left", sort=False)
+
+    def _targets(self, sessions: pd.DataFrame) -> pd.DataFrame:
+        targets = []
+        for (key, task), assistant in zip(zip(self._keys(sessions), sessions["task"]), sessions["assistant"]):
+            prefix: list[Message] = []
+            rows = self._turn_rows.get(key, np.array([], dtype=int))
+            for turn, said in zip(self.turns["turn"].iloc[rows], self._said(rows)):
+                asked, reply = said[:-1], said[-1]
+                prefix = [*prefix, *asked]
+                targets.append((*key, turn, task, assistant, tuple(prefix), reply["content"]))
+                prefix = [*prefix, reply]
+        return pd.DataFrame(targets, columns=TARGET_COLUMNS)
+
+    @staticmethod
+    def _keys(sessions: pd.DataFrame) -> Iterator[tuple[str, str, str]]:
+        return zip(sessions["user"], sessions["scenario"], sessions["session"])
+
+    def block_ids(
+        self, users: Iterable[str] | None = None, min_history_sessions: int = 1
+    ) -> list[tuple[str, str]]:
+        """(user, scenario) pairs with a target session and enough sessions in the other scenarios.
+
+        Users come in the order of their names, scenarios in the data set's, as PersTurnBench lists them.
+        """
+        counts = self.sessions.groupby(["user", "scenario"]).size()
+        total = counts.groupby("user").sum()
+        wanted = sorted(set(total.index) if users is None else set(users) & set(total.index))
+        pairs = [(u, s) for u in wanted for s in self.scenarios if (u, s) in counts.index]
+        return [(u, s) for u, s in pairs if total[u] - counts[u, s] >= min_history_sessions]
+
+    def blocks(
+        self, split: str | None = None, *, users: Iterable[str] | None = None, min_history_sessions: int = 1
+    ) -> Iterator[Block]:
+        """The blocks of all users, of a split ("train", "test", …) or of the users given."""
+        if split is not None:
+            parts = self.split()
+            if split not in parts:
+                raise UnknownName("split", split, parts)
+            users = parts[split] if users is None else set(users) & set(parts[split])
+        for user, scenario in self.block_ids(users, min_history_sessions):
+            yield self.block(user, scenario)
+
+    def split(
+        self, by: Literal["user"] = "user", train: float = 0.2, seed: int = 42, official: bool = True
+    ) -> dict[str, list[str]]:
+        """Users to learn from and to judge; no user is in both.
+
+        The split that the data set ships, if it does and `official` is left on; otherwise drawn over the
+        users that own a block (`perslib.corpus.split.group_shuffle_split`).
+        """
+        if by != "user":
+            raise UnknownName("way to split", by, ["user"])
+        if official and (shipped := self.meta.get("splits")):
+            return {part: list(names) for part, names in shipped.items()}
+        owners = {user for user, _ in self.block_ids()} or set(self.users["user"])
+        return group_shuffle_split(owners, train, seed)
+
+    # -- the corpus as a whole -----------------------------------------------------------------------
+
+    def statistics(self) -> pd.DataFrame:
+        """The rows of PersTurnBench's Table 5."""
+        return statistics(self)
+
+    def of_users(self, users: Iterable[str], name: str | None = None) -> Corpus:
+        """The same corpus with these users only."""
+        keep = set(users)
+        for user in keep:
+            self.profile(user)
+
+        def own(frame: pd.DataFrame) -> pd.DataFrame:
+            return frame[frame["user"].isin(keep)].reset_index(drop=True) if "user" in frame else frame
+
+        splits = self.meta.get("splits", {})
+        meta = (
+            {**self.meta, "splits": {k: [u for u in v if u in keep] for k, v in splits.items()}}
+            if splits
+            else self.meta
+        )
+        frames = {frame: own(getattr(self, frame)) for frame in FRAMES}
+        extras = {k: own(v) for k, v in self.extras.items()}
+        return Corpus(name or self.name, self.language, **frames, extras=extras, meta=meta)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the data, independent of how it is stored."""
+        sha = hashlib.sha256(self.language.encode())
+        frames = {name: getattr(self, name) for name in FRAMES} | self.extras
+        for name, frame in sorted(frames.items()):
+            for column, values in storable(frame, name).items():
+                missing = values.isna() if values.dtype != object else [False] * len(values)
+                cells = [None if gone else v for v, gone in zip(values.tolist(), missing)]
+                text = json.dumps([name, str(column), cells], ensure_ascii=False, default=str)
+                sha.update(text.encode("utf-8", "surrogatepass"))
+        return sha.hexdigest()

@@ -1,0 +1,149 @@
+"""Finding, importing, saving and loading corpora."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pandas as pd
+
+from perslib.corpus import persturnbench, table, uss
+from perslib.corpus.corpus import FRAMES, Corpus
+from perslib.corpus.reading import Reading
+from perslib.corpus.schema import storable
+from perslib.errors import DataError, Problem, UnknownName
+from perslib.paths import bundled, workspace
+
+#: Kinds of release that can be imported, by the name used in `perslib import KIND PATH`.
+KINDS: dict[str, ModuleType] = {"persturnbench": persturnbench, "uss": uss, "table": table}
+_CARD = "corpus.json"
+_FORMAT = 1
+
+
+def load(path_or_name: str | Path, language: str | None = None) -> Corpus:
+    """A corpus by name or path.
+
+    A name is looked up in the workspace's `data/`, then among what perslib brings along ("sample/en",
+    "sample/zh", or "sample" with a language). A path may be a folder written by `save`, or a release of
+    one of the known kinds as it was downloaded.
+    """
+    path = _find(str(path_or_name), language)
+    return open_parquet(path) if (path / _CARD).is_file() else read_release(path).corpus
+
+
+def _find(name: str, language: str | None) -> Path:
+    given = Path(name).expanduser()
+    places = [given, workspace() / "data" / name, bundled("data", name)]
+    for place in places:
+        if not place.exists():
+            continue
+        halves = sorted(f.parent.name for f in place.glob(f"*/{_CARD}")) if place.is_dir() else []
+        if halves and not (place / _CARD).is_file():
+            if language in halves:
+                return place / str(language)
+            raise DataError(
+                f"{name} comes in several languages; say which: {', '.join(f'{name}/{h}' for h in halves)}"
+            )
+        return place
+    raise UnknownName("corpus", name, _names())
+
+
+def _names() -> list[str]:
+    roots = {workspace() / "data", bundled("data")}
+    return sorted({c.parent.relative_to(root).as_posix() for root in roots for c in root.glob(f"**/{_CARD}")})
+
+
+def detect(path: Path) -> str:
+    """Which kind of release a path holds."""
+    kinds = [kind for kind, module in KINDS.items() if module.looks_like(path)]
+    if not kinds:
+        raise DataError(
+            Problem(str(path), "is no corpus that perslib knows by its looks"),
+            f"Import it by kind: perslib import {{{'|'.join(KINDS)}}} {path}",
+        )
+    return kinds[0]
+
+
+def read_release(path: Path, kind: str | None = None, *, skip_bad: bool = False, **options: Any) -> Reading:
+    """Read a downloaded release or a table of one's own, checking every line of it."""
+    if kind is not None and kind not in KINDS:
+        raise UnknownName("kind of corpus", kind, KINDS)
+    if not path.exists():
+        raise DataError(Problem(str(path), "does not exist"))
+    if path.is_file() and path.stat().st_size == 0:
+        raise DataError(Problem(str(path), "is empty"))
+    read: Callable[..., Reading] = KINDS[kind or detect(path)].read
+    return read(path, skip_bad=skip_bad, **options)
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What `import_release` did: the corpus, where it lies, and what was left out."""
+
+    reading: Reading
+    folder: Path
+
+    @property
+    def corpus(self) -> Corpus:
+        """The corpus as imported."""
+        return self.reading.corpus
+
+
+def import_release(
+    kind: str,
+    path: Path,
+    name: str | None = None,
+    out: Path | None = None,
+    *,
+    skip_bad: bool = False,
+    **options: Any,
+) -> Imported:
+    """Check a release and write it as Parquet to `data/<name>/`; rejected sessions go to `rejected.jsonl` beside."""
+    options |= {"name": name} if name else {}
+    reading = read_release(path, kind, skip_bad=skip_bad, **options)
+    folder = out or workspace() / "data" / reading.corpus.name
+    save(reading.corpus, folder)
+    rejects = folder / "rejected.jsonl"
+    if reading.rejected:
+        reading.write_rejected(rejects)
+    else:
+        rejects.unlink(missing_ok=True)
+    return Imported(reading, folder)
+
+
+def save(corpus: Corpus, folder: str | Path) -> Path:
+    """Write a corpus as Parquet files and a card; `load` gives it back unchanged."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    frames = {name: getattr(corpus, name) for name in FRAMES} | corpus.extras
+    for name, frame in frames.items():
+        storable(frame, name).to_parquet(folder / f"{name}.parquet", compression="zstd", index=False)
+    card = {"format": _FORMAT, "name": corpus.name, "language": corpus.language, "digest": corpus.digest}
+    card |= {"extras": sorted(corpus.extras), "meta": corpus.meta}
+    (folder / _CARD).write_text(json.dumps(card, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    return folder
+
+
+def open_parquet(folder: Path) -> Corpus:
+    """A corpus from the folder that `save` wrote."""
+    card = json.loads((folder / _CARD).read_text(encoding="utf-8"))
+    if card.get("format") != _FORMAT:
+        raise DataError(
+            Problem(str(folder / _CARD), f"format is {card.get('format')!r}, this version reads {_FORMAT}")
+        )
+    frames = {name: _read(folder / f"{name}.parquet") for name in FRAMES}
+    extras = {name: _read(folder / f"{name}.parquet") for name in card["extras"]}
+    return Corpus(card["name"], card["language"], **frames, extras=extras, meta=card["meta"])
+
+
+def _read(file: Path) -> pd.DataFrame:
+    if not file.is_file():
+        raise DataError(Problem(str(file), "is missing"), "Import or save the corpus again.")
+    try:
+        return pd.read_parquet(file)
+    except (OSError, ValueError) as error:
+        raise DataError(Problem(str(file), f"is no readable Parquet file: {error}")) from error

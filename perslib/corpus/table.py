@@ -1,0 +1,175 @@
+"""A table of one's own: JSONL or CSV with one row a reply.
+
+Columns `user`, `request`, `response` must be there; `session` groups the rows of a conversation, in their
+order; `scenario`, `turn`, `score`, `reason`, `task`, `assistant`, `profile`, `asked_at`, `answered_at`,
+`feedback` are understood when they are there; anything else is kept as it is. `perslib.corpus.schema` says
+what each means. A profile is a JSON object (in CSV: its text) and may stand in any one row of the user.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from perslib.corpus.corpus import Corpus
+from perslib.corpus.reading import Intake, Reading, Rejected, frame, json_lines, parse_json, score_of
+from perslib.corpus.schema import SCHEMA
+from perslib.errors import DataError, Problem
+
+REQUIRED = ("user", "request", "response")
+OF_SESSION = ("task", "assistant", "success")
+SUFFIXES = (".jsonl", ".csv", ".tsv")
+Row = tuple[str, dict[str, Any]]
+
+
+def looks_like(path: Path) -> bool:
+    """Whether a file is a table by its ending."""
+    return path.is_file() and path.suffix in SUFFIXES
+
+
+def read(path: Path, *, skip_bad: bool = False, name: str | None = None, language: str = "en") -> Reading:
+    """Read a table of one's own; see `perslib import table`."""
+    intake = Intake(skip_bad)
+    by_session: dict[tuple[str, str, str], list[Row]] = {}
+    spoiled: set[tuple[str, str, str]] = set()
+    for place, row in _rows(path, intake):
+        problems = _check(row, place)
+        key = (str(row.get("user")), str(row.get("scenario") or "all"), str(row.get("session") or "0"))
+        if problems:
+            intake.reject(problems, row)
+            spoiled.add(key)
+        else:
+            by_session.setdefault(key, []).append((place, row))
+    for key, rows in by_session.items():
+        if key in spoiled:
+            intake.rejected += _rest_of_spoiled(rows)
+        elif problems := _duplicates(rows):
+            intake.reject(problems, [row for _, row in rows])
+            spoiled.add(key)
+    intake.settle()
+    good = {key: rows for key, rows in by_session.items() if key not in spoiled}
+    if not good:
+        raise DataError(Problem(path.name, "holds no usable row"), f"Each row needs {', '.join(REQUIRED)}.")
+    return Reading(_corpus(good, name or path.stem, language, intake), intake.rejected)
+
+
+def _rows(path: Path, intake: Intake) -> Iterator[Row]:
+    raw = path.read_bytes()
+    if path.suffix != ".jsonl":
+        yield from _csv_rows(raw, path, intake)
+        return
+    for place, value, line in json_lines(raw, path.name):
+        if isinstance(value, dict):
+            yield place, value
+        else:
+            problem = value if isinstance(value, Problem) else Problem(place, "is no JSON object")
+            intake.reject([problem], line.decode("utf-8", "replace"))
+
+
+def _csv_rows(raw: bytes, path: Path, intake: Intake) -> Iterator[Row]:
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        raise DataError(
+            Problem(f"{path.name}:{line}", f"is not UTF-8 (byte {raw[error.start]:#04x})"),
+            "Save the file as UTF-8.",
+        ) from error
+    csv.field_size_limit(2**31 - 1)
+    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter="\t" if path.suffix == ".tsv" else ",")
+    missing = [c for c in REQUIRED if c not in (reader.fieldnames or [])]
+    if missing:
+        raise DataError(
+            Problem(f"{path.name}:1", f"has no column {', '.join(missing)}"), f"Found: {reader.fieldnames}"
+        )
+    line = reader.line_num + 1
+    for row in reader:
+        place, line = f"{path.name}:{line}", reader.line_num + 1
+        if None in row or None in row.values():
+            intake.reject([Problem(place, "has another number of fields than the header")], row)
+        else:
+            yield place, {k: (v if v != "" else None) for k, v in row.items()}
+
+
+def _check(row: dict[str, Any], place: str) -> list[Problem]:
+    """What is wrong with a row; puts the score and the profile into their form on the way."""
+    problems = [
+        Problem(place, f"{c!r} is missing")
+        for c in REQUIRED
+        if c not in row or (row[c] is None and c != "request")
+    ]
+    for column in ("request", "response", "reason"):
+        if row.get(column) is not None and not isinstance(row[column], str):
+            problems.append(Problem(place, f"{column} is {row[column]!r}, expected text"))
+    if row.get("score") is not None:
+        score = score_of(row["score"], "score", place)
+        problems += [score] if isinstance(score, Problem) else []
+        row["score"] = score
+    if row.get("turn") is not None and not str(row["turn"]).isdecimal():
+        problems.append(Problem(place, f"turn is {row['turn']!r}, expected a number from 0"))
+    if isinstance(row.get("profile"), str):
+        row["profile"] = parse_json(row["profile"].encode(), f"{place} profile")
+    if not isinstance(row.get("profile") or {}, dict):
+        found = row["profile"]
+        problems.append(found if isinstance(found, Problem) else Problem(place, "profile is no JSON object"))
+    if row.get("feedback") not in (None, "like", "dislike"):
+        problems.append(Problem(place, f"feedback is {row['feedback']!r}, expected like or dislike"))
+    for column in ("asked_at", "answered_at"):
+        if row.get(column) is not None and pd.isna(pd.to_datetime(str(row[column]), errors="coerce")):
+            problems.append(
+                Problem(place, f"{column} is {row[column]!r}, expected a time such as 2026-01-31 18:30:00")
+            )
+    return problems
+
+
+def _duplicates(rows: list[Row]) -> list[Problem]:
+    seen: dict[int, str] = {}
+    problems = []
+    for place, row in rows:
+        if row.get("turn") is None:
+            continue
+        number = int(row["turn"])
+        if number in seen:
+            problems.append(Problem(place, f"turn {number} of this session stands already at {seen[number]}"))
+        seen.setdefault(number, place)
+    if problems or not seen or len(seen) == len(rows):
+        return problems
+    place = next(place for place, row in rows if row.get("turn") is None)
+    return [Problem(place, "has no turn number, while other rows of its session have one")]
+
+
+def _rest_of_spoiled(rows: list[Row]) -> Iterator[Rejected]:
+    return (Rejected(place, "another row of the same session is bad", row) for place, row in rows)
+
+
+def _corpus(
+    by_session: dict[tuple[str, str, str], list[Row]], name: str, language: str, intake: Intake
+) -> Corpus:
+    sessions, turns = [], []
+    profiles: dict[str, Any] = {}
+    for position, ((user, scenario, session), rows) in enumerate(by_session.items()):
+        key = {"user": user, "scenario": scenario, "session": session}
+        if rows[0][1].get("turn") is not None:
+            rows = sorted(rows, key=lambda r: int(r[1]["turn"]))
+        first = {
+            c: v for _, row in reversed(rows) for c, v in row.items() if c in OF_SESSION and v is not None
+        }
+        sessions.append({**key, **first, "position": position})
+        for i, (_, row) in enumerate(rows):
+            own = {k: v for k, v in row.items() if k not in (*OF_SESSION, "profile")}
+            turns.append({**own, **key, "turn": i if row.get("turn") is None else int(row["turn"])})
+            profiles[user] = profiles.get(user) or row.get("profile") or {}
+    users = pd.DataFrame({"user": list(profiles), "profile": list(profiles.values())})
+    meta = {"kind": "table", "irregularities": dict(sorted(intake.irregularities.items()))}
+    times = {c: [_time(t.get(c)) for t in turns] for c in ("asked_at", "answered_at")}
+    turn_frame = frame(turns, list(SCHEMA["turns"])).assign(**times)
+    return Corpus(name, language, users, frame(sessions, list(SCHEMA["sessions"])), turn_frame, meta=meta)
+
+
+def _time(value: Any) -> pd.Timestamp | None:
+    return None if value is None else pd.Timestamp(str(value))
