@@ -1,0 +1,20 @@
+"""Public data sets, where somebody put them: `$PERSLIB_REAL_DATA`, or a folder `shared/data` beside the checkout.
+
+They are not part of the project. Tests on them skip, saying so, when they are not there.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(os.environ.get("PERSLIB_REAL_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+
+
+def needs(name: str) -> pytest.MarkDecorator:
+    """Skip unless this file or folder is at hand."""
+    return pytest.mark.skipif(
+        not (ROOT / name).exists(), reason=f"{name} is not at hand (set PERSLIB_REAL_DATA)"
+    )

@@ -1,0 +1,179 @@
+"""The PersTurnBench release: hand-made files always, the public conversations where they are at hand."""
+
+from __future__ import annotations
+
+import tarfile
+
+import pytest
+import real
+from made import GIFT, RECIPE, SKILL, TRAVEL, message, session, simple_session, write_release
+
+from perslib.corpus import load, read_release
+from perslib.errors import DataError
+
+ARCHIVE = "persturnbench/persturnbench_42users.tar.gz"
+
+
+@pytest.fixture
+def release(tmp_path):
+    return write_release(
+        tmp_path,
+        {
+            ("User_2", TRAVEL, "0"): simple_session("5"),
+            ("User_10", GIFT, "10"): simple_session("3"),
+            ("User_10", GIFT, "2"): simple_session(2),
+            ("User_10", TRAVEL, "0"): simple_session("1"),
+            ("User_2", SKILL, "0"): session(
+                message("user", "一"),
+                message("user", "二"),
+                message("assistant", "答", "3"),
+                message("user", "三"),
+            ),
+            ("User_2", RECIPE, "3"): session(message("user", "没有人回答")),
+        },
+    )
+
+
+def test_order_is_users_as_text_scenarios_fixed_files_numeric(release):
+    corpus = load(release)
+    assert list(zip(corpus.sessions["user"], corpus.sessions["scenario"], corpus.sessions["session"])) == [
+        ("User_10", TRAVEL, "0"),
+        ("User_10", GIFT, "2"),
+        ("User_10", GIFT, "10"),
+        ("User_2", TRAVEL, "0"),
+        ("User_2", RECIPE, "3"),
+        ("User_2", SKILL, "0"),
+    ]
+
+
+def test_irregular_shapes_are_survived_and_counted(release):
+    corpus = load(release)
+    assert corpus.meta["irregularities"] == {
+        "scores of 3 or lower without a published reason, stored as 其它": 1,
+        "sessions that end with a user message": 1,
+        "sessions without any assistant message": 1,
+        "user messages followed by another user message": 1,
+    }
+    skill = corpus.turns[corpus.turns["scenario"] == SKILL].iloc[0]
+    assert (skill["request"], skill["earlier"], skill["reason"]) == ("二", ("一",), "其它")
+    assert [m["content"] for m in corpus.messages("User_2", SKILL, "0")] == ["一", "二", "答", "三"]
+    assert [m["content"] for m in corpus.messages("User_2", RECIPE, "3")] == ["没有人回答"]
+    assert corpus.statistics().set_index("statistic")["value"]["user turns"] == 8
+
+
+def test_optional_keys_may_be_missing_or_present(tmp_path):
+    bare = {"history": [message("user", "问"), message("assistant", "答", "4") | {"hallucination": "否"}]}
+    full = simple_session(
+        "5", questionnaire={"a": 1}, strategy_V3="x", profile={"age": 20, "complete_tid": [1]}
+    )
+    corpus = load(write_release(tmp_path, {("User_0", TRAVEL, "0"): bare, ("User_1", TRAVEL, "0"): full}))
+    assert list(corpus.sessions["task"]) == ["", "a task"]
+    assert list(corpus.sessions["assistant"]) == ["unknown", "m"]
+    assert list(corpus.users["profile"]) == [{}, {"age": 20}]
+    assert corpus.turns["hallucination"].iloc[0] == "否"
+
+
+def test_reasons_obey_the_legality_rule(tmp_path):
+    sessions = {
+        ("User_0", TRAVEL, str(i)): session(message("user", "问"), message("assistant", "答", score, reason))
+        for i, (score, reason) in enumerate([("5", "满意"), ("4", "不可用"), ("3", "其他"), ("2", "不可用")])
+    }
+    corpus = load(write_release(tmp_path, sessions))
+    assert [r if isinstance(r, str) else None for r in corpus.turns["reason"]] == [
+        None,
+        None,
+        "其它",
+        "不可用",
+    ]
+    counted = corpus.meta["irregularities"]
+    assert counted["reasons given with a score of 4 or 5, left out"] == 1
+    assert counted["scores of 3 or lower without a published reason, stored as 其它"] == 1
+
+
+BAD = {
+    "score": (
+        session(message("user", "问"), message("assistant", "答", "7")),
+        'satisfaction is "7", expected 1–5',
+    ),
+    "no score": (session(message("user", "问"), message("assistant", "答")), "has no 'satisfaction'"),
+    "role": (session({"role": "system", "content": "x"}), "role is 'system', expected 'user' or 'assistant'"),
+    "content": (session({"role": "user"}), "has no text under 'content'"),
+    "history": ({"history": "text"}, "is a str, expected a list of messages"),
+    "profile": (simple_session("4", profile="x"), "is a str, expected an object"),
+    "truncated": ('{"history": [{"role": "user"', "ends too early"),
+    "utf-8": (b'{"history": \xff}', "is not UTF-8"),
+    "a list": ([1, 2], "holds a list, expected an object"),
+    "no json": ("{'history': []}", "is not JSON"),
+    "empty": ("", "ends too early"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_files_are_named_with_the_fault(tmp_path, name):
+    content, expected = BAD[name]
+    root = write_release(tmp_path, {("User_0", GIFT, "0"): content, ("User_1", GIFT, "0"): simple_session()})
+    with pytest.raises(DataError) as error:
+        load(root)
+    assert expected in str(error.value)
+    assert f"User_0/{GIFT}/0.json" in str(error.value)
+    assert "--skip-bad" in str(error.value)
+    reading = read_release(root, "persturnbench", skip_bad=True)
+    assert list(reading.corpus.users["user"]) == ["User_1"]
+    assert len(reading.rejected) == 1 and expected in reading.rejected[0].reason
+
+
+def test_many_problems_are_listed_at_once_but_not_all(tmp_path):
+    root = write_release(tmp_path, {(f"User_{i}", GIFT, "0"): simple_session("9") for i in range(25)})
+    with pytest.raises(DataError) as error:
+        load(root)
+    assert len(error.value.problems) == 25
+    assert str(error.value).count("expected 1–5") == 20 and "… and 5 more" in str(error.value)
+
+
+def test_two_files_for_one_session_are_refused(tmp_path):
+    root = write_release(
+        tmp_path, {("User_0", GIFT, "0"): simple_session(), ("User_0", GIFT, "00"): simple_session()}
+    )
+    with pytest.raises(DataError, match="second file for the same session"):
+        load(root)
+
+
+def test_another_data_set_is_recognised_as_such(tmp_path):
+    (tmp_path / "x.json").write_text("{}")
+    with pytest.raises(DataError, match="Is this the PersTurnBench release"):
+        read_release(tmp_path, "persturnbench")
+    broken = tmp_path / "broken.tar.gz"
+    broken.write_bytes(b"no archive at all")
+    with pytest.raises(DataError, match="cannot be read as a tar archive"):
+        read_release(broken, "persturnbench")
+
+
+def test_shipped_split_is_read_leniently(release):
+    (release / "splits.json").write_text(
+        '{"meta": 1, "users": {"train_users": ["User_2"], "test_users": ["User_10"]}}'
+    )
+    corpus = load(release)
+    assert corpus.split() == {"train": ["User_2"], "test": ["User_10"]}
+    (release / "splits.json").write_text('{"something": "else"}')
+    corpus = load(release)
+    assert corpus.meta["irregularities"]["splits.json not understood, split recomputed"] == 1
+    assert set(corpus.split()) == {"train", "test"}
+
+
+def test_folder_data_folder_and_archive_are_one(release, tmp_path_factory):
+    archive = tmp_path_factory.mktemp("archive") / "release.tar.gz"
+    with tarfile.open(archive, "w:gz") as tar:
+        tar.add(release / "data", "persturnbench_data_release/data")
+    assert load(release).digest == load(release / "data").digest == load(archive).digest
+
+
+@real.needs(ARCHIVE)
+def test_the_public_conversations_give_the_published_counts():
+    corpus = load(real.ROOT / ARCHIVE)
+    for part, blocks, turns in (("train", 85, 1413), ("test", 80, 1594)):
+        found = list(corpus.blocks(part))
+        assert (len(found), sum(map(len, found))) == (blocks, turns)
+    assert len(corpus.split()["train"]) == 22
+    assert corpus.turns["score"].notna().all()
+    low = corpus.turns["score"] <= 3
+    assert (low == corpus.turns["reason"].notna()).all()

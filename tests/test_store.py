@@ -1,0 +1,105 @@
+"""Saving, loading, finding and importing corpora."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+from made import GIFT, TRAVEL, simple_session, tiny_corpus, write_release
+
+from perslib.corpus import import_release, load, save
+from perslib.errors import DataError, UnknownName
+
+
+@pytest.fixture
+def workspace(tmp_path, monkeypatch):
+    monkeypatch.setenv("PERSLIB_HOME", str(tmp_path / "my work"))
+    return tmp_path / "my work"
+
+
+def test_parquet_gives_everything_back_unchanged(tmp_path):
+    corpus = tiny_corpus()
+    again = load(save(corpus, tmp_path / "tiny"))
+    for name in ("users", "sessions", "turns", "events"):
+        pd.testing.assert_frame_equal(getattr(again, name), getattr(corpus, name))
+    pd.testing.assert_frame_equal(again.extras["truth"], corpus.extras["truth"])
+    assert (again.name, again.language, again.meta, again.digest) == (
+        "tiny",
+        "en",
+        corpus.meta,
+        corpus.digest,
+    )
+
+
+def test_saving_twice_writes_the_same_bytes(tmp_path):
+    first, second = save(tiny_corpus(), tmp_path / "a"), save(tiny_corpus(), tmp_path / "b")
+    for file in first.iterdir():
+        assert file.read_bytes() == (second / file.name).read_bytes(), file.name
+
+
+def test_names_are_looked_up_in_the_workspace(workspace):
+    save(tiny_corpus(), workspace / "data" / "mine")
+    assert load("mine").name == "tiny"
+    with pytest.raises(UnknownName, match=r"no corpus called 'mime'\. Did you mean mine"):
+        load("mime")
+
+
+def test_a_corpus_in_two_languages_asks_which(workspace):
+    for language in ("en", "zh"):
+        save(tiny_corpus(), workspace / "data" / "both" / language)
+    with pytest.raises(DataError, match="both/en, both/zh"):
+        load("both")
+    assert load("both", language="zh").name == "tiny"
+    assert load("both/en").name == "tiny"
+
+
+def test_import_writes_parquet_and_what_was_rejected(workspace, tmp_path):
+    release = write_release(
+        tmp_path / "release",
+        {("User_0", GIFT, "0"): simple_session(), ("User_0", TRAVEL, "0"): simple_session("8")},
+    )
+    with pytest.raises(DataError):
+        import_release("persturnbench", release)
+    assert not (workspace / "data").exists(), "a refused import leaves nothing behind"
+    done = import_release("persturnbench", release, skip_bad=True)
+    assert done.folder == workspace / "data" / "persturnbench"
+    assert load("persturnbench").digest == done.corpus.digest
+    (rejected,) = [
+        json.loads(line) for line in (done.folder / "rejected.jsonl").read_text("utf-8").splitlines()
+    ]
+    assert "expected 1–5" in rejected["reason"] and rejected["record"]["chat_model"] == "m"
+
+
+def test_a_clean_import_takes_an_old_reject_list_away(workspace, tmp_path):
+    file = tmp_path / "mine.jsonl"
+    row = {"user": "u", "request": "q", "response": "r"}
+    file.write_text(json.dumps(row) + "\n" + json.dumps({**row, "user": "v", "score": 9}) + "\n")
+    folder = import_release("table", file, skip_bad=True).folder
+    assert (folder / "rejected.jsonl").exists()
+    file.write_text(json.dumps(row) + "\n")
+    import_release("table", file)
+    assert not (folder / "rejected.jsonl").exists()
+
+
+def test_what_cannot_be_a_corpus_is_said_plainly(workspace, tmp_path):
+    with pytest.raises(UnknownName, match="kind of corpus called 'persturn'"):
+        import_release("persturn", tmp_path)
+    with pytest.raises(DataError, match="does not exist"):
+        import_release("uss", tmp_path / "nowhere")
+    (tmp_path / "empty.csv").write_text("")
+    with pytest.raises(DataError, match="is empty"):
+        import_release("table", tmp_path / "empty.csv")
+    (tmp_path / "odd.bin").write_text("x")
+    with pytest.raises(DataError, match="is no corpus that perslib knows by its looks"):
+        load(tmp_path / "odd.bin")
+
+
+def test_a_damaged_folder_is_named(tmp_path):
+    folder = save(tiny_corpus(), tmp_path / "tiny")
+    (folder / "turns.parquet").write_bytes(b"nonsense")
+    with pytest.raises(DataError, match=r"turns.parquet: is no readable Parquet file"):
+        load(folder)
+    (folder / "turns.parquet").unlink()
+    with pytest.raises(DataError, match=r"turns.parquet: is missing"):
+        load(folder)
