@@ -95,6 +95,13 @@ def test_an_empty_or_foreign_file_is_refused(tmp_path):
         read_release(empty, "uss")
 
 
+def test_the_chinese_file_is_imported_on_its_own(dialogues):
+    (dialogues.parent / "JDDC.txt").write_text("USER\t在吗\tX\t3\nSYSTEM\t在的\tX\t\n", encoding="utf-8")
+    with pytest.raises(DataError, match="mixes English with Chinese"):
+        load(dialogues.parent)
+    assert load(dialogues.parent / "JDDC.txt").language == "zh"
+
+
 @real.needs("uss")
 def test_the_public_files_give_the_published_counts():
     corpus = load(real.ROOT / "uss")

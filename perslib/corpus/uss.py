@@ -22,6 +22,7 @@ from perslib.corpus.schema import SCHEMA
 from perslib.errors import DataError, Problem
 
 ROLES = ("USER", "SYSTEM")
+CHINESE = ("JDDC",)
 Line = tuple[int, list[str]]
 
 
@@ -34,6 +35,11 @@ def looks_like(path: Path) -> bool:
 def read(path: Path, *, skip_bad: bool = False, name: str = "uss") -> Reading:
     """Read one USS file or all of a folder; see `perslib import uss`."""
     files = sorted(path.glob("*.txt")) if path.is_dir() else [path]
+    chinese = [f for f in files if f.stem in CHINESE]
+    if chinese and len(chinese) < len(files):
+        raise DataError(
+            Problem(str(path), f"mixes English with Chinese ({chinese[0].name}); import them one by one")
+        )
     intake = Intake(skip_bad)
     sessions: list[dict[str, Any]] = []
     turns: list[dict[str, Any]] = []
@@ -50,7 +56,7 @@ def read(path: Path, *, skip_bad: bool = False, name: str = "uss") -> Reading:
     users = pd.DataFrame({"user": [s["user"] for s in sessions], "profile": [{} for _ in sessions]})
     meta = {"kind": "uss", "irregularities": dict(sorted(intake.irregularities.items()))}
     frames = frame(sessions, list(SCHEMA["sessions"])), frame(turns, list(SCHEMA["turns"]))
-    return Reading(Corpus(name, "en", users, *frames, meta=meta), intake.rejected)
+    return Reading(Corpus(name, "zh" if chinese else "en", users, *frames, meta=meta), intake.rejected)
 
 
 def _first_line(file: Path) -> str:
