@@ -86,13 +86,13 @@ def report(
     A notebook is given by name or number (00_corpus, 00) or by path. Pages, figures and tables go to
     reports/<corpus>/<backbone>/, with an index.html over everything under reports/.
     """  # fmt: skip
-    from perslib.report import run_report
-
     further = dict(_name_and_value(p) for p in parameters)
     if language is not None:
         further["language"] = language
     if limit is not None:
         further["limit"] = limit
+    from perslib.report import run_report
+
     index = run_report(notebooks or None, corpus=corpus, backbones=backbones, out=out, seed=seed, **further)
     click.echo(f"Open {index}")
 
