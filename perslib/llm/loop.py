@@ -1,0 +1,110 @@
+"""One event loop in a background thread, so that async work can be asked for from anywhere.
+
+A plain call blocks its own thread and nothing else: it works in a script, in a notebook cell whose kernel
+already runs a loop, and in several threads at once. Nobody's loop is patched.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import concurrent.futures
+import os
+import threading
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+_lock = threading.Lock()
+_loop: asyncio.AbstractEventLoop | None = None
+_closing: list[Callable[[], Awaitable[None]]] = []
+
+LAST_WORDS = 2.0
+"""Seconds given to connections to close when the process ends."""
+
+
+def background() -> asyncio.AbstractEventLoop:
+    """The loop, started on first use."""
+    global _loop
+    with _lock:
+        if _loop is None:
+            _loop = asyncio.new_event_loop()
+            threading.Thread(target=_loop.run_forever, name="perslib-llm", daemon=True).start()
+        return _loop
+
+
+def on_close(close: Callable[[], Awaitable[None]]) -> None:
+    """Await `close()` on the loop before the process ends."""
+    _closing.append(close)
+
+
+def submit(work: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
+    """Start `work` on the background loop."""
+    loop = background()
+    if _current() is loop:
+        work.close()
+        raise RuntimeError(
+            "A plain call inside perslib's own event loop would wait for itself; await it instead"
+        )
+    return asyncio.run_coroutine_threadsafe(work, loop)
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """Do `work` and wait for it; Ctrl-C cancels it, waits until it has stopped, and comes through."""
+    stopped = threading.Event()
+    future = submit(_announced(work, stopped))
+    try:
+        # In slices, because a wait without end cannot be interrupted on every system.
+        while not stopped.wait(0.5):
+            pass
+        return future.result()
+    except BaseException:
+        if future.cancel():
+            stopped.wait(LAST_WORDS)
+        raise
+
+
+async def wait_for(work: Coroutine[Any, Any, T]) -> T:
+    """Do `work` on the background loop and await it from any other; cancelling the wait cancels the work."""
+    if _current() is background():
+        return await work
+    return await asyncio.wrap_future(submit(work))
+
+
+async def _announced(work: Coroutine[Any, Any, T], stopped: threading.Event) -> T:
+    try:
+        return await work
+    finally:
+        stopped.set()
+
+
+def _current() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+async def _close_all() -> None:
+    for close in _closing:
+        await close()
+
+
+def _at_exit() -> None:
+    if _loop is None or not _loop.is_running():
+        return
+    closing = asyncio.run_coroutine_threadsafe(_close_all(), _loop)
+    concurrent.futures.wait([closing], timeout=LAST_WORDS)
+
+
+def _after_fork() -> None:
+    """A forked child has the loop's memory but not its thread: it starts anew."""
+    global _loop, _lock
+    _loop, _lock = None, threading.Lock()
+    _closing.clear()
+
+
+atexit.register(_at_exit)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

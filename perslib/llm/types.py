@@ -1,0 +1,135 @@
+"""What goes to a model and what comes back: `Request` and `Answer`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal, TypedDict
+
+Message = dict[str, Any]
+Mode = Literal["schema", "json", "text", "reask", "plain", "unscored"]
+
+ROLES = ("system", "developer", "user", "assistant", "tool")
+
+
+class TokenLogprob(TypedDict):
+    """One token of a reply: natural-log probability, and the most likely tokens in its place."""
+
+    token: str
+    logprob: float
+    top: list[tuple[str, float]]
+
+
+@dataclass(frozen=True)
+class Request:
+    """One question to a model; whatever is None is left to the endpoint's default."""
+
+    messages: Sequence[Message]
+    """The conversation, as `{role, content}`; a plain text stands for one message of the user."""
+    schema: Mapping[str, Any] | None = None
+    """JSON schema of the wanted reply; with one, the structured-output ladder applies."""
+    temperature: float | None = None
+    max_tokens: int | None = None
+    seed: int | None = None
+    top_logprobs: int | None = None
+    """Ask for the log probabilities of this many alternatives at each token."""
+    stop: Sequence[str] | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """Further fields of the request body, such as `{"top_p": 0.9}`."""
+    prompt: str | None = None
+    """Where the words come from, `name@version:digest`; kept for the record, not sent."""
+    sample: int = 0
+    """Number of the draw when the same question is asked repeatedly; part of the address, not sent."""
+    brief: bool = False
+    """Only the first tokens are wanted, so a reply cut at `max_tokens` is an answer (score-only mode).
+    With `max_tokens=1` this goes without saying."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.messages, str):
+            said = [{"role": "user", "content": self.messages}] if self.messages.strip() else []
+            object.__setattr__(self, "messages", said)
+        if not self.messages:
+            raise ValueError("Request.messages is empty: give a text, or a list of {role, content}")
+        for place, message in enumerate(self.messages):
+            if not isinstance(message, Mapping) or "content" not in message:
+                raise ValueError(f"Request.messages[{place}] has no content; expected {{role, content}}")
+            if message.get("role") not in ROLES:
+                raise ValueError(
+                    f"Request.messages[{place}].role is {message.get('role')!r}, expected one of {ROLES}"
+                )
+
+    @classmethod
+    def of(cls, what: Request | str | Sequence[Message]) -> Request:
+        """A request from what people like to write: a text, a list of messages, or a request."""
+        return what if isinstance(what, Request) else cls(what)  # type: ignore[arg-type]
+
+    @property
+    def may_be_cut(self) -> bool:
+        """Whether a reply that ends at `max_tokens` is complete all the same."""
+        return self.brief or self.max_tokens == 1
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back, with everything needed to judge, repeat and pay for it.
+
+    Never silently empty: `error` says in a few words why there is no usable answer, `raw` keeps what came.
+    """
+
+    text: str = ""
+    """The reply without the model's reasoning."""
+    raw: str = ""
+    """The reply as it came; `perslib.llm.parse` can be run on it again."""
+    reasoning: str = ""
+    data: Any = None
+    """The parsed and validated object, when the request had a schema."""
+    mode: Mode = "plain"
+    """The rung of the ladder that produced `data`: schema, json, text, reask; unscored if none did."""
+    error: str | None = None
+    finish: str = ""
+    logprobs: list[TokenLogprob] | None = None
+    tokens_in: int = 0
+    tokens_cached: int = 0
+    """Part of `tokens_in` that the endpoint read from its prefix cache."""
+    tokens_out: int = 0
+    seconds: float = 0.0
+    """Time the endpoint took, without our own waiting and queueing."""
+    cost: float | None = None
+    """In the currency of the price table; None when the backbone has no prices."""
+    cached: bool = False
+    """Read from the answer cache: nothing was asked and nothing was spent this time."""
+    retries: int = 0
+    backbone: str = ""
+    model: str = ""
+    digest: str = ""
+    """Content address of the question; equal questions have equal digests."""
+    earlier: tuple[str, ...] = ()
+    """Raw replies that could not be used before this one (the ladder's re-ask)."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is a usable answer."""
+        return self.error is None
+
+    def stored(self) -> dict[str, Any]:
+        """The answer as plain JSON data, for the cache."""
+        return {name: getattr(self, name) for name in _FIELDS}
+
+    @classmethod
+    def restored(cls, record: Mapping[str, Any]) -> Answer:
+        """An answer read from the cache; fields of other versions are ignored or defaulted."""
+        known = {name: record[name] for name in _FIELDS if name in record}
+        known.update(cached=True, retries=0, earlier=tuple(record.get("earlier") or ()))
+        if known.get("logprobs"):
+            known["logprobs"] = [
+                {**token, "top": [(text, value) for text, value in token["top"]]}
+                for token in known["logprobs"]
+            ]
+        return cls(**known)
+
+    def with_(self, **changes: Any) -> Answer:
+        """A copy with some fields changed."""
+        return replace(self, **changes)
+
+
+_FIELDS = tuple(f.name for f in fields(Answer))
