@@ -1,0 +1,248 @@
+"""One HTTP exchange with an endpoint, told apart into: a reply, a fault worth another try, a refusal.
+
+The connection is the `openai` SDK's aiohttp client, one floor below its `AsyncOpenAI`: building the SDK's
+request and response objects costs about a millisecond of processor time a call, which at 64 calls in flight
+is what a run would wait for (`benchmarks/throughput.py` measures both).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import json
+import re
+import time
+import zlib
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+import aiohttp
+
+from perslib.errors import Refused, Unreachable
+from perslib.llm import loop
+from perslib.llm.registry import Entry
+
+CONNECT = 10.0
+"""Seconds to open a connection."""
+LARGEST = 32 * 2**20
+"""Bytes of the largest reply that is read."""
+WORDS = 400
+"""Characters of a server's own words that are shown."""
+AGAIN = {408, 409, 429}
+_BROKEN = (aiohttp.ClientError, OSError, EOFError, zlib.error)
+_NO_CREDIT = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
+
+
+class Fault(Exception):
+    """An exchange that failed and may go better next time."""
+
+    def __init__(
+        self,
+        words: str,
+        *,
+        status: int = 0,
+        retry_after: float | None = None,
+        nobody: bool = False,
+        hopeless: bool = False,
+    ):
+        self.words, self.status, self.retry_after = words, status, retry_after
+        self.nobody, self.hopeless = nobody, hopeless
+        super().__init__(words)
+
+
+class Transport:
+    """The connections to one endpoint; lives on the background loop."""
+
+    def __init__(self, entry: Entry):
+        self.entry = entry
+        self.base_url = entry.base_url.rstrip("/")
+        self._client: Any = None
+        self._opening = asyncio.Lock()
+
+    async def exchange(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Send one request and return the JSON object that comes back; `Fault` or `Refused` otherwise."""
+        await self.open()
+        key = self.entry.key()
+        started = time.perf_counter()
+        try:
+            async with asyncio.timeout(self.entry.timeout):
+                status, headers, content = await self._send(method, path, body, key)
+        except TimeoutError:
+            raise Fault(f"no complete reply within {self.entry.timeout:g} s") from None
+        except Exception as error:
+            raise self._fault(error) from None
+        text = content.decode("utf-8", "replace")
+        if key and key in text:
+            text = text.replace(key, "[key]")
+        if status != 200:
+            raise self._failure(status, headers, text)
+        reply = self._object(text, status, headers)
+        reply["seconds"] = time.perf_counter() - started
+        return reply
+
+    async def close(self) -> None:
+        """Close the connections."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+    async def open(self) -> None:
+        """Make the connections ready; starts the server of an embedded model."""
+        if self._client is not None:
+            return
+        async with self._opening:
+            if self._client is not None:
+                return
+            if self.entry.kind == "embedded":
+                from perslib.llm import embedded
+
+                self.base_url = (await asyncio.to_thread(embedded.serve, gguf(self.entry))).rstrip("/")
+            from openai import DefaultAioHttpClient  # a second to import, and not every use of perslib asks
+
+            local = urlsplit(self.base_url).hostname in ("127.0.0.1", "localhost", "::1")
+            # A proxy set for the outer world is not asked for our own machine.
+            self._client = DefaultAioHttpClient(
+                timeout=(CONNECT, self.entry.timeout, self.entry.timeout, None),
+                trust_env=not local,
+                follow_redirects=False,
+            )
+            loop.on_close(self.close)
+
+    async def _send(
+        self, method: str, path: str, body: Mapping[str, Any] | None, key: str | None
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        headers = {"Accept-Encoding": "identity", **self.entry.headers}
+        content = None
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+            # Data may hold half a surrogate pair; it becomes a question mark rather than the end of the run.
+            content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+        if key:
+            headers["Authorization"] = f"Bearer {key}"
+        request = self._client.build_request(method, self.base_url + path, content=content, headers=headers)
+        response = await self._client.send(request, stream=True)
+        try:
+            received = bytearray()
+            async for chunk in response.aiter_bytes():
+                received += chunk
+                if len(received) > LARGEST:
+                    raise Fault(f"the reply is larger than {LARGEST // 2**20} MB", hopeless=True)
+            return response.status_code, response.headers, bytes(received)
+        finally:
+            await response.aclose()
+
+    def _fault(self, error: Exception) -> Exception:
+        """A broken connection as a fault; anything else is a mistake of ours and stays what it is."""
+        if isinstance(error, Fault):
+            return error
+        chain = _chain(error)
+        for cause in chain:
+            if isinstance(cause, aiohttp.ClientConnectorError):
+                refused = cause.os_error.errno == errno.ECONNREFUSED
+                return Fault("connection refused" if refused else _clean(str(cause.os_error)), nobody=True)
+        for cause in chain:
+            if isinstance(cause, _BROKEN):
+                return Fault(f"the connection broke: {_clean(str(cause)) or type(cause).__name__}")
+        return error
+
+    def _failure(self, status: int, headers: Mapping[str, str], text: str) -> Exception:
+        """What a status other than 200 means."""
+        words, code = server_words(text)
+        if (status in AGAIN or status >= 500) and code not in _NO_CREDIT:
+            return Fault(f"{status}: {words}", status=status, retry_after=retry_after(headers))
+        return Refused(
+            f"{self.entry.name}: the endpoint at {self.base_url} refused ({status}): {words}{self._remedy(status)}",
+            backbone=self.entry.name,
+            status=status,
+        )
+
+    def _remedy(self, status: int) -> str:
+        if status in (401, 403) and self.entry.key_env:
+            return f" — check the key in {self.entry.key_env}."
+        if status in (401, 403):
+            return " — the entry names no key_env; add one if the endpoint wants a key."
+        if 300 <= status < 400 or status == 404:
+            return f" — check base_url and model ({self.entry.model!r}) of [{self.entry.name}] in backbones.toml."
+        return ""
+
+    def _object(self, text: str, status: int, headers: Mapping[str, str]) -> dict[str, Any]:
+        try:
+            reply = json.loads(text)
+        except (ValueError, RecursionError):
+            raise Fault(f"the reply is not JSON: {_clean(text)[:80]!r}") from None
+        if not isinstance(reply, dict):
+            raise Fault(f"the reply is not a JSON object: {_clean(text)[:80]!r}")
+        error = reply.get("error")
+        if error and not reply.get("choices"):  # some gateways send their errors with status 200
+            code = error.get("code") if isinstance(error, Mapping) else None
+            raise self._failure(code if isinstance(code, int) and code >= 400 else 500, headers, text)
+        return reply
+
+    def unreachable(self, words: str) -> Unreachable:
+        """Nobody is there: where we looked, and what to start."""
+        start = f"Start it with `{self.entry.start}`" if self.entry.start else "Start the server"
+        remedy = f"{start}, or correct base_url of [{self.entry.name}] in backbones.toml."
+        return Unreachable(
+            f"Nobody answers at {self.base_url} for backbone {self.entry.name!r} ({words}). {remedy}",
+            backbone=self.entry.name,
+        )
+
+
+def gguf(entry: Entry) -> str | None:
+    """The model file of an embedded entry; None for the bundled one."""
+    is_file = entry.model.endswith(".gguf") or entry.model.startswith("hub:")
+    return entry.model if is_file else None
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds the server asks to wait: `Retry-After` as seconds or as a date (RFC 9110, 10.2.3)."""
+    told = headers.get("retry-after", "").strip()
+    try:
+        if milliseconds := headers.get("retry-after-ms"):
+            return max(0.0, float(milliseconds) / 1000)
+        return max(0.0, float(told)) if told else None
+    except ValueError:
+        pass
+    try:
+        moment = parsedate_to_datetime(told)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
+
+
+def server_words(text: str) -> tuple[str, str]:
+    """What a server says is wrong, readable and short, and its error code if it gives one."""
+    code = ""
+    try:
+        found: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        found = text
+    for name in ("error", "message", "detail", "msg"):
+        if isinstance(found, Mapping) and found.get(name):
+            found = found[name]
+            if isinstance(found, Mapping):
+                code = str(found.get("code") or found.get("type") or "")
+    words = found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
+    words = re.sub(r"(?is)<(script|style).*?</\1>|<[^>]*>", " ", words) if "<" in words else words
+    return _clean(words)[:WORDS] or "(no words)", code
+
+
+def _clean(text: str) -> str:
+    """One line without control characters, and without anything that looks like a key."""
+    text = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", text)
+    text = "".join(c if c.isprintable() else " " for c in text)
+    text = re.sub(r"\bsk-[\w*-]{4,}", "[key]", text)
+    return " ".join(text.split())
+
+
+def _chain(error: BaseException | None) -> list[BaseException]:
+    found: list[BaseException] = []
+    while error is not None and error not in found:
+        found.append(error)
+        error = error.__cause__ or error.__context__
+    return found

@@ -1,0 +1,45 @@
+"""Fixtures that several test files share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from endpoint import Endpoint
+
+from perslib.llm.retry import Patience
+
+if TYPE_CHECKING:
+    from perslib.llm.backbone import Backbone
+
+#: Retries as in life, a hundred times faster.
+HASTY = Patience(tries=4, backoff=0.01, longest=0.05, total=2.0)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to work in."""
+    monkeypatch.setenv("PERSLIB_HOME", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def server() -> Iterator[Endpoint]:
+    """A loopback endpoint that can misbehave."""
+    with Endpoint() as endpoint:
+        yield endpoint
+
+
+@pytest.fixture
+def model(home: Path, server: Endpoint) -> Callable[..., Backbone]:
+    """Makes a backbone at the loopback endpoint: `model(rpm=3)`."""
+
+    from perslib.llm.backbone import backbone
+
+    def made(name: str = "vllm-qwen3-8b", **options: Any) -> Backbone:
+        options = {"base_url": server.base_url, "patience": HASTY, "structured": "schema", **options}
+        return backbone(name, **options)
+
+    return made
