@@ -52,6 +52,9 @@ def submit(work: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
 
 def run(work: Coroutine[Any, Any, T]) -> T:
     """Do `work` and wait for it; Ctrl-C cancels it, waits until it has stopped, and comes through."""
+    if _current() is background():
+        work.close()
+        raise RuntimeError("A plain call inside perslib's own event loop would wait for itself: await it")
     stopped = threading.Event()
     future = submit(_announced(work, stopped))
     try:

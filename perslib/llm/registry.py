@@ -52,7 +52,6 @@ class Entry:
     timeout: float = 300.0
     context: int | None = None
     extra_body: Mapping[str, Any] = field(default_factory=dict)
-    headers: Mapping[str, str] = field(default_factory=dict)
     omit: tuple[str, ...] = ()
     max_tokens_as: str = "max_tokens"
     languages: tuple[str, ...] = ()
@@ -150,7 +149,6 @@ _KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "timeout": ((int, float), "seconds, more than 0"),
     "context": (int, "a whole number of at least 1"),
     "extra_body": (dict, "a table"),
-    "headers": (dict, "a table of texts"),
     "omit": ((list, tuple), "a list of request fields"),
     "max_tokens_as": (str, "max_tokens or max_completion_tokens"),
     "languages": ((list, tuple), 'a list such as ["en", "zh"]'),

@@ -29,6 +29,8 @@ CONNECT = 10.0
 """Seconds to open a connection."""
 LARGEST = 32 * 2**20
 """Bytes of the largest reply that is read."""
+LONGEST_PAGE = 20_000
+"""Characters of an error page that are searched for words."""
 WORDS = 400
 """Characters of a server's own words that are shown."""
 AGAIN = {408, 409, 429}
@@ -114,7 +116,7 @@ class Transport:
     async def _send(
         self, method: str, path: str, body: Mapping[str, Any] | None, key: str | None
     ) -> tuple[int, Mapping[str, str], bytes]:
-        headers = {"Accept-Encoding": "identity", **self.entry.headers}
+        headers = {"Accept-Encoding": "identity"}
         content = None
         if body is not None:
             headers["Content-Type"] = "application/json"
@@ -217,7 +219,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 def server_words(text: str) -> tuple[str, str]:
     """What a server says is wrong, readable and short, and its error code if it gives one."""
-    code = ""
+    text, code = text[:LONGEST_PAGE], ""
     try:
         found: Any = json.loads(text)
     except (ValueError, RecursionError):

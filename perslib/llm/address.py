@@ -1,0 +1,52 @@
+"""The content address of a question: equal exactly when the answer might as well be the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from perslib.llm.cache import digest
+from perslib.llm.ladder import parameters
+from perslib.llm.registry import Entry
+from perslib.llm.transport import gguf
+from perslib.llm.types import Request
+
+PROTOCOL = 1
+"""Raised when perslib puts the same request to a model in another way."""
+
+
+def content_address(entry: Entry, weights: str, request: Request) -> str:
+    """Digest over endpoint, model, rendered messages, parameters and schema.
+
+    Not in it: names, prices, limits and time-outs, which change no answer, and what an endpoint turned out to
+    lack, which would lose the answers given before it was known.
+    """
+    parts = {
+        "protocol": PROTOCOL,
+        "endpoint": entry.address,
+        "model": weights,
+        "messages": request.messages,
+        "parameters": parameters(entry, request),
+        "extra": {**entry.extra_body, **request.extra},
+        "sample": request.sample,
+    }
+    if request.schema is not None:
+        parts["schema"] = _in_order(request.schema)
+        parts["structured"] = entry.structured
+    return digest(parts)
+
+
+def weights(entry: Entry) -> str:
+    """What the model is: a file is known by its name and size, wherever it lies."""
+    file = gguf(entry)
+    if file is None or not Path(file).is_file():
+        return entry.model
+    return f"{Path(file).name}:{Path(file).stat().st_size}"
+
+
+def _in_order(schema: Any) -> Any:
+    """A schema as nested pairs, which keep their order: it is the order in which the fields are written."""
+    if isinstance(schema, Mapping):
+        return [[name, _in_order(part)] for name, part in schema.items()]
+    return [_in_order(part) for part in schema] if isinstance(schema, list | tuple) else schema

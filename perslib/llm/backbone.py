@@ -1,0 +1,212 @@
+"""A model one can ask: `backbone("name").ask(…)`.
+
+    model = backbone("embedded")
+    model.ask("Say hi").text                    # in a script or a notebook cell
+    (await model.ask_async("Say hi")).text      # in async code
+    model.ask_many(requests, stage="judge")     # many at once, in their order, with a progress bar
+
+One background loop serves all of them (`loop.py`); what happens to a question on it is in `run.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from perslib.llm import loop, probe
+from perslib.llm.address import content_address, weights
+from perslib.llm.cache import Cache, Policy
+from perslib.llm.estimate import USUAL_REPLY, Estimate, tokens_of_messages
+from perslib.llm.ladder import Ladder
+from perslib.llm.ledger import Ledger
+from perslib.llm.probe import Probe
+from perslib.llm.progress import Progress
+from perslib.llm.registry import Entry, entry
+from perslib.llm.retry import Line, Patience
+from perslib.llm.run import Run
+from perslib.llm.structured import Rung
+from perslib.llm.transport import Transport, gguf
+from perslib.llm.types import Answer, Message, Request
+
+Question = Request | str | Sequence[Message]
+
+_lines: dict[tuple[Any, ...], Line] = {}
+_lines_lock = threading.Lock()
+
+
+def backbone(
+    name: str,
+    *,
+    cache: Cache | Policy = "use",
+    ledger: Ledger | None = None,
+    patience: Patience | None = None,
+    **overrides: Any,
+) -> Backbone:
+    """The backbone called `name` in `backbones.toml`, with fields of its entry replaced by keyword.
+
+    `cache` is a policy — use, refresh (ask anew, keep the new answer), off, only (never call) — or a cache.
+    """
+    store = cache if isinstance(cache, Cache) else Cache(policy=cache)
+    forced = overrides.get("structured", "auto") != "auto"
+    return Backbone(entry(name, **overrides), store, ledger, patience, forced=forced)
+
+
+class Backbone:
+    """A model at an endpoint, with its cache, its ledger and its limits."""
+
+    def __init__(
+        self,
+        entry: Entry,
+        cache: Cache,
+        ledger: Ledger | None = None,
+        patience: Patience | None = None,
+        *,
+        minute: float = 60.0,
+        forced: bool = False,
+    ):
+        self.entry = entry
+        self.cache = cache
+        self.ledger = Ledger() if ledger is None else ledger
+        self.patience = patience or Patience()
+        self._minute, self._forced = minute, forced
+        self._weights = weights(entry)
+        self._probe = probe.known(entry.address, self.model)
+
+    def __repr__(self) -> str:
+        return f"Backbone({self.name!r}, model={self.model!r})"
+
+    @property
+    def name(self) -> str:
+        """The name in `backbones.toml`."""
+        return self.entry.name
+
+    @property
+    def model(self) -> str:
+        """The model's name; of a model file, its file name."""
+        return Path(self.entry.model).name if gguf(self.entry) else self.entry.model
+
+    # -- asking ---------------------------------------------------------------------------------------------
+
+    def ask(self, question: Question, *, stage: str = "ask", **settings: Any) -> Answer:
+        """The answer to one question; `settings` are fields of `Request`, such as `temperature=0`."""
+        return loop.run(self._run(stage).one(_request(question, settings)))
+
+    async def ask_async(self, question: Question, *, stage: str = "ask", **settings: Any) -> Answer:
+        """`ask`, awaited; works in any event loop."""
+        return await loop.wait_for(self._run(stage).one(_request(question, settings)))
+
+    def ask_many(
+        self,
+        questions: Iterable[Question],
+        *,
+        stage: str = "ask",
+        progress: bool = True,
+        cap: float | None = None,
+    ) -> list[Answer]:
+        """The answers to many questions, in their order.
+
+        Calls start in that order, so requests with a common beginning meet the endpoint's prefix cache when
+        they stand next to each other; equal requests are asked once. One bad answer raises nothing, it says
+        so in its `error`. `cap` stops the run with `BudgetReached` once the ledger's cost comes to it; what
+        was answered is in the cache, and the same call with a higher cap goes on from there.
+        """
+        requests = [_request(question, {}) for question in questions]
+        with Progress(len(requests), stage, self.ledger, enabled=progress) as bar:
+            return loop.run(self._run(stage, bar.step, cap).many(requests))
+
+    async def ask_many_async(
+        self,
+        questions: Iterable[Question],
+        *,
+        stage: str = "ask",
+        progress: bool = True,
+        cap: float | None = None,
+    ) -> list[Answer]:
+        """`ask_many`, awaited; works in any event loop."""
+        requests = [_request(question, {}) for question in questions]
+        with Progress(len(requests), stage, self.ledger, enabled=progress) as bar:
+            return await loop.wait_for(self._run(stage, bar.step, cap).many(requests))
+
+    def estimate(self, questions: Iterable[Question]) -> Estimate:
+        """What `ask_many` of these would take: calls, tokens by a rough rule, cost by the price table."""
+        requests = [_request(question, {}) for question in questions]
+        fresh = {self.digest(request): request for request in requests}
+        stored = self.cache.get_many(list(fresh))
+        calls = [request for key, request in fresh.items() if key not in stored]
+        tokens_in = sum(tokens_of_messages(request.messages) for request in calls)
+        tokens_out = sum(request.max_tokens or USUAL_REPLY for request in calls)
+        return Estimate(
+            requests=len(requests),
+            answered=len(stored),
+            repeated=len(requests) - len(fresh),
+            tokens_in=tokens_in,
+            tokens_out=tokens_out,
+            cost=self.entry.cost(tokens_in, 0, tokens_out),
+        )
+
+    def digest(self, question: Question) -> str:
+        """Content address of a question put to this backbone: all that can change the answer, and no more."""
+        return content_address(self.entry, self._weights, _request(question, {}))
+
+    # -- what the endpoint can do ---------------------------------------------------------------------------
+
+    def probe(self) -> Probe:
+        """Ask the endpoint what it can do, save that, and go by it from now on."""
+
+        async def take() -> Probe:
+            ladder = Ladder(self.entry, self._line, None, False)
+
+            def body(messages: list[Message], **options: Any) -> dict[str, Any]:
+                return {**ladder.body(Request(messages), messages), **options}
+
+            async def models() -> Mapping[str, Any]:
+                return await self._line.transport.exchange("GET", "/models")
+
+            return await probe.take(
+                self.name, self.entry.address, self.model, self._line.complete, body, models
+            )
+
+        self._probe = loop.run(take())
+        probe.save(self._probe)
+        return self._probe
+
+    @property
+    def probed(self) -> Probe | None:
+        """The saved probe, if there is one."""
+        return self._probe
+
+    def rung(self, schema: Mapping[str, Any]) -> Rung:
+        """The rung of the structured-output ladder on which a request with this schema starts."""
+        return self._run("").ladder.rung(schema)
+
+    # -- on the background loop -----------------------------------------------------------------------------
+
+    @property
+    def _line(self) -> Line:
+        """The shared line to the endpoint; a forked process opens its own."""
+        key = (os.getpid(), repr(self.entry), self.patience, self._minute)
+        with _lines_lock:
+            if key not in _lines:
+                _lines[key] = Line(Transport(self.entry), self.patience, self._minute)
+            return _lines[key]
+
+    def _run(self, stage: str, step: Callable[[Answer], Any] | None = None, cap: float | None = None) -> Run:
+        return Run(
+            Ladder(self.entry, self._line, self._probe, self._forced),
+            self.cache,
+            self.ledger,
+            model=self.model,
+            weights=self._weights,
+            stage=stage,
+            step=step,
+            cap=cap,
+        )
+
+
+def _request(question: Question, settings: Mapping[str, Any]) -> Request:
+    request = Request.of(question)
+    return replace(request, **settings) if settings else request

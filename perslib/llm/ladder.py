@@ -1,0 +1,229 @@
+"""One request to one answer: the body that is sent, the ladder it climbs down, and what is made of the reply."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from perslib.errors import GaveUp, Refused
+from perslib.llm import structured
+from perslib.llm.estimate import USUAL_REPLY, tokens_of_messages
+from perslib.llm.parsing import is_strict, parse
+from perslib.llm.probe import Probe
+from perslib.llm.registry import Entry
+from perslib.llm.reply import Reply
+from perslib.llm.retry import Line
+from perslib.llm.structured import Rung
+from perslib.llm.types import Answer, Message, Mode, Request
+
+# Refusals that are about one request, not about the endpoint: its row has no answer, the run goes on.
+_TOO_LONG = re.compile(
+    r"context[ _]?(length|window|size)|maximum context|too (long|large|many tokens)|exceed\w* .*(token|length|context)"
+    r"|(输入|长度|上下文).*(超|过长)",
+    re.I,
+)
+_FILTERED = re.compile(
+    r"content[_ ]?(filter|policy|management)|data_inspection|inappropriate|moderation|flagged|sensitive (content|words?|information)|敏感|不当|风险",
+    re.I,
+)
+_MALFORMED = (400, 413, 422)
+
+
+class Ladder:
+    """Answers requests over one line, on the best rung that the endpoint offers."""
+
+    def __init__(self, entry: Entry, line: Line, probe: Probe | None, forced: bool):
+        self.entry, self.line, self.probe, self.forced = entry, line, probe, forced
+
+    async def answer(self, request: Request) -> tuple[Answer, bool]:
+        """The answer, and whether it is one that may be kept in the cache."""
+        try:
+            if request.schema is None:
+                return self._plain(request, await self._send(request, request.messages))
+            return await self._structured(request, request.schema)
+        except GaveUp as error:
+            return unanswered(request, str(error)), False
+        except Refused as error:
+            reason = _about_one_request(error)
+            if reason is None:
+                raise
+            self.line.in_vain += 1
+            return unanswered(request, f"{reason}: {error}"), False
+
+    def rung(self, schema: Mapping[str, Any]) -> Rung:
+        """Where to start: what was asked for, else what the probe found, else the entry's flag."""
+        flag = self.entry.structured
+        rung: Rung | None = "schema" if flag == "auto" else flag
+        if self.probe is not None and not self.forced:
+            rung = "schema" if self.probe.schema else "json" if self.probe.json else "text"
+        while rung is not None and _lack(rung, schema) in self.line.lacks:
+            rung = structured.below(rung)
+        return rung or "text"
+
+    def body(
+        self, request: Request, messages: Sequence[Message], form: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """What is sent."""
+        sent = {"model": self.entry.model, "messages": messages, **parameters(self.entry, request)}
+        if "max_tokens" in self.line.lacks and "max_tokens" in sent:
+            sent["max_completion_tokens"] = sent.pop("max_tokens")
+        if "top_logprobs" in sent:
+            if self._has_logprobs():
+                sent["logprobs"] = True
+            else:
+                del sent["top_logprobs"]
+        if form is not None:
+            sent["response_format"] = form
+        return {**sent, **self.entry.extra_body, **request.extra}
+
+    def _has_logprobs(self) -> bool:
+        can = self.entry.logprobs is not False if self.probe is None else self.probe.logprobs > 0
+        return can and "logprobs" not in self.line.lacks
+
+    async def _send(
+        self, request: Request, messages: Sequence[Message], form: dict[str, Any] | None = None
+    ) -> Reply:
+        """One completion; settings that the endpoint turns out not to take are left out and remembered."""
+        tokens = 0
+        if self.entry.tpm is not None:
+            tokens = tokens_of_messages(messages) + (request.max_tokens or USUAL_REPLY)
+        while True:
+            sent = self.body(request, messages, form)
+            try:
+                return await self.line.complete(sent, tokens)
+            except Refused as no:
+                words = str(no)
+                if no.status in _MALFORMED and "logprobs" in sent and "logprob" in words:
+                    self.line.lacks.add("logprobs")
+                elif no.status in _MALFORMED and "max_tokens" in sent and "max_completion_tokens" in words:
+                    self.line.lacks.add("max_tokens")
+                else:
+                    raise
+
+    async def _structured(self, request: Request, schema: Mapping[str, Any]) -> tuple[Answer, bool]:
+        """The ladder: down while the endpoint refuses the form, then one re-ask if the reply does not fit."""
+        language = structured.language_of(request.messages)
+        while True:
+            rung = self.rung(schema)
+            messages = structured.spelled_out(request.messages, schema, rung, language)
+            form = structured.response_format(schema, rung)
+            try:
+                reply = await self._send(request, messages, form)
+                break
+            except Refused as no:
+                if rung == "text" or no.status not in _MALFORMED or not structured.is_about_format(str(no)):
+                    raise
+                self.line.lacks.add(_lack(rung, schema))
+        data, problem = _read(reply, schema)
+        if problem is None:
+            mode: Mode = rung if is_strict(reply.text, schema) else "text"
+            return self._made(request, [reply], mode, data=data), True
+        if (failure := self._failure(request, reply)) is not None:
+            return self._made(request, [reply], "unscored", error=failure), False
+        again = structured.asked_again(messages, reply.text, problem, schema, language)
+        try:
+            second = await self._send(request, again, form)
+        except (GaveUp, Refused) as error:
+            return self._made(request, [reply], "unscored", error=f"{problem}; asked again: {error}"), False
+        data, still = _read(second, schema)
+        if still is None:
+            return self._made(request, [reply, second], "reask", data=data), True
+        failure = self._failure(request, second)
+        answer = self._made(request, [reply, second], "unscored", error=failure or f"after a re-ask, {still}")
+        return answer, failure is None
+
+    def _plain(self, request: Request, reply: Reply) -> tuple[Answer, bool]:
+        failure = self._failure(request, reply)
+        if failure is None and not reply.text and not request.may_be_cut:
+            failure = "the reply is empty"
+        return self._made(request, [reply], "plain", error=failure), failure is None
+
+    def _failure(self, request: Request, reply: Reply) -> str | None:
+        """Why a reply is not one, whatever its text."""
+        if reply.finish == "content_filter":
+            return "stopped by the endpoint's content filter"
+        if reply.refusal:
+            return f"the model refused: {reply.refusal[:200]}"
+        if reply.finish == "length" and not request.may_be_cut:
+            return f"truncated at {reply.tokens_out or request.max_tokens or 'the limit of'} tokens"
+        return None
+
+    def _made(
+        self, request: Request, replies: list[Reply], mode: Mode, data: Any = None, error: str | None = None
+    ) -> Answer:
+        """The answer of the last reply, with what all of them took."""
+        last = replies[-1]
+        tokens = [
+            sum(getattr(r, name) for r in replies) for name in ("tokens_in", "tokens_cached", "tokens_out")
+        ]
+        told = [r.cost for r in replies if r.cost is not None]
+        # An endpoint that says what a call cost knows better than a price table.
+        cost = sum(told) if len(told) == len(replies) else self.entry.cost(*tokens)
+        return Answer(
+            text=last.text,
+            raw=last.raw,
+            reasoning=last.reasoning,
+            data=data,
+            mode=mode,
+            error=error,
+            finish=last.finish,
+            logprobs=last.logprobs,
+            tokens_in=tokens[0],
+            tokens_cached=tokens[1],
+            tokens_out=tokens[2],
+            seconds=sum(r.seconds for r in replies),
+            cost=cost,
+            retries=sum(r.retries for r in replies),
+            model=last.model,
+            earlier=tuple(r.raw for r in replies[:-1]),
+        )
+
+
+def parameters(entry: Entry, request: Request) -> dict[str, Any]:
+    """The request's settings as this endpoint names them, those it does not take left out."""
+    given = {
+        "temperature": request.temperature,
+        entry.max_tokens_as: request.max_tokens,
+        "seed": request.seed,
+        "stop": list(request.stop) if request.stop else None,
+        "top_logprobs": request.top_logprobs,
+    }
+    return {name: value for name, value in given.items() if value is not None and name not in entry.omit}
+
+
+def unanswered(request: Request, reason: str) -> Answer:
+    """The answer to a request that got no reply."""
+    return Answer(mode="plain" if request.schema is None else "unscored", error=reason)
+
+
+def reread(answer: Answer, schema: Mapping[str, Any]) -> Answer:
+    """An unscored answer read again from what is stored, in case reading has learned something since."""
+    if answer.mode != "unscored":
+        return answer
+    data, problem = parse(answer.raw, schema)
+    mode: Mode = "reask" if answer.earlier else "text"
+    return answer if problem else answer.with_(data=data, mode=mode, error=None)
+
+
+def _read(reply: Reply, schema: Mapping[str, Any]) -> tuple[Any, str | None]:
+    """The object in a reply; servers with a reasoning parser now and then file it under the reasoning."""
+    data, problem = parse(reply.text, schema)
+    if problem is not None and not reply.text and reply.reasoning:
+        found, unread = parse(reply.reasoning, schema)
+        return (found, None) if unread is None else (data, problem)
+    return data, problem
+
+
+def _lack(rung: Rung, schema: Mapping[str, Any]) -> str:
+    """A name for «this endpoint does not take this rung»: of one schema, for JSON schemas are refused singly."""
+    return rung if rung != "schema" else f"schema {json.dumps(schema)}"
+
+
+def _about_one_request(error: Refused) -> str | None:
+    """A short reason when the refusal concerns this request alone, else None."""
+    words = str(error)
+    if error.status == 413 or (error.status in _MALFORMED and _TOO_LONG.search(words)):
+        return "too long"
+    return "content filter" if error.status in _MALFORMED and _FILTERED.search(words) else None

@@ -1,0 +1,100 @@
+"""Scores with distributions: the probabilities of 1–5 at the token where the model wrote its score."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Sequence
+
+from perslib.llm.types import Answer, TokenLogprob
+
+SCORES = ("1", "2", "3", "4", "5")
+_AFTER_THOUGHT = re.compile(r".*</(?:think|thinking|reasoning)>", re.S)
+
+
+class Distribution(dict[str, float]):
+    """Probability of each option, renormalised to sum to one.
+
+    `mass` is what the options had before that: near 1 the model was choosing among them, near 0 it was about
+    to write something else and the distribution says little.
+    """
+
+    mass: float
+
+    def __init__(self, raw: dict[str, float]):
+        self.mass = sum(raw.values())
+        super().__init__({option: p / self.mass for option, p in raw.items()})
+
+    @property
+    def expected(self) -> float:
+        """Σ option · probability, for options that are numbers."""
+        return sum(float(option) * p for option, p in self.items())
+
+
+def digit_distribution(
+    answer: Answer, options: Sequence[str] = SCORES, key: str = "score"
+) -> Distribution | None:
+    """Probability of each option at the score token of an answer.
+
+    The token is the one after `"score":` in a JSON reply, or the reply's first token when that is an option.
+    Alternatives that differ only in blanks and quotes (`4`, ` 4`, `"4`) are counted together. None when there
+    are no log probabilities, no such token, or the options have no probability at all.
+    """
+    tokens = answer.logprobs
+    if not tokens:
+        return None
+    place = _place(tokens, options, key)
+    if place is None:
+        return None
+    raw = dict.fromkeys(options, 0.0)
+    for text, logprob in _alternatives(tokens[place]):
+        option = _plain(text)
+        if option in raw:
+            raw[option] += math.exp(logprob)
+    return Distribution(raw) if sum(raw.values()) > 0 else None
+
+
+def _place(tokens: list[TokenLogprob], options: Sequence[str], key: str) -> int | None:
+    """Index of the score token."""
+    text = "".join(token["token"] for token in tokens)
+    thought = _AFTER_THOUGHT.match(text)
+    begin = thought.end() if thought else 0
+    # Whitespace and an opening quote may belong to the key's token or to the score's.
+    named = list(re.finditer(rf"[\"'“]{re.escape(key)}[\"'”]\s*[:：]\s*[\"'“]?", text[begin:]))
+    if named:
+        return _covering(tokens, begin + named[-1].end(), options)
+    reached = 0
+    for index, token in enumerate(tokens):
+        if reached >= begin and token["token"].strip():
+            return _whole(tokens, index, options) if _plain(token["token"]) in options else None
+        reached += len(token["token"])
+    return None
+
+
+def _covering(tokens: list[TokenLogprob], offset: int, options: Sequence[str]) -> int | None:
+    """The token with the character at `offset`, when it holds an option and nothing else."""
+    reached = 0
+    for index, token in enumerate(tokens):
+        reached += len(token["token"])
+        if reached > offset:
+            return _whole(tokens, index, options) if _plain(token["token"]) in options else None
+    return None
+
+
+def _whole(tokens: list[TokenLogprob], index: int, options: Sequence[str]) -> int | None:
+    """`index`, unless the next token goes on with the number: the 1 of 10, the 4 of 4.5."""
+    rest = "".join(token["token"] for token in tokens[index + 1 : index + 3])
+    is_number = _plain(tokens[index]["token"]).isdigit()
+    return None if is_number and re.match(r"\d|[.．]\d", rest) else index
+
+
+def _alternatives(token: TokenLogprob) -> list[tuple[str, float]]:
+    """The chosen token and those in its place, each once."""
+    chosen = (token["token"], token["logprob"])
+    return [chosen, *(pair for pair in token["top"] if pair[0] != token["token"])]
+
+
+def _plain(text: str) -> str:
+    """The token without blanks, quotes and punctuation at its ends, full-width digits as digits."""
+    return unicodedata.normalize("NFKC", text).strip(" \t\r\n\"'“”‘’:,}]*Ġ▁")

@@ -1,0 +1,195 @@
+"""From the text of a reply to an object that fits a JSON schema: `parse(text, schema)`.
+
+A pure function, so stored raw replies can be read again when it has learned something, without a new call.
+Only the writing is forgiven (fences, prose around it, trailing commas, quotes of the wrong kind, Python
+spelling, numbers in quotes). What a field says is never changed: a score of 7 stays 7 and does not fit.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from perslib.llm.reply import split_reasoning
+
+LONGEST = 200_000
+"""Characters of a reply that are searched for an object."""
+SHOWN = 3
+"""Faults of an object that are named."""
+_FENCE = re.compile(r"```[\w-]*[ \t]*\r?\n(.*?)(?:```|\Z)", re.S)
+_CURLY = str.maketrans({"“": '"', "”": '"', "„": '"', "‟": '"', "＂": '"'})
+_CURLY_SINGLE = str.maketrans({"‘": "'", "’": "'"})
+_FULL_WIDTH = str.maketrans({"：": ":", "，": ",", "｛": "{", "｝": "}", "［": "[", "］": "]"})
+# Python's own reader would warn about these, on the terminal of somebody who did not write them.
+_DUBIOUS = re.compile(r"""\\[^\\'"abfnrtvxuUN0-7\n]|\d(?:and|else|for|if|in|is|or|not)""")
+_UNREADABLE = object()
+_BARE = {"True": "true", "False": "false", "None": "null"}
+
+
+def parse(text: str, schema: Mapping[str, Any]) -> tuple[Any, str | None]:
+    """(object, None) when the text holds one that fits the schema, else (None, what is wrong).
+
+    Of several objects that fit, the last is taken: models weigh before they conclude.
+    """
+    problem: str | None = None
+    for candidate in _candidates(text[:LONGEST], schema.get("type") == "array"):
+        value = _reading(candidate)
+        if value is _UNREADABLE:
+            continue
+        data = _coerced(value, schema)
+        found = faults(data, schema)
+        if found is None:
+            return data, None
+        problem = problem or found
+    return None, problem or _nothing(text)
+
+
+def is_strict(text: str, schema: Mapping[str, Any]) -> bool:
+    """Whether the text is, as it came, nothing but JSON that fits the schema."""
+    try:
+        return faults(json.loads(text), schema) is None
+    except (ValueError, RecursionError):
+        return False
+
+
+def faults(data: Any, schema: Mapping[str, Any]) -> str | None:
+    """What of the object does not fit the schema, in words; None when it fits."""
+    errors = sorted(
+        _validator(_key(schema)).iter_errors(data), key=lambda e: [str(p) for p in e.absolute_path]
+    )
+    if not errors:
+        return None
+    named = [
+        f"{'.'.join(str(p) for p in e.absolute_path) or 'reply'}: {_short(e.message)}" for e in errors[:SHOWN]
+    ]
+    return "; ".join(named) + (f"; and {len(errors) - SHOWN} more" if len(errors) > SHOWN else "")
+
+
+def _candidates(text: str, is_list: bool) -> Iterator[str]:
+    """Stretches of the text that may be the object, the most likely first."""
+    said, _ = split_reasoning(text)
+    yield said
+    seen = {said}
+    stretches = [block.group(1).strip() for block in _FENCE.finditer(said)][::-1]
+    for source in (said, said.translate(_FULL_WIDTH)):
+        stretches += list(_balanced(source, "[]" if is_list else "{}"))[::-1]
+    for stretch in stretches:
+        if stretch not in seen:
+            seen.add(stretch)
+            yield stretch
+
+
+def _balanced(text: str, brackets: str) -> Iterator[str]:
+    """Outermost stretches between a pair of brackets; brackets in strings do not count."""
+    depth, start, quoted, escaped = 0, 0, False, False
+    for place, char in enumerate(text):
+        if escaped:
+            escaped = False
+        elif quoted:
+            escaped = char == "\\"
+            quoted = char != '"'
+        elif char == '"':
+            quoted = depth > 0
+        elif char == brackets[0]:
+            start = place if depth == 0 else start
+            depth += 1
+        elif char == brackets[1] and depth:
+            depth -= 1
+            if depth == 0:
+                yield text[start : place + 1]
+
+
+def _reading(text: str) -> Any:
+    """The text as JSON, else with ever more of its writing forgiven, else as a Python literal."""
+    if not text.startswith(("{", "[")):
+        return _UNREADABLE
+    straight = _repaired(text.translate(_CURLY))
+    for attempt in (text, _repaired(text), straight, straight.translate(_FULL_WIDTH)):
+        try:
+            return json.loads(attempt, strict=False, parse_constant=lambda name: None)
+        except (ValueError, RecursionError):
+            continue
+    for attempt in (text, text.translate(_CURLY).translate(_CURLY_SINGLE)):
+        if _DUBIOUS.search(attempt):
+            continue
+        try:
+            return json.loads(json.dumps(ast.literal_eval(attempt)))
+        except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+            continue
+    return _UNREADABLE
+
+
+_PIECES = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/|\b(?:True|False|None)\b|,(?=\s*[}\]])', re.S)
+
+
+def _repaired(text: str) -> str:
+    """Without comments and trailing commas, Python's words in JSON's spelling; strings are left alone."""
+
+    def mended(piece: re.Match[str]) -> str:
+        found = piece.group()
+        if found.startswith('"'):
+            return found
+        return _BARE.get(found, "")
+
+    # Twice: a comma may turn out to be trailing when the comment after it is gone.
+    return _PIECES.sub(mended, _PIECES.sub(mended, text))
+
+
+def _coerced(value: Any, schema: Any) -> Any:
+    """The value with its types, not its meaning, brought to the schema: "4" → 4, 4.0 → 4, "True" → true."""
+    if not isinstance(schema, Mapping):
+        return value
+    kinds = schema.get("type")
+    kinds = (kinds,) if isinstance(kinds, str) else tuple(kinds or ())
+    if isinstance(value, Mapping):
+        parts = schema.get("properties", {})
+        return {name: _coerced(part, parts.get(name)) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_coerced(part, schema.get("items")) for part in value]
+    if isinstance(value, str):
+        return _from_text(value, kinds, schema.get("enum"))
+    if isinstance(value, float) and "integer" in kinds and value.is_integer():
+        return int(value)
+    if isinstance(value, int | float) and not isinstance(value, bool) and kinds == ("string",):
+        return str(value)
+    return value
+
+
+def _from_text(value: str, kinds: tuple[str, ...], options: list[Any] | None) -> Any:
+    text = value.strip()
+    if options and value not in options:
+        alike = [o for o in options if str(o).strip().casefold() == text.casefold()]
+        return alike[0] if len(alike) == 1 else value
+    if "string" in kinds:
+        return value
+    if ("integer" in kinds or "number" in kinds) and re.fullmatch(r"[+-]?\d{1,15}(\.\d+)?", text):
+        number = float(text)
+        return int(number) if number.is_integer() and "integer" in kinds else number
+    if "boolean" in kinds and text.casefold() in ("true", "false"):
+        return text.casefold() == "true"
+    if "null" in kinds and text.casefold() in ("null", "none", ""):
+        return None
+    return value
+
+
+def _nothing(text: str) -> str:
+    return "the reply is empty" if not text.strip() else "the reply holds no complete JSON object"
+
+
+def _short(message: str) -> str:
+    return message if len(message) <= 160 else message[:157] + "…"
+
+
+def _key(schema: Mapping[str, Any]) -> str:
+    return json.dumps(schema, ensure_ascii=False)
+
+
+@lru_cache(maxsize=256)
+def _validator(schema: str) -> Any:
+    from jsonschema import Draft202012Validator  # slow to import, and not every use of perslib reads replies
+
+    return Draft202012Validator(json.loads(schema))

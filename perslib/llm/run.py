@@ -1,0 +1,165 @@
+"""Questions of one stage on their way: the cache first, then the endpoint; every answer into the ledger.
+
+Everything here runs on the background loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from perslib.errors import BackboneError, BudgetReached, GaveUp
+from perslib.llm.address import content_address
+from perslib.llm.cache import Cache
+from perslib.llm.ladder import Ladder, reread, unanswered
+from perslib.llm.ledger import Ledger
+from perslib.llm.types import Answer, Request
+
+IN_VAIN = 16
+"""Calls given up in a row, beyond those in flight, after which a run stops: the endpoint is not well."""
+
+
+class Run:
+    """One `ask` or `ask_many`; `step` is called with each answer as it comes."""
+
+    def __init__(
+        self,
+        ladder: Ladder,
+        cache: Cache,
+        ledger: Ledger,
+        *,
+        model: str,
+        weights: str,
+        stage: str,
+        step: Callable[[Answer], Any] | None = None,
+        cap: float | None = None,
+    ):
+        self.ladder, self.entry, self.cache, self.ledger = ladder, ladder.entry, cache, ledger
+        self.model, self.weights, self.stage, self.step, self.cap = model, weights, stage, step, cap
+        self._spent_before = self._spent()
+        self._under_way = self._ended = 0
+
+    async def one(self, request: Request) -> Answer:
+        """The answer to one question."""
+        key = content_address(self.entry, self.weights, request)
+        record = self.cache.get(key)
+        return self._counted(await self._called(request, key) if record is None else _hit(record, request))
+
+    async def many(self, requests: list[Request]) -> list[Answer]:
+        """The answers in the order of the questions; calls start in that order, equal questions once."""
+        if self.cap is not None and self.entry.prices is None:
+            raise BackboneError(
+                f"Backbone {self.entry.name!r} has no prices, so a spending cap cannot be kept: add prices to "
+                "its entry in backbones.toml, or leave the cap out.",
+                backbone=self.entry.name,
+            )
+        keys = [content_address(self.entry, self.weights, request) for request in requests]
+        distinct = dict(zip(reversed(keys), reversed(requests), strict=True))
+        distinct = {key: distinct[key] for key in dict.fromkeys(keys)}
+        stored = self.cache.get_many(list(distinct))
+        answers = {key: self._counted(_hit(record, distinct[key])) for key, record in stored.items()}
+        waiting = iter([(key, request) for key, request in distinct.items() if key not in stored])
+
+        async def work() -> None:
+            for key, request in waiting:
+                if self._is_spent():
+                    return
+                answers[key] = await self._paid(request, key)
+
+        await _together(work, min(self.entry.concurrency, len(distinct) - len(stored)))
+        if len(answers) < len(distinct):
+            raise self._at_the_cap(len(answers), len(distinct))
+        return self._in_order(keys, answers)
+
+    def _in_order(self, keys: list[str], answers: Mapping[str, Answer]) -> list[Answer]:
+        """One answer a question; a question that came before is a hit."""
+        seen: set[str] = set()
+        ordered = []
+        for key in keys:
+            answer = answers[key]
+            if key in seen:
+                answer = self._counted(answer.with_(cached=True, retries=0))
+            seen.add(key)
+            ordered.append(answer)
+        return ordered
+
+    async def _called(self, request: Request, key: str) -> Answer:
+        """The answer to a question that is not in the cache."""
+        if self.cache.policy == "only":
+            answer, is_kept = unanswered(request, "not in the cache"), False
+        else:
+            answer, is_kept = await self.ladder.answer(request)
+            self._stop_in_vain(answer)
+        # A file's server may name it by its path; an endpoint's name tells the dated version.
+        model = answer.model if answer.model and self.entry.kind == "endpoint" else self.model
+        answer = answer.with_(backbone=self.entry.name, model=model, digest=key)
+        if is_kept:
+            meta = {
+                "backbone": self.entry.name,
+                "model": model,
+                "stage": self.stage,
+                "prompt": request.prompt,
+            }
+            self.cache.put(key, answer.stored(), meta)
+        return answer
+
+    async def _paid(self, request: Request, key: str) -> Answer:
+        """`_called`, with what is under way in view of the cap."""
+        self._under_way += 1
+        try:
+            return self._counted(await self._called(request, key))
+        finally:
+            self._under_way -= 1
+            self._ended += 1
+
+    def _counted(self, answer: Answer) -> Answer:
+        self.ledger.record(self.stage, answer)
+        if self.step is not None:
+            self.step(answer)
+        return answer
+
+    def _stop_in_vain(self, answer: Answer) -> None:
+        """End the run when call after call comes to nothing."""
+        line, most = self.ladder.line, IN_VAIN + self.entry.concurrency
+        if line.in_vain < most:
+            return
+        line.in_vain = 0
+        raise GaveUp(
+            f"Stopped: {most} calls in a row to backbone {self.entry.name!r} came to nothing; the last one: "
+            f"{answer.error}. What was answered is in the cache; run again later.",
+            backbone=self.entry.name,
+        )
+
+    def _spent(self) -> float:
+        return self.ledger.total.cost or 0.0
+
+    def _is_spent(self) -> bool:
+        """Whether the cap is reached, calls under way counted with the mean cost of those that ended."""
+        if self.cap is None:
+            return False
+        mean = (self._spent() - self._spent_before) / self._ended if self._ended else 0.0
+        return self._spent() + mean * self._under_way >= self.cap
+
+    def _at_the_cap(self, answered: int, wanted: int) -> BudgetReached:
+        return BudgetReached(
+            f"Stopped at the spending cap of ${self.cap:,.2f}: ${self._spent():,.2f} spent, {answered:,} of "
+            f"{wanted:,} requests answered. The answers are in the cache; the same run with a higher cap goes on.",
+            backbone=self.entry.name,
+        )
+
+
+async def _together(work: Callable[[], Awaitable[None]], workers: int) -> None:
+    """Several workers on one pile; the first error ends them all."""
+    tasks = [asyncio.ensure_future(work()) for _ in range(workers)]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _hit(record: Mapping[str, Any], request: Request) -> Answer:
+    answer = Answer.restored(record)
+    return answer if request.schema is None else reread(answer, request.schema)
