@@ -1,0 +1,117 @@
+"""Figures and tables for papers, by one call: files beside the page, and the same thing shown on it."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from perslib.report.latex import latex_table
+from perslib.report.page import check_name, current
+from perslib.report.show import escape, show_html, table_html
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: The same figure gives the same bytes on every run: no dates, no program versions.
+_METADATA: dict[str, dict[str, None]] = {
+    "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
+    "svg": {"Date": None, "Creator": None},
+    "png": {"Software": None},
+}
+_SHOWN_ROWS = 40
+
+
+class Saved(tuple[Path, ...]):
+    """Paths that were written. As the last line of a cell it shows nothing: what was saved is shown already."""
+
+    def _ipython_display_(self) -> None:
+        return
+
+
+def save_figure(
+    fig: Figure, name: str, data: pd.DataFrame | None = None, caption: str = "", out: str | Path | None = None
+) -> Saved:
+    """Save a figure as PDF, SVG and PNG, the plotted numbers as CSV, and show it with its caption.
+
+    Files go to `figures/` in the page's folder, or in `out`. PDF embeds its fonts as TrueType, SVG draws
+    text as outlines, PNG has 200 dots an inch. Returns the paths written. The figure is closed.
+    """
+    import matplotlib.pyplot as plt
+
+    folder = current().folder("figures", out)
+    paths = [folder / f"{check_name(name)}.{kind}" for kind in _METADATA]
+    for path, metadata in zip(paths, _METADATA.values()):
+        fig.savefig(path, metadata=metadata)
+    if data is not None:
+        paths.append(_write_csv(data, folder / f"{name}.csv"))
+    width = round(fig.get_size_inches()[0] * 100)
+    plt.close(fig)
+    picture = base64.b64encode(paths[2].read_bytes()).decode()
+    text = _caption("figure", name, caption)
+    body = (
+        f'<figure class="pl-figure" id="figure-{name}">'
+        f'<img src="data:image/png;base64,{picture}" alt="{escape(caption or name)}" width="{width}">'
+        f"<figcaption>{text}{_links(paths, out)}</figcaption></figure>"
+    )
+    show_html(body, _plain(name, paths), _record("figure", name, paths, out))
+    return Saved(paths)
+
+
+def save_table(
+    frame: pd.DataFrame, name: str, caption: str = "", digits: int = 2, out: str | Path | None = None
+) -> Saved:
+    """Save a table as CSV with full precision and as LaTeX (booktabs), and show it with its caption.
+
+    Files go to `tables/` in the page's folder, or in `out`. Column heads and known labels are in the page's
+    language in LaTeX and on the page; the CSV keeps the frame's own names. Returns the paths written.
+    """
+    folder = current().folder("tables", out)
+    paths = [_write_csv(frame, folder / f"{check_name(name)}.csv"), folder / f"{name}.tex"]
+    paths[1].write_text(latex_table(frame, name, caption, digits), encoding="utf-8", newline="\n")
+    shown = frame.head(_SHOWN_ROWS)
+    left_out = len(frame) - len(shown)
+    text = _caption("table", name, caption) + _links(paths, out)
+    more = f"<div class='pl-caption'>{current().word('rows_left_out', n=left_out)}</div>" if left_out else ""
+    body = f'<div id="table-{name}">{table_html(shown, text, digits)}{more}</div>'
+    plain = f"{shown.to_string(index=False)}\n{_plain(name, paths)}"
+    show_html(body, plain, _record("table", name, paths, out))
+    return Saved(paths)
+
+
+def _write_csv(frame: pd.DataFrame, path: Path) -> Path:
+    unnamed = isinstance(frame.index, pd.RangeIndex)
+    frame.to_csv(path, index=not unnamed, encoding="utf-8", lineterminator="\n")
+    return path
+
+
+def _plain(name: str, paths: list[Path]) -> str:
+    return f"{name}: {', '.join(p.name for p in paths)} in {paths[0].parent}"
+
+
+def _record(kind: str, name: str, paths: list[Path], out: str | Path | None) -> dict[str, Any]:
+    """For the report runner: which files lie beside the page. Files put elsewhere are none of its business."""
+    beside = not out and current().out is not None
+    return {
+        "kind": kind,
+        "name": name,
+        "files": [f"{p.parent.name}/{p.name}" for p in paths] if beside else [],
+    }
+
+
+def _caption(kind: str, name: str, caption: str) -> str:
+    page = current()
+    label = page.word(f"{kind}_n", n=page.number(kind, name))
+    return f"<b>{label}{page.word('stop')}</b> {escape(caption)}".rstrip()
+
+
+def _links(paths: list[Path], out: str | Path | None) -> str:
+    """Links to the files from a page that lies beside them; in JupyterLab, where they were put."""
+    if out or current().out is None:
+        where = current().word("saved_in", folder=f"{paths[0].parent.parent.name}/{paths[0].parent.name}")
+        return f' <span class="pl-files">{escape(where)}</span>'
+    kinds = {".pdf": "PDF", ".svg": "SVG", ".png": "PNG", ".csv": "CSV", ".tex": "LaTeX"}
+    links = [f'<a href="{p.parent.name}/{p.name}">{kinds[p.suffix]}</a>' for p in paths]
+    return f' <span class="pl-files">{" ".join(links)}</span>'

@@ -1,0 +1,104 @@
+"""Markdown and HTML made safe to put on a page.
+
+Whatever a notebook printed may hold text that a stranger wrote. Markdown is rendered with its HTML escaped
+and its images as words; HTML keeps what tables, figures and folds need and loses scripts, handlers, frames
+and everything that would be loaded from elsewhere.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import warnings
+from functools import cache
+from typing import Any
+
+_TAGS = frozenset(
+    re.findall(
+        r"\w+",
+        "a abbr b bdi blockquote br caption code col colgroup dd details div dl dt em figcaption figure"
+        " h1 h2 h3 h4 h5 h6 hr i img kbd li mark ol p pre s samp small span strong style sub summary sup"
+        " table tbody td tfoot th thead tr u ul var",
+    )
+)
+_ATTRIBUTES = frozenset(
+    re.findall(r"\w+", "alt class colspan dir height id lang open role rowspan scope title width")
+)
+_CSS = frozenset(
+    re.findall(
+        r"[\w-]+",
+        "background background-color border border-bottom border-collapse border-color border-left border-radius"
+        " border-right border-style border-top border-width color display flex float font-family font-size"
+        " font-style font-variant-numeric font-weight gap height letter-spacing line-height margin"
+        " margin-bottom margin-left margin-right margin-top max-height max-width min-height min-width opacity"
+        " overflow overflow-wrap overflow-x overflow-y padding padding-bottom padding-left padding-right"
+        " padding-top text-align text-decoration vertical-align white-space width word-break",
+    )
+)
+_IMAGE = re.compile(r"data:image/(png|jpeg|gif|webp|svg\+xml)[;,]", re.IGNORECASE)
+_LINK = re.compile(r"(https?://|mailto:|#|(?![a-z][a-z0-9+.-]*:)[^/\\])", re.IGNORECASE)
+_STYLE_LOADS = re.compile(r"@import|url\s*\(|expression\s*\(|\\", re.IGNORECASE)
+
+
+def _allowed(tag: str, name: str, value: str) -> bool:
+    if name == "src":
+        return bool(_IMAGE.match(value.strip()))
+    if name == "href":
+        return tag == "a" and bool(_LINK.match(value.strip()))
+    if name == "style":
+        return not _STYLE_LOADS.search(value)
+    return name in _ATTRIBUTES
+
+
+@cache
+def _cleaner() -> Any:
+    from bleach.css_sanitizer import CSSSanitizer  # type: ignore[import-untyped]
+    from bleach.sanitizer import Cleaner  # type: ignore[import-untyped]
+
+    css = CSSSanitizer(allowed_css_properties=_CSS)
+    return Cleaner(
+        tags=_TAGS,
+        attributes=_allowed,
+        protocols={"http", "https", "mailto", "data"},
+        css_sanitizer=css,
+        strip=False,
+    )
+
+
+def safe_html(text: str) -> str:
+    """HTML with what tables, figures and folds need; any other tag shows as text, every handler is gone."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        cleaned: str = _cleaner().clean(text)
+    return re.sub(r"(<style[^>]*>)(.*?)(</style>)", _safe_style, cleaned, flags=re.DOTALL | re.IGNORECASE)
+
+
+def _safe_style(match: re.Match[str]) -> str:
+    return "" if _STYLE_LOADS.search(match[2]) else match[0]
+
+
+@cache
+def _markdown(trusted: bool) -> Any:
+    import mistune
+
+    class Prose(mistune.HTMLRenderer):
+        """Headings carry ids to link to; in text from outside an image is its words, and nothing is fetched."""
+
+        def heading(self, text: str, level: int, **attrs: Any) -> str:
+            name = re.sub(r"\W+", "-", html.unescape(re.sub(r"<[^>]+>", "", text))).strip("-").lower()
+            return f'<h{level} id="{name}">{text}</h{level}>\n'
+
+        def image(self, text: str, url: str, title: str | None = None) -> str:
+            return super().image(text, url, title) if trusted else html.escape(f"![{text}]({url})")
+
+    return mistune.create_markdown(renderer=Prose(escape=not trusted), plugins=["table", "strikethrough"])
+
+
+def prose(markdown: str) -> str:
+    """Markdown as HTML, with any HTML in it shown as text and any image as its words."""
+    return str(_markdown(trusted=False)(markdown))
+
+
+def narrative(markdown: str) -> str:
+    """A notebook's own Markdown cell as HTML; simple HTML in it is kept, scripts and foreign loads are not."""
+    return safe_html(str(_markdown(trusted=True)(markdown)))

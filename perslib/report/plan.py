@@ -1,0 +1,127 @@
+"""What a report is going to run, with everything checked that can be wrong about it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from perslib.errors import ReportError, UnknownName
+from perslib.paths import workspace
+from perslib.report.manifest import corpus_facts
+from perslib.report.parameters import Study, check_parameters, find_studies, fitted
+from perslib.report.words import LANGUAGES
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One notebook to run with one backbone, and the page to make of it."""
+
+    study: Study
+    values: Mapping[str, Any]
+    root: Path
+    folder: Path
+    corpus: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """What the notebook, its page and its manifest entry are called."""
+        return self.study.name
+
+    @property
+    def language(self) -> str:
+        """The page's language."""
+        return str(self.values["language"])
+
+    @property
+    def corpus_label(self) -> str:
+        """What the page calls the corpus."""
+        return str(self.corpus["label"])
+
+    @property
+    def backbone(self) -> str:
+        """The backbone's name."""
+        return str(self.values["backbone"])
+
+    @property
+    def path(self) -> Path:
+        """The page itself."""
+        return self.folder / f"{self.study.name}.html"
+
+    @cached_property
+    def parameters(self) -> dict[str, Any]:
+        """Every parameter that the notebook declares, with the value of this run."""
+        values = {**self.values, "out": str(self.folder)}
+        place = f"{self.study.name}: parameter"
+        return {
+            name: fitted(values[name], default, f"{place} {name!r}") if name in values else default
+            for name, default in self.study.declared.items()
+        }
+
+
+def given(**values: Any) -> dict[str, Any]:
+    """Those of the values that are not None: what a caller asked for."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def plan(
+    notebooks: Iterable[str | Path] | str | Path | None,
+    corpus: str | Path,
+    backbones: Sequence[str] | str,
+    out: str | Path | None,
+    language: str | None,
+    seed: int,
+    further: Mapping[str, Any],
+) -> list[Planned]:
+    """All pages to render; everything that can be wrong with what was asked for is found here."""
+    from perslib.corpus import load
+    from perslib.llm.registry import entries
+
+    studies = find_studies(notebooks)
+    check_parameters({**further, **given(language=language)}, studies)
+    names = [backbones] if isinstance(backbones, str) else list(dict.fromkeys(backbones))
+    for name in names:
+        if name not in (known := entries()):
+            raise UnknownName("backbone", name, known)
+    if not names:
+        raise ReportError("No backbone is given; the bundled one is called embedded")
+    if language is not None and language not in LANGUAGES:
+        raise UnknownName("language", language, LANGUAGES)
+    data = load(corpus, language)
+    spoken = language or (data.language if data.language in LANGUAGES else "en")
+    root = Path(out).expanduser().resolve() if out else workspace() / "reports"
+    shared = {**further, "corpus": _address(corpus), "language": spoken, "seed": seed}
+    facts = {"label": _label(corpus, data.name), **corpus_facts(str(corpus), data)}
+    folder = root / _slug(facts["label"])
+    return [
+        Planned(study, {**shared, "backbone": name}, root, folder / _slug(name), facts)
+        for name in names
+        for study in studies
+    ]
+
+
+def _is_path(corpus: str | Path) -> bool:
+    return Path(corpus).expanduser().exists()
+
+
+def _label(corpus: str | Path, name: str) -> str:
+    """What pages call the corpus: the name it was asked for by; of a path, its last part, with the data's name."""
+    if not _is_path(corpus):
+        return str(corpus)
+    stem = Path(corpus).expanduser().resolve().name.split(".")[0]
+    if stem in name:
+        return name
+    return stem if name in stem else f"{name}-{stem}"
+
+
+def _address(corpus: str | Path) -> str:
+    """A path in full, since notebooks run in the workspace; a name as it is."""
+    return str(Path(corpus).expanduser().resolve()) if _is_path(corpus) else str(corpus)
+
+
+def _slug(name: str) -> str:
+    """A name as a folder: `sample/en` → `sample-en`."""
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "corpus"

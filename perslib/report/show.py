@@ -1,0 +1,184 @@
+"""Showing conversations, profiles and tables: in JupyterLab and on a page alike, whatever their text holds.
+
+All of it is text that strangers wrote. It is escaped, its white space is kept, and characters that would act
+(terminal escapes, direction overrides, invisible ones) are shown as marks.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from perslib.report.controls import controls_shown
+from perslib.report.page import current
+from perslib.report.style import SCORES
+from perslib.report.words import name_of
+
+#: Messages of more characters, or more lines, are folded behind "show all".
+FOLD, FOLD_LINES = 900, 20
+_SHOWN, _SHOWN_LINES = 600, 12
+#: Columns whose cells are labels that have a name in each language; all other text stays as it is.
+LABELLED = ("scenario", "reason", "statistic", "quantity")
+
+
+@cache
+def stylesheet() -> str:
+    """The styles of what this module shows; each output carries them, a page only once."""
+    return f"<style>{(Path(__file__).parent / 'shown.css').read_text(encoding='utf-8')}</style>"
+
+
+def escape(value: object) -> str:
+    """Any value as text that shows as itself on a page."""
+    return html.escape(controls_shown(str(value)))
+
+
+def show_html(body: str, plain: str = "", record: Mapping[str, Any] | None = None) -> None:
+    """Display our own, already safe HTML; outside a notebook, print its plain words.
+
+    `record` goes into the output's metadata, where the report runner finds what a notebook has made.
+    """
+    from IPython.core.getipython import get_ipython
+    from IPython.display import publish_display_data
+
+    if get_ipython() is None:
+        print(plain)
+        return
+    data = {"text/html": f"{stylesheet()}\n{body}", "text/plain": plain}
+    publish_display_data(data, metadata={"perslib": dict(record)} if record else {})
+
+
+# -- conversations -----------------------------------------------------------------------------------------
+
+
+def show_conversation(messages: Iterable[Mapping[str, Any]], title: str = "", fold: int = FOLD) -> None:
+    """Show a conversation as it was said, long messages folded.
+
+    Messages are `{"role", "content"}`, as `corpus.messages` gives them; a `score` (1–5), a `reason` and a
+    `note` are shown beside the message where it has them.
+    """
+    messages = list(messages)
+    page = current()
+    bubbles = "\n".join(_bubble(m, fold) for m in messages)
+    head = f'<div class="pl-title">{escape(title)}</div>' if title else ""
+    plain = page.word("conversation_of_n", n=len(messages))
+    show_html(f'<div class="pl-conversation" lang="{page.language}">{head}{bubbles}</div>', plain)
+
+
+def _bubble(message: Mapping[str, Any], fold: int) -> str:
+    page = current()
+    role = "user" if message["role"] == "user" else "assistant"
+    who = page.word(role) if message["role"] in ("user", "assistant") else message["role"]
+    marks = [f'<span class="pl-role">{escape(who)}</span>']
+    score = message.get("score")
+    if score is not None and pd.notna(score):
+        marks.append(score_chip(int(score)))
+    for key in ("reason", "note"):
+        if pd.notna(value := message.get(key)) and value:
+            marks.append(f'<span class="pl-note">{escape(name_of(str(value), page.language))}</span>')
+    body = _folded(str(message["content"]), fold)
+    return f'<div class="pl-message pl-{role}"><div class="pl-head">{" ".join(marks)}</div>{body}</div>'
+
+
+def _folded(text: str, fold: int) -> str:
+    shown = controls_shown(text).strip("\n")
+    if not shown.strip():
+        return f'<div class="pl-text pl-empty">{current().word("empty_message")}</div>'
+    lines = shown.split("\n")
+    if len(shown) <= fold and len(lines) <= FOLD_LINES:
+        return f'<div class="pl-text" dir="auto">{html.escape(shown)}</div>'
+    cut = min(len("\n".join(lines[:_SHOWN_LINES])), _place_to_cut(shown))
+    start, rest = html.escape(shown[:cut].rstrip()), html.escape(shown[cut:].lstrip("\n"))
+    more = current().word("show_all", n=f"{len(shown):,}")
+    return (
+        f'<div class="pl-text" dir="auto">{start}</div>'
+        f'<details class="pl-more"><summary>{more}</summary><div class="pl-text" dir="auto">{rest}</div></details>'
+    )
+
+
+def _place_to_cut(text: str) -> int:
+    """Near the wanted length, at a line's end or a space if there is one not too far before."""
+    place = max(text.rfind("\n", 0, _SHOWN), text.rfind(" ", 0, _SHOWN))
+    return place if place > _SHOWN // 2 else _SHOWN
+
+
+def score_chip(score: int) -> str:
+    """A score as a small coloured mark, readable without the colour."""
+    ink = "#ffffff" if score in (1, 5) else "#1f2733"
+    return f'<span class="pl-score" style="background-color:{SCORES[score]};color:{ink}">{score}</span>'
+
+
+def show_profile(profile: Mapping[str, Any], title: str = "") -> None:
+    """Show a user's profile in plain words, field by field."""
+    language = current().language
+    rows = []
+    for key, value in profile.items():
+        texts = [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
+        shown = " · ".join(escape(name_of(str(t), language)) for t in texts if str(t).strip())
+        if shown:
+            rows.append(f"<dt>{escape(name_of(str(key), language))}</dt><dd dir='auto'>{shown}</dd>")
+    head = f'<div class="pl-title">{escape(title)}</div>' if title else ""
+    empty = "" if rows else f'<p class="pl-empty">{current().word("empty_profile")}</p>'
+    show_html(
+        f'<div class="pl-profile">{head}<dl>{"".join(rows)}</dl>{empty}</div>', current().word("profile")
+    )
+
+
+# -- tables ------------------------------------------------------------------------------------------------
+
+
+def header_of(column: object) -> str:
+    """What stands at the head of a column: its label in the page's language, else its name."""
+    return name_of(str(column), current().language)
+
+
+def cell(value: object, digits: int = 2, column: object = "") -> str:
+    """A value as people read it: thousands apart, `digits` decimals, a dash where there is none.
+
+    In the columns that hold stored labels (scenarios, reasons, statistics) they are shown by name.
+    """
+    if isinstance(value, (tuple, list, dict, set)):
+        return str(value)
+    if value is None or pd.isna(value):
+        return "–"
+    if isinstance(value, bool):
+        return "✓" if value else "–"
+    if isinstance(value, (pd.Timestamp,)):
+        return f"{value:%Y-%m-%d %H:%M}"
+    if hasattr(value, "__index__"):
+        return f"{int(value):,}"
+    if isinstance(value, float) or hasattr(value, "__float__"):
+        return f"{float(value):,.{digits}f}"
+    return name_of(str(value), current().language) if column in LABELLED else str(value)
+
+
+def is_numeric(column: pd.Series) -> bool:
+    """Whether a column holds numbers only, so that it is set flush right."""
+    values = [v for v in column if not (v is None or (not isinstance(v, (tuple, list, dict)) and pd.isna(v)))]
+    return bool(values) and all(hasattr(v, "__float__") and not isinstance(v, str) for v in values)
+
+
+def table_html(frame: pd.DataFrame, caption: str = "", digits: int = 2) -> str:
+    """A frame as a table whose every cell is text; wide ones scroll in their own box."""
+    right = [" class='pl-num'" if is_numeric(frame.iloc[:, i]) else "" for i in range(frame.shape[1])]
+    head = "".join(f"<th{r} scope='col'>{escape(header_of(c))}</th>" for c, r in zip(frame.columns, right))
+    rows = []
+    for values in frame.itertuples(index=False, name=None):
+        cells = "".join(
+            f"<td{r} dir='auto'>{escape(cell(v, digits, c))}</td>"
+            for v, c, r in zip(values, frame.columns, right)
+        )
+        rows.append(f"<tr>{cells}</tr>")
+    top = f"<div class='pl-caption'>{caption}</div>" if caption else ""
+    table = f"<table class='pl-table'><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    return f"<div class='pl-tablebox'>{top}<div class='pl-scroll'>{table}</div></div>"
+
+
+def show_table(frame: pd.DataFrame, caption: str = "", digits: int = 2, columns: Sequence[str] = ()) -> None:
+    """Show a frame as a table: numbers flush right, text escaped, missing values as a dash."""
+    shown = frame[list(columns)] if columns else frame
+    show_html(table_html(shown, escape(caption), digits), shown.to_string(index=False))

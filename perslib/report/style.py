@@ -1,0 +1,64 @@
+"""How figures look: one style file, colours that mean something, Chinese glyphs on any machine."""
+
+from __future__ import annotations
+
+import importlib.util
+import warnings
+from functools import cache
+from pathlib import Path
+
+STYLE = Path(__file__).parent / "perslib.mplstyle"
+CHINESE_FONT = "Noto Sans SC"
+
+#: Scores 1–5. The colour turns between 3 and 4, where a turn stops being dissatisfied or neutral
+#: (PersTurnBench's DSAT) and becomes satisfied; orange against blue is told apart by every kind of eye.
+SCORES = {1: "#9a3a05", 2: "#e0751f", 3: "#f7c48a", 4: "#9cc3e0", 5: "#2a6ca3"}
+
+#: For things without an order: assistants, candidates, judges. Distinct in hue and in lightness.
+CATEGORIES = ["#2a6ca3", "#d9822b", "#3a8f6b", "#a45c9a", "#6b7a8f", "#b8a13a", "#7fb2d6", "#8c4a3a"]
+
+INK, FAINT, RULE, ACCENT = "#1f2733", "#6a7482", "#d5dae1", "#2a6ca3"
+
+
+@cache
+def chinese_font() -> str | None:
+    """Register the font that the `zhplot` package carries; its family name, or None when it is not there.
+
+    Found without importing the package, which would change matplotlib's settings behind our back.
+    """
+    from matplotlib import font_manager
+
+    spec = importlib.util.find_spec("zhplot")
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        path = Path(folder) / "fonts" / "NotoSansSC-Regular.ttf"
+        if path.is_file():
+            font_manager.fontManager.addfont(path)
+            return font_manager.FontProperties(fname=path).get_name()
+    if any(font.name == CHINESE_FONT for font in font_manager.fontManager.ttflist):
+        return CHINESE_FONT
+    return None
+
+
+def figure_style() -> None:
+    """Draw every figure from here on in perslib's style, whatever a matplotlibrc says."""
+    import matplotlib as mpl
+    from matplotlib import style
+
+    style.use(["default", STYLE])
+    family = chinese_font()
+    if family is None:
+        warnings.warn(
+            "No font with Chinese glyphs: figures will show boxes for Chinese text. "
+            "Install the package zhplot, which carries one: pip install zhplot",
+            stacklevel=2,
+        )
+    mpl.rcParams["font.family"] = [family, "DejaVu Sans"] if family else ["DejaVu Sans"]
+
+
+def literal(text: object, longest: int = 36) -> str:
+    """Text from data for a figure: set as it stands (a `$` starts no formula), shortened when very long."""
+    from perslib.report.controls import controls_shown
+
+    shown = controls_shown(str(text)).replace("\n", " ")
+    shown = shown if len(shown) <= longest else shown[: longest - 1] + "…"
+    return shown.replace("$", r"\$")

@@ -1,0 +1,406 @@
+"""The report runner: what it refuses, what it renders, what it leaves behind when something fails."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from made import tiny_corpus
+
+from perslib.corpus import save
+from perslib.errors import DataError, ReportError, UnknownName
+from perslib.report import run_report
+from perslib.report.atomic import write_text
+from perslib.report.outputs import warnings_in
+from perslib.report.parameters import declared_parameters, find_studies, fitted
+
+FIXTURES = Path(__file__).parent / "notebooks"
+KEY = "sk-never-to-be-written-0123456789"
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """A workspace whose path has a space in it, with a corpus; a key is set in the environment."""
+    folder = tmp_path_factory.mktemp("a work space")
+    save(tiny_corpus(), folder / "data" / "tiny" / "en")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PERSLIB_HOME", str(folder))
+        patch.setenv("PERSLIB_TEST_API_KEY", KEY)
+        patch.setenv("OPENAI_API_KEY", KEY + "-too")
+        patch.chdir(folder)
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def reports(home):
+    """Two notebooks in English, one of which fails, then one of them in Chinese with another backbone."""
+    with pytest.raises(ReportError) as error:
+        run_report([FIXTURES / "shows.ipynb", FIXTURES / "fails.ipynb"], corpus="tiny/en", limit=3)
+    index = run_report(FIXTURES / "shows.ipynb", corpus="tiny/en", backbones="llama-cpp", language="zh")
+    assert index == home / "reports" / "index.html"
+    return home / "reports", error.value
+
+
+def page(reports, name="shows", backbone="embedded") -> str:
+    return (reports[0] / "tiny-en" / backbone / f"{name}.html").read_text("utf-8")
+
+
+def manifest(reports, name="shows", backbone="embedded") -> dict:
+    file = reports[0] / "tiny-en" / backbone / "manifest.json"
+    return json.loads(file.read_text("utf-8"))["pages"][name]
+
+
+# -- refused before anything runs --------------------------------------------------------------------------
+
+
+def test_unknown_parameter_shows_near_ones(home):
+    with pytest.raises(UnknownName, match=r"parameter called 'limt'.*Did you mean limit"):
+        run_report(FIXTURES / "shows.ipynb", corpus="tiny/en", out=home / "nowhere", limt=3)
+    assert not (home / "nowhere").exists()
+
+
+@pytest.mark.parametrize(
+    "name, value", [("limit", "abc"), ("limit", True), ("limit", 2.5), ("share", "half")]
+)
+def test_value_of_another_type_is_refused(home, name, value):
+    with pytest.raises(ReportError, match=rf"shows: parameter '{name}' is .*expected a.* number"):
+        run_report(FIXTURES / "shows.ipynb", corpus="tiny/en", out=home / "nowhere", **{name: value})
+
+
+@pytest.mark.parametrize("wrong, says", [
+    ({"corpus": "tinny/en"}, "Did you mean tiny/en"),
+    ({"backbones": ["embeded"]}, "Did you mean embedded"),
+    ({"notebooks": "00_corpse"}, "Did you mean 00_corpus"),
+    ({"language": "de"}, "language called 'de'"),
+])  # fmt: skip
+def test_unknown_names_are_refused(home, wrong, says):
+    asked = {"notebooks": FIXTURES / "shows.ipynb", "corpus": "tiny/en", **wrong}
+    with pytest.raises(UnknownName, match=says):
+        run_report(**asked, out=home / "nowhere")
+
+
+def test_language_for_a_notebook_that_declares_none(home):
+    with pytest.raises(UnknownName, match="parameter called 'language'"):
+        run_report(FIXTURES / "fails.ipynb", corpus="tiny/en", language="zh")
+
+
+def test_corpus_with_bad_data_is_refused(home, tmp_path):
+    (tmp_path / "bad.jsonl").write_text('{"user": "ada"}\n', "utf-8")
+    with pytest.raises(DataError, match=r"bad\.jsonl"):
+        run_report(FIXTURES / "shows.ipynb", corpus=tmp_path / "bad.jsonl", out=home / "nowhere")
+
+
+# -- parameters --------------------------------------------------------------------------------------------
+
+
+def notebook(folder: Path, source: str, name: str = "own.ipynb") -> Path:
+    cell = {"cell_type": "code", "metadata": {"tags": ["parameters"]}, "source": source}
+    cell |= {"outputs": [], "execution_count": None}
+    text = json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4})
+    (folder / name).write_text(text, "utf-8")
+    return folder / name
+
+
+def test_declared_parameters_are_read_with_their_defaults(tmp_path):
+    path = notebook(tmp_path, 'a = 1  # one\nb: float = -0.5\nc = ["x"]\nd = None')
+    assert declared_parameters(path) == {"a": 1, "b": -0.5, "c": ["x"], "d": None}
+
+
+@pytest.mark.parametrize("source", ["a = f()", "import os", "a, b = 1, 2", "a = "])
+def test_a_parameters_cell_holds_plain_assignments(tmp_path, source):
+    with pytest.raises(ReportError, match=r"own\.ipynb.*only lines such as"):
+        declared_parameters(notebook(tmp_path, source))
+
+
+def test_texts_are_read_as_the_declared_type():
+    assert fitted("12", 0, "p") == 12
+    assert fitted("true", False, "p") is True
+    assert fitted(1, 0.5, "p") == 1.0
+    assert fitted("[1, 2]", [], "p") == [1, 2]
+    assert fitted("anything", None, "p") == "anything"
+    assert fitted(None, 0, "p") == 0
+    with pytest.raises(ReportError):
+        fitted("1.5", 0, "p")
+
+
+def test_only_numbered_notebooks_run_by_default(home):
+    folder = home / "notebooks"
+    folder.mkdir()
+    try:
+        for name in ("07_mine.ipynb", "explorer.ipynb"):
+            notebook(folder, "a = 1", name)
+        found = [s.name for s in find_studies()]
+        assert "00_corpus" in found and "07_mine" in found and "explorer" not in found
+        assert [s.name for s in find_studies(["07", "explorer", "mine", folder / "07_mine.ipynb"])] == [
+            "07_mine",
+            "explorer",
+        ]
+    finally:
+        for file in folder.iterdir():
+            file.unlink()
+        folder.rmdir()
+
+
+# -- pages -------------------------------------------------------------------------------------------------
+
+
+class Loads(HTMLParser):
+    """What a browser would fetch, and which code stands outside a fold."""
+
+    def __init__(self):
+        super().__init__()
+        self.loads, self.folds, self.bare_code, self.scripts = [], 0, 0, 0
+
+    def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
+        self.scripts += tag in ("script", "iframe", "object", "embed", "link", "base", "form")
+        self.loads += [
+            v for k, v in attrs if k in ("src", "srcset", "poster", "data", "action", "background")
+        ]
+        self.loads += [v for k, v in attrs if k == "style" and "url(" in (v or "")]
+        self.scripts += any(k.startswith("on") for k in found)
+        self.folds += tag == "details"
+        self.bare_code += "highlight" in (found.get("class") or "") and not self.folds
+
+    def handle_endtag(self, tag):
+        self.folds -= tag == "details"
+
+
+def read(html: str) -> Loads:
+    parser = Loads()
+    parser.feed(html)
+    return parser
+
+
+def test_pages_load_nothing_and_run_nothing(reports):
+    for file in reports[0].rglob("*.html"):
+        found = read(file.read_text("utf-8"))
+        assert found.scripts == 0
+        assert all(v.startswith("data:image/") for v in found.loads), file
+        text = file.read_text("utf-8")
+        assert "Content-Security-Policy" in text and "default-src 'none'" in text
+        assert not re.search(r"@import|url\(\s*['\"]?(?!data:)", text)
+
+
+def test_code_is_there_and_folded(reports):
+    html = page(reports)
+    assert "tqdm" in html and '<details class="code">' in html
+    assert read(html).bare_code == 0
+
+
+def test_progress_and_noise_stay_out_and_warnings_come_in(reports):
+    html = re.sub(r'<details class="code">.*?</details>', "", page(reports), flags=re.DOTALL)
+    assert "never-on-the-page" not in html and "noise on the error stream" not in html and "3/3" not in html
+    assert re.search(r'<div class="note"><b>Warning</b> mind the gap</div>', html)
+    assert "limit is 3, share is 0.5" in html
+    assert str(Path(__file__).parent) not in html
+
+
+def test_narrative_and_labels_follow_the_language(reports):
+    english, chinese = page(reports), page(reports, backbone="llama-cpp")
+    assert "In English." in english and "中文说明" not in english
+    assert "中文说明" in chinese and "In English." not in chinese
+    assert "Said in both" in english and "Said in both" in chinese
+    assert "<b>Figure 1.</b> Two bars." in english and "<b>图 1" in chinese and "两根柱" in chinese
+    assert ">语料<" in chinese and ">Corpus<" in english and 'lang="zh-Hans"' in chinese
+    assert "<h1>一页能展示的一切</h1>" in chinese
+
+
+def test_the_head_says_what_was_run_and_links_resolve(reports):
+    html = page(reports)
+    for fact in ("tiny/en", "embedded (SmolLM2-135M-Instruct)", "English", "limit = 3"):
+        assert fact in html
+    folder = reports[0] / "tiny-en" / "embedded"
+    for href in re.findall(r'<a [^>]*href="([^"#][^"]*)"', html):
+        assert (folder / href).resolve().is_file(), href
+
+
+def test_a_wide_table_scrolls_in_its_own_box(reports):
+    html = page(reports)
+    assert re.search(r"<div class=['\"]pl-scroll['\"]>\s*<table", html)
+    assert ".pl-scroll { overflow-x: auto" in html
+
+
+# -- figures and tables ------------------------------------------------------------------------------------
+
+
+def test_figures_come_in_all_formats_with_their_numbers(reports):
+    folder = reports[0] / "tiny-en" / "embedded"
+    pdf = (folder / "figures" / "bars.pdf").read_bytes()
+    assert b"/FontFile2" in pdf and b"/Type3" not in pdf
+    assert b"<svg" in (folder / "figures" / "bars.svg").read_bytes()
+    assert (folder / "figures" / "bars.png").read_bytes().startswith(b"\x89PNG")
+    assert pd.read_csv(folder / "figures" / "bars.csv").to_dict("list") == {
+        "what": ["满意", "satisfied"],
+        "n": [1, 2],
+    }
+    assert "missing from" not in page(reports)  # matplotlib's words for a glyph that no font has
+
+
+def test_the_same_figure_gives_the_same_bytes(reports):
+    one, other = (reports[0] / "tiny-en" / b / "figures" for b in ("embedded", "llama-cpp"))
+    for kind in ("pdf", "svg", "png", "csv"):
+        assert (one / f"bars.{kind}").read_bytes() == (other / f"bars.{kind}").read_bytes(), kind
+
+
+def test_tables_keep_full_precision(reports):
+    folder = reports[0] / "tiny-en" / "embedded" / "tables"
+    assert pd.read_csv(folder / "wide.csv")["column 1"][0] == 1 / 7
+    assert r"\begin{tabular}{" + "r" * 30 in (folder / "wide.tex").read_text("utf-8")
+
+
+# -- failures ----------------------------------------------------------------------------------------------
+
+
+def test_the_error_names_notebook_cell_and_line(reports):
+    _, error = reports
+    assert (error.notebook, error.cell) == ("fails", 3)
+    assert "1 of 2 pages failed" in str(error)
+    assert "cell 3, line 10" in str(error) and "the server said: no entry" in str(error)
+
+
+def test_a_failing_notebook_leaves_its_page_up_to_the_failure(reports):
+    html = page(reports, "fails")
+    assert (
+        'id="failure"' in html
+        and "Cell 3 failed" in html
+        and 'href="#cell-3"' in html
+        and 'id="cell-3"' in html
+    )
+    assert "this was reached" in html and "RuntimeError" in html and "\x1b" not in html
+    assert "this was not reached" not in html and "Never reached" not in html
+    assert manifest(reports, "fails")["status"] == "failed"
+    assert manifest(reports, "fails")["failure"]["cell"] == 3
+
+
+def test_the_others_still_run(reports):
+    assert manifest(reports)["status"] == "success"
+
+
+def test_a_kernel_that_dies_is_a_failure_with_its_last_words(home):
+    with pytest.raises(ReportError, match=r"dies with embedded: cell 2: the kernel stopped: gone for good"):
+        run_report(FIXTURES / "dies.ipynb", corpus="tiny/en", out=home / "died")
+    html = (home / "died" / "tiny-en" / "embedded" / "dies.html").read_text("utf-8")
+    assert "The kernel stopped while cell 2 was running" in html
+
+
+def test_ctrl_c_leaves_the_page_so_far_and_no_kernel(home):
+    started = home / "started"
+    code = (
+        "from perslib.report import run_report\n"
+        f"run_report({str(FIXTURES / 'waits.ipynb')!r}, corpus='tiny/en', out='cancelled', signal_file={str(started)!r})"
+    )
+    running = subprocess.Popen([sys.executable, "-c", code], cwd=home, stderr=subprocess.PIPE, text=True)
+    for _ in range(600):
+        if started.exists() and started.read_text():
+            break
+        time.sleep(0.1)
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=30)
+    assert running.returncode != 0 and "KeyboardInterrupt" in said and "cancelled in" in said
+    folder = home / "cancelled" / "tiny-en" / "embedded"
+    entry = json.loads((folder / "manifest.json").read_text("utf-8"))["pages"]["waits"]
+    assert entry["status"] == "cancelled" and entry["seconds"] < 60
+    html = (folder / "waits.html").read_text("utf-8")
+    assert "before the wait" in html and "cancelled in cell 3" in html
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(started.read_text()), 0)
+
+
+def test_running_again_replaces_what_the_last_run_left(home):
+    where = {"corpus": "tiny/en", "out": home / "again"}
+    run_report(FIXTURES / "shows.ipynb", **where)
+    folder = home / "again" / "tiny-en" / "embedded"
+    file = folder / "manifest.json"
+    record = json.loads(file.read_text("utf-8"))
+    (folder / "figures" / "renamed.pdf").write_bytes(b"old")
+    record["pages"]["shows"]["figures"]["renamed"] = [
+        "figures/renamed.pdf",
+        "../../../data/tiny/en/corpus.json",
+    ]
+    file.write_text(json.dumps(record), "utf-8")
+    run_report(FIXTURES / "shows.ipynb", **where)
+    assert not (folder / "figures" / "renamed.pdf").exists() and (folder / "figures" / "bars.pdf").exists()
+    assert (
+        home / "data" / "tiny" / "en" / "corpus.json"
+    ).exists()  # nothing outside of the page's own folder
+
+
+def test_a_file_is_whole_or_not_there(tmp_path, monkeypatch):
+    write_text(tmp_path / "page.html", "old")
+
+    def broken(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(Path, "replace", broken)
+    with pytest.raises(OSError, match="disk full"):
+        write_text(tmp_path / "page.html", "new")
+    assert (tmp_path / "page.html").read_text("utf-8") == "old"
+    assert [f.name for f in tmp_path.iterdir()] == ["page.html"]
+
+
+# -- manifest, index, keys ---------------------------------------------------------------------------------
+
+
+def test_the_manifest_says_what_was_run(reports):
+    entry = manifest(reports)
+    corpus = tiny_corpus()
+    assert entry["corpus"]["digest"] == corpus.digest and entry["corpus"]["turns"] == len(corpus.turns)
+    assert entry["backbone"] == {"name": "embedded", "kind": "embedded", "model": "SmolLM2-135M-Instruct"}
+    assert entry["parameters"] == {"language": "en", "limit": 3, "share": 0.5} and entry["seed"] == 42
+    assert entry["packages"]["pandas"] == pd.__version__ and entry["packages"]["python"]
+    assert entry["code"]["version"] and entry["code"]["source"]
+    assert any(re.fullmatch(r"en/judge_generic@\d+", name) for name in entry["prompts"])
+    assert entry["figures"]["bars"] == [f"figures/bars.{k}" for k in ("pdf", "svg", "png", "csv")]
+    assert entry["tables"]["wide"] == ["tables/wide.csv", "tables/wide.tex"]
+    assert len(entry["notebook"]["digest"]) == 64 and entry["started"] <= entry["finished"]
+    assert "ledger" in entry
+
+
+def test_the_index_lists_every_run(reports):
+    html = (reports[0] / "index.html").read_text("utf-8")
+    for href in (
+        "tiny-en/embedded/shows.html",
+        "tiny-en/embedded/fails.html",
+        "tiny-en/llama-cpp/shows.html",
+    ):
+        assert f'href="{href}"' in html and (reports[0] / href).is_file()
+    assert html.count('class="card failed"') == 1 and "Stopped at cell 3" in html
+    assert "一页能展示的一切" in html and html.count("data:image/png;base64,") == 2
+
+
+def test_no_key_in_any_file(reports):
+    files = [f for f in reports[0].parent.rglob("*") if f.is_file()]
+    assert len(files) > 15
+    for file in files:
+        assert KEY.encode() not in file.read_bytes(), file
+    assert "[PERSLIB_TEST_API_KEY]" in page(reports, "fails")
+    assert KEY not in str(reports[1])
+
+
+def test_nothing_is_left_in_the_temporary_folder(reports):
+    import tempfile
+
+    left = [f.name for f in Path(tempfile.gettempdir()).glob("perslib-*") if f.stat().st_uid == os.getuid()]
+    assert not [name for name in left if "progress" in name]
+
+
+# -- small parts -------------------------------------------------------------------------------------------
+
+
+def test_warnings_are_found_among_noise():
+    noise = (
+        "Loading: 100%|####| 3/3\r\n/some/where.py:12: FutureWarning: will change\n  call(x)\n"
+        "ERROR: something\n/some/where.py:12: FutureWarning: will change\n  call(x)\n"
+        "/a b/c.py:1: UserWarning: two\nlines\n  source()\n"
+    )
+    assert warnings_in(noise) == [("FutureWarning", "will change"), ("UserWarning", "two lines")]
