@@ -1,0 +1,131 @@
+"""Progress: what is shown where, and the lines that a report runner reads."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from perslib.llm.ledger import Ledger
+from perslib.llm.progress import Progress
+from perslib.llm.types import Answer
+
+PAID = Answer(text="ok", tokens_in=900, tokens_out=100, cost=0.01, backbone="openai")
+HIT = Answer(text="ok", tokens_in=900, tokens_out=100, cost=0.01, cached=True, backbone="openai")
+
+
+@pytest.fixture(autouse=True)
+def bare(monkeypatch):
+    for name in ("PERSLIB_PROGRESS", "PERSLIB_PROGRESS_FILE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def run(answers, total=None, **options) -> Ledger:
+    ledger = Ledger()
+    with Progress(len(answers) if total is None else total, "judge", ledger, **options) as progress:
+        for answer in answers:
+            ledger.record("judge", answer)
+            progress.step(answer)
+    return ledger
+
+
+def test_a_bar_with_calls_hits_tokens_and_cost(capsys):
+    run([PAID, PAID, HIT])
+    shown = capsys.readouterr()
+    assert "judge: 100%" in shown.err and "3/3" in shown.err
+    assert "2 calls, 1 hits, 2.0k tokens, $0.02" in shown.err
+    assert shown.out == ""
+
+
+@pytest.mark.parametrize("how", ["off", "0"])
+def test_silence(how, capsys, monkeypatch):
+    if how == "0":
+        monkeypatch.setenv("PERSLIB_PROGRESS", "0")
+    run([PAID], enabled=how != "off")
+    assert capsys.readouterr() == ("", "")
+
+
+def test_plain_is_one_line_where_nothing_can_be_overwritten(capsys, monkeypatch):
+    monkeypatch.setenv("PERSLIB_PROGRESS", "plain")
+    run([PAID] * 5)
+    assert capsys.readouterr().err == "judge 5/5: 5 calls, 5.0k tokens, $0.05\n"
+
+
+def test_plain_overwrites_its_line_in_a_terminal(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setenv("PERSLIB_PROGRESS", "plain")
+    monkeypatch.setattr("perslib.llm.progress._TERMINAL", 0.0)
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    run([PAID] * 3)
+    lines = terminal.getvalue()
+    assert lines.count("\r") == 4 and lines.count("\n") == 1 and lines.endswith("\n")
+    assert "judge 1/3: 1 calls" in lines and "s left" in lines
+
+
+def test_with_a_file_nothing_is_printed_and_every_line_is_whole(capsys, monkeypatch, tmp_path):
+    file = tmp_path / "progress.jsonl"
+    monkeypatch.setenv("PERSLIB_PROGRESS_FILE", str(file))
+    monkeypatch.setitem(sys.modules["perslib.llm.progress"]._EVERY, "file", 0.0)
+    ledger = run([HIT, PAID, PAID, Answer(error="gave up", backbone="openai")], enabled=False)
+    assert capsys.readouterr() == ("", "")
+    first, *_, last = [json.loads(line) for line in file.read_text().splitlines()]
+    assert (first["stage"], first["done"], first["total"], first["eta"]) == ("judge", 0, 4, None)
+    assert (last["backbone"], last["done"], last["eta"]) == ("openai", 4, 0.0)
+    assert (last["calls"], last["hits"], last["errors"], last["cost"]) == (3, 1, 1, pytest.approx(0.02))
+    assert last["ledger"] == ledger.number
+
+
+def test_threads_write_whole_lines(monkeypatch, tmp_path):
+    file = tmp_path / "progress.jsonl"
+    monkeypatch.setenv("PERSLIB_PROGRESS_FILE", str(file))
+    monkeypatch.setitem(sys.modules["perslib.llm.progress"]._EVERY, "file", 0.0)
+    threads = [threading.Thread(target=run, args=([PAID] * 50,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert len(lines) == 4 * (1 + 50 + 1)
+    assert len({line["ledger"] for line in lines}) == 4
+
+
+def test_a_report_file_that_cannot_be_written_stops_nothing(monkeypatch, tmp_path):
+    monkeypatch.setenv("PERSLIB_PROGRESS_FILE", str(tmp_path / "gone" / "progress.jsonl"))
+    assert run([PAID]).total.calls == 1
+
+
+def test_time_left_is_that_of_calls_and_not_of_hits():
+    """A resumed run starts with a burst of hits; what is left must be asked for."""
+    ledger = Ledger()
+    with Progress(1000, "judge", ledger, enabled=False) as progress:
+        assert progress.eta is None
+        for _ in range(900):
+            progress.step(HIT)
+        time.sleep(0.1)
+        progress.step(PAID)
+        progress.step(PAID)
+        assert progress.eta == pytest.approx(98 * 0.05, rel=0.5)
+
+
+def test_an_unknown_total_is_shown_as_one(capsys, monkeypatch):
+    monkeypatch.setenv("PERSLIB_PROGRESS", "plain")
+    ledger = Ledger()
+    with Progress(None, "memory", ledger) as progress:
+        ledger.record("memory", PAID)
+        progress.step(PAID)
+    assert capsys.readouterr().err.startswith("memory 1/?: 1 calls")
+
+
+def test_importing_it_loads_no_widgets():
+    """Progress bars are loaded when the first one is shown, not by everyone who imports perslib."""
+    code = "import sys, perslib.llm.progress; print(sorted({'tqdm', 'ipywidgets'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
