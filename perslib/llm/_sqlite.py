@@ -130,11 +130,12 @@ class Database:
                     stacklevel=2,
                 )
             connection.execute("PRAGMA synchronous = NORMAL")
-            connection.execute("BEGIN IMMEDIATE")
-            for statement in self.schema.split(";"):
-                connection.execute(statement)
-            connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-            connection.execute(f"PRAGMA user_version = {_FORMAT}")
+            connection.execute("BEGIN IMMEDIATE")  # fails where nothing can be written, before anything is
+            if connection.execute("PRAGMA user_version").fetchone()[0] != _FORMAT:
+                for statement in self.schema.split(";"):
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+                connection.execute(f"PRAGMA user_version = {_FORMAT}")
             connection.execute("COMMIT")
         except BaseException:
             connection.close()

@@ -16,7 +16,6 @@ When the disk does not play along:
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import sqlite3
 import threading
@@ -33,6 +32,7 @@ import pandas as pd
 
 from perslib.errors import CacheError, UnknownName
 from perslib.llm._sqlite import CacheWarning, Database
+from perslib.llm.canonical import digest
 from perslib.paths import state
 
 __all__ = ["Cache", "CacheWarning", "Policy", "digest"]
@@ -52,29 +52,6 @@ CREATE INDEX IF NOT EXISTS entries_by_age ON entries (created_at)
 _ABOUT = ("backbone", "model", "prompt", "stage")
 _RETRY = 2.0  # seconds between attempts to write what a full disk did not take
 _COMPRESSED_FROM = 512  # bytes; zlib gains nothing below
-
-
-def digest(parts: Mapping[str, Any]) -> str:
-    """SHA-256 of the parts in canonical JSON: sorted keys, shortest numbers (1.0 is 1), no NaN, text as it is.
-
-    In the sense of RFC 8785 (JSON canonicalization), for the values that occur in requests.
-    """
-    text = json.dumps(
-        _canonical(parts), sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":")
-    )
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _canonical(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        if wrong := [key for key in value if not isinstance(key, str)]:
-            raise TypeError(f"keys must be text to be hashed, found {wrong[0]!r}")
-        return {key: _canonical(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_canonical(item) for item in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 class Cache:
