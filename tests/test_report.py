@@ -22,6 +22,7 @@ from perslib.report import run_report
 from perslib.report.atomic import write_text
 from perslib.report.outputs import warnings_in
 from perslib.report.parameters import declared_parameters, find_studies, fitted
+from perslib.report.progress import Looking
 
 FIXTURES = Path(__file__).parent / "notebooks"
 KEY = "sk-never-to-be-written-0123456789"
@@ -392,6 +393,45 @@ def test_nothing_is_left_in_the_temporary_folder(reports):
 
     left = [f.name for f in Path(tempfile.gettempdir()).glob("perslib-*") if f.stat().st_uid == os.getuid()]
     assert not [name for name in left if "progress" in name]
+
+
+# -- progress ----------------------------------------------------------------------------------------------
+
+
+class Bar:
+    """Stands in for the terminal's bar."""
+
+    n = 0
+
+    def set_postfix_str(self, text: str, refresh: bool) -> None:
+        self.text = text
+
+    def refresh(self) -> None: ...
+    def close(self) -> None: ...
+
+
+def test_the_terminal_line_and_the_ledger_follow_what_the_kernel_writes(tmp_path):
+    def say(ledger: int, stage: str, done: int, **sums: object) -> str:
+        said = {"ledger": ledger, "backbone": "b", "stage": stage, "done": done, "total": 40, "eta": 12.3}
+        return json.dumps({**said, **sums}) + "\n"
+
+    bar = Bar()
+    looking = Looking(tmp_path / "progress.jsonl", bar, "study", "corpus, backbone")
+    looking()
+    assert bar.text == ""
+    with Path(looking.environment()["PERSLIB_PROGRESS_FILE"]).open("a") as file:
+        file.write(
+            say(1, "memory", 40, calls=40, hits=0, cost=0.5) + say(1, "judge", 5, calls=3, hits=2, cost=0.25)
+        )
+        file.write(say(1, "judge", 10, calls=6, hits=4, cost=0.5)[:20])
+        file.flush()
+        looking()
+        assert bar.text == "judge 5/40, 12 s left; 43 calls, 2 hits, 0 tokens, $0.75"
+        file.write(say(1, "judge", 10, calls=6, hits=4, cost=0.5)[20:] + "no JSON\n")
+        file.write(say(2, "judge", 10, calls=1, hits=0, cost=0.25))  # a second model in the same stage
+    ledger = looking.ledger()
+    assert ledger["stages"]["judge"]["calls"] == 7 and ledger["stages"]["judge"]["cost"] == 0.75
+    assert ledger["total"]["calls"] == 47 and ledger["total"]["hits"] == 4 and ledger["total"]["cost"] == 1.25
 
 
 # -- small parts -------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Notebooks as pages: run them, show untrusted text safely, save figures and tables for papers."""
 
-from perslib.report.export import save_figure, save_table
+from perslib.report.export import draw, save_figure, save_table
 from perslib.report.intervals import correlation, mean_by
 from perslib.report.page import begin, say, text
 from perslib.report.run import run_report
@@ -14,6 +14,7 @@ __all__ = [
     "begin",
     "chinese_font",
     "correlation",
+    "draw",
     "figure_style",
     "literal",
     "mean_by",

@@ -148,7 +148,8 @@ def lengths(frame: pd.DataFrame) -> Figure:
     """How long requests and replies are, in characters on a logarithmic axis, medians marked."""
     fig, ax = plt.subplots(figsize=(8, 3.1))
     top = max(frame["characters"].max(), 10)
-    bins = np.geomspace(1, top * 1.05, 46).tolist()
+    start = max(frame["characters"].clip(lower=1).min() / 1.5, 1)
+    bins = np.geomspace(start, top * 1.05, 46).tolist()
     for quantity, color in (("requests", CATEGORIES[1]), ("replies", CATEGORIES[0])):
         values = frame.loc[frame["quantity"] == quantity, "characters"].clip(lower=1)
         if values.empty:

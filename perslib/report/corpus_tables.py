@@ -55,7 +55,9 @@ def scored(corpus: Corpus) -> pd.DataFrame:
 
 def distribution(turns: pd.DataFrame, by: str) -> pd.DataFrame:
     """Share of each score a group: columns the group, score, turns, share, mean (of the group)."""
-    counts = turns.groupby([by, "score"], sort=False, observed=True).size().unstack(fill_value=0)
+    if turns.empty:
+        return pd.DataFrame(columns=[by, "score", "turns", "share", "mean"])
+    counts = turns.groupby([by, "score"], sort=False).size().unstack(fill_value=0)
     counts = counts.reindex(columns=range(1, 6), fill_value=0)
     total = counts.sum(axis=1)
     mean = (counts * np.arange(1, 6)).sum(axis=1) / total
@@ -66,11 +68,9 @@ def distribution(turns: pd.DataFrame, by: str) -> pd.DataFrame:
 def by_scenario(corpus: Corpus) -> pd.DataFrame:
     """Score distribution of all turns (scenario "all") and of each scenario, in the corpus's order."""
     turns = scored(corpus)
-    overall = distribution(turns.assign(scenario="all"), "scenario")
-    each = distribution(turns, "scenario")
-    rank = {s: i for i, s in enumerate(["all", *corpus.scenarios])}
-    both = pd.concat([overall, each], ignore_index=True)
-    return both.sort_values(["scenario", "score"], key=lambda c: c.map(rank) if c.name == "scenario" else c)
+    groups = [turns.assign(scenario="all"), *(turns[turns["scenario"] == s] for s in corpus.scenarios)]
+    found = [distribution(group, "scenario") for group in groups if not group.empty]
+    return pd.concat(found, ignore_index=True) if found else distribution(turns, "scenario")
 
 
 def by_user(corpus: Corpus) -> pd.DataFrame:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from perslib.report.latex import latex_table
-from perslib.report.page import check_name, current
+from perslib.report.page import check_name, current, say
 from perslib.report.show import escape, show_html, table_html
 
 if TYPE_CHECKING:
@@ -58,6 +59,23 @@ def save_figure(
     )
     show_html(body, _plain(name, paths), _record("figure", name, paths, out))
     return Saved(paths)
+
+
+def draw(
+    figure: Callable[[pd.DataFrame], Figure],
+    data: pd.DataFrame,
+    name: str,
+    caption: str = "",
+    empty: str = "",
+) -> Saved:
+    """Draw a frame by one of the drawing functions and save the figure; with no data, say so instead.
+
+    `empty` is the sentence for no data.
+    """
+    if data.empty:
+        say(*[empty or current().word("nothing_to_draw")] * 2)
+        return Saved()
+    return save_figure(figure(data), name, data, caption)
 
 
 def save_table(

@@ -11,9 +11,12 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from perslib.llm.ledger import Ledger, describe
+from perslib.report.execute import Run
 from perslib.report.parameters import read_notebook
 from perslib.report.times import took
 
@@ -54,7 +57,8 @@ class Looking:
     def __init__(self, file: Path, bar: Any, name: str, what: str):
         self._file, self._bar, self._name, self._what = file, bar, name, what
         self._read = 0
-        self._latest: dict[str, dict[str, Any]] = {}
+        self._last: dict[str, Any] = {}
+        self._stages: dict[tuple[int, str], dict[str, Any]] = {}
 
     def environment(self) -> dict[str, str]:
         """What the kernel is told: where to write progress."""
@@ -66,33 +70,48 @@ class Looking:
 
     def __call__(self) -> None:
         """Read what is new and draw the line again."""
+        self._catch_up()
+        self._bar.set_postfix_str(self.line(), refresh=False)
+        self._bar.refresh()
+
+    def _catch_up(self) -> None:
+        """Every line holds the sums of its stage so far, so the last line of a stage is what it took."""
         with suppress(FileNotFoundError), self._file.open("rb") as file:
             file.seek(self._read)
             for line in file.read().splitlines(keepends=True):
                 if not line.endswith(b"\n"):
                     break
                 self._read += len(line)
-                with suppress(ValueError):
+                with suppress(ValueError, KeyError, TypeError):
                     said = json.loads(line)
-                    self._latest[f"{said.get('backbone')}/{said.get('stage')}"] = said
-        if text := self.line():
-            self._bar.set_postfix_str(text, refresh=False)
-        self._bar.refresh()
+                    self._stages[said["ledger"], said["stage"]] = self._last = said
 
     def line(self) -> str:
-        """Stage, calls, hits and cost so far, in one line."""
-        return ""
+        """Stage, time left, calls, hits and cost so far, in one line."""
+        if not self._last:
+            return ""
+        done, total, eta = (self._last.get(key) for key in ("done", "total", "eta"))
+        stage = f"{self._last['stage']} {done}/{total or '?'}"
+        left = f", {eta:,.0f} s left" if eta and done != total else ""
+        return f"{stage}{left}; {describe(self._spent().total)}"
+
+    def _spent(self) -> Ledger:
+        spent = Ledger()
+        for (_, stage), sums in self._stages.items():
+            spent += Ledger.from_dict({stage: sums})
+        return spent
 
     def ledger(self) -> dict[str, Any]:
-        """Calls, cache hits, tokens, seconds and cost a stage, as the notebook's models recorded them."""
-        return {}
+        """Calls, cache hits, tokens, seconds and cost a stage and in total, as the notebook's models counted."""
+        self._catch_up()
+        spent = self._spent()
+        return {"stages": spent.as_dict(), "total": asdict(spent.total)}
 
-    def ended(self, run: Any) -> None:
+    def ended(self, run: Run) -> None:
         """Leave one line on the terminal for this page."""
         self._bar.close()
         how = {"success": "done", "failed": "FAILED", "cancelled": "cancelled"}[run.status]
-        print(
-            f"{self._name:<16} {self._what:<28} {how} in {took(run.seconds, 'en')}",
-            file=sys.stderr,
-            flush=True,
-        )
+        spent = self._spent().total
+        asked = f", {describe(spent)}" if spent.calls + spent.hits else ""
+        line = f"{self._name:<16} {self._what:<28} {how} in {took(run.seconds, 'en')}{asked}"
+        print(line, file=sys.stderr, flush=True)

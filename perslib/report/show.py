@@ -101,9 +101,11 @@ def _folded(text: str, fold: int) -> str:
 
 
 def _place_to_cut(text: str) -> int:
-    """Near the wanted length, at a line's end or a space if there is one not too far before."""
-    place = max(text.rfind("\n", 0, _SHOWN), text.rfind(" ", 0, _SHOWN))
-    return place if place > _SHOWN // 2 else _SHOWN
+    """Near the wanted length: at a line's end if there is one not too far before, else at a space."""
+    for end in ("\n", " "):
+        if (place := text.rfind(end, 0, _SHOWN)) > _SHOWN // 2:
+            return place
+    return _SHOWN
 
 
 def score_chip(score: int) -> str:
@@ -162,9 +164,16 @@ def is_numeric(column: pd.Series) -> bool:
     return bool(values) and all(hasattr(v, "__float__") and not isinstance(v, str) for v in values)
 
 
+def _class(column: pd.Series) -> str:
+    """How a column is set: numbers flush right, times in one line."""
+    if is_numeric(column):
+        return " class='pl-num'"
+    return " class='pl-time'" if pd.api.types.is_datetime64_any_dtype(column) else ""
+
+
 def table_html(frame: pd.DataFrame, caption: str = "", digits: int = 2) -> str:
     """A frame as a table whose every cell is text; wide ones scroll in their own box."""
-    right = [" class='pl-num'" if is_numeric(frame.iloc[:, i]) else "" for i in range(frame.shape[1])]
+    right = [_class(frame.iloc[:, i]) for i in range(frame.shape[1])]
     head = "".join(f"<th{r} scope='col'>{escape(header_of(c))}</th>" for c, r in zip(frame.columns, right))
     rows = []
     for values in frame.itertuples(index=False, name=None):

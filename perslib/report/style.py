@@ -9,6 +9,7 @@ from pathlib import Path
 
 STYLE = Path(__file__).parent / "perslib.mplstyle"
 CHINESE_FONT = "Noto Sans SC"
+FALLBACK = "DejaVu Sans"  # comes with matplotlib
 
 #: Scores 1–5. The colour turns between 3 and 4, where a turn stops being dissatisfied or neutral
 #: (PersTurnBench's DSAT) and becomes satisfied; orange against blue is told apart by every kind of eye.
@@ -52,13 +53,25 @@ def figure_style() -> None:
             "Install the package zhplot, which carries one: pip install zhplot",
             stacklevel=2,
         )
-    mpl.rcParams["font.family"] = [family, "DejaVu Sans"] if family else ["DejaVu Sans"]
+    mpl.rcParams["font.family"] = [family, FALLBACK] if family else [FALLBACK]
+
+
+@cache
+def _drawable() -> frozenset[int]:
+    """The characters that one of the style's fonts has a glyph for."""
+    from matplotlib import font_manager
+
+    families = [family for family in (chinese_font(), FALLBACK) if family]
+    files = [font_manager.findfont(font_manager.FontProperties(family=f)) for f in families]
+    return frozenset(code for file in files for code in font_manager.get_font(file).get_charmap())
 
 
 def literal(text: object, longest: int = 36) -> str:
-    """Text from data for a figure: set as it stands (a `$` starts no formula), shortened when very long."""
-    from perslib.report.controls import controls_shown
+    """Text from data for a figure: set as it stands, shortened when very long.
 
-    shown = controls_shown(str(text)).replace("\n", " ")
+    A `$` starts no formula, and a character that no font has (an emoji, a control character) is a ▯.
+    """
+    shown = " ".join(str(text).split())
+    shown = "".join(c if ord(c) in _drawable() else "▯" for c in shown)
     shown = shown if len(shown) <= longest else shown[: longest - 1] + "…"
     return shown.replace("$", r"\$")

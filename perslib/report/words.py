@@ -40,6 +40,6 @@ def name_of(value: str, language: str = "en") -> str:
     if value in names:
         return names[value][language]
     group, colon, member = value.partition(": ")  # "conversations: travel"
-    return (
-        f"{names[group][language]}{colon}{name_of(member, language)}" if colon and group in names else value
-    )
+    if not colon or group not in names:
+        return value
+    return f"{names[group][language]}{word('colon', language)}{name_of(member, language)}"

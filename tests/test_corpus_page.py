@@ -1,0 +1,232 @@
+"""The corpus page: its numbers on worked examples, its figures on corpora of every kind, the page itself."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from made import tiny_corpus
+
+from perslib.corpus import Corpus, save
+from perslib.report import begin, correlation, mean_by, run_report
+from perslib.report import corpus_figures as figures
+from perslib.report import corpus_notes as notes
+from perslib.report import corpus_tables as tables
+from perslib.report.first_question import ask_first
+from perslib.report.words import LANGUAGES, _entries, name_of
+
+# -- intervals ---------------------------------------------------------------------------------------------
+
+
+def test_means_by_group_and_their_intervals():
+    frame = pd.DataFrame({"user": list("aabb"), "group": ["x", "x", "x", "y"], "score": [1, 2, 6, 4]})
+    table = mean_by(frame, "score", "group").set_index("group")
+    assert table.loc["x", "mean"] == 3.0 and table.loc["x", "turns"] == 3 and table.loc["x", "users"] == 2
+    # Of two users, both, only the first or only the second are drawn: means 3, 1.5 and 6.
+    assert (table.loc["x", "low"], table.loc["x", "high"]) == (1.5, 6.0)
+    assert table.loc["y", "mean"] == 4.0 and math.isnan(table.loc["y", "low"])
+
+
+def test_intervals_cover_the_truth_when_turns_of_a_user_resemble_each_other():
+    rng = np.random.default_rng(0)
+    covered = 0
+    for trial in range(150):
+        level = np.repeat(rng.normal(4, 1, 40), 10)
+        frame = pd.DataFrame(
+            {"user": np.repeat(np.arange(40), 10), "g": 0, "score": level + rng.normal(0, 0.5, 400)}
+        )
+        row = mean_by(frame, "score", "g", resamples=400, seed=trial).iloc[0]
+        covered += row["low"] <= 4 <= row["high"]
+    assert 0.87 <= covered / 150 <= 0.99  # resampling turns instead of users would cover about half
+
+
+def test_correlation_is_pearsons():
+    rng = np.random.default_rng(1)
+    x, user = pd.Series(rng.normal(size=200)), pd.Series(np.repeat(np.arange(20), 10))
+    y = x + rng.normal(size=200)
+    r, low, high = correlation(x, y, user)
+    assert r == pytest.approx(np.corrcoef(x, y)[0, 1])
+    assert low < r < high
+    assert math.isnan(correlation(x, x * 0 + 3, user)[0])
+    assert math.isnan(correlation(x[:10], y[:10], user[:10])[0])
+
+
+# -- numbers -----------------------------------------------------------------------------------------------
+
+
+def test_user_share_uses_the_other_scenarios_only():
+    share = tables.user_share(tiny_corpus())
+    # ada: travel 4, 2 against her gift mean (5 + 3) / 2 = 4; gift 5, 3 against her travel mean 3. bo has one scenario.
+    assert share["turns"] == 4
+    assert share["r"] == pytest.approx(np.corrcoef([4, 4, 3, 3], [4, 2, 5, 3])[0, 1]) or math.isnan(
+        share["r"]
+    )
+    # Scores 4 2 5 3 4: squares about 3.6 sum to 5.2; user means 3.5 and 4 give 4·0.1² + 0.4² = 0.2.
+    assert share["between_users"] == pytest.approx(0.2 / 5.2)
+
+
+def test_distribution_shares_add_up():
+    table = tables.by_scenario(tiny_corpus())
+    assert list(dict.fromkeys(table["scenario"])) == ["all", "gift", "travel"]
+    assert np.allclose(table.groupby("scenario")["share"].sum(), 1)
+    everything = table[table["scenario"] == "all"].set_index("score")
+    assert (
+        everything["turns"].to_dict() == {1: 0, 2: 1, 3: 1, 4: 2, 5: 1} and everything["mean"].iloc[0] == 3.6
+    )
+
+
+def test_positions_from_the_last_on_are_taken_together():
+    table = tables.by_position(tiny_corpus(), last=1)
+    assert table["mean"].to_list() == [4.0, 2.0] and table["dissatisfied"].to_list() == [0.25, 1.0]
+
+
+def test_reasons_are_of_low_scores_only():
+    table = tables.reasons(tiny_corpus())
+    assert dict(zip(table["reason"], table["turns"])) == {"insufficient detail": 1, "other": 1}
+    assert table["share"].to_list() == [0.5, 0.5]
+
+
+def test_the_conversation_shown_carries_each_replys_score():
+    corpus = tiny_corpus()
+    user, scenario, session = tables.telling_session(corpus)
+    assert (user, scenario, session) == ("ada", "travel", "0")  # scores 4 and 2, and a reason
+    messages = tables.conversation(corpus, user, scenario, session)
+    assert [m["content"] for m in messages] == [
+        "Plan it",
+        "A plan",
+        "Hm.",
+        "Cheaper?",
+        "A cheaper plan",
+        "thanks!",
+    ]
+    assert [m["score"] for m in messages if m["role"] == "assistant"] == [4, 2]
+    assert tables.task_of(corpus, user, scenario, session) == "Three days in Lisbon"
+
+
+def test_published_numbers_stand_beside_comparable_ones_only():
+    table = tables.statistics(tiny_corpus()).set_index("statistic")
+    assert table.loc["conversations: travel", "published"] == 502
+    assert table.loc["participants", "value"] == 2 and isinstance(table.loc["participants", "value"], int)
+
+
+# -- corpora of every kind ---------------------------------------------------------------------------------
+
+
+def without(corpus: Corpus, **columns: object) -> Corpus:
+    return dataclasses.replace(corpus, turns=corpus.turns.assign(**columns))
+
+
+def dialogues() -> Corpus:
+    """As USS is: every dialogue its own user, one family, no reasons, times, tasks or assistants."""
+    rng = np.random.default_rng(3)
+    rows = [(f"d{d}", "SGD", "0", t) for d in range(30) for t in range(3 + d % 9)]
+    turns = pd.DataFrame(rows, columns=["user", "scenario", "session", "turn"])
+    turns = turns.assign(request="hi", response="hello", score=rng.integers(2, 5, len(rows)))
+    keys = ["user", "scenario", "session"]
+    users = pd.DataFrame({"user": turns["user"].unique()})
+    return Corpus("dialogues", "en", users, turns[keys].drop_duplicates(), turns)
+
+
+CORPORA = {
+    "tiny": tiny_corpus(),
+    "no reasons": without(tiny_corpus(), reason=None),
+    "no scores": without(tiny_corpus(), score=None, reason=None),
+    "no requests": without(tiny_corpus(), request=None, earlier=[()] * 5),
+    "all fives": without(tiny_corpus(), score=5, reason=None),
+    "one user": tiny_corpus().of_users(["bo"]),
+    "dialogues": dialogues(),
+    "odd names": dataclasses.replace(
+        tiny_corpus(), sessions=tiny_corpus().sessions.assign(assistant="a $x$ \x1b[1m" + "long " * 30)
+    ),
+}
+DRAWN = {
+    figures.score_distribution: tables.by_scenario,
+    figures.users: tables.by_user,
+    figures.turn_position: tables.by_position,
+    figures.reasons: tables.reasons,
+    figures.lengths: tables.lengths,
+    figures.assistants: tables.by_assistant,
+}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("kind", CORPORA)
+def test_every_figure_of_every_corpus_draws_without_a_warning(kind, language, tmp_path):
+    import matplotlib.pyplot as plt
+
+    begin(tmp_path, language)
+    for figure, table in DRAWN.items():
+        frame = table(CORPORA[kind])
+        if not frame.empty:
+            fig = figure(frame)
+            fig.savefig(tmp_path / "drawn.png", dpi=40)
+            plt.close(fig)
+
+
+@pytest.mark.parametrize("kind", CORPORA)
+def test_every_sentence_of_every_corpus(kind):
+    corpus = CORPORA[kind]
+    for note in (
+        notes.size(tables.statistics(corpus)),
+        notes.user_share(tables.user_share(corpus)),
+        notes.lengths(tables.length_summary(tables.lengths(corpus))),
+    ):
+        assert set(note) == {"en", "zh"} and all("nan" not in text for text in note.values())
+
+
+def test_every_word_is_in_both_languages():
+    for table in ("words", "names"):
+        for key, entry in _entries(table).items():
+            assert set(entry) == set(LANGUAGES), key
+            fields = [sorted(set(re.findall(r"\{(\w+)\}", text))) for text in entry.values()]
+            assert fields[0] == fields[1], key
+    assert name_of("旅行规划", "en") == "travel" and name_of("conversations: gift", "zh") == "对话：礼物准备"
+
+
+# -- the page ----------------------------------------------------------------------------------------------
+
+
+def test_a_missing_backbone_is_a_sentence(monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    asked = ask_first(tiny_corpus(), "openai")
+    assert asked.table.empty and "OPENAI_API_KEY" in asked.note["en"] and "OPENAI_API_KEY" in asked.note["zh"]
+
+
+def test_a_model_is_not_asked_about_what_it_cannot_read():
+    asked = ask_first(dataclasses.replace(tiny_corpus(), language="zh"), "embedded")
+    assert asked.table.empty and "does not read" in asked.note["en"]
+
+
+@pytest.fixture(scope="module")
+def rendered(tmp_path_factory):
+    """The bundled English sample in English; a corpus without scores in Chinese."""
+    home = tmp_path_factory.mktemp("corpus page")
+    save(CORPORA["no scores"], home / "data" / "bare")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PERSLIB_HOME", str(home))
+        run_report("00_corpus", corpus="sample/en", limit=2)
+        run_report("00_corpus", corpus="bare", language="zh")
+    return home / "reports"
+
+
+def test_the_corpus_page_of_the_sample(rendered):
+    folder = rendered / "sample-en" / "embedded"
+    entry = json.loads((folder / "manifest.json").read_text("utf-8"))["pages"]["00_corpus"]
+    assert entry["status"] == "success" and len(entry["figures"]) == 6 and "first_question" in entry["tables"]
+    html = (folder / "00_corpus.html").read_text("utf-8")
+    assert "What is in a corpus" in html and "reads English only" in html
+    first = pd.read_csv(folder / "tables" / "first_question.csv")
+    assert len(first) == 2 and first["mode"].notna().all()
+
+
+def test_a_bare_corpus_in_chinese_has_no_english_left(rendered):
+    html = (rendered / "bare" / "embedded" / "00_corpus.html").read_text("utf-8")
+    html = re.sub(r'<details class="code">.*?</div>', "", html.split("<body")[1], flags=re.DOTALL)
+    assert "语料里有什么" in html and "没有带评分的回复" in html
+    for english in ("This corpus", "Figure", "Table 1", "On this page", "PDF and", "User messages"):
+        assert english not in html, english
