@@ -1,18 +1,37 @@
-"""Language models, from the bundled one to any OpenAI-compatible endpoint."""
+"""Language models, from the bundled one to any OpenAI-compatible endpoint.
 
+    from perslib.llm import backbone, Request
+    model = backbone("embedded")
+    model.ask("Say hi").text
+
+`backbones.toml` lists the endpoints; every call is cached, counted and limited; a request with a schema comes
+back as data or as *unscored* with the reason.
+"""
+
+from perslib.llm.backbone import Backbone, backbone
+from perslib.llm.cache import Cache
+from perslib.llm.estimate import Estimate
+from perslib.llm.ledger import Ledger
 from perslib.llm.logprobs import Distribution, digit_distribution
 from perslib.llm.parsing import parse
+from perslib.llm.probe import Probe
 from perslib.llm.registry import Entry, Prices, entries
 from perslib.llm.retry import Patience
 from perslib.llm.types import Answer, Request
 
 __all__ = [
     "Answer",
+    "Backbone",
+    "Cache",
     "Distribution",
     "Entry",
+    "Estimate",
+    "Ledger",
     "Patience",
     "Prices",
+    "Probe",
     "Request",
+    "backbone",
     "digit_distribution",
     "entries",
     "parse",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from perslib.errors import BackboneError, BudgetReached, GaveUp
@@ -91,8 +92,9 @@ class Run:
         else:
             answer, is_kept = await self.ladder.answer(request)
             self._stop_in_vain(answer)
-        # A file's server may name it by its path; an endpoint's name tells the dated version.
-        model = answer.model if answer.model and self.entry.kind == "endpoint" else self.model
+        # An endpoint tells the dated version; of a file, its path is nobody's business.
+        told = answer.model if self.entry.kind == "endpoint" else ""
+        model = Path(told).name if told.endswith(".gguf") else told or self.model
         answer = answer.with_(backbone=self.entry.name, model=model, digest=key)
         if is_kept:
             meta = {

@@ -62,6 +62,7 @@ class Transport:
         self.entry = entry
         self.base_url = entry.base_url.rstrip("/")
         self._client: Any = None
+        self._urls: dict[str, Any] = {}
         self._opening = asyncio.Lock()
 
     async def exchange(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -124,7 +125,9 @@ class Transport:
             content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         if key:
             headers["Authorization"] = f"Bearer {key}"
-        request = self._client.build_request(method, self.base_url + path, content=content, headers=headers)
+        if path not in self._urls:  # taking an address apart is a fifth of building a request
+            self._urls[path] = self._client.build_request(method, self.base_url + path).url
+        request = self._client.build_request(method, self._urls[path], content=content, headers=headers)
         response = await self._client.send(request, stream=True)
         try:
             received = bytearray()

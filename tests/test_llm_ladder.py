@@ -1,0 +1,236 @@
+"""The structured-output ladder: which rung is asked, what is recorded, what is remembered."""
+
+import json
+
+import pytest
+from endpoint import completion, raw, says, status
+
+from perslib.errors import Refused
+from perslib.llm import Patience, Request
+from perslib.llm.structured import is_closed
+
+SCORE = {
+    "title": "verdict",
+    "type": "object",
+    "properties": {"score": {"type": "integer", "minimum": 1, "maximum": 5}},
+    "required": ["score"],
+    "additionalProperties": False,
+}
+
+
+def rungs(server):
+    """How each call asked for its form."""
+    return [(body.get("response_format") or {"type": "text"})["type"] for body in server.bodies]
+
+
+def test_the_schema_is_sent_and_the_rung_recorded(server, model):
+    server.reply = lambda body: '{"score": 4}'
+    answer = model().ask("Rate it.", schema=SCORE)
+    assert (answer.data, answer.mode, answer.error) == ({"score": 4}, "schema", None)
+    sent = server.bodies[0]
+    assert sent["response_format"] == {
+        "type": "json_schema",
+        "json_schema": {"name": "verdict", "schema": SCORE, "strict": True},
+    }
+    assert sent["messages"] == [{"role": "user", "content": "Rate it."}], "an enforced schema needs no words"
+
+
+@pytest.mark.parametrize(("rung", "sent"), [("json", "json_object"), ("text", "text")])
+def test_lower_rungs_spell_the_schema_out_at_the_end(server, model, rung, sent):
+    server.reply = lambda body: '{"score": 4}'
+    messages = [{"role": "system", "content": "You judge."}, {"role": "user", "content": "Rate it."}]
+    answer = model(structured=rung).ask(messages, schema=SCORE)
+    assert answer.mode == rung
+    assert rungs(server) == [sent]
+    first, last = server.bodies[0]["messages"]
+    assert first == messages[0]
+    assert last["content"].startswith("Rate it.\n\nAnswer with one JSON object")
+    assert json.dumps(SCORE) in last["content"]
+
+
+def test_a_chinese_prompt_is_continued_in_chinese(server, model):
+    server.next(says('{"score": 7}'), says('{"score": 4}'))
+    answer = model(structured="text").ask("请给这条回复打分。", schema=SCORE)
+    assert answer.mode == "reask"
+    assert "只输出一个 JSON 对象" in server.bodies[0]["messages"][-1]["content"]
+    assert "上面的回复无法使用" in server.bodies[1]["messages"][-1]["content"]
+
+
+def test_an_endpoint_that_refuses_the_form_is_asked_one_rung_lower_and_remembered(server, model):
+    def reply(body):
+        form = body.get("response_format", {}).get("type")
+        if form == "json_schema":
+            return status(400, "This response_format type is unavailable now")
+        if form == "json_object":
+            return status(422, "extra fields not permitted: response_format")
+        return 'Sure! {"score": 4}'
+
+    server.reply = reply
+    first = model().ask("Rate it.", schema=SCORE)
+    assert (first.data, first.mode) == ({"score": 4}, "text")
+    assert rungs(server) == ["json_schema", "json_object", "text"]
+    model().ask("Rate another.", schema=SCORE)
+    assert rungs(server)[3:] == ["text"], "in this process it is not asked again"
+
+
+def test_a_refusal_about_something_else_is_not_taken_for_one_about_the_form(server, model):
+    server.next(status(400, "temperature must be 1"))
+    with pytest.raises(Refused, match="temperature must be 1"):
+        model().ask("Rate it.", schema=SCORE)
+    assert len(server.bodies) == 1
+
+
+def test_repaired_writing_is_recorded_as_text(server, model):
+    server.next(says("```json\n{'score': '4',}\n```"))
+    answer = model().ask("Rate it.", schema=SCORE)
+    assert (answer.data, answer.mode) == ({"score": 4}, "text")
+    assert answer.raw == "```json\n{'score': '4',}\n```"
+
+
+def test_out_of_range_is_asked_again_with_its_fault_shown(server, model):
+    server.next(says('{"score": 7}'), says('{"score": 5}'))
+    answer = model().ask("Rate it.", schema=SCORE)
+    assert (answer.data, answer.mode, answer.error) == ({"score": 5}, "reask", None)
+    assert (answer.raw, answer.earlier) == ('{"score": 5}', ('{"score": 7}',))
+    assert (answer.tokens_in, answer.tokens_cached, answer.tokens_out) == (200, 80, 20)
+    asked, said, again = server.bodies[1]["messages"]
+    assert asked["content"] == "Rate it."
+    assert said == {"role": "assistant", "content": '{"score": 7}'}
+    assert "score: 7 is greater than the maximum of 5" in again["content"]
+
+
+def test_two_replies_that_do_not_fit_are_unscored_with_the_reason_and_the_raw(server, model):
+    server.reply = lambda body: '{"score": 7}'
+    answer = model().ask("Rate it.", schema=SCORE)
+    assert (answer.data, answer.mode) == (None, "unscored")
+    assert answer.error == "after a re-ask, score: 7 is greater than the maximum of 5"
+    assert answer.raw == '{"score": 7}'
+    assert len(server.bodies) == 2
+    assert model().ask("Rate it.", schema=SCORE) == answer.with_(cached=True)
+    assert len(server.bodies) == 2, "a complete reply that does not fit is final"
+
+
+def test_an_unscored_reply_is_read_again_from_the_cache(server, model, monkeypatch):
+    server.reply = lambda body: '{"score": 4}!'
+    with monkeypatch.context() as dull:
+        dull.setattr("perslib.llm.ladder.parse", lambda text, schema: (None, "cannot read it"))
+        assert model().ask("Rate it.", schema=SCORE).mode == "unscored"
+    again = model().ask("Rate it.", schema=SCORE)
+    assert (again.data, again.mode, again.error, again.cached) == ({"score": 4}, "reask", None, True)
+    assert len(server.bodies) == 2
+
+
+def test_a_reask_that_fails_leaves_the_row_unscored_and_open(server, model):
+    server.next(says('{"score": 7}'), status(500), says('{"score": 4}'))
+    backbone = model(patience=Patience(tries=1))
+    answer = backbone.ask("Rate it.", schema=SCORE)
+    assert answer.mode == "unscored"
+    assert answer.error.startswith("score: 7 is greater than the maximum of 5; asked again: gave up")
+    assert backbone.ask("Rate it.", schema=SCORE).data == {"score": 4}
+
+
+def test_a_cut_reply_is_unscored_without_asking_again(server, model):
+    server.next(says('{"score": 4, "analysis": "The user', finish="length"))
+    answer = model().ask("Rate it.", schema=SCORE, max_tokens=10)
+    assert (answer.mode, answer.error) == ("unscored", "truncated at 10 tokens")
+    assert len(server.bodies) == 1
+
+
+def test_an_object_that_was_complete_before_the_cut_counts(server, model):
+    server.next(says('{"score": 4}' + "\n" * 50, finish="length"))
+    assert model().ask("Rate it.", schema=SCORE).data == {"score": 4}
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"content": '<think>{"score": 1}</think>\n{"score": 4}'},
+        {"content": 'hm {"score": 1}\n</think>{"score": 4}'},
+        {"content": '{"score": 4}', "reasoning_content": "I weighed it."},
+        {"content": '{"score": 4}', "reasoning": "I weighed it."},
+        {"content": None, "reasoning_content": '{"score": 4}'},
+        {"content": [{"type": "text", "text": '{"score": '}, {"type": "text", "text": "4}"}]},
+    ],
+)
+def test_reasoning_never_breaks_a_score(server, model, message):
+    content = message.pop("content")
+    server.reply = lambda body: completion(content, **message)
+    answer = model().ask("Rate it.", schema=SCORE)
+    assert (answer.data, answer.error) == ({"score": 4}, None)
+    assert len(server.bodies) == 1
+
+
+def test_reasoning_is_kept_apart_from_the_text(server, model):
+    server.next(says("<think>in tags</think>Hello.", reasoning_content="in a field"))
+    answer = model().ask("Hello?")
+    assert (answer.text, answer.reasoning) == ("Hello.", "in a field\nin tags")
+    assert answer.raw == "<think>in tags</think>Hello."
+
+
+def test_logprobs_are_asked_for_and_kept(server, model):
+    body = completion("4")
+    top = [{"token": "4", "logprob": -0.1}, {"token": "5", "logprob": -2.4}]
+    body["choices"][0]["logprobs"] = {"content": [{"token": "4", "logprob": -0.1, "top_logprobs": top}]}
+    server.next(raw(json.dumps(body)))
+    answer = model().ask("Score?", max_tokens=1, top_logprobs=5)
+    assert (server.bodies[0]["logprobs"], server.bodies[0]["top_logprobs"]) == (True, 5)
+    assert answer.logprobs == [{"token": "4", "logprob": -0.1, "top": [("4", -0.1), ("5", -2.4)]}]
+    again = model().ask("Score?", max_tokens=1, top_logprobs=5)
+    assert again.cached
+    assert again.logprobs == answer.logprobs
+
+
+def test_what_an_endpoint_does_not_take_is_left_out_and_remembered(server, model):
+    def reply(body):
+        if "logprobs" in body:
+            return status(400, "logprobs is not supported with this model")
+        if "max_tokens" in body:
+            return status(400, "Use 'max_completion_tokens' instead of 'max_tokens'.")
+        return "ok"
+
+    server.reply = reply
+    answer = model().ask("Hello?", max_tokens=5, top_logprobs=5)
+    assert (answer.text, answer.logprobs) == ("ok", None)
+    assert server.bodies[-1]["max_completion_tokens"] == 5
+    model().ask("Again?", max_tokens=5, top_logprobs=5)
+    assert len(server.bodies) == 4
+
+
+def test_the_body_holds_what_was_asked_and_what_the_entry_adds(server, model):
+    request = Request(
+        "Hello?",
+        temperature=0.2,
+        max_tokens=9,
+        seed=3,
+        stop=["END"],
+        extra={"top_p": 0.5},
+        prompt="en/x@1:ab",
+    )
+    model().ask(request)
+    assert server.bodies[0] == {
+        "model": "Qwen/Qwen3-8B",
+        "messages": [{"role": "user", "content": "Hello?"}],
+        "temperature": 0.2,
+        "max_tokens": 9,
+        "seed": 3,
+        "stop": ["END"],
+        "chat_template_kwargs": {"enable_thinking": False},
+        "top_p": 0.5,
+    }
+    model(omit=["temperature", "seed"], max_tokens_as="max_completion_tokens").ask(request)
+    assert server.bodies[1].keys() == server.bodies[0].keys() - {"temperature", "seed", "max_tokens"} | {
+        "max_completion_tokens"
+    }
+
+
+def test_half_a_surrogate_pair_does_not_end_the_run(server, model):
+    assert model().ask("broken \ud83d emoji").ok
+    assert server.bodies[0]["messages"][0]["content"] == "broken ? emoji"
+
+
+def test_closed_schemas_are_recognised():
+    assert is_closed(SCORE)
+    assert not is_closed({**SCORE, "required": []})
+    assert not is_closed({"type": "object", "properties": {}})
+    inner = {"type": "array", "items": {"type": "object", "properties": {"a": {"type": "string"}}}}
+    assert not is_closed({**SCORE, "properties": {"score": inner}})

@@ -1,0 +1,91 @@
+"""Probing an endpoint, and going by what was found."""
+
+import json
+
+import pytest
+from endpoint import completion, status
+
+from perslib.llm.probe import known
+
+SCORE = {"type": "object", "properties": {"score": {"type": "integer"}}, "required": ["score"]}
+
+
+def able(body):
+    """An endpoint that can do everything."""
+    form = body.get("response_format", {}).get("type")
+    content = {
+        "json_schema": '{"colour": "ultramarine", "score": 11}',
+        "json_object": '{"greeting": "hi"}',
+    }.get(form, f"Hello {body.get('seed')}!")
+    reply = completion(content)
+    if body.get("logprobs"):
+        top = [{"token": str(n), "logprob": -1.0 - n} for n in range(body["top_logprobs"])]
+        reply["choices"][0]["logprobs"] = {"content": [{"token": "0", "logprob": -1.0, "top_logprobs": top}]}
+    return reply
+
+
+def unable(body):
+    """An endpoint that takes every option and heeds none."""
+    reply = completion("Hello, how are you?")
+    del reply["usage"]
+    return reply
+
+
+def strict(body):
+    """An endpoint that refuses what it does not know, and few alternatives a token only."""
+    if "response_format" in body or body.get("top_logprobs", 0) > 5:
+        return status(400, "unknown field")
+    return able(body)
+
+
+def test_an_able_endpoint(server, model):
+    server.reply = able
+    server.models = [{"id": "other", "max_model_len": 1}, {"id": "Qwen/Qwen3-8B", "max_model_len": 40960}]
+    probe = model().probe()
+    assert (probe.schema, probe.json, probe.logprobs, probe.seed) == (True, True, 20, True)
+    assert (probe.usage, probe.cached, probe.context) == (True, True, 40960)
+    assert "JSON schema         enforced" in probe.describe()
+    assert "40,960 tokens" in probe.describe()
+
+
+def test_an_endpoint_that_heeds_nothing(server, model):
+    server.reply = unable
+    probe = model().probe()
+    assert (probe.schema, probe.json, probe.logprobs, probe.seed) == (False, False, 0, None)
+    assert (probe.usage, probe.cached, probe.context) == (False, False, None)
+
+
+def test_an_endpoint_that_refuses(server, model):
+    server.reply = strict
+    probe = model().probe()
+    assert (probe.schema, probe.json, probe.logprobs) == (False, False, 5)
+
+
+@pytest.mark.parametrize(("endpoint", "flag", "mode"), [(able, "text", "schema"), (unable, "schema", "text")])
+def test_the_probe_is_trusted_over_the_flags(server, model, home, endpoint, flag, mode):
+    (home / "backbones.toml").write_text(f'[vllm-qwen3-8b]\nstructured = "{flag}"\n')
+    assert model(structured="auto").rung(SCORE) in ("schema", "text")
+    server.reply = endpoint
+    asked = model(structured="auto")
+    asked.probe()
+    assert asked.rung(SCORE) == mode
+    assert model(structured="auto").rung(SCORE) == mode, "saved for later sessions"
+    assert model(structured="json").rung(SCORE) == "json", "but an order is an order"
+
+
+def test_logprobs_are_not_asked_of_an_endpoint_that_gave_none(server, model):
+    server.reply = unable
+    model().probe()
+    model().ask("Score?", top_logprobs=5)
+    assert "logprobs" not in server.bodies[-1]
+
+
+def test_a_saved_probe_is_kept_per_endpoint_and_model(server, model, home):
+    server.reply = able
+    probe = model().probe()
+    assert known(server.base_url, "Qwen/Qwen3-8B") == probe
+    assert known(server.base_url, "another") is None
+    (home / ".perslib" / "probes.json").write_text(json.dumps({f"{server.base_url} x": {"nonsense": 1}}))
+    assert known(server.base_url, "x") is None
+    (home / ".perslib" / "probes.json").write_text("{")
+    assert known(server.base_url, "x") is None

@@ -1,0 +1,119 @@
+"""The registry: our entries, the user's, and what is wrong with either."""
+
+import dataclasses
+
+import pytest
+
+from perslib.errors import DataError, UnknownName
+from perslib.llm import Entry, Prices, backbone, entries
+from perslib.llm.registry import _KINDS, OURS, entry
+
+
+@pytest.fixture
+def mine(home):
+    """Writes the user's backbones.toml."""
+    return (home / "backbones.toml").write_text
+
+
+def test_our_entries_are_complete(home):
+    found = entries()
+    assert {"embedded", "vllm-qwen3-8b", "llama-cpp"} <= found.keys()
+    hosted = {
+        "openai",
+        "anthropic",
+        "google",
+        "deepseek",
+        "moonshot",
+        "zhipu",
+        "dashscope",
+        "minimax",
+        "openrouter",
+    }
+    assert hosted <= found.keys()
+    for name in hosted:
+        assert found[name].base_url.startswith("https://")
+        assert found[name].key_env.isupper()
+        assert (found[name].prices is None) == (not found[name].prices_as_of), f"{name}: prices are dated"
+    assert found["vllm-qwen3-8b"].extra_body == {"chat_template_kwargs": {"enable_thinking": False}}
+    assert found["embedded"].languages == ("en",)
+
+
+def test_every_field_is_checked_and_documented():
+    names = {f.name for f in dataclasses.fields(Entry)} - {"name"}
+    assert names == set(_KINDS)
+    head = OURS.read_text(encoding="utf-8").split("\n[")[0]
+    assert all(name in head for name in names - {"kind"})
+
+
+def test_cost_by_the_price_table():
+    prices = Prices(input=0.40, cached=0.10, output=1.60)
+    # 600 fresh · 0.40 + 400 cached · 0.10 + 50 out · 1.60, per million
+    assert prices.cost(1000, 400, 50) == pytest.approx((600 * 0.40 + 400 * 0.10 + 50 * 1.60) / 1e6)
+    assert Prices(input=2, output=8).cost(1000, 400, 0) == pytest.approx(1000 * 2 / 1e6)
+
+
+def test_the_users_file_adds_and_overrides_field_by_field(mine):
+    mine(
+        '[openai]\nmodel = "gpt-x"\nconcurrency = 3\n\n[campus]\nbase_url = "http://gpu7:8000/v1"\nmodel = "m"\n'
+    )
+    found = entries()
+    assert (found["openai"].model, found["openai"].concurrency) == ("gpt-x", 3)
+    assert found["openai"].key_env == "OPENAI_API_KEY"
+    assert backbone("campus").model == "m"
+
+
+def test_keyword_overrides(home):
+    made = entry("openai", model="gpt-x", prices={"in": 1, "out": 2}, rpm=None)
+    assert (made.model, made.prices) == ("gpt-x", Prices(1, 2))
+    with pytest.raises(
+        DataError, match=r"backbone\('openai'\): there is no field 'concurency'. Did you mean concurrency"
+    ):
+        backbone("openai", concurency=3)
+
+
+def test_an_unknown_name_lists_the_near_ones(home):
+    with pytest.raises(UnknownName, match=r"no backbone called 'opena'. Did you mean openai or openrouter\?"):
+        backbone("opena")
+
+
+def test_an_entry_without_a_model_says_so(home):
+    with pytest.raises(DataError, match=r"has no model; give one: backbone\('llama-cpp', model=…\)"):
+        backbone("llama-cpp")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("concurency = 3", "there is no field 'concurency'. Did you mean concurrency?"),
+        ("zzz = 3", "there is no field 'zzz'. Known: kind, base_url"),
+        ('rpm = "60"', "rpm: '60' is not a whole number of at least 1"),
+        ("rpm = 0", "rpm: 0 is not a whole number of at least 1"),
+        ("concurrency = true", "concurrency: True is not a whole number"),
+        ('structured = "yaml"', "structured: 'yaml' is not schema, json, text or auto"),
+        ("prices = { in = 1 }", "prices: expected { in = …, cached = …, out = … }"),
+        ("prices = { in = 1, out = -2 }", "prices: expected"),
+        ('base_url = "localhost:8000"', "base_url: 'localhost:8000' is not an address"),
+        ("logprobs = 1", "logprobs: 1 is not true or false"),
+        ('api_key = "sk-secret-123"', "api_key: keys do not stand in files; name the environment variable"),
+        ('key_env = "sk-secret-123"', "key_env: its value is not the name of an environment variable"),
+    ],
+)
+def test_mistakes_name_file_table_and_field(home, mine, line, words):
+    mine(f"[campus]\n{line}\n")
+    with pytest.raises(DataError) as caught:
+        entries()
+    assert f"{home / 'backbones.toml'} [campus]: {words}" in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_all_mistakes_are_listed_at_once(mine):
+    mine('top = 1\n[a]\nrpm = 0\n[b]\ntpm = "x"\n')
+    with pytest.raises(DataError) as caught:
+        entries()
+    assert len(caught.value.problems) == 3
+
+
+def test_broken_toml_names_the_file(home, mine):
+    mine("[campus\n")
+    with pytest.raises(DataError, match=r"backbones.toml: is not valid TOML: .* \(at line 1"):
+        entries()
