@@ -136,9 +136,18 @@ def test_a_cut_reply_is_unscored_without_asking_again(server, model):
     assert len(server.bodies) == 1
 
 
-def test_an_object_that_was_complete_before_the_cut_counts(server, model):
-    server.next(says('{"score": 4}' + "\n" * 50, finish="length"))
-    assert model().ask("Rate it.", schema=SCORE).data == {"score": 4}
+def test_a_reply_that_was_cut_is_none_even_if_it_reads_well(server, model):
+    """What a model that had more to say would have concluded is not known."""
+    server.next(says('{"score": 4}\nOn second thoughts', finish="length"))
+    assert model().ask("Rate it.", schema=SCORE).error == "truncated at 10 tokens"
+    server.next(says('{"score": 5}'))
+    assert model().ask("Rate it.", schema=SCORE).data == {"score": 5}, "and it was not cached"
+
+
+def test_a_key_withdrawn_between_a_reply_and_its_reask_ends_the_run(server, model):
+    server.next(says('{"score": 7}'), status(401, "key revoked"))
+    with pytest.raises(Refused, match="key revoked"):
+        model().ask("Rate it.", schema=SCORE)
 
 
 @pytest.mark.parametrize(

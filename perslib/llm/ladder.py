@@ -116,29 +116,31 @@ class Ladder:
                 if rung == "text" or no.status not in _MALFORMED or not structured.is_about_format(str(no)):
                     raise
                 self.line.lacks.add(_lack(rung, schema))
+        if (failure := self._failure(request, reply)) is not None:
+            return self._made([reply], "unscored", error=failure), False
         data, problem = _read(reply, schema)
         if problem is None:
             mode: Mode = rung if is_strict(reply.text, schema) else "text"
-            return self._made(request, [reply], mode, data=data), True
-        if (failure := self._failure(request, reply)) is not None:
-            return self._made(request, [reply], "unscored", error=failure), False
+            return self._made([reply], mode, data=data), True
         again = structured.asked_again(messages, reply.text, problem, schema, language)
         try:
             second = await self._send(request, again, form)
         except (GaveUp, Refused) as error:
-            return self._made(request, [reply], "unscored", error=f"{problem}; asked again: {error}"), False
+            if isinstance(error, Refused) and _about_one_request(error) is None:
+                raise
+            return self._made([reply], "unscored", error=f"{problem}; asked again: {error}"), False
+        if (failure := self._failure(request, second)) is not None:
+            return self._made([reply, second], "unscored", error=f"{problem}; asked again: {failure}"), False
         data, still = _read(second, schema)
         if still is None:
-            return self._made(request, [reply, second], "reask", data=data), True
-        failure = self._failure(request, second)
-        answer = self._made(request, [reply, second], "unscored", error=failure or f"after a re-ask, {still}")
-        return answer, failure is None
+            return self._made([reply, second], "reask", data=data), True
+        return self._made([reply, second], "unscored", error=f"after a re-ask, {still}"), True
 
     def _plain(self, request: Request, reply: Reply) -> tuple[Answer, bool]:
         failure = self._failure(request, reply)
         if failure is None and not reply.text and not request.may_be_cut:
             failure = "the reply is empty"
-        return self._made(request, [reply], "plain", error=failure), failure is None
+        return self._made([reply], "plain", error=failure), failure is None
 
     def _failure(self, request: Request, reply: Reply) -> str | None:
         """Why a reply is not one, whatever its text."""
@@ -150,9 +152,7 @@ class Ladder:
             return f"truncated at {reply.tokens_out or request.max_tokens or 'the limit of'} tokens"
         return None
 
-    def _made(
-        self, request: Request, replies: list[Reply], mode: Mode, data: Any = None, error: str | None = None
-    ) -> Answer:
+    def _made(self, replies: list[Reply], mode: Mode, data: Any = None, error: str | None = None) -> Answer:
         """The answer of the last reply, with what all of them took."""
         last = replies[-1]
         tokens = [
