@@ -65,10 +65,10 @@ def _limits(scenario: str, life: Life, slot: dict[str, Any], dice: Dice) -> list
     return list(dict.fromkeys(keys))
 
 
-def task(scenario: str, life: Life, book: Book, dice: Dice) -> Task:
-    """A task for this life; the slots hold every fact the conversation may use."""
+def task(scenario: str, life: Life, book: Book, dice: Dice, month: int = 6) -> Task:
+    """A task for this life in this month; the slots hold every fact the conversation may use."""
     words = book.scenario(scenario)
-    slot, limits = slots.facts(scenario, life, book, dice, _limits)
+    slot, limits = slots.facts(scenario, life, book, dice, _limits, month)
     every = [*NUMERIC[scenario], *limits]
     spoken = [key for key in limits if dice.chance(0.88)]
     first = OPENING_FOCUS[scenario]

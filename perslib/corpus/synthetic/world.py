@@ -70,6 +70,10 @@ def _seconds(month: int, day: int = 1) -> int:
     return int(datetime(YEAR, month, day, tzinfo=UTC).timestamp())
 
 
+def _month(second: int) -> int:
+    return datetime.fromtimestamp(second, UTC).month
+
+
 def _live(one: Life, number: int, seed: int, words: Book, share: float, rows: Rows) -> None:
     """One user's year: the order of conversations, what led up to them, and what was said."""
     key = (seed, words.language, number)
@@ -89,7 +93,7 @@ def _live(one: Life, number: int, seed: int, words: Book, share: float, rows: Ro
         }
         counts[scenario] += 1
         here = (*key, scenario, where["session"])
-        wanted = task(scenario, one, words, Dice(*here, "task"))
+        wanted = task(scenario, one, words, Dice(*here, "task"), _month(started))
         assistant = Dice(*here, "assistant").pick(ASSISTANTS).name
         talk = converse(one, wanted, assistant, words, here, started, share)
         session = {"task": wanted.text, "assistant": assistant, "position": position, "started_at": started}

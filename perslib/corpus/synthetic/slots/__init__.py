@@ -18,9 +18,11 @@ _SCENARIOS = {"travel": travel, "gift": gift, "recipe": recipe, "skill": skill}
 skill_allows = skill.allows
 
 
-def facts(scenario: str, life: Life, book: Book, dice: Dice, limits: Limits) -> tuple[Slots, list[str]]:
+def facts(
+    scenario: str, life: Life, book: Book, dice: Dice, limits: Limits, month: int
+) -> tuple[Slots, list[str]]:
     """The facts of a task and the constraints that come on top of its numbers."""
-    return _SCENARIOS[scenario].facts(life, book, dice, limits)
+    return _SCENARIOS[scenario].facts(life, book, dice, limits, month)
 
 
 def fresh(scenario: str, task_slots: Slots, book: Book, dice: Dice, used: set[str]) -> Slots:

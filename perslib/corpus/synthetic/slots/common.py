@@ -35,3 +35,8 @@ def unused(things: list[Any], used: set[str], dice: Dice, n: int) -> list[Any]:
         chosen += dice.some([t for t in things if t not in chosen], n - len(chosen))
     used.update(str(t) for t in chosen)
     return chosen
+
+
+def in_season(things: list[str], season: dict[str, tuple[int, ...]], month: int) -> list[str]:
+    """The things that have no season, or are in season this month."""
+    return [thing for thing in things if month in season.get(thing, (month,))]

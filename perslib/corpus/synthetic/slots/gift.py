@@ -6,7 +6,7 @@ from typing import Any
 
 from perslib.corpus.synthetic.draws import Dice
 from perslib.corpus.synthetic.lives import Life
-from perslib.corpus.synthetic.slots.common import Limits, Slots, clock, unused
+from perslib.corpus.synthetic.slots.common import Limits, Slots, clock, in_season, unused
 from perslib.corpus.synthetic.words.books import Book
 
 # Gifts that would look odd for a recipient, by place in the list of gifts or by kind.
@@ -16,7 +16,7 @@ NOT_USEFUL = ("decor", "experience", "jewel", "play")
 CLOSE_ONLY = ("jewel", "scent")
 
 
-def facts(life: Life, book: Book, dice: Dice, limits: Limits) -> tuple[Slots, list[str]]:
+def facts(life: Life, book: Book, dice: Dice, limits: Limits, month: int) -> tuple[Slots, list[str]]:
     """The facts of a task and the constraints that come on top of its numbers."""
     words, zh = book.scenario("gift"), book.language == "zh"
     who = dice.pick([w for w in words.RECIPIENTS if not (w == "partner" and life.household != "partner")])
@@ -27,7 +27,7 @@ def facts(life: Life, book: Book, dice: Dice, limits: Limits) -> tuple[Slots, li
         "who_task": who_task,
         "own": own,
         "who": own,
-        "occasion": dice.pick(occasions),
+        "occasion": dice.pick(in_season(occasions, words.SEASON, month)),
         "when": dice.pick(words.WHEN),
         "left": dice.between(7, 20),
     }

@@ -13,7 +13,7 @@ from perslib.corpus.synthetic.words.books import Book
 TAGS = {"peanut": "peanut", "shrimp": "shrimp", "egg": "egg", "milk": "milk", "mild": "spicy", "oven": "oven"}
 
 
-def facts(life: Life, book: Book, dice: Dice, limits: Limits) -> tuple[Slots, list[str]]:
+def facts(life: Life, book: Book, dice: Dice, limits: Limits, month: int) -> tuple[Slots, list[str]]:
     """The facts of a task and the constraints that come on top of its numbers."""
     words = book.scenario("recipe")
     household = life.household if dice.chance(0.7) else dice.pick(["alone", "friends"])

@@ -8,7 +8,7 @@ from perslib.corpus.synthetic.slots.common import Limits, Slots, number, unused
 from perslib.corpus.synthetic.words.books import Book
 
 
-def facts(life: Life, book: Book, dice: Dice, limits: Limits) -> tuple[Slots, list[str]]:
+def facts(life: Life, book: Book, dice: Dice, limits: Limits, month: int) -> tuple[Slots, list[str]]:
     """The facts of a task and the constraints that come on top of its numbers."""
     words, zh = book.scenario("skill"), book.language == "zh"
     skill = dice.pick(list(words.SKILLS))

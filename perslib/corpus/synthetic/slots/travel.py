@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from perslib.corpus.synthetic.draws import Dice
 from perslib.corpus.synthetic.lives import Life
-from perslib.corpus.synthetic.slots.common import Limits, Slots, clock, number, unused
+from perslib.corpus.synthetic.slots.common import Limits, Slots, clock, in_season, number, unused
 from perslib.corpus.synthetic.words.books import Book
 
 
-def facts(life: Life, book: Book, dice: Dice, limits: Limits) -> tuple[Slots, list[str]]:
+def facts(life: Life, book: Book, dice: Dice, limits: Limits, month: int) -> tuple[Slots, list[str]]:
     """The facts of a task and the constraints that come on top of its numbers."""
     words, zh = book.scenario("travel"), book.language == "zh"
     household = life.household if dice.chance(0.75) else dice.pick(["alone", "friends", "partner"])
@@ -29,7 +29,7 @@ def facts(life: Life, book: Book, dice: Dice, limits: Limits) -> tuple[Slots, li
         "more_days": days + dice.between(1, 2),
         "night": night,
         "budget": budget,
-        "when": dice.pick(words.WHEN),
+        "when": dice.pick(in_season(words.WHEN, words.SEASON, month)),
         "household": household,
         "who_task": words.COMPANIONS[household][0],
         "own": words.COMPANIONS[household][1],

@@ -21,6 +21,13 @@ RECIPIENTS = {
         ["birthday", "Christmas", "Easter"],
     ),
 }
+SEASON = {  # months (1–12) in which one looks for a present; other occasions come at any time
+    "Mother's Day": (3,),
+    "Father's Day": (5, 6),
+    "Valentine's Day": (),
+    "Christmas": (11, 12),
+    "Easter": (3,),
+}
 # name with article, lowest and highest price, kind, specification
 GIFTS = [
     ("a cashmere scarf", 35, 120, "wool", "200 by 70 cm, plain colours"),

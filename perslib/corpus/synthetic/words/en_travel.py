@@ -81,7 +81,7 @@ DESTINATIONS = {
             ("Ambleside village", 0),
         ],
         ["the Windermere Jetty Museum", "Blackwell House"],
-        ["Cumberland sausage", "sticky toffee pudding", "Herdwick lamb stew", "gingerbread"],
+        ["Cumberland sausage", "grilled lake trout", "Herdwick lamb stew", "gingerbread"],
         ["Bowness", "Ambleside", "Troutbeck Bridge"],
     ),
     "Brighton": (
@@ -212,6 +212,17 @@ HILLS = {
     "Stagshaw Garden",
 }  # not for bad knees
 SPICY = {"salt and pepper chicken"}
+
+# In which months (1–12) one plans for a time of the year; other times fit any month.
+SEASON = {
+    "in the spring half-term": (3, 4, 5),
+    "during the summer holidays": (5, 6, 7),
+    "in mid-May": (3, 4),
+    "over the bank holiday": (4, 5, 7, 8),
+    "in late autumn": (8, 9, 10),
+    "at the end of September": (7, 8, 9),
+    "when the days get longer": (3, 12),
+}
 
 COMPANIONS = {
     "alone": ("on your own", "on my own"),
@@ -406,12 +417,12 @@ FOCUS = {
             (
                 "",
                 "have a look around {s1} and {s2} and soak up the atmosphere",
-                "{time1} {s1} ({ticket1}), about {hrs} hours; {time2} a {mins}-minute ride to {s2}; {time3} dinner around {area}, {food1} for about £{meal} each",
+                "{time1} {s1} ({ticket1}), about {hrs} hours; {time2} a ride of {mins} minutes to {s2}; {time3} dinner around {area}, {food1} for about £{meal} each",
             ),
             (
                 "",
                 "wander about and eat something local",
-                "{time1} {s1} first, {ticket1}, {hrs} hours or so; lunch is {food1} at about £{meal} each; {time2} on to {s2}, a {walk}-minute walk; back by {time3}",
+                "{time1} {s1} first, {ticket1}, {hrs} hours or so; lunch is {food1} at about £{meal} each; {time2} on to {s2}, {walk} minutes on foot; back by {time3}",
             ),
             (
                 "",
@@ -451,7 +462,7 @@ FOCUS = {
         ],
         "facts": [
             "£{room} a night with breakfast for two",
-            "a {walk}-minute walk from the nearest stop",
+            "{walk} minutes on foot from the nearest stop",
             "rooms of about {size} square metres, ready from {checkin}",
             "{mins} minutes to {s1}, or about £{taxi} by taxi",
             "rated {rating} out of 10 over the last {reviews} reviews",
@@ -558,7 +569,7 @@ FOCUS = {
             "about {ride} at roughly £{fare} each way",
             "the {time1} departure usually has the most seats",
             "from the station it is {mins} minutes to {area}, £{metro} by bus",
-            "a {buffer}-minute margin is enough for the change",
+            "a margin of {buffer} minutes is enough for the change",
         ],
         "steps": [
             (

@@ -11,6 +11,16 @@ RECIPIENTS = {
     "grandma": ("外婆", "我外婆", "老人家", ["生日", "重阳节", "新年"]),
     "child": ("外甥", "六岁的小外甥", "孩子", ["生日", "儿童节", "开学"]),
 }
+SEASON = {  # months (1–12) in which one looks for a present; other occasions come at any time
+    "母亲节": (4, 5),
+    "父亲节": (5, 6),
+    "情人节": (),
+    "教师节": (8, 9),
+    "重阳节": (9, 10),
+    "儿童节": (5,),
+    "新年": (11, 12),
+    "开学": (8,),
+}
 # name, lowest and highest price, kind, specification
 GIFTS = [
     ("羊绒围巾", 180, 900, "wool", "200×70厘米，素色"),

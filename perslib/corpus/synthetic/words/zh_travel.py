@@ -97,7 +97,7 @@ DESTINATIONS = {
             ("圣弥厄尔教堂", 10),
         ],
         ["啤酒博物馆", "海军博物馆"],
-        ["鲅鱼水饺", "辣炒蛤蜊", "海菜凉粉", "排骨米饭"],
+        ["鲅鱼水饺", "原汁蛤蜊", "海菜凉粉", "排骨米饭"],
         ["栈桥", "五四广场", "台东"],
     ),
     "厦门": (
@@ -215,7 +215,17 @@ HILLS = {
     "银子岩",
     "南普陀寺",
 }  # not for bad knees
-SPICY = {"江湖菜", "辣炒蛤蜊", "剁椒鱼头", "胡辣汤"}
+SPICY = {"江湖菜", "剁椒鱼头", "胡辣汤"}
+
+# In which months (1–12) one plans for a time of the year; other times fit any month.
+SEASON = {
+    "国庆之后": (8, 9),
+    "暑假里": (5, 6, 7),
+    "清明小长假": (3,),
+    "五月中旬": (3, 4),
+    "深秋": (8, 9, 10),
+    "开春以后": (11, 12),
+}
 
 COMPANIONS = {  # life of the user → said in the task, said by the user
     "alone": ("一个人", "我一个人"),
