@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +147,105 @@ def import_(
     if done.reading.rejected:
         click.echo(f"left out: {len(done.reading.rejected)} records, see {done.folder / 'rejected.jsonl'}")
     click.echo(f'Written to {done.folder}; open it with perslib.corpus.load("{done.corpus.name}")')
+
+
+@main.command()
+@click.argument("names", nargs=-1, metavar="[BACKBONE]...")
+@click.option("--model", help="Probe this model instead of the entry's own.")
+def check(names: tuple[str, ...], model: str | None) -> None:
+    """Ask a BACKBONE what it can do, and remember it; without one, list the backbones there are.
+
+    A handful of small calls finds out whether it keeps to a JSON schema, has a JSON mode, gives log probabilities, heeds a
+    seed, and reports token usage. The result is saved in .perslib/probes.json; from then on perslib goes by it and not
+    by the flags in backbones.toml.
+    """
+    if not names:
+        _list_backbones()
+        return
+    from perslib.llm import backbone
+
+    overrides = {"model": model} if model else {}
+    for i, name in enumerate(names):
+        if i:
+            click.echo()
+        click.echo(backbone(name, **overrides).probe().describe())
+
+
+def _list_backbones() -> None:
+    from perslib.llm import entries
+
+    rows = []
+    for name, entry in entries().items():
+        place = "in this process" if entry.kind == "embedded" else entry.base_url
+        key = "no key needed" if not entry.key_env else f"key in {entry.key_env}" + _is_set(entry.key_env)
+        rows.append((name, entry.model or "(give a model)", place, key))
+    widths = [max(len(row[i]) for row in rows) for i in range(3)]
+    for row in rows:
+        click.echo("  ".join(text.ljust(width) for text, width in zip(row, widths)) + "  " + row[3])
+
+
+def _is_set(variable: str) -> str:
+    return "" if os.environ.get(variable) else " (not set)"
+
+
+@main.group(invoke_without_command=True)
+@click.pass_context
+def cache(context: click.Context) -> None:
+    """Show what the answer cache holds, by backbone, model, prompt and stage.
+
+    Every answer is kept by content in .perslib/cache.sqlite, so a run that was cut off goes on where it stopped and
+    a repeated one costs nothing.
+    """
+    if context.invoked_subcommand:
+        return
+    from perslib.llm import Cache
+
+    store = Cache(policy="only")
+    if not store.path.is_file():
+        click.echo(f"The cache is empty ({store.path}).")
+        return
+    held = store.contents()
+    shown = held.assign(size=held["bytes"].map(_size), last=held["last"].dt.strftime("%Y-%m-%d %H:%M"))
+    columns = ["backbone", "model", "prompt", "stage", "entries", "size", "last"]
+    if len(held):
+        click.echo(shown[columns].fillna("").to_string(index=False))
+    click.echo(f"{_entries(held['entries'].sum())}, {_size(held['bytes'].sum())} of content, in {store.path}")
+
+
+@cache.command()
+@click.option(
+    "--older-than", type=click.IntRange(min=0), metavar="DAYS", help="Entries older than so many days."
+)
+@click.option(
+    "--keep", type=click.FloatRange(min=0), metavar="MB", help="The oldest entries beyond this size."
+)
+@click.option("--backbone", help="Entries of this backbone.")
+@click.option("--model", help="Entries of this model.")
+@click.option("--prompt", help="Entries of this prompt, as `perslib cache` shows it.")
+@click.option("--stage", help="Entries of this stage.")
+def prune(older_than: int | None, keep: float | None, **about: str | None) -> None:
+    """Forget the entries that fit everything given, and shrink the file."""
+    from perslib.llm import Cache
+
+    store = Cache()
+    age = timedelta(days=older_than) if older_than is not None else None
+    size = int(keep * 1e6) if keep is not None else None
+    forgotten = store.prune(
+        older_than=age, keep_bytes=size, **{k: v for k, v in about.items() if v is not None}
+    )
+    click.echo(f"{_entries(forgotten)} forgotten; the file has {_size(store.vacuum())} now")
+
+
+def _entries(n: int) -> str:
+    return f"{n:,} {'entry' if n == 1 else 'entries'}"
+
+
+def _size(n: float) -> str:
+    for unit in ("B", "kB", "MB"):
+        if n < 1000:
+            return f"{n:.0f} {unit}" if unit == "B" else f"{n:.1f} {unit}"
+        n /= 1000
+    return f"{n:.1f} GB"
 
 
 def _figure(value: float) -> str:

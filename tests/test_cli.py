@@ -72,3 +72,86 @@ def test_language_is_for_own_tables_only(run, tmp_path):
 def test_parameters_need_a_value(run):
     done = run("report", "--parameter", "limit")
     assert done.exit_code == 2 and "'limit' is not NAME=VALUE" in done.stderr
+
+
+# -- models ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def mine(run, tmp_path, server, monkeypatch):
+    """A backbone of one's own, at the loopback endpoint, with a key in the environment."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.setenv("MY_API_KEY", "sk-not-to-be-found-anywhere")
+    (folder / "backbones.toml").write_text(
+        f'[mine]\nbase_url = "{server.base_url}"\nmodel = "m"\nkey_env = "MY_API_KEY"\n', encoding="utf-8"
+    )
+    return folder
+
+
+def test_check_lists_the_backbones_there_are(run, mine, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    lines = {line.split()[0]: line for line in run("check").output.splitlines()}
+    assert "no key needed" in lines["embedded"]
+    assert lines["openai"].endswith("key in OPENAI_API_KEY (not set)")
+    assert lines["mine"].endswith("key in MY_API_KEY")
+
+
+def test_check_prints_what_an_endpoint_can_do_and_remembers_it(run, mine):
+    done = run("check", "mine")
+    assert done.exit_code == 0, done.output
+    found = dict(line.split(maxsplit=1) for line in done.output.splitlines() if " " in line)
+    assert found["model"] == "m"
+    assert "JSON schema         no" in done.output and "token usage         reported" in done.output
+    assert (mine / ".perslib" / "probes.json").is_file()
+
+
+def test_check_says_in_a_sentence_what_is_wrong(run, mine, monkeypatch):
+    nobody = run("check", "vllm-qwen3-8b", "--model", "x")
+    assert nobody.exit_code == 1 and nobody.stderr.startswith(
+        "perslib: Nobody answers at http://127.0.0.1:8000"
+    )
+    monkeypatch.delenv("MY_API_KEY")
+    assert "MY_API_KEY" in run("check", "mine").stderr
+    assert "Did you mean mine" in run("check", "mien").stderr
+
+
+def test_cache_lists_and_prunes(run, mine):
+    from perslib.llm import backbone
+
+    assert run("cache").output.startswith("The cache is empty")
+    model = backbone("mine")
+    for question in ("one", "two"):
+        model.ask(question, stage="try")
+    model.ask("three", stage="other")
+    shown = run("cache").output
+    assert "try" in shown and "3 entries" in shown
+    assert run("cache", "prune", "--stage", "try").output.startswith("2 entries forgotten")
+    assert "1 entry, " in run("cache").output
+    refused = run("cache", "prune")
+    assert refused.exit_code == 1 and "Say what to forget" in refused.stderr
+
+
+def test_a_key_is_in_no_file_and_on_no_screen(run, mine, server):
+    """Even when the server repeats it."""
+    from endpoint import status
+
+    from perslib.llm import backbone
+
+    model = backbone("mine")
+    server.next(status(401, "Incorrect API key provided: sk-not-to-be-found-anywhere"))
+    shown = [
+        run("check", "mine").output,
+        run("check", "mine").output,
+        run("check").output,
+        run("cache").output,
+    ]
+    server.reply = lambda body: "your key is sk-not-to-be-found-anywhere"
+    answer = model.ask("Hello")
+    shown += [repr(answer), repr(model), str(model.ledger.table())]
+    model.ledger.save(mine / "ledger.json")
+    assert server.headers[-1]["Authorization"] == "Bearer sk-not-to-be-found-anywhere"
+    files = [f for f in mine.rglob("*") if f.is_file()]
+    assert any(f.name == "cache.sqlite" for f in files) and any(f.name == "ledger.json" for f in files)
+    for text in [*shown, *(f.read_bytes().decode("utf-8", "replace") for f in files)]:
+        assert "not-to-be-found" not in text
