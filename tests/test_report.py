@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from html.parser import HTMLParser
 from pathlib import Path
@@ -37,6 +38,9 @@ def home(tmp_path_factory):
         patch.setenv("PERSLIB_HOME", str(folder))
         patch.setenv("PERSLIB_TEST_API_KEY", KEY)
         patch.setenv("OPENAI_API_KEY", KEY + "-too")
+        (folder / "tmp").mkdir()
+        patch.setenv("TMPDIR", str(folder / "tmp"))
+        patch.setattr(tempfile, "tempdir", str(folder / "tmp"))
         patch.chdir(folder)
         yield folder
 
@@ -278,6 +282,7 @@ def test_a_failing_notebook_leaves_its_page_up_to_the_failure(reports):
         and 'id="cell-3"' in html
     )
     assert "this was reached" in html and "RuntimeError" in html and "\x1b" not in html
+    assert "Cell In[3], line 10" in html  # as JupyterLab numbers it, though the kernel counted one more
     assert "this was not reached" not in html and "Never reached" not in html
     assert manifest(reports, "fails")["status"] == "failed"
     assert manifest(reports, "fails")["failure"]["cell"] == 3
@@ -388,11 +393,8 @@ def test_no_key_in_any_file(reports):
     assert KEY not in str(reports[1])
 
 
-def test_nothing_is_left_in_the_temporary_folder(reports):
-    import tempfile
-
-    left = [f.name for f in Path(tempfile.gettempdir()).glob("perslib-*") if f.stat().st_uid == os.getuid()]
-    assert not [name for name in left if "progress" in name]
+def test_nothing_is_left_in_the_temporary_folder(home, reports):
+    assert not list((home / "tmp").glob("perslib-*"))
 
 
 # -- progress ----------------------------------------------------------------------------------------------

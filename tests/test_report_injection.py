@@ -96,7 +96,7 @@ def test_every_way_to_show_it_shows_it_as_text(page, number):
 
 def test_controls_are_marks_in_conversations(page):
     shown = Elements(cell(page, 3)).text
-    assert "␛[31mred␛[0m" in shown and "⟨U+202E⟩evil⟨U+202C⟩" in shown
+    assert "⟨U+001B⟩[31mred⟨U+001B⟩[0m" in shown and "⟨U+202E⟩evil⟨U+202C⟩" in shown
 
 
 def test_long_replies_are_folded_and_complete(page):
@@ -198,7 +198,7 @@ def test_any_printed_text_is_text(text):
 def test_controls_shown_leaves_what_people_write():
     written = "naïve 中文 👩‍👩‍👧 ❤️\n\ttab e\u0301"
     assert controls_shown(written) == written
-    assert controls_shown("a\r\nb\rc") == "a\nb␍c"
+    assert controls_shown("a\r\nb\rc") == "a\nb⟨U+000D⟩c"
     assert controls_shown("\U000e0041\ud800\ufeff") == "⟨U+E0041⟩⟨U+D800⟩⟨U+FEFF⟩"
     assert without_ansi("\x1b[1;31mred\x1b[0m \x1b]8;;http://x\x07link\x1b]8;;\x07") == "red link"
 

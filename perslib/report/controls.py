@@ -21,10 +21,7 @@ _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\
 
 
 def _mark(match: re.Match[str]) -> str:
-    code = ord(match.group())
-    if code < 0x20:
-        return chr(0x2400 + code)  # ␛ for ESC, ␍ for a carriage return
-    return f"⟨U+{code:04X}⟩"
+    return f"⟨U+{ord(match.group()):04X}⟩"
 
 
 def controls_shown(text: str) -> str:

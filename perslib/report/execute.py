@@ -73,7 +73,7 @@ def execute(
             running = pool.submit(_papermill, study, parameters, kernels, written, cell_started)
             cancelled = _wait(running, kernels, watch)
         error = running.exception()
-        last_words = kernels.last_words()
+        last_words = kernels.last_words() or f"{type(error).__name__}: {error}"
         # papermill writes the notebook down after every cell; before the first one there is only the source.
         nb = read_notebook(written) if written.is_file() else read_notebook(study.path)
     nb.cells = [c for c in nb.cells if "papermill-error-cell-tag" not in c.metadata.get("tags", [])]
@@ -135,7 +135,11 @@ def _wait(running: Future[None], kernels: Kernels, watch: Callable[[], None]) ->
         kernels.interrupt()
         killer = threading.Timer(_PATIENCE_AFTER_INTERRUPT, kernels.kill)
         killer.start()
-        running.exception()
+        try:
+            running.exception()
+        except KeyboardInterrupt:  # a second one means it
+            kernels.kill()
+            running.exception()
         killer.cancel()
         return True
 
@@ -157,8 +161,7 @@ def _failure(nb: Any, reached: int, last_words: str) -> Failure:
             said = without_ansi(f"{output.ename}: {output.evalue}").strip().rstrip(":")
             line, code = _line_in_cell(without_ansi("\n".join(output.traceback)))
             return Failure(number, controls_shown(said), line, controls_shown(code))
-    died = "the kernel stopped" + (f": {last_words}" if last_words else "")
-    return Failure(number, died, kernel_died=True)
+    return Failure(number, f"the kernel stopped: {last_words}", kernel_died=True)
 
 
 def _line_in_cell(trace: str) -> tuple[int | None, str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from perslib.paths import workspace
 from perslib.report.latex import latex_table
 from perslib.report.page import check_name, current, say
 from perslib.report.show import escape, show_html, table_html
@@ -51,12 +52,11 @@ def save_figure(
     width = round(fig.get_size_inches()[0] * 100)
     plt.close(fig)
     picture = base64.b64encode(paths[2].read_bytes()).decode()
-    text = _caption("figure", name, caption)
-    body = (
-        f'<figure class="pl-figure" id="figure-{name}">'
-        f'<img src="data:image/png;base64,{picture}" alt="{escape(caption or name)}" width="{width}">'
-        f"<figcaption>{text}{_links(paths, out)}</figcaption></figure>"
-    )
+    image = f'<img src="data:image/png;base64,{picture}" alt="{escape(caption or name)}" width="{width}">'
+    if _is_beside_page(out):  # a tap shows it at any size
+        image = f'<a href="figures/{name}.svg">{image}</a>'
+    text = _caption("figure", name, caption) + _links(paths, out)
+    body = f'<figure class="pl-figure" id="figure-{name}">{image}<figcaption>{text}</figcaption></figure>'
     show_html(body, _plain(name, paths), _record("figure", name, paths, out))
     return Saved(paths)
 
@@ -111,12 +111,12 @@ def _plain(name: str, paths: list[Path]) -> str:
 
 def _record(kind: str, name: str, paths: list[Path], out: str | Path | None) -> dict[str, Any]:
     """For the report runner: which files lie beside the page. Files put elsewhere are none of its business."""
-    beside = not out and current().out is not None
-    return {
-        "kind": kind,
-        "name": name,
-        "files": [f"{p.parent.name}/{p.name}" for p in paths] if beside else [],
-    }
+    beside = [f"{p.parent.name}/{p.name}" for p in paths] if _is_beside_page(out) else []
+    return {"kind": kind, "name": name, "files": beside}
+
+
+def _is_beside_page(out: str | Path | None) -> bool:
+    return not out and current().out is not None
 
 
 def _caption(kind: str, name: str, caption: str) -> str:
@@ -127,8 +127,11 @@ def _caption(kind: str, name: str, caption: str) -> str:
 
 def _links(paths: list[Path], out: str | Path | None) -> str:
     """Links to the files from a page that lies beside them; in JupyterLab, where they were put."""
-    if out or current().out is None:
-        where = current().word("saved_in", folder=f"{paths[0].parent.parent.name}/{paths[0].parent.name}")
+    if not _is_beside_page(out):
+        folder = paths[0].parent.resolve()
+        home = workspace()
+        shown = folder.relative_to(home) if folder.is_relative_to(home) else folder
+        where = current().word("saved_in", folder=shown.as_posix())
         return f' <span class="pl-files">{escape(where)}</span>'
     kinds = {".pdf": "PDF", ".svg": "SVG", ".png": "PNG", ".csv": "CSV", ".tex": "LaTeX"}
     links = [f'<a href="{p.parent.name}/{p.name}">{kinds[p.suffix]}</a>' for p in paths]

@@ -13,6 +13,7 @@ import pandas as pd
 from perslib.errors import PerslibError
 from perslib.report.corpus_notes import Note
 from perslib.report.corpus_tables import scored
+from perslib.report.markup import literally
 
 if TYPE_CHECKING:
     from perslib.corpus import Corpus
@@ -89,23 +90,23 @@ def _asked(name: str, entry: Any, table: pd.DataFrame) -> Note:
     about = {"en": "", "zh": ""}
     if entry is not None and entry.kind == "embedded" and name == "embedded":
         about = {
-            "en": f" The embedded model, {entry.model}, reads English only and is a very small one: it shows that a study "
+            "en": f" The embedded model, {literally(entry.model)}, reads English only and is a very small one: it shows that a study "
             "runs from end to end, at no cost and without a network, and is good for trying things out. It is not good for "
             "results: do not read its scores as judgments.",
-            "zh": f"内置模型 {entry.model} 只读英文，而且非常小：它用来表明一项研究可以从头跑到尾，不花钱也不需要网络，适合试手；"
+            "zh": f"内置模型 {literally(entry.model)} 只读英文，而且非常小：它用来表明一项研究可以从头跑到尾，不花钱也不需要网络，适合试手；"
             "它不能产出结论，请勿把它的评分当作判断。",
         }
     return {
-        "en": f"Backbone **{name}** was asked to score {len(table)} replies on the plain scale, knowing nothing of the user; "
+        "en": f"Backbone **{literally(name)}** was asked to score {len(table)} replies on the plain scale, knowing nothing of the user; "
         f"{scored_ones} came back with a score.{about['en']}",
-        "zh": f"请模型 **{name}** 在对用户一无所知的情况下按普通量表为 {len(table)} 条回复打分，其中 {scored_ones} 条得到评分。{about['zh']}",
+        "zh": f"请模型 **{literally(name)}** 在对用户一无所知的情况下按普通量表为 {len(table)} 条回复打分，其中 {scored_ones} 条得到评分。{about['zh']}",
     }
 
 
 def _cannot_read(name: str, model: str, language: str) -> Note:
     return {
-        "en": f"Backbone **{name}** ({model}) does not read the language of this corpus, so it was not asked; choose another by `--backbone`.",
-        "zh": f"模型 **{name}**（{model}）不读本语料的语言，因此没有提问；可用 `--backbone` 换一个模型。",
+        "en": f"Backbone **{literally(name)}** ({literally(model)}) does not read the language of this corpus, so it was not asked; choose another by `--backbone`.",
+        "zh": f"模型 **{literally(name)}**（{literally(model)}）不读本语料的语言，因此没有提问；可用 `--backbone` 换一个模型。",
     }
 
 
@@ -117,8 +118,8 @@ def _nothing_to_judge() -> Note:
 
 
 def _missing(name: str, error: Exception) -> Note:
-    reason = " ".join(str(error).split())
+    reason = literally(" ".join(str(error).split()))
     return {
-        "en": f"Backbone **{name}** could not be asked: {reason}",
-        "zh": f"无法向模型 **{name}** 提问：{reason}",
+        "en": f"Backbone **{literally(name)}** could not be asked: {reason}",
+        "zh": f"无法向模型 **{literally(name)}** 提问：{reason}",
     }

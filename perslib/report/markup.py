@@ -99,6 +99,11 @@ def prose(markdown: str) -> str:
     return str(_markdown(trusted=False)(markdown))
 
 
+def literally(text: str) -> str:
+    """Text to put into Markdown that shows as it stands: `__init__` stays `__init__`."""
+    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", text)
+
+
 def narrative(markdown: str) -> str:
     """A notebook's own Markdown cell as HTML; simple HTML in it is kept, scripts and foreign loads are not."""
     return safe_html(str(_markdown(trusted=True)(markdown)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import html
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from perslib.report.controls import without_ansi
 from perslib.report.markup import narrative
 from perslib.report.outputs import output_html
 from perslib.report.show import stylesheet
@@ -19,6 +19,7 @@ from perslib.report.words import word
 HERE = Path(__file__).parent
 INJECTED = "injected-parameters"
 _H1 = re.compile(r"^#\s+(.+)$", re.MULTILINE)
+_IN = re.compile(r"\bIn\[(\d+)\]")
 _H2 = re.compile(r'<h2 id="([^"]*)">(.*?)</h2>', re.DOTALL)
 
 
@@ -80,6 +81,7 @@ def code_number(nb: Any, index: int) -> int:
 def readable(nb: Any, language: str) -> Any:
     """A copy of the notebook whose cells carry what the page shows: prose, safe outputs, names of cells."""
     nb = copy.deepcopy(nb)
+    numbers = {c.get("execution_count"): code_number(nb, i) for i, c in enumerate(nb.cells)}
     for index, cell in enumerate(nb.cells):
         if cell.cell_type == "code":
             injected = INJECTED in cell.metadata.get("tags", [])
@@ -88,7 +90,7 @@ def readable(nb: Any, language: str) -> Any:
             cell.metadata["label"] = (
                 word("parameters", language) if injected else word("code_n", language, n=number)
             )
-            shown = [output_html(o, language) for o in merged(cell.outputs)]
+            shown = [output_html(renumbered(o, numbers), language) for o in merged(cell.outputs)]
             cell.metadata["shown"] = [s for s in shown if s]
     nb.cells = [c for c in nb.cells if c.cell_type != "markdown" or speaks(c, language)]
     titled = False
@@ -99,6 +101,17 @@ def readable(nb: Any, language: str) -> Any:
             titled = titled or bool(found)
             cell.metadata["html"] = narrative(source)
     return nb
+
+
+def renumbered(output: Any, numbers: Mapping[Any, int]) -> Any:
+    """An error whose traceback calls cells by the page's numbers; the kernel counted the injected one too."""
+    if output["output_type"] == "error":
+
+        def cell(match: re.Match[str]) -> str:
+            return f"In[{numbers.get(int(match[1]), match[1])}]"
+
+        output["traceback"] = [_IN.sub(cell, line) for line in map(without_ansi, output["traceback"])]
+    return output
 
 
 def merged(outputs: list[Any]) -> list[Any]:
@@ -135,8 +148,3 @@ def _exporter() -> Any:
     from nbconvert import HTMLExporter
 
     return HTMLExporter(template_name="template", extra_template_basedirs=[str(HERE)])
-
-
-def plain(text: str) -> str:
-    """The words of a piece of HTML."""
-    return html.unescape(re.sub(r"<[^>]+>", "", text))

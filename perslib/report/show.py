@@ -92,7 +92,8 @@ def _folded(text: str, fold: int) -> str:
     if len(shown) <= fold and len(lines) <= FOLD_LINES:
         return f'<div class="pl-text" dir="auto">{html.escape(shown)}</div>'
     cut = min(len("\n".join(lines[:_SHOWN_LINES])), _place_to_cut(shown))
-    start, rest = html.escape(shown[:cut].rstrip()), html.escape(shown[cut:].lstrip("\n"))
+    dots = "" if shown[cut] == "\n" else " …"
+    start, rest = html.escape(shown[:cut].rstrip()) + dots, html.escape(shown[cut:].lstrip("\n"))
     more = current().word("show_all", n=f"{len(shown):,}")
     return (
         f'<div class="pl-text" dir="auto">{start}</div>'
