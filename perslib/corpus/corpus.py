@@ -229,13 +229,15 @@ class Corpus:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the data, independent of how it is stored."""
+        """SHA-256 of the data, whatever the order of columns and however it is stored; empty columns do not count."""
         sha = hashlib.sha256(self.language.encode())
         frames = {name: getattr(self, name) for name in FRAMES} | self.extras
         for name, frame in sorted(frames.items()):
-            for column, values in storable(frame, name).items():
-                missing = values.isna() if values.dtype != object else [False] * len(values)
-                cells = [None if gone else v for v, gone in zip(values.tolist(), missing)]
-                text = json.dumps([name, str(column), cells], ensure_ascii=False, default=str)
-                sha.update(text.encode("utf-8", "surrogatepass"))
+            stored = storable(frame, name)
+            for column in sorted(stored.columns):
+                missing = stored[column].isna() if stored[column].dtype != object else [False] * len(stored)
+                cells = [None if gone else v for v, gone in zip(stored[column].tolist(), missing)]
+                if any(cell not in (None, ()) for cell in cells):
+                    text = json.dumps([name, str(column), cells], ensure_ascii=False, default=str)
+                    sha.update(text.encode("utf-8", "surrogatepass"))
         return sha.hexdigest()

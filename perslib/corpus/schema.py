@@ -71,6 +71,7 @@ SCHEMA: dict[str, dict[str, Column]] = {
     },
     "events": {
         "user": _key("user id"),
+        "scenario": Column("text", "scenario of the session that followed the event, where known"),
         "session": Column("text", "session that followed the event, where known"),
         "at": Column("time", "when it happened"),
         "kind": Column("text", "type of device log"),
