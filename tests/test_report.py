@@ -21,6 +21,8 @@ from perslib.corpus import save
 from perslib.errors import DataError, ReportError, UnknownName
 from perslib.report import run_report
 from perslib.report.atomic import write_text
+from perslib.report.index import write_index
+from perslib.report.manifest import record
 from perslib.report.outputs import warnings_in
 from perslib.report.parameters import declared_parameters, find_studies, fitted
 from perslib.report.progress import Looking
@@ -339,6 +341,21 @@ def test_running_again_replaces_what_the_last_run_left(home):
     assert (
         home / "data" / "tiny" / "en" / "corpus.json"
     ).exists()  # nothing outside of the page's own folder
+
+
+def test_a_name_used_twice_is_told(home):
+    folder = home / "twice" / "tiny-en" / "embedded"
+    record(folder, "another", {"status": "success", "figures": {"bars": ["figures/bars.pdf"]}})
+    with pytest.warns(UserWarning, match=r"shows has overwritten figures/bars\.pdf of another"):
+        run_report(FIXTURES / "shows.ipynb", corpus="tiny/en", out=home / "twice")
+
+
+def test_manifests_that_cannot_be_read_harm_nobody(tmp_path):
+    shelf = tmp_path / "corpus" / "backbone"
+    shelf.mkdir(parents=True)
+    for text in ("{", "[]", '{"pages": 3}', '{"pages": {"a": {"status": "odd"}, "b": 1}}'):
+        (shelf / "manifest.json").write_text(text, "utf-8")
+        assert "Nothing has been run yet" in write_index(tmp_path).read_text("utf-8")
 
 
 def test_a_file_is_whole_or_not_there(tmp_path, monkeypatch):

@@ -114,17 +114,28 @@ def corpus_facts(given: str, corpus: Any) -> dict[str, Any]:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a folder; an empty one where there is none, or none that can be read."""
+    """The manifest of a folder, without entries that cannot be read; an empty one where there is none."""
     try:
         manifest = json.loads((folder / NAME).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {"format": FORMAT, "pages": {}}
-    fits = (
-        isinstance(manifest, dict)
-        and manifest.get("format") == FORMAT
-        and isinstance(manifest.get("pages"), dict)
+        pages = {name: entry for name, entry in manifest["pages"].items() if _is_entry(entry)}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        pages = {}
+    return {"format": FORMAT, "pages": pages}
+
+
+def _is_entry(entry: Any) -> bool:
+    return (
+        isinstance(entry, dict)
+        and entry.get("status") in STATES
+        and all(isinstance(f, str) for f in files_of(entry))
     )
-    return manifest if fits else {"format": FORMAT, "pages": {}}
+
+
+def files_of(entry: Mapping[str, Any]) -> list[str]:
+    """All figures and tables of a page, relative to its folder."""
+    return [
+        file for kind in ("figures", "tables") for files in entry.get(kind, {}).values() for file in files
+    ]
 
 
 def record(folder: Path, name: str, entry: Mapping[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -15,6 +16,7 @@ from perslib.report.index import write_index
 from perslib.report.manifest import (
     backbone_facts,
     code_revision,
+    files_of,
     notebook_digest,
     now,
     package_versions,
@@ -82,6 +84,7 @@ def render(page: Planned, watch: Watch) -> Run:
             entry |= _known_after(run, looking)
             write_text(page.path, render_page(run.notebook, _page_info(page, run, entry)))
             looking.ended(run)
+        _warn_of_shared_files(page, entry)
     except BaseException as error:
         entry["status"] = "cancelled" if isinstance(error, KeyboardInterrupt) else "failed"
         raise
@@ -98,10 +101,19 @@ def _record(page: Planned, entry: Mapping[str, Any]) -> None:
 def _remove_old(page: Planned, entry: Mapping[str, Any]) -> None:
     """Take away what the page's last run left, so that nothing on disk is from another run."""
     page.path.unlink(missing_ok=True)
-    for files in (*entry.get("figures", {}).values(), *entry.get("tables", {}).values()):
-        for file in files:
-            if (path := (page.folder / file).resolve()).is_relative_to(page.folder.resolve()):
-                path.unlink(missing_ok=True)
+    for file in files_of(entry):
+        if (path := (page.folder / file).resolve()).is_relative_to(page.folder.resolve()):
+            path.unlink(missing_ok=True)
+
+
+def _warn_of_shared_files(page: Planned, entry: Mapping[str, Any]) -> None:
+    """Two notebooks that give a figure the same name overwrite each other's."""
+    own = set(files_of(entry))
+    for name, other in read_manifest(page.folder)["pages"].items():
+        if name != page.name and (shared := sorted(own & set(files_of(other)))):
+            warnings.warn(
+                f"{page.name} has overwritten {shared[0]} of {name}: give it another name", stacklevel=2
+            )
 
 
 # -- what the manifest says --------------------------------------------------------------------------------
