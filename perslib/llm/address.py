@@ -40,9 +40,8 @@ def content_address(entry: Entry, weights: str, request: Request) -> str:
 def weights(entry: Entry) -> str:
     """What the model is: a file is known by its name and size, wherever it lies."""
     file = gguf(entry)
-    if file is None or not Path(file).is_file():
-        return entry.model
-    return f"{Path(file).name}:{Path(file).stat().st_size}"
+    path = Path(file or "").expanduser()
+    return f"{path.name}:{path.stat().st_size}" if file and path.is_file() else entry.model
 
 
 def _in_order(schema: Any) -> Any:

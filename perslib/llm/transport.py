@@ -100,19 +100,21 @@ class Transport:
             if self._client is not None:
                 return
             if self.entry.kind == "embedded":
-                from perslib.llm import embedded
+                from perslib.llm.embedded import serve
 
-                self.base_url = (await asyncio.to_thread(embedded.serve, gguf(self.entry))).rstrip("/")
-            from openai import DefaultAioHttpClient  # a second to import, and not every use of perslib asks
-
-            local = urlsplit(self.base_url).hostname in ("127.0.0.1", "localhost", "::1")
-            # A proxy set for the outer world is not asked for our own machine.
-            self._client = DefaultAioHttpClient(
-                timeout=(CONNECT, self.entry.timeout, self.entry.timeout, None),
-                trust_env=not local,
-                follow_redirects=False,
-            )
+                self.base_url = await asyncio.to_thread(serve, gguf(self.entry), context=self.entry.context)
+            self._client = await asyncio.to_thread(self._connected)
             loop.on_close(self.close)
+
+    def _connected(self) -> Any:
+        from openai import DefaultAioHttpClient  # takes half a second, and not every use of perslib asks
+
+        local = urlsplit(self.base_url).hostname in ("127.0.0.1", "localhost", "::1")
+        return DefaultAioHttpClient(
+            timeout=(CONNECT, self.entry.timeout, self.entry.timeout, None),
+            trust_env=not local,  # a proxy set for the outer world is not asked for our own machine
+            follow_redirects=False,
+        )
 
     async def _send(
         self, method: str, path: str, body: Mapping[str, Any] | None, key: str | None
