@@ -168,6 +168,15 @@ class Endpoint:
         finally:
             self.in_flight -= 1
 
+    async def embed(self, request: web.Request) -> web.StreamResponse:
+        body = await request.json()
+        self.bodies.append(body)
+        if self.faults:
+            return await self.faults.popleft()(request, body)
+        # Each text becomes (its length, 1), in no particular order.
+        rows = [{"index": i, "embedding": [len(text), 1.0]} for i, text in enumerate(body["input"])]
+        return web.json_response({"data": rows[::-1], "usage": {"prompt_tokens": 3}})
+
     async def list_models(self, request: web.Request) -> web.StreamResponse:
         return web.json_response({"object": "list", "data": self.models})
 
@@ -175,6 +184,7 @@ class Endpoint:
         app = web.Application(client_max_size=64 * 2**20)
         app.router.add_post("/v1/chat/completions", self.chat)
         app.router.add_get("/v1/models", self.list_models)
+        app.router.add_post("/v1/embeddings", self.embed)
         # A call that its client gave up on ends here too, or the endless ones would keep the server.
         runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1)
         await runner.setup()

@@ -10,6 +10,7 @@ back as data or as *unscored* with the reason.
 
 from perslib.llm.backbone import Backbone, backbone
 from perslib.llm.cache import Cache
+from perslib.llm.embeddings import Embedder, embedder
 from perslib.llm.estimate import Estimate
 from perslib.llm.ledger import Ledger
 from perslib.llm.logprobs import Distribution, digit_distribution
@@ -24,6 +25,7 @@ __all__ = [
     "Backbone",
     "Cache",
     "Distribution",
+    "Embedder",
     "Entry",
     "Estimate",
     "Ledger",
@@ -33,6 +35,7 @@ __all__ = [
     "Request",
     "backbone",
     "digit_distribution",
+    "embedder",
     "entries",
     "parse",
 ]

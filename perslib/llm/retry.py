@@ -6,12 +6,29 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from perslib.errors import GaveUp
 from perslib.llm.limits import Gate, Pace
 from perslib.llm.reply import Reply, read
 from perslib.llm.transport import Fault, Transport
+
+
+class Counted(Protocol):
+    """Whatever an exchange brings: a frozen dataclass that says how many tokens it took."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def tokens_in(self) -> int:
+        """Tokens sent."""
+
+    @property
+    def tokens_out(self) -> int:
+        """Tokens received."""
+
+
+Came = TypeVar("Came", bound=Counted)
 
 # Our own generator: waiting must not move the random numbers of a study.
 _jitter = random.Random()
@@ -62,9 +79,10 @@ class Line:
         async def attempt() -> Reply:
             return read(await self.transport.exchange("POST", "/chat/completions", body))
 
-        return await self._persist(attempt, tokens)
+        return await self.persist(attempt, tokens)
 
-    async def _persist(self, attempt: Callable[[], Awaitable[Reply]], tokens: int) -> Reply:
+    async def persist(self, attempt: Callable[[], Awaitable[Came]], tokens: int) -> Came:
+        """What `attempt` brings, tried again as long as it fails with a `Fault` and patience lasts."""
         waited, tried = 0.0, 0
         while True:
             tried += 1
@@ -81,7 +99,7 @@ class Line:
             waited += pause
             await asyncio.sleep(pause)
 
-    async def _once(self, attempt: Callable[[], Awaitable[Reply]], tokens: int) -> Reply:
+    async def _once(self, attempt: Callable[[], Awaitable[Came]], tokens: int) -> Came:
         """One try inside the limits; the place is given back while we wait for the next."""
         await self.transport.open()  # before the clock of the pace starts
         entered = await self.gate.enter()

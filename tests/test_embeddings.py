@@ -1,0 +1,125 @@
+"""Vectors: right neighbours in both languages, the same on every call, kept, and asked for over HTTP."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import numpy as np
+import pytest
+from conftest import HASTY
+from endpoint import status
+
+from perslib.errors import BackboneError, DataError, Refused, UnknownName
+from perslib.llm import embedder
+from perslib.llm.embeddings import unit
+
+QUERIES = {
+    "想要一份三天的旅行计划，预算不高": "三日游路线安排，花费控制在一千元以内",
+    "送给妈妈的生日礼物": "母亲过寿送什么好",
+    "How do I start learning the guitar?": "First guitar lessons for beginners: chords and a practice plan",
+    "A quick dinner without peanuts": "Weeknight meals that take 20 minutes, nut-free",
+}
+CROSSING = {
+    "送给妈妈的生日礼物": "A birthday present for my mother",
+    "How do I start learning the guitar?": "零基础怎么学吉他",
+    "想要一份三天的旅行计划，预算不高": "A cheap itinerary for a three-day trip",
+    "A quick dinner without peanuts": "不放花生的快手晚餐",
+}
+
+
+@pytest.mark.parametrize("pairs", [QUERIES, CROSSING], ids=["same language", "across languages"])
+def test_nearest_neighbours_are_right_in_chinese_and_english(home, pairs):
+    model = embedder("embedded")
+    similar = model.embed(list(pairs), "query") @ model.embed(list(pairs.values())).T
+    assert similar.argmax(axis=1).tolist() == list(range(len(pairs)))
+
+
+def test_vectors_are_the_same_whatever_they_are_asked_with(home):
+    model = embedder("embedded", cache="off")
+    texts = ["一个", "two", "三" * 300, "", "two"]
+    together = model.embed(texts)
+    assert together.shape == (5, 384) and together.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(together, axis=1), 1, atol=1e-5)
+    np.testing.assert_array_equal(together[::-1], model.embed(texts[::-1]))
+    np.testing.assert_array_equal(together[2], model.embed([texts[2]])[0])
+    assert not np.array_equal(model.embed(["two"], "query")[0], together[1])
+
+
+def test_odd_texts_do_not_end_early(home):
+    model = embedder("embedded")
+    vectors = model.embed(["\0travel to the sea", "", "half a pair \ud83d of surrogates"])
+    assert not np.array_equal(vectors[0], vectors[1])
+    assert np.isfinite(vectors).all()
+    assert model.embed([]).shape[0] == 0
+
+
+def test_a_list_of_texts_is_wanted():
+    with pytest.raises(TypeError, match="embed\\(\\[text\\]\\)"):
+        embedder("tfidf").embed("text")
+    with pytest.raises(DataError, match=r"texts\[1\]: is None, expected text"):
+        embedder("tfidf").embed(["a", None])  # type: ignore[list-item]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_child_does_not_wait_for_threads_it_has_not(home):
+    model = embedder("embedded", cache="off")
+    expected = model.embed(["one text", "another"])
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        os._exit(0 if np.allclose(model.embed(["one text", "another"]), expected) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_tfidf_compares_characters(home):
+    model = embedder("tfidf")
+    passages = model.embed(["红烧肉的做法", "学吉他", ""])
+    assert (passages @ model.embed(["红烧肉怎么做"], "query").T).argmax() == 0
+    np.testing.assert_allclose(np.linalg.norm(passages[:2], axis=1), 1, atol=1e-5)
+    assert not passages[2].any() and embedder("auto").name != ""
+
+
+def test_unknown_and_missing_embedders_say_what_to_do(home):
+    with pytest.raises(UnknownName, match=r"no backbone called 'embeded'\. Did you mean embedded"):
+        embedder("embeded")
+    with pytest.raises(BackboneError, match=r"pip install 'perslib\[torch\]'"):
+        embedder("sentence-transformers:any/model")
+
+
+# -- over HTTP ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def remote(home, server):
+    """Makes embedders at the loopback endpoint, which gives each text (its length, 1)."""
+    return lambda **options: embedder(
+        "vllm-qwen3-8b", base_url=server.base_url, model="e", patience=HASTY, **options
+    )
+
+
+def test_an_endpoint_is_asked_once_for_each_text(remote, server):
+    vectors = remote().embed(["abc", "a", "abc"])
+    np.testing.assert_allclose(vectors, unit([[3, 1], [1, 1], [3, 1]]))
+    assert server.bodies[-1]["input"] == ["abc", "a"]
+    remote().embed(["a", "abcd"])
+    assert server.bodies[-1]["input"] == ["abcd"], "what is in the cache is not asked again"
+    remote().embed(["a"], "query")
+    assert len(server.bodies) == 3, "a query is not a passage"
+
+
+def test_endpoint_faults_are_tried_again_and_refusals_are_not(remote, server):
+    server.next(status(503))
+    assert remote().embed(["x"]).shape == (1, 2)
+    assert len(server.bodies) == 2
+    server.next(status(404, "no such model"))
+    with pytest.raises(Refused, match="no such model"):
+        remote().embed(["y"])
+
+
+def test_only_what_is_kept(remote):
+    remote().embed(["abc"])
+    assert remote(cache="only").embed(["abc"]).shape == (1, 2)
+    with pytest.raises(BackboneError, match=r"1 embeddings .* are not in the cache"):
+        remote(cache="only").embed(["abc", "new"])
