@@ -98,8 +98,9 @@ class Database:
         return connection
 
     def _check(self, connection: sqlite3.Connection) -> None:
-        application = connection.execute("PRAGMA application_id").fetchone()[0]
+        # In this order: another process may be making the file, and it writes both in one transaction.
         tables = connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
+        application = connection.execute("PRAGMA application_id").fetchone()[0]
         if tables and application != _APPLICATION_ID:
             raise CacheError(f"{self.path} is a database of another program, not a cache; name another file.")
         written = connection.execute("PRAGMA user_version").fetchone()[0]
