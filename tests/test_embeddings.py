@@ -11,7 +11,7 @@ from conftest import HASTY
 from endpoint import status
 
 from perslib.errors import BackboneError, DataError, Refused, UnknownName
-from perslib.llm import embedder
+from perslib.llm import e5, embedder
 from perslib.llm.embeddings import unit
 
 QUERIES = {
@@ -52,6 +52,24 @@ def test_odd_texts_do_not_end_early(home):
     assert not np.array_equal(vectors[0], vectors[1])
     assert np.isfinite(vectors).all()
     assert model.embed([]).shape[0] == 0
+
+
+def test_long_texts_are_read_up_to_a_bound(home):
+    model = embedder("embedded", cache="off")
+    start = "route planning " * 120
+    vectors = model.embed([start, start + "a cake " * 20, start + "x" * 500, start + "x" * 800])
+    assert not np.array_equal(vectors[0], vectors[1]), "beyond one window of 512 tokens it still reads"
+    np.testing.assert_array_equal(vectors[2], vectors[3])
+
+
+def test_a_processor_that_would_crash_the_engine_is_told_apart(monkeypatch):
+    monkeypatch.setattr(e5.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(e5.Path, "read_text", lambda *_, **__: "flags: fpu sse4_2 avx")
+    e5._model.cache_clear()
+    assert not e5.is_available()
+    with pytest.raises(BackboneError, match="no AVX2"):
+        e5.encode(["x"], "query")
+    assert embedder("auto").name == "tfidf"
 
 
 def test_a_list_of_texts_is_wanted():
