@@ -10,6 +10,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from endpoint import Endpoint
 from made import tiny_corpus
 
 from perslib.corpus import Corpus, save
@@ -204,21 +205,61 @@ def test_a_model_is_not_asked_about_what_it_cannot_read():
     assert asked.table.empty and "does not read" in asked.note["en"]
 
 
+BACKBONE = """
+[loop]
+base_url = "{address}"
+model = "judge-of-all"
+key_env = "PERSLIB_TEST_API_KEY"
+structured = "json"
+prices = {{ in = 1000, out = 1000 }}
+"""
+KEY = "sk-never-to-be-written-9876543210"
+
+
 @pytest.fixture(scope="module")
 def rendered(tmp_path_factory):
-    """The bundled English sample in English; a corpus without scores in Chinese."""
+    """The bundled English sample; a Chinese corpus with an endpoint that answers; one without scores."""
     home = tmp_path_factory.mktemp("corpus page")
+    save(dataclasses.replace(tiny_corpus(), name="small", language="zh"), home / "data" / "small")
     save(CORPORA["no scores"], home / "data" / "bare")
-    with pytest.MonkeyPatch.context() as patch:
+    verdict = json.dumps({"score": 2, "reason": "不够细致", "rationale": "少了时间"}, ensure_ascii=False)
+    with pytest.MonkeyPatch.context() as patch, Endpoint() as server:
+        server.reply = lambda body: verdict
         patch.setenv("PERSLIB_HOME", str(home))
+        patch.setenv("PERSLIB_TEST_API_KEY", KEY)
+        (home / "backbones.toml").write_text(BACKBONE.format(address=server.base_url), "utf-8")
         run_report("00_corpus", corpus="sample/en", limit=2)
+        run_report("00_corpus", corpus="small", backbones="loop")
         run_report("00_corpus", corpus="bare", language="zh")
     return home / "reports"
 
 
+def entry_of(rendered, corpus: str, backbone: str) -> dict:
+    manifest = json.loads((rendered / corpus / backbone / "manifest.json").read_text("utf-8"))
+    return manifest["pages"]["00_corpus"]
+
+
+def test_the_answers_of_an_endpoint_and_what_they_cost(rendered):
+    table = pd.read_csv(rendered / "small" / "loop" / "tables" / "first_question.csv")
+    assert table["model_score"].to_list() == [2, 2, 2] and table["model_reason"].to_list() == ["不够细致"] * 3
+    entry = entry_of(rendered, "small", "loop")
+    assert entry["ledger"]["total"]["calls"] == 3 and entry["ledger"]["total"]["cost"] > 0
+    assert list(entry["ledger"]["stages"]) == ["first question"]
+    assert entry["backbone"]["model"] == "judge-of-all" and entry["backbone"]["endpoint"].startswith(
+        "127.0.0.1:"
+    )
+    html = (rendered / "small" / "loop" / "00_corpus.html").read_text("utf-8")
+    assert "模型评分" in html and "3 条得到评分" in html
+
+
+def test_the_key_of_the_endpoint_is_nowhere(rendered):
+    for file in rendered.parent.rglob("*"):
+        assert file.is_dir() or KEY.encode() not in file.read_bytes(), file
+
+
 def test_the_corpus_page_of_the_sample(rendered):
     folder = rendered / "sample-en" / "embedded"
-    entry = json.loads((folder / "manifest.json").read_text("utf-8"))["pages"]["00_corpus"]
+    entry = entry_of(rendered, "sample-en", "embedded")
     assert entry["status"] == "success" and len(entry["figures"]) == 6 and "first_question" in entry["tables"]
     html = (folder / "00_corpus.html").read_text("utf-8")
     assert "What is in a corpus" in html and "reads English only" in html
