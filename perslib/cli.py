@@ -164,7 +164,7 @@ def check(names: tuple[str, ...], model: str | None) -> None:
         return
     from perslib.llm import backbone
 
-    overrides = {"model": model} if model else {}
+    overrides: dict[str, Any] = {"model": model} if model else {}
     for i, name in enumerate(names):
         if i:
             click.echo()
