@@ -44,12 +44,12 @@ def score_distribution(frame: pd.DataFrame) -> Figure:
                 ink = "white" if score in (1, 5) else INK
                 ax.text(x + s / 2, y, f"{s:.0%}", ha="center", va="center", fontsize=8.5, color=ink)
         start += share
-    means = frame.groupby("scenario", sort=False)["mean"].first().reindex(groups)
-    ax.text(
-        1.035, rows[0] - 0.72, current().word("mean_score"), fontsize=9, color=FAINT, ha="center", va="center"
-    )
-    for y, mean in zip(rows, means):
-        ax.text(1.035, y, f"{mean:.2f}", ha="center", va="center", fontsize=10)
+    levels = frame.groupby("scenario", sort=False)[["mean", "low", "high"]].first().reindex(groups)
+    ax.text(1.015, rows[0] - 0.72, current().word("mean_score"), fontsize=9, color=FAINT, va="center")
+    for y, (mean, low, high) in zip(rows, levels.to_numpy(float)):
+        ax.text(1.015, y, f"{mean:.2f}", va="center", fontsize=10)
+        if np.isfinite(low):
+            ax.text(1.075, y, f"[{low:.2f}, {high:.2f}]", va="center", fontsize=8.5, color=FAINT)
     ax.set(
         yticks=rows,
         yticklabels=[_name(g) for g in groups],

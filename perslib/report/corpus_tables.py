@@ -65,12 +65,13 @@ def distribution(turns: pd.DataFrame, by: str) -> pd.DataFrame:
     return long.assign(share=long["turns"] / long[by].map(total), mean=long[by].map(mean))
 
 
-def by_scenario(corpus: Corpus) -> pd.DataFrame:
-    """Score distribution of all turns (scenario "all") and of each scenario, in the corpus's order."""
+def by_scenario(corpus: Corpus, seed: int = 42) -> pd.DataFrame:
+    """Score distribution of all turns (scenario "all") and of each scenario, their means with intervals."""
     turns = scored(corpus)
     groups = [turns.assign(scenario="all"), *(turns[turns["scenario"] == s] for s in corpus.scenarios)]
-    found = [distribution(group, "scenario") for group in groups if not group.empty]
-    return pd.concat(found, ignore_index=True) if found else distribution(turns, "scenario")
+    stacked = pd.concat([group for group in groups if not group.empty] or [turns], ignore_index=True)
+    bounds = mean_by(stacked, "score", "scenario", seed=seed)[["scenario", "low", "high"]]
+    return distribution(stacked, "scenario").merge(bounds, on="scenario", how="left", sort=False)
 
 
 def by_user(corpus: Corpus) -> pd.DataFrame:
