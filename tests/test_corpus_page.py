@@ -242,7 +242,7 @@ def entry_of(rendered, corpus: str, backbone: str) -> dict:
 
 def test_the_answers_of_an_endpoint_and_what_they_cost(rendered):
     table = pd.read_csv(rendered / "small" / "loop" / "tables" / "first_question.csv")
-    assert table["model_score"].to_list() == [2, 2, 2] and table["model_reason"].to_list() == ["不够细致"] * 3
+    assert table["model_score"].to_list() == [2, 2, 2]
     entry = entry_of(rendered, "small", "loop")
     assert entry["ledger"]["total"]["calls"] == 3 and entry["ledger"]["total"]["cost"] > 0
     assert list(entry["ledger"]["stages"]) == ["first question"]

@@ -54,7 +54,6 @@ def ask_first(corpus: Corpus, name: str, turns: int = 3, seed: int = 42) -> Firs
             "reply": [text[:80] for text in rows["response"]],
             "score": rows["score"].to_list(),
             "model_score": pd.array([s.get("score") for s in said], dtype="Int64"),
-            "model_reason": [s.get("reason") for s in said],
             "mode": [a.mode for a in answers],
             "seconds": [a.seconds for a in answers],
         }
@@ -63,10 +62,16 @@ def ask_first(corpus: Corpus, name: str, turns: int = 3, seed: int = 42) -> Firs
 
 
 def _few_turns(corpus: Corpus, turns: int, seed: int) -> pd.DataFrame:
-    """A few scored turns of different scores, drawn with the seed; short ones, which any model can take in."""
+    """A few scored turns of different scores, drawn with the seed.
+
+    They open their conversation and are among the shorter ones, so that a small model takes them in quickly.
+    """
     pool = scored(corpus)
-    pool = pool[pool["response"].str.len() <= pool["response"].str.len().median()]
-    drawn = pool.sample(frac=1, random_state=seed)
+    pool = pool[pool["turn"] == pool["turn"].min()]
+    shorter = pool.assign(length=pool["response"].str.len()).nsmallest(
+        max(3 * turns, len(pool) * 3 // 10), "length"
+    )
+    drawn = shorter.sample(frac=1, random_state=seed)
     order = drawn.groupby("score").cumcount()
     return drawn.assign(order=order).sort_values(["order", "score"], kind="stable").head(turns)
 
