@@ -37,7 +37,7 @@ _LT = r"<\uff1c\ufe64"
 
 # Markers of the chat templates in use, by family; an escaped first character keeps them readable and inert.
 _CONTROL_TOKENS = (
-    r"<(?=[|｜][^<>\n]{1,64}[|｜]>)"  # ChatML, Llama 3, Phi, GLM, Command R <|…|>; DeepSeek <｜…｜>
+    r"<(?=[|｜][^>\n]{1,64}[|｜]>)"  # ChatML, Llama 3, Phi, GLM, Command R <|…|>; DeepSeek <｜…｜>
     r"|<(?=/?(?:s|bos|eos|pad|unk|sop|eop|eod|eoh|eoa|eot|think|tool_call|tool_response|tools)>)"
     r"|<(?=(?:start|end)_of_(?:turn|image|utterance)>|(?:seed|unused|reserved)[:_]?\w{0,24}>)"  # Gemma, Seed
     r"|<(?=</?SYS>>)"  # Llama 2
