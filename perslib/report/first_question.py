@@ -51,7 +51,7 @@ def ask_first(corpus: Corpus, name: str, turns: int = 3, seed: int = 42) -> Firs
     table = pd.DataFrame(
         {
             "scenario": rows["scenario"].to_list(),
-            "reply": [text[:80] for text in rows["response"]],
+            "reply": [_beginning(text) for text in rows["response"]],
             "score": rows["score"].to_list(),
             "model_score": pd.array([s.get("score") for s in said], dtype="Int64"),
             "mode": [a.mode for a in answers],
@@ -74,6 +74,13 @@ def _few_turns(corpus: Corpus, turns: int, seed: int) -> pd.DataFrame:
     drawn = shorter.sample(frac=1, random_state=seed)
     order = drawn.groupby("score").cumcount()
     return drawn.assign(order=order).sort_values(["order", "score"], kind="stable").head(turns)
+
+
+def _beginning(text: str, longest: int = 70) -> str:
+    """The first words of a reply, in one line."""
+    line = " ".join(text.split())
+    cut = line.rfind(" ", longest // 2, longest)
+    return line if len(line) <= longest else line[: cut if cut > 0 else longest] + " …"
 
 
 def _fields(corpus: Corpus, row: pd.Series) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from perslib.report.words import name_of
 #: Messages of more characters, or more lines, are folded behind "show all".
 FOLD, FOLD_LINES = 900, 20
 _SHOWN, _SHOWN_LINES = 600, 12
+_LONG_CELL = 30
 #: Columns whose cells are labels that have a name in each language; all other text stays as it is.
 LABELLED = ("scenario", "reason", "statistic", "quantity")
 
@@ -166,10 +167,12 @@ def is_numeric(column: pd.Series) -> bool:
 
 
 def _class(column: pd.Series) -> str:
-    """How a column is set: numbers flush right, times in one line."""
+    """How a column is set: numbers flush right, times in one line, long texts not too narrow."""
     if is_numeric(column):
         return " class='pl-num'"
-    return " class='pl-time'" if pd.api.types.is_datetime64_any_dtype(column) else ""
+    if pd.api.types.is_datetime64_any_dtype(column):
+        return " class='pl-time'"
+    return " class='pl-long'" if column.map(lambda value: len(str(value))).max() > _LONG_CELL else ""
 
 
 def table_html(frame: pd.DataFrame, caption: str = "", digits: int = 2) -> str:
