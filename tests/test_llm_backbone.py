@@ -180,7 +180,7 @@ def test_the_order_of_a_schemas_fields_is_in_the_address(model):
     assert model().digest(Request("a", schema=first)) != model().digest(Request("a", schema=other))
 
 
-def test_the_estimate_counts_calls_tokens_and_an_upper_bound_of_the_cost(server, model):
+def test_the_estimate_counts_calls_tokens_and_cost(server, model):
     asked = model(prices=PRICES)
     asked.ask("x" * 40)
     asked.ask_many([], progress=False)
@@ -193,7 +193,7 @@ def test_the_estimate_counts_calls_tokens_and_an_upper_bound_of_the_cost(server,
     assert estimate.tokens_out == 150
     assert estimate.cost == pytest.approx((48 * 1.0 + 150 * 10.0) / 1e6)
     assert str(estimate) == (
-        "4 requests, 2 calls (1 in the cache, 1 repeated): about 48 tokens in, at most 150 out, at most $0.00"
+        "4 requests, 2 calls (1 in the cache, 1 repeated): about 48 tokens in, 150 out, about $0.00"
     )
     assert model(prices=None).estimate(["a"]).cost is None
 
@@ -292,3 +292,50 @@ def test_json_lines_of_answers_survive_a_round_trip(server, model):
     server.next(says("Hé “好”\u2028"))
     answer = model().ask("Hello?")
     assert type(answer).restored(json.loads(json.dumps(answer.stored()))) == answer.with_(cached=True)
+
+
+def test_the_cap_holds_from_the_first_call_on(server, model):
+    asked = model(prices={"in": 1000, "out": 1000}, concurrency=64)
+    with pytest.raises(BudgetReached):
+        asked.ask_many([Request(f"q{n}", max_tokens=100) for n in range(200)], progress=False, cap=0.25)
+    assert len(server.bodies) <= 3, "each call may cost 0.1"
+
+
+def test_a_cap_needs_to_know_what_a_call_took(server, model):
+    server.reply = lambda body: {"choices": [{"message": {"content": "ok"}, "finish_reason": "stop"}]}
+    asked = model(prices={"in": 1, "out": 1}, concurrency=1)
+    with pytest.raises(BackboneError, match="does not say how many tokens"):
+        asked.ask_many([f"q{n}" for n in range(5)], progress=False, cap=1.0)
+    assert len(server.bodies) == 1 and asked.ledger.total.unpriced == 1
+
+
+def test_a_cut_reply_is_no_answer_to_one_who_wants_all_of_it(server, model):
+    server.next(says("The user is", finish="length"))
+    assert model().ask("?", max_tokens=5, brief=True).text == "The user is"
+    assert model().ask("?", max_tokens=5).text == "ok"
+
+
+def test_two_model_files_of_one_name_and_size_are_told_apart(tmp_path):
+    from perslib.llm.address import weights
+    from perslib.llm.registry import Entry
+
+    found = []
+    for folder, filling in (("a", b"1"), ("b", b"2")):
+        (tmp_path / folder).mkdir()
+        file = tmp_path / folder / "model.gguf"
+        file.write_bytes(b"GGUF" + filling * 100_000)
+        found.append(weights(Entry(name="x", kind="embedded", model=str(file))))
+    assert found[0] != found[1]
+
+
+def test_answers_without_log_probabilities_are_asked_again_once_they_can_be_had(server, model):
+    assert model(logprobs=False).ask("?", top_logprobs=5).logprobs is None
+    assert not model(logprobs=True).ask("?", top_logprobs=5).cached
+    assert model(logprobs=False).ask("?", top_logprobs=5).cached
+
+
+def test_what_was_not_asked_is_no_call(server, model):
+    model().ask("something else")
+    asked = model(cache="only")
+    assert asked.ask("?").error == "not in the cache"
+    assert (asked.ledger.total.calls, asked.ledger.total.errors) == (0, 1)

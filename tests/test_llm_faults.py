@@ -257,3 +257,40 @@ def test_one_token_was_asked_for_and_one_came(server, model):
     server.next(says("4, be", finish="length"))
     assert model().ask("Score?", max_tokens=3, brief=True).ok
     assert model().ask("Score?", max_tokens=1).cached
+
+
+# -- half answers and other people's words -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("finish", ["insufficient_system_resource", "error", "abort", "network_error"])
+def test_a_reply_that_the_endpoint_broke_off_is_tried_again(server, model, finish):
+    server.next(says("half an ans", finish=finish))
+    answer = model().ask("Whole?")
+    assert (answer.text, answer.retries) == ("ok", 1)
+
+
+def test_an_end_that_nobody_knows_is_not_kept(server, model):
+    server.next(says("who knows", finish="cosmic_rays"))
+    assert "ended for a reason we do not know: cosmic_rays" in model().ask("Why?").error
+    assert model().ask("Why?").text == "ok"
+
+
+def test_a_short_key_does_not_eat_into_replies(server, model, monkeypatch):
+    monkeypatch.setenv("SHORT_KEY", "test")
+    server.reply = lambda body: "This is a test of attestation"
+    assert model(key_env="SHORT_KEY").ask("?").text == "This is a test of attestation"
+
+
+def test_numbers_from_numpy_can_be_sent(server, model):
+    import numpy as np
+
+    assert model().ask("?", seed=np.int64(3), temperature=np.float32(0.5)).ok
+    assert server.bodies[-1]["seed"] == 3
+
+
+def test_a_refused_prompt_is_no_sign_of_a_sick_endpoint(server, model):
+    too_long = "This model's maximum context length is 4096 tokens"
+    server.next(*[status(400, too_long)] * 60)
+    asked = model(concurrency=1)
+    answers = asked.ask_many([f"question {n}" for n in range(61)], progress=False)
+    assert [a.ok for a in answers] == [False] * 60 + [True]

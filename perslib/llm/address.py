@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,8 @@ def content_address(entry: Entry, weights: str, request: Request) -> str:
         "extra": {**entry.extra_body, **request.extra},
         "sample": request.sample,
     }
+    if request.brief:
+        parts["brief"] = True
     if request.schema is not None:
         parts["schema"] = _in_order(request.schema)
         parts["structured"] = entry.structured
@@ -38,10 +42,21 @@ def content_address(entry: Entry, weights: str, request: Request) -> str:
 
 
 def weights(entry: Entry) -> str:
-    """What the model is: a file is known by its name and size, wherever it lies."""
+    """What the model is: a file is known by its content, wherever it lies."""
     file = gguf(entry)
     path = Path(file or "").expanduser()
-    return f"{path.name}:{path.stat().st_size}" if file and path.is_file() else entry.model
+    return _fingerprint(path, path.stat().st_mtime_ns) if file and path.is_file() else entry.model
+
+
+@cache
+def _fingerprint(path: Path, changed: int) -> str:
+    """SHA-256 over the size and 4 MiB spread over the file: enough to tell fine-tunes of one base apart."""
+    sha = hashlib.sha256(str(size := path.stat().st_size).encode())
+    with path.open("rb") as weights:
+        for i in range(64):
+            weights.seek(size * i // 64)
+            sha.update(weights.read(1 << 16))
+    return f"gguf:{sha.hexdigest()}"
 
 
 def _in_order(schema: Any) -> Any:

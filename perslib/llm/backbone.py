@@ -161,7 +161,8 @@ class Backbone:
             ladder = Ladder(self.entry, self._line, None, False)
 
             def body(messages: list[Message], **options: Any) -> dict[str, Any]:
-                return {**ladder.body(Request(messages), messages), **options}
+                named = {n: options.pop(n) for n in ("max_tokens", "temperature", "seed") if n in options}
+                return {**ladder.body(Request(messages, **named), messages), **options}
 
             async def models() -> Mapping[str, Any]:
                 return await self._line.transport.exchange("GET", "/models")
@@ -171,6 +172,7 @@ class Backbone:
             )
 
         self._probe = loop.run(take())
+        self._line.lacks.clear()
         probe.save(self._probe)
         return self._probe
 

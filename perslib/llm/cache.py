@@ -17,10 +17,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sqlite3
 import threading
 import time
 import warnings
+import weakref
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
@@ -68,6 +70,7 @@ class Cache:
         self.policy = policy
         self._file = Database(self.path, _SCHEMA, read_only=policy in ("off", "only"))
         self._lock = threading.RLock()
+        _open.add(self)
         self._unsaved: dict[str, tuple[Any, ...]] = {}
         self._next_attempt = 0.0
         self._troubled = False
@@ -236,6 +239,19 @@ class Cache:
 
     def _warn(self, message: str) -> None:
         warnings.warn(f"Cache {self.path}: {message}", CacheWarning, stacklevel=2)
+
+
+_open: weakref.WeakSet[Cache] = weakref.WeakSet()
+
+
+def _unlock_in_a_fork() -> None:
+    """Whoever held a lock when the process forked is not there to give it back."""
+    for cache in list(_open):
+        cache._lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock_in_a_fork)
 
 
 def _encoded(answer: Mapping[str, Any]) -> tuple[str, bytes]:

@@ -11,6 +11,7 @@ Vectors have length one, so `a @ b.T` is the cosine similarity. Those of a model
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -143,10 +144,14 @@ class Endpoint:
         # What an entry adds to chat requests (thinking switches, say) means nothing to embeddings.
         self.entry = replace(entry, extra_body={})
         self._patience = patience
+        self._lines: dict[int, Line] = {}
 
-    @cached_property
+    @property
     def _line(self) -> Line:
-        return Line(Transport(self.entry), self._patience)
+        """A forked process opens its own."""
+        if os.getpid() not in self._lines:
+            self._lines = {os.getpid(): Line(Transport(self.entry), self._patience)}
+        return self._lines[os.getpid()]
 
     def encode(self, texts: list[str], kind: Kind) -> Vectors:
         """The vectors as the endpoint gives them."""
@@ -173,6 +178,8 @@ def _read(reply: dict[str, Any], wanted: int) -> _Came:
         vectors = np.array([row["embedding"] for row in ordered], dtype=np.float32)
     except (TypeError, KeyError, ValueError) as error:
         raise Fault(f"the reply holds no embeddings ({error})") from None
+    if vectors.size and not np.isfinite(vectors).all():
+        raise Fault("the reply holds embeddings that are not numbers")
     if vectors.ndim != 2 or len(vectors) != wanted:
         raise Fault(f"the reply holds {len(ordered)} embeddings, expected {wanted}")
     return _Came(vectors, int((reply.get("usage") or {}).get("prompt_tokens") or 0))

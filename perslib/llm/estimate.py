@@ -34,7 +34,7 @@ def tokens_of_messages(messages: Iterable[Message]) -> int:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A run before it starts. Costs are upper bounds: full replies, nothing from the provider's prefix cache."""
+    """A run before it starts. Costs are for full replies and nothing from the provider's prefix cache; re-asks come on top."""
 
     requests: int
     answered: int
@@ -54,8 +54,8 @@ class Estimate:
         known = [f"{self.answered:,} in the cache"] * bool(self.answered)
         known += [f"{self.repeated:,} repeated"] * bool(self.repeated)
         without = f" ({', '.join(known)})" if known else ""
-        price = "unpriced" if self.cost is None else f"at most ${self.cost:,.2f}"
+        price = "unpriced" if self.cost is None else f"about ${self.cost:,.2f}"
         return (
             f"{self.requests:,} requests, {self.calls:,} calls{without}: "
-            f"about {self.tokens_in:,} tokens in, at most {self.tokens_out:,} out, {price}"
+            f"about {self.tokens_in:,} tokens in, {self.tokens_out:,} out, {price}"
         )

@@ -29,6 +29,7 @@ _FILTERED = re.compile(
     re.I,
 )
 _MALFORMED = (400, 413, 422)
+COMPLETE = ("stop", "length", "tool_calls", "function_call")
 
 
 class Ladder:
@@ -49,7 +50,7 @@ class Ladder:
             reason = _about_one_request(error)
             if reason is None:
                 raise
-            self.line.in_vain += 1
+            self.line.in_vain = 0  # the endpoint is well, it answered
             return unanswered(request, f"{reason}: {error}"), False
 
     def rung(self, schema: Mapping[str, Any]) -> Rung:
@@ -77,6 +78,11 @@ class Ladder:
         if form is not None:
             sent["response_format"] = form
         return {**sent, **self.entry.extra_body, **request.extra}
+
+    @property
+    def is_known_for_logprobs(self) -> bool:
+        """Whether the endpoint was seen, or is said, to give log probabilities."""
+        return self.entry.logprobs is True if self.probe is None else self.probe.logprobs > 0
 
     def _has_logprobs(self) -> bool:
         can = self.entry.logprobs is not False if self.probe is None else self.probe.logprobs > 0
@@ -150,7 +156,7 @@ class Ladder:
             return f"the model refused: {reply.refusal[:200]}"
         if reply.finish == "length" and not request.may_be_cut:
             return f"truncated at {reply.tokens_out or request.max_tokens or 'the limit of'} tokens"
-        return None
+        return None if reply.finish in COMPLETE else f"ended for a reason we do not know: {reply.finish[:40]}"
 
     def _made(self, replies: list[Reply], mode: Mode, data: Any = None, error: str | None = None) -> Answer:
         """The answer of the last reply, with what all of them took."""
@@ -159,8 +165,9 @@ class Ladder:
             sum(getattr(r, name) for r in replies) for name in ("tokens_in", "tokens_cached", "tokens_out")
         ]
         told = [r.cost for r in replies if r.cost is not None]
-        # An endpoint that says what a call cost knows better than a price table.
-        cost = sum(told) if len(told) == len(replies) else self.entry.cost(*tokens)
+        # An endpoint that says what a call cost knows better than a price table; without any usage nobody knows.
+        table = self.entry.cost(*tokens) if all(r.tokens_in + r.tokens_out for r in replies) else None
+        cost = sum(told) if len(told) == len(replies) else table
         return Answer(
             text=last.text,
             raw=last.raw,

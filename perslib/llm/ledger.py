@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from perslib.llm.types import Answer
+from perslib.llm.types import NOT_IN_CACHE, Answer
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,9 @@ class Spending:
         failed["errors"] = int(answer.error is not None) - failed["unscored"]
         if answer.cached:
             return cls(hits=1, **failed)
-        is_unpriced = answer.cost is None and answer.tokens_in + answer.tokens_out > 0
+        if answer.error == NOT_IN_CACHE:
+            return cls(**failed)
+        is_unpriced = answer.cost is None and bool(answer.finish or answer.tokens_in + answer.tokens_out)
         return cls(
             calls=1,
             **failed,

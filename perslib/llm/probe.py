@@ -98,8 +98,10 @@ async def take(
             if no.status in (401, 403, 404):
                 raise
             return None
-        except GaveUp:
-            return None
+        except GaveUp as error:
+            if ": 500: " in str(error):  # some servers fail on what they do not know
+                return None
+            raise  # trouble of the moment says nothing of what the endpoint can do
 
     plain = await complete(body(_PROSE, max_tokens=40))
     schema = await tried(_PROSE, max_tokens=600, response_format=response_format(_SCHEMA, "schema"))

@@ -17,9 +17,15 @@ _ENDS = {
     "sensitive": "content_filter",
     "safety": "content_filter",
     "recitation": "content_filter",
+    "model_context_window_exceeded": "length",
     "end_turn": "stop",
     "eos": "stop",
+    "eos_token": "stop",
+    "stop_sequence": "stop",
+    "completed": "stop",
 }
+BROKEN_OFF = {"insufficient_system_resource", "error", "abort", "aborted", "cancelled", "network_error"}
+"""Ends that are the endpoint's trouble: half a reply, worth another try."""
 _THINK = re.compile(r"<(think|thinking|reasoning)>(.*?)</\1>\s*", re.S)
 _OPEN = re.compile(r"\s*<(think|thinking|reasoning)>")
 _CLOSE = re.compile(r"</(?:think|thinking|reasoning)>")
@@ -57,6 +63,8 @@ def read(completion: Mapping[str, Any]) -> Reply:
     apart = _text(message.get("reasoning_content") or message.get("reasoning"))
     text, inside = split_reasoning(raw)
     finish = str(choice.get("finish_reason") or "stop").lower()
+    if finish in BROKEN_OFF:
+        raise Fault(f"the endpoint broke the reply off ({finish})")
     usage = completion.get("usage")
     usage = usage if isinstance(usage, Mapping) else {}
     details = usage.get("prompt_tokens_details")

@@ -13,9 +13,10 @@ from typing import Any
 from perslib.errors import BackboneError, BudgetReached, GaveUp
 from perslib.llm.address import content_address
 from perslib.llm.cache import Cache
+from perslib.llm.estimate import USUAL_REPLY, tokens_of_messages
 from perslib.llm.ladder import Ladder, reread, unanswered
 from perslib.llm.ledger import Ledger
-from perslib.llm.types import Answer, Request
+from perslib.llm.types import NOT_IN_CACHE, Answer, Request
 
 IN_VAIN = 16
 """Calls given up in a row, beyond those in flight, after which a run stops: the endpoint is not well."""
@@ -38,14 +39,16 @@ class Run:
     ):
         self.ladder, self.entry, self.cache, self.ledger = ladder, ladder.entry, cache, ledger
         self.model, self.weights, self.stage, self.step, self.cap = model, weights, stage, step, cap
-        self._spent_before = self._spent()
-        self._under_way = self._ended = 0
+        self._spent_before, self._ended = self._spent(), 0
+        self._under_way: list[float] = []
+        self._one_ended = asyncio.Event()
 
     async def one(self, request: Request) -> Answer:
         """The answer to one question."""
         key = content_address(self.entry, self.weights, request)
         record = self.cache.get(key)
-        return self._counted(await self._called(request, key) if record is None else _hit(record, request))
+        answer = _hit(record, request) if record is not None and self._is_whole(record, request) else None
+        return self._counted(answer or await self._called(request, key))
 
     async def many(self, requests: list[Request]) -> list[Answer]:
         """The answers in the order of the questions; calls start in that order, equal questions once."""
@@ -58,13 +61,14 @@ class Run:
         keys = [content_address(self.entry, self.weights, request) for request in requests]
         distinct = dict(zip(reversed(keys), reversed(requests), strict=True))
         distinct = {key: distinct[key] for key in dict.fromkeys(keys)}
-        stored = self.cache.get_many(list(distinct))
+        found = self.cache.get_many(list(distinct))
+        stored = {key: record for key, record in found.items() if self._is_whole(record, distinct[key])}
         answers = {key: self._counted(_hit(record, distinct[key])) for key, record in stored.items()}
         waiting = iter([(key, request) for key, request in distinct.items() if key not in stored])
 
         async def work() -> None:
             for key, request in waiting:
-                if self._is_spent():
+                if await self._is_spent():
                     return
                 answers[key] = await self._paid(request, key)
 
@@ -72,6 +76,11 @@ class Run:
         if len(answers) < len(distinct):
             raise self._at_the_cap(len(answers), len(distinct))
         return self._in_order(keys, answers)
+
+    def _is_whole(self, record: Mapping[str, Any], request: Request) -> bool:
+        """False of an answer without the log probabilities that are wanted and that could be had by now."""
+        wants = bool(request.top_logprobs) and self.ladder.is_known_for_logprobs
+        return not wants or record.get("logprobs") is not None or self.cache.policy == "only"
 
     def _in_order(self, keys: list[str], answers: Mapping[str, Answer]) -> list[Answer]:
         """One answer a question; a question that came before is a hit."""
@@ -88,7 +97,7 @@ class Run:
     async def _called(self, request: Request, key: str) -> Answer:
         """The answer to a question that is not in the cache."""
         if self.cache.policy == "only":
-            answer, is_kept = unanswered(request, "not in the cache"), False
+            answer, is_kept = unanswered(request, NOT_IN_CACHE), False
         else:
             answer, is_kept = await self.ladder.answer(request)
             self._stop_in_vain(answer)
@@ -108,12 +117,28 @@ class Run:
 
     async def _paid(self, request: Request, key: str) -> Answer:
         """`_called`, with what is under way in view of the cap."""
-        self._under_way += 1
+        expected = self._expected(request)
+        self._under_way.append(expected)
         try:
-            return self._counted(await self._called(request, key))
-        finally:
-            self._under_way -= 1
+            answer = self._counted(await self._called(request, key))
             self._ended += 1
+        finally:
+            self._under_way.remove(expected)
+            self._one_ended.set()
+        if self.cap is not None and answer.cost is None and answer.finish:
+            raise BackboneError(
+                f"Backbone {self.entry.name!r} does not say how many tokens a call took, so a spending cap cannot be "
+                "kept. What was answered is in the cache; run again without the cap.",
+                backbone=self.entry.name,
+            )
+        return answer
+
+    def _expected(self, request: Request) -> float:
+        """What a call may cost at most, as far as its request tells."""
+        if self.cap is None:
+            return 0.0
+        tokens = tokens_of_messages(request.messages)
+        return self.entry.cost(tokens, 0, request.max_tokens or USUAL_REPLY) or 0.0
 
     def _counted(self, answer: Answer) -> Answer:
         self.ledger.record(self.stage, answer)
@@ -136,12 +161,26 @@ class Run:
     def _spent(self) -> float:
         return self.ledger.total.cost or 0.0
 
-    def _is_spent(self) -> bool:
-        """Whether the cap is reached, calls under way counted with the mean cost of those that ended."""
+    async def _is_spent(self) -> bool:
+        """Whether the cap is reached; where only calls under way may reach it, wait and see."""
+        while self._may_be_spent():
+            if not self._under_way:
+                return True
+            self._one_ended.clear()
+            await self._one_ended.wait()
+        return False
+
+    def _may_be_spent(self) -> bool:
+        """Whether another call may pass the cap.
+
+        Calls under way count with the mean cost of those that ended, and before one has, with what they may cost.
+        """
         if self.cap is None:
             return False
-        mean = (self._spent() - self._spent_before) / self._ended if self._ended else 0.0
-        return self._spent() + mean * self._under_way >= self.cap
+        under_way = sum(self._under_way)
+        if self._ended:
+            under_way = len(self._under_way) * (self._spent() - self._spent_before) / self._ended
+        return self._spent() + under_way >= self.cap
 
     def _at_the_cap(self, answered: int, wanted: int) -> BudgetReached:
         return BudgetReached(

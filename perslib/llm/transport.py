@@ -20,6 +20,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
+import numpy as np
 
 from perslib.errors import Refused, Unreachable
 from perslib.llm import loop
@@ -31,6 +32,8 @@ LARGEST = 32 * 2**20
 """Bytes of the largest reply that is read."""
 LONGEST_PAGE = 20_000
 """Characters of an error page that are searched for words."""
+SECRET = 12
+"""Characters from which a key is taken for a secret even in the text of a reply."""
 WORDS = 400
 """Characters of a server's own words that are shown."""
 AGAIN = {408, 409, 429}
@@ -76,9 +79,13 @@ class Transport:
         except TimeoutError:
             raise Fault(f"no complete reply within {self.entry.timeout:g} s") from None
         except Exception as error:
-            raise self._fault(error) from None
+            fault = self._fault(error)
+            if isinstance(fault, Fault) and fault.nobody and self.entry.kind == "embedded":
+                self._client, self._urls = None, {}  # its server died: the next try starts another
+            raise fault from None
         text = content.decode("utf-8", "replace")
-        if key and key in text:
+        # A short key is a word (EMPTY, local …) that a reply may well contain; in an error it is hidden all the same.
+        if key and key in text and (status != 200 or len(key) >= SECRET):
             text = text.replace(key, "[key]")
         if status != 200:
             raise self._failure(status, headers, text)
@@ -124,7 +131,7 @@ class Transport:
         if body is not None:
             headers["Content-Type"] = "application/json"
             # Data may hold half a surrogate pair; it becomes a question mark rather than the end of the run.
-            content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+            content = json.dumps(body, ensure_ascii=False, default=_plain).encode("utf-8", "replace")
         if key:
             headers["Authorization"] = f"Bearer {key}"
         if path not in self._urls:  # taking an address apart is a fifth of building a request
@@ -196,6 +203,13 @@ class Transport:
             f"Nobody answers at {self.base_url} for backbone {self.entry.name!r} ({words}). {remedy}",
             backbone=self.entry.name,
         )
+
+
+def _plain(value: Any) -> Any:
+    """A number from numpy or pandas as JSON knows it."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"a request cannot hold a {type(value).__name__}: {value!r}")
 
 
 def gguf(entry: Entry) -> str | None:

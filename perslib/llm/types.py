@@ -9,6 +9,8 @@ from typing import Any, Literal, TypedDict
 Message = dict[str, Any]
 Mode = Literal["schema", "json", "text", "reask", "plain", "unscored"]
 
+NOT_IN_CACHE = "not in the cache"
+"""The error of an answer that the policy `only` could not give."""
 ROLES = ("system", "developer", "user", "assistant", "tool")
 
 

@@ -198,7 +198,8 @@ class _Check:
 
 
 def _names(node: nodes.Node) -> set[str]:
-    return {n.name for n in [node, *node.find_all(nodes.Name)] if isinstance(n, nodes.Name)}
+    kinds = (nodes.Name, nodes.NSRef)
+    return {n.name for n in [node, *node.find_all(kinds)] if isinstance(n, kinds)}
 
 
 def _fences(chain: nodes.Node) -> bool:
