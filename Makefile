@@ -35,8 +35,8 @@ check: lint types test ## everything that CI runs
 lab: $(READY) ## open JupyterLab with the perslib kernel
 	@$(RUN) -m jupyter lab
 
-clean: ## remove what was made here: environment, caches, rendered reports
-	rm -rf $(VENV) .perslib .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+clean: ## remove what was made here, but for the answers that were paid for (.perslib)
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
 	find reports -mindepth 1 -not -name README.md -delete
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

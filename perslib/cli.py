@@ -13,6 +13,10 @@ import click
 from perslib import __version__
 from perslib.errors import PerslibError
 
+#: What `--parameter` is not for.
+OPTIONS = {name: f"--{name}" for name in ("corpus", "backbone", "language", "limit", "seed", "out")}
+OPTIONS |= {"backbones": "--backbone", "notebooks": "the arguments of `perslib report`"}
+
 
 class _Sentences(click.Group):
     """Shows perslib's own errors as what they say, without a traceback."""
@@ -60,7 +64,11 @@ def main() -> None:
 @click.option(
     "--language", type=click.Choice(["en", "zh"]), help="Language of the page; the corpus's own if not given."
 )
-@click.option("--limit", type=click.IntRange(min=0), help="Judge at most so many turns (0: all).")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=0),
+    help="How many turns a notebook judges; 0 leaves it to the notebook.",
+)
 @click.option("--seed", type=int, default=42, show_default=True, help="For everything that is drawn.")
 @click.option(
     "--out", type=click.Path(path_type=Path, file_okay=False), help="Where to write instead of reports/."
@@ -103,9 +111,19 @@ def _name_and_value(text: str) -> tuple[str, Any]:
     import yaml
 
     name, equals, value = text.partition("=")
+    name = name.strip()
     if not equals:
         raise click.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--parameter")
-    return name.strip(), yaml.safe_load(value)
+    if name in OPTIONS:
+        raise click.BadParameter(
+            f"{name} has an option of its own: {OPTIONS[name]}", param_hint="--parameter"
+        )
+    try:
+        return name, yaml.safe_load(value)
+    except yaml.YAMLError:
+        raise click.BadParameter(
+            f"the value of {name} cannot be read: {value!r}", param_hint="--parameter"
+        ) from None
 
 
 @main.command("import")
@@ -146,7 +164,8 @@ def import_(
         click.echo(f"note: {what}: {times}")
     if done.reading.rejected:
         click.echo(f"left out: {len(done.reading.rejected)} records, see {done.folder / 'rejected.jsonl'}")
-    click.echo(f'Written to {done.folder}; open it with perslib.corpus.load("{done.corpus.name}")')
+    name_to_load = done.folder if out else done.corpus.name
+    click.echo(f'Written to {done.folder}; open it with perslib.corpus.load("{name_to_load}")')
 
 
 @main.command()

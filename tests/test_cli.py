@@ -69,6 +69,20 @@ def test_language_is_for_own_tables_only(run, tmp_path):
     assert load("mine").language == "zh"
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("seed=1", "seed has an option of its own: --seed"),
+        ("backbone=x", "has an option of its own: --backbone"),
+        ("limit=-1", "has an option of its own: --limit"),
+        ("other=[", "the value of other cannot be read"),
+    ],
+)
+def test_parameters_that_cannot_be_passed_on(run, given, said):
+    done = run("report", "-p", given)
+    assert done.exit_code == 2 and said in " ".join(done.stderr.split())
+
+
 def test_parameters_need_a_value(run):
     done = run("report", "--parameter", "limit")
     assert done.exit_code == 2 and "'limit' is not NAME=VALUE" in done.stderr

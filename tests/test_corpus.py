@@ -147,6 +147,14 @@ def test_inconsistent_frames_are_refused_with_all_their_faults():
     assert "user bo is not in users" in text
 
 
+def test_a_score_off_the_scale_is_refused():
+    corpus = tiny_corpus()
+    with pytest.raises(DataError, match="ada / travel / 0 / 0: score is 9, expected 1–5"):
+        Corpus("t", "en", corpus.users, corpus.sessions, corpus.turns.assign(score=9))
+    with pytest.raises(TypeError, match="of_users"):
+        corpus.of_users("ada")
+
+
 def test_coerce_names_every_column_at_fault():
     with pytest.raises(DataError) as error:
         coerce(

@@ -117,3 +117,10 @@ def test_broken_toml_names_the_file(home, mine):
     mine("[campus\n")
     with pytest.raises(DataError, match=r"backbones.toml: is not valid TOML: .* \(at line 1"):
         entries()
+
+
+@pytest.mark.parametrize("address", ["http://u:sk-secret@host/v1", "http://host/v1?key=sk-secret"])
+def test_a_key_in_an_address_is_refused_and_not_repeated(address):
+    with pytest.raises(DataError) as error:
+        entry("vllm-qwen3-8b", base_url=address)
+    assert "sk-secret" not in str(error.value)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import os
 
 import pandas as pd
 import pytest
@@ -47,11 +49,13 @@ def test_names_are_looked_up_in_the_workspace(workspace):
 
 def test_a_corpus_in_two_languages_asks_which(workspace):
     for language in ("en", "zh"):
-        save(tiny_corpus(), workspace / "data" / "both" / language)
+        save(dataclasses.replace(tiny_corpus(), language=language), workspace / "data" / "both" / language)
     with pytest.raises(DataError, match="both/en, both/zh"):
         load("both")
     assert load("both", language="zh").name == "tiny"
     assert load("both/en").name == "tiny"
+    with pytest.raises(DataError, match="is in 'en', not in 'zh'"):
+        load("both/en", language="zh")
 
 
 def test_import_writes_parquet_and_what_was_rejected(workspace, tmp_path):
@@ -103,3 +107,38 @@ def test_a_damaged_folder_is_named(tmp_path):
     (folder / "turns.parquet").unlink()
     with pytest.raises(DataError, match=r"turns.parquet: is missing"):
         load(folder)
+
+
+def test_an_imported_name_goes_before_a_folder_of_that_name(workspace, tmp_path, monkeypatch):
+    save(tiny_corpus(), workspace / "data" / "mine")
+    (tmp_path / "mine").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert load("mine").name == "tiny"
+    with pytest.raises(DataError, match="is no corpus that perslib knows"):
+        load(f".{os.sep}mine")
+
+
+def test_a_damaged_card_is_named(tmp_path):
+    folder = save(tiny_corpus(), tmp_path / "tiny")
+    (folder / "corpus.json").write_text("{")
+    with pytest.raises(DataError, match=r"corpus.json: is damaged"):
+        load(folder)
+    (folder / "corpus.json").write_text('{"format": 1}')
+    with pytest.raises(DataError, match="has no extras, language, meta, name"):
+        load(folder)
+
+
+def test_half_a_corpus_is_not_left_behind(tmp_path):
+    corpus = tiny_corpus()
+    mixed = dataclasses.replace(corpus, turns=corpus.turns.assign(odd=[1, "a", None, {}, 2.5]))
+    with pytest.raises(DataError, match="tiny: turns: cannot be stored"):
+        save(mixed, tmp_path / "tiny")
+    assert not (tmp_path / "tiny").exists()
+
+
+@pytest.mark.parametrize("name", ["../evil", "sample/en", "/somewhere"])
+def test_names_stay_inside_data(workspace, tmp_path, name):
+    file = tmp_path / "mine.jsonl"
+    file.write_text(json.dumps({"user": "u", "request": "q", "response": "r"}))
+    with pytest.raises(DataError, match="cannot be the name of a corpus"):
+        import_release("table", file, name=name)

@@ -146,3 +146,48 @@ def test_csv_faults(tmp_path):
     file.write_bytes(b"user,request,response\nu,q,\xe9t\xe9\n")
     with pytest.raises(DataError, match=r"mine.csv:2: is not UTF-8"):
         load(file)
+
+
+def test_an_unreadable_line_takes_the_sessions_around_it_with_it(tmp_path):
+    """It may have been a turn of either; a conversation with a hole is not what its user saw."""
+    file = tmp_path / "mine.jsonl"
+    rows = [{"user": "u", "session": s, "request": s, "response": "r"} for s in ("a", "b", "c", "d")]
+    lines = [json.dumps(r) for r in rows]
+    file.write_text("\n".join([*lines[:2], '{"user": "u", "ses', *lines[2:]]))
+    reading = read_release(file, "table", skip_bad=True)
+    assert list(reading.corpus.sessions["session"]) == ["a", "d"]
+    assert len(reading.rejected) == 3
+
+
+def test_where_nothing_is_left_the_reasons_are_said(tmp_path):
+    file = write(tmp_path / "mine.jsonl", [ROWS[0] | {"score": 9}])
+    with pytest.raises(DataError, match="score is 9, expected 1–5"):
+        read_release(file, "table", skip_bad=True)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"request": "half \ud83d"}, "request holds half a character"),
+        ({"user": {"id": 1}}, "user is {'id': 1}, expected a name or a number"),
+        ({"task": {"a": 1}}, "task is {'a': 1}, expected text"),
+        ({"earlier": "hello"}, "'earlier' is a column that perslib fills itself"),
+    ],
+)
+def test_values_that_would_be_changed_in_silence_are_refused(tmp_path, change, expected):
+    file = tmp_path / "mine.jsonl"
+    file.write_text(json.dumps({"user": "u", "request": "q", "response": "r"} | change))
+    with pytest.raises(DataError) as error:
+        load(file)
+    assert expected in str(error.value)
+
+
+def test_only_tables_are_read_as_tables(tmp_path):
+    with pytest.raises(DataError, match="is no table; expected a file ending in"):
+        read_release(tmp_path, "table")
+    assert len(load(write(tmp_path / "UPPER.JSONL", ROWS)).turns) == 3
+
+
+def test_a_scenario_called_zero_keeps_its_name(tmp_path):
+    corpus = load(write(tmp_path / "mine.jsonl", [ROWS[0] | {"scenario": 0}]))
+    assert corpus.scenarios == ["0"]

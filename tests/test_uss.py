@@ -83,6 +83,9 @@ def test_bad_lines_are_named_and_their_dialogue_rejected(tmp_path):
     assert "CCPE.txt:6: is not UTF-8" in text
     reading = read_release(file, "uss", skip_bad=True)
     assert len(reading.corpus.sessions) == 1 and len(reading.rejected) == 3
+    file.write_bytes(b"USER\tq\tX\t3\nSYSTEM\t\xff\tX\t\nUSER\tr\tX\t3\nSYSTEM\ts\tX\t\n")
+    with pytest.raises(DataError, match="is not UTF-8"):
+        read_release(file, "uss", skip_bad=True)
 
 
 def test_an_empty_or_foreign_file_is_refused(tmp_path):

@@ -60,6 +60,10 @@ class Corpus:
             problems.append(Problem(f"{self.name}: turns", f"session {' / '.join(key)} is not in sessions"))
         for user in pd.Index(self.sessions["user"].unique()).difference(pd.Index(self.users["user"])):
             problems.append(Problem(f"{self.name}: sessions", f"user {user} is not in users"))
+        off = self.turns[self.turns["score"].notna() & ~self.turns["score"].between(1, 5)]
+        for row in off.head(20).itertuples():
+            place = f"{self.name}: turns {row.user} / {row.scenario} / {row.session} / {row.turn}"
+            problems.append(Problem(place, f"score is {row.score}, expected 1–5"))
         if problems:
             raise DataError(problems)
 
@@ -210,6 +214,8 @@ class Corpus:
 
     def of_users(self, users: Iterable[str], name: str | None = None) -> Corpus:
         """The same corpus with these users only."""
+        if isinstance(users, str):
+            raise TypeError(f"of_users takes a list of users; for a single one write of_users([{users!r}])")
         keep = set(users)
         for user in keep:
             self.profile(user)

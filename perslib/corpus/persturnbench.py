@@ -77,7 +77,11 @@ def _files(path: Path) -> Iterator[tuple[PurePosixPath, bytes]]:
                 if stream:
                     yield PurePosixPath(member.name), stream.read()
     except (tarfile.TarError, EOFError, OSError) as error:
-        raise DataError(Problem(str(path), f"cannot be read as a tar archive: {error}")) from error
+        short = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise DataError(
+            Problem(str(path), f"cannot be read as a tar archive ({short})"),
+            "Give the folder that holds data/, or the release's tar.gz; a table of your own is `perslib import table`.",
+        ) from error
 
 
 def _session_key(file: PurePosixPath, intake: Intake) -> tuple[str, str, str] | None:

@@ -120,6 +120,8 @@ _DTYPES = {
 def _cell_tuple(value: Any) -> tuple[Any, ...]:
     if value is None or (isinstance(value, float) and np.isnan(value)):
         return ()
+    if isinstance(value, str | bytes | dict):
+        raise TypeError(f"found {value!r}, expected a list")
     return tuple(v.item() if isinstance(v, np.generic) else v for v in value)
 
 

@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 
 from perslib.corpus import persturnbench, table, uss
 from perslib.corpus.corpus import FRAMES, Corpus
@@ -32,12 +33,17 @@ def load(path_or_name: str | Path, language: str | None = None) -> Corpus:
     one of the known kinds as it was downloaded.
     """
     path = _find(str(path_or_name), language)
-    return open_parquet(path) if (path / _CARD).is_file() else read_release(path).corpus
+    corpus = open_parquet(path) if (path / _CARD).is_file() else read_release(path).corpus
+    if language is not None and corpus.language != language:
+        raise DataError(f"{path_or_name} is in {corpus.language!r}, not in {language!r}")
+    return corpus
 
 
 def _find(name: str, language: str | None) -> Path:
     given = Path(name).expanduser()
-    places = [given, workspace() / "data" / name, bundled("data", name)]
+    named = [workspace() / "data" / name, bundled("data", name)]
+    # Only what is written as a path goes before an imported corpus of that name.
+    places = [given, *named] if name.startswith((".", "~")) or given.is_absolute() else [*named, given]
     for place in places:
         if not place.exists():
             continue
@@ -105,7 +111,7 @@ def import_release(
     """Check a release and write it as Parquet to `data/<name>/`; rejected sessions go to `rejected.jsonl` beside."""
     options |= {"name": name} if name else {}
     reading = read_release(path, kind, skip_bad=skip_bad, **options)
-    folder = out or workspace() / "data" / reading.corpus.name
+    folder = out or workspace() / "data" / _name(reading.corpus.name)
     save(reading.corpus, folder)
     rejects = folder / "rejected.jsonl"
     if reading.rejected:
@@ -115,13 +121,31 @@ def import_release(
     return Imported(reading, folder)
 
 
+def _name(name: str) -> str:
+    """A name that stays inside data/ and leaves the bundled sample alone."""
+    parts = Path(name).parts
+    if not parts or Path(name).is_absolute() or ".." in parts or parts[0] == "sample":
+        raise DataError(
+            f"{name!r} cannot be the name of a corpus: take a plain one, such as {Path(name).name}-mine"
+        )
+    return name
+
+
 def save(corpus: Corpus, folder: str | Path) -> Path:
     """Write a corpus as Parquet files and a card; `load` gives it back unchanged."""
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
     frames = {name: getattr(corpus, name) for name in FRAMES} | corpus.extras
-    for name, frame in frames.items():
-        storable(frame, name).to_parquet(folder / f"{name}.parquet", compression="zstd", index=False)
+    written = {}
+    for name, frame in frames.items():  # all in memory first: half a corpus is not left behind
+        try:
+            written[name] = storable(frame, name).to_parquet(compression="zstd", index=False)
+        except (pa.ArrowException, UnicodeError) as error:
+            raise DataError(
+                Problem(f"{corpus.name}: {name}", f"cannot be stored: {str(error)[:200]}")
+            ) from error
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in written.items():
+        (folder / f"{name}.parquet").write_bytes(content)
     card = {"format": _FORMAT, "name": corpus.name, "language": corpus.language, "digest": corpus.digest}
     card |= {"extras": sorted(corpus.extras), "meta": corpus.meta}
     (folder / _CARD).write_text(json.dumps(card, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
@@ -130,7 +154,17 @@ def save(corpus: Corpus, folder: str | Path) -> Path:
 
 def open_parquet(folder: Path) -> Corpus:
     """A corpus from the folder that `save` wrote."""
-    card = json.loads((folder / _CARD).read_text(encoding="utf-8"))
+    try:
+        card = json.loads((folder / _CARD).read_text(encoding="utf-8"))
+        missing = {"format", "name", "language", "extras", "meta"} - card.keys()
+    except (ValueError, AttributeError) as error:
+        raise DataError(
+            Problem(str(folder / _CARD), f"is damaged: {error}"), "Import or save it again."
+        ) from error
+    if missing:
+        raise DataError(
+            Problem(str(folder / _CARD), f"has no {', '.join(sorted(missing))}"), "Import or save it again."
+        )
     if card.get("format") != _FORMAT:
         raise DataError(
             Problem(str(folder / _CARD), f"format is {card.get('format')!r}, this version reads {_FORMAT}")

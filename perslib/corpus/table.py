@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,13 +24,14 @@ from perslib.errors import DataError, Problem
 
 REQUIRED = ("user", "request", "response")
 OF_SESSION = ("task", "assistant", "success")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 SUFFIXES = (".jsonl", ".csv", ".tsv")
 Row = tuple[str, dict[str, Any]]
 
 
 def looks_like(path: Path) -> bool:
     """Whether a file is a table by its ending."""
-    return path.is_file() and path.suffix in SUFFIXES
+    return path.is_file() and path.suffix.lower() in SUFFIXES
 
 
 def read(path: Path, *, skip_bad: bool = False, name: str | None = None, language: str = "en") -> Reading:
@@ -37,9 +39,19 @@ def read(path: Path, *, skip_bad: bool = False, name: str | None = None, languag
     intake = Intake(skip_bad)
     by_session: dict[tuple[str, str, str], list[Row]] = {}
     spoiled: set[tuple[str, str, str]] = set()
+    before: tuple[str, str, str] | None = None
     for place, row in _rows(path, intake):
+        if row is None:  # an unreadable line may belong to the session before it, or to the one after
+            spoiled |= {before} if before else set()
+            before = None
+            continue
         problems = _check(row, place)
-        key = (str(row.get("user")), str(row.get("scenario") or "all"), str(row.get("session") or "0"))
+        named = [row.get(column) for column in ("user", "scenario", "session")]
+        user, scenario, session = (str(d if v is None else v) for v, d in zip(named, ("", "all", "0")))
+        key = (user, scenario, session)
+        if before is None and intake.problems:
+            spoiled.add(key)
+        before = key
         if problems:
             intake.reject(problems, row)
             spoiled.add(key)
@@ -54,13 +66,17 @@ def read(path: Path, *, skip_bad: bool = False, name: str | None = None, languag
     intake.settle()
     good = {key: rows for key, rows in by_session.items() if key not in spoiled}
     if not good:
-        raise DataError(Problem(path.name, "holds no usable row"), f"Each row needs {', '.join(REQUIRED)}.")
+        remedy = f"Not one session is left. Each row needs {', '.join(REQUIRED)}."
+        raise DataError(intake.problems or Problem(path.name, "holds no row"), remedy)
     return Reading(_corpus(good, name or path.stem, language, intake), intake.rejected)
 
 
-def _rows(path: Path, intake: Intake) -> Iterator[Row]:
+def _rows(path: Path, intake: Intake) -> Iterator[Row | tuple[str, None]]:
+    """Place and content of each row; None for a line that could not be read, which is rejected already."""
+    if not path.is_file() or path.suffix.lower() not in SUFFIXES:
+        raise DataError(Problem(str(path), f"is no table; expected a file ending in {', '.join(SUFFIXES)}"))
     raw = path.read_bytes()
-    if path.suffix != ".jsonl":
+    if path.suffix.lower() != ".jsonl":
         yield from _csv_rows(raw, path, intake)
         return
     for place, value, line in json_lines(raw, path.name):
@@ -69,9 +85,10 @@ def _rows(path: Path, intake: Intake) -> Iterator[Row]:
         else:
             problem = value if isinstance(value, Problem) else Problem(place, "is no JSON object")
             intake.reject([problem], line.decode("utf-8", "replace"))
+            yield place, None
 
 
-def _csv_rows(raw: bytes, path: Path, intake: Intake) -> Iterator[Row]:
+def _csv_rows(raw: bytes, path: Path, intake: Intake) -> Iterator[Row | tuple[str, None]]:
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -81,7 +98,9 @@ def _csv_rows(raw: bytes, path: Path, intake: Intake) -> Iterator[Row]:
             "Save the file as UTF-8.",
         ) from error
     csv.field_size_limit(2**31 - 1)
-    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter="\t" if path.suffix == ".tsv" else ",")
+    reader = csv.DictReader(
+        io.StringIO(text, newline=""), delimiter="\t" if path.suffix.lower() == ".tsv" else ","
+    )
     missing = [c for c in REQUIRED if c not in (reader.fieldnames or [])]
     if missing:
         raise DataError(
@@ -92,6 +111,7 @@ def _csv_rows(raw: bytes, path: Path, intake: Intake) -> Iterator[Row]:
         place, line = f"{path.name}:{line}", reader.line_num + 1
         if None in row or None in row.values():
             intake.reject([Problem(place, "has another number of fields than the header")], row)
+            yield place, None
         else:
             yield place, {k: (v if v != "" else None) for k, v in row.items()}
 
@@ -103,9 +123,20 @@ def _check(row: dict[str, Any], place: str) -> list[Problem]:
         for c in REQUIRED
         if c not in row or (row[c] is None and c != "request")
     ]
-    for column in ("request", "response", "reason"):
+    for column in ("request", "response", "reason", "task", "assistant"):
         if row.get(column) is not None and not isinstance(row[column], str):
             problems.append(Problem(place, f"{column} is {row[column]!r}, expected text"))
+    for column in ("user", "scenario", "session"):
+        if isinstance(row.get(column), dict | list | bool):
+            problems.append(Problem(place, f"{column} is {row[column]!r}, expected a name or a number"))
+    for column in ("earlier", "ratings"):
+        if column in row:
+            problems.append(
+                Problem(place, f"{column!r} is a column that perslib fills itself; call yours otherwise")
+            )
+    for column, value in row.items():
+        if isinstance(value, str) and _SURROGATE.search(value):
+            problems.append(Problem(place, f"{column} holds half a character (a lone surrogate)"))
     if row.get("score") is not None:
         score = score_of(row["score"], "score", place)
         problems += [score] if isinstance(score, Problem) else []

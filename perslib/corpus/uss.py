@@ -22,6 +22,7 @@ from perslib.corpus.schema import SCHEMA
 from perslib.errors import DataError, Problem
 
 ROLES = ("USER", "SYSTEM")
+NOT_UTF8 = "\0"
 CHINESE = ("JDDC",)
 Line = tuple[int, list[str]]
 
@@ -44,14 +45,15 @@ def read(path: Path, *, skip_bad: bool = False, name: str = "uss") -> Reading:
     sessions: list[dict[str, Any]] = []
     turns: list[dict[str, Any]] = []
     for file in files:
-        dialogues = _dialogues(file, intake)
+        dialogues = _dialogues(file)
         width = max(4, len(str(len(dialogues))))
         for i, lines in enumerate(dialogues):
             _read_dialogue(lines, f"{file.stem}_{i:0{width}d}", file, intake, sessions, turns)
     intake.settle()
     if not sessions:
         raise DataError(
-            Problem(str(path), "holds no dialogue"), "USS files are tab-separated text such as SGD.txt."
+            intake.problems or Problem(str(path), "holds no dialogue"),
+            "USS files are tab-separated text such as SGD.txt.",
         )
     users = pd.DataFrame({"user": [s["user"] for s in sessions], "profile": [{} for _ in sessions]})
     meta = {"kind": "uss", "irregularities": dict(sorted(intake.irregularities.items()))}
@@ -64,7 +66,7 @@ def _first_line(file: Path) -> str:
         return next((line.decode("utf-8", "replace") for line in stream if line.strip()), "")
 
 
-def _dialogues(file: Path, intake: Intake) -> list[list[Line]]:
+def _dialogues(file: Path) -> list[list[Line]]:
     """The dialogues of a file as numbered, split lines."""
     dialogues: list[list[Line]] = [[]]
     for number, raw in enumerate(file.read_bytes().split(b"\n"), start=1):
@@ -74,9 +76,7 @@ def _dialogues(file: Path, intake: Intake) -> list[list[Line]]:
         try:
             dialogues[-1].append((number, raw.decode("utf-8").rstrip("\r").split("\t")))
         except UnicodeDecodeError:
-            intake.reject(
-                [Problem(f"{file.name}:{number}", "is not UTF-8; save the file as UTF-8")], repr(raw)
-            )
+            dialogues[-1].append((number, [NOT_UTF8, repr(raw)]))
     return [d for d in dialogues if d]
 
 
@@ -95,6 +95,9 @@ def _read_dialogue(
     session: dict[str, Any] = {**key, "satisfaction": None, "opening_ratings": ()}
     for number, fields in lines:
         place = f"{file.name}:{number}"
+        if fields[0] == NOT_UTF8:
+            problems.append(Problem(place, "is not UTF-8; save the file as UTF-8"))
+            continue
         if fields[0] not in ROLES or len(fields) < 2:
             problems.append(
                 Problem(place, f"starts with {fields[0][:30]!r}, expected USER or SYSTEM, a tab, and a text")

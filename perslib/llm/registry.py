@@ -173,7 +173,8 @@ def _checked(table: Mapping[str, Any], place: str, problems: list[Problem]) -> d
         if value is None and name in ("rpm", "tpm", "context", "logprobs", "prices"):
             good[name] = None
         elif not fits or not _in_range(name, value):
-            shown = "its value" if name == "key_env" else repr(value)
+            may_be_secret = name == "key_env" or (name == "base_url" and set("@?#") & set(str(value)))
+            shown = "its value" if may_be_secret else repr(value)
             problems.append(Problem(place, f"{name}: {shown} is not {expected}"))
         elif name == "prices" and isinstance(value, dict):
             good[name] = _prices(value, place, problems)
@@ -191,7 +192,10 @@ def _in_range(name: str, value: Any) -> bool:
         return not value or re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value) is not None
     if name == "base_url":
         parts = urlsplit(value)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and "@" not in parts.netloc
+        is_plain = (
+            "@" not in parts.netloc and not parts.query and not parts.fragment
+        )  # a key could stand there
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and is_plain
     return True
 
 
