@@ -195,7 +195,7 @@ def _list_backbones() -> None:
 
     rows = []
     for name, entry in entries().items():
-        place = "in this process" if entry.kind == "embedded" else entry.base_url
+        place = "started by perslib" if entry.kind == "embedded" else entry.base_url
         key = "no key needed" if not entry.key_env else f"key in {entry.key_env}" + _is_set(entry.key_env)
         rows.append((name, entry.model or "(give a model)", place, key))
     widths = [max(len(row[i]) for row in rows) for i in range(3)]
