@@ -13,7 +13,10 @@ PACKAGE = Path(__file__).resolve().parents[1] / "perslib"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 #: Each part may import itself and what stands before it.
-ORDER = ["errors", "paths", "fence", "llm", "prompts", "corpus", "report", "cli", "__main__"]
+ORDER = [
+    *["errors", "paths", "fence", "llm", "prompts", "corpus", "memory", "judge", "calibrate", "inference"],
+    *["metrics", "report", "cli", "__main__"],
+]
 
 
 def part(module: str) -> str:
@@ -42,7 +45,9 @@ def test_imports_flow_one_way(file):
         assert ORDER.index(part(module)) <= ORDER.index(here), f"{here} must not import {module}"
 
 
-@pytest.mark.parametrize("name", ["perslib.corpus", "perslib.llm", "perslib.report"])
+@pytest.mark.parametrize(
+    "name", ["perslib.corpus", "perslib.judge", "perslib.llm", "perslib.memory", "perslib.report"]
+)
 def test_exports_are_listed_and_real(name):
     module = importlib.import_module(name)
     listed = list(module.__all__)

@@ -18,10 +18,12 @@ from perslib.llm.parsing import parse
 from perslib.llm.probe import Probe
 from perslib.llm.registry import Entry, Prices, entries
 from perslib.llm.retry import Patience
+from perslib.llm.steps import Ask, Steps, answered
 from perslib.llm.types import Answer, Request
 
 __all__ = [
     "Answer",
+    "Ask",
     "Backbone",
     "Cache",
     "Distribution",
@@ -33,6 +35,8 @@ __all__ = [
     "Prices",
     "Probe",
     "Request",
+    "Steps",
+    "answered",
     "backbone",
     "digit_distribution",
     "embedder",
