@@ -14,7 +14,8 @@ from endpoint import Endpoint
 from made import tiny_corpus
 
 from perslib.corpus import Corpus, save
-from perslib.report import begin, correlation, mean_by, run_report
+from perslib.inference import correlation, mean_by
+from perslib.report import begin, run_report
 from perslib.report import corpus_figures as figures
 from perslib.report import corpus_notes as notes
 from perslib.report import corpus_tables as tables

@@ -1,7 +1,6 @@
 """Notebooks as pages: run them, show untrusted text safely, save figures and tables for papers."""
 
 from perslib.report.export import draw, save_figure, save_table
-from perslib.report.intervals import correlation, mean_by
 from perslib.report.page import begin, say, text
 from perslib.report.run import run_report
 from perslib.report.show import show_conversation, show_profile, show_table
@@ -13,11 +12,9 @@ __all__ = [
     "SCORES",
     "begin",
     "chinese_font",
-    "correlation",
     "draw",
     "figure_style",
     "literal",
-    "mean_by",
     "name_of",
     "run_report",
     "save_figure",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from perslib.report.intervals import correlation, mean_by
+from perslib.inference import correlation, mean_by
 
 if TYPE_CHECKING:
     from perslib.corpus import Corpus
