@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from perslib.llm import loop, probe
 from perslib.llm.address import content_address, weights
@@ -24,15 +24,18 @@ from perslib.llm.estimate import USUAL_REPLY, Estimate, tokens_of_messages
 from perslib.llm.ladder import Ladder
 from perslib.llm.ledger import Ledger
 from perslib.llm.probe import Probe
-from perslib.llm.progress import Progress
+from perslib.llm.progress import Stages
 from perslib.llm.registry import Entry, entry
 from perslib.llm.retry import Line, Patience
 from perslib.llm.run import Run
+from perslib.llm.steps import Ask, Steps
 from perslib.llm.structured import Rung
 from perslib.llm.transport import Transport, gguf
 from perslib.llm.types import Answer, Message, Request
+from perslib.llm.work import Work
 
 Question = Request | str | Sequence[Message]
+T = TypeVar("T")
 
 _lines: dict[tuple[Any, ...], Line] = {}
 _lines_lock = threading.Lock()
@@ -93,11 +96,11 @@ class Backbone:
 
     def ask(self, question: Question, *, stage: str = "ask", **settings: Any) -> Answer:
         """The answer to one question; `settings` are fields of `Request`, such as `temperature=0`."""
-        return loop.run(self._run(stage).one(_request(question, settings)))
+        return loop.run(self._run().one(_request(question, settings), stage))
 
     async def ask_async(self, question: Question, *, stage: str = "ask", **settings: Any) -> Answer:
         """`ask`, awaited; works in any event loop."""
-        return await loop.wait_for(self._run(stage).one(_request(question, settings)))
+        return await loop.wait_for(self._run().one(_request(question, settings), stage))
 
     def ask_many(
         self,
@@ -115,8 +118,8 @@ class Backbone:
         was answered is in the cache, and the same call with a higher cap goes on from there.
         """
         requests = [_request(question, {}) for question in questions]
-        with Progress(len(requests), stage, self.ledger, enabled=progress) as bar:
-            return loop.run(self._run(stage, bar.step, cap).many(requests))
+        totals = {stage: len(requests)}
+        return self.work([_asked(requests, stage)], progress=progress, totals=totals, cap=cap)[0]
 
     async def ask_many_async(
         self,
@@ -128,8 +131,40 @@ class Backbone:
     ) -> list[Answer]:
         """`ask_many`, awaited; works in any event loop."""
         requests = [_request(question, {}) for question in questions]
-        with Progress(len(requests), stage, self.ledger, enabled=progress) as bar:
-            return await loop.wait_for(self._run(stage, bar.step, cap).many(requests))
+        totals = {stage: len(requests)}
+        asked = [_asked(requests, stage)]
+        return (await self.work_async(asked, progress=progress, totals=totals, cap=cap))[0]
+
+    def work(
+        self,
+        methods: Iterable[Steps[T]],
+        *,
+        progress: bool = True,
+        totals: Mapping[str, int] | None = None,
+        cap: float | None = None,
+    ) -> list[T]:
+        """What methods in steps return, in their order; they are worked on side by side.
+
+        A method is begun when there is room for its questions. `totals` says for the progress how many
+        questions a stage will have, where that is known beforehand; `cap` is as in `ask_many`.
+        """
+        with Stages(self.ledger, totals, enabled=progress) as stages:
+            return loop.run(self._work(methods, stages, cap))
+
+    async def work_async(
+        self,
+        methods: Iterable[Steps[T]],
+        *,
+        progress: bool = True,
+        totals: Mapping[str, int] | None = None,
+        cap: float | None = None,
+    ) -> list[T]:
+        """`work`, awaited; works in any event loop."""
+        with Stages(self.ledger, totals, enabled=progress) as stages:
+            return await loop.wait_for(self._work(methods, stages, cap))
+
+    async def _work(self, methods: Iterable[Steps[T]], stages: Stages, cap: float | None) -> list[T]:
+        return await Work(self._run(stages.step, cap), methods).results()
 
     def estimate(self, questions: Iterable[Question]) -> Estimate:
         """What `ask_many` of these would take: calls, tokens by a rough rule, cost by the price table."""
@@ -183,7 +218,7 @@ class Backbone:
 
     def rung(self, schema: Mapping[str, Any]) -> Rung:
         """The rung of the structured-output ladder on which a request with this schema starts."""
-        return self._run("").ladder.rung(schema)
+        return self._run().ladder.rung(schema)
 
     # -- on the background loop -----------------------------------------------------------------------------
 
@@ -196,14 +231,13 @@ class Backbone:
                 _lines[key] = Line(Transport(self.entry), self.patience, self._minute)
             return _lines[key]
 
-    def _run(self, stage: str, step: Callable[[Answer], Any] | None = None, cap: float | None = None) -> Run:
+    def _run(self, step: Callable[[str, Answer], Any] | None = None, cap: float | None = None) -> Run:
         return Run(
             Ladder(self.entry, self._line, self._probe, self._forced),
             self.cache,
             self.ledger,
             model=self.model,
             weights=self._weights,
-            stage=stage,
             step=step,
             cap=cap,
         )
@@ -212,3 +246,8 @@ class Backbone:
 def _request(question: Question, settings: Mapping[str, Any]) -> Request:
     request = Request.of(question)
     return replace(request, **settings) if settings else request
+
+
+def _asked(requests: Sequence[Request], stage: str) -> Steps[list[Answer]]:
+    """Questions as a method of one step."""
+    return list((yield Ask(requests, stage)))

@@ -13,6 +13,7 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -122,3 +123,25 @@ class Progress:
                 os.write(handle, json.dumps(said).encode() + b"\n")
             finally:
                 os.close(handle)
+
+
+class Stages:
+    """The progress of work in several stages, each shown from its first answer on."""
+
+    def __init__(self, ledger: Ledger, totals: Mapping[str, int] | None = None, *, enabled: bool = True):
+        self.ledger, self.totals, self.enabled = ledger, dict(totals or {}), enabled
+        self._shown: dict[str, Progress] = {}
+        self._open = contextlib.ExitStack()
+
+    def __enter__(self) -> Stages:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def step(self, stage: str, answer: Answer) -> None:
+        """Count one answer of a stage, which the ledger has counted before."""
+        if stage not in self._shown:
+            shown = Progress(self.totals.get(stage), stage, self.ledger, enabled=self.enabled)
+            self._shown[stage] = self._open.enter_context(shown)
+        self._shown[stage].step(answer)

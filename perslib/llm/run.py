@@ -6,7 +6,7 @@ Everything here runs on the background loop.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ IN_VAIN = 16
 
 
 class Run:
-    """One `ask` or `ask_many`; `step` is called with each answer as it comes."""
+    """Questions with one ledger and one cap; `step` is called with the stage and each answer as it comes."""
 
     def __init__(
         self,
@@ -33,68 +33,52 @@ class Run:
         *,
         model: str,
         weights: str,
-        stage: str,
-        step: Callable[[Answer], Any] | None = None,
+        step: Callable[[str, Answer], Any] | None = None,
         cap: float | None = None,
     ):
         self.ladder, self.entry, self.cache, self.ledger = ladder, ladder.entry, cache, ledger
-        self.model, self.weights, self.stage, self.step, self.cap = model, weights, stage, step, cap
+        self.model, self.weights, self.step, self.cap = model, weights, step, cap
         self._spent_before, self._ended = self._spent(), 0
         self._under_way: list[float] = []
         self._one_ended = asyncio.Event()
 
-    async def one(self, request: Request) -> Answer:
+    async def one(self, request: Request, stage: str) -> Answer:
         """The answer to one question."""
-        key = content_address(self.entry, self.weights, request)
-        record = self.cache.get(key)
-        answer = _hit(record, request) if record is not None and self._is_whole(record, request) else None
-        return self._counted(answer or await self._called(request, key))
+        key = self.key(request)
+        if (answer := self.found([(key, request)], stage).get(key)) is not None:
+            return answer
+        return self._counted(await self._called(request, key, stage), stage)
 
-    async def many(self, requests: list[Request]) -> list[Answer]:
-        """The answers in the order of the questions; calls start in that order, equal questions once."""
+    def check_cap(self) -> None:
+        """Raise if there is a cap that cannot be kept."""
         if self.cap is not None and self.entry.prices is None:
             raise BackboneError(
                 f"Backbone {self.entry.name!r} has no prices, so a spending cap cannot be kept: add prices to "
                 "its entry in backbones.toml, or leave the cap out.",
                 backbone=self.entry.name,
             )
-        keys = [content_address(self.entry, self.weights, request) for request in requests]
-        distinct = dict(zip(reversed(keys), reversed(requests), strict=True))
-        distinct = {key: distinct[key] for key in dict.fromkeys(keys)}
-        found = self.cache.get_many(list(distinct))
-        stored = {key: record for key, record in found.items() if self._is_whole(record, distinct[key])}
-        answers = {key: self._counted(_hit(record, distinct[key])) for key, record in stored.items()}
-        waiting = iter([(key, request) for key, request in distinct.items() if key not in stored])
 
-        async def work() -> None:
-            for key, request in waiting:
-                if await self._is_spent():
-                    return
-                answers[key] = await self._paid(request, key)
+    def key(self, request: Request) -> str:
+        """Content address of a question."""
+        return content_address(self.entry, self.weights, request)
 
-        await _together(work, min(self.entry.concurrency, len(distinct) - len(stored)))
-        if len(answers) < len(distinct):
-            raise self._at_the_cap(len(answers), len(distinct))
-        return self._in_order(keys, answers)
+    def found(self, asked: Sequence[tuple[str, Request]], stage: str) -> dict[str, Answer]:
+        """Answers that the cache has, by key; each is counted as a hit."""
+        requests = dict(asked)
+        records = self.cache.get_many(list(requests))
+        whole = {key: record for key, record in records.items() if self._is_whole(record, requests[key])}
+        return {key: self._counted(_hit(record, requests[key]), stage) for key, record in whole.items()}
+
+    def again(self, answer: Answer, stage: str) -> Answer:
+        """The answer for a question that was on its way already: a hit."""
+        return self._counted(answer.with_(cached=True, retries=0), stage)
 
     def _is_whole(self, record: Mapping[str, Any], request: Request) -> bool:
         """False of an answer without the log probabilities that are wanted and that could be had by now."""
         wants = bool(request.top_logprobs) and self.ladder.is_known_for_logprobs
         return not wants or record.get("logprobs") is not None or self.cache.policy == "only"
 
-    def _in_order(self, keys: list[str], answers: Mapping[str, Answer]) -> list[Answer]:
-        """One answer a question; a question that came before is a hit."""
-        seen: set[str] = set()
-        ordered = []
-        for key in keys:
-            answer = answers[key]
-            if key in seen:
-                answer = self._counted(answer.with_(cached=True, retries=0))
-            seen.add(key)
-            ordered.append(answer)
-        return ordered
-
-    async def _called(self, request: Request, key: str) -> Answer:
+    async def _called(self, request: Request, key: str, stage: str) -> Answer:
         """The answer to a question that is not in the cache."""
         if self.cache.policy == "only":
             answer, is_kept = unanswered(request, NOT_IN_CACHE), False
@@ -109,18 +93,18 @@ class Run:
             meta = {
                 "backbone": self.entry.name,
                 "model": model,
-                "stage": self.stage,
+                "stage": stage,
                 "prompt": request.prompt,
             }
             self.cache.put(key, answer.stored(), meta)
         return answer
 
-    async def _paid(self, request: Request, key: str) -> Answer:
-        """`_called`, with what is under way in view of the cap."""
+    async def paid(self, request: Request, key: str, stage: str) -> Answer:
+        """The endpoint's answer, counted, with what is under way in view of the cap."""
         expected = self._expected(request)
         self._under_way.append(expected)
         try:
-            answer = self._counted(await self._called(request, key))
+            answer = self._counted(await self._called(request, key, stage), stage)
             self._ended += 1
         finally:
             self._under_way.remove(expected)
@@ -140,10 +124,10 @@ class Run:
         tokens = tokens_of_messages(request.messages)
         return self.entry.cost(tokens, 0, request.max_tokens or USUAL_REPLY) or 0.0
 
-    def _counted(self, answer: Answer) -> Answer:
-        self.ledger.record(self.stage, answer)
+    def _counted(self, answer: Answer, stage: str) -> Answer:
+        self.ledger.record(stage, answer)
         if self.step is not None:
-            self.step(answer)
+            self.step(stage, answer)
         return answer
 
     def _stop_in_vain(self, answer: Answer) -> None:
@@ -161,7 +145,7 @@ class Run:
     def _spent(self) -> float:
         return self.ledger.total.cost or 0.0
 
-    async def _is_spent(self) -> bool:
+    async def is_spent(self) -> bool:
         """Whether the cap is reached; where only calls under way may reach it, wait and see."""
         while self._may_be_spent():
             if not self._under_way:
@@ -182,23 +166,13 @@ class Run:
             under_way = len(self._under_way) * (self._spent() - self._spent_before) / self._ended
         return self._spent() + under_way >= self.cap
 
-    def _at_the_cap(self, answered: int, wanted: int) -> BudgetReached:
+    def at_the_cap(self, answered: int, wanted: int) -> BudgetReached:
+        """The error that ends a run at its cap."""
         return BudgetReached(
             f"Stopped at the spending cap of ${self.cap:,.2f}: ${self._spent():,.2f} spent, {answered:,} of "
             f"{wanted:,} requests answered. The answers are in the cache; the same run with a higher cap goes on.",
             backbone=self.entry.name,
         )
-
-
-async def _together(work: Callable[[], Awaitable[None]], workers: int) -> None:
-    """Several workers on one pile; the first error ends them all."""
-    tasks = [asyncio.ensure_future(work()) for _ in range(workers)]
-    try:
-        await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _hit(record: Mapping[str, Any], request: Request) -> Answer:

@@ -1,0 +1,119 @@
+"""Many methods in steps side by side, with as many questions in flight as the endpoint takes.
+
+A method is begun only when there is room for its questions, so methods end roughly in the order they are
+given, what belongs together is asked together (and meets the endpoint's prefix cache), and a run of thousands
+holds few of them open. Everything here runs on the background loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict, deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from perslib.llm.run import Run
+from perslib.llm.steps import Ask, Steps
+from perslib.llm.types import Answer
+
+T = TypeVar("T")
+
+
+@dataclass
+class _Method(Generic[T]):
+    """A method under way: the questions it waits for, and the answers that are there."""
+
+    number: int
+    steps: Steps[T]
+    asked: Ask = field(default_factory=lambda: Ask(()))
+    answers: list[Answer | None] = field(default_factory=list)
+
+
+class Work(Generic[T]):
+    """Methods, worked on together. Equal questions that are on their way are asked once."""
+
+    def __init__(self, run: Run, methods: Iterable[Steps[T]]):
+        self.run = run
+        self._methods = enumerate(methods)
+        self._results: dict[int, T] = {}
+        self._queue: deque[tuple[_Method[T], int, str]] = deque()
+        self._waiting: dict[str, list[tuple[_Method[T], int]]] = defaultdict(list)
+        self._open = self._answered = 0
+        self._changed = asyncio.Event()
+
+    async def results(self) -> list[T]:
+        """What the methods return, in their order."""
+        self.run.check_cap()
+        workers = [asyncio.ensure_future(self._worker()) for _ in range(self.run.entry.concurrency)]
+        try:
+            await asyncio.gather(*workers)  # the first error ends them all
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
+        return [self._results[number] for number in sorted(self._results)]
+
+    async def _worker(self) -> None:
+        while await self._has_next():
+            method, place, key = self._queue.popleft()
+            self._waiting[key].append((method, place))
+            if len(self._waiting[key]) > 1:
+                continue  # whoever asked first hands the answer on
+            if await self.run.is_spent():
+                left = len(self._queue) + len(self._waiting)
+                raise self.run.at_the_cap(self._answered, self._answered + left)
+            answer = await self.run.paid(method.asked.requests[place], key, method.asked.stage)
+            (first, *others) = self._waiting.pop(key)
+            self._receive(*first, answer)
+            for other, where in others:
+                self._receive(other, where, self.run.again(answer, other.asked.stage))
+
+    async def _has_next(self) -> bool:
+        """Wait for a question; False when all methods have ended."""
+        while not self._queue:
+            if (started := next(self._methods, None)) is not None:
+                self._open += 1
+                self._go_on(_Method(*started), None)
+                await asyncio.sleep(0)  # a run from the cache must not hold up the loop
+            elif not self._open:
+                self._changed.set()
+                return False
+            else:
+                self._changed.clear()
+                await self._changed.wait()
+        return True
+
+    def _receive(self, method: _Method[T], place: int, answer: Answer) -> None:
+        self._answered += 1
+        method.answers[place] = answer
+        if None not in method.answers:
+            self._go_on(method, method.answers)
+
+    def _stored(self, ask: Ask, keys: list[str]) -> list[Answer | None]:
+        """What the cache has of an `Ask`; a question that came before in it is a hit of its own."""
+        found = self.run.found(list(zip(keys, ask.requests)), ask.stage)
+        first = {key: place for place, key in reversed(list(enumerate(keys)))}
+        answers = []
+        for place, key in enumerate(keys):
+            answer = found.get(key)
+            is_repeated = answer is not None and first[key] < place
+            answers.append(self.run.again(answer, ask.stage) if answer and is_repeated else answer)
+        return answers
+
+    def _go_on(self, method: _Method[T], answers: list[Any] | None) -> None:
+        """Let the method take its next step, and further ones as long as the cache answers them."""
+        try:
+            while True:
+                ask = method.steps.send(answers)  # type: ignore[arg-type]
+                keys = [self.run.key(request) for request in ask.requests]
+                answers = self._stored(ask, keys)
+                if None in answers:
+                    break
+        except StopIteration as end:
+            self._results[method.number] = end.value
+            self._open -= 1
+        else:
+            method.asked, method.answers = ask, answers
+            self._queue += [(method, i, key) for i, key in enumerate(keys) if answers[i] is None]
+        self._changed.set()

@@ -1,0 +1,87 @@
+"""Methods in steps, worked on side by side."""
+
+from __future__ import annotations
+
+import pytest
+
+from perslib.llm import Ask, Request, answered
+from perslib.llm.types import Answer
+
+
+def asking(*batches, stage="ask"):
+    """A method that asks these batches one after another and returns all texts."""
+    texts = []
+    for batch in batches:
+        answers = yield Ask([Request(text) for text in batch], stage)
+        texts += [answer.text for answer in answers]
+    return texts
+
+
+@pytest.fixture
+def echoing(server):
+    """The endpoint answers with what it hears."""
+    server.reply = lambda body: body["messages"][-1]["content"]
+    return server
+
+
+def test_methods_get_their_own_answers_in_order(model, echoing):
+    one = model()
+    wanted = [asking([f"{i}-a", f"{i}-b"], [f"{i}-c"]) for i in range(20)]
+    got = one.work(wanted, progress=False)
+    assert got == [[f"{i}-a", f"{i}-b", f"{i}-c"] for i in range(20)]
+    assert len(echoing.bodies) == 60
+
+
+def test_equal_questions_are_asked_once_and_counted_each(model, echoing):
+    one = model()
+    got = one.work([asking(["same", "same"]), asking(["same"]), asking(["other"])], progress=False)
+    assert got == [["same", "same"], ["same"], ["other"]]
+    assert len(echoing.bodies) == 2
+    assert (one.ledger.total.calls, one.ledger.total.hits) == (2, 2)
+
+
+def test_a_second_run_asks_nothing(model, echoing):
+    one = model()
+    first = one.work([asking(["a"], ["b"], stage="judge")], progress=False)
+    asked = len(echoing.bodies)
+    assert one.work([asking(["a"], ["b"], stage="judge")], progress=False) == first
+    assert len(echoing.bodies) == asked
+    assert one.ledger.stage("judge").hits == 2
+
+
+def test_methods_without_questions_and_empty_asks_end_too(model, echoing):
+    one = model()
+    assert one.work([asking(), asking([]), asking([], [])], progress=False) == [[], [], []]
+    assert one.work([], progress=False) == []
+    assert not echoing.bodies
+
+
+def test_what_a_method_raises_comes_through(model, echoing):
+    def failing():
+        yield Ask([Request("one")])
+        raise ValueError("the method's own fault")
+
+    one = model()
+    with pytest.raises(ValueError, match="own fault"):
+        one.work([asking(["a"]), failing()], progress=False)
+
+
+def test_later_methods_wait_for_room(model, echoing):
+    """Methods are begun when their questions can be put, not all at once."""
+    one = model()
+    begun = []
+
+    def counting(i):
+        begun.append(i)
+        held.append(len(begun) - len(ended))
+        yield Ask([Request(f"{i}-{j}") for j in range(10)])
+        ended.append(i)
+
+    held, ended = [], []
+    one.work((counting(i) for i in range(200)), progress=False)
+    assert begun == list(range(200))
+    assert max(held) <= one.entry.concurrency + 1
+
+
+def test_answered_runs_a_method_without_a_model():
+    assert answered(asking(["a", "b"]), [Answer("x"), Answer("y")]) == ["x", "y"]
