@@ -1,5 +1,35 @@
 """Judges: how satisfied is this user with this reply? One protocol for those that ask a model and those that compute."""
 
 from perslib.judge.base import Computed, Judge, Sees, Verdict, like_for_like
+from perslib.judge.history import (
+    Constant,
+    OfPopulation,
+    OfTask,
+    Random,
+    UserCdfByHash,
+    UserMajority,
+    UserMean,
+    UserMedian,
+    controls,
+    history_baselines,
+    history_scores,
+)
 
-__all__ = ["Computed", "Judge", "Sees", "Verdict", "like_for_like"]
+__all__ = [
+    "Computed",
+    "Constant",
+    "Judge",
+    "OfPopulation",
+    "OfTask",
+    "Random",
+    "Sees",
+    "UserCdfByHash",
+    "UserMajority",
+    "UserMean",
+    "UserMedian",
+    "Verdict",
+    "controls",
+    "history_baselines",
+    "history_scores",
+    "like_for_like",
+]

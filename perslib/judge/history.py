@@ -1,0 +1,263 @@
+"""Judges that never read the reply: what the user, or the population, has scored before.
+
+They are the floor under every other judge. On the published test set the rounded mean of a user's scores in
+other scenarios reaches a Pearson correlation of .356, the best evaluator of the paper .360; whatever a judge
+gains by reading the reply shows only beside them. `history_baselines()` are PersTurnBench's (appendix C.2),
+`controls()` the four that belong into every table of agreement.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from perslib.corpus import Block, Corpus
+from perslib.errors import PerslibError
+from perslib.judge.base import Computed, Judge, Sees
+from perslib.llm import Ask, Steps
+
+Scores = npt.NDArray[np.float64]
+
+#: How a real-valued score becomes a whole one; None leaves it as it is. The published history baselines
+#: round half up (2.5 → 3), perslib's rule everywhere else is half to even (2.5 → 2).
+Rounding = Literal["half up", "half even"] | None
+
+
+def on_scale(scores: npt.ArrayLike, how: Rounding) -> Scores:
+    """Scores on the scale: rounded as asked, then clipped to 1–5; NaN stays NaN."""
+    values = np.asarray(scores, float)
+    if how is not None:
+        values = np.floor(values + 0.5) if how == "half up" else np.rint(values)
+    return np.clip(values, 1, 5)
+
+
+def history_scores(block: Block) -> Scores:
+    """The user's scores in the other scenarios, in the order of the evidence; unrated turns are left out."""
+    return block.evidence["score"].dropna().to_numpy(float)
+
+
+def majority(scores: Scores) -> float:
+    """The most frequent score; of several, the lowest."""
+    values, counts = np.unique(scores, return_counts=True)
+    return float(values[counts.argmax()])
+
+
+def _named(name: str, how: Rounding) -> str:
+    return name if how is None else f"{name}, rounded {how}"
+
+
+# -- from the user's history ------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class _OfHistory(Computed):
+    """One number of the user's history for all replies of the block; without history, none."""
+
+    rounded: Rounding = None
+    called = ""
+    sees = Sees(history=True)
+
+    def __post_init__(self) -> None:
+        self.name = _named(self.called, self.rounded)
+
+    @abstractmethod
+    def value(self, scores: Scores) -> float:
+        """The number, of at least one score."""
+
+    def scores(self, block: Block) -> Sequence[float | None]:
+        """The same score for each target."""
+        history = history_scores(block)
+        value = float(on_scale(self.value(history), self.rounded)) if len(history) else None
+        return [value] * len(block)
+
+
+class UserMean(_OfHistory):
+    """Mean of the user's scores in the other scenarios; `rounded="half up"` as published."""
+
+    called = "user mean"
+
+    def value(self, scores: Scores) -> float:
+        """x̄."""
+        return float(scores.mean())
+
+
+class UserMedian(_OfHistory):
+    """Median of the user's scores in the other scenarios; `rounded="half up"` as published."""
+
+    called = "user median"
+
+    def value(self, scores: Scores) -> float:
+        """Middle score, or the mean of the two middle ones."""
+        return float(np.median(scores))
+
+
+class UserMajority(_OfHistory):
+    """The user's most frequent score in the other scenarios; of several, the lowest."""
+
+    called = "user majority"
+
+    def value(self, scores: Scores) -> float:
+        """Most frequent score."""
+        return majority(scores)
+
+
+class UserCdfByHash(Computed):
+    """The user's score distribution dealt out over the replies in an order that has nothing to do with them.
+
+    Targets are ordered by the SHA-1 of their published sample id; the i-th of n gets the sorted history's
+    score at place ⌊(i + ½)/n · N⌋. Of all reply-blind judges the one with the user's own spread.
+    """
+
+    name = "user CDF by hash"
+    sees = Sees(history=True)
+
+    def scores(self, block: Block) -> Sequence[float | None]:
+        """Sorted history, read off at the targets' hashed places."""
+        history, n = np.sort(history_scores(block)), len(block)
+        if not len(history):
+            return [None] * n
+        ids = [f"{block.id}__{t.session}.json__turn_{t.turn}" for t in block]
+        rank = np.argsort(
+            np.argsort([hashlib.sha1(i.encode("utf-8", "surrogatepass")).hexdigest() for i in ids])
+        )
+        # In whole numbers, so that no quotient falls a hair short of the place it should reach.
+        return list(history[(2 * rank + 1) * len(history) // (2 * n)])
+
+
+# -- from train users -------------------------------------------------------------------------------------
+
+
+def train_scores(train: Corpus) -> dict[str, Scores]:
+    """Scenario → scores of the train users' target replies (those of scenarios that make a block)."""
+    turns = train.turns.dropna(subset=["score"])
+    usable = pd.MultiIndex.from_tuples(train.block_ids(), names=["user", "scenario"])
+    turns = turns[pd.MultiIndex.from_frame(turns[["user", "scenario"]]).isin(usable)]
+    return {str(s): part.to_numpy(float) for s, part in turns.groupby("scenario")["score"]}
+
+
+@dataclass(eq=False)
+class _OfTrain(Computed):
+    """One number of the train users' scores: over all scenarios, or over the target's."""
+
+    statistic: Literal["mean", "majority"] = "mean"
+    rounded: Rounding = None
+    by_task = False
+    learned: dict[str, Scores] | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.name = _named(f"{'task' if self.by_task else 'global'} {self.statistic}", self.rounded)
+
+    def fit(self, train: Corpus) -> Steps[None]:
+        """Keep the train users' scores by scenario."""
+        self.learned = train_scores(train)
+        return
+        yield Ask(())  # makes this a method in steps
+
+    def scores(self, block: Block) -> Sequence[float | None]:
+        """The same score for each target; a scenario that no train user rated gets the global number."""
+        if self.learned is None:
+            raise _unfitted(self.name)
+        everything = np.concatenate([*self.learned.values(), []])
+        seen = self.learned.get(block.scenario, everything) if self.by_task else everything
+        if not len(seen):
+            return [None] * len(block)
+        value = float(seen.mean()) if self.statistic == "mean" else majority(seen)
+        return [float(on_scale(value, self.rounded))] * len(block)
+
+
+class OfPopulation(_OfTrain):
+    """Mean or majority of all train users' scores: a constant that fits the corpus."""
+
+    sees = Sees(train=True)
+
+
+class OfTask(_OfTrain):
+    """Mean or majority of the train users' scores in the target's scenario."""
+
+    by_task = True
+    sees = Sees(train=True, task=True)
+
+
+def _unfitted(name: str) -> PerslibError:
+    return PerslibError(f"{name} learns from train users: run its fit(train) before judge(block)")
+
+
+# -- controls ---------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class Constant(Computed):
+    """The same score for every reply of every user. What it reaches after a calibration, the calibration did."""
+
+    score: float = 4
+
+    def __post_init__(self) -> None:
+        self.name = f"constant {self.score:g}"
+
+    def scores(self, block: Block) -> Sequence[float | None]:
+        """The constant."""
+        return [self.score] * len(block)
+
+
+@dataclass(eq=False)
+class Random(Computed):
+    """A score drawn for each reply, uniformly from 1–5 or as often as train users gave it.
+
+    The draw hangs on seed, user, session and turn alone: the same in every run, whatever else is judged.
+    """
+
+    seed: int = 42
+    among: Literal["train", "uniform"] = "train"
+    pool: Scores | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.name = "random" if self.among == "train" else "random, uniform"
+        self.sees = Sees(train=self.among == "train")
+        self.pool = np.arange(1.0, 6) if self.among == "uniform" else None
+
+    def fit(self, train: Corpus) -> Steps[None]:
+        """Learn how often train users give each score."""
+        if self.among == "train":
+            self.pool = np.sort(np.concatenate([*train_scores(train).values(), []]))
+        return
+        yield Ask(())  # makes this a method in steps
+
+    def scores(self, block: Block) -> Sequence[float | None]:
+        """One draw a target."""
+        if self.pool is None:
+            raise _unfitted(self.name)
+        pool = self.pool
+        return [
+            float(pool[self._draw(block, t.session, t.turn) % len(pool)]) if len(pool) else None
+            for t in block
+        ]
+
+    def _draw(self, block: Block, session: str, turn: int) -> int:
+        key = "\0".join([str(self.seed), block.user, block.scenario, session, str(turn)])
+        return int.from_bytes(hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()[:8])
+
+
+def controls(seed: int = 42) -> list[Judge]:
+    """The four that every table of agreement carries: constant 4, random, user mean, user median."""
+    return [Constant(4), Random(seed), UserMean(), UserMedian()]
+
+
+def history_baselines(rounded: Rounding = None) -> list[Judge]:
+    """PersTurnBench's baselines without a reply; `rounded="half up"` gives the published scores."""
+    return [
+        OfPopulation("mean", rounded),
+        OfPopulation("majority"),
+        OfTask("mean", rounded),
+        OfTask("majority"),
+        UserMean(rounded),
+        UserMedian(rounded),
+        UserMajority(),
+        UserCdfByHash(),
+    ]

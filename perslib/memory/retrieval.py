@@ -1,0 +1,221 @@
+"""Retrieval of the user's own rated turns that resemble the one to judge (PersTurnBench, episodic memory).
+
+A turn is a bag of character n-grams within words (scikit-learn's `char_wb`), weighted by TF-IDF over the
+block's history, compared by cosine. The result is scikit-learn's, number for number; the way differs: all
+turns of a user are counted once, in NumPy, and serve the three blocks whose history they belong to and the
+one whose targets they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy import sparse
+
+from perslib.corpus import Block
+from perslib.errors import UnknownName
+
+Strategy = Literal["topk", "boundary_paired", "score_balanced"]
+Values = npt.NDArray[np.float64]
+Places = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class TextForm:
+    """What of a turn is compared, and how its n-grams are weighted."""
+
+    text: Callable[[str, str, str], str]
+    """task, request, reply → the text that is compared"""
+    ngrams: tuple[int, int]
+    sublinear: bool = False
+    """1 + ln(count) instead of the count"""
+    max_features: int | None = None
+    """keep this many n-grams, the most frequent in the block's history"""
+
+
+#: The anchors of the judge's prompt and of the nearest-turn baselines: request twice, then the reply.
+ANCHORS = TextForm(lambda task, request, reply: f"{request}\n{request}\n{reply}", (2, 4), sublinear=True)
+
+#: Episodic memory, and the "nearest-history score" of Table 2: labelled fields, the task too.
+EPISODES = TextForm(
+    lambda task, request, reply: (
+        f"任务背景：{task}\n用户请求：{request}\n用户请求：{request}\n助手回复：{reply}"
+    ),
+    (2, 5),
+    max_features=50_000,
+)
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """A rated turn of the user's history and how much it resembles the turn at hand (cosine, 0–1)."""
+
+    id: str
+    """`scenario/session/turn`"""
+    scenario: str
+    session: str
+    turn: int
+    task: str | None
+    request: str | None
+    response: str
+    score: int
+    reason: str | None
+    similarity: float
+
+
+def rated(block: Block) -> pd.DataFrame:
+    """The rated turns of the block's evidence, in its order."""
+    return block.evidence.dropna(subset=["score"]).reset_index(drop=True)
+
+
+def turn_id(scenario: str, session: str, turn: int) -> str:
+    """How verdicts cite a turn of the user's history: `scenario/session/turn`."""
+    return f"{scenario}/{session}/{turn}"
+
+
+class Retrieval:
+    """Finds, for each target of a block, the most similar rated turns of the user's history."""
+
+    def __init__(self, form: TextForm = EPISODES):
+        self.form = form
+        self._ngrams = _Ngrams((), form.ngrams)
+
+    def similarities(self, block: Block) -> Values:
+        """Cosine of each target (row) with each turn of `rated(block)` (column)."""
+        history, targets = self._texts(block)
+        kept = block.evidence["score"].notna().to_numpy(bool)
+        if not self._ngrams.holds([*history, *targets]):
+            self._ngrams = _Ngrams([*history, *targets], self.form.ngrams)
+        old = self._ngrams.counts([t for t, keep in zip(history, kept) if keep])
+        new = self._ngrams.counts(targets)
+        idf = _idf(old, self.form.max_features)
+        product = _weighted(new, idf, self.form.sublinear) @ _weighted(old, idf, self.form.sublinear).T
+        # Equal turns come out equal to the last bit, whatever order their products were summed in.
+        return np.round(product.toarray(), 12)
+
+    def anchors(self, block: Block, k: int = 6, strategy: Strategy = "topk") -> list[tuple[Anchor, ...]]:
+        """k turns of history for each target, chosen by `chosen`."""
+        history = rated(block)
+        if history.empty:
+            return [()] * len(block)
+        scores = history["score"].to_numpy(int)
+        blank = history[["task", "request", "reason"]].astype(object)
+        texts = blank.where(blank.notna(), None)
+        rows = list(zip(history["scenario"], history["session"], history["turn"].astype(int), texts["task"]))
+        said = list(zip(texts["request"], history["response"], scores.tolist(), texts["reason"]))
+        ids = [turn_id(*row[:3]) for row in rows]
+        return [
+            tuple(
+                Anchor(ids[i], *rows[i], *said[i], float(near[i])) for i in chosen(near, scores, k, strategy)
+            )
+            for near in self.similarities(block)
+        ]
+
+    def _texts(self, block: Block) -> tuple[list[str], list[str]]:
+        past = block.evidence[["task", "request", "response"]].astype(object)
+        history = [self.form.text(*row) for row in past.where(past.notna(), "").itertuples(index=False)]
+        return history, [self.form.text(t.task or "", t.request or "", t.response) for t in block]
+
+
+def chosen(similarity: Values, scores: Places, k: int, strategy: Strategy = "topk") -> list[int]:
+    """Places of k turns; of equally similar ones the earlier in the history comes first.
+
+    `topk`             the most similar.
+    `boundary_paired`  max(1, ⌊k/2⌋) most similar with a score ≤ 3, then the most similar with ≥ 4;
+                       where one side runs short, the most similar of what is left.
+    `score_balanced`   the most similar of score ≤ 3, of 4, of 5, then the second of each, and so on.
+    """
+    order = np.argsort(-similarity, kind="stable")
+    if strategy == "topk":
+        picked = list(order)
+    elif strategy == "boundary_paired":
+        low = list(order[scores[order] <= 3][: max(1, k // 2)])
+        high = list(order[scores[order] >= 4][: max(0, k - len(low))])
+        picked = [*low, *high, *(i for i in order if i not in {*low, *high})]
+    elif strategy == "score_balanced":
+        buckets = [order[scores[order] <= 3], order[scores[order] == 4], order[scores[order] == 5]]
+        picked = [i for turns in zip_longest(*buckets) for i in turns if i is not None]
+    else:
+        raise UnknownName("strategy", strategy, ["topk", "boundary_paired", "score_balanced"])
+    return [int(i) for i in picked[:k]]
+
+
+# -- n-gram counts, once a user ---------------------------------------------------------------------------
+
+
+class _Ngrams:
+    """Counts of the n-grams of some texts: a matrix of texts by n-grams, the n-grams in the order of code points.
+
+    The first block of a user holds all of the user's turns, as evidence or as targets, hence all texts of the
+    user's other blocks.
+    """
+
+    def __init__(self, texts: Sequence[str], ngrams: tuple[int, int]):
+        self.place = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+        self.matrix = _count(list(self.place), *ngrams)
+
+    def holds(self, texts: Sequence[str]) -> bool:
+        return all(text in self.place for text in texts)
+
+    def counts(self, texts: Sequence[str]) -> sparse.csr_array:
+        return self.matrix[[self.place[text] for text in texts]] if texts else self.matrix[:0]
+
+
+def _count(texts: list[str], low: int, high: int) -> sparse.csr_array:
+    """scikit-learn's `char_wb` counts: in lower case, each word between blanks, no n-gram across words."""
+    words = [[f" {word} " for word in text.lower().split()] for text in texts]
+    stream = "".join(word for text in words for word in text).encode("utf-32-le", "surrogatepass")
+    letters, code = np.unique(np.frombuffer(stream, dtype="<u4"), return_inverse=True)
+    if not len(letters):
+        return sparse.csr_array((len(texts), 0), dtype=np.int64)
+    lengths = np.array([len(word) for text in words for word in text])
+    left = np.repeat(np.cumsum(lengths), lengths) - np.arange(len(code))  # letters to the end of the word
+    text_of = np.repeat(np.arange(len(texts)), [sum(map(len, text)) for text in words])
+    starts = [np.flatnonzero(left >= n) for n in range(low, high + 1)]
+    size = np.repeat(np.arange(low, high + 1), [len(s) for s in starts])
+    start = np.concatenate(starts)
+    # An n-gram as one number, digits to the base of the alphabet, 0 for "no letter": numbers sort as texts do.
+    base, key, bound = len(letters) + 1, np.zeros(len(start), np.int64), 1
+    padded = np.concatenate([code + 1, np.zeros(high, np.int64)])
+    for i in range(high):
+        if bound * base >= 2**63:  # a large alphabet: number the beginnings met so far, in order
+            met, key = np.unique(key, return_inverse=True)
+            bound = len(met)
+        key = key * base + np.where(i < size, padded[start + i], 0)
+        bound *= base
+    grams, gram = np.unique(key, return_inverse=True)
+    ones = np.ones(len(gram), np.int64)
+    counts: sparse.csr_array = sparse.coo_array(
+        (ones, (text_of[start], gram)), (len(texts), len(grams))
+    ).tocsr()
+    return counts
+
+
+def _idf(counts: sparse.csr_array, max_features: int | None) -> Values:
+    """ln((1 + n)/(1 + df)) + 1 for the n-grams of the history; 0 for those it lacks or that were cut."""
+    found = np.bincount(counts.indices, minlength=counts.shape[1])
+    kept = np.flatnonzero(found)
+    if max_features is not None and len(kept) > max_features:
+        total = np.bincount(counts.indices, counts.data, counts.shape[1]).astype(np.int64)[kept]
+        # scikit-learn's own cut, unstable sort included: which of equally frequent n-grams stay is its choice.
+        kept = kept[(-total).argsort()[:max_features]]
+    idf = np.zeros(counts.shape[1])
+    idf[kept] = np.log((1 + counts.shape[0]) / (1 + found[kept])) + 1
+    return idf
+
+
+def _weighted(counts: sparse.csr_array, idf: Values, sublinear: bool) -> sparse.csr_array:
+    """TF-IDF rows of length 1; a text with no known n-gram is all zeros."""
+    tf = 1 + np.log(counts.data) if sublinear else counts.data
+    weights = sparse.csr_array((tf * idf[counts.indices], counts.indices, counts.indptr), counts.shape)
+    length = np.sqrt(weights.multiply(weights).sum(axis=1))
+    rows = np.repeat(
+        np.divide(1, length, out=np.zeros_like(length), where=length > 0), np.diff(counts.indptr)
+    )
+    return sparse.csr_array((weights.data * rows, weights.indices, weights.indptr), weights.shape)

@@ -1,0 +1,178 @@
+"""Judges of the history alone: worked numbers, the published rounding, and what they do without any history."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+
+import numpy as np
+import pytest
+from histories import corpus_of, scored_past
+from real import ROOT, needs
+
+from perslib.corpus import load
+from perslib.errors import PerslibError
+from perslib.judge import (
+    Constant,
+    OfPopulation,
+    OfTask,
+    Random,
+    UserCdfByHash,
+    UserMajority,
+    UserMean,
+    UserMedian,
+    controls,
+    history_baselines,
+)
+from perslib.llm.steps import answered
+
+
+def judged(judge, block, train=None) -> list[float | None]:
+    if train is not None:
+        answered(judge.fit(train))
+    return [verdict.raw for verdict in answered(judge.judge(block))]
+
+
+def block_of(scores, targets=2):
+    return corpus_of(scored_past(scores, targets)).block("ada", "gift")
+
+
+@pytest.mark.parametrize(
+    ("judge", "expected"),
+    [
+        (UserMean(), 3.25),
+        (UserMean("half up"), 3),
+        (UserMedian(), 3.5),
+        (UserMedian("half up"), 4),
+        (UserMedian("half even"), 4),
+        (UserMajority(), 2),
+    ],
+)
+def test_the_users_history_by_hand(judge, expected):
+    """5, 5, 2, 2, 4, 3 …: mean 26/8, median 3½, and 2 before 5 because it is the lower of the two frequent."""
+    assert judged(judge, block_of([5, None, 5, 2, 2, 4, 3, 4, 1])) == [expected] * 2
+
+
+def test_the_two_roundings_differ_on_halves():
+    block = block_of([2, 3])
+    assert judged(UserMean("half up"), block) == [3, 3]
+    assert judged(UserMean("half even"), block) == [2, 2]
+
+
+def test_train_users_speak_for_the_population():
+    """Travel 5, 5, 2 and gift 1, 2, 2: the mean over all is 17/6, the majority 2; a lone scenario is no target."""
+    rows = [("t", "travel", "0", "q", "r", s) for s in (5, 5, 2)]
+    rows += [("t", "gift", "0", "q", "r", s) for s in (1, 2, 2, None)]
+    rows += [("lone", "recipe", "0", "q", "r", 1)]
+    train = corpus_of(rows)
+    gift = corpus_of(scored_past([4])).block("ada", "gift")
+    assert judged(OfPopulation("mean"), gift, train) == pytest.approx([17 / 6] * 2)
+    assert judged(OfPopulation("mean", "half up"), gift, train) == [3, 3]
+    assert judged(OfPopulation("majority"), gift, train) == [2, 2]
+    assert judged(OfTask("mean"), gift, train) == pytest.approx([5 / 3] * 2)
+    assert judged(OfTask("majority"), gift, train) == [2, 2]
+    recipe = corpus_of([("x", "recipe", "0", "q", "r", 1), ("x", "travel", "0", "q", "r", 1)])
+    assert judged(OfTask("mean"), recipe.block("x", "recipe"), train) == pytest.approx([17 / 6])
+
+
+def test_the_hashed_order_deals_out_the_users_distribution():
+    block = block_of([5, 1, 4, 3], targets=4)
+    assert sorted(judged(UserCdfByHash(), block)) == [1, 3, 4, 5]
+    assert sorted(judged(UserCdfByHash(), block_of([5, 1, 4, 3], targets=2))) == [3, 5]
+    first, second = (hashlib.sha1(f"ada__gift__0.json__turn_{i}".encode()).hexdigest() for i in (0, 1))
+    assert judged(UserCdfByHash(), block_of([5, 1, 4, 3])) == ([5, 3] if first > second else [3, 5])
+
+
+def test_random_scores_hang_on_the_turn_alone():
+    train = corpus_of([("t", s, "0", "q", "r", v) for s in ("travel", "gift") for v in (4, 5, 5)])
+    corpus = corpus_of(scored_past([4, 4], targets=300))
+    gift, travel = corpus.block("ada", "gift"), corpus.block("ada", "travel")
+    drawn = judged(Random(1), gift, train)
+    judge = Random(1)
+    judged(judge, travel, train)
+    assert judged(judge, gift) == drawn, "whatever was judged before"
+    assert set(drawn) == {4, 5} and Counter(drawn)[5] == pytest.approx(200, abs=30)
+    assert judged(Random(2), gift, train) != drawn
+    uniform = Counter(judged(Random(1, among="uniform"), gift))
+    assert set(uniform) == {1, 2, 3, 4, 5} and min(uniform.values()) > 35
+
+
+def test_no_history_is_unscored_with_a_reason():
+    lone = corpus_of([("solo", "gift", "0", "q", "", 5)]).block("solo", "gift")
+    for block in (lone, block_of([]), block_of([None])):
+        for judge in (UserMean(), UserMedian(), UserMajority(), UserCdfByHash()):
+            for verdict in answered(judge.judge(block)):
+                assert verdict.raw is None and "nothing to compute it from" in verdict.error
+
+
+def test_a_judge_of_train_users_wants_to_meet_them_first():
+    for judge in (OfPopulation(), OfTask("majority"), Random()):
+        with pytest.raises(PerslibError, match=r"fit\(train\)"):
+            answered(judge.judge(block_of([4])))
+
+
+def test_train_users_without_scores_leave_everything_unscored():
+    train = corpus_of(scored_past([None], targets=0))
+    for judge in (OfPopulation(), OfTask("majority"), Random()):
+        assert judged(judge, block_of([4]), train) == [None, None]
+
+
+def test_every_row_has_a_name_of_its_own_and_says_what_it_sees():
+    rows = [*controls(), *history_baselines(), *history_baselines("half up"), Random(among="uniform")]
+    assert [j.name for j in controls()] == ["constant 4", "random", "user mean", "user median"]
+    assert [j.name for j in history_baselines()] == [
+        *["global mean", "global majority", "task mean", "task majority"],
+        *["user mean", "user median", "user majority", "user CDF by hash"],
+    ]
+    assert not any(j.sees.reply or j.sees.model for j in rows)
+    assert {j.name for j in rows if j.sees.train} >= {"random", "global mean", "task mean, rounded half up"}
+    assert Constant(3.5).name == "constant 3.5"
+
+
+def test_target_labels_and_the_order_of_evidence_change_nothing():
+    corpus, rng = load("sample/en"), np.random.default_rng(0)
+    user = corpus.split()["test"][0]
+    scenario = corpus.scenarios[0]
+    block = corpus.block(user, scenario)
+    turns = corpus.turns.copy()
+    own = (turns["user"] == user) & (turns["scenario"] == scenario)
+    turns.loc[own, "score"] = rng.integers(1, 6, own.sum())
+    relabelled = type(corpus)("x", "en", corpus.users, corpus.sessions, turns).block(user, scenario)
+    shuffled = type(block)(
+        block.user,
+        block.scenario,
+        block.profile,
+        block.evidence.sample(frac=1, random_state=1),
+        block.sessions,
+        block.targets,
+    )
+    for judge in (UserMean(), UserMedian(), UserMajority(), UserCdfByHash()):
+        assert judged(judge, block) == judged(judge, relabelled) == judged(judge, shuffled)
+
+
+@needs("persturnbench/persturnbench_42users.tar.gz")
+def test_on_real_users():
+    """How far the scores that see no reply agree with the gold of 20 users (Pearson)."""
+    corpus = load(ROOT / "persturnbench/persturnbench_42users.tar.gz")
+    train = corpus.of_users(corpus.split()["train"])
+    gold = corpus.turns.set_index(["user", "scenario", "session", "turn"])["score"]
+    found: dict[str, list[float]] = {}
+    scores: list[float] = []
+    judges = history_baselines("half up")
+    for judge in judges:
+        answered(judge.fit(train))
+    for block in corpus.blocks("test"):
+        scores += [gold[t.user, t.scenario, t.session, t.turn] for t in block]
+        for judge in judges:
+            found.setdefault(judge.name, []).extend(judged(judge, block))
+    assert len(scores) == 1594
+    correlation = {
+        name: round(float(np.corrcoef(v, scores)[0, 1]), 4) for name, v in found.items() if len(set(v)) > 1
+    }
+    assert correlation == {
+        "task majority": -0.008,
+        "user mean, rounded half up": 0.2965,
+        "user median, rounded half up": 0.3365,
+        "user majority": 0.253,
+        "user CDF by hash": 0.1872,
+    }
