@@ -9,11 +9,14 @@ import numpy as np
 import pytest
 from histories import corpus_of, scored_past
 from real import ROOT, needs
+from scipy.stats import spearmanr
+from sklearn.metrics import cohen_kappa_score, f1_score
 
 from perslib.corpus import load
 from perslib.errors import PerslibError
 from perslib.judge import (
     Constant,
+    Nearest,
     OfPopulation,
     OfTask,
     Random,
@@ -23,8 +26,10 @@ from perslib.judge import (
     UserMedian,
     controls,
     history_baselines,
+    nearest_baselines,
 )
 from perslib.llm.steps import answered
+from perslib.memory import Retrieval, TextForm
 
 
 def judged(judge, block, train=None) -> list[float | None]:
@@ -150,6 +155,55 @@ def test_target_labels_and_the_order_of_evidence_change_nothing():
         assert judged(judge, block) == judged(judge, relabelled) == judged(judge, shuffled)
 
 
+LETTERS = TextForm(lambda task, request, reply: reply, (1, 1))
+
+
+def letters_block():
+    """Replies of one word each, so that cosines can be counted out."""
+    past = [("ada", "travel", "0", "q", reply, score) for reply, score in [("ab", 5), ("ac", 2), ("dd", 3)]]
+    return corpus_of([*past, *(("ada", "gift", "0", "q", reply, 1) for reply in ("ab", "xyz"))]).block(
+        "ada", "gift"
+    )
+
+
+def test_nearest_turns_by_hand():
+    """With n-grams of one letter, blank included: b weighs ln(4/2) + 1, a ln(4/3) + 1, the blank 1 in each place.
+
+    ab resembles itself fully, ac in a and the two blanks, dd in the blanks alone; xyz resembles all in the blanks.
+    """
+    block = letters_block()
+    a, b, blank, d = np.log(4 / 3) + 1, np.log(2) + 1, 2.0, 2 * (np.log(2) + 1)
+    length = np.sqrt(a**2 + b**2 + blank**2)
+    cosine = np.array([1, (a**2 + blank**2) / length**2, blank**2 / length / np.hypot(d, blank)])
+    assert Retrieval(LETTERS).similarities(block)[0] == pytest.approx(cosine)
+    weights = cosine + 0.001
+    judge = Nearest(3, form=LETTERS)
+    first, second = answered(judge.judge(block))
+    assert first.raw == pytest.approx(weights @ [5, 2, 3] / weights.sum())
+    assert first.evidence == ("travel/0/0", "travel/0/1", "travel/0/2") and first.mode == "computed"
+    assert judged(Nearest(1, False, LETTERS), block)[0] == 5
+    assert judged(Nearest(2, False, LETTERS), block)[0] == 3.5
+    assert judged(Nearest(2, False, LETTERS, "half even"), block)[0] == 4
+    assert judged(Nearest(9, False, LETTERS), block) == pytest.approx([10 / 3] * 2), (
+        "fewer turns than asked for"
+    )
+    # To xyz the first two turns are equally near: the earlier is cited first.
+    assert second.evidence[:2] == ("travel/0/0", "travel/0/1")
+
+
+def test_nearest_without_history_is_unscored():
+    for judge in nearest_baselines():
+        for verdict in answered(judge.judge(block_of([None]))):
+            assert verdict.raw is None and "no rated turn in another scenario" in verdict.error
+
+
+def test_nearest_survives_odd_replies():
+    rows = [("ada", "travel", "0", "q", reply, 4) for reply in ("", "旅行计划", "fine")]
+    rows += [("ada", "gift", "0", None, reply, 1) for reply in ("", "x" * 50_000, "Это другой язык")]
+    for judge in nearest_baselines():
+        assert judged(judge, corpus_of(rows).block("ada", "gift")) == pytest.approx([4] * 3)
+
+
 @needs("persturnbench/persturnbench_42users.tar.gz")
 def test_on_real_users():
     """How far the scores that see no reply agree with the gold of 20 users (Pearson)."""
@@ -176,3 +230,28 @@ def test_on_real_users():
         "user majority": 0.253,
         "user CDF by hash": 0.1872,
     }
+
+
+@needs("persturnbench/persturnbench_42users.tar.gz")
+@pytest.mark.parametrize(
+    ("place", "pearson", "spearman", "qwk", "f1_dsat"),
+    [
+        (0, 0.3378, 0.3711, 0.2950, 0.2000),
+        (1, 0.2297, 0.2759, 0.2294, 0.3374),
+        (2, 0.2675, 0.3176, 0.2580, 0.2884),
+    ],
+)
+def test_nearest_turns_of_real_users(place, pearson, spearman, qwk, f1_dsat):
+    """Scores rounded as published, against the gold of 20 users; what the code gives, to catch a change of it."""
+    corpus = load(ROOT / "persturnbench/persturnbench_42users.tar.gz")
+    gold = corpus.turns.set_index(["user", "scenario", "session", "turn"])["score"]
+    judge, blocks = nearest_baselines("half even")[place], list(corpus.blocks("test"))
+    said = np.array([score for block in blocks for score in judged(judge, block)])
+    true = np.array([gold[t.user, t.scenario, t.session, t.turn] for block in blocks for t in block], float)
+    found = [
+        np.corrcoef(said, true)[0, 1],
+        spearmanr(said, true)[0],
+        cohen_kappa_score(said, true, weights="quadratic"),
+        f1_score(true <= 3, said <= 3),
+    ]
+    assert found == pytest.approx([pearson, spearman, qwk, f1_dsat], abs=6e-5)

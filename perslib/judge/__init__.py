@@ -14,11 +14,13 @@ from perslib.judge.history import (
     history_baselines,
     history_scores,
 )
+from perslib.judge.nearest import Nearest, nearest_baselines
 
 __all__ = [
     "Computed",
     "Constant",
     "Judge",
+    "Nearest",
     "OfPopulation",
     "OfTask",
     "Random",
@@ -32,4 +34,5 @@ __all__ = [
     "history_baselines",
     "history_scores",
     "like_for_like",
+    "nearest_baselines",
 ]

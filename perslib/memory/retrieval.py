@@ -180,21 +180,29 @@ def _count(texts: list[str], low: int, high: int) -> sparse.csr_array:
     starts = [np.flatnonzero(left >= n) for n in range(low, high + 1)]
     size = np.repeat(np.arange(low, high + 1), [len(s) for s in starts])
     start = np.concatenate(starts)
-    # An n-gram as one number, digits to the base of the alphabet, 0 for "no letter": numbers sort as texts do.
-    base, key, bound = len(letters) + 1, np.zeros(len(start), np.int64), 1
+    # n-gram and text as one number, its digits the letters (0 for none) and the text: numbers sort as n-grams do.
     padded = np.concatenate([code + 1, np.zeros(high, np.int64)])
-    for i in range(high):
-        if bound * base >= 2**63:  # a large alphabet: number the beginnings met so far, in order
-            met, key = np.unique(key, return_inverse=True)
+    digits = (np.where(i < size, padded[start + i], 0) for i in range(high))
+    packed = _packed([*((digit, len(letters) + 1) for digit in digits), (text_of[start], len(texts))])
+    packed.sort()
+    first = np.flatnonzero(np.diff(packed, prepend=-1))
+    gram, text = np.divmod(packed[first], len(texts))
+    columns = np.append(np.flatnonzero(np.diff(gram, prepend=-1)), len(gram))
+    counts = np.diff(np.append(first, len(packed)))
+    shape = (len(texts), len(columns) - 1)
+    return sparse.csc_array((counts, text, columns), shape).tocsr()
+
+
+def _packed(digits: Sequence[tuple[Places, int]]) -> Places:
+    """One number for each row of digits, in the order of the rows; each digit comes with its base."""
+    packed, bound = np.zeros(len(digits[0][0]), np.int64), 1
+    for digit, base in digits:
+        if bound * base >= 2**63:  # too many letters for 64 bits: number the beginnings that occur
+            met, packed = np.unique(packed, return_inverse=True)
             bound = len(met)
-        key = key * base + np.where(i < size, padded[start + i], 0)
+        packed = packed * base + digit
         bound *= base
-    grams, gram = np.unique(key, return_inverse=True)
-    ones = np.ones(len(gram), np.int64)
-    counts: sparse.csr_array = sparse.coo_array(
-        (ones, (text_of[start], gram)), (len(texts), len(grams))
-    ).tocsr()
-    return counts
+    return packed
 
 
 def _idf(counts: sparse.csr_array, max_features: int | None) -> Values:
