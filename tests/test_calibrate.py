@@ -1,0 +1,335 @@
+"""Calibration on a user's own scale: worked numbers, what must not matter, and what happens with too little."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import real
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from made import tiny_corpus
+
+from perslib.calibrate import (
+    calibrated,
+    cdf,
+    fallbacks,
+    histories,
+    mean_shift,
+    pooled_reference_cdf,
+    reference_calibrated,
+    reference_cdf,
+    reference_mean_shift,
+    reference_transfer,
+    to_scale,
+)
+from perslib.corpus import load
+from perslib.errors import DataError, UnknownName
+
+RAW, TURN, ONE = [4, 4, 3, 5, 4, 2], [0, 1, 2, 0, 1, 2], [0] * 6
+HISTORY = [[0, 1, 2, 3, 4]]
+REFERENCE = [4, 4, 3, 5, 4, 2]
+IDS = [f"u__t__{s}.json__turn_{t}" for s, t in ((0, 0), (0, 1), (0, 2), (10, 0), (2, 0), (2, 1))]
+
+
+def same(done, expected):
+    np.testing.assert_allclose(done.scores, expected, atol=1e-12)
+    assert not done.counts()
+
+
+# -- worked numbers ------------------------------------------------------------------------------------
+
+
+def test_rounding_is_half_to_even_and_clipped():
+    np.testing.assert_array_equal(to_scale([3.5, 4.5, 2.5, 0.2, 5.5, np.nan]), [4, 4, 2, 1, 5, np.nan])
+
+
+def test_mean_shift():
+    same(mean_shift(RAW, ONE, HISTORY), [4, 4, 3, 5, 4, 2])
+    # 3.5, 4.5, 5.5 with a history mean of 4.5
+    same(mean_shift([3, 4, 5], [0] * 3, [[0, 0, 0, 3, 3]]), [4, 4, 5])
+
+
+@pytest.mark.parametrize(
+    ("ties", "expected"),
+    [
+        ("turn_index", [4, 4, 3, 5, 5, 2]),
+        ("mid", [4, 4, 3, 5, 4, 2]),
+        ("min", [4, 4, 3, 5, 4, 2]),
+        ("max", [5, 5, 3, 5, 5, 2]),
+        ("expected", [13 / 3, 13 / 3, 3, 5, 13 / 3, 2]),
+    ],
+)
+def test_cdf(ties, expected):
+    same(cdf(RAW, ONE, HISTORY, ties=ties, turn=TURN), expected)
+
+
+def test_a_block_of_equal_scores():
+    equal = [4] * 6
+    same(cdf(equal, ONE, HISTORY, ties="turn_index", turn=TURN), [2, 4, 5, 3, 4, 5])
+    same(cdf(equal, ONE, HISTORY, ties="mid"), [4] * 6)
+    same(cdf(equal, ONE, HISTORY), [23 / 6] * 6)
+
+
+def test_random_ties_tend_to_the_expected_values():
+    once = cdf(RAW, ONE, HISTORY, ties="random", seed=3)
+    assert set(once.scores) <= {2, 3, 4, 5}
+    assert sorted(once.scores) == [2, 3, 4, 4, 5, 5]
+    often = cdf(RAW, ONE, HISTORY, ties="random", draws=2000)
+    np.testing.assert_allclose(often.scores, cdf(RAW, ONE, HISTORY).scores, atol=0.05)
+
+
+def test_reference_cdf_as_published_ranks_all_targets_together():
+    ids = ["u__t__0.json__turn_1", "u__t__2.json__turn_1"]
+    reference = (REFERENCE, IDS, ONE, HISTORY)
+    same(pooled_reference_cdf([4, 5], ids, [0, 0], *reference), [4, 5])
+    same(pooled_reference_cdf([4], ids[:1], [0], *reference), [5])  # alone, the same reply scores higher
+
+
+def test_reference_cdf():
+    same(reference_cdf([4, 5], [0, 0], REFERENCE, ONE, HISTORY, ties="mid"), [4, 5])
+    # Ranks 2 to 5 of 7 read 4, 4, 5, 5; ranks 5 and 6 read 5.
+    same(reference_cdf([4, 5], [0, 0], REFERENCE, ONE, HISTORY), [4.5, 5])
+    same(reference_cdf([4], [0], REFERENCE, ONE, HISTORY, ties="min"), [4])
+    same(reference_cdf([4], [0], REFERENCE, ONE, HISTORY, ties="max"), [5])
+
+
+def test_reference_mean_shift_and_transfer():
+    same(reference_mean_shift([4, 5], [0, 0], REFERENCE, ONE, HISTORY), [4, 5])
+    became = cdf(REFERENCE, ONE, HISTORY, ties="turn_index", turn=TURN).scores
+    np.testing.assert_array_equal(np.sort(became[np.array(REFERENCE) == 4]), [4, 4, 5])
+    same(reference_transfer([4, 5], [0, 0], REFERENCE, became, ONE), [4, 5])
+    # 3 lies between the 2 and the 4 that the reference has: the lower one counts.
+    same(reference_transfer([3, 1], [0, 0], [2, 4], [1, 5], [0, 0]), [1, 1])
+
+
+# -- too little to go by -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", [mean_shift, cdf])
+def test_the_raw_score_stands_where_there_is_too_little(method):
+    raw, block = [3.5, 2, 4, 4.4, 5, np.nan, 2], [0, 0, 1, 2, 2, 2, 3]
+    history = [[0, 0, 0, 2, 2], [0, 0, 0, 0, 9], [0, 0, 0, 0, 0], [5, 0, 0, 0, 0]]
+    done = method(raw, block, history)
+    np.testing.assert_array_equal(done.scores, [4, 2, 4, 4, 5, np.nan, 2])
+    assert done.counts() == {"short history": 2, "single prediction": 2, "no history": 2}
+    assert method([1, 3], [0, 0], history, min_history=4).counts() == {}
+
+
+@pytest.mark.parametrize("method", [mean_shift, cdf])
+def test_unscored_replies_stay_unscored_and_count_for_nothing(method):
+    with_gaps = method([4, np.nan, 3, 5, np.nan], [0] * 5, HISTORY)
+    np.testing.assert_array_equal(with_gaps.scores[[1, 4]], [np.nan, np.nan])
+    np.testing.assert_array_equal(with_gaps.scores[[0, 2, 3]], method([4, 3, 5], [0] * 3, HISTORY).scores)
+
+
+def test_no_reference_is_counted():
+    history, nothing = [*HISTORY, [0, 0, 0, 0, 0]], np.array([])
+    for method in (reference_mean_shift, reference_cdf):
+        assert method([4, 2], [0, 0], nothing, nothing, history).counts() == {"no reference": 2}
+        assert method([4, 2], [1, 1], [3.0], [1], history).counts() == {"no history": 2}
+        assert method([4, np.nan], [0, 0], [np.nan], [0], history).counts() == {"no reference": 1}
+    done = reference_transfer([4, 2.5], [0, 0], nothing, nothing, nothing)
+    assert done.counts() == {"empty map": 2}
+    np.testing.assert_array_equal(done.scores, [4, 2])
+    assert pooled_reference_cdf([4], ["a"], [0], [], [], [], HISTORY).counts() == {"no reference": 1}
+
+
+def test_arrays_that_do_not_fit():
+    with pytest.raises(ValueError, match="five counts a block"):
+        cdf([4], [0], [1, 2, 3])
+    with pytest.raises(ValueError, match="block numbers"):
+        mean_shift([4], [1], HISTORY)
+    with pytest.raises(UnknownName, match="tie rule"):
+        cdf([4], [0], HISTORY, ties="average")
+    with pytest.raises(UnknownName, match="tie rule"):
+        reference_cdf([4], [0], [4], [0], HISTORY, ties="turn_index")
+    with pytest.raises(ValueError, match="turn="):
+        cdf([4, 4], [0, 0], HISTORY, ties="turn_index")
+
+
+# -- what must not matter ------------------------------------------------------------------------------
+
+counts = st.lists(st.integers(0, 9), min_size=5, max_size=5)
+cases = st.integers(1, 3).flatmap(
+    lambda n: st.tuples(
+        st.lists(
+            st.tuples(st.integers(0, n - 1), st.sampled_from([1, 2, 3, 3.5, 4, 5, np.nan])),
+            min_size=1,
+            max_size=25,
+        ),
+        st.lists(counts, min_size=n, max_size=n),
+    )
+)
+quick = settings(max_examples=80, deadline=None)
+
+
+def both(case):
+    entries, history = case
+    block, raw = (np.array(x) for x in zip(*entries))
+    return raw.astype(float), block, np.array(history)
+
+
+@given(cases, st.sampled_from(["expected", "mid", "min", "max"]), st.randoms())
+@quick
+def test_order_and_other_blocks_do_not_matter(case, ties, lot):
+    raw, block, history = both(case)
+    order = np.array(lot.sample(range(len(raw)), len(raw)))
+    whole = cdf(raw, block, history, ties=ties).scores
+    np.testing.assert_array_equal(cdf(raw[order], block[order], history, ties=ties).scores, whole[order])
+    for b in np.unique(block):
+        own = block == b
+        alone = cdf(raw[own], block[own], history, ties=ties).scores
+        np.testing.assert_array_equal(alone, whole[own])
+        np.testing.assert_array_equal(
+            mean_shift(raw[own], block[own], history).scores, mean_shift(raw, block, history).scores[own]
+        )
+
+
+@given(cases, st.sampled_from(["expected", "mid", "min", "max", "random", "turn_index"]))
+@quick
+def test_a_higher_raw_score_never_ends_lower_in_its_block(case, ties):
+    raw, block, history = both(case)
+    after = cdf(raw, block, history, ties=ties, turn=np.arange(len(raw))[::-1]).scores
+    for b in np.unique(block):
+        own = (block == b) & ~np.isnan(raw)
+        sooner = raw[own][:, None] < raw[own][None, :]
+        assert (after[own][:, None] <= after[own][None, :])[sooner].all()
+    scored = ~np.isnan(raw)
+    np.testing.assert_array_equal(np.isnan(after), ~scored)
+    assert ((after[scored] >= 1) & (after[scored] <= 5)).all()
+
+
+@given(cases)
+@quick
+def test_expected_is_the_mean_over_all_orders_of_the_ties(case):
+    raw, block, history = both(case)
+    by_turn = cdf(raw, block, history, ties="turn_index", turn=np.arange(len(raw))).scores
+    expected = cdf(raw, block, history).scores
+    for b in np.unique(block):
+        for score in np.unique(raw[(block == b) & ~np.isnan(raw)]):
+            tied = (block == b) & (raw == score)
+            assert expected[tied] == pytest.approx(by_turn[tied].mean())
+
+
+@given(cases, cases)
+@quick
+def test_a_candidates_score_does_not_depend_on_its_neighbours(case, others):
+    raw, block, history = both(case)
+    reference, reference_block, _ = both(others)
+    reference_block = reference_block % len(history)
+    together = reference_cdf(raw, block, reference, reference_block, history).scores
+    for i in range(len(raw)):
+        alone = reference_cdf(raw[[i]], block[[i]], reference, reference_block, history)
+        np.testing.assert_array_equal(alone.scores, together[[i]])
+
+
+# -- on frames -----------------------------------------------------------------------------------------
+
+
+def test_histories_are_the_evidence_of_every_block():
+    corpus = load("sample/en")
+    table = histories(corpus).set_index(["user", "scenario"])
+    blocks = list(corpus.blocks())
+    assert len(blocks) > 50
+    for block in blocks:
+        given_scores = block.evidence["score"].dropna().astype(int)
+        expected = np.bincount(given_scores, minlength=6)[1:]
+        np.testing.assert_array_equal(table.loc[(block.user, block.scenario)], expected)
+
+
+def test_histories_of_a_user_with_one_scenario_are_empty():
+    table = histories(tiny_corpus()).set_index(["user", "scenario"])
+    assert table.loc[("ada", "travel")].tolist() == [0, 0, 1, 0, 1]
+    assert table.loc[("ada", "gift")].tolist() == [0, 1, 0, 1, 0]
+    assert table.loc[("bo", "travel")].tolist() == [0] * 5
+
+
+def verdicts(raw=RAW, judge="a", candidate=None):
+    keys = {
+        "user": "u",
+        "scenario": "t",
+        "session": ["0", "0", "0", "10", "2", "2"],
+        "turn": [0, 1, 2, 0, 0, 1],
+    }
+    who = {"judge": judge, "backbone": None, "candidate": candidate}
+    return pd.DataFrame({**keys, "raw": pd.array(raw, dtype="Float64"), **who})
+
+
+LOCAL = pd.DataFrame({"user": ["u"], "scenario": ["t"], **{f"n{s + 1}": [HISTORY[0][s]] for s in range(5)}})
+
+
+def test_calibrated_treats_every_judge_on_its_own():
+    both_judges = pd.concat([verdicts(), verdicts([1, 1, 1, 1, None, 1], "b")]).set_index(np.arange(12) * 7)
+    done = calibrated(both_judges, LOCAL)
+    assert done.index.equals(both_judges.index)
+    assert done["cdf"].dtype == done["mean_shift"].dtype == "Float64"
+    assert done["cdf"].iloc[:6].tolist() == pytest.approx([13 / 3, 13 / 3, 3, 5, 13 / 3, 2])
+    assert done["cdf"].iloc[6:].isna().tolist() == [False] * 4 + [True, False]
+    np.testing.assert_allclose(done["cdf"].iloc[6:].dropna(), cdf([1] * 5, [0] * 5, HISTORY).scores)
+    assert done["mean_shift"].iloc[6:].dropna().tolist() == [4] * 5
+    assert fallbacks(done).empty
+    for other in (both_judges.sample(frac=1, random_state=1), both_judges.iloc[6:]):
+        pd.testing.assert_frame_equal(calibrated(other, LOCAL), done.loc[other.index])
+
+
+def test_calibrated_says_where_it_fell_back():
+    strangers = verdicts([None, *RAW[1:]]).assign(user="v")
+    done = calibrated(pd.concat([verdicts(), strangers], ignore_index=True), LOCAL, ["cdf"], prefix="own_")
+    assert done["own_cdf_fallback"].isna().sum() == 7
+    found = fallbacks(done)
+    assert found[["judge", "method", "reason", "n", "of"]].values.tolist() == [
+        ["a", "own_cdf", "no history", 5, 12]
+    ]
+    assert pd.isna(done["own_cdf"].iloc[6])
+    assert done["own_cdf"].iloc[7:].tolist() == RAW[1:]
+
+
+def test_calibrated_other_scores_and_wrong_names():
+    given_expected = verdicts().assign(expected=[4.1, 4.2, 3, 5, 4.3, 2])
+    done = calibrated(given_expected, LOCAL, ["cdf"], score="expected")
+    assert done["cdf"].tolist() == [4, 4, 3, 5, 5, 2]
+    with pytest.raises(UnknownName, match="calibration method"):
+        calibrated(verdicts(), LOCAL, ["cfd"])
+    with pytest.raises(UnknownName, match="column of the verdicts"):
+        calibrated(verdicts(), LOCAL, score="rwa")
+    with pytest.raises(DataError, match="twice"):
+        calibrated(verdicts(), pd.concat([LOCAL, LOCAL]))
+
+
+def test_candidates_are_calibrated_by_the_recorded_replies():
+    recorded = pd.concat([verdicts(), verdicts([1] * 6, "b")], ignore_index=True)
+    new = verdicts([None, 4, None, None, None, 5], candidate="m").iloc[[1, 5]]
+    every = ["reference_cdf", "reference_cdf_pooled", "reference_mean_shift", "reference_transfer"]
+    done = reference_calibrated(new, recorded, LOCAL, every)
+    assert done["reference_cdf"].tolist() == [4.5, 5]
+    for method in every[1:]:
+        assert done[method].tolist() == [4, 5], method
+    twice = pd.concat([new, new.assign(candidate="n")], ignore_index=True)
+    again = reference_calibrated(twice, recorded, LOCAL, every)
+    assert again[every].iloc[:2].values.tolist() == done[every].values.tolist()
+    stranger = reference_calibrated(new.assign(judge="c"), recorded, LOCAL, every)
+    assert set(fallbacks(stranger)["reason"]) == {"no reference", "empty map"}
+    assert reference_calibrated(new, recorded, LOCAL, ties="mid")["reference_cdf"].tolist() == [4, 5]
+
+
+# -- on people -----------------------------------------------------------------------------------------
+
+
+@real.needs("persturnbench/persturnbench_42users.tar.gz")
+def test_a_constant_judge_agrees_with_people_by_its_tie_rule_alone():
+    corpus = load(real.ROOT / "persturnbench/persturnbench_42users.tar.gz")
+    keys = ["user", "scenario", "session", "turn"]
+    targets = pd.concat([block.targets[keys] for block in corpus.blocks("test")], ignore_index=True)
+    assert len(targets) == 1594
+    gold = targets.merge(corpus.turns, on=keys, how="left")["score"].astype(float)
+    constant = targets.assign(judge="constant", raw=4.0)
+
+    def agreement(ties, **more):
+        done = calibrated(constant, histories(corpus), ["cdf"], ties=ties, **more)["cdf"].astype(float)
+        return [round(gold.corr(done), 3), round(gold.rank().corr(done.rank()), 3)]
+
+    assert agreement("expected") == [0.361, 0.410]
+    assert agreement("mid") == [0.316, 0.377]
+    assert agreement("turn_index") == [0.285, 0.329]
+    assert agreement("random")[0] == pytest.approx(0.16, abs=0.04)
