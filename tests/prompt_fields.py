@@ -10,14 +10,12 @@ _TURN = {"id": 1, "request": "A gift?", "response": "A book, 12 pounds.", "score
 
 FIELDS: dict[str, Any] = {
     "profile": {"gender": "Female", "age": 27, "personality": ["careful", "frugal"], "other_aspects": []},
-    "memory": {
-        "scoring_style": "Strict.",
-        "three_vs_four_distinction": "Ignoring the budget costs a 4.",
-        "four_vs_five_distinction": "A 5 names prices.",
-        "user_specific_requirements": ["a price for every item"],
-        "preferred_response_format": "numbered steps",
-        "task_specific_observations": [{"task_name": "recipe", "observation": "no coriander"}],
-    },
+    "memory": [
+        {"id": "M1", "field": "scoring_style", "text": "Strict.", "task": None},
+        {"id": "M2", "field": "four_vs_five_distinction", "text": "A 5 names prices.", "task": None},
+        {"id": "M3", "field": "task_specific_observations", "text": "no coriander", "task": "recipe"},
+    ],
+    "written": True,
     "average": 3.9333,
     "counts": [1, 2, 4, 14, 9],
     "scenario": "travel",
@@ -60,6 +58,7 @@ def answer(prompt: Prompt) -> dict[str, Any]:
     reasons = (prompt.schema or {})["properties"].get("reason", {}).get("enum", [""])
     verdict = {**_JUDGED, "reason": reasons[1]} if len(reasons) > 1 else {}
     answers: dict[str, dict[str, Any]] = {
+        "judge_personal": {**verdict, "evidence": ["M2"]},
         "judge_episodic": {**verdict, "boundary_side": "dsat", "evidence_confidence": "medium"},
         "judge_episodic_boundary": {
             **verdict,

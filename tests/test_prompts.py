@@ -8,7 +8,7 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
-from prompt_fields import answer, fields, text
+from prompt_fields import FIELDS, answer, fields, text
 
 from perslib.errors import PromptError, UnknownName
 from perslib.paths import bundled
@@ -331,9 +331,13 @@ def test_temperatures_are_those_of_the_published_runs(name, temperature):
     assert prompt(name).temperature == temperature
 
 
-def test_the_score_alone_is_one_token():
-    assert prompt("judge_personal_score").max_tokens == 1
-    assert prompt("judge_personal_score").schema is None
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", [name for name in JUDGES if "written" in prompt(name).placeholders])
+def test_the_score_alone_asks_for_no_json(name, language):
+    judge = prompt(name, language)
+    whole, alone = text(judge, written=True), text(judge, written=False)
+    assert "JSON" in whole and "JSON" not in alone
+    assert alone.endswith({"en": "Score:", "zh": "分数："}[language])
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -378,6 +382,7 @@ def test_every_value_reaches_the_model(name, language):
         return [value] if isinstance(value, str) else []
 
     unseen = {"Female", "DSAT", "user", "assistant", "travel"}  # translated, or shown in other words
+    unseen |= {note["field"] for note in FIELDS["memory"]}
     for value in fields(asked).values():
         assert all(visible(leaf) in whole for leaf in leaves(value) if leaf not in unseen)
 

@@ -92,6 +92,7 @@ SCHEMA: dict[str, dict[str, Column]] = {
         "rationale": Column("text", "the judge's short explanation"),
         "evidence": Column("texts", "ids of the turns and statements the rationale cites", nullable=False),
         "mode": Column("text", "how the score was read: computed, schema, json, text, reask, digit, samples"),
+        "memory": Column("text", "memory behind the verdict, and what it lacked"),
         "prompt": Column("text", "name, version and digest of the prompt"),
         "tokens_in": Column("integer", "prompt tokens"),
         "tokens_cached": Column("integer", "prompt tokens that the backbone served from its cache"),

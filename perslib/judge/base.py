@@ -55,6 +55,8 @@ class Verdict:
     """Ids of the turns (`scenario/session/turn`) and statements that the rationale rests on."""
     mode: str | None = None
     """How the score was read: computed, schema, json, text, reask, digit, samples."""
+    memory: str | None = None
+    """The memory behind it, and what it lacked."""
     prompt: str | None = None
     tokens_in: int | None = None
     tokens_cached: int | None = None

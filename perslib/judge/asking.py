@@ -1,0 +1,73 @@
+"""How judges put their questions: in which language, written out or as one digit, once or several times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from perslib.corpus import Target
+from perslib.errors import DataError, Problem
+from perslib.judge.base import Verdict
+from perslib.judge.reading import pooled, read, read_digit, with_logprobs
+from perslib.llm import Answer, Ask, Request, Steps
+from perslib.prompts import prompt
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How a judge asks.
+
+    Written, it gives score, reason and rationale; not written, the score alone, one token. Either way the
+    distribution over 1–5 is read from the log probabilities where the backbone gives them. Where it does not,
+    `samples` > 1 asks several times and takes the shares.
+    """
+
+    language: str = "en"
+    """Language of the prompts."""
+    written: bool = True
+    samples: int = 1
+    temperature: float | None = None
+    """None leaves it to the prompt (0.6 for the personal judge, as published) and 0 for the score alone."""
+    seed: int | None = 42
+    window: int | None = 5
+    """Messages of either role shown before the reply; None shows all."""
+    prompts: str | Path | None = None
+    """A folder with prompts of one's own."""
+
+    def __post_init__(self) -> None:
+        if self.samples < 1:
+            raise DataError(Problem("samples", f"is {self.samples}, expected 1 or more"))
+        if self.samples > 1 and self.temperature == 0:
+            raise DataError(Problem("temperature", "is 0, so every sample would be the same"))
+
+    def requests(self, name: str, fields: Mapping[str, Any]) -> list[Request]:
+        """The question of this prompt, as often as it is to be asked."""
+        request = prompt(name, self.language, self.prompts).render(**fields)
+        if not self.written:
+            usual = 0.0 if self.samples == 1 else 1.0
+            request = replace(request, schema=None, max_tokens=1, temperature=usual)
+        temperature = request.temperature if self.temperature is None else self.temperature
+        request = with_logprobs(replace(request, temperature=temperature, seed=self.seed))
+        if self.samples == 1:
+            return [request]
+        seeds = [None if self.seed is None else self.seed + i for i in range(self.samples)]
+        return [replace(request, sample=i, seed=seed) for i, seed in enumerate(seeds)]
+
+    def verdict(self, answers: Sequence[Answer], label: str | None) -> Verdict:
+        """What the answers to one question say."""
+        verdicts = [read(a, self.language) if self.written else read_digit(a) for a in answers]
+        return replace(verdicts[0] if len(verdicts) == 1 else pooled(verdicts), prompt=label)
+
+    def ask(self, name: str, questions: Sequence[Mapping[str, Any]]) -> Steps[list[Verdict]]:
+        """One verdict for each question put with this prompt; all of them may be under way at once."""
+        asked = [self.requests(name, fields) for fields in questions]
+        answers = yield Ask([request for group in asked for request in group], "judge")
+        each = [answers[i : i + self.samples] for i in range(0, len(answers), self.samples)]
+        return [self.verdict(given, group[0].prompt) for given, group in zip(each, asked)]
+
+    def shown(self, target: Target) -> dict[str, Any]:
+        """What every judge that reads the reply is shown of a target."""
+        said = target.prefix if self.window is None else target.window(self.window)
+        return {"task": target.task, "conversation": list(said), "reply": target.response}

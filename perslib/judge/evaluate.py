@@ -1,0 +1,151 @@
+"""Judge a corpus: blocks in, the verdicts frame out.
+
+Here, and not in the judges, the corpus is at hand: its test users become blocks without labels, its train
+users are what a judge may learn from. Every answer of a model is in the cache as soon as it comes, so a run
+that was killed goes on where it stopped and ends in the same table, one row a reply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
+from typing import TypeVar
+
+import numpy as np
+import pandas as pd
+
+from perslib.corpus import Block, Corpus, coerce
+from perslib.corpus.reasons import REASONS, legal_reason
+from perslib.errors import PerslibError, UnknownName
+from perslib.judge.base import Judge, Verdict
+from perslib.llm import Backbone, Steps
+
+T = TypeVar("T")
+#: With a limit, about this many turns are judged of each user, so that there are several users.
+TURNS_A_USER = 12
+KEYS = ["user", "scenario", "session", "turn"]
+
+
+def evaluate(
+    judge: Judge,
+    corpus: Corpus,
+    backbone: Backbone | None = None,
+    *,
+    split: str | None = "test",
+    users: Iterable[str] | None = None,
+    limit: int | None = None,
+    seed: int = 42,
+    progress: bool = True,
+    cap: float | None = None,
+) -> pd.DataFrame:
+    """The judge's verdicts on the replies of a split (None for all users) or of the `users` named.
+
+    A judge that learns is fitted first, on the train users less those that are judged. With a `limit` that
+    many turns are drawn, spread over users, the same for every judge. `cap` bounds what the backbone may cost.
+    """
+    blocks = list(targets(corpus, split=split, users=users, limit=limit, seed=seed))
+    if judge.sees.train:
+        judged = {block.user for block in blocks}
+        train = [user for user in corpus.split()["train"] if user not in judged]
+        _worked([judge.fit(corpus.of_users(train))], judge, backbone, {}, progress, cap)
+    totals = {"judge": sum(map(len, blocks))}
+    verdicts = _worked((judge.judge(block) for block in blocks), judge, backbone, totals, progress, cap)
+    return frame(judge, corpus, backbone, blocks, verdicts)
+
+
+def targets(
+    corpus: Corpus,
+    *,
+    split: str | None = "test",
+    users: Iterable[str] | None = None,
+    limit: int | None = None,
+    seed: int = 42,
+) -> Iterator[Block]:
+    """The blocks to judge; with a `limit`, parts of blocks of a few users, drawn by the seed."""
+    if users is None and split is not None:
+        parts = corpus.split()
+        if split not in parts:
+            raise UnknownName("split", split, parts)
+        users = parts[split]
+    pairs = corpus.block_ids(users)
+    if limit is None:
+        yield from (corpus.block(*pair) for pair in pairs)
+        return
+    order = np.random.default_rng(seed)
+    people = list(dict.fromkeys(user for user, _ in pairs))
+    people = [people[i] for i in order.permutation(len(people))][: max(2, limit // TURNS_A_USER)]
+    left = limit
+    for place, user in enumerate(people):
+        own = [pair for pair in pairs if pair[0] == user]
+        quota = -(-left // (len(people) - place))
+        for i in order.permutation(len(own)):
+            if quota <= 0:
+                break
+            block = corpus.block(*own[i])
+            part = replace(block, targets=block.targets.head(quota))
+            quota, left = quota - len(part), left - len(part)
+            if len(part):
+                yield part
+
+
+def frame(
+    judge: Judge,
+    corpus: Corpus,
+    backbone: Backbone | None,
+    blocks: Sequence[Block],
+    verdicts: Sequence[Sequence[Verdict]],
+    candidate: str | None = None,
+) -> pd.DataFrame:
+    """Verdicts as the documented frame; reasons under the labels of the corpus' language."""
+    rows = []
+    for block, of_block in zip(blocks, verdicts, strict=True):
+        if len(of_block) != len(block):
+            raise PerslibError(
+                f"Judge {judge.name!r} gave {len(of_block)} verdicts for the {len(block)} targets of {block.id}."
+            )
+        for key, verdict in zip(block.targets[KEYS].itertuples(index=False), of_block):
+            rows.append({**dict(zip(KEYS, key)), **_columns(verdict, corpus.language)})
+    made = pd.DataFrame(rows, columns=[*KEYS, *_columns(Verdict(), "en")])
+    named = {
+        "corpus": corpus.name,
+        "candidate": candidate,
+        "judge": judge.name,
+        "backbone": backbone.name if backbone is not None and judge.sees.model else None,
+    }
+    return coerce(made.assign(**named), "verdicts")
+
+
+def _columns(verdict: Verdict, language: str) -> dict[str, object]:
+    columns = asdict(verdict)
+    p = columns.pop("p") or (None,) * 5
+    score, reason = verdict.raw, verdict.reason
+    if score is not None and reason is not None and language in REASONS:
+        columns["reason"] = legal_reason(score, reason, language)
+    satisfied = None if score is None else bool(round(score) >= 4)
+    return {**columns, **{f"p{s}": p[s - 1] for s in range(1, 6)}, "satisfied": satisfied}
+
+
+def _worked(
+    methods: Iterable[Steps[T]],
+    judge: Judge,
+    backbone: Backbone | None,
+    totals: dict[str, int],
+    progress: bool,
+    cap: float | None,
+) -> list[T]:
+    if backbone is not None and judge.sees.model:
+        samples = getattr(getattr(judge, "manner", None), "samples", 1)
+        return backbone.work(
+            methods, progress=progress, totals={k: n * samples for k, n in totals.items()}, cap=cap
+        )
+    return [_alone(steps, judge) for steps in methods]
+
+
+def _alone(steps: Steps[T], judge: Judge) -> T:
+    """The result of a method that asks nothing."""
+    try:
+        next(steps)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    raise PerslibError(f"Judge {judge.name!r} asks a model; say which with backbone=backbone('…').")

@@ -1,0 +1,94 @@
+"""Generic judges: task, dialogue and reply, and nothing of the user (PersTurnBench, section 4.1 and appendix C).
+
+Four of them, as in Table 2: zero-shot, few-shot with rated replies of train users, with a rubric for the
+scenario, and in the manner of Prometheus.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from perslib.corpus import Block, Corpus, Target
+from perslib.errors import UnknownName
+from perslib.judge.asking import Manner
+from perslib.judge.base import Judge, Sees, Verdict
+from perslib.llm import Ask, Steps
+
+PROMPTS = {
+    "zero-shot": "judge_generic",
+    "few-shot": "judge_generic_fewshot",
+    "task rubric": "judge_generic_rubric",
+    "Prometheus": "judge_generic_prometheus",
+}
+#: Characters of dialogue that a generic judge is shown, and of context in an example.
+DIALOGUE, CONTEXT = 6000, 1200
+
+
+class Generic(Judge):
+    """A generic judge of one of the `PROMPTS`; few-shot learns its examples from the train users.
+
+    The dialogue is shown whole, its last 6,000 characters where it is longer.
+    """
+
+    def __init__(self, variant: str = "zero-shot", manner: Manner | None = None, *, examples: int = 10):
+        if variant not in PROMPTS:
+            raise UnknownName("generic judge", variant, PROMPTS)
+        self.name, self.variant, self.examples = variant, variant, examples
+        self.manner = manner or Manner(window=None)
+        self.sees = Sees(reply=True, task=True, train=variant == "few-shot", model=True)
+        self._shots: list[dict[str, Any]] = []
+
+    def fit(self, train: Corpus) -> Steps[None]:
+        """Draw the rated examples, as many of each score, from the train users."""
+        if self.variant == "few-shot":
+            self._shots = drawn(train, self.examples)
+        return
+        yield Ask(())
+
+    def judge(self, block: Block) -> Steps[Sequence[Verdict]]:
+        """One question a reply, all at once."""
+        return (yield from self.manner.ask(PROMPTS[self.variant], [self._fields(t) for t in block]))
+
+    def _fields(self, target: Target) -> dict[str, Any]:
+        fields = {"scenario": target.scenario, "written": self.manner.written, **self.manner.shown(target)}
+        fields["conversation"] = last_characters(fields["conversation"], DIALOGUE)
+        return {"examples": self._shots, **fields} if self.variant == "few-shot" else fields
+
+
+def last_characters(conversation: list[dict[str, str]], most: int) -> list[dict[str, str]]:
+    """The end of a conversation, cut inside a message where need be."""
+    kept: list[dict[str, str]] = []
+    for message in reversed(conversation):
+        if most <= 0:
+            break
+        text = message["content"]
+        kept.append({**message, "content": text if len(text) <= most else "…" + text[-most:]})
+        most -= len(text)
+    return kept[::-1]
+
+
+def drawn(train: Corpus, number: int, seed: int = 42) -> list[dict[str, Any]]:
+    """Rated replies of train users, the same number of each score as far as there are so many."""
+    rated = train.turns[train.turns["score"].notna()]
+    tasks = train.sessions.set_index(["user", "scenario", "session"])["task"].to_dict()
+    order = random.Random(seed)
+    chosen: list[pd.Series] = []
+    for score in range(1, 6):
+        rows = [row for _, row in rated[rated["score"] == score].iterrows()]
+        order.shuffle(rows)
+        chosen += rows[: -(-number // 5)]
+    order.shuffle(chosen)
+    return [
+        _example(row, tasks.get((row["user"], row["scenario"], row["session"]))) for row in chosen[:number]
+    ]
+
+
+def _example(row: pd.Series, task: str | None) -> dict[str, Any]:
+    said = [text for text in (task, row["request"]) if isinstance(text, str)]
+    reason = row["reason"] if isinstance(row["reason"], str) else None
+    context = "\n".join(said)[:CONTEXT]
+    return {"context": context, "response": row["response"], "score": int(row["score"]), "reason": reason}

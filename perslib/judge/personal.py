@@ -1,0 +1,99 @@
+"""The personal judge: it scores a reply as this user would, from a memory of the user's past scores.
+
+PersTurnBench, sections 3.2 and 3.3. The memory is built once and stays fixed while the block is judged. Two
+other modes are here for comparison, and verdicts say so: after every session, or every turn, the memory is
+built anew with the replies judged so far, under the scores that the judge itself gave them. (Under the user's
+own scores would need the target's labels, which no judge sees.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import Any, Literal, get_args
+
+import pandas as pd
+
+from perslib.corpus import Block, Target
+from perslib.errors import UnknownName
+from perslib.judge.asking import Manner
+from perslib.judge.base import Judge, Sees, Verdict
+from perslib.llm import Steps
+from perslib.memory import MemorySystem, UserMemory, profile_shown
+
+Update = Literal["fixed", "per session", "per turn"]
+
+
+class Personal(Judge):
+    """The judge with user memory; `memory=None` leaves the memory out and keeps the profile."""
+
+    def __init__(
+        self,
+        memory: MemorySystem | None,
+        manner: Manner | None = None,
+        *,
+        update: Update = "fixed",
+        profile: Literal["published", "all", "none"] = "published",
+        name: str | None = None,
+    ):
+        if update not in get_args(Update):
+            raise UnknownName("way to update the memory", update, get_args(Update))
+        self.memory, self.manner, self.update, self.profile = memory, manner or Manner(), update, profile
+        usual = "no memory" if memory is None else f"{memory.name} memory"
+        self.name = name or (usual if update == "fixed" else f"{usual}, {update}")
+        self.sees = Sees(True, True, profile != "none", history=memory is not None, model=True)
+
+    def judge(self, block: Block) -> Steps[Sequence[Verdict]]:
+        """Build the memory, then one question a reply."""
+        verdicts: list[Verdict] = []
+        judged: list[dict[str, Any]] = []
+        for group in self._groups(block):
+            memory = None if self.memory is None else (yield from self.memory.build(block, _frame(judged)))
+            found = yield from self._asked(block, group, memory)
+            verdicts += found
+            judged += [_judged(target, verdict) for target, verdict in zip(group, found)]
+        return verdicts
+
+    def _groups(self, block: Block) -> Iterator[list[Target]]:
+        """Targets that are judged with the same memory."""
+        if self.update == "fixed":
+            yield list(block)
+        else:
+            alone = self.update == "per turn"
+            for _, group in groupby(block, key=lambda t: (t.session, t.turn if alone else 0)):
+                yield list(group)
+
+    def _asked(self, block: Block, group: list[Target], memory: UserMemory | None) -> Steps[list[Verdict]]:
+        fields: dict[str, Any] = {
+            "profile": profile_shown(block.profile, self.profile),
+            "written": self.manner.written,
+        }
+        if memory is None or memory.is_empty:
+            name, questions = "judge_no_memory", [{**fields, **self.manner.shown(t)} for t in group]
+        else:
+            name = "judge_personal"
+            fields |= {"counts": list(memory.counts), "average": memory.average}
+            questions = [{**fields, "memory": memory.recall(t), **self.manner.shown(t)} for t in group]
+        verdicts = yield from self.manner.ask(name, questions)
+        said = None if memory is None else memory.state
+        return [replace(verdict, memory=said) for verdict in verdicts]
+
+
+def _judged(target: Target, verdict: Verdict) -> dict[str, Any]:
+    """A judged reply as a further turn of evidence, under the judge's own score."""
+    return {
+        **{
+            name: getattr(target, name)
+            for name in ("user", "scenario", "session", "turn", "task", "assistant")
+        },
+        "request": target.request,
+        "earlier": (),
+        "response": target.response,
+        "score": None if verdict.raw is None else round(verdict.raw),
+        "reason": verdict.reason if verdict.raw is not None and verdict.raw < 3.5 else None,
+    }
+
+
+def _frame(judged: list[dict[str, Any]]) -> pd.DataFrame | None:
+    return pd.DataFrame(judged).astype({"score": "Int64"}) if judged else None

@@ -1,0 +1,111 @@
+"""What a memory is: statements about one user, each with the turns it rests on, and the scores as they were.
+
+    memory = yield from system.build(block)     a method in steps, see perslib.llm.steps
+    memory.recall(target)                       what a judge of this reply is shown
+
+Counts and mean come from the data, never from what a model wrote.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pandas as pd
+
+from perslib.corpus import Block, Target
+from perslib.errors import UnknownName
+from perslib.llm import Steps
+
+#: The fields of a profile that PersTurnBench shows to memory builders and judges.
+PUBLISHED_PROFILE = ("gender", "age", "occupation", "background", "personality", "daily_interests")
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One thing a memory says of its user."""
+
+    id: str
+    """How judges cite it: M1, M2 …"""
+    field: str
+    """What it is about: scoring_style, three_vs_four_distinction, …"""
+    text: str
+    turns: tuple[str, ...] = ()
+    """Ids (`scenario/session/turn`) of the turns it rests on."""
+    task: str | None = None
+    """The kind of task that it holds for, where it is about one."""
+    unfounded: tuple[str, ...] = ()
+    """What was cited for it and is no turn that the model was shown."""
+
+
+@dataclass(frozen=True)
+class UserMemory:
+    """The memory of one user for one block."""
+
+    user: str
+    scenario: str
+    system: str
+    counts: tuple[int, int, int, int, int]
+    """How many of the user's rated turns in the other scenarios scored 1 to 5."""
+    statements: tuple[Statement, ...] = ()
+    turns: tuple[str, ...] = ()
+    """Ids of the turns it was built from."""
+    update: str = ""
+    """How it changes while the block is judged; empty when it is fixed."""
+    error: str | None = None
+    """Why there are no statements, where there should be."""
+    prompt: str | None = None
+
+    @property
+    def average(self) -> float:
+        """Mean of the user's scores; NaN without any."""
+        total = sum(self.counts)
+        return sum(s * n for s, n in zip(range(1, 6), self.counts)) / total if total else float("nan")
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing at all is known of how the user scores."""
+        return not sum(self.counts) and not self.statements
+
+    @property
+    def state(self) -> str:
+        """The memory in a word, and what is wrong with it: what verdicts record."""
+        lack = "no rated history" if self.is_empty else self.error and f"scores only: {self.error}"
+        return ", ".join(part for part in (self.system, self.update, lack) if part)
+
+    def recall(self, target: Target) -> list[dict[str, Any]] | str:
+        """What a judge of this reply is shown: here, every statement."""
+        return [{"id": s.id, "field": s.field, "text": s.text, "task": s.task} for s in self.statements]
+
+    def frame(self) -> pd.DataFrame:
+        """The statements as a table: id, field, task, text, turns, unfounded."""
+        columns = ["id", "field", "task", "text", "turns", "unfounded"]
+        return pd.DataFrame([[getattr(s, c) for c in columns] for s in self.statements], columns=columns)
+
+
+class MemorySystem(ABC):
+    """A way to build memories."""
+
+    name: str
+
+    @abstractmethod
+    def build(self, block: Block, judged: pd.DataFrame | None = None) -> Steps[UserMemory]:
+        """The memory of a block's user, from its evidence and from replies `judged` since, if any."""
+
+
+def profile_shown(profile: Mapping[str, Any], fields: Literal["published", "all", "none"]) -> dict[str, Any]:
+    """The part of a profile that is shown: the published six fields, all, or none."""
+    if fields not in ("published", "all", "none"):
+        raise UnknownName("part of the profile", fields, ["published", "all", "none"])
+    if fields == "none":
+        return {}
+    return {k: v for k, v in profile.items() if fields == "all" or k in PUBLISHED_PROFILE}
+
+
+def score_counts(evidence: pd.DataFrame) -> tuple[int, int, int, int, int]:
+    """How many rated turns have each score."""
+    scores = evidence["score"].dropna().astype(int)
+    one, two, three, four, five = (int((scores == s).sum()) for s in range(1, 6))
+    return one, two, three, four, five
