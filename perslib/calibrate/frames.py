@@ -65,9 +65,9 @@ def calibrated(
     applied; `fallbacks` counts them. Every corpus, candidate, judge and backbone is calibrated on its own. `ties`
     and `draws` are `cdf`'s. A block that `histories` lacks has no history.
     """
-    raw = _scores(verdicts, score)
+    raw = scores_of(verdicts, score)
     block, of_block = _numbered(verdicts, [*JUDGED_BY, "candidate"])
-    counts = _counts(of_block, histories)
+    counts = of_blocks(of_block, histories)
     out: dict[str, Any] = {}
     for method in methods:
         if method == "mean_shift":
@@ -99,9 +99,9 @@ def reference_calibrated(
     """
     pooled = pd.concat([reference, verdicts], ignore_index=True)
     is_reference = np.arange(len(pooled)) < len(reference)
-    raw = _scores(pooled, score)
+    raw = scores_of(pooled, score)
     block, of_block = _numbered(pooled, JUDGED_BY)
-    counts = _counts(of_block, histories)
+    counts = of_blocks(of_block, histories)
     new, old = (raw[~is_reference], block[~is_reference]), (raw[is_reference], block[is_reference])
     out: dict[str, Any] = {}
     for method in methods:
@@ -133,7 +133,8 @@ def fallbacks(calibrated: pd.DataFrame) -> pd.DataFrame:
     return found.size().rename("n").reset_index().merge(of, on=[*who, "method"], how="left")
 
 
-def _scores(verdicts: pd.DataFrame, score: str) -> Floats:
+def scores_of(verdicts: pd.DataFrame, score: str) -> Floats:
+    """A column of scores as plain floats, NaN where unscored."""
     if score not in verdicts:
         raise UnknownName("column of the verdicts", score, map(str, verdicts.columns))
     return verdicts[score].to_numpy(dtype=float, na_value=np.nan)
@@ -148,7 +149,7 @@ def _numbered(verdicts: pd.DataFrame, by: list[str]) -> tuple[Ints, pd.DataFrame
     return number.to_numpy(dtype=np.int64), of_block
 
 
-def _counts(blocks: pd.DataFrame, histories: pd.DataFrame) -> Floats:
+def of_blocks(blocks: pd.DataFrame, histories: pd.DataFrame) -> Floats:
     """The rows of `histories` for these blocks, in order; zeros where there is none."""
     if histories.duplicated(BLOCK).any():
         raise DataError("histories has a block twice", "Give it the histories of one corpus.")

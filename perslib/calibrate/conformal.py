@@ -1,0 +1,98 @@
+"""Sets of scores that hold the user's true score with a stated probability: split conformal, over users.
+
+Turns of one user are alike, users are exchangeable; so users, not turns, are what coverage is counted over. Each
+of K calibration users spreads a weight of 1/(K+1) evenly over their turns, and the last 1/(K+1) lies at infinity,
+for the new user. The threshold is the (1 − α)-quantile of the calibration turns' misfits under these weights.
+
+Guarantee: a turn drawn at random from a new user, exchangeable with the calibration users, lies in its set with
+probability ≥ 1 − α, whatever the judge and however dependent the turns of a user are. It is an average over
+users: single users can lie below, which `coverage` shows. It needs calibration users that had no part in fitting
+the distribution. With fewer than (1 − α)/α of them nothing smaller than all five scores can be promised.
+
+The misfit of score k is |F(k − 1) + p_k / 2 − ½|, how far from its middle the predicted distribution has k; so a
+set is always a run of neighbouring scores around the median.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from perslib.calibrate.scale import SCORES, Floats
+from perslib.errors import DataError
+
+SET = [f"set{s}" for s in range(1, 6)]
+
+
+@dataclass(frozen=True)
+class Conformal:
+    """Sets of all scores whose misfit is at most `threshold`."""
+
+    alpha: float
+    threshold: float
+    users: int
+    """How many calibration users stand behind it."""
+    p: str = "p"
+
+    def transform(self, verdicts: pd.DataFrame) -> pd.DataFrame:
+        """The verdicts with boolean columns set1 … set5: the scores that the set holds; missing if unscored."""
+        misfit = misfits(verdicts, self.p)
+        # The best-fitting score is always in: no set is empty, and coverage can only gain.
+        inside = misfit <= np.maximum(self.threshold, misfit.min(axis=1))[:, None]
+        unscored = np.isnan(misfit).any(axis=1)
+        columns = {
+            name: pd.Series(pd.arrays.BooleanArray(inside[:, k], unscored.copy()), index=verdicts.index)
+            for k, name in enumerate(SET)
+        }
+        return verdicts.assign(**columns)
+
+
+def fit_conformal(calibration: pd.DataFrame, *, alpha: float = 0.1, p: str = "p") -> Conformal:
+    """The threshold for coverage 1 − alpha, from verdicts on calibration users with `gold`.
+
+    The distribution stands in the columns `{p}1` … `{p}5`: a judge's own, or a fitted calibrator's (`ordinal_p`).
+    """
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha is {alpha}, expected a share between 0 and 1 such as 0.1")
+    if "gold" not in calibration:
+        raise DataError("calibration frame: column 'gold' is missing", "Join the users' own scores in.")
+    misfit = misfits(calibration, p)
+    known = calibration["gold"].notna().to_numpy() & ~np.isnan(misfit).any(axis=1)
+    gold = calibration.loc[known, "gold"].to_numpy(dtype=np.int64)
+    observed = misfit[known][np.arange(len(gold)), gold - 1]
+    turns = calibration.loc[known].groupby("user")["user"].transform("size").to_numpy(dtype=float)
+    n_users = int(calibration.loc[known, "user"].nunique())
+    order = np.argsort(observed)
+    reached = np.cumsum(1 / turns[order]) / (n_users + 1)
+    place = np.searchsorted(reached, 1 - alpha - 1e-12)
+    threshold = float(observed[order][place]) if place < len(order) else float("inf")
+    return Conformal(alpha, threshold, n_users, p)
+
+
+def misfits(verdicts: pd.DataFrame, p: str) -> Floats:
+    """How far each of the five scores lies from the middle of the predicted distribution, one row a verdict."""
+    columns = [f"{p}{s}" for s in SCORES]
+    if missing := [c for c in columns if c not in verdicts]:
+        raise DataError(f"verdicts: column {missing[0]!r} is missing", "Sets need a distribution: see `p`.")
+    probability = verdicts[columns].to_numpy(dtype=float, na_value=np.nan)
+    return np.abs(np.cumsum(probability, axis=1) - probability / 2 - 0.5)
+
+
+def coverage(sets: pd.DataFrame) -> pd.Series:
+    """How sets did on verdicts with `gold`: mean over users (what is promised), over turns, lowest user, size."""
+    known = sets.dropna(subset=["gold", *SET])
+    inside = known[SET].to_numpy(dtype=bool)
+    held = inside[np.arange(len(known)), known["gold"].to_numpy(dtype=np.int64) - 1]
+    of_users = pd.Series(held, index=known.index, dtype=float).groupby(known["user"]).mean()
+    return pd.Series(
+        {
+            "users": of_users.mean(),
+            "turns": held.mean(),
+            "lowest_user": of_users.min(),
+            "size": inside.sum(axis=1).mean(),
+            "n_users": float(len(of_users)),
+            "n_turns": float(len(known)),
+        }
+    )
