@@ -15,6 +15,7 @@ from perslib.judge.history import (
     history_scores,
 )
 from perslib.judge.nearest import Nearest, nearest_baselines
+from perslib.judge.supervised import Supervised, lessons
 
 __all__ = [
     "Computed",
@@ -25,6 +26,7 @@ __all__ = [
     "OfTask",
     "Random",
     "Sees",
+    "Supervised",
     "UserCdfByHash",
     "UserMajority",
     "UserMean",
@@ -33,6 +35,7 @@ __all__ = [
     "controls",
     "history_baselines",
     "history_scores",
+    "lessons",
     "like_for_like",
     "nearest_baselines",
 ]

@@ -21,8 +21,6 @@ class Nearest(Judge):
     `ANCHORS`). The published code gives a block without history a 4; here it stays unscored.
     """
 
-    sees = Sees(reply=True, task=True, history=True)
-
     def __init__(
         self,
         k: int = 6,
@@ -33,16 +31,8 @@ class Nearest(Judge):
         self.k, self.weighted, self.rounded = k, weighted, rounded
         form = form or (EPISODES if weighted else ANCHORS)
         self.sees = Sees(reply=True, task=form is not ANCHORS, history=True)
-        self.name = ", ".join(
-            filter(
-                None,
-                [
-                    f"nearest {k}" if k > 1 else "nearest",
-                    weighted and "weighted",
-                    rounded and f"rounded {rounded}",
-                ],
-            )
-        )
+        words = [f"nearest {k}" if k > 1 else "nearest", *["weighted"] * weighted]
+        self.name = ", ".join([*words, *([f"rounded {rounded}"] if rounded else [])])
         self._retrieval = Retrieval(form)
 
     def judge(self, block: Block) -> Steps[Sequence[Verdict]]:

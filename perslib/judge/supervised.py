@@ -1,0 +1,164 @@
+"""A light supervised judge: what train users scored, learned from the words of the reply and the user's history.
+
+The "supervised" row of an agreement table in every install. One turn is
+
+    TF-IDF of request and reply  +  count, mean and distribution of the user's scores in other scenarios,
+
+learned in the cross-scenario form in which it is applied: a train user's history never holds the scenario of
+the turn that is learned from. `perslib.judge.bert` learns from the same with a pretrained encoder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.model_selection import GroupKFold
+from sklearn.pipeline import FeatureUnion
+from sklearn.preprocessing import StandardScaler
+
+from perslib.corpus import Block, Corpus, Target
+from perslib.errors import PerslibError
+from perslib.judge.base import Judge, Sees, Verdict
+from perslib.judge.history import Scores, history_scores
+from perslib.llm import Ask, Steps
+
+#: Penalties that ridge chooses from, by cross-validation over train users.
+PENALTIES = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
+
+
+def lessons(train: Corpus) -> Iterator[tuple[Block, list[Target], Scores]]:
+    """The train users' blocks with a rated history; of each, the rated targets and their scores."""
+    gold = train.turns.dropna(subset=["score"]).set_index(["user", "scenario", "session", "turn"])["score"]
+    scores = gold.to_dict()
+    for user, scenario in train.block_ids():
+        block = train.block(user, scenario)
+        targets = [t for t in block if (user, scenario, t.session, t.turn) in scores]
+        if targets and len(history_scores(block)):
+            found = [float(scores[user, scenario, t.session, t.turn]) for t in targets]
+            yield block, targets, np.array(found)
+
+
+def summary(scores: Scores) -> list[float]:
+    """A history in seven numbers: log(1 + count), mean, and the shares of the scores 1 to 5."""
+    return [np.log1p(len(scores)), scores.mean(), *((scores == s).mean() for s in range(1, 6))]
+
+
+def distribution(exceed: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """P(1 … 5) from P(> 1 … > 4), one row a turn; a P that rises with the score is brought down first."""
+    falling = np.minimum.accumulate(exceed, axis=1)
+    ends = np.ones((len(exceed), 1)), np.zeros((len(exceed), 1))
+    return -np.diff(np.hstack([ends[0], falling, ends[1]]), axis=1)
+
+
+class Supervised(Judge):
+    """Learned from train users' replies and histories, by ridge regression or cumulative logistic regression.
+
+    `ridge` gives a real-valued score, its penalty chosen by cross-validation over users. `ordinal` fits the
+    four questions "more than s?" and gives a distribution; its score is the mean of it.
+    """
+
+    sees = Sees(reply=True, history=True, train=True)
+
+    def __init__(self, head: Literal["ridge", "ordinal"] = "ridge", features: int = 20_000):
+        self.head, self.features = head, features
+        self.name = "supervised" if head == "ridge" else f"supervised, {head}"
+        self._model: _Ridge | _Ordinal | None = None
+
+    def fit(self, train: Corpus) -> Steps[None]:
+        """Learn words, scales and weights from the train users' blocks."""
+        taken = list(lessons(train))
+        if not taken:
+            raise PerslibError(
+                f"{self.name}: {train.name} has no rated reply of a user with rated turns in another scenario, "
+                "so there is nothing to learn; give fit() a corpus of train users"
+            )
+        texts = [_text(t) for _, targets, _ in taken for t in targets]
+        numbers = [summary(history_scores(block)) for block, targets, _ in taken for _ in targets]
+        users = [block.user for block, targets, _ in taken for _ in targets]
+        self._words = _words(train.language, self.features).fit(texts)
+        self._scale = StandardScaler().fit(numbers)
+        self._model = _Ridge() if self.head == "ridge" else _Ordinal()
+        self._model.fit(self._inputs(texts, numbers), np.concatenate([scores for *_, scores in taken]), users)
+        return
+        yield Ask(())  # makes this a method in steps
+
+    def judge(self, block: Block) -> Steps[Sequence[Verdict]]:
+        """One verdict a target; without a rated history, unscored."""
+        if self._model is None:
+            raise PerslibError(f"{self.name} learns from train users: run its fit(train) before judge(block)")
+        history, texts = history_scores(block), [_text(t) for t in block]
+        if not len(history):
+            return [_NO_HISTORY] * len(block)
+        if not texts:
+            return []
+        return self._model.verdicts(self._inputs(texts, [summary(history)] * len(texts)))
+        yield Ask(())  # makes this a method in steps
+
+    def _inputs(self, texts: list[str], numbers: list[list[float]]) -> sparse.csr_array:
+        scaled = sparse.csr_array(self._scale.transform(numbers))
+        inputs: sparse.csr_array = sparse.hstack([self._words.transform(texts), scaled], format="csr")
+        return inputs
+
+
+_NO_HISTORY = Verdict(mode="computed", error="no score: the user has no rated turn in another scenario")
+
+
+def _text(target: Target) -> str:
+    return f"{target.request or ''}\n{target.response}"
+
+
+def _words(language: str, features: int) -> Any:
+    """Chinese is written without blanks: letters and their pairs and triples. Otherwise words and word parts."""
+    if language == "zh":
+        return TfidfVectorizer(analyzer="char", ngram_range=(1, 3), sublinear_tf=True, max_features=features)
+    words = TfidfVectorizer(
+        token_pattern=r"\S+", ngram_range=(1, 2), sublinear_tf=True, max_features=features // 2
+    )
+    parts = TfidfVectorizer(
+        analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True, max_features=features // 2
+    )
+    return FeatureUnion([("words", words), ("parts", parts)])
+
+
+class _Ridge:
+    def fit(self, inputs: sparse.csr_array, scores: Scores, users: list[str]) -> None:
+        folds = min(5, len(set(users)))
+        if folds > 1:
+            splits = list(GroupKFold(folds).split(inputs, scores, users))
+            self.model = RidgeCV(PENALTIES, cv=splits, scoring="neg_mean_squared_error")
+        else:
+            self.model = RidgeCV([10.0], cv=None)
+        self.model.fit(inputs, scores)
+
+    def verdicts(self, inputs: sparse.csr_array) -> list[Verdict]:
+        return [Verdict(raw=float(s), mode="computed") for s in np.clip(self.model.predict(inputs), 1, 5)]
+
+
+class _Ordinal:
+    def fit(self, inputs: sparse.csr_array, scores: Scores, users: list[str]) -> None:
+        self.models = [_more_than(s, inputs, scores) for s in range(1, 5)]
+
+    def verdicts(self, inputs: sparse.csr_array) -> list[Verdict]:
+        exceed = [
+            np.full(inputs.shape[0], m) if isinstance(m, float) else m.predict_proba(inputs)[:, 1]
+            for m in self.models
+        ]
+        found = distribution(np.stack(exceed, axis=1))
+        means = found @ np.arange(1, 6)
+        return [
+            Verdict(raw=float(mean), expected=float(mean), p=tuple(map(float, p)), mode="computed")
+            for mean, p in zip(means, found)
+        ]
+
+
+def _more_than(score: int, inputs: sparse.csr_array, scores: Scores) -> LogisticRegression | float:
+    above = scores > score
+    if above.all() or not above.any():  # nobody in train stands on the other side
+        return float(above[0])
+    return LogisticRegression(C=0.1, max_iter=2_000).fit(inputs, above)
