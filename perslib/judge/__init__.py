@@ -1,6 +1,10 @@
 """Judges: how satisfied is this user with this reply? One protocol for those that ask a model and those that compute."""
 
+from perslib.judge.asking import Manner
 from perslib.judge.base import Computed, Judge, Sees, Verdict, like_for_like
+from perslib.judge.bert import Bert, Training
+from perslib.judge.evaluate import evaluate, targets
+from perslib.judge.generic import Generic
 from perslib.judge.history import (
     Constant,
     OfPopulation,
@@ -14,28 +18,38 @@ from perslib.judge.history import (
     history_baselines,
     history_scores,
 )
+from perslib.judge.learned import LearnedJudge
 from perslib.judge.nearest import Nearest, nearest_baselines
+from perslib.judge.personal import Personal
 from perslib.judge.supervised import Supervised, lessons
 
 __all__ = [
+    "Bert",
     "Computed",
     "Constant",
+    "Generic",
     "Judge",
+    "LearnedJudge",
+    "Manner",
     "Nearest",
     "OfPopulation",
     "OfTask",
+    "Personal",
     "Random",
     "Sees",
     "Supervised",
+    "Training",
     "UserCdfByHash",
     "UserMajority",
     "UserMean",
     "UserMedian",
     "Verdict",
     "controls",
+    "evaluate",
     "history_baselines",
     "history_scores",
     "lessons",
     "like_for_like",
     "nearest_baselines",
+    "targets",
 ]

@@ -1,0 +1,208 @@
+"""The learned evaluator: a mixed model of scores, made a distribution by an ordinal regression. No model is asked.
+
+Two stages, both learned from train users in the cross-scenario form in which they are applied:
+
+1. `perslib.judge.mixed` predicts a score from the turn's features (`perslib.judge.features`), from its text, and from
+   how this user's rated turns in other scenarios depart from what the population would have said.
+2. Proportional odds over that prediction give the probabilities of 1–5. They are fitted on predictions for train users
+   who were held out of stage 1, so they know how far stage 1 is to be trusted. Another judge's verdicts can join here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import minimize
+from scipy.sparse import csr_matrix
+from scipy.special import expit
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from perslib.corpus import Block, Corpus
+from perslib.errors import PerslibError
+from perslib.judge.base import Judge, Sees, Verdict
+from perslib.judge.features import FEATURES, Said, read, said_in, tokens
+from perslib.judge.mixed import Population, Turns, estimate
+from perslib.llm import Ask, Steps
+
+FOLDS = 5
+TURNS_AT_MOST = 1_500
+"""Variances are estimated on train users with about so many turns together: the work grows with the cube."""
+KEPT = 2_000
+"""So many turns' projections are remembered, so that the blocks of one user share them."""
+
+Array = np.ndarray
+
+
+class LearnedJudge(Judge):
+    """Scores and their probabilities from the user's history, the reply, the request and where they stand.
+
+    `verdicts`, a verdicts frame of another judge for train and test turns, gives the ordinal stage two more
+    features: that judge's expected (else raw) score, and whether it is missing. Without a history the
+    population's prediction is given. A user among the train users is judged with what their labels taught, so
+    keep train and test users apart.
+    """
+
+    name = "learned"
+    sees = Sees(reply=True, task=True, history=True, train=True)
+
+    def __init__(self, verdicts: pd.DataFrame | None = None):
+        self._advice = None if verdicts is None else _advice(verdicts)
+        self._population: Population | None = None
+
+    def fit(self, train: Corpus) -> Steps[None]:
+        """Both stages, from the scored turns of these users."""
+        users, said, advice, scores = [], [], [], []
+        labels = train.turns.set_index(["user", "scenario", "session", "turn"])["score"]
+        for block in train.blocks(min_history_sessions=0):
+            keys = pd.MultiIndex.from_frame(block.targets[["user", "scenario", "session", "turn"]])
+            scores.append(labels.reindex(keys).to_numpy(float, na_value=np.nan))
+            users += [block.user] * len(block)
+            said += said_in(block)[1]
+            advice.append(self._advised(block))
+        gold = np.concatenate(scores) if scores else np.empty(0)
+        rated = np.flatnonzero(~np.isnan(gold))
+        if not len(rated):
+            raise PerslibError(f"{self.name}: the train users have no scored turn to learn from")
+        said, gold = [said[i] for i in rated], gold[rated]
+        self._read = Reading(said)
+        turns = self._read(np.array(users)[rated], said)
+        some = _some_users(turns.user)
+        variances = estimate(turns.take(some), gold[some])
+        self._population = Population(turns, gold, variances)
+        scenario = np.array([s.scenario for s in said])
+        held_out = _held_out(turns, gold, scenario, self._population)
+        self._ordinal = Ordinal(np.column_stack([held_out, np.concatenate(advice)[rated]]), gold)
+        self._known: dict[Said, Array] = {}
+        return
+        yield Ask(())  # makes this a method in steps
+
+    def judge(self, block: Block) -> Steps[Sequence[Verdict]]:
+        """A verdict with a full distribution for every target."""
+        if self._population is None:
+            raise PerslibError(f"{self.name} learns from train users: run its fit(train) before judge(block)")
+        population = self._population
+        past, present = said_in(block)
+        scores = block.evidence["score"].to_numpy(float, na_value=np.nan)
+        rated = np.flatnonzero(~np.isnan(scores))
+        past = [past[i] for i in rated]
+        history, targets = (self._read(np.repeat(block.user, len(s)), s) for s in (past, present))
+        predicted, _ = population.predict(
+            targets,
+            self._tied(population, present, targets),
+            history,
+            self._tied(population, past, history),
+            scores[rated],
+        )
+        p = self._ordinal(np.column_stack([predicted, self._advised(block)]))
+        expected = p @ np.arange(1, 6)
+        return [
+            Verdict(raw=float(e), expected=float(e), p=tuple(map(float, row)), mode="computed")
+            for e, row in zip(expected, p)
+        ]
+        yield Ask(())  # makes this a method in steps
+
+    def _advised(self, block: Block) -> Array:
+        if self._advice is None:
+            return np.empty((len(block), 0))
+        keys = pd.MultiIndex.from_frame(block.targets[["user", "scenario", "session", "turn"]])
+        given = self._advice.reindex(keys).to_numpy(float)
+        return np.column_stack([np.nan_to_num(given, nan=self._advice.mean()), np.isnan(given)])
+
+    def _tied(self, population: Population, said: Sequence[Said], turns: Turns) -> Array:
+        """Projections on the train users, computed once a turn although a turn is in several blocks."""
+        new = np.array([i for i, s in enumerate(said) if s not in self._known], dtype=int)
+        if len(self._known) + len(new) > KEPT:
+            self._known, new = {}, np.arange(len(said))
+        self._known |= zip((said[i] for i in new), population.project(turns.take(new)))
+        return np.array([self._known[s] for s in said]).reshape(len(said), len(population.turns))
+
+
+def _advice(verdicts: pd.DataFrame) -> pd.Series:
+    score = verdicts["expected"].astype("Float64").fillna(verdicts["raw"].astype("Float64"))
+    keyed = score.groupby([verdicts[c] for c in ("user", "scenario", "session", "turn")]).mean()
+    return keyed.astype(float)
+
+
+class Reading:
+    """From turns as they were said to turns as the model sees them: scale and vocabulary of the train users."""
+
+    def __init__(self, said: Sequence[Said]):
+        numbers = np.array([read(s) for s in said])
+        self._mean, self._spread = numbers.mean(0), numbers.std(0).clip(0.05)
+        self._words = TfidfVectorizer(
+            analyzer=_terms, sublinear_tf=True, min_df=3 if len(said) > 100 else 1
+        ).fit([s.reply for s in said])
+        self._ends = np.cumsum([len(group) for group in FEATURES.values()])[:-1]
+
+    def __call__(self, user: Array, said: Sequence[Said]) -> Turns:
+        """These turns of these users, one a row."""
+        numbers = np.array([read(s) for s in said]).reshape(len(said), len(self._mean))
+        scaled = ((numbers - self._mean) / self._spread).clip(-4, 4)
+        names = [np.array([getattr(s, n) for s in said], dtype=object) for n in ("assistant", "scenario")]
+        texts = [s.reply for s in said]
+        text = self._words.transform(texts) if texts else csr_matrix((0, len(self._words.vocabulary_)))
+        session = np.array([f"{s.scenario}/{s.session}" for s in said], dtype=object)
+        return Turns(np.split(scaled, self._ends, axis=1), names, text, user, session)
+
+
+def _terms(text: str) -> list[str]:
+    """Tokens and neighbouring pairs of tokens."""
+    found = tokens(text)
+    return found + [f"{a} {b}" for a, b in pairwise(found)]
+
+
+def _some_users(user: Array) -> Array:
+    """Turns of the first users, in the order given, that together have about TURNS_AT_MOST."""
+    names, first, size = np.unique(user, return_index=True, return_counts=True)
+    order = np.argsort(first)
+    taken = names[order][np.cumsum(size[order]) - size[order] < TURNS_AT_MOST]
+    return np.flatnonzero(np.isin(user, taken))
+
+
+def _held_out(turns: Turns, gold: Array, scenario: Array, whole: Population) -> Array:
+    """Stage 1 for every turn, learned without its user, from the user's other scenarios as history."""
+    out, users = np.empty(len(gold)), np.unique(turns.user)
+    for fold in np.array_split(users, min(FOLDS, len(users))):
+        theirs = np.isin(turns.user, fold)
+        rest = np.flatnonzero(~theirs)
+        population = Population(turns.take(rest), gold[rest], whole.variances) if len(rest) else whole
+        tied = np.zeros((len(gold), len(population.turns)))
+        tied[theirs] = population.project(turns.take(np.flatnonzero(theirs)))
+        for user in fold:
+            for name in np.unique(scenario[turns.user == user]):
+                at = np.flatnonzero((turns.user == user) & (scenario == name))
+                past = np.flatnonzero((turns.user == user) & (scenario != name))
+                out[at], _ = population.predict(
+                    turns.take(at), tied[at], turns.take(past), tied[past], gold[past]
+                )
+    return out
+
+
+class Ordinal:
+    """Proportional odds: P(score ≤ k) = σ(θ_k − xβ), with a weak ridge on β and on the gaps of θ."""
+
+    def __init__(self, x: Array, gold: Array):
+        self._mean, self._spread = x.mean(0), np.maximum(x.std(0), 1e-6)
+        z, y = (x - self._mean) / self._spread, gold.astype(int) - 1
+
+        def loss(w: Array) -> float:
+            p = self._probabilities(z, w)[np.arange(len(y)), y]
+            return float(-np.log(p.clip(1e-12)).sum() + 0.5 * (w[4:] ** 2).sum() + 0.05 * (w[1:4] ** 2).sum())
+
+        share = np.array([(y <= k).mean().clip(0.01, 0.99) for k in range(4)])
+        start = np.log(share / (1 - share))
+        gaps = np.log(np.diff(start).clip(0.1))
+        self._w = minimize(loss, np.r_[start[0], gaps, np.ones(x.shape[1]) * 0.5], method="L-BFGS-B").x
+
+    @staticmethod
+    def _probabilities(z: Array, w: Array) -> Array:
+        thresholds = w[0] + np.r_[0.0, np.cumsum(np.exp(w[1:4]))]
+        below = expit(thresholds[None, :] - (z @ w[4:])[:, None])
+        return np.diff(np.column_stack([np.zeros(len(z)), below, np.ones(len(z))]))
+
+    def __call__(self, x: Array) -> Array:
+        """Probabilities of 1–5, one row a turn."""
+        return self._probabilities((x - self._mean) / self._spread, self._w)

@@ -1,0 +1,159 @@
+"""A mixed model of scores: what moves everybody's score, and what moves this user's.
+
+    score = μ + shared(turn) + own(user, turn) + session + noise
+
+`shared` and `own` are Gaussian processes over the same groups of features, each group with its own variance s_g
+and o_g, so that a turn i and a turn j have the covariance
+
+    Σ_g s_g K_g(i, j) + [same user] Σ_g o_g K_g(i, j) + τ [same session] + σ² [i = j]
+
+with K_g = Z_g Z_g' / |g| for numbers, equality for names, the cosine for texts, and 1 for the level. The
+variances maximise the marginal likelihood of the train users' scores. For a new user the rated turns of the
+history say where the user's own level, slopes and tastes differ from the population's, and shrink towards it where
+they say little; without a history the population's prediction remains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg.lapack import dpotri
+from scipy.optimize import minimize
+from scipy.sparse import csr_matrix
+
+Array = np.ndarray
+
+# Log variances are drawn towards this prior, which keeps groups that say nothing from running off to zero.
+PRIOR_MEAN, PRIOR_SPREAD = np.log(0.005), 3.0
+START_NOISE = np.log(0.4)
+STEPS = 15
+
+
+@dataclass(frozen=True)
+class Turns:
+    """Turns as the model sees them: numbers by group, names, texts, and whose they are."""
+
+    numbers: Sequence[Array]
+    names: Sequence[Array]
+    text: csr_matrix
+    user: Array
+    session: Array
+
+    def __len__(self) -> int:
+        return len(self.user)
+
+    def take(self, rows: Array) -> Turns:
+        """These rows only."""
+        return Turns(
+            [z[rows] for z in self.numbers],
+            [n[rows] for n in self.names],
+            self.text[rows],
+            self.user[rows],
+            self.session[rows],
+        )
+
+
+def kernels(a: Turns, b: Turns) -> list[Array]:
+    """K_g between two sets of turns, one a group: numbers, names, text."""
+    linear = [x @ y.T / max(x.shape[1], 1) for x, y in zip(a.numbers, b.numbers)]
+    equal = [(x[:, None] == y[None, :]).astype(float) for x, y in zip(a.names, b.names)]
+    return [*linear, *equal, (a.text @ b.text.T).toarray()]
+
+
+@dataclass(frozen=True)
+class Variances:
+    """Variance components: one a group for everybody, one a group for the user, the user's level, session, noise."""
+
+    shared: Array
+    own: Array
+    level: float
+    session: float
+    noise: float
+
+    @classmethod
+    def of(cls, log: Array) -> Variances:
+        """From the vector that is optimised: shared, own, level, session, noise."""
+        v, groups = np.exp(log), (len(log) - 3) // 2
+        return cls(v[:groups], v[groups : 2 * groups], v[-3], v[-2], v[-1])
+
+    def everybody(self, found: Sequence[Array]) -> Array:
+        """Covariance of turns of different users."""
+        return sum((v * k for v, k in zip(self.shared, found)), np.zeros_like(found[0]))
+
+    def covariance(self, a: Turns, b: Turns, found: Sequence[Array]) -> Array:
+        """Covariance of scores without noise."""
+        own = sum((v * k for v, k in zip(self.own, found)), np.full_like(found[0], self.level))
+        same = a.user[:, None] == b.user[None, :]
+        together = same & (a.session[:, None] == b.session[None, :])
+        return self.everybody(found) + same * own + self.session * together
+
+
+def estimate(turns: Turns, scores: Array) -> Variances:
+    """Variances of largest marginal likelihood (with a wide log-normal prior), μ by least squares."""
+    n, found = len(turns), kernels(turns, turns)
+    same = (turns.user[:, None] == turns.user[None, :]).astype(float)
+    together = same * (turns.session[:, None] == turns.session[None, :])
+
+    def loss(log: Array) -> tuple[float, Array]:
+        v = Variances.of(log)
+        covariance = v.covariance(turns, turns, found) + v.noise * np.eye(n)
+        lower = cholesky(covariance, lower=True)
+        inverse, _ = dpotri(lower, lower=1)
+        inverse = np.tril(inverse) + np.tril(inverse, -1).T
+        weights = inverse.sum(axis=0)
+        residual = scores - weights @ scores / weights.sum()
+        alpha = inverse @ residual
+        slope = inverse - np.outer(alpha, alpha)
+        of_user = slope * same
+        d = [np.vdot(slope, k) for k in found] + [np.vdot(of_user, k) for k in found]
+        d += [of_user.sum(), np.vdot(slope, together), np.trace(slope)]
+        off = (log - PRIOR_MEAN) / PRIOR_SPREAD
+        off[-1] = 0.0
+        value = 0.5 * residual @ alpha + np.log(np.diag(lower)).sum() + 0.5 * off @ off
+        return value, 0.5 * np.exp(log) * d + off / PRIOR_SPREAD
+
+    start = np.full(2 * len(found) + 3, PRIOR_MEAN)
+    start[-1] = START_NOISE
+    bounds = [(np.log(1e-6), np.log(10.0))] * len(start)
+    bounds[-1] = (np.log(1e-2), np.log(10.0))
+    found_best = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": STEPS})
+    return Variances.of(found_best.x)
+
+
+class Population:
+    """What the train users' scores say of any turn of somebody else, and, with a history, of this user's."""
+
+    def __init__(self, turns: Turns, scores: Array, variances: Variances):
+        found = kernels(turns, turns)
+        covariance = variances.covariance(turns, turns, found) + variances.noise * np.eye(len(turns))
+        self.turns, self.variances = turns, variances
+        self._lower = cholesky(covariance, lower=True)
+        ones, scaled = (
+            solve_triangular(self._lower, v, lower=True) for v in (np.ones(len(turns)), scores.astype(float))
+        )
+        self.mean = float(ones @ scaled / (ones @ ones))
+        self._weights = scaled - self.mean * ones
+
+    def project(self, turns: Turns) -> Array:
+        """What ties each turn to the train users' turns, one row a turn: L⁻¹ k(train, turn)."""
+        shared = self.variances.everybody(kernels(self.turns, turns))
+        return np.asarray(solve_triangular(self._lower, shared, lower=True)).T
+
+    def predict(
+        self, targets: Turns, tied: Array, history: Turns, tied_history: Array, scores: Array
+    ) -> tuple[Array, Array]:
+        """Mean and variance of the targets' scores given the train users' scores and the user's history."""
+        v = self.variances
+        expected = self.mean + tied @ self._weights
+        own = v.covariance(targets, targets, kernels(targets, targets)) - tied @ tied.T
+        if len(history):
+            surprise = scores - self.mean - tied_history @ self._weights
+            among = v.covariance(history, history, kernels(history, history)) - tied_history @ tied_history.T
+            between = v.covariance(targets, history, kernels(targets, history)) - tied @ tied_history.T
+            gain = np.linalg.solve(among + v.noise * np.eye(len(history)), between.T).T
+            expected = expected + gain @ surprise
+            own = own - gain @ between.T
+        return expected, np.diag(own) + v.noise

@@ -1,0 +1,126 @@
+"""The learned evaluator: what it learns on the samples, what it must not see, and replies that nobody expects."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from perslib.corpus import Block, Corpus, load
+from perslib.errors import PerslibError
+from perslib.judge import LearnedJudge
+from perslib.judge.features import FEATURES, NAMES, read, said_in
+from perslib.llm.steps import answered
+
+KEYS = ["user", "scenario", "session", "turn"]
+
+
+@pytest.fixture(scope="module")
+def sample() -> Corpus:
+    return load("sample/zh")
+
+
+@pytest.fixture(scope="module")
+def users(sample: Corpus) -> list[str]:
+    return sorted(sample.users["user"])
+
+
+@pytest.fixture(scope="module")
+def judge(sample: Corpus, users: list[str]) -> LearnedJudge:
+    learned = LearnedJudge()
+    answered(learned.fit(sample.of_users(users[:8])))
+    return learned
+
+
+def judged(judge: LearnedJudge, corpus: Corpus, users: list[str]) -> pd.DataFrame:
+    rows = []
+    for block in corpus.blocks(users=users):
+        verdicts = answered(judge.judge(block))
+        rows += [(*key, v.raw, *v.p) for key, v in zip(block.targets[KEYS].itertuples(index=False), verdicts)]
+    return pd.DataFrame(rows, columns=[*KEYS, "raw", *"12345"])
+
+
+def within(frame: pd.DataFrame, column: str) -> float:
+    """Within-user centred Pearson correlation with the gold score."""
+    centred = frame[[column, "score"]] - frame.groupby("user")[[column, "score"]].transform("mean")
+    return float(centred.corr().iloc[0, 1])
+
+
+def test_every_feature_has_a_meaning_and_a_value(sample, users):
+    assert len(NAMES) == len(set(NAMES)) == sum(map(len, FEATURES.values()))
+    _, targets = said_in(sample.block(users[0], sample.scenarios[0]))
+    numbers = read(targets[0])
+    assert numbers.shape == (len(NAMES),) and np.isfinite(numbers).all()
+
+
+def test_a_turn_reads_the_same_as_evidence_and_as_target(sample, users):
+    here, there = sample.scenarios[:2]
+    _, targets = said_in(sample.block(users[0], here))
+    evidence, _ = said_in(sample.block(users[0], there))
+    assert targets == [turn for turn in evidence if turn.scenario == here]
+
+
+def test_probabilities_sum_to_one_and_the_score_is_their_mean(judge, sample, users):
+    found = judged(judge, sample, users[10:12])
+    p = found[[*"12345"]].to_numpy()
+    assert p.sum(axis=1) == pytest.approx(1.0)
+    assert found["raw"].to_numpy() == pytest.approx(p @ np.arange(1, 6))
+
+
+def test_beats_the_user_mean_within_users(judge, sample, users):
+    found = judged(judge, sample, users[8:]).merge(sample.turns[[*KEYS, "score"]], on=KEYS)
+    found["score"] = found["score"].astype(float)
+    assert within(found, "raw") > 0.3
+
+
+def test_gold_of_the_targets_changes_nothing(judge, sample, users):
+    user, scenario = users[10], sample.scenarios[0]
+    turns = sample.turns.copy()
+    here = (turns["user"] == user) & (turns["scenario"] == scenario)
+    turns.loc[here, "score"] = 6 - turns.loc[here, "score"]
+    turned = replace(sample, turns=turns)
+    assert answered(judge.judge(turned.block(user, scenario))) == answered(
+        judge.judge(sample.block(user, scenario))
+    )
+
+
+def test_targets_do_not_see_each_other(judge, sample, users):
+    block = sample.block(users[10], sample.scenarios[0])
+    alone = replace(block, targets=block.targets.iloc[[3]].reset_index(drop=True))
+    assert answered(judge.judge(alone))[0].raw == pytest.approx(answered(judge.judge(block))[3].raw)
+
+
+def test_the_same_data_give_the_same_verdicts(judge, sample, users):
+    again = LearnedJudge()
+    answered(again.fit(sample.of_users(users[:8])))
+    block = sample.block(users[10], sample.scenarios[0])
+    assert answered(again.judge(block)) == answered(judge.judge(block))
+
+
+@pytest.mark.parametrize("reply", ["", "   ", "好" * 50_000, "This answer is in English. " * 20, "🎉🎉"])
+def test_any_reply_gets_a_score(judge, sample, users, reply):
+    block = sample.block(users[10], sample.scenarios[0])
+    odd = replace(block, targets=block.targets.assign(response=reply))
+    for verdict in answered(judge.judge(odd)):
+        assert 1 <= verdict.raw <= 5 and sum(verdict.p) == pytest.approx(1)
+
+
+def test_without_history_the_population_speaks(judge, sample, users):
+    block = sample.block(users[10], sample.scenarios[0])
+    bare = replace(block, evidence=block.evidence.iloc[:0])
+    scores = [v.raw for v in answered(judge.judge(bare))]
+    assert np.mean(scores) == pytest.approx(4.2, abs=0.4)
+
+
+def test_says_what_to_do_when_it_has_not_learned(sample, users):
+    with pytest.raises(PerslibError, match="fit"):
+        answered(LearnedJudge().judge(sample.block(users[0], sample.scenarios[0])))
+
+
+def test_learns_from_a_single_user(sample, users):
+    small = LearnedJudge()
+    answered(small.fit(sample.of_users(users[:1])))
+    block: Block = sample.block(users[3], sample.scenarios[0])
+    assert all(1 <= v.raw <= 5 for v in answered(small.judge(block)))
