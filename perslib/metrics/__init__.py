@@ -1,0 +1,29 @@
+"""Agreement of judges with users. Gold labels meet verdicts here, and nowhere else."""
+
+from perslib.metrics.agreement import DEFAULT, agreement, paired
+from perslib.metrics.calibration import proper_scores, reliability
+from perslib.metrics.gold import with_gold
+from perslib.metrics.measures import METRICS, Metric, measure
+from perslib.metrics.reasons import reason_agreement, reason_confusion, reason_pairs
+from perslib.metrics.table import number, table
+from perslib.metrics.turns import after_dissatisfied, consistency, disagreements
+
+__all__ = [
+    "DEFAULT",
+    "METRICS",
+    "Metric",
+    "after_dissatisfied",
+    "agreement",
+    "consistency",
+    "disagreements",
+    "measure",
+    "number",
+    "paired",
+    "proper_scores",
+    "reason_agreement",
+    "reason_confusion",
+    "reason_pairs",
+    "reliability",
+    "table",
+    "with_gold",
+]

@@ -1,0 +1,89 @@
+"""Where gold labels meet verdicts: here, and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from perslib.corpus import Corpus, coerce
+from perslib.errors import DataError, Problem, UnknownName
+
+TURN = ["user", "scenario", "session", "turn"]
+WHO = ["judge", "backbone"]
+
+
+class Row(NamedTuple):
+    """Which judge, with which backbone behind it; None where there is none."""
+
+    judge: str
+    backbone: str | None = None
+
+    def __str__(self) -> str:
+        return self.judge if self.backbone is None else f"{self.judge} ({self.backbone})"
+
+
+def with_gold(
+    verdicts: pd.DataFrame, corpus: Corpus, columns: Iterable[str] = ("raw",), by: str | None = None
+) -> pd.DataFrame:
+    """Verdicts with what the user said of the same reply, one row a verdict, in the order of the verdicts.
+
+    Columns: the keys of a turn, judge, backbone, the `columns` asked for, `gold` and `gold_reason` (missing
+    where the corpus has none), `place` (the turn's row in corpus.turns) and `by`, a column of the verdicts,
+    of the turns or of the sessions. Raises DataError for a judge with two verdicts on one turn, for a turn
+    that the corpus does not have, and for verdicts on a candidate's reply, which no user rated.
+    """
+    wanted = list(dict.fromkeys([*columns, *([by] if by is not None and by in verdicts else [])]))
+    if missing := [c for c in wanted if c not in verdicts]:
+        raise UnknownName("column of the verdicts", missing[0], map(str, verdicts.columns))
+    keys = [c for c in ("candidate", *WHO, *TURN) if c in verdicts]
+    frame = coerce(verdicts[[*dict.fromkeys([*keys, *wanted])]], "verdicts", "verdicts")
+    _refuse(frame, frame["candidate"].notna(), "is on the reply of a candidate, which the user did not rate")
+    _refuse(frame, frame.duplicated([*WHO, *TURN]), "is a second verdict of this judge on this turn")
+    frame = frame[[*dict.fromkeys([*TURN, *WHO, *wanted])]]
+    gold = corpus.turns[[*TURN, "score", "reason"]].rename(columns={"score": "gold", "reason": "gold_reason"})
+    gold = gold.assign(place=np.arange(len(gold)))
+    if by is not None and by not in frame:
+        gold[by] = _of_corpus(corpus, by)
+    joined = frame.merge(gold, on=TURN, how="left", sort=False)
+    _refuse(joined, joined["place"].isna(), f"is on a turn that corpus {corpus.name!r} does not have")
+    return joined
+
+
+def _of_corpus(corpus: Corpus, column: str) -> pd.Series:
+    if column in corpus.turns:
+        return corpus.turns[column]
+    if column not in corpus.sessions:
+        raise UnknownName("column", column, {*corpus.turns.columns, *corpus.sessions.columns})
+    session = ["user", "scenario", "session"]
+    return corpus.turns[session].merge(corpus.sessions[[*session, column]], how="left", sort=False)[column]
+
+
+def _refuse(frame: pd.DataFrame, wrong: pd.Series, what: str) -> None:
+    if wrong.any():
+        found = [
+            Problem(f"verdicts row {i}", f"{row.judge} on {' / '.join(map(str, row[TURN]))} {what}")
+            for i, row in frame[wrong].head(20).iterrows()
+        ]
+        hidden = int(wrong.sum()) - len(found)
+        raise DataError(found, f"and {hidden} more" if hidden else "")
+
+
+def of_judges(frame: pd.DataFrame) -> Iterator[tuple[Row, pd.DataFrame]]:
+    """The verdicts of each judge and backbone, in order of first appearance."""
+    for (judge, backbone), part in frame.groupby(WHO, sort=False, dropna=False):
+        yield Row(judge, None if pd.isna(backbone) else backbone), part
+
+
+def find(rows: Iterable[Row], wanted: str | Sequence[str | None]) -> Row:
+    """The row called so: by judge where that is enough, else by (judge, backbone)."""
+    rows = list(rows)
+    name, *further = [wanted] if isinstance(wanted, str) else wanted
+    found = [r for r in rows if r.judge == name and (not further or r.backbone == further[0])]
+    if not found:
+        raise UnknownName("judge", str(Row(*map(str, (name, *further)))), map(str, rows))
+    if len(found) > 1:
+        raise DataError(f"{name!r} ran with several backbones; say which, for example {tuple(found[0])!r}")
+    return found[0]

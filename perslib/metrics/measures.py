@@ -1,0 +1,303 @@
+"""The metrics of PersTurnBench (sections 4.2 and 5), each a function of resampled sums.
+
+One rounding rule holds for all of them: where a metric needs a whole score, the score is rounded half to even
+and clipped to 1–5 (`perslib.calibrate.to_scale`), and the user counts as satisfied (SAT) iff the rounded score
+is 4 or 5, else as dissatisfied (DSAT). A correlation with scores that do not vary is missing. Where a class is
+empty, its rate is missing; precision, recall and F1 without a case are 0.
+
+`pu_` metrics are computed a user and averaged with the number of turns as weight; `wc_` metrics are computed
+from gold and scores less each user's own mean. Both leave out what comes from users' different levels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.stats import pearsonr, rankdata
+
+from perslib import inference
+from perslib.errors import UnknownName
+from perslib.metrics.sums import Resampled, Sums, chunks, each_user
+
+Measure = Callable[[Resampled], np.ndarray]
+
+#: Fewest turns of a user from which a correlation or κ of that user is taken.
+FEWEST_TURNS = 3
+_LARGEST_R = 0.9999
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One number that says how well scores agree with gold."""
+
+    value: Measure
+    meaning: str
+    higher_is_better: bool = True
+
+
+def _share(part: np.ndarray, whole: np.ndarray, otherwise: float = np.nan) -> np.ndarray:
+    shares: np.ndarray = np.divide(part, whole, out=np.full(whole.shape, otherwise), where=whole > 0)
+    return shares
+
+
+# Errors and correlations of the scores as they are
+
+
+def pearson(r: Resampled) -> np.ndarray:
+    """Pearson's r."""
+    return inference.pearson(r.moments[:6])
+
+
+def mae(r: Resampled) -> np.ndarray:
+    """Σ|s − g| / n."""
+    return _share(r.moments[6], r.moments[0])
+
+
+def rmse(r: Resampled) -> np.ndarray:
+    """√(Σ(s − g)² / n)."""
+    return np.sqrt(_share(r.moments[7], r.moments[0]))
+
+
+def _midranks(counts: np.ndarray) -> np.ndarray:
+    """Midrank of each value less the mean rank, from how often each value occurs."""
+    ranks: np.ndarray = np.cumsum(counts, axis=0) - counts / 2 - counts.sum(axis=0) / 2
+    return ranks
+
+
+def _rank_correlation(table: np.ndarray) -> np.ndarray:
+    gold, score = table.sum(axis=1), table.sum(axis=0)
+    a, b = _midranks(gold), _midranks(score)
+    together = (a * (table * b).sum(axis=1)).sum(axis=0)
+    spread = (gold * a**2).sum(axis=0) * (score * b**2).sum(axis=0)
+    return np.clip(together / np.sqrt(np.where(spread > 0, spread, np.nan)), -1, 1)
+
+
+def spearman(r: Resampled) -> np.ndarray:
+    """Pearson's r of midranks, ranked anew in each resample.
+
+    Exact as long as the table of gold by score is; otherwise every resampled value is moved by what the
+    coarser table changes in the sample itself.
+    """
+    return _rank_correlation(r.table) + _correction(r, _rank_correlation, _exact_spearman)
+
+
+def _exact_spearman(sums: Sums) -> float:
+    return float(pearsonr(rankdata(sums.gold), rankdata(sums.score)).statistic)
+
+
+def _area(table: np.ndarray, gold: np.ndarray) -> np.ndarray:
+    satisfied, dissatisfied = table[gold >= 4].sum(axis=0), table[gold < 4].sum(axis=0)
+    below = np.cumsum(dissatisfied, axis=0) - dissatisfied / 2
+    pairs = satisfied.sum(axis=0) * dissatisfied.sum(axis=0)
+    return _share((satisfied * below).sum(axis=0), pairs)
+
+
+def auc(r: Resampled) -> np.ndarray:
+    """P(score of a satisfied turn > score of a dissatisfied one), ties counting half."""
+    gold = r.sums.gold_levels[1]
+    return _area(r.table, gold) + _correction(r, lambda table: _area(table, gold), _exact_auc)
+
+
+def _exact_auc(sums: Sums) -> float:
+    satisfied = sums.gold >= 4
+    n, total = int(satisfied.sum()), len(sums)
+    pairs = n * (total - n)
+    ranks = rankdata(sums.score)[satisfied].sum()
+    return float((ranks - n * (n + 1) / 2) / pairs) if pairs else float("nan")
+
+
+def _correction(
+    r: Resampled, coarse: Callable[[np.ndarray], np.ndarray], exact: Callable[[Sums], float]
+) -> float:
+    if not r.sums.coarse:
+        return 0.0
+    itself = Resampled(r.sums, np.ones((r.sums.users, 1)))
+    return exact(r.sums) - float(coarse(itself.table)[0])
+
+
+# What is read off the confusion of gold with rounded score
+
+_GOLD, _SCORE = (axis.reshape(25).astype(float) for axis in np.indices((5, 5)) + 1)
+_SAT_GOLD, _SAT_SCORE = _GOLD >= 4, _SCORE >= 4
+
+
+def qwk(r: Resampled) -> np.ndarray:
+    """Quadratically weighted κ on 1–5: 1 − Σ(i − j)² O_ij / Σ(i − j)² E_ij, E from the margins."""
+    counts = r.confusion
+    n, gold, score = counts.sum(axis=0), _GOLD @ counts, _SCORE @ counts
+    squares = (_GOLD**2 + _SCORE**2) @ counts
+    expected = n * squares - 2 * gold * score
+    observed = n * (((_GOLD - _SCORE) ** 2) @ counts)
+    return 1 - _share(observed, expected)
+
+
+def accuracy(r: Resampled) -> np.ndarray:
+    """Share of turns on the right side of the boundary."""
+    return _share(r.confusion[_SAT_GOLD == _SAT_SCORE].sum(axis=0), r.confusion.sum(axis=0))
+
+
+def kappa(r: Resampled) -> np.ndarray:
+    """Cohen's κ of satisfied against dissatisfied."""
+    n = r.confusion.sum(axis=0)
+    gold, score = r.confusion[_SAT_GOLD].sum(axis=0), r.confusion[_SAT_SCORE].sum(axis=0)
+    agreed = n * r.confusion[_SAT_GOLD == _SAT_SCORE].sum(axis=0)
+    chance = gold * score + (n - gold) * (n - score)
+    return 1 - _share(n**2 - agreed, n**2 - chance)
+
+
+def _precision(satisfied: bool) -> Measure:
+    said, right = satisfied == _SAT_SCORE, (satisfied == _SAT_SCORE) & (satisfied == _SAT_GOLD)
+    return lambda r: _share(r.confusion[right].sum(axis=0), r.confusion[said].sum(axis=0), 0.0)
+
+
+def _recall(satisfied: bool) -> Measure:
+    there, right = satisfied == _SAT_GOLD, (satisfied == _SAT_SCORE) & (satisfied == _SAT_GOLD)
+    return lambda r: _share(r.confusion[right].sum(axis=0), r.confusion[there].sum(axis=0), 0.0)
+
+
+def _f1(satisfied: bool) -> Measure:
+    there, said = satisfied == _SAT_GOLD, satisfied == _SAT_SCORE
+
+    def f1(r: Resampled) -> np.ndarray:
+        both = r.confusion[there].sum(axis=0) + r.confusion[said].sum(axis=0)
+        return _share(2 * r.confusion[there & said].sum(axis=0), both, 0.0)
+
+    return f1
+
+
+f1_sat, f1_dsat = _f1(True), _f1(False)
+
+
+def f1_macro(r: Resampled) -> np.ndarray:
+    """Mean of both classes' F1."""
+    return (f1_sat(r) + f1_dsat(r)) / 2
+
+
+def _false(satisfied: bool) -> Measure:
+    other = satisfied != _SAT_GOLD
+    wrong = other & (satisfied == _SAT_SCORE)
+    return lambda r: _share(r.confusion[wrong].sum(axis=0), r.confusion[other].sum(axis=0))
+
+
+# Averages over users
+
+
+def _of_users(values: np.ndarray, turns: np.ndarray, r: Resampled) -> np.ndarray:
+    """Mean of one value a user, weighted by turns, over the users that have one."""
+    there = np.isfinite(values) & (turns > 0)
+    weight = np.where(there, turns, 0).astype(float)
+    return _share((weight * np.where(there, values, 0.0)) @ r.weights, weight @ r.weights)
+
+
+def _pooled_correlation(which: Callable[[Sums], Sums]) -> Measure:
+    """tanh of the mean of atanh(r_u), r_u clipped to ±0.9999; users with < 3 turns or no variance left out."""
+
+    def pooled(r: Resampled) -> np.ndarray:
+        of_user = pearson(each_user(which(r.sums))).clip(-_LARGEST_R, _LARGEST_R)
+        enough = r.sums.turns >= FEWEST_TURNS
+        return np.tanh(_of_users(np.where(enough, np.arctanh(of_user), np.nan), r.sums.turns, r))
+
+    return pooled
+
+
+def pu_rmse(r: Resampled) -> np.ndarray:
+    """Mean of the users' RMSE."""
+    return _of_users(rmse(each_user(r.sums)), r.sums.turns, r)
+
+
+def pu_kappa(r: Resampled) -> np.ndarray:
+    """Mean of the users' QWK; users with < 3 turns or one gold value left out."""
+    each = each_user(r.sums)
+    varied = (each.confusion.reshape(5, 5, -1).sum(axis=1) > 0).sum(axis=0) > 1
+    enough = varied & (r.sums.turns >= FEWEST_TURNS)
+    return _of_users(np.where(enough, qwk(each), np.nan), r.sums.turns, r)
+
+
+def _over_mixed_users(measure: Measure) -> Measure:
+    """Mean over the users who were satisfied at times and dissatisfied at others."""
+
+    def pooled(r: Resampled) -> np.ndarray:
+        satisfied = r.sums.confusion[_SAT_GOLD].sum(axis=0)
+        mixed = (satisfied > 0) & (satisfied < r.sums.turns)
+        return _of_users(np.where(mixed, measure(each_user(r.sums)), np.nan), r.sums.turns, r)
+
+    return pooled
+
+
+def _auc_of_users(r: Resampled) -> np.ndarray:
+    return auc(each_user(r.sums.within_order))
+
+
+#: Every metric by its name.
+METRICS: dict[str, Metric] = {
+    "pearson": Metric(pearson, "Pearson's r"),
+    "spearman": Metric(spearman, "Spearman's ρ"),
+    "mae": Metric(mae, "mean absolute error", False),
+    "rmse": Metric(rmse, "root of the mean squared error", False),
+    "qwk": Metric(qwk, "quadratically weighted κ of rounded scores"),
+    "accuracy": Metric(accuracy, "share of turns rightly placed at or below the boundary 3 | 4"),
+    "f1_macro": Metric(f1_macro, "mean of F1-SAT and F1-DSAT"),
+    "f1_sat": Metric(f1_sat, "F1 of satisfied turns"),
+    "f1_dsat": Metric(f1_dsat, "F1 of dissatisfied turns"),
+    "precision_sat": Metric(_precision(True), "share of turns judged satisfied that are"),
+    "recall_sat": Metric(_recall(True), "share of satisfied turns judged so"),
+    "precision_dsat": Metric(_precision(False), "share of turns judged dissatisfied that are"),
+    "recall_dsat": Metric(_recall(False), "share of dissatisfied turns judged so"),
+    "kappa": Metric(kappa, "Cohen's κ of satisfied against dissatisfied"),
+    "auc": Metric(auc, "chance that a satisfied turn is scored above a dissatisfied one"),
+    "false_sat": Metric(_false(True), "FalseSAT: share of dissatisfied turns judged satisfied", False),
+    "false_dsat": Metric(_false(False), "FalseDSAT: share of satisfied turns judged dissatisfied", False),
+    "pu_pearson": Metric(_pooled_correlation(lambda sums: sums), "Pearson's r a user, pooled by Fisher's z"),
+    "pu_spearman": Metric(
+        _pooled_correlation(lambda sums: sums.ranked), "Spearman's ρ a user, pooled by Fisher's z"
+    ),
+    "pu_kappa": Metric(pu_kappa, "quadratically weighted κ a user, averaged"),
+    "pu_mae": Metric(mae, "mean absolute error a user, averaged (equal to mae)", False),
+    "pu_rmse": Metric(pu_rmse, "root of the mean squared error a user, averaged", False),
+    "pu_accuracy": Metric(_over_mixed_users(accuracy), "accuracy a user with both classes, averaged"),
+    "pu_f1_dsat": Metric(_over_mixed_users(f1_dsat), "F1-DSAT a user with both classes, averaged"),
+    "pu_auc": Metric(_over_mixed_users(_auc_of_users), "AUC a user with both classes, averaged"),
+    "wc_pearson": Metric(lambda r: pearson(r.centred), "Pearson's r less each user's level"),
+    "wc_spearman": Metric(lambda r: spearman(r.centred), "Spearman's ρ less each user's level"),
+    "wc_mae": Metric(lambda r: mae(r.centred), "mean absolute error less each user's level", False),
+    "wc_rmse": Metric(lambda r: rmse(r.centred), "root mean squared error less each user's level", False),
+    "wc_boundary": Metric(
+        lambda r: pearson(r.centred_boundary), "Pearson's r of being satisfied, less each user's level"
+    ),
+}
+
+
+def metric(name: str) -> Metric:
+    """The metric of this name."""
+    if name not in METRICS:
+        raise UnknownName("metric", name, METRICS)
+    return METRICS[name]
+
+
+def resampled(sums: Sums, metrics: Iterable[str], weights: np.ndarray) -> dict[str, np.ndarray]:
+    """Each metric under each column of user weights; column 0 is the sample itself."""
+    asked = {name: metric(name) for name in metrics}
+    parts = [Resampled(sums, part) for part in chunks(weights)]
+    values = [{name: m.value(part) for name, m in asked.items()} for part in parts]
+    return {name: np.concatenate([v[name] for v in values]) for name in asked}
+
+
+def measure(
+    gold: np.ndarray | pd.Series,
+    score: np.ndarray | pd.Series,
+    user: np.ndarray | pd.Series | None = None,
+    metrics: Iterable[str] = tuple(METRICS),
+) -> pd.Series:
+    """The metrics of these scores; turns without gold or without score are left out.
+
+    Without `user`, all turns count as one user's.
+    """
+    columns = {"gold": np.asarray(gold, float), "score": np.asarray(score, float)}
+    frame = pd.DataFrame(columns).assign(user=0 if user is None else np.asarray(user)).dropna()
+    number, users = pd.factorize(frame["user"])
+    sums = Sums(frame["gold"].to_numpy(), frame["score"].to_numpy(), number, len(users))
+    found = resampled(sums, metrics, np.ones((len(users), 1)))
+    return pd.Series({name: float(v[0]) for name, v in found.items()})

@@ -1,0 +1,103 @@
+"""Reasons of dissatisfaction: does a judge name the user's own? (PersTurnBench, Appendix I)
+
+Reasons exist for dissatisfied turns only, so they are compared where the user was dissatisfied and gave a
+reason. There a judge may name the same reason, another one, or be satisfied (the reason is then "satisfied").
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from perslib.calibrate import to_scale
+from perslib.corpus import Corpus
+from perslib.inference import RESAMPLES, SEED, interval, resample_users
+from perslib.metrics.gold import of_judges, with_gold
+
+#: Stands in the place of a reason where a judge is satisfied, or gives none.
+SATISFIED, NO_REASON = "satisfied", "none given"
+
+
+def reason_pairs(verdicts: pd.DataFrame, corpus: Corpus, score: str = "raw") -> pd.DataFrame:
+    """Every dissatisfied turn with a reason, once for each judge that scored it.
+
+    Columns: user, scenario, session, turn, judge, backbone, gold (score), score, gold_reason, reason.
+    """
+    frame = with_gold(verdicts, corpus, [*dict.fromkeys([score, "reason"])])
+    scores = frame[score].astype("Float64").to_numpy(float, na_value=np.nan)
+    frame = frame.assign(score=to_scale(scores))
+    keep = (
+        np.isfinite(scores) & frame["gold"].le(3).fillna(False).to_numpy(bool) & frame["gold_reason"].notna()
+    )
+    frame = frame[keep]
+    reason = frame["reason"].fillna(NO_REASON).where(frame["score"] <= 3, SATISFIED)
+    keys = ["user", "scenario", "session", "turn", "judge", "backbone", "gold", "score", "gold_reason"]
+    return frame[keys].assign(reason=reason).reset_index(drop=True)
+
+
+def reason_confusion(verdicts: pd.DataFrame, corpus: Corpus, score: str = "raw") -> pd.DataFrame:
+    """How often each reason of the users met each reason of a judge.
+
+    Columns: judge, backbone, gold_reason, reason, turns, share (of the turns with this gold reason). Pairs
+    that did not occur are there with 0.
+    """
+    pairs = reason_pairs(verdicts, corpus, score)
+    tables = []
+    for row, own in of_judges(pairs):
+        counts = pd.crosstab(own["gold_reason"], own["reason"])
+        reasons = [*counts.index, *(r for r in counts.columns if r not in counts.index)]
+        counts = counts.reindex(columns=reasons, fill_value=0).rename_axis(columns="reason")
+        long = counts.stack().rename("turns").reset_index()
+        total = long.groupby("gold_reason")["turns"].transform("sum")
+        tables.append(long.assign(judge=row.judge, backbone=row.backbone, share=long["turns"] / total))
+    columns = ["judge", "backbone", "gold_reason", "reason", "turns", "share"]
+    return pd.concat(tables, ignore_index=True)[columns] if tables else pd.DataFrame(columns=columns)
+
+
+def reason_agreement(
+    verdicts: pd.DataFrame, corpus: Corpus, score: str = "raw", resamples: int = RESAMPLES, seed: int = SEED
+) -> pd.DataFrame:
+    """How often a judge names the user's reason, with intervals over resampled users.
+
+    Metrics: `accuracy` and Cohen's `kappa` on the turns that both found dissatisfying; `accuracy_all` on all
+    dissatisfied turns, where a satisfied judge is wrong. Columns: judge, backbone, metric, value, low, high,
+    turns, users.
+    """
+    rows: list[dict[str, Any]] = []
+    for row, own in of_judges(reason_pairs(verdicts, corpus, score)):
+        both = own[own["score"] <= 3]
+        for name, part in (("accuracy", both), ("kappa", both), ("accuracy_all", own)):
+            users = part["user"].nunique()
+            values = _resampled(part, name, resamples if users > 1 else 0, seed)
+            low, high = interval(values[1:])
+            about = {"judge": row.judge, "backbone": row.backbone, "metric": name}
+            rows.append(
+                {**about, "value": values[0], "low": low, "high": high, "turns": len(part), "users": users}
+            )
+    return pd.DataFrame(
+        rows, columns=["judge", "backbone", "metric", "value", "low", "high", "turns", "users"]
+    )
+
+
+def _resampled(pairs: pd.DataFrame, metric: str, resamples: int, seed: int) -> np.ndarray:
+    if pairs.empty:
+        return np.array([np.nan])
+    user, users = pd.factorize(pairs["user"])
+    labels, names = pd.factorize(pd.concat([pairs["gold_reason"], pairs["reason"]], ignore_index=True))
+    gold, said = labels[: len(pairs)], labels[len(pairs) :]
+    weights = resample_users(len(users), resamples, seed).astype(float)
+
+    def drawn(label: np.ndarray, kinds: int) -> np.ndarray:
+        counts = np.bincount(label * len(users) + user, minlength=kinds * len(users))
+        summed: np.ndarray = counts.reshape(kinds, len(users)) @ weights
+        return summed
+
+    n = drawn(np.zeros(len(pairs), int), 1)[0]
+    agreed = drawn((gold == said).astype(int), 2)[1]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        if metric != "kappa":
+            return np.asarray(agreed / n)
+        chance = (drawn(gold, len(names)) * drawn(said, len(names))).sum(axis=0) / n
+        return np.where(n > chance, (agreed - chance) / (n - chance), np.nan)

@@ -1,0 +1,171 @@
+"""Per-user sums from which every agreement metric can be computed, for the sample and for all its resamples.
+
+Nearly all metrics are functions of sums over turns: moments (Pearson, MAE, RMSE), the 5 × 5 confusion of gold
+with rounded score (QWK and all of the boundary), a table of gold by score value (Spearman, AUC). Summed a user
+first, a resample of users is a weighted sum of columns, and ten thousand of them are one matrix product.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.stats import rankdata
+
+from perslib.calibrate import to_scale
+
+#: Largest table of gold by score that is resampled. Up to 204 different scores it is exact; finer scores are
+#: taken together to as many groups of neighbouring ranks.
+CELLS = 1024
+_CHUNK = 2048
+
+
+class Sums:
+    """Gold and scores of one judge, turn by turn, ready to be summed by user.
+
+    `user` holds the user's number for each turn, `users` is how many users there are in the resampling,
+    including those of whom this judge scored nothing.
+    """
+
+    def __init__(
+        self, gold: np.ndarray, score: np.ndarray, user: np.ndarray, users: int, cells: int = CELLS
+    ) -> None:
+        self.gold, self.score = np.asarray(gold, float), np.asarray(score, float)
+        self.user, self.users, self.cells = np.asarray(user, int), users, cells
+
+    def __len__(self) -> int:
+        return len(self.gold)
+
+    def by_user(self, values: np.ndarray) -> np.ndarray:
+        """Sum of the values over each user's turns."""
+        return np.bincount(self.user, values, self.users)
+
+    @cached_property
+    def turns(self) -> np.ndarray:
+        """Number of turns a user."""
+        return np.bincount(self.user, minlength=self.users)
+
+    @cached_property
+    def moments(self) -> np.ndarray:
+        """Σ1, Σg, Σs, Σg², Σs², Σgs, Σ|s − g|, Σ(s − g)²; g and s shifted by their means for accuracy."""
+        if not len(self):
+            return np.zeros((8, self.users))
+        g, s, error = self.gold - self.gold.mean(), self.score - self.score.mean(), self.score - self.gold
+        parts = (np.ones(len(self)), g, s, g * g, s * s, g * s, np.abs(error), error**2)
+        return np.stack([self.by_user(part) for part in parts])
+
+    @cached_property
+    def confusion(self) -> np.ndarray:
+        """Turns a user with gold i and rounded score j, as row 5 (i − 1) + j − 1."""
+        cell = 5 * (self.gold.astype(int) - 1) + to_scale(self.score).astype(int) - 1
+        counts = np.bincount(cell * self.users + self.user, minlength=25 * self.users)
+        return counts.reshape(25, self.users).astype(float)
+
+    @cached_property
+    def gold_levels(self) -> tuple[np.ndarray, np.ndarray]:
+        """For each turn the number of its gold value, in ascending order; and the least gold of each number."""
+        return _levels(self.gold, int(np.sqrt(self.cells)))
+
+    @cached_property
+    def score_levels(self) -> tuple[np.ndarray, np.ndarray]:
+        """The same of the scores, as finely as the table allows."""
+        return _levels(self.score, self.cells // max(len(self.gold_levels[1]), 1))
+
+    @cached_property
+    def table(self) -> csr_array:
+        """Turns a user with each gold value and each score value: (gold value · scores + score value) × users."""
+        (gold, golds), (score, scores) = self.gold_levels, self.score_levels
+        shape = (len(golds) * len(scores), self.users)
+        return csr_array((np.ones(len(self)), (gold * len(scores) + score, self.user)), shape=shape)
+
+    @cached_property
+    def coarse(self) -> bool:
+        """Whether different scores had to be taken together in the table."""
+        exact = len(np.unique(self.gold)) == len(self.gold_levels[1])
+        return not (exact and len(np.unique(self.score)) == len(self.score_levels[1]))
+
+    @cached_property
+    def centred(self) -> Sums:
+        """Gold and scores less each user's own mean: what is left when the user's level is taken away."""
+        return Sums(self._centre(self.gold), self._centre(self.score), self.user, self.users, self.cells)
+
+    @cached_property
+    def centred_boundary(self) -> Sums:
+        """Satisfied or not (1, 0) and scores, less each user's own mean."""
+        satisfied = (self.gold >= 4).astype(float)
+        return Sums(self._centre(satisfied), self._centre(self.score), self.user, self.users, self.cells)
+
+    @cached_property
+    def ranked(self) -> Sums:
+        """Midranks of gold and of scores among each user's turns."""
+        return Sums(self._rank(self.gold), self._rank(self.score), self.user, self.users)
+
+    @cached_property
+    def within_order(self) -> Sums:
+        """Gold with midranks of the scores among each user's turns; its table is never coarse."""
+        return Sums(self.gold, self._rank(self.score), self.user, self.users, cells=10**9)
+
+    def _centre(self, values: np.ndarray) -> np.ndarray:
+        mean = self.by_user(values) / np.maximum(self.turns, 1)
+        # Rounded, or what is equal in decimals would be unequal in the last bit, and ranks would tell.
+        return np.round(values - mean[self.user], 12)
+
+    def _rank(self, values: np.ndarray) -> np.ndarray:
+        first = np.concatenate([[0], np.cumsum(self.turns)])[self.user]
+        among_all = rankdata(values, method="dense") + self.user * (len(values) + 1.0)
+        return rankdata(among_all) - first
+
+
+def _levels(values: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers the different values in ascending order; neighbours share a number where there are more than `most`."""
+    unique, number = np.unique(values, return_inverse=True)
+    if len(unique) > most:
+        share = (rankdata(values) - 0.5) / len(values)
+        _, first, number = np.unique((share * most).astype(int), return_index=True, return_inverse=True)
+        unique = values[first]
+    return number, unique
+
+
+class Resampled:
+    """The sums of one judge under each column of user weights (`perslib.inference.resample_users`)."""
+
+    def __init__(self, sums: Sums, weights: np.ndarray) -> None:
+        self.sums, self.weights = sums, weights
+
+    @cached_property
+    def moments(self) -> np.ndarray:
+        """See `Sums.moments`; one column a resample."""
+        return self.sums.moments @ self.weights
+
+    @cached_property
+    def confusion(self) -> np.ndarray:
+        """See `Sums.confusion`; one column a resample."""
+        return self.sums.confusion @ self.weights
+
+    @cached_property
+    def table(self) -> np.ndarray:
+        """Turns by gold value, score value and resample."""
+        shape = (len(self.sums.gold_levels[1]), len(self.sums.score_levels[1]), self.weights.shape[1])
+        counts: np.ndarray = (self.sums.table @ self.weights).reshape(shape)
+        return counts
+
+    @cached_property
+    def centred(self) -> Resampled:
+        """The same resamples of `Sums.centred`."""
+        return Resampled(self.sums.centred, self.weights)
+
+    @cached_property
+    def centred_boundary(self) -> Resampled:
+        """The same resamples of `Sums.centred_boundary`."""
+        return Resampled(self.sums.centred_boundary, self.weights)
+
+
+def each_user(sums: Sums) -> Resampled:
+    """Every user alone: one column a user."""
+    return Resampled(sums, np.eye(sums.users))
+
+
+def chunks(weights: np.ndarray) -> list[np.ndarray]:
+    """The columns of weights in parts that fit into the processor's cache."""
+    return [weights[:, at : at + _CHUNK].astype(float) for at in range(0, weights.shape[1], _CHUNK)]
