@@ -1,0 +1,210 @@
+"""Judges that learn from train users: they learn what is there to learn, and judge odd blocks without a crash."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from histories import Row, corpus_of
+
+from perslib.corpus import load
+from perslib.errors import PerslibError
+from perslib.judge import Bert, Supervised, Training
+from perslib.judge.supervised import distribution, lessons, summary
+from perslib.llm.steps import answered
+
+PRAISED, BLAMED = ("clear steps and prices", "clear steps for all"), ("vague advice again", "vague and short")
+
+
+def schooled(users: int = 8) -> list[Row]:
+    """Users who give a clear reply 5 and a vague one 2, in two scenarios."""
+    return [
+        (f"u{u}", scenario, str(k), "how?", text, score)
+        for u in range(users)
+        for scenario in ("travel", "gift")
+        for k, (texts, score) in enumerate([(PRAISED, 5), (BLAMED, 2)])
+        for text in texts
+    ]
+
+
+def told(*replies: str, request: str | None = "how?"):
+    rows = [("new", "travel", "0", "how?", "fine", s) for s in (5, 2, 5, 2)]
+    rows += [("new", "gift", "0", request, reply, None) for reply in replies]
+    return corpus_of(rows).block("new", "gift")
+
+
+def fitted(judge, corpus=None):
+    answered(judge.fit(corpus or corpus_of(schooled())))
+    return judge
+
+
+def judged(judge, block):
+    return answered(judge.judge(block))
+
+
+def test_lessons_are_rated_targets_of_users_with_a_rated_history():
+    rows = [
+        ("a", "travel", "0", "q", "r1", 5),
+        ("a", "travel", "0", "q", "r2", None),
+        ("a", "gift", "0", "q", "r3", 2),
+        ("b", "travel", "0", "q", "r4", 3),
+        ("c", "travel", "0", "q", "r5", 3),
+        ("c", "gift", "0", "q", "r6", None),
+    ]
+    found = [
+        (block.id, [t.response for t in targets], list(scores))
+        for block, targets, scores in lessons(corpus_of(rows))
+    ]
+    # b has one scenario only; c's history for travel is unrated, and c's gift reply is.
+    assert found == [("a__gift", ["r3"], [2]), ("a__travel", ["r1"], [5])] or found == [
+        ("a__travel", ["r1"], [5]),
+        ("a__gift", ["r3"], [2]),
+    ]
+
+
+def test_a_history_in_seven_numbers():
+    assert summary(np.array([5.0, 5, 2, 4])) == pytest.approx([np.log(5), 4, 0, 0.25, 0, 0.25, 0.5])
+
+
+def test_distributions_from_cumulative_probabilities():
+    """P(> 2) above P(> 1) is brought down to it."""
+    exceed = np.array([[0.9, 0.8, 0.5, 0.1], [0.6, 0.7, 0.5, 0.0]])
+    assert distribution(exceed) == pytest.approx(
+        np.array([[0.1, 0.1, 0.3, 0.4, 0.1], [0.4, 0.0, 0.1, 0.5, 0.0]])
+    )
+
+
+@pytest.mark.parametrize("head", ["ridge", "ordinal"])
+def test_words_that_train_users_reward_are_rewarded(head):
+    judge = fitted(Supervised(head))
+    good, bad = judged(judge, told("clear steps and prices", "vague advice again"))
+    assert 1 <= bad.raw < 3.5 < good.raw <= 5
+    if head == "ordinal":
+        assert sum(good.p) == pytest.approx(1) and good.expected == good.raw
+        assert good.p[0] == good.p[2] == 0, "scores that nobody in train gave"
+
+
+def test_the_history_counts():
+    """Where replies say nothing, users who gave much before are expected to give much again."""
+    rows = [
+        (f"u{u}", scenario, "0", "q", "same reply", 5 if u % 2 else 3)
+        for u in range(12)
+        for scenario in ("travel", "gift")
+    ]
+    judge = fitted(Supervised(), corpus_of(rows))
+    new = [("x", "travel", "0", "q", "same reply", s) for s in (5,)]
+    old = [("y", "travel", "0", "q", "same reply", s) for s in (3,)]
+    corpus = corpus_of([*new, *old, *((u, "gift", "0", "q", "same reply", 1) for u in "xy")])
+    (high,), (low,) = (judged(judge, corpus.block(user, "gift")) for user in "xy")
+    assert high.raw - low.raw > 1.5
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_learned_and_applied_on_the_sample(language):
+    corpus = load(f"sample/{language}")
+    train = corpus.of_users(corpus.split()["train"])
+    judge = fitted(Supervised(features=2_000), train)
+    block = next(corpus.blocks("test"))
+    verdicts = judged(judge, block)
+    assert len(verdicts) == len(block) and all(1 <= v.raw <= 5 and v.error is None for v in verdicts)
+    shuffled = dataclasses.replace(block, evidence=block.evidence.sample(frac=1, random_state=0))
+    assert [v.raw for v in judged(judge, shuffled)] == pytest.approx([v.raw for v in verdicts])
+    assert [v.raw for v in judged(fitted(Supervised(features=2_000), train), block)] == [
+        v.raw for v in verdicts
+    ]
+
+
+@pytest.mark.parametrize("head", ["ridge", "ordinal"])
+def test_odd_replies_get_a_score(head):
+    block = told("", "x" * 50_000, "Это другой язык", "旅行计划", request=None)
+    assert all(1 <= v.raw <= 5 for v in judged(fitted(Supervised(head)), block))
+
+
+def test_no_history_is_unscored():
+    block = corpus_of([("solo", "gift", "0", "q", "r", 5)] * 1).block("solo", "gift")
+    (verdict,) = judged(fitted(Supervised()), block)
+    assert verdict.raw is None and "no rated turn" in verdict.error
+
+
+def test_nothing_to_learn_from_is_said():
+    with pytest.raises(PerslibError, match="nothing to learn"):
+        fitted(Supervised(), corpus_of([("solo", "gift", "0", "q", "r", 5)]))
+    for judge in (Supervised(), Bert()):
+        with pytest.raises(PerslibError, match=r"fit\(train\)"):
+            judged(judge, told("a"))
+
+
+def test_train_users_of_one_mind_and_a_single_one():
+    same = [(f"u{u}", s, "0", "q", "reply", 4) for u in range(3) for s in ("travel", "gift")]
+    for judge in (Supervised(), Supervised("ordinal")):
+        (verdict,) = judged(fitted(judge, corpus_of(same)), told("reply"))
+        assert verdict.raw == pytest.approx(4)
+        assert 1 <= judged(fitted(judge, corpus_of(schooled(1))), told("reply"))[0].raw <= 5
+
+
+# -- BERT: a tiny model with weights nobody trained ---------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    """Two layers of 32, and a vocabulary of whole words and single letters."""
+    pytest.importorskip("torch").set_num_threads(1)  # a tiny model is slowed by company
+    transformers = pytest.importorskip("transformers")
+    folder = tmp_path_factory.mktemp("bert")
+    words = sorted({w for *_, text, _ in schooled(1) for w in text.split()})
+    letters = [chr(c) for c in range(33, 127)]
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words, *letters, *("##" + c for c in letters)]
+    (folder / "vocab.txt").write_text("\n".join(dict.fromkeys(tokens)), "utf-8")
+    config = transformers.BertConfig(
+        vocab_size=len(dict.fromkeys(tokens)),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=512,
+        initializer_range=0.2,
+    )
+    transformers.BertModel(config).save_pretrained(folder)
+    transformers.BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
+    return str(folder)
+
+
+QUICK = Training(epochs=12, rate=5e-3, batch=8)
+
+
+@pytest.mark.parametrize("head", ["classes", "ordinal"])
+def test_bert_learns_what_is_rewarded(tiny, head):
+    judge = fitted(Bert(head, tiny, length=48, training=QUICK))
+    good, bad = judged(judge, told("clear steps and prices", "vague advice again"))
+    assert (good.raw, bad.raw) == (5, 2)
+    assert sum(good.p) == pytest.approx(1) and good.expected > bad.expected
+    again = fitted(Bert(head, tiny, length=48, training=QUICK))
+    assert judged(again, told("clear steps and prices"))[0].p == pytest.approx(good.p, abs=1e-5), "seeded"
+
+
+def test_bert_keeps_the_reply_where_the_text_is_too_long(tiny):
+    once = dataclasses.replace(QUICK, epochs=1, rate=0.0)
+    block = told("steps " * 300 + "vague advice again")
+    target = next(iter(block))
+    left, right = (fitted(Bert(model=tiny, cut=cut, length=64, training=once)) for cut in ("left", "right"))
+    ends = [judge._tokens.decode(judge._encoded(block, target)) for judge in (left, right)]
+    assert ends[0].endswith("vague advice again [SEP]") and "advice" not in ends[1]
+    assert all(len(judge._encoded(block, target)) == 64 for judge in (left, right))
+    assert right.name == "BERT, cut at the right"
+
+
+def test_bert_on_odd_blocks(tiny):
+    judge = fitted(Bert("ordinal", tiny, length=64, training=dataclasses.replace(QUICK, epochs=1)))
+    verdicts = judged(judge, told("", "x " * 25_000, "Это другой язык", "旅行计划", request=None))
+    assert all(1 <= v.raw <= 5 and v.error is None for v in verdicts)
+    (verdict,) = judged(judge, corpus_of([("solo", "gift", "0", "q", "r", 5)]).block("solo", "gift"))
+    assert verdict.raw is None and "no rated turn" in verdict.error
+    (verdict,) = judged(fitted(Bert(model=tiny, training=QUICK), corpus_of(schooled(1))), told("clear steps"))
+    assert verdict.raw is not None, "a single train user cannot be held out"
+
+
+def test_bert_without_its_packages_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "torch", None)
+    with pytest.raises(PerslibError, match=r"perslib\[bert\]"):
+        fitted(Bert())
