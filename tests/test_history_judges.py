@@ -153,6 +153,10 @@ def test_target_labels_and_the_order_of_evidence_change_nothing():
     )
     for judge in (UserMean(), UserMedian(), UserMajority(), UserCdfByHash()):
         assert judged(judge, block) == judged(judge, relabelled) == judged(judge, shuffled)
+    for judge in (Nearest(), Nearest(3, False)):
+        said = judged(judge, block)
+        assert judged(judge, relabelled) == said
+        assert judged(judge, shuffled) == pytest.approx(said), "no two turns of this user are equally near"
 
 
 LETTERS = TextForm(lambda task, request, reply: reply, (1, 1))

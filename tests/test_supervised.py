@@ -57,10 +57,7 @@ def test_lessons_are_rated_targets_of_users_with_a_rated_history():
         for block, targets, scores in lessons(corpus_of(rows))
     ]
     # b has one scenario only; c's history for travel is unrated, and c's gift reply is.
-    assert found == [("a__gift", ["r3"], [2]), ("a__travel", ["r1"], [5])] or found == [
-        ("a__travel", ["r1"], [5]),
-        ("a__gift", ["r3"], [2]),
-    ]
+    assert found == [("a__travel", ["r1"], [5]), ("a__gift", ["r3"], [2])]
 
 
 def test_a_history_in_seven_numbers():
@@ -122,7 +119,7 @@ def test_odd_replies_get_a_score(head):
 
 
 def test_no_history_is_unscored():
-    block = corpus_of([("solo", "gift", "0", "q", "r", 5)] * 1).block("solo", "gift")
+    block = corpus_of([("solo", "gift", "0", "q", "r", 5)]).block("solo", "gift")
     (verdict,) = judged(fitted(Supervised()), block)
     assert verdict.raw is None and "no rated turn" in verdict.error
 

@@ -109,7 +109,10 @@ class Bert(Judge):
         config = transformers.AutoConfig.from_pretrained(self.model)
         config.num_labels = 5 if self.head == "classes" else 4
         config.hidden_dropout_prob = config.attention_probs_dropout_prob = how.dropout
-        net = transformers.AutoModelForSequenceClassification.from_pretrained(self.model, config=config)
+        # A head of another size, left by another task, is replaced like one that is missing.
+        net = transformers.AutoModelForSequenceClassification.from_pretrained(
+            self.model, config=config, ignore_mismatched_sizes=True
+        )
         self._net = net.to("cuda" if torch.cuda.is_available() else "cpu")
         steps = how.epochs * -(-len(learn) // how.batch)
         optimizer = torch.optim.AdamW(self._net.parameters(), lr=how.rate, weight_decay=how.decay)
