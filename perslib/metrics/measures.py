@@ -20,7 +20,7 @@ from scipy.stats import pearsonr, rankdata
 
 from perslib import inference
 from perslib.errors import UnknownName
-from perslib.metrics.sums import Resampled, Sums, chunks, each_user
+from perslib.metrics.sums import Resampled, Sums
 
 Measure = Callable[[Resampled], np.ndarray]
 
@@ -76,12 +76,8 @@ def _rank_correlation(table: np.ndarray) -> np.ndarray:
 
 
 def spearman(r: Resampled) -> np.ndarray:
-    """Pearson's r of midranks, ranked anew in each resample.
-
-    Exact as long as the table of gold by score is; otherwise every resampled value is moved by what the
-    coarser table changes in the sample itself.
-    """
-    return _rank_correlation(r.table) + _correction(r, _rank_correlation, _exact_spearman)
+    """Pearson's r of midranks, ranked anew in each resample."""
+    return _from_tables(r, _rank_correlation, _exact_spearman)
 
 
 def _exact_spearman(sums: Sums) -> float:
@@ -98,7 +94,7 @@ def _area(table: np.ndarray, gold: np.ndarray) -> np.ndarray:
 def auc(r: Resampled) -> np.ndarray:
     """P(score of a satisfied turn > score of a dissatisfied one), ties counting half."""
     gold = r.sums.gold_levels[1]
-    return _area(r.table, gold) + _correction(r, lambda table: _area(table, gold), _exact_auc)
+    return _from_tables(r, lambda table: _area(table, gold), _exact_auc)
 
 
 def _exact_auc(sums: Sums) -> float:
@@ -109,13 +105,15 @@ def _exact_auc(sums: Sums) -> float:
     return float((ranks - n * (n + 1) / 2) / pairs) if pairs else float("nan")
 
 
-def _correction(
-    r: Resampled, coarse: Callable[[np.ndarray], np.ndarray], exact: Callable[[Sums], float]
-) -> float:
+def _from_tables(
+    r: Resampled, value: Callable[[np.ndarray], np.ndarray], exact: Callable[[Sums], float]
+) -> np.ndarray:
+    """The value of every table; if they are coarse, all are moved by what that changes in the sample itself."""
+    values = np.concatenate([value(table) for table in r.tables()])
     if not r.sums.coarse:
-        return 0.0
-    itself = Resampled(r.sums, np.ones((r.sums.users, 1)))
-    return exact(r.sums) - float(coarse(itself.table)[0])
+        return values
+    (itself,) = Resampled(r.sums, np.ones((r.sums.users, 1))).tables()
+    return values + exact(r.sums) - value(itself)
 
 
 # What is read off the confusion of gold with rounded score
@@ -196,7 +194,7 @@ def _pooled_correlation(which: Callable[[Sums], Sums]) -> Measure:
     """tanh of the mean of atanh(r_u), r_u clipped to ±0.9999; users with < 3 turns or no variance left out."""
 
     def pooled(r: Resampled) -> np.ndarray:
-        of_user = pearson(each_user(which(r.sums))).clip(-_LARGEST_R, _LARGEST_R)
+        of_user = pearson(which(r.sums).each_user).clip(-_LARGEST_R, _LARGEST_R)
         enough = r.sums.turns >= FEWEST_TURNS
         return np.tanh(_of_users(np.where(enough, np.arctanh(of_user), np.nan), r.sums.turns, r))
 
@@ -205,12 +203,12 @@ def _pooled_correlation(which: Callable[[Sums], Sums]) -> Measure:
 
 def pu_rmse(r: Resampled) -> np.ndarray:
     """Mean of the users' RMSE."""
-    return _of_users(rmse(each_user(r.sums)), r.sums.turns, r)
+    return _of_users(rmse(r.sums.each_user), r.sums.turns, r)
 
 
 def pu_kappa(r: Resampled) -> np.ndarray:
     """Mean of the users' QWK; users with < 3 turns or one gold value left out."""
-    each = each_user(r.sums)
+    each = r.sums.each_user
     varied = (each.confusion.reshape(5, 5, -1).sum(axis=1) > 0).sum(axis=0) > 1
     enough = varied & (r.sums.turns >= FEWEST_TURNS)
     return _of_users(np.where(enough, qwk(each), np.nan), r.sums.turns, r)
@@ -222,13 +220,13 @@ def _over_mixed_users(measure: Measure) -> Measure:
     def pooled(r: Resampled) -> np.ndarray:
         satisfied = r.sums.confusion[_SAT_GOLD].sum(axis=0)
         mixed = (satisfied > 0) & (satisfied < r.sums.turns)
-        return _of_users(np.where(mixed, measure(each_user(r.sums)), np.nan), r.sums.turns, r)
+        return _of_users(np.where(mixed, measure(r.sums.each_user), np.nan), r.sums.turns, r)
 
     return pooled
 
 
 def _auc_of_users(r: Resampled) -> np.ndarray:
-    return auc(each_user(r.sums.within_order))
+    return auc(r.sums.within_order.each_user)
 
 
 #: Every metric by its name.
@@ -280,9 +278,8 @@ def metric(name: str) -> Metric:
 def resampled(sums: Sums, metrics: Iterable[str], weights: np.ndarray) -> dict[str, np.ndarray]:
     """Each metric under each column of user weights; column 0 is the sample itself."""
     asked = {name: metric(name) for name in metrics}
-    parts = [Resampled(sums, part) for part in chunks(weights)]
-    values = [{name: m.value(part) for name, m in asked.items()} for part in parts]
-    return {name: np.concatenate([v[name] for v in values]) for name in asked}
+    under = Resampled(sums, weights.astype(float))
+    return {name: m.value(under) for name, m in asked.items()}
 
 
 def measure(

@@ -7,6 +7,7 @@ first, a resample of users is a weighted sum of columns, and ten thousand of the
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
@@ -16,9 +17,11 @@ from scipy.stats import rankdata
 from perslib.calibrate import to_scale
 
 #: Largest table of gold by score that is resampled. Up to 204 different scores it is exact; finer scores are
-#: taken together to as many groups of neighbouring ranks.
+#: taken together to as many groups of neighbouring ranks (32 where gold is centred and thus fine as well). The
+#: sample's own value stays exact; resampled ones move by less than 0.001 (0.003), far less than they vary.
 CELLS = 1024
-_CHUNK = 2048
+#: Columns of weights taken at a time: tables of this many fit into the processor's cache.
+_CHUNK = 256
 
 
 class Sums:
@@ -78,6 +81,11 @@ class Sums:
         (gold, golds), (score, scores) = self.gold_levels, self.score_levels
         shape = (len(golds) * len(scores), self.users)
         return csr_array((np.ones(len(self)), (gold * len(scores) + score, self.user)), shape=shape)
+
+    @cached_property
+    def each_user(self) -> Resampled:
+        """Every user alone: one column a user."""
+        return Resampled(self, np.eye(self.users))
 
     @cached_property
     def coarse(self) -> bool:
@@ -143,12 +151,11 @@ class Resampled:
         """See `Sums.confusion`; one column a resample."""
         return self.sums.confusion @ self.weights
 
-    @cached_property
-    def table(self) -> np.ndarray:
-        """Turns by gold value, score value and resample."""
-        shape = (len(self.sums.gold_levels[1]), len(self.sums.score_levels[1]), self.weights.shape[1])
-        counts: np.ndarray = (self.sums.table @ self.weights).reshape(shape)
-        return counts
+    def tables(self) -> Iterator[np.ndarray]:
+        """Turns by gold value, score value and resample, for some of the resamples at a time."""
+        shape = (len(self.sums.gold_levels[1]), len(self.sums.score_levels[1]), -1)
+        for at in range(0, self.weights.shape[1], _CHUNK):
+            yield (self.sums.table @ self.weights[:, at : at + _CHUNK]).reshape(shape)
 
     @cached_property
     def centred(self) -> Resampled:
@@ -159,13 +166,3 @@ class Resampled:
     def centred_boundary(self) -> Resampled:
         """The same resamples of `Sums.centred_boundary`."""
         return Resampled(self.sums.centred_boundary, self.weights)
-
-
-def each_user(sums: Sums) -> Resampled:
-    """Every user alone: one column a user."""
-    return Resampled(sums, np.eye(sums.users))
-
-
-def chunks(weights: np.ndarray) -> list[np.ndarray]:
-    """The columns of weights in parts that fit into the processor's cache."""
-    return [weights[:, at : at + _CHUNK].astype(float) for at in range(0, weights.shape[1], _CHUNK)]
