@@ -14,6 +14,7 @@ from perslib.calibrate.replay import (
 )
 from perslib.calibrate.scale import MIN_HISTORY, SCORES, Calibrated, to_scale
 from perslib.calibrate.shrinkage import Population, fit_population
+from perslib.calibrate.thresholds import Thresholds, fit_thresholds
 from perslib.calibrate.tilt import Tilted, fit_tilt
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "Population",
     "ProportionalOdds",
     "SharedTies",
+    "Thresholds",
     "Ties",
     "Tilted",
     "calibrated",
@@ -36,6 +38,7 @@ __all__ = [
     "fit_isotonic",
     "fit_ordinal",
     "fit_population",
+    "fit_thresholds",
     "fit_tilt",
     "histories",
     "mean_shift",
