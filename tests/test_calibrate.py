@@ -313,6 +313,13 @@ def test_candidates_are_calibrated_by_the_recorded_replies():
     assert reference_calibrated(new, recorded, LOCAL, ties="mid")["reference_cdf"].tolist() == [4, 5]
 
 
+def test_a_candidate_that_repeats_the_recorded_replies_ties_with_them():
+    recorded, methods = verdicts(), ["reference_cdf", "reference_mean_shift", "reference_transfer"]
+    own = reference_calibrated(recorded, recorded, LOCAL, methods)
+    again = reference_calibrated(verdicts(candidate="m"), recorded, LOCAL, methods)
+    assert own[methods].values.tolist() == again[methods].values.tolist()
+
+
 # -- on people -----------------------------------------------------------------------------------------
 
 

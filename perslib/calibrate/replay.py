@@ -3,6 +3,9 @@
 In a replay there is no whole block of new replies to rank, so the judge's scores of the block's recorded replies,
 the reference, stand in for it. Arrays as in `perslib.calibrate.block`; `reference` and `reference_block` are the
 recorded replies' scores and blocks, numbered alike. The raw score stands where a block has no reference.
+
+To compare a candidate with the recorded replies, calibrate both here: a candidate that repeats them then ties
+with them throughout, as it would not if the recorded ones went through the block calibrators.
 """
 
 from __future__ import annotations
