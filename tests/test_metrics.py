@@ -3,16 +3,38 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from made import tiny_corpus
+from scipy import stats
+from sklearn import metrics as sk
 
-from perslib.metrics import METRICS, measure
+from perslib.corpus import Corpus
+from perslib.errors import DataError, UnknownName
+from perslib.metrics import (
+    after_dissatisfied,
+    agreement,
+    consistency,
+    disagreements,
+    measure,
+    number,
+    paired,
+    proper_scores,
+    reason_agreement,
+    reason_confusion,
+    reliability,
+    table,
+)
 
 GOLD = [5, 4, 3, 4, 2, 5, 5, 4, 5, 3, 2, 4]
 SCORE = [4, 4, 3, 5, 3, 5, 4, 4, 5, 4, 3, 4]
 USER = list("AAAAABBBBCCC")
+TURN = ["user", "scenario", "session", "turn"]
 
 
 def test_worked_example():
@@ -48,3 +70,393 @@ def test_worked_example():
         assert found[name] == pytest.approx(value, abs=1e-10), name
     alone = [measure(GOLD[a:b], SCORE[a:b])["pearson"] for a, b in ((0, 5), (5, 9), (9, 12))]
     assert alone == pytest.approx([0.6813851439, 0.5773502692, 0.8660254038], abs=1e-10)
+
+
+# -- against scipy and scikit-learn --------------------------------------------------------------------------
+
+
+def by_others(gold: np.ndarray, score: np.ndarray, user: np.ndarray) -> dict[str, float]:
+    """What scipy and scikit-learn say."""
+    whole = np.clip(np.round(score), 1, 5).astype(int)
+    sat, said = gold >= 4, whole >= 4
+    frame = pd.DataFrame({"g": gold.astype(float), "s": score.astype(float), "u": user})
+    centred = frame[["g", "s"]] - frame.groupby("u")[["g", "s"]].transform("mean")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        z = [
+            (np.arctanh(np.clip(stats.pearsonr(own["g"], own["s"])[0], -0.9999, 0.9999)), len(own))
+            for _, own in frame.groupby("u")
+            if len(own) >= 3 and own["g"].nunique() > 1 and own["s"].nunique() > 1
+        ]
+        values = {
+            "pearson": stats.pearsonr(gold, score)[0],
+            "spearman": stats.spearmanr(gold, score)[0],
+            "mae": sk.mean_absolute_error(gold, score),
+            "rmse": math.sqrt(sk.mean_squared_error(gold, score)),
+            "qwk": sk.cohen_kappa_score(gold, whole, labels=range(1, 6), weights="quadratic"),
+            "accuracy": sk.accuracy_score(sat, said),
+            "f1_sat": sk.f1_score(sat, said, zero_division=0),
+            "f1_dsat": sk.f1_score(~sat, ~said, zero_division=0),
+            "precision_sat": sk.precision_score(sat, said, zero_division=0),
+            "precision_dsat": sk.precision_score(~sat, ~said, zero_division=0),
+            "recall_sat": sk.recall_score(sat, said, zero_division=0),
+            "recall_dsat": sk.recall_score(~sat, ~said, zero_division=0),
+            "kappa": sk.cohen_kappa_score(sat, said),
+            "auc": sk.roc_auc_score(sat, score) if len(set(sat)) > 1 else np.nan,
+            "false_sat": said[~sat].mean() if (~sat).any() else np.nan,
+            "false_dsat": (~said)[sat].mean() if sat.any() else np.nan,
+            "wc_mae": (centred["g"] - centred["s"]).abs().mean(),
+            "wc_pearson": stats.pearsonr(centred["g"], centred["s"])[0]
+            if (centred.std() > 1e-9).all()
+            else np.nan,
+            "pu_pearson": np.tanh(np.average([a for a, _ in z], weights=[n for _, n in z])) if z else np.nan,
+        }
+    return values
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.booleans(), st.integers(2, 60), st.integers(1, 6))
+def test_every_metric_is_what_scipy_and_sklearn_say(seed, whole, turns, users):
+    rng = np.random.default_rng(seed)
+    gold = rng.integers(1, 6, turns)
+    score = rng.integers(1, 6, turns) if whole else rng.uniform(0.5, 5.5, turns)
+    user = rng.integers(0, users, turns)
+    found = measure(gold, score, user)
+    for name, value in by_others(gold, score, user).items():
+        assert found[name] == pytest.approx(value, abs=1e-9, nan_ok=True), name
+
+
+def test_scores_that_do_not_vary():
+    found = measure([5, 4, 3, 2], [4.1] * 4, list("aabb"))
+    for name in ("pearson", "spearman", "wc_pearson", "wc_spearman", "pu_pearson", "pu_spearman"):
+        assert math.isnan(found[name]), name
+    assert found["qwk"] == 0 and found["f1_dsat"] == 0 and found["false_sat"] == 1 and found["auc"] == 0.5
+
+
+def test_satisfied_is_what_rounds_to_four():
+    # 3.5 rounds half to even, up to 4; 3.9 is satisfied and not cut down to 3; 2.5 goes to 2, 5.9 to 5.
+    found = measure([4, 4, 2, 5], [3.5, 3.9, 2.5, 5.9])
+    assert found["accuracy"] == 1 and found["qwk"] == 1
+    assert found["mae"] == pytest.approx((0.5 + 0.1 + 0.5 + 0.9) / 4)
+
+
+def test_a_user_with_one_turn_has_no_correlation_and_changes_no_within_correlation():
+    with_one = measure([*GOLD, 1], [*SCORE, 5], [*USER, "D"])
+    without = measure(GOLD, SCORE, USER)
+    for name in ("pu_pearson", "pu_spearman", "pu_kappa"):
+        assert with_one[name] == pytest.approx(without[name])
+    assert with_one["wc_pearson"] == pytest.approx(without["wc_pearson"])
+    assert with_one["pearson"] < without["pearson"]
+
+
+def test_empty_classes_and_unknown_metrics():
+    found = measure([4, 5, 5], [4, 4, 5])
+    assert math.isnan(found["false_sat"]) and math.isnan(found["auc"]) and found["f1_dsat"] == 0
+    assert measure([], []).isna()[["pearson", "mae", "qwk", "accuracy"]].all()
+    assert measure([3, None, 4], [3, 4, None])["mae"] == 0  # what is missing on one side is left out
+    with pytest.raises(UnknownName, match="Did you mean pearson"):
+        measure(GOLD, SCORE, metrics=["pearsen"])
+
+
+# -- agreement tables ------------------------------------------------------------------------------------------
+
+
+def rated(users: int = 12, turns: int = 8, seed: int = 0) -> Corpus:
+    """A corpus of users with levels of their own, two scenarios each, scores in plenty."""
+    rng = np.random.default_rng(seed)
+    names = [f"u{i:02d}" for i in range(users)]
+    keys = [(u, s, "0") for u in names for s in ("gift", "travel")]
+    sessions = pd.DataFrame(keys, columns=TURN[:3]).assign(task="t", assistant="a")
+    level = dict(zip(names, rng.normal(3.8, 0.6, users)))
+    rows = [
+        (*key, t, "q", "r", int(np.clip(round(level[key[0]] + rng.normal(0, 0.9)), 1, 5)))
+        for key in keys
+        for t in range(turns)
+    ]
+    frame = pd.DataFrame(rows, columns=[*TURN, "request", "response", "score"])
+    frame["reason"] = np.where(frame["score"] <= 3, rng.choice(["detail", "diversity"], len(frame)), None)
+    return Corpus("rated", "en", pd.DataFrame({"user": names}), sessions, frame)
+
+
+def judged(
+    corpus: Corpus, noise: dict[str, float], seed: int = 1, backbone: str | None = None
+) -> pd.DataFrame:
+    """Verdicts of judges that see the gold score through this much noise; inf is the constant 4."""
+    rng = np.random.default_rng(seed)
+    gold = corpus.turns["score"].to_numpy(float)
+    parts = [
+        corpus.turns[TURN].assign(
+            judge=name,
+            backbone=backbone,
+            raw=4.0 if math.isinf(sd) else np.clip(np.rint(gold + rng.normal(0, sd, len(gold))), 1, 5),
+        )
+        for name, sd in noise.items()
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def test_agreement_is_long_and_tidy_and_says_what_it_rests_on():
+    corpus = rated()
+    verdicts = judged(corpus, {"good": 0.7, "bad": 3.0})
+    verdicts.loc[:4, "raw"] = np.nan
+    found = agreement(verdicts, corpus, metrics=("pearson", "mae"), resamples=500)
+    assert list(found.columns) == [
+        *("judge", "backbone", "score", "metric", "value", "low", "high"),
+        *("turns", "users", "unscored", "coverage", "without_gold"),
+    ]
+    assert found["judge"].tolist() == ["good", "good", "bad", "bad"]
+    first = found.iloc[0]
+    assert (first["turns"], first["users"], first["unscored"]) == (187, 12, 5)
+    assert first["coverage"] == pytest.approx(187 / 192)
+    expected = stats.pearsonr(corpus.turns["score"].to_numpy(float)[5:], verdicts["raw"].iloc[5:192])[0]
+    assert first["value"] == pytest.approx(expected) and first["low"] < expected < first["high"]
+    assert found.equals(agreement(verdicts, corpus, metrics=("pearson", "mae"), resamples=500))
+
+
+def test_order_of_verdicts_does_not_matter():
+    corpus = rated()
+    verdicts = judged(corpus, {"good": 0.7})
+    shuffled = verdicts.sample(frac=1, random_state=0)
+    one, other = (agreement(v, corpus, resamples=200) for v in (verdicts, shuffled))
+    assert one.select_dtypes("number").to_numpy() == pytest.approx(other.select_dtypes("number").to_numpy())
+
+
+def test_gain_over_the_best_control():
+    corpus = rated()
+    verdicts = judged(corpus, {"good": 0.7, "weak": 2.0, "weaker": 4.0, "constant": math.inf})
+    found = agreement(
+        verdicts,
+        corpus,
+        metrics=("pearson", "mae"),
+        controls=("weak", "weaker", "constant"),
+        resamples=1000,
+    ).set_index(["judge", "metric"])
+    good = found.loc["good", "pearson"]
+    assert good["control"] == "weak"
+    assert good["gain"] == pytest.approx(good["value"] - found.loc[("weak", "pearson"), "value"])
+    assert 0 < good["gain_low"] < good["gain"] < good["gain_high"] and good["gain_p"] < 0.01
+    error = found.loc["good", "mae"]
+    assert error["gain"] > 0  # smaller errors are a gain
+    assert found.loc["weak"]["gain"].isna().all() and math.isnan(found.loc[("constant", "pearson"), "value"])
+    only = agreement(verdicts, corpus, metrics=("pearson",), controls=("constant",), resamples=100)
+    assert only["control"].isna().all() and only["gain"].isna().all()
+    with pytest.raises(UnknownName, match="control"):
+        agreement(verdicts, corpus, controls=("nobody",))
+
+
+def test_judges_are_compared_on_the_turns_that_both_scored():
+    corpus = rated()
+    verdicts = judged(corpus, {"a": 0.8, "b": 1.5})
+    verdicts.loc[:49, "raw"] = np.nan  # a leaves out the first 50
+    verdicts.loc[192 + 150 :, "raw"] = np.nan  # b the last 42
+    row = paired(verdicts, corpus, "a", "b", metrics=("mae", "pearson"), resamples=500).set_index("metric")
+    gold = corpus.turns["score"].to_numpy(float)[50:150]
+    a, b = verdicts["raw"].to_numpy()[50:150], verdicts["raw"].to_numpy()[192 + 50 : 192 + 150]
+    assert (row["turns"] == 100).all()
+    assert row.loc["mae", "a"] == pytest.approx(np.abs(a - gold).mean())
+    assert row.loc["mae", "difference"] == pytest.approx(np.abs(b - gold).mean() - np.abs(a - gold).mean())
+    assert row.loc["pearson", "b"] == pytest.approx(stats.pearsonr(b, gold)[0])
+    assert (row["p_holm"] >= row["p"]).all()
+    controlled = agreement(verdicts, corpus, metrics=("mae",), controls=("b",), resamples=500)
+    assert controlled["gain"].iloc[0] == pytest.approx(row.loc["mae", "difference"])
+    itself = paired(verdicts, corpus, "a", "a", metrics=("mae",), resamples=100).iloc[0]
+    assert itself["difference"] == 0 and itself["p"] == 1
+
+
+def test_one_user_alone_has_values_and_no_intervals():
+    corpus = rated(users=1)
+    verdicts = judged(corpus, {"a": 1.0, "b": 2.0})
+    found = agreement(verdicts, corpus, controls=("b",), resamples=100)
+    assert found["value"].notna().all() and found[["low", "high", "gain_p"]].isna().all(axis=None)
+
+
+def test_several_backbones_and_score_columns():
+    corpus = rated()
+    verdicts = pd.concat(
+        [
+            judged(corpus, {"p": 0.8}, backbone="m1"),
+            judged(corpus, {"p": 1.6}, 2, backbone="m2"),
+            judged(corpus, {"c": 3.0}, 3),
+        ],
+        ignore_index=True,
+    )
+    verdicts["cdf"] = verdicts["raw"].clip(lower=2)
+    found = agreement(
+        verdicts, corpus, scores=("raw", "cdf"), metrics=("mae",), controls=("c",), resamples=50
+    )
+    assert len(found) == 6 and (found.loc[found["judge"] == "p", "control"] == "c").all()
+    with pytest.raises(DataError, match="several backbones"):
+        paired(verdicts, corpus, "p", "c")
+    assert (
+        paired(verdicts, corpus, ("p", "m1"), ("p", "m2"), metrics=("mae",), resamples=50)["difference"][0]
+        > 0
+    )
+    shift = paired(verdicts, corpus, ("p", "m1"), ("p", "m1"), score_b="cdf", metrics=("mae",), resamples=50)
+    assert shift["a"][0] != shift["b"][0]
+    with pytest.raises(UnknownName, match="column of the verdicts"):
+        agreement(verdicts, corpus, scores=("mean_shift",))
+
+
+def test_strata():
+    corpus = rated()
+    verdicts = judged(corpus, {"a": 1.0})
+    found = agreement(verdicts, corpus, by="scenario", metrics=("mae",), resamples=50)
+    assert found["scenario"].tolist() == ["gift", "travel"] and found["turns"].tolist() == [96, 96]
+    assert agreement(verdicts, corpus, by="assistant", metrics=("mae",), resamples=50)["turns"].tolist() == [
+        192
+    ]
+    with pytest.raises(UnknownName, match="column"):
+        agreement(verdicts, corpus, by="weather")
+
+
+def test_nothing_is_dropped_in_silence():
+    corpus = tiny_corpus()
+    verdicts = corpus.turns[TURN].assign(judge="j", raw=[4.0, 3.0, 5.0, None, 4.0])
+    with pytest.raises(DataError, match=r"row 5: j on ada / travel / 0 / 0 is a second verdict"):
+        agreement(pd.concat([verdicts, verdicts.head(1)]), corpus)
+    strange = verdicts.assign(turn=[0, 9, 0, 0, 0])
+    with pytest.raises(DataError, match=r"row 1: j on ada / travel / 0 / 9 is on a turn that corpus 'tiny'"):
+        agreement(strange, corpus)
+    with pytest.raises(DataError, match="which the user did not rate"):
+        agreement(verdicts.assign(candidate="m"), corpus)
+    corpus.turns.loc[0, "score"] = pd.NA
+    row = agreement(verdicts, corpus, metrics=("mae",), resamples=10).iloc[0]
+    assert (row["turns"], row["unscored"], row["without_gold"], row["coverage"]) == (3, 1, 1, 0.75)
+    nothing = agreement(verdicts.assign(raw=np.nan), corpus, resamples=10)
+    assert nothing["value"].isna().all() and (nothing["coverage"] == 0).all()
+
+
+def test_the_paper_table():
+    corpus = rated()
+    verdicts = judged(corpus, {"good": 0.7, "constant": math.inf})
+    found = agreement(verdicts, corpus, metrics=("pearson", "mae"), controls=("constant",), resamples=200)
+    wide = table(found, gains=("mae",))
+    assert list(wide.columns) == ["judge", "score", "turns", "pearson", "mae", "gain: mae"]
+    first = found.iloc[0]
+    assert wide["pearson"].tolist() == [
+        f"{number(first['value'])} [{number(first['low'])}, {number(first['high'])}]",
+        "–",
+    ]
+    assert wide["gain: mae"][0].endswith("*")
+    assert table(found, ("mae",), intervals=False)["mae"][0] == number(found["value"][1])
+    assert [number(v) for v in (0.36, -0.0421, 1.25, -0.0001, math.nan)] == [
+        ".360",
+        "−.042",
+        "1.250",
+        ".000",
+        "–",
+    ]
+
+
+# -- turns, reasons, calibration -----------------------------------------------------------------------------
+
+
+def test_disagreements_come_first():
+    corpus = tiny_corpus()
+    verdicts = pd.concat(
+        [
+            corpus.turns[TURN].assign(judge="a", raw=[4.0, 4, 5, 3, None]),
+            corpus.turns[TURN].assign(judge="b", raw=[4.0, 1, 4, 4, 4.0]),
+        ]
+    )
+    found = disagreements(verdicts, corpus)
+    assert found["spread"].tolist() == [3, 1, 1, 0]  # the last turn only b scored
+    assert (found.loc[0, "a"], found.loc[0, "b"], found.loc[0, "gold"], found.loc[0, "turn"]) == (4, 1, 2, 1)
+    assert found["sides"].tolist() == [True, False, True, False]
+
+
+def test_after_a_disappointment():
+    corpus = rated()
+    verdicts = judged(corpus, {"a": 1.0})
+    found = after_dissatisfied(verdicts, corpus, metrics=("mae",), resamples=20).set_index("before")
+    before = corpus.turns.groupby(TURN[:3])["score"].shift()
+    assert found.loc["first turn", "turns"] == 24
+    assert found.loc["dissatisfied", "turns"] == (before <= 3).sum()
+    assert found["turns"].sum() == 192
+
+
+def test_reasons():
+    corpus = rated()
+    turns = corpus.turns
+    verdicts = turns[TURN].assign(judge="a", raw=turns["score"].astype(float), reason=turns["reason"])
+    sure = reason_agreement(verdicts, corpus, resamples=50).set_index("metric")["value"]
+    assert sure.tolist() == [1, 1, 1]
+    low = np.flatnonzero(turns["score"].to_numpy(int) <= 3)
+    verdicts.loc[low[:4], "raw"] = 5.0  # satisfied where the user was not
+    verdicts.loc[low[4:6], "reason"] = "other"
+    found = reason_agreement(verdicts, corpus, resamples=50).set_index("metric")
+    n = len(low)
+    assert found.loc["accuracy", "value"] == pytest.approx((n - 6) / (n - 4))
+    assert found.loc["accuracy_all", "value"] == pytest.approx((n - 6) / n)
+    both = verdicts.loc[low[4:]]
+    kappa = sk.cohen_kappa_score(turns["reason"].loc[low[4:]].tolist(), both["reason"].tolist())
+    assert found.loc["kappa", "value"] == pytest.approx(kappa)
+    confusion = reason_confusion(verdicts, corpus)
+    counted = confusion.groupby("reason")["turns"].sum()
+    assert confusion["turns"].sum() == n and counted["satisfied"] == 4 and counted["other"] == 2
+
+
+def test_parts_of_a_verdict_fit_each_other():
+    verdicts = (
+        tiny_corpus()
+        .turns[TURN]
+        .assign(
+            judge="j",
+            raw=[4.0, 2.0, 3.0, None, 5.0],
+            reason=[None, "detail", None, None, "detail"],
+            satisfied=pd.array([True, True, False, None, True], dtype="boolean"),
+        )
+    )
+    row = consistency(verdicts).iloc[0]
+    assert row[["verdicts", "unscored", "reason_missing", "reason_surplus", "side_differs"]].tolist() == [
+        *(5, 1, 1, 1, 1)
+    ]
+
+
+def test_reliability():
+    corpus = rated()
+    verdicts = judged(corpus, {"a": 1.0})
+    found = reliability(verdicts, corpus, resamples=100)
+    gold = corpus.turns["score"].astype(float)
+    for row in found.itertuples():
+        assert row.gold == pytest.approx(gold[verdicts["raw"] == row.predicted].mean())
+    assert found["turns"].sum() == 192 and found["predicted"].is_monotonic_increasing
+    fine = reliability(verdicts.assign(raw=verdicts["raw"] + np.linspace(0, 0.1, 192)), corpus, resamples=50)
+    assert len(fine) == 5
+
+
+def test_proper_scores():
+    corpus = tiny_corpus()  # gold 4, 2, 5, 3, 4
+    sure = pd.DataFrame(np.eye(5)[[3, 1, 4, 2, 3]], columns=[f"p{s}" for s in range(1, 6)])
+    verdicts = pd.concat([corpus.turns[TURN].assign(judge="sure"), sure], axis=1)
+    flat = verdicts.assign(judge="flat", **dict.fromkeys(sure.columns, 0.2))
+    flat.loc[4, list(sure.columns)] = np.nan
+    found = proper_scores(pd.concat([verdicts, flat]), corpus, resamples=50).set_index(["judge", "metric"])
+    assert found.loc[("sure", "rps"), "value"] == 0 and found.loc[("sure", "log_loss"), "value"] == 0
+    assert found.loc[("flat", "log_loss"), "value"] == pytest.approx(math.log(5))
+    # Σ_k (k/5 − [g ≤ k])² / 4: 4 → .15, 2 → .15, 5 → .3, 3 → .1
+    assert found.loc[("flat", "rps"), "value"] == pytest.approx((0.15 + 0.15 + 0.3 + 0.1) / 4)
+    assert found.loc[("flat", "rps"), "unscored"] == 1 and found.loc[("flat", "rps"), "turns"] == 4
+
+
+# -- real users ------------------------------------------------------------------------------------------------
+
+ARCHIVE = "persturnbench/persturnbench_42users.tar.gz"
+
+
+@pytest.fixture(scope="module")
+def people() -> Corpus:
+    return load(real.ROOT / ARCHIVE)
+
+
+def history_verdicts(corpus: Corpus, split: str) -> pd.DataFrame:
+    """The reply-blind user: mean and median of the user's scores in the other scenarios, never the reply."""
+    parts = []
+    for block in corpus.blocks(split):
+        scores = block.evidence["score"].dropna().astype(float)
+        own = block.targets[TURN]
+        parts += [
+            own.assign(judge="mean", raw=scores.mean()),
+            own.assign(judge="median", raw=scores.median()),
+        ]
+    return pd.concat(parts, ignore_index=True)

@@ -125,7 +125,7 @@ def agreement(
     no backbone or the judge's. Where no control has a value (Pearson of a constant) there is no gain.
     """
     frame = with_gold(verdicts, corpus, scores, by)
-    frame["number"], users = pd.factorize(frame["user"])
+    frame["number"], users = pd.factorize(frame["user"], sort=True)
     bootstrap = _Bootstrap(len(users), _checked(metrics), resamples, seed)
     _check_controls(frame, controls)
     rows: list[dict[str, Any]] = []
@@ -165,7 +165,7 @@ def paired(
     """
     columns = [score, score_b or score]
     frame = with_gold(verdicts, corpus, columns)
-    frame["number"], users = pd.factorize(frame["user"])
+    frame["number"], users = pd.factorize(frame["user"], sort=True)
     judges = dict(of_judges(frame))
     one, other = (
         _Scored.of(judges[find(judges, name)], column) for name, column in zip((a, b), columns, strict=True)

@@ -278,6 +278,8 @@ def metric(name: str) -> Metric:
 def resampled(sums: Sums, metrics: Iterable[str], weights: np.ndarray) -> dict[str, np.ndarray]:
     """Each metric under each column of user weights; column 0 is the sample itself."""
     asked = {name: metric(name) for name in metrics}
+    if not len(sums):
+        return {name: np.full(weights.shape[1], np.nan) for name in asked}
     under = Resampled(sums, weights.astype(float))
     return {name: m.value(under) for name, m in asked.items()}
 

@@ -153,9 +153,10 @@ class Resampled:
 
     def tables(self) -> Iterator[np.ndarray]:
         """Turns by gold value, score value and resample, for some of the resamples at a time."""
-        shape = (len(self.sums.gold_levels[1]), len(self.sums.score_levels[1]), -1)
+        values = len(self.sums.gold_levels[1]), len(self.sums.score_levels[1])
         for at in range(0, self.weights.shape[1], _CHUNK):
-            yield (self.sums.table @ self.weights[:, at : at + _CHUNK]).reshape(shape)
+            part = self.weights[:, at : at + _CHUNK]
+            yield (self.sums.table @ part).reshape(*values, part.shape[1])
 
     @cached_property
     def centred(self) -> Resampled:
