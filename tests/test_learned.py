@@ -86,6 +86,21 @@ def test_gold_of_the_targets_changes_nothing(judge, sample, users):
     )
 
 
+def test_held_out_verdicts_carry_gold_and_fit_a_calibrator(judge, sample, users):
+    train = judge.held_out
+    assert len(train) == sample.of_users(users[:8]).turns["score"].notna().sum()
+    assert 0.3 < train["expected"].corr(train["gold"].astype(float)) < 0.9
+
+
+def test_another_judge_can_advise(sample, users):
+    few = sample.of_users(users[:6])
+    oracle = few.turns[KEYS].assign(raw=few.turns["score"].astype(float), expected=np.nan)
+    advised = LearnedJudge(verdicts=oracle)
+    answered(advised.fit(few.of_users(users[:4])))
+    found = judged(advised, few, users[4:]).merge(few.turns[[*KEYS, "score"]], on=KEYS)
+    assert found["raw"].corr(found["score"].astype(float)) > 0.9
+
+
 def test_targets_do_not_see_each_other(judge, sample, users):
     block = sample.block(users[10], sample.scenarios[0])
     alone = replace(block, targets=block.targets.iloc[[3]].reset_index(drop=True))

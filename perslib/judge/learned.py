@@ -27,6 +27,7 @@ from perslib.judge.features import FEATURES, Said, read, said_in, tokens
 from perslib.judge.mixed import Population, Turns, estimate
 from perslib.llm import Ask, Steps
 
+KEYS = ["user", "scenario", "session", "turn"]
 FOLDS = 5
 TURNS_AT_MOST = 1_500
 """Variances are estimated on train users with about so many turns together: the work grows with the cube."""
@@ -43,7 +44,12 @@ class LearnedJudge(Judge):
     features: that judge's expected (else raw) score, and whether it is missing. Without a history the
     population's prediction is given. A user among the train users is judged with what their labels taught, so
     keep train and test users apart.
+
+    After `fit`, `held_out` holds verdicts on the train users' scored turns, gold beside them, each by a first
+    stage that knew nothing of its user: what `perslib.calibrate.fit_thresholds` and its kin are fitted on.
     """
+
+    held_out: pd.DataFrame
 
     name = "learned"
     sees = Sees(reply=True, task=True, history=True, train=True)
@@ -54,28 +60,25 @@ class LearnedJudge(Judge):
 
     def fit(self, train: Corpus) -> Steps[None]:
         """Both stages, from the scored turns of these users."""
-        users, said, advice, scores = [], [], [], []
-        labels = train.turns.set_index(["user", "scenario", "session", "turn"])["score"]
-        for block in train.blocks(min_history_sessions=0):
-            keys = pd.MultiIndex.from_frame(block.targets[["user", "scenario", "session", "turn"]])
-            scores.append(labels.reindex(keys).to_numpy(float, na_value=np.nan))
-            users += [block.user] * len(block)
-            said += said_in(block)[1]
-            advice.append(self._advised(block))
-        gold = np.concatenate(scores) if scores else np.empty(0)
-        rated = np.flatnonzero(~np.isnan(gold))
-        if not len(rated):
+        scored = train.turns.dropna(subset="score")[[*KEYS, "score"]].rename(columns={"score": "gold"})
+        if scored.empty:
             raise PerslibError(f"{self.name}: the train users have no scored turn to learn from")
-        said, gold = [said[i] for i in rated], gold[rated]
+        blocks = [b for b in train.blocks(min_history_sessions=0) if len(b)]
+        found = pd.concat([b.targets[KEYS] for b in blocks], ignore_index=True)
+        found = found.assign(said=[s for b in blocks for s in said_in(b)[1]]).merge(scored, on=KEYS)
+        said, gold = list(found["said"]), found["gold"].to_numpy(float)
         self._read = Reading(said)
-        turns = self._read(np.array(users)[rated], said)
+        turns = self._read(found["user"].to_numpy(object), said)
         some = _some_users(turns.user)
-        variances = estimate(turns.take(some), gold[some])
-        self._population = Population(turns, gold, variances)
-        scenario = np.array([s.scenario for s in said])
-        held_out = _held_out(turns, gold, scenario, self._population)
-        self._ordinal = Ordinal(np.column_stack([held_out, np.concatenate(advice)[rated]]), gold)
+        self._population = Population(turns, gold, estimate(turns.take(some), gold[some]))
         self._known: dict[Said, Array] = {}
+        x = np.column_stack([_held_out(turns, gold, self._population), self._advised(found)])
+        self._ordinal = Ordinal(x, gold)
+        p = pd.DataFrame(self._ordinal(x), columns=[f"p{k}" for k in range(1, 6)])
+        expected = p.to_numpy() @ np.arange(1, 6)
+        self.held_out = pd.concat(
+            [found.drop(columns="said").assign(raw=expected, expected=expected), p], axis=1
+        )
         return
         yield Ask(())  # makes this a method in steps
 
@@ -96,7 +99,7 @@ class LearnedJudge(Judge):
             self._tied(population, past, history),
             scores[rated],
         )
-        p = self._ordinal(np.column_stack([predicted, self._advised(block)]))
+        p = self._ordinal(np.column_stack([predicted, self._advised(block.targets)]))
         expected = p @ np.arange(1, 6)
         return [
             Verdict(raw=float(e), expected=float(e), p=tuple(map(float, row)), mode="computed")
@@ -104,11 +107,10 @@ class LearnedJudge(Judge):
         ]
         yield Ask(())  # makes this a method in steps
 
-    def _advised(self, block: Block) -> Array:
+    def _advised(self, turns: pd.DataFrame) -> Array:
         if self._advice is None:
-            return np.empty((len(block), 0))
-        keys = pd.MultiIndex.from_frame(block.targets[["user", "scenario", "session", "turn"]])
-        given = self._advice.reindex(keys).to_numpy(float)
+            return np.empty((len(turns), 0))
+        given = self._advice.reindex(pd.MultiIndex.from_frame(turns[KEYS])).to_numpy(float)
         return np.column_stack([np.nan_to_num(given, nan=self._advice.mean()), np.isnan(given)])
 
     def _tied(self, population: Population, said: Sequence[Said], turns: Turns) -> Array:
@@ -122,8 +124,7 @@ class LearnedJudge(Judge):
 
 def _advice(verdicts: pd.DataFrame) -> pd.Series:
     score = verdicts["expected"].astype("Float64").fillna(verdicts["raw"].astype("Float64"))
-    keyed = score.groupby([verdicts[c] for c in ("user", "scenario", "session", "turn")]).mean()
-    return keyed.astype(float)
+    return score.groupby([verdicts[c] for c in KEYS]).mean().dropna().astype(float)
 
 
 class Reading:
@@ -141,11 +142,13 @@ class Reading:
         """These turns of these users, one a row."""
         numbers = np.array([read(s) for s in said]).reshape(len(said), len(self._mean))
         scaled = ((numbers - self._mean) / self._spread).clip(-4, 4)
-        names = [np.array([getattr(s, n) for s in said], dtype=object) for n in ("assistant", "scenario")]
+        assistant, scenario = (
+            np.array([getattr(s, n) for s in said], object) for n in ("assistant", "scenario")
+        )
         texts = [s.reply for s in said]
         text = self._words.transform(texts) if texts else csr_matrix((0, len(self._words.vocabulary_)))
-        session = np.array([f"{s.scenario}/{s.session}" for s in said], dtype=object)
-        return Turns(np.split(scaled, self._ends, axis=1), names, text, user, session)
+        session = np.array([f"{s.scenario}/{s.session}" for s in said], object)
+        return Turns(np.split(scaled, self._ends, axis=1), text, user, assistant, scenario, session)
 
 
 def _terms(text: str) -> list[str]:
@@ -162,9 +165,9 @@ def _some_users(user: Array) -> Array:
     return np.flatnonzero(np.isin(user, taken))
 
 
-def _held_out(turns: Turns, gold: Array, scenario: Array, whole: Population) -> Array:
+def _held_out(turns: Turns, gold: Array, whole: Population) -> Array:
     """Stage 1 for every turn, learned without its user, from the user's other scenarios as history."""
-    out, users = np.empty(len(gold)), np.unique(turns.user)
+    out, users, scenario = np.empty(len(gold)), np.unique(turns.user), turns.scenario
     for fold in np.array_split(users, min(FOLDS, len(users))):
         theirs = np.isin(turns.user, fold)
         rest = np.flatnonzero(~theirs)

@@ -26,20 +26,21 @@ from scipy.sparse import csr_matrix
 
 Array = np.ndarray
 
-# Log variances are drawn towards this prior, which keeps groups that say nothing from running off to zero.
-PRIOR_MEAN, PRIOR_SPREAD = np.log(0.005), 3.0
+# Variances are drawn towards small values: with twenty users, chance alone finds groups that seem to matter.
+PRIOR_MEAN, PRIOR_SPREAD = np.log(0.002), 1.5
 START_NOISE = np.log(0.4)
 STEPS = 15
 
 
 @dataclass(frozen=True)
 class Turns:
-    """Turns as the model sees them: numbers by group, names, texts, and whose they are."""
+    """Turns as the model sees them: numbers by group, the reply's text, whose they are and where."""
 
     numbers: Sequence[Array]
-    names: Sequence[Array]
     text: csr_matrix
     user: Array
+    assistant: Array
+    scenario: Array
     session: Array
 
     def __len__(self) -> int:
@@ -49,17 +50,19 @@ class Turns:
         """These rows only."""
         return Turns(
             [z[rows] for z in self.numbers],
-            [n[rows] for n in self.names],
             self.text[rows],
             self.user[rows],
+            self.assistant[rows],
+            self.scenario[rows],
             self.session[rows],
         )
 
 
 def kernels(a: Turns, b: Turns) -> list[Array]:
-    """K_g between two sets of turns, one a group: numbers, names, text."""
+    """K_g between two sets of turns, one a group: numbers, assistant, scenario, text."""
     linear = [x @ y.T / max(x.shape[1], 1) for x, y in zip(a.numbers, b.numbers)]
-    equal = [(x[:, None] == y[None, :]).astype(float) for x, y in zip(a.names, b.names)]
+    names = ((a.assistant, b.assistant), (a.scenario, b.scenario))
+    equal = [(x[:, None] == y[None, :]).astype(float) for x, y in names]
     return [*linear, *equal, (a.text @ b.text.T).toarray()]
 
 
@@ -92,7 +95,7 @@ class Variances:
 
 
 def estimate(turns: Turns, scores: Array) -> Variances:
-    """Variances of largest marginal likelihood (with a wide log-normal prior), μ by least squares."""
+    """Variances of largest marginal likelihood (with a log-normal prior), μ by least squares."""
     n, found = len(turns), kernels(turns, turns)
     same = (turns.user[:, None] == turns.user[None, :]).astype(float)
     together = same * (turns.session[:, None] == turns.session[None, :])
