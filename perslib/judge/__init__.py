@@ -3,6 +3,7 @@
 from perslib.judge.asking import Manner
 from perslib.judge.base import Computed, Judge, Sees, Verdict, like_for_like
 from perslib.judge.bert import Bert, Training
+from perslib.judge.episodic import Episodic
 from perslib.judge.evaluate import evaluate, targets
 from perslib.judge.generic import Generic
 from perslib.judge.history import (
@@ -27,6 +28,7 @@ __all__ = [
     "Bert",
     "Computed",
     "Constant",
+    "Episodic",
     "Generic",
     "Judge",
     "LearnedJudge",

@@ -1,0 +1,113 @@
+"""The episodic judge: a model compares the reply with similar replies that the same user has scored.
+
+PersTurnBench's prompted retrieval baseline ("RAG prompted scorer" of Table 2, prompt in appendix H.4). What is
+retrieved is raw history, no summary of it; for each reply anew, by `perslib.memory.Retrieval`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+from perslib.corpus import Block, Target
+from perslib.errors import DataError, Problem
+from perslib.judge.answers import ask_and_read, unscored
+from perslib.judge.asking import Manner
+from perslib.judge.base import Judge, Sees, Verdict
+from perslib.judge.generic import last_characters
+from perslib.judge.reading import read, read_digit
+from perslib.llm import Answer, Steps
+from perslib.memory import Anchor, Retrieval, profile_shown
+from perslib.memory.evidence import cut
+from perslib.memory.retrieval import Strategy
+
+#: Characters shown, as published: of each message before the reply, of all of them, of the reply; of request
+#: and reply of a retrieved turn.
+MESSAGE, CONVERSATION, REPLY, EVIDENCE_REQUEST, EVIDENCE_REPLY = 260, 900, 1800, 180, 260
+NO_HISTORY = Verdict(mode="unscored", error="no score: the user has no rated turn in another scenario")
+
+
+class Episodic(Judge):
+    """Shows the k retrieved turns with their scores; `boundary_first` settles satisfied or not before the score.
+
+    An answer whose side of the 3/4 boundary contradicts its score says two things, and is unscored. The
+    verdict cites the turns that the answer names, or all it was shown where it names none; what it names that
+    was not shown is kept as written. Table 2's row is `boundary_first=True`.
+    """
+
+    def __init__(
+        self,
+        *,
+        boundary_first: bool = False,
+        k: int = 4,
+        strategy: Strategy = "boundary_paired",
+        manner: Manner | None = None,
+        profile: Literal["published", "all", "none"] = "published",
+        name: str | None = None,
+    ):
+        self.boundary_first, self.k, self.strategy, self.profile = boundary_first, k, strategy, profile
+        self.manner = manner or Manner()
+        if boundary_first and not self.manner.written:
+            raise DataError(
+                Problem("manner", "is one digit, but the boundary-first answer has several fields")
+            )
+        self.name = name or ("episodic, boundary first" if boundary_first else "episodic")
+        self.sees = Sees(True, True, profile != "none", history=True, model=True)
+        self._retrieval = Retrieval()
+
+    def judge(self, block: Block) -> Steps[Sequence[Verdict]]:
+        """One question a reply, all at once; none where the user has no rated history."""
+        found = self._retrieval.anchors(block, self.k, self.strategy)
+        if not any(found):
+            return [NO_HISTORY] * len(block)
+
+        def reading(number: int, answer: Answer) -> Verdict:
+            return self._read(answer, [anchor.id for anchor in found[number]])
+
+        name = "judge_episodic_boundary" if self.boundary_first else "judge_episodic"
+        questions = [self._fields(block, target, anchors) for target, anchors in zip(block, found)]
+        return (yield from ask_and_read(self.manner, name, questions, reading))
+
+    def _fields(self, block: Block, target: Target, anchors: Sequence[Anchor]) -> dict[str, Any]:
+        shown = self.manner.shown(target)
+        messages = [{**m, "content": cut(m["content"], MESSAGE)} for m in shown["conversation"]]
+        return {
+            **shown,
+            **({} if self.boundary_first else {"written": self.manner.written}),
+            "profile": profile_shown(block.profile, self.profile),
+            "conversation": last_characters(messages, CONVERSATION),
+            "reply": cut(target.response, REPLY),
+            "evidence": [_evidence(number, anchor) for number, anchor in enumerate(anchors, 1)],
+        }
+
+    def _read(self, answer: Answer, shown: Sequence[str]) -> Verdict:
+        if not self.manner.written:
+            return replace(read_digit(answer), evidence=tuple(shown))
+        verdict = read(answer, self.manner.language, keys={"evidence": "key_evidence_ids"})
+        named = tuple(dict.fromkeys(_named(cited, shown) for cited in verdict.evidence))
+        verdict = replace(verdict, evidence=named or tuple(shown))
+        key = "boundary_decision" if self.boundary_first else "boundary_side"
+        side = (answer.data or {}).get(key)
+        if side is not None and verdict.raw is not None and (side == "sat") != (verdict.raw >= 4):
+            return unscored(verdict, f"{key} is {side}, but the score is {verdict.raw:.0f}")
+        return verdict
+
+
+def _evidence(number: int, anchor: Anchor) -> dict[str, Any]:
+    return {
+        "id": f"E{number}",
+        "task": anchor.task or "",
+        "request": cut(anchor.request or "", EVIDENCE_REQUEST),
+        "response": cut(anchor.response, EVIDENCE_REPLY),
+        "score": anchor.score,
+        "reason": anchor.reason if anchor.score <= 3 else None,
+        "similarity": anchor.similarity,
+    }
+
+
+def _named(cited: str, shown: Sequence[str]) -> str:
+    """The turn behind E1, e1, [E1] or 1; anything else as it stands."""
+    number = re.fullmatch(r"\W*[Ee]?0*([1-9]\d*)\W*", cited)
+    return shown[int(number[1]) - 1] if number and int(number[1]) <= len(shown) else cited
