@@ -8,15 +8,17 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import real
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made import tiny_corpus
 from scipy import stats
 from sklearn import metrics as sk
 
-from perslib.corpus import Corpus
+from perslib.corpus import Corpus, load
 from perslib.errors import DataError, UnknownName
 from perslib.metrics import (
+    METRICS,
     after_dissatisfied,
     agreement,
     consistency,
@@ -460,3 +462,25 @@ def history_verdicts(corpus: Corpus, split: str) -> pd.DataFrame:
             own.assign(judge="median", raw=scores.median()),
         ]
     return pd.concat(parts, ignore_index=True)
+
+
+@real.needs(ARCHIVE)
+@pytest.mark.parametrize(
+    ("split", "blocks", "turns", "of_mean"),
+    [("test", 80, 1594, [0.363925, 0.414142, 0.246745]), ("train", 85, 1413, [0.344980, 0.350929, 0.209478])],
+)
+def test_reply_blind_history_of_real_users(people, split, blocks, turns, of_mean):
+    """The published controls on the users at hand, as scipy and scikit-learn compute them too."""
+    assert sum(1 for _ in people.blocks(split)) == blocks
+    verdicts = history_verdicts(people, split)
+    found = agreement(verdicts, people, metrics=tuple(METRICS), resamples=0)
+    assert (found["turns"] == turns).all() and (found["coverage"] == 1).all()
+    gold = verdicts.merge(people.turns[[*TURN, "score"]], on=TURN, how="left")
+    for judge, own in gold.groupby("judge"):
+        ours = found[found["judge"] == judge].set_index("metric")["value"]
+        columns = (own[c].to_numpy(kind) for c, kind in (("score", int), ("raw", float), ("user", object)))
+        for name, value in by_others(*columns).items():
+            assert ours[name] == pytest.approx(value, abs=1e-9), (judge, name)
+    mean = found[found["judge"] == "mean"].set_index("metric")["value"]
+    assert mean[["pearson", "spearman", "qwk"]].tolist() == pytest.approx(of_mean, abs=1e-6)
+    assert mean["wc_pearson"] < 0  # leaving the scenario out turns the mean against what is left within users
