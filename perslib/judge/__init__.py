@@ -22,6 +22,7 @@ from perslib.judge.history import (
 from perslib.judge.learned import LearnedJudge
 from perslib.judge.nearest import Nearest, nearest_baselines
 from perslib.judge.personal import Personal
+from perslib.judge.spur import Spur
 from perslib.judge.supervised import Supervised, lessons
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "Personal",
     "Random",
     "Sees",
+    "Spur",
     "Supervised",
     "Training",
     "UserCdfByHash",

@@ -1,0 +1,228 @@
+"""SPUR: rules for satisfaction and dissatisfaction, induced from train users, then applied to every reply.
+
+PersTurnBench's rubric baseline (section 4.1, prompt in appendix H.5), after Lin et al. (2024). Three stages:
+
+    induce   up to three rules from each of 150 satisfied and 150 dissatisfied replies of train users
+    reduce   the candidates of a label become ten; more than 80 go by chunks of 80 to 20 each first
+    score    a reply is checked against both lists and called SAT (4) or DSAT (3)
+
+The published program calls a reply DSAT where the model's answer failed; here it is unscored.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from perslib.corpus import Block, Corpus, Target
+from perslib.corpus.reasons import OTHER, SATISFIED, legal_reason
+from perslib.errors import DataError, PerslibError, Problem, UnknownName
+from perslib.judge.answers import ask_and_read
+from perslib.judge.asking import Manner
+from perslib.judge.base import Judge, Sees, Verdict
+from perslib.judge.reading import spent
+from perslib.llm import Answer, Ask, Steps, parse
+from perslib.memory import profile_shown
+from perslib.prompts import prompt
+
+LABELS = ("SAT", "DSAT")
+#: Published sizes: train replies of each label, candidates reduced in one go, rules that such a chunk leaves.
+TRAIN_TURNS, CHUNK, OF_CHUNK = 150, 80, 20
+SEED = 42
+#: What an answer needs to be read where its prediction is none.
+_MATCHES = {
+    "type": "object",
+    "required": ["sat_matches", "dsat_matches"],
+    "properties": {
+        k: {"type": "array", "items": {"type": "integer"}} for k in ("sat_matches", "dsat_matches")
+    },
+}
+
+
+class Spur(Judge):
+    """Rules from train users' replies; `rules` shows them once it is fitted.
+
+    `train_turns` bounds the induction: one call for each of that many replies of either label. `head` says how
+    the matched rules become a label: "prediction" takes what the model says; "regression" fits a logistic
+    regression (balanced, standardised) of the label on the 2k matches, for which the same train replies are
+    scored too, another call each; its verdicts have probabilities over 3 and 4.
+    """
+
+    def __init__(
+        self,
+        manner: Manner | None = None,
+        *,
+        k: int = 10,
+        train_turns: int = TRAIN_TURNS,
+        head: Literal["prediction", "regression"] = "prediction",
+        profile: Literal["all", "published", "none"] = "all",
+        name: str | None = None,
+    ):
+        if head not in ("prediction", "regression"):
+            raise UnknownName("head", head, ["prediction", "regression"])
+        self.manner, self.k, self.train_turns, self.head = manner or Manner(), k, train_turns, head
+        if not self.manner.written:
+            raise DataError(Problem("manner", "is one digit, but SPUR's answer lists the rules that are met"))
+        if not 1 <= k <= OF_CHUNK:
+            raise DataError(Problem("k", f"is {k}, expected 1–{OF_CHUNK}"))
+        self.profile, self.name = profile, name or ("SPUR" if head == "prediction" else "SPUR, regression")
+        self.sees = Sees(True, True, profile != "none", train=True, model=True)
+        self.rules: dict[str, list[str]] = {}
+        self.lack: str | None = None
+        """Why nothing can be scored after fitting; None when all is well."""
+        self._regression: Pipeline | None = None
+
+    # -- learning -------------------------------------------------------------------------------------------
+
+    def fit(self, train: Corpus) -> Steps[None]:
+        """Induce and reduce the rules; with the regression, score the same replies with them."""
+        self.lack, self._regression = None, None
+        lessons = self._drawn(train)
+        answers = yield Ask(
+            [self._request("spur_induce", {"label": label, **shown}) for label, shown in lessons], "rules"
+        )
+        candidates: dict[str, list[str]] = {label: [] for label in LABELS}
+        for (label, _), answer in zip(lessons, answers):
+            candidates[label] += _rules(answer)
+        self.rules = yield from self._reduced(candidates)
+        missing = [label for label in LABELS if not self.rules[label]]
+        if missing:
+            failed = next((a.error for a in answers if a.error), "train users have no such reply")
+            self.lack = f"no rules for {' and '.join(missing)}: {failed}"
+        elif self.head == "regression":
+            yield from self._fit_regression(lessons)
+
+    def _drawn(self, train: Corpus) -> list[tuple[str, dict[str, Any]]]:
+        """Label and fields of the train replies to learn from."""
+        rated = train.turns.dropna(subset=["score"])
+        keys = rated[["user", "scenario", "session", "turn"]].itertuples(index=False, name=None)
+        score = dict(zip(keys, rated["score"].astype(int)))
+        found: dict[str, list[tuple[Block, Target]]] = {label: [] for label in LABELS}
+        for pair in train.block_ids(min_history_sessions=0):
+            block = train.block(*pair)
+            for target in block:
+                if (given := score.get((*pair, target.session, target.turn))) is not None:
+                    found["SAT" if given >= 4 else "DSAT"].append((block, target))
+        order = random.Random(SEED)
+        return [
+            (label, self._shown(*one))
+            for label, turns in found.items()
+            for one in order.sample(turns, min(self.train_turns, len(turns)))
+        ]
+
+    def _reduced(self, candidates: Mapping[str, list[str]]) -> Steps[dict[str, list[str]]]:
+        chunks = {
+            label: [rules[i : i + CHUNK] for i in range(0, len(rules), CHUNK)] if len(rules) > CHUNK else []
+            for label, rules in candidates.items()
+        }
+        parts = [(label, chunk, min(OF_CHUNK, len(chunk))) for label in LABELS for chunk in chunks[label]]
+        merged = (yield from self._merged(parts)) if parts else []
+        shorter = {
+            label: [rule for (of, *_), rules in zip(parts, merged) if of == label for rule in rules]
+            if chunks[label]
+            else candidates[label]
+            for label in LABELS
+        }
+        last = [(label, rules, self.k) for label, rules in shorter.items() if len(rules) > self.k]
+        merged = (yield from self._merged(last)) if last else []
+        return shorter | {label: rules for (label, *_), rules in zip(last, merged)}
+
+    def _merged(self, parts: Sequence[tuple[str, list[str], int]]) -> Steps[list[list[str]]]:
+        """Each list merged into at most so many rules; its first ones where the model gives none."""
+        requests = [
+            self._request("spur_reduce", {"label": label, "limit": limit, "rules": rules})
+            for label, rules, limit in parts
+        ]
+        answers = yield Ask(requests, "rules")
+        return [(_rules(a) or rules)[:limit] for a, (_, rules, limit) in zip(answers, parts)]
+
+    def _fit_regression(self, lessons: Sequence[tuple[str, dict[str, Any]]]) -> Steps[None]:
+        shown = [{**fields, **self._lists()} for _, fields in lessons]
+        answers = yield Ask([self._request("spur_score", fields) for fields in shown], "rules")
+        learned = [(self._features(m), of) for a, (of, _) in zip(answers, lessons) if (m := _matches(a))]
+        labels = [of for _, of in learned]
+        if set(labels) != set(LABELS):
+            error = next((a.error for a in answers if a.error), "no answer names rules")
+            self.lack = f"no regression: train replies of one kind only could be scored ({error})"
+            return
+        model = LogisticRegression(class_weight="balanced", random_state=SEED, max_iter=2000)
+        self._regression = make_pipeline(StandardScaler(), model)
+        self._regression.fit(np.array([features for features, _ in learned]), labels)
+
+    # -- judging --------------------------------------------------------------------------------------------
+
+    def judge(self, block: Block) -> Steps[Sequence[Verdict]]:
+        """One question a reply, all at once."""
+        if not self.rules:
+            raise PerslibError(f"{self.name} learns from train users: run its fit(train) before judge(block)")
+        if self.lack is not None:
+            return [Verdict(mode="unscored", error=self.lack)] * len(block)
+        questions = [{**self._shown(block, target), **self._lists()} for target in block]
+        return (yield from ask_and_read(self.manner, "spur_score", questions, lambda _, a: self._read(a)))
+
+    def _read(self, answer: Answer) -> Verdict:
+        found = _matches(answer)
+        if found is None:
+            return replace(spent(answer), mode="unscored", error=answer.error or "no rules in the answer")
+        said = answer.data or found
+        verdict = replace(
+            spent(answer),
+            mode=answer.mode if answer.data else "text",
+            rationale=said.get("rationale") or None,
+            evidence=tuple(f"{label} {n}" for label in LABELS for n in found[f"{label.lower()}_matches"]),
+        )
+        if self._regression is not None:
+            p = float(self._regression.predict_proba([self._features(found)])[0][1])  # classes: DSAT, SAT
+            verdict = replace(verdict, p=(0.0, 0.0, 1 - p, p, 0.0), expected=3 + p)
+            return self._scored(verdict, p >= 0.5)
+        prediction = str(said.get("prediction")).strip().upper()
+        if prediction in LABELS:
+            return self._scored(verdict, prediction == "SAT")
+        sat, dsat = len(found["sat_matches"]), len(found["dsat_matches"])
+        if not sat and not dsat:
+            return replace(verdict, mode="unscored", error="neither a prediction nor a rule in the answer")
+        return self._scored(verdict, sat >= dsat)
+
+    def _scored(self, verdict: Verdict, satisfied: bool) -> Verdict:
+        score = 4.0 if satisfied else 3.0
+        reason = legal_reason(score, SATISFIED if satisfied else OTHER, self.manner.language)
+        return replace(verdict, raw=score, reason=reason)
+
+    def _features(self, matches: Mapping[str, Any]) -> list[float]:
+        return [
+            float(n in matches[f"{label.lower()}_matches"])
+            for label in LABELS
+            for n in range(1, len(self.rules[label]) + 1)
+        ]
+
+    # -- what is asked --------------------------------------------------------------------------------------
+
+    def _shown(self, block: Block, target: Target) -> dict[str, Any]:
+        return {"profile": profile_shown(block.profile, self.profile), **self.manner.shown(target)}
+
+    def _lists(self) -> dict[str, list[str]]:
+        return {"sat_rules": self.rules["SAT"], "dsat_rules": self.rules["DSAT"]}
+
+    def _request(self, name: str, fields: Mapping[str, Any]) -> Any:
+        request = prompt(name, self.manner.language, self.manner.prompts).render(**fields)
+        return replace(request, seed=self.manner.seed)
+
+
+def _rules(answer: Answer) -> list[str]:
+    """The rules in an answer, each on one line."""
+    return [
+        line for rule in (answer.data or {}).get("rules", []) if (line := re.sub(r"\s+", " ", rule).strip())
+    ]
+
+
+def _matches(answer: Answer) -> dict[str, Any] | None:
+    """The answer's object, also where all that is wrong with it is no prediction; None without rules."""
+    return answer.data if answer.data is not None else parse(answer.raw, _MATCHES)[0]
