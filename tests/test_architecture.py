@@ -15,7 +15,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 #: Each part may import itself and what stands before it.
 ORDER = [
     *["errors", "paths", "fence", "llm", "prompts", "corpus", "memory", "judge", "calibrate", "inference"],
-    *["metrics", "report", "cli", "__main__"],
+    *["metrics", "report", "studies", "cli", "__main__"],
 ]
 
 
@@ -46,7 +46,7 @@ def test_imports_flow_one_way(file):
 
 
 @pytest.mark.parametrize(
-    "name", ["perslib.corpus", "perslib.judge", "perslib.llm", "perslib.memory", "perslib.report"]
+    "name", [f"perslib.{p}" for p in ("calibrate", "corpus", "judge", "llm", "memory", "metrics", "report")]
 )
 def test_exports_are_listed_and_real(name):
     module = importlib.import_module(name)

@@ -126,7 +126,7 @@ def fallbacks(calibrated: pd.DataFrame) -> pd.DataFrame:
     """How often each method left the raw score standing, and why: judge, backbone, method, reason, n, of."""
     who = [c for c in (*JUDGED_BY, "candidate") if c in calibrated]
     methods = [c for c in calibrated if str(c).endswith("_fallback")]
-    long = calibrated.melt(who, methods, "method", "reason")
+    long = calibrated[[*who, *methods]].melt(who, methods, "method", "reason")
     long["method"] = long["method"].str.removesuffix("_fallback")
     of = long.groupby([*who, "method"], dropna=False, sort=False).size().rename("of").reset_index()
     found = long.dropna(subset="reason").groupby([*who, "method", "reason"], dropna=False, sort=False)

@@ -1,5 +1,6 @@
 """Memories: what is kept of a user's past, and how it is found again."""
 
+from perslib.memory.base import MemorySystem, Statement, UserMemory, profile_shown, score_counts
 from perslib.memory.retrieval import (
     ANCHORS,
     EPISODES,
@@ -10,5 +11,22 @@ from perslib.memory.retrieval import (
     rated,
     turn_id,
 )
+from perslib.memory.structured import Scores, Structured
 
-__all__ = ["ANCHORS", "EPISODES", "Anchor", "Retrieval", "TextForm", "chosen", "rated", "turn_id"]
+__all__ = [
+    "ANCHORS",
+    "EPISODES",
+    "Anchor",
+    "MemorySystem",
+    "Retrieval",
+    "Scores",
+    "Statement",
+    "Structured",
+    "TextForm",
+    "UserMemory",
+    "chosen",
+    "profile_shown",
+    "rated",
+    "score_counts",
+    "turn_id",
+]

@@ -24,7 +24,7 @@ FOLD, FOLD_LINES = 900, 20
 _SHOWN, _SHOWN_LINES = 600, 12
 _LONG_CELL = 30
 #: Columns whose cells are labels that have a name in each language; all other text stays as it is.
-LABELLED = ("scenario", "reason", "statistic", "quantity")
+LABELLED = ("scenario", "reason", "statistic", "quantity", "judge", "score", "metric")
 
 
 @cache

@@ -1,0 +1,139 @@
+"""Figures that several studies share: agreement with intervals, calibration plots, cost beside worth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+from perslib.report import CATEGORIES
+from perslib.report.page import current
+from perslib.report.style import ACCENT, FAINT, INK, literal
+from perslib.report.words import name_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: How the second, third … score column of a judge is drawn.
+_MARKS = [("o", "full"), ("o", "none"), ("D", "none"), ("s", "none")]
+
+
+def forest(
+    agreed: pd.DataFrame,
+    metrics: Sequence[str],
+    *,
+    controls: Sequence[str] = (),
+    gain: bool = False,
+    by: str = "judge",
+) -> Figure:
+    """One row a judge, one panel a metric: the estimate and its 95 % interval; controls in grey.
+
+    With `gain`, what is drawn is the gain over the best control, and the line at 0 is "no better".
+    """
+    value, low, high = ("gain", "gain_low", "gain_high") if gain else ("value", "low", "high")
+    shown = agreed[agreed[value].notna()] if gain else agreed
+    rows = [r for r in dict.fromkeys(agreed[by]) if r in set(shown[by])]
+    scores = list(dict.fromkeys(shown["score"]))
+    fig, axes = plt.subplots(
+        1, len(metrics), figsize=(8.6, 1.15 + 0.31 * len(rows)), sharey=True, squeeze=False
+    )
+    for ax, metric in zip(axes[0], metrics):
+        of = shown[shown["metric"] == metric]
+        for place, score in enumerate(scores):
+            own = of[of["score"] == score].set_index(by)
+            _dots(ax, own.reindex(rows)[[value, low, high]], place, len(scores), rows, controls)
+        ax.set_title(_label(metric), fontsize=10, loc="left")
+        ax.axvline(0, color=FAINT, linewidth=0.7)
+        ax.margins(y=0.03)
+        ax.locator_params(axis="x", nbins=4)
+    axes[0][0].set_yticks(range(len(rows)), [literal(name_of(r, current().language)) for r in rows])
+    axes[0][0].invert_yaxis()
+    if len(scores) > 1:
+        handles = [_handle(place) for place in range(len(scores))]
+        fig.legend(handles, [_label(s) for s in scores], loc="outside upper left", ncol=len(scores))
+    return fig
+
+
+def _dots(
+    ax: Axes, frame: pd.DataFrame, place: int, of: int, rows: Sequence[str], controls: Sequence[str]
+) -> None:
+    at = np.arange(len(rows)) + (place - (of - 1) / 2) * 0.3
+    middle, low, high = frame.to_numpy(float).T
+    marker, fill = _MARKS[place % len(_MARKS)]
+    for y, m, a, b, row in zip(at, middle, low, high, rows):
+        color = FAINT if row in controls else ACCENT
+        if np.isfinite(a):
+            ax.hlines(y, a, b, color=color, linewidth=1.6, alpha=0.5)
+        ax.plot(
+            m,
+            y,
+            marker,
+            color=color,
+            fillstyle=fill,
+            markersize=5,
+            markerfacecolor=None if fill == "full" else "white",
+        )
+
+
+def _handle(place: int) -> plt.Line2D:
+    marker, fill = _MARKS[place % len(_MARKS)]
+    face = INK if fill == "full" else "white"
+    return plt.Line2D([], [], marker=marker, color=INK, markerfacecolor=face, linestyle="", markersize=5)
+
+
+def _label(name: str) -> str:
+    return name_of(name, current().language)
+
+
+def reliability(frame: pd.DataFrame, most: int = 8) -> Figure:
+    """Mean gold against the predicted score, one small panel a judge; on the diagonal a judge is right on average."""
+    judges = list(dict.fromkeys(frame["judge"]))[:most]
+    columns = min(4, len(judges))
+    lines = -(-len(judges) // columns)
+    fig, axes = plt.subplots(
+        lines, columns, figsize=(8.6, 0.5 + 2.15 * lines), sharex=True, sharey=True, squeeze=False
+    )
+    for ax in axes.flat[len(judges) :]:
+        ax.set_visible(False)
+    for ax, judge in zip(axes.flat, judges):
+        own = frame[frame["judge"] == judge].sort_values("predicted").astype({"low": float, "high": float})
+        ax.plot([1, 5], [1, 5], color=FAINT, linewidth=0.7, linestyle=(0, (4, 3)))
+        ax.vlines(own["predicted"], own["low"], own["high"], color=ACCENT, linewidth=1.6, alpha=0.5)
+        sizes = 12 + 90 * own["turns"].astype(float) / own["turns"].sum()
+        ax.scatter(own["predicted"], own["gold"], s=sizes, color=ACCENT, zorder=3)
+        ax.set_title(literal(name_of(judge, current().language)), fontsize=9.5, loc="left")
+        ax.set(xlim=(0.8, 5.2), ylim=(0.8, 5.2), xticks=range(1, 6), yticks=range(1, 6))
+    fig.supxlabel(current().word("predicted_score"), fontsize=10)
+    fig.supylabel(current().word("mean_gold"), fontsize=10)
+    return fig
+
+
+def cost_and_worth(frame: pd.DataFrame, metric: str = "pearson") -> Figure:
+    """Agreement of each judge against the seconds a judgment takes."""
+    fig, ax = plt.subplots(figsize=(7, 3.4))
+    for place, row in enumerate(frame.to_dict("records")):
+        color = CATEGORIES[place % len(CATEGORIES)]
+        ax.errorbar(
+            row["seconds"],
+            row[metric],
+            yerr=_arms(row, metric),
+            fmt="o",
+            color=color,
+            capsize=0,
+            label=literal(name_of(row["judge"], current().language)),
+        )
+    ax.set(xlabel=current().word("seconds_a_reply"), ylabel=_label(metric))
+    ax.axhline(0, color=FAINT, linewidth=0.7)
+    ax.set_xlim(left=0)
+    fig.legend(loc="outside right upper")
+    return fig
+
+
+def _arms(row: Mapping[str, float], metric: str) -> list[list[float]] | None:
+    if not np.isfinite(row["low"]):
+        return None
+    return [[row[metric] - row["low"]], [row["high"] - row[metric]]]

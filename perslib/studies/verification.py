@@ -1,0 +1,151 @@
+"""Table 2 for any corpus and backbone: the judges, their verdicts, what calibration makes of them, what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from perslib.calibrate import calibrated, histories
+from perslib.corpus import Corpus
+from perslib.errors import UnknownName
+from perslib.judge import (
+    Episodic,
+    Generic,
+    Judge,
+    LearnedJudge,
+    Manner,
+    OfPopulation,
+    OfTask,
+    Personal,
+    Spur,
+    Supervised,
+    controls,
+    evaluate,
+    nearest_baselines,
+)
+from perslib.llm import Backbone
+from perslib.memory import Scores, Structured
+from perslib.metrics import agreement
+
+#: The judges that no table of agreement is without.
+CONTROLS = tuple(judge.name for judge in controls())
+#: The paper's four metrics, and agreement when each user's own level is taken away.
+SHOWN = ("pearson", "spearman", "qwk", "f1_dsat", "wc_pearson")
+#: Score columns: as given, and read off the user's own history.
+SCORES = ("real", "cdf")
+TURN = ["user", "scenario", "session", "turn"]
+#: Judges that ask a model, by the names that parameters and tables use.
+ASKED = (
+    *("personal", "scores only", "no memory", "zero-shot", "few-shot", "task rubric", "Prometheus"),
+    *("RAG", "RAG boundary-first", "SPUR"),
+)
+
+
+def computed_judges() -> list[Judge]:
+    """The judges that ask no model: controls, baselines, and those that learn from train users."""
+    population = [OfPopulation("mean"), OfTask("mean")]
+    return [*controls(), *population, *nearest_baselines(), Supervised(), LearnedJudge()]
+
+
+def asked_judge(name: str, manner: Manner, *, evidence: str = "published", budget: int = 6000) -> Judge:
+    """A judge that asks a model, by its name in `ASKED`; `evidence` and `budget` are those of its memory."""
+    if name == "personal":
+        memory = Structured(manner.language, evidence=evidence, budget=budget)  # type: ignore[arg-type]
+        return Personal(memory, manner, name=name)
+    if name == "scores only":
+        return Personal(Scores(), manner, name=name)
+    if name == "no memory":
+        return Personal(None, manner, name=name)
+    if name in ("RAG", "RAG boundary-first"):
+        return Episodic(boundary_first=name != "RAG", manner=manner)
+    if name == "SPUR":
+        return Spur(manner=manner)
+    if name in ASKED:
+        return Generic(name, manner)
+    raise UnknownName("judge", name, ASKED)
+
+
+def asked_judges(names: str | Iterable[str], manner: Manner, **memory: object) -> list[Judge]:
+    """The judges that a parameter names, separated by commas; "all" is every one."""
+    listed = names.split(",") if isinstance(names, str) else list(names)
+    wanted = ASKED if names == "all" else [name.strip() for name in listed if name.strip()]
+    return [asked_judge(name, manner, **memory) for name in wanted]  # type: ignore[arg-type]
+
+
+def judged(
+    judges: Iterable[Judge],
+    corpus: Corpus,
+    backbone: Backbone | None = None,
+    *,
+    limit: int | None = None,
+    seed: int = 42,
+) -> pd.DataFrame:
+    """Verdicts of all these judges on the test users' replies, in one frame, with calibrated columns."""
+    frames = [evaluate(judge, corpus, backbone, limit=limit, seed=seed) for judge in judges]
+    return on_history(pd.concat(frames, ignore_index=True), corpus)
+
+
+def on_history(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
+    """The verdicts with `real` (the mean of the distribution where there is one, else the score) and its
+    calibrations on the user's history, `mean_shift` and `cdf`."""
+    real = verdicts.assign(real=verdicts["expected"].fillna(verdicts["raw"]))
+    return calibrated(real, histories(corpus), score="real")
+
+
+def on_turns_of(verdicts: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
+    """The verdicts on the turns that the others are about, so that both can stand in one table."""
+    return verdicts.merge(others[TURN].drop_duplicates(), on=TURN, how="inner")
+
+
+def compared(
+    verdicts: pd.DataFrame,
+    corpus: Corpus,
+    *,
+    scores: Sequence[str] = SCORES,
+    metrics: Sequence[str] = SHOWN,
+    seed: int = 42,
+) -> pd.DataFrame:
+    """Agreement of all judges in the frame, each beside its gain over the best control."""
+    present = [name for name in CONTROLS if name in set(verdicts["judge"])]
+    return agreement(verdicts, corpus, scores=scores, metrics=metrics, controls=present, seed=seed)
+
+
+def costs(verdicts: pd.DataFrame, agreed: pd.DataFrame, metric: str = "pearson") -> pd.DataFrame:
+    """What a judgment takes, beside what it is worth: one row a judge that asks a model.
+
+    Columns: judge, backbone, judged, unscored, tokens_in, tokens_cached, tokens_out, seconds, cost (means a
+    reply; the memory's or the rules' one-off costs are in the run's ledger), and the metric with its interval.
+    """
+    asked = verdicts[verdicts["tokens_in"].notna()]
+    spent = ["tokens_in", "tokens_cached", "tokens_out", "seconds", "cost"]
+    by = asked.groupby(["judge", "backbone"], sort=False)
+    table = by[spent].mean().astype(float)
+    table.insert(0, "judged", by.size())
+    table.insert(1, "unscored", by["raw"].agg(lambda raw: int(raw.isna().sum())))
+    worth = agreed[(agreed["metric"] == metric) & (agreed["score"] == "real")]
+    columns = ["judge", "backbone", "value", "low", "high"]
+    return table.reset_index().merge(worth[columns].rename(columns={"value": metric}), how="left")
+
+
+def up_to(corpus: Corpus, key: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A conversation up to and with one judged reply, as messages."""
+    block = corpus.block(key["user"], key["scenario"])
+    target = next(t for t in block if (t.session, t.turn) == (key["session"], key["turn"]))
+    return [*target.prefix, {"role": "assistant", "content": target.response, "score": int(key["gold"])}]
+
+
+def task_of(corpus: Corpus, key: Mapping[str, Any]) -> str:
+    """The task of the session that a turn belongs to."""
+    own = corpus.sessions
+    match = (own["user"] == key["user"]) & (own["scenario"] == key["scenario"])
+    task = own.loc[match & (own["session"] == key["session"]), "task"].iloc[0]
+    return task if isinstance(task, str) else ""
+
+
+def opinions(verdicts: pd.DataFrame, key: Mapping[str, Any], judges: Sequence[str]) -> pd.DataFrame:
+    """What these judges said of one turn: judge, real, cdf, reason, rationale."""
+    own = verdicts[(verdicts[TURN] == pd.Series(key)[TURN]).all(axis=1) & verdicts["judge"].isin(judges)]
+    said = own[["judge", "real", "cdf", "reason", "rationale"]]
+    return said.dropna(axis=1, how="all")
