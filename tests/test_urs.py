@@ -54,6 +54,7 @@ def test_a_conversation_becomes_a_rated_session(tmp_path):
 @pytest.mark.parametrize(
     ("rating", "score"),
     [
+        ("很不满意", 1),
         ("非常不满意", 1),
         ("不满意", 2),
         ("一般", 3),
@@ -72,12 +73,25 @@ def test_five_words_or_digits_are_scores(tmp_path, rating, score):
     assert load(write(tmp_path, item(user_satisfaction=rating))).sessions["satisfaction"].tolist() == [score]
 
 
+@pytest.mark.parametrize(
+    ("label", "scenario"),
+    [
+        ("解决专业问题", "professional"),
+        ("其他", "other"),
+        ("Ask for Advice", "advice"),
+        ("Leisure", "leisure"),
+    ],
+)
+def test_both_files_name_the_same_intents(tmp_path, label, scenario):
+    assert load(write(tmp_path, item(intent_label=label))).scenarios == [scenario]
+
+
 def test_a_word_that_is_no_step_is_shown_with_what_was_expected(tmp_path):
     file = write(tmp_path, item(user_satisfaction="还凑合"), item(user_satisfaction=6), item())
     with pytest.raises(DataError) as error:
         load(file)
     said = str(error.value)
-    assert 'chinese_merged.json[0]: user_satisfaction is "还凑合", expected 1–5, 非常不满意 < 不满意' in said
+    assert 'chinese_merged.json[0]: user_satisfaction is "还凑合", expected 1–5, 很不满意 < 不满意' in said
     assert "chinese_merged.json[1]: user_satisfaction is 6" in said and "--skip-bad" in said
     reading = read_release(file, "urs", skip_bad=True)
     assert len(reading.corpus.sessions) == 1 and len(reading.rejected) == 2

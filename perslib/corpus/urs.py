@@ -24,16 +24,22 @@ from perslib.errors import DataError, Problem
 #: Published file → language.
 FILES = {"chinese_merged.json": "zh", "english_processed.json": "en"}
 INTENTS = ["professional", "retrieval", "text", "advice", "creative", "leisure", "other"]
-#: From 1 to 5; where several words stand for a step, any of them.
-WORDS: dict[str, tuple[tuple[str, ...], ...]] = {
-    "zh": (("非常不满意", "很不满意"), ("不满意",), ("一般",), ("满意",), ("非常满意", "很满意")),
-    "en": (
-        ("very dissatisfied", "very unsatisfied"),
-        ("dissatisfied", "unsatisfied"),
-        ("neutral", "neither satisfied nor dissatisfied"),
-        ("satisfied",),
-        ("very satisfied",),
+#: Intent as the files call it → scenario.
+LABELS = {
+    **dict(
+        zip(["解决专业问题", "检索信息", "文本事务", "获取建议", "寻求创意", "娱乐休闲", "其他"], INTENTS)
     ),
+    "solve professional problem": "professional",
+    "information retrieval": "retrieval",
+    "text assistant": "text",
+    "ask for advice": "advice",
+    "seek creativity": "creative",
+    "others": "other",
+}
+#: The five words of either file, from 1 to 5; where several stand for a step, any of them.
+WORDS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "zh": (("很不满意", "非常不满意"), ("不满意",), ("一般",), ("满意",), ("非常满意", "很满意")),
+    "en": (("very dissatisfied",), ("dissatisfied",), ("neutral",), ("satisfied",), ("very satisfied",)),
 }
 _STEPS = {w: s for steps in WORDS.values() for s, words in enumerate(steps, 1) for w in words}
 ROLES = ("user", "assistant")
@@ -116,7 +122,7 @@ def _session(
             Problem(place, f"has no {missing}; its fields are {', '.join(map(str, item)) or 'none'}")
         )
         return None
-    scenario = intent.lower() if intent.lower() in INTENTS else intent
+    scenario = LABELS.get(intent.lower(), intent.lower() if intent.lower() in INTENTS else intent)
     intake.note(f"conversations under an intent of another name ({intent})", int(scenario not in INTENTS))
     rating = item.get("user_satisfaction")
     score = None if rating in (None, "") else _score(rating, place)
