@@ -408,3 +408,19 @@ def test_any_memory_may_be_given_as_text():
     assert "Likes short answers." in text(
         prompt("judge_personal"), memory="Likes short answers.", counts=None
     )
+
+
+def test_a_prompt_is_read_once_until_a_file_of_it_changes_or_another_comes_before_it(home):
+    shelf = home / "prompts" / "en"
+    shelf.mkdir(parents=True)
+    first = prompt("judge_generic")
+    assert prompt("judge_generic") is first
+    piece = shelf / "_scale.md"
+    piece.write_text("Scores run from 1 to 5.\n", "utf-8")
+    second = prompt("judge_generic")
+    assert second.digest != first.digest
+    piece.write_text("Scores run from 1, poor, to 5.\n", "utf-8")
+    third = prompt("judge_generic")
+    assert len({first.digest, second.digest, third.digest}) == 3
+    piece.unlink()
+    assert prompt("judge_generic").digest == first.digest

@@ -39,6 +39,8 @@ class Manner:
     def __post_init__(self) -> None:
         if self.samples < 1:
             raise DataError(Problem("samples", f"is {self.samples}, expected 1 or more"))
+        if self.window is not None and self.window < 0:
+            raise DataError(Problem("window", f"is {self.window}, expected 0 or more, or None for all"))
         if self.samples > 1 and self.temperature == 0:
             raise DataError(Problem("temperature", "is 0, so every sample would be the same"))
 

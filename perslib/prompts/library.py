@@ -6,10 +6,10 @@ import hashlib
 import numbers
 import os
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jinja2
 import numpy as np
@@ -104,13 +104,16 @@ class Prompt:
 def prompt(name: str, language: str = "en", folder: str | Path | None = None) -> Prompt:
     """Load a prompt by name; from `folder`, else $PERSLIB_PROMPTS, else the workspace, else as bundled."""
     shelves = _shelves(folder)
+    place: _Place = (name, language, *shelves)
+    if place in _read and (kept := _read[place]).files == _files(shelves, language, kept.files):
+        return kept.prompt
     known = _names(shelves, language)
     if name not in known:
         raise UnknownName(f"prompt in {language!r}", name, known)
     sources = Sources([shelf / language for shelf in shelves])
     file = read_prompt_file(f"{name}.md", sources)
     environment = ENVIRONMENT.overlay(loader=sources.loader())
-    return Prompt(
+    found = Prompt(
         name=name,
         language=language,
         digest=_digest(sources.texts),
@@ -118,6 +121,35 @@ def prompt(name: str, language: str = "en", folder: str | Path | None = None) ->
         _messages=tuple((role, environment.from_string(body)) for role, body in file.messages),
         **file.head,
     )
+    _read[place] = _Read(found, _files(shelves, language, sources.texts))
+    return found
+
+
+class _Read(NamedTuple):
+    """A prompt that was read, and the state its files were in."""
+
+    prompt: Prompt
+    files: dict[str, list[tuple[int, int] | None]]
+
+
+#: Checking and compiling a prompt takes longer than many a model's answer, so it is done once.
+_Place = tuple[str | Path, ...]
+_read: dict[_Place, _Read] = {}
+
+
+def _files(
+    shelves: Sequence[Path], language: str, names: Iterable[str]
+) -> dict[str, list[tuple[int, int] | None]]:
+    """Time and size of each of these files on every shelf: a new one may come to stand before the one that was read."""
+    return {name: [_stamp(shelf / language / name) for shelf in shelves] for name in names}
+
+
+def _stamp(file: Path) -> tuple[int, int] | None:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
 
 
 def prompts(folder: str | Path | None = None) -> pd.DataFrame:
