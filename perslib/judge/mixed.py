@@ -23,8 +23,13 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.lapack import dpotri
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # comes with scikit-learn
 
 Array = np.ndarray
+
+# Matrices of about a thousand rows: threads of linear algebra cost more here than they save, many times more on
+# a busy machine.
+one_thread = threadpool_limits.wrap(limits=1, user_api="blas")
 
 # Variances are drawn towards small values: with twenty users, chance alone finds groups that seem to matter.
 PRIOR_MEAN, PRIOR_SPREAD = np.log(0.002), 1.5
@@ -94,6 +99,7 @@ class Variances:
         return self.everybody(found) + same * own + self.session * together
 
 
+@one_thread
 def estimate(turns: Turns, scores: Array) -> Variances:
     """Variances of largest marginal likelihood (with a log-normal prior), μ by least squares."""
     n, found = len(turns), kernels(turns, turns)
@@ -129,6 +135,7 @@ def estimate(turns: Turns, scores: Array) -> Variances:
 class Population:
     """What the train users' scores say of any turn of somebody else, and, with a history, of this user's."""
 
+    @one_thread
     def __init__(self, turns: Turns, scores: Array, variances: Variances):
         found = kernels(turns, turns)
         covariance = variances.covariance(turns, turns, found) + variances.noise * np.eye(len(turns))
@@ -140,11 +147,13 @@ class Population:
         self.mean = float(ones @ scaled / (ones @ ones))
         self._weights = scaled - self.mean * ones
 
+    @one_thread
     def project(self, turns: Turns) -> Array:
         """What ties each turn to the train users' turns, one row a turn: L⁻¹ k(train, turn)."""
         shared = self.variances.everybody(kernels(self.turns, turns))
         return np.asarray(solve_triangular(self._lower, shared, lower=True)).T
 
+    @one_thread
     def predict(
         self, targets: Turns, tied: Array, history: Turns, tied_history: Array, scores: Array
     ) -> tuple[Array, Array]:
