@@ -91,7 +91,10 @@ SCHEMA: dict[str, dict[str, Column]] = {
         "reason": Column("text", "reason of dissatisfaction the judge names"),
         "rationale": Column("text", "the judge's short explanation"),
         "evidence": Column("texts", "ids of the turns and statements the rationale cites", nullable=False),
-        "mode": Column("text", "how the score was read: computed, schema, json, text, reask, digit, samples"),
+        "mode": Column(
+            "text",
+            "how the score was read: computed, schema, json, text, reask, prose, digit, samples, or unscored",
+        ),
         "memory": Column("text", "memory behind the verdict, and what it lacked"),
         "prompt": Column("text", "name, version and digest of the prompt"),
         "tokens_in": Column("integer", "prompt tokens"),

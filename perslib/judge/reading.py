@@ -6,6 +6,7 @@ Nothing is guessed: an answer in which no single score can be found becomes an u
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -13,49 +14,55 @@ from typing import Any
 
 from perslib.corpus.reasons import legal_reason
 from perslib.judge.base import Verdict
-from perslib.llm import Answer, Request, digit_distribution
+from perslib.llm import Answer, Request, digit_distribution, parse
 
 #: Alternatives asked for at each token; what endpoints give at most.
 TOP_LOGPROBS = 20
 _DIGITS = {"一": 1, "二": 2, "两": 2, "三": 3, "四": 4, "五": 5}
-_ONE = r"([1-5]|[一二两三四五])(?![\d.]\d|\d)"
+# A score, not a part of a longer number: the 4 of 4.0 counts, that of 4.5, 14 or 4/10 does not.
+_ONE = (
+    r"(?<![\d.／/一二三四五十百千万第-])([1-5]|[一二两三四五])(?:\.0+)?"
+    r"(?![\d.一二三四五十百千万]*[\d一二三四五十百千万])(?!\s*(?:[/／]|out of)\s*(?!5\b))"
+)
+#: "3 or 4", "3-4分": names two scores, which is none.
+_RANGE = re.compile(
+    r"[1-5一二两三四五]\s*(?:[-–—~～到至或和、]|to|or|and)\s*[1-5一二两三四五]", re.IGNORECASE
+)
+#: "(满分5分)": says what the scale is.
+_SCALE = re.compile(
+    r"满分\s*(?:为|是)?\s*[5五]\s*分?|(?<=\d)\s*(?:[/／]|out of)\s*(?:5|five)\b", re.IGNORECASE
+)
 _SAYINGS = [
-    rf"{_ONE}\s*(?:/|out of|分之)\s*(?:5|five)\b",
-    rf"(?:score|rating|satisfaction|评分|得分|打分|分数|满意度)[\"'”*]*\s*(?:is|of|be|[:：=为是给])?\s*[\"'“*]*\s*{_ONE}(?!\s*(?:-|–|到|至|to)\s*\d)",
-    rf"(?<![\d.一二三四五十百千万第/]){_ONE}\s*(?:分(?!钟|之|别|为|成|点|类|步)|stars?\b|points?\b|颗星)",
+    # score: 4, "score": "4", a rating of 4, 评分为4
+    r"(?:score|rating|satisfaction|评分|得分|打分|分数|满意度)[\"'”*]*\s*(?:is|of|be|[:：=为是给])?\s*[\"'“*]*\s*"
+    rf"{_ONE}(?!\s*(?:would|could|means?|needs?|requires?)\b)",
+    # 4分, 四分, 4 stars; not 4分钟, not 扣1分, not a 4 stars hotel
+    rf"(?<![扣减加差少]){_ONE}\s*(?:分(?![钟之别为成点类步五钱货])|颗星|stars?\b(?!\s*hotel))",
 ]
 
 
 def read(answer: Answer, language: str, *, keys: Mapping[str, str] | None = None) -> Verdict:
     """The verdict in an answer to a prompt that asks for `score`, `reason` and `rationale`.
 
-    `keys` renames fields of the answer, {"evidence": "key_evidence_ids"} say.
+    An object that does not fit the schema (a reason in the other language, a long rationale) counts if its
+    score does. `keys` renames fields of the answer, {"evidence": "key_evidence_ids"} say.
     """
-    if answer.data is not None:
-        return _of_object(answer, language, dict(keys or {}))
-    score = score_in(answer.raw)
+    said = answer.data if answer.data is not None else parse(answer.text, {"type": "object"})[0]
+    if isinstance(said, Mapping):
+        mode = answer.mode if answer.data is not None else "text"
+        return _of_object(answer, said, language, dict(keys or {}), mode)
+    score = score_in(answer.text)
     if score is None:
-        return replace(spent(answer), mode="unscored", error=answer.error or "no score in the answer")
-    return _scored(answer, score, None, answer.raw.strip() or None, language, mode="prose")
+        return _unscored(answer, "no score in the answer")
+    return _scored(answer, score, None, answer.text.strip() or None, language, mode="prose")
 
 
 def read_digit(answer: Answer) -> Verdict:
     """The verdict in an answer to a score-only prompt: one digit, with its distribution if there is one."""
-    said = re.fullmatch(r"\W*([1-5])\W*", answer.text)
-    distribution = digit_distribution(answer)
-    if answer.error is not None or (said is None and distribution is None):
-        problem = answer.error or f"expected a digit from 1 to 5, found {answer.text[:40]!r}"
-        return replace(spent(answer), mode="unscored", error=problem)
-    if said is None and distribution is not None:
-        # The model was about to write something else; the digits it weighed count only if they weigh something.
-        if distribution.mass < 0.05:
-            problem = f"expected a digit from 1 to 5, found {answer.text[:40]!r}"
-            return replace(spent(answer), mode="unscored", error=problem)
-        score = float(max(distribution, key=lambda digit: distribution[digit]))
-    else:
-        assert said is not None
-        score = float(said[1])
-    return replace(_with_distribution(spent(answer), answer), raw=score, mode="digit")
+    said = score_in(answer.text)
+    if said is None or answer.error is not None:
+        return _unscored(answer, f"expected a digit from 1 to 5, found {answer.text[:40]!r}")
+    return replace(_with_distribution(spent(answer), answer), raw=float(said), mode="digit")
 
 
 def pooled(verdicts: Sequence[Verdict]) -> Verdict:
@@ -77,9 +84,13 @@ def pooled(verdicts: Sequence[Verdict]) -> Verdict:
 
 def score_in(text: str) -> int | None:
     """The one score that a text names, as 4/5, 四分, "score: 4" or 4 stars; None where it names none or several."""
-    found = {_digit(m[1]) for saying in _SAYINGS for m in re.finditer(saying, text, re.IGNORECASE)}
-    if not found and (alone := re.fullmatch(rf"\W*{_ONE}\W*", text)):
-        found = {_digit(alone[1])}
+    text = _RANGE.sub("…", unicodedata.normalize("NFKC", text))
+    of_five = re.findall(rf"{_ONE}\s*(?:/|out of)\s*(?:5|five)\b", text, re.IGNORECASE)
+    rest = _SCALE.sub("", text)
+    said = [*of_five, *(m for saying in _SAYINGS for m in re.findall(saying, rest, re.IGNORECASE))]
+    if not said and (alone := re.fullmatch(rf"\W*{_ONE}\W*", rest)):
+        said = [alone[1]]
+    found = {_digit(one) for one in said}
     return found.pop() if len(found) == 1 else None
 
 
@@ -99,13 +110,25 @@ def with_logprobs(request: Request) -> Request:
     return replace(request, top_logprobs=TOP_LOGPROBS)
 
 
-def _of_object(answer: Answer, language: str, keys: Mapping[str, str]) -> Verdict:
+def _of_object(
+    answer: Answer, said: Mapping[str, Any], language: str, keys: Mapping[str, str], mode: str
+) -> Verdict:
     def field(name: str) -> Any:
-        return answer.data.get(keys.get(name, name))
+        return said.get(keys.get(name, name))
 
-    evidence = tuple(str(e) for e in field("evidence") or ())
-    scored = _scored(answer, field("score"), field("reason"), field("rationale"), language, mode=answer.mode)
-    return replace(scored, evidence=evidence)
+    score = field("score")
+    if isinstance(score, str):
+        score = score_in(score)
+    if isinstance(score, bool) or score not in (1, 2, 3, 4, 5):
+        return _unscored(answer, "no score from 1 to 5 in the answer")
+    reason, rationale = (text if isinstance(text := field(n), str) else None for n in ("reason", "rationale"))
+    cited = field("evidence")
+    evidence = tuple(map(str, cited)) if isinstance(cited, list) else ()
+    return replace(_scored(answer, score, reason, rationale, language, mode), evidence=evidence)
+
+
+def _unscored(answer: Answer, why: str) -> Verdict:
+    return replace(spent(answer), mode="unscored", error=answer.error or why)
 
 
 def _scored(
