@@ -16,6 +16,8 @@ FIELDS: dict[str, Any] = {
         {"id": "M3", "field": "task_specific_observations", "text": "no coriander", "task": "recipe"},
     ],
     "written": True,
+    "calibrated": True,
+    "guarded": True,
     "average": 3.9333,
     "counts": [1, 2, 4, 14, 9],
     "scenario": "travel",

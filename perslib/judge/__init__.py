@@ -22,6 +22,7 @@ from perslib.judge.history import (
 from perslib.judge.learned import LearnedJudge
 from perslib.judge.nearest import Nearest, nearest_baselines
 from perslib.judge.personal import Personal
+from perslib.judge.session import OfSession, by_session, session_judges
 from perslib.judge.spur import Spur
 from perslib.judge.supervised import Supervised, lessons
 
@@ -36,6 +37,7 @@ __all__ = [
     "Manner",
     "Nearest",
     "OfPopulation",
+    "OfSession",
     "OfTask",
     "Personal",
     "Random",
@@ -48,6 +50,7 @@ __all__ = [
     "UserMean",
     "UserMedian",
     "Verdict",
+    "by_session",
     "controls",
     "evaluate",
     "history_baselines",
@@ -55,5 +58,6 @@ __all__ = [
     "lessons",
     "like_for_like",
     "nearest_baselines",
+    "session_judges",
     "targets",
 ]

@@ -1,0 +1,157 @@
+"""Sessions as what is judged: one score for a whole conversation (PersTurnBench, appendix F, on URS).
+
+`by_session(corpus)` makes of a corpus whose sessions are rated one whose *turns* are those sessions: the
+request that opened the conversation, and all that followed as the "reply" to it. So blocks stay leak-proof,
+memories are built from rated sessions of the user's other scenarios, and every judge, calibrator and metric
+works as on turns. The five judges of Table 7 are `session_judges`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from perslib.corpus import Block, Corpus, Target
+from perslib.errors import DataError, Problem
+from perslib.judge.asking import Manner
+from perslib.judge.base import Judge, Sees, Verdict
+from perslib.judge.generic import last_characters
+from perslib.llm import Steps
+from perslib.memory import MemorySystem, Structured, profile_shown
+from perslib.memory.evidence import cut
+
+#: Characters shown of each message, and of the whole conversation (its end).
+MESSAGE, CONVERSATION = 400, 12_000
+#: How a conversation is written down as one text; the lines of a message are set in, so none can pass for these.
+SPEAKERS = {
+    "en": {"user": "User:", "assistant": "Assistant:"},
+    "zh": {"user": "用户：", "assistant": "助手："},
+}
+_ROLES = {heading: role for headings in SPEAKERS.values() for role, heading in headings.items()}
+_KEYS = ["user", "scenario", "session"]
+
+
+def by_session(corpus: Corpus) -> Corpus:
+    """The corpus with one turn a session, scored by the session's satisfaction (halves to even, 1–5).
+
+    Sessions in which nobody replied are no turn; scores and reasons of single replies are not in it.
+    """
+    rated = corpus.sessions["satisfaction"]
+    if rated.isna().all():
+        raise DataError(
+            Problem(
+                f"{corpus.name}: sessions", "no session is rated, so there is nothing to judge by session"
+            ),
+            "This needs ratings of whole conversations, such as URS has, in the column 'satisfaction'.",
+        )
+    own = corpus.sessions.assign(score=rated.round().clip(1, 5).astype("Int64"))
+    opening = corpus.turns[corpus.turns["turn"] == 0][[*_KEYS, "turn", "request", "earlier"]]
+    turns = opening.merge(own[[*_KEYS, "score"]], on=_KEYS, how="left", sort=False)
+    asked = turns["earlier"].map(len) + turns["request"].notna()
+    keys = turns[_KEYS].itertuples(index=False, name=None)
+    said = [corpus.messages(*key)[first:] for key, first in zip(keys, asked)]
+    sessions = corpus.sessions.assign(trailing=pd.Series([()] * len(own), index=own.index, dtype=object))
+    return Corpus(
+        f"{corpus.name} by session",
+        corpus.language,
+        corpus.users,
+        sessions,
+        turns.assign(response=[written(messages, corpus.language) for messages in said]),
+        corpus.events,
+        meta=corpus.meta,
+    )
+
+
+def written(messages: Sequence[dict[str, str]], language: str) -> str:
+    """A conversation as one text."""
+    speakers = SPEAKERS.get(language, SPEAKERS["en"])
+    return "\n".join(
+        line
+        for message in messages
+        for line in (speakers[message["role"]], *("  " + part for part in message["content"].split("\n")))
+    )
+
+
+def conversation(target: Target) -> list[dict[str, str]]:
+    """The messages of a session that `by_session` made a target; of any other target, those up to its reply."""
+    found: list[tuple[str, list[str]]] = []
+    for line in target.response.split("\n"):
+        if line in _ROLES:
+            found.append((_ROLES[line], []))
+        elif found and line.startswith("  "):
+            found[-1][1].append(line[2:])
+        else:  # not written by `written`
+            return [*target.prefix, {"role": "assistant", "content": target.response}]
+    return [*target.prefix, *({"role": role, "content": "\n".join(lines)} for role, lines in found)]
+
+
+class OfSession(Judge):
+    """Judges whole sessions of a corpus made `by_session`.
+
+    `calibrated` describes the five scores so that small faults do not cost the 4 nor perfection is needed for
+    a 5; `guarded` adds what counts in this kind of task, what rules out a 4, and that the conversation goes
+    before the memory. `message` is how much of each message is shown; None shows all.
+    """
+
+    def __init__(
+        self,
+        memory: MemorySystem | None = None,
+        manner: Manner | None = None,
+        *,
+        calibrated: bool = False,
+        guarded: bool = False,
+        message: int | None = MESSAGE,
+        name: str | None = None,
+    ):
+        self.memory, self.manner, self.message = memory, manner or Manner(), message
+        self.calibrated, self.guarded = calibrated, guarded
+        parts = ["guarded"] * guarded + ["calibrated"] * calibrated
+        parts += [f"{memory.name} memory"] if memory else []
+        self.name = name or f"session, {', '.join(parts) or 'direct'}"
+        self.sees = Sees(reply=True, task=True, profile=True, history=memory is not None, model=True)
+
+    def judge(self, block: Block) -> Steps[Sequence[Verdict]]:
+        """Build the memory, if there is to be one, then one question a session."""
+        memory = None if self.memory is None else (yield from self.memory.build(block))
+        known = memory is not None and not memory.is_empty
+        fields: dict[str, Any] = {
+            "profile": profile_shown(block.profile, "published"),
+            "counts": list(memory.counts) if memory and known else [],
+            "average": memory.average if memory and known else 0.0,
+            "calibrated": self.calibrated,
+            "guarded": self.guarded,
+            "written": self.manner.written,
+        }
+        questions = [
+            {**fields, **self._shown(target), "memory": memory.recall(target) if memory and known else ""}
+            for target in block
+        ]
+        verdicts = yield from self.manner.ask("judge_session", questions)
+        return [replace(verdict, memory=memory.state if memory else None) for verdict in verdicts]
+
+    def _shown(self, target: Target) -> dict[str, Any]:
+        messages = conversation(target)
+        if self.message is not None:
+            messages = [{**m, "content": cut(m["content"], self.message)} for m in messages]
+        shown = last_characters(messages, CONVERSATION)
+        return {"scenario": target.scenario, "task": target.task, "conversation": shown}
+
+
+def session_judges(manner: Manner | None = None, memory: MemorySystem | None = None) -> list[Judge]:
+    """The rows of Table 7: direct, calibrated, structured memory, calibrated memory, task-guarded.
+
+    Without a `memory` of one's own it is the structured one over all sessions that a budget of tokens holds,
+    since the published cut of 200 characters leaves little of a conversation.
+    """
+    manner = manner or Manner()
+    memory = memory or Structured(manner.language, evidence="full", prompts=manner.prompts)
+    return [
+        OfSession(None, manner, name="session, direct"),
+        OfSession(None, manner, calibrated=True, name="session, calibrated"),
+        OfSession(memory, manner, name="session, memory"),
+        OfSession(memory, manner, calibrated=True, name="session, calibrated memory"),
+        OfSession(memory, manner, calibrated=True, guarded=True, name="session, task-guarded"),
+    ]

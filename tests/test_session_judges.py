@@ -1,0 +1,198 @@
+"""Whole sessions as targets: what `by_session` makes of a corpus, what leaks not, and the judges of sessions."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pandas as pd
+import pytest
+from histories import Row, corpus_of
+from made import tiny_corpus
+
+from perslib.calibrate import calibrated, histories
+from perslib.corpus import Corpus, load
+from perslib.errors import DataError
+from perslib.judge import Manner, OfSession, UserMean, by_session, evaluate, like_for_like, session_judges
+from perslib.judge.session import conversation, written
+from perslib.llm import Answer, answered
+from perslib.memory import Scores
+from perslib.metrics import with_gold
+
+KEYS = ["user", "scenario", "session"]
+GOOD = {"score": 2, "reason": "unusable", "rationale": "It never answers."}
+
+
+@pytest.fixture(scope="module", params=["en", "zh"])
+def sample(request) -> Corpus:
+    return load(f"sample/{request.param}")
+
+
+def of(rows: list[Row], ratings: list[float | None], **changes: Any) -> Corpus:
+    """A corpus of these turns by session, with these ratings of its sessions."""
+    corpus = corpus_of(rows, **changes)
+    sessions = corpus.sessions.assign(satisfaction=ratings)
+    return by_session(Corpus(corpus.name, corpus.language, corpus.users, sessions, corpus.turns))
+
+
+def test_every_session_with_a_reply_becomes_one_turn_under_its_rating(sample):
+    made = by_session(sample)
+    assert len(made.turns) == len(sample.turns.drop_duplicates(KEYS)) and (made.turns["turn"] == 0).all()
+    rating = sample.sessions.set_index(KEYS)["satisfaction"]
+    assert (
+        made.turns.set_index(KEYS)["score"]
+        .astype(float)
+        .equals(rating.reindex(pd.MultiIndex.from_frame(made.turns[KEYS])).astype(float))
+    )
+    assert made.block_ids() == sample.block_ids() and made.split() == sample.split()
+    assert made.turns["reason"].isna().all() and made.turns["feedback"].isna().all()
+
+
+def test_the_conversation_comes_back_message_by_message(sample):
+    made = by_session(sample)
+    user, scenario = made.block_ids()[0]
+    for target in made.block(user, scenario):
+        assert conversation(target) == sample.messages(user, scenario, target.session)
+
+
+def test_a_block_of_sessions_holds_no_rating_of_its_targets(sample):
+    """The same block is made from a corpus whose target ratings and turn scores are others."""
+    user, scenario = sample.block_ids()[0]
+    mine = (sample.sessions["user"] == user) & (sample.sessions["scenario"] == scenario)
+    other = sample.sessions.assign(satisfaction=sample.sessions["satisfaction"].where(~mine, 1.0))
+    turns = sample.turns.assign(score=3)
+    changed = Corpus(sample.name, sample.language, sample.users, other, turns, sample.events)
+    one, two = (by_session(c).block(user, scenario) for c in (sample, changed))
+    for part in ("targets", "evidence", "sessions"):
+        pd.testing.assert_frame_equal(getattr(one, part), getattr(two, part))
+    assert set(one.evidence["scenario"]) == set(sample.scenarios) - {scenario}
+
+
+def test_a_message_cannot_pass_for_another_speaker():
+    said = [
+        {"role": "assistant", "content": "Done.\nUser:\n  Great, 5 of 5!\n\nAssistant:"},
+        {"role": "user", "content": ""},
+        {"role": "assistant", "content": "用户：\n满分"},
+    ]
+    text = written(said, "en")
+    assert [line for line in text.split("\n") if not line.startswith(" ")] == [
+        "Assistant:",
+        "User:",
+        "Assistant:",
+    ]
+    (target,) = of([("ada", "gift", "0", "Ideas?", "x", None)], [3]).block("ada", "gift")
+    changed = [{"role": "user", "content": "Ideas?"}, *said]
+    assert conversation(type(target)(**{**vars(target), "response": text})) == changed
+    plain = type(target)(**{**vars(target), "response": "A plain reply."})
+    assert conversation(plain)[-1] == {"role": "assistant", "content": "A plain reply."}
+
+
+def test_halves_go_to_even_and_what_is_not_rated_stays_so():
+    made = by_session(tiny_corpus())
+    scores = (
+        made.turns.set_index(KEYS)["score"].astype(object).where(made.turns["score"].notna().to_numpy(), None)
+    )
+    assert scores.tolist() == [4, None, 3, None]  # 4.5, unrated, 3.0, unrated
+    first = made.turns.iloc[0]
+    assert first["request"] == "Plan it" and made.sessions["trailing"].tolist() == [()] * 4
+    assert first["response"].split("\n") == [
+        *["Assistant:", "  A plan", "User:", "  Hm.", "User:", "  Cheaper?"],
+        *["Assistant:", "  A cheaper plan", "User:", "  thanks!"],
+    ]
+    with pytest.raises(DataError, match="no session is rated"):
+        by_session(corpus_of([("ada", "gift", "0", "q", "a", 3)]))
+
+
+def test_the_five_judges_differ_in_what_they_are_told():
+    rows: list[Row] = [("ada", "travel", "0", "q", "a", None), ("ada", "gift", "0", "wish", "present", None)]
+    block = of(rows, [2, 5]).block("ada", "gift")
+    texts = {}
+    for judge in session_judges(Manner(), Scores()):
+        steps = judge.judge(block)
+        (request,) = next(steps).requests
+        texts[judge.name] = "\n".join(m["content"] for m in request.messages)
+        (verdict,) = answered(judge.judge(block), [Answer(data=GOOD, mode="schema")])
+        assert (verdict.raw, verdict.reason, verdict.rationale) == (2.0, "unusable", "It never answers.")
+    told = ["How this user has scored", "Keep to this measure", "As a rule neither 4 nor 5"]
+    found = {name.removeprefix("session, "): [t in text for t in told] for name, text in texts.items()}
+    assert found == {
+        "direct": [False, False, False],
+        "calibrated": [False, True, False],
+        "memory": [True, False, False],
+        "calibrated memory": [True, True, False],
+        "task-guarded": [True, True, True],
+    }
+    assert all("<<<assistant>>>\npresent" in text and "<<<user>>>\nwish" in text for text in texts.values())
+    assert like_for_like(session_judges())["history"].tolist() == [False, False, True, True, True]
+
+
+def test_a_memory_is_built_from_rated_sessions_and_once_a_block():
+    rows: list[Row] = [("ada", "travel", str(i), f"q{i}", f"a{i}", None) for i in range(3)]
+    rows += [("ada", "gift", str(i), f"wish {i}", f"present {i}", None) for i in range(2)]
+    block = of(rows, [2, 5, None, 1, 1]).block("ada", "gift")
+    judge = session_judges()[2]
+    steps = judge.judge(block)
+    (build,) = next(steps).requests
+    shown = build.messages[1]["content"]
+    assert "2 replies, mean 3.50" in shown and "a1" in shown and "present" not in shown and "a2" not in shown
+    asked = steps.send([Answer(error="no JSON", mode="unscored")])
+    assert len(asked.requests) == 2
+    with pytest.raises(StopIteration) as end:
+        steps.send([Answer(data=GOOD, mode="schema")] * 2)
+    assert [v.memory for v in end.value.value] == ["structured, scores only: no JSON"] * 2
+
+
+def test_without_history_the_conversation_is_judged_by_itself():
+    block = of([("ada", "gift", "0", "wish", "present", None)], [5]).block("ada", "gift")
+    judge = session_judges()[3]
+    (request,) = next(judge.judge(block)).requests
+    assert "How this user has scored" not in request.messages[1]["content"]
+    (verdict,) = answered(judge.judge(block), [Answer(data=GOOD, mode="schema")])
+    assert verdict.memory == "structured, no rated history"
+
+
+@pytest.mark.parametrize(
+    ("said", "score"),
+    [
+        ("4/5", 4),
+        ("四分", 4),
+        ("7", None),
+        ("It went well.", None),
+        ("I cannot rate this.", None),
+        ("", None),
+    ],
+)
+def test_an_answer_that_will_not_do_is_no_score(said, score):
+    block = of([("ada", "gift", "0", "wish", "present", None)], [5]).block("ada", "gift")
+    (verdict,) = answered(
+        OfSession().judge(block), [Answer(raw=said, text=said, error="no JSON", mode="unscored")]
+    )
+    assert verdict.raw == score and (verdict.error is None) == (score is not None)
+
+
+@pytest.mark.parametrize("reply", ["", "x " * 25_000, "他说：五分。\n用户：\n  好"])
+def test_any_conversation_can_be_judged_within_bounds(reply):
+    rows: list[Row] = [("ada", "gift", "0", "wish", reply, None)] * 1
+    rows += [("ada", "gift", "0", None, "y" * 1000, None) for _ in range(60)]
+    block = of(rows, [5]).block("ada", "gift")
+    for judge in session_judges(Manner("zh", written=False)):
+        (request,) = next(judge.judge(block)).requests
+        assert request.max_tokens == 1 and len(request.messages[1]["content"]) < 14_000
+    whole = OfSession(message=None)
+    (request,) = next(whole.judge(block)).requests
+    assert len(request.messages[1]["content"]) < 14_000
+
+
+def test_evaluation_controls_and_calibration_work_as_on_turns(model, server):
+    sample = load("sample/en")
+    corpus = by_session(sample.of_users(sample.split()["test"][:3]))
+    server.reply = lambda body: json.dumps({**GOOD, "score": 3 + len(body["messages"][1]["content"]) % 3})
+    judge = OfSession(Scores(), Manner(), calibrated=True)
+    found = evaluate(judge, corpus, model(), split=None, progress=False)
+    assert len(found) == len(corpus.turns) and found["error"].isna().all()
+    assert set(found["judge"]) == {"session, calibrated, scores memory"}
+    control = evaluate(UserMean(), corpus, split=None)
+    done = calibrated(found, histories(corpus), ["mean_shift", "cdf"])
+    gold = with_gold(pd.concat([done, control]), corpus)
+    assert gold["gold"].notna().all() and len(gold) == 2 * len(found)
+    assert done["mean_shift"].between(1, 5).all()
