@@ -139,6 +139,7 @@ def test_a_memory_is_built_from_rated_sessions_and_once_a_block():
     assert len(asked.requests) == 2
     with pytest.raises(StopIteration) as end:
         steps.send([Answer(data=GOOD, mode="schema")] * 2)
+    assert all("2 conversations, mean 3.50" in r.messages[1]["content"] for r in asked.requests)
     assert [v.memory for v in end.value.value] == ["structured, scores only: no JSON"] * 2
 
 
