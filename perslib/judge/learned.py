@@ -16,7 +16,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 from scipy.optimize import minimize
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, vstack
 from scipy.special import expit
 from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -136,6 +136,7 @@ class Reading:
         self._words = TfidfVectorizer(
             analyzer=_terms, sublinear_tf=True, min_df=3 if len(said) > 100 else 1
         ).fit([s.reply for s in said])
+        self._counted: dict[str, csr_matrix] = {}
         self._ends = np.cumsum([len(group) for group in FEATURES.values()])[:-1]
 
     def __call__(self, user: Array, said: Sequence[Said]) -> Turns:
@@ -145,10 +146,20 @@ class Reading:
         assistant, scenario = (
             np.array([getattr(s, n) for s in said], object) for n in ("assistant", "scenario")
         )
-        texts = [s.reply for s in said]
-        text = self._words.transform(texts) if texts else csr_matrix((0, len(self._words.vocabulary_)))
         session = np.array([f"{s.scenario}/{s.session}" for s in said], object)
+        text = self._text([s.reply for s in said])
         return Turns(np.split(scaled, self._ends, axis=1), text, user, assistant, scenario, session)
+
+    def _text(self, replies: Sequence[str]) -> csr_matrix:
+        """Term weights, counted once a reply although a turn is in several blocks."""
+        if not replies:
+            return csr_matrix((0, len(self._words.vocabulary_)))
+        new = [r for r in dict.fromkeys(replies) if r not in self._counted]
+        if len(self._counted) + len(new) > KEPT:
+            self._counted, new = {}, list(dict.fromkeys(replies))
+        if new:
+            self._counted |= zip(new, self._words.transform(new))
+        return vstack([self._counted[r] for r in replies], format="csr")
 
 
 def _terms(text: str) -> list[str]:
