@@ -1,11 +1,13 @@
 """Which of a user's rated turns a memory is built from, and how much of each is shown.
 
 `published` is PersTurnBench's selection (appendix D): at most eight sessions, 200 characters a message, three
-examples a score. `full` shows every session, with messages as long as a budget of tokens allows.
+examples a score. `full` shows every session, with messages as long as a budget of tokens allows, and leaves the earliest sessions
+of each scenario out only where even short messages are too many.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -48,10 +50,11 @@ def shown(rated: pd.DataFrame, evidence: str = "published", budget: int = 6000) 
         whole = _cut(rated, length, length, examples=False)
         if whole.tokens <= budget:
             return whole
-    # Even the shortest is too long: the latest sessions that fit.
+    # Even the shortest is too long: fewer sessions, the first of the scenario with the most left out first.
     sessions = list(dict.fromkeys(zip(rated["scenario"], rated["session"])))
     while len(sessions) > 1 and whole.tokens > budget:
-        sessions = sessions[1:]
+        most = Counter(scenario for scenario, _ in sessions).most_common(1)[0][0]
+        sessions.remove(next(pair for pair in sessions if pair[0] == most))
         whole = _cut(rated[_in(rated, sessions)], LENGTHS[-1], LENGTHS[-1], examples=False)
     return whole
 

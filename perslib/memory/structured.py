@@ -86,9 +86,9 @@ def statements_of(answer: Answer, ids: Sequence[str]) -> list[Statement]:
 
 
 def _statement(id: str, field: str, task: str | None, said: dict[str, Any], ids: Sequence[str]) -> Statement:
-    numbers = list(dict.fromkeys(said["turns"]))
-    turns = tuple(ids[n - 1] for n in numbers if n <= len(ids))
-    unfounded = tuple(str(n) for n in numbers if n > len(ids))
+    named, cited = dict(enumerate(ids, 1)), dict.fromkeys(said["turns"])
+    turns = tuple(named[n] for n in cited if n in named)
+    unfounded = tuple(str(n) for n in cited if n not in named)
     return Statement(id, field, said["statement"].strip(), turns, task, unfounded)
 
 
