@@ -113,6 +113,8 @@ def test_without_rated_history_nothing_is_asked():
     found = answered(judge.judge(block_of([None, None], targets=2)))
     assert [v.raw for v in found] == [None, None]
     assert all("no rated turn" in str(v.error) for v in found)
+    alone = corpus_of([("cy", "gift", "0", "wish", "present", 4)])
+    assert [v.raw for v in answered(judge.judge(alone.block("cy", "gift")))] == [None]
 
 
 @pytest.mark.parametrize("reply", ["", "x " * 25_000, "他说：五分。", "\n \n"])

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from perslib.cli import main
 from perslib.corpus import load, read_release
 from perslib.errors import DataError
+from perslib.judge import by_session
 
 
 def item(**changes: Any) -> dict[str, Any]:
@@ -176,6 +177,16 @@ def test_files_that_are_something_else(tmp_path):
     only_bad = write(tmp_path, {}, name="english_processed.json")
     with pytest.raises(DataError, match="No conversation"):
         read_release(only_bad, "urs", skip_bad=True)
+
+
+def test_sessions_are_what_is_judged(tmp_path):
+    items = [
+        item(intent_label=i, user_satisfaction=w) for i, w in (("文本事务", "不满意"), ("检索信息", "一般"))
+    ]
+    block = by_session(load(write(tmp_path, *items))).block("zh_7", "text")
+    assert block.evidence[["scenario", "score"]].values.tolist() == [["retrieval", 3]]
+    (target,) = block
+    assert (target.request, target.response) == ("怎么学游泳？", "助手：\n  先学换气。")
 
 
 def test_it_is_imported_by_name(home, tmp_path):
