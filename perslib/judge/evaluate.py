@@ -16,7 +16,7 @@ import pandas as pd
 
 from perslib.corpus import Block, Corpus, coerce
 from perslib.corpus.reasons import REASONS, legal_reason
-from perslib.errors import PerslibError, UnknownName
+from perslib.errors import DataError, PerslibError, Problem, UnknownName
 from perslib.judge.base import Judge, Verdict
 from perslib.llm import Backbone, Steps
 
@@ -46,7 +46,12 @@ def evaluate(
     blocks = list(targets(corpus, split=split, users=users, limit=limit, seed=seed))
     if judge.sees.train:
         judged = {block.user for block in blocks}
-        train = [user for user in corpus.split()["train"] if user not in judged]
+        train = [user for user in corpus.split().get("train", []) if user not in judged]
+        if not train:
+            raise PerslibError(
+                f"Judge {judge.name!r} learns from train users, and {corpus.name} has none that are not judged; "
+                "judge its test users, or take a judge that learns nothing."
+            )
         _worked([judge.fit(corpus.of_users(train))], judge, backbone, {}, progress, cap)
     totals = {"judge": sum(map(len, blocks))}
     verdicts = _worked((judge.judge(block) for block in blocks), judge, backbone, totals, progress, cap)
@@ -62,22 +67,35 @@ def targets(
     seed: int = 42,
 ) -> Iterator[Block]:
     """The blocks to judge; with a `limit`, parts of blocks of a few users, drawn by the seed."""
-    if users is None and split is not None:
+    if limit is not None and limit < 1:
+        raise DataError(Problem("limit", f"is {limit}, expected 1 or more, or None for all"))
+    if users is not None:
+        users = list(users)
+        for user in users:
+            corpus.profile(user)  # an error if there is no such user
+    elif split is not None:
         parts = corpus.split()
         if split not in parts:
             raise UnknownName("split", split, parts)
         users = parts[split]
     pairs = corpus.block_ids(users)
     if limit is None:
-        yield from (corpus.block(*pair) for pair in pairs)
-        return
+        return (corpus.block(*pair) for pair in pairs)
+    return _drawn(corpus, pairs, limit, seed)
+
+
+def _drawn(corpus: Corpus, pairs: Sequence[tuple[str, str]], limit: int, seed: int) -> Iterator[Block]:
+    """This many turns, evenly from as few users as give about `TURNS_A_USER` each; where they lack some, from others."""
     order = np.random.default_rng(seed)
     people = list(dict.fromkeys(user for user, _ in pairs))
-    people = [people[i] for i in order.permutation(len(people))][: max(2, limit // TURNS_A_USER)]
+    people = [people[i] for i in order.permutation(len(people))]
+    few = min(len(people), max(2, limit // TURNS_A_USER))
     left = limit
     for place, user in enumerate(people):
+        if left <= 0:
+            return
         own = [pair for pair in pairs if pair[0] == user]
-        quota = -(-left // (len(people) - place))
+        quota = -(-left // max(1, few - place))
         for i in order.permutation(len(own)):
             if quota <= 0:
                 break

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from perslib.corpus import Block, Corpus, Target
-from perslib.errors import UnknownName
+from perslib.errors import PerslibError, UnknownName
 from perslib.judge.asking import Manner
 from perslib.judge.base import Judge, Sees, Verdict
 from perslib.llm import Ask, Steps
@@ -46,11 +46,17 @@ class Generic(Judge):
         """Draw the rated examples, as many of each score, from the train users."""
         if self.variant == "few-shot":
             self._shots = drawn(train, self.examples)
+            if not self._shots:
+                raise PerslibError(f"{train.name} has no rated replies that could be examples.")
         return
         yield Ask(())
 
     def judge(self, block: Block) -> Steps[Sequence[Verdict]]:
         """One question a reply, all at once."""
+        if self.variant == "few-shot" and not self._shots:
+            raise PerslibError(
+                "The few-shot judge has no examples yet: `evaluate` draws them, or `fit` on train users."
+            )
         return (yield from self.manner.ask(PROMPTS[self.variant], [self._fields(t) for t in block]))
 
     def _fields(self, target: Target) -> dict[str, Any]:
