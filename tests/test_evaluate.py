@@ -1,0 +1,201 @@
+"""From a corpus and a judge to the verdicts frame: whose replies are judged, by what, and one row each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import pytest
+from endpoint import status
+from histories import Row, corpus_of, scored_past
+
+from perslib.corpus import Block, Corpus, coerce, load
+from perslib.corpus.schema import KEYS as UNIQUE
+from perslib.corpus.schema import SCHEMA, duplicates
+from perslib.errors import DataError, PerslibError, UnknownName
+from perslib.judge import (
+    Computed,
+    Constant,
+    Generic,
+    Judge,
+    Manner,
+    Personal,
+    Sees,
+    Verdict,
+    evaluate,
+    targets,
+)
+from perslib.judge.evaluate import KEYS
+from perslib.llm import Ask, Steps
+from perslib.memory import Structured
+
+
+@pytest.fixture(scope="module")
+def sample() -> Corpus:
+    return load("sample/en")
+
+
+def drawn(corpus: Corpus, **how: object) -> list[tuple[str, str, int]]:
+    return [(b.user, b.scenario, len(b)) for b in targets(corpus, **how)]  # type: ignore[arg-type]
+
+
+def test_a_limit_is_met_and_spread_over_users(sample):
+    parts = drawn(sample, limit=60)
+    assert sum(n for *_, n in parts) == 60
+    by_user: dict[str, int] = {}
+    for user, _, n in parts:
+        by_user[user] = by_user.get(user, 0) + n
+    assert list(by_user.values()) == [12] * 5
+    assert set(by_user) <= set(sample.split()["test"])
+    assert drawn(sample, limit=60) == parts and drawn(sample, limit=60, seed=1) != parts
+    assert len({user for user, *_ in drawn(sample, limit=5)}) == 2
+
+
+def test_a_limit_beyond_the_corpus_is_the_whole_split(sample):
+    every = drawn(sample)
+    assert sorted(drawn(sample, limit=10**6)) == sorted(every)
+    assert sum(n for *_, n in every) == len(sample.turns[sample.turns["user"].isin(sample.split()["test"])])
+
+
+def test_where_users_have_few_turns_more_of_them_are_taken():
+    rows: list[Row] = [row for i in range(20) for row in scored_past([4, 4], 2, f"u{i:02}")]
+    parts = drawn(corpus_of(rows), split=None, limit=36)
+    assert sum(n for *_, n in parts) == 36 and len({user for user, *_ in parts}) == 9
+
+
+def test_which_users(sample):
+    one = sample.split()["train"][0]
+    assert {u for u, *_ in drawn(sample, users=iter([one]))} == {one}
+    assert len({u for u, *_ in drawn(sample, split=None)}) == 24
+    assert {u for u, *_ in drawn(sample, split="train")} == set(sample.split()["train"])
+    with pytest.raises(UnknownName, match="test"):
+        targets(sample, split="tset")
+    with pytest.raises(UnknownName, match="nobody"):
+        targets(sample, users=["nobody"])
+    with pytest.raises(DataError, match="limit"):
+        targets(sample, limit=0)
+
+
+def test_parts_are_beginnings_of_blocks_without_labels(sample):
+    for part in targets(sample, limit=30):
+        whole = sample.block(part.user, part.scenario)
+        assert part.targets.equals(whole.targets.head(len(part)))
+        assert not {"score", "reason"} & set(part.targets)
+
+
+class Learner(Judge):
+    """Notes whom it may learn from."""
+
+    name, sees = "learner", Sees(train=True)
+
+    def fit(self, train: Corpus) -> Steps[None]:
+        self.users = set(train.users["user"])
+        return
+        yield Ask(())
+
+    def judge(self, block: Block) -> Steps[Sequence[Verdict]]:
+        return [Verdict(raw=3.0)] * len(block)
+        yield Ask(())
+
+
+def test_nobody_is_learned_from_and_judged(sample):
+    learner, train = Learner(), sample.split()["train"]
+    evaluate(learner, sample, limit=10)
+    assert learner.users == set(train)
+    evaluate(learner, sample, users=train[:2], limit=10)
+    assert learner.users == set(train[2:])
+    with pytest.raises(PerslibError, match="none that are not judged"):
+        evaluate(learner, sample, split=None)
+
+
+def test_the_frame_is_the_documented_one(sample):
+    verdicts = evaluate(Constant(4), sample)
+    assert list(verdicts) == list(SCHEMA["verdicts"])
+    assert coerce(verdicts, "verdicts").equals(verdicts)
+    assert duplicates(verdicts, "verdicts").empty and not verdicts.duplicated(KEYS).any()
+    keys = [tuple(key) for b in targets(sample) for key in b.targets[KEYS].to_numpy()]
+    assert [tuple(key) for key in verdicts[KEYS].to_numpy()] == keys
+    assert set(KEYS) < set(UNIQUE["verdicts"])
+    assert verdicts["satisfied"].all() and verdicts["backbone"].isna().all()
+
+
+class Halves(Computed):
+    """Scores between whole ones, and one that is missing."""
+
+    name = "halves"
+
+    def scores(self, block: Block) -> Sequence[float | None]:
+        return [3.5, 2.5, 3.49, 4.5, None][: len(block)]
+
+
+def test_satisfied_goes_by_the_one_rounding_rule():
+    verdicts = evaluate(Halves(), corpus_of(scored_past([4], 5)), split=None, limit=5)
+    gifts = verdicts[verdicts["scenario"] == "gift"].sort_values("turn")
+    assert gifts["satisfied"].iloc[:4].tolist() == [True, False, False, True]
+    last = gifts.iloc[4]
+    assert last.isna()[["raw", "satisfied"]].all() and "nothing to compute" in last["error"]
+
+
+def test_a_user_with_one_scenario_has_no_block_and_a_corpus_of_them_an_empty_frame():
+    rows: list[Row] = [("bo", "travel", "0", "q", "r", 4), *scored_past([4])]
+    assert {u for u, *_ in drawn(corpus_of(rows), split=None)} == {"ada"}
+    verdicts = evaluate(Constant(4), corpus_of(rows[:1]), split=None)
+    assert len(verdicts) == 0 and list(verdicts) == list(SCHEMA["verdicts"])
+
+
+def test_a_judge_that_asks_needs_a_backbone(sample):
+    with pytest.raises(PerslibError, match=r"'zero-shot' asks a model.*backbone="):
+        evaluate(Generic(), sample, limit=2)
+
+
+class Short(Learner):
+    """Forgets a reply."""
+
+    name, sees = "short", Sees()
+
+    def judge(self, block: Block) -> Steps[Sequence[Verdict]]:
+        return [Verdict()] * (len(block) - 1)
+        yield Ask(())
+
+
+def test_a_judge_that_forgets_a_reply_is_an_error():
+    with pytest.raises(PerslibError, match="'short' gave 1 verdicts for the 2 targets of ada__travel"):
+        evaluate(Short(), corpus_of(scored_past([4, 4])), split=None)
+
+
+def test_every_judge_gets_the_same_targets_and_every_reply_one_row(sample, server, model):
+    server.reply = lambda body: json.dumps({"score": 2, "reason": "不够细致", "rationale": "so"})
+    judges = [Generic(), Generic("few-shot"), Personal(None), Personal(Structured())]
+    frames = [evaluate(j, sample, model(), limit=14, progress=False) for j in judges]
+    for verdicts in frames:
+        assert verdicts[KEYS].equals(frames[0][KEYS]) and not verdicts.duplicated(KEYS).any()
+        assert set(verdicts["backbone"]) == {"vllm-qwen3-8b"} and len(verdicts) == 14
+        assert set(verdicts["reason"]) == {"insufficient detail"} and set(verdicts["raw"]) == {2.0}
+    assert set(frames[3]["memory"].str.startswith("structured, scores only: ")) == {True}
+
+
+def test_reasons_stand_in_the_language_of_the_corpus_whatever_the_prompts(server, model):
+    server.reply = lambda body: json.dumps({"score": 2, "reason": "unusable", "rationale": "so"})
+    corpus = corpus_of(scored_past([4], 1), language="zh")
+    verdicts = evaluate(Generic(manner=Manner("en")), corpus, model(), split=None, progress=False)
+    assert set(verdicts["reason"]) == {"不可用"}
+
+
+def test_unscored_rows_are_rows(server, model):
+    def reply(body):
+        words = body["messages"][1]["content"]
+        if "present 1" in words:
+            return status(400, "This model's maximum context length is 8192 tokens")
+        good = {"score": 4, "reason": "satisfied", "rationale": "so"}
+        return "I would rather not." if "present 2" in words else json.dumps(good)
+
+    server.reply = reply
+    rows = [*scored_past([4], 3), ("ada", "gift", "0", "wish", "z" * 50_000, 5)]
+    verdicts = evaluate(
+        Personal(None, Manner(window=0)), corpus_of(rows), model(), split=None, progress=False
+    )
+    gifts = verdicts[verdicts["scenario"] == "gift"].sort_values("turn")
+    assert gifts["raw"].isna().tolist() == [False, True, True, False]
+    assert gifts["satisfied"].isna().tolist() == [False, True, True, False]
+    assert gifts["error"].iloc[1].startswith("too long") and gifts["error"].iloc[2]
+    assert gifts["mode"].tolist() == ["schema", "unscored", "unscored", "schema"]
