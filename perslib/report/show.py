@@ -7,6 +7,7 @@ All of it is text that strangers wrote. It is escaped, its white space is kept, 
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -23,8 +24,9 @@ from perslib.report.words import name_of
 FOLD, FOLD_LINES = 900, 20
 _SHOWN, _SHOWN_LINES = 600, 12
 _LONG_CELL = 30
+_INTERVAL = re.compile(r"\[[−-]?[\d.]+, [−-]?[\d.]+\]")
 #: Columns whose cells are labels that have a name in each language; all other text stays as it is.
-LABELLED = ("scenario", "reason", "statistic", "quantity", "judge", "score", "metric")
+LABELLED = ("scenario", "reason", "statistic", "quantity", "judge", "calibration", "metric", "control")
 
 
 @cache
@@ -160,6 +162,11 @@ def cell(value: object, digits: int = 2, column: object = "") -> str:
     return name_of(str(value), current().language) if column in LABELLED else str(value)
 
 
+def _unbroken(text: str) -> str:
+    """An interval in one line: `.371 [.237, .455]` breaks before the bracket only."""
+    return _INTERVAL.sub(lambda m: m[0].replace(", ", ",\u00a0"), text)
+
+
 def is_numeric(column: pd.Series) -> bool:
     """Whether a column holds numbers only, so that it is set flush right."""
     values = [v for v in column if not (v is None or (not isinstance(v, (tuple, list, dict)) and pd.isna(v)))]
@@ -182,7 +189,7 @@ def table_html(frame: pd.DataFrame, caption: str = "", digits: int = 2) -> str:
     rows = []
     for values in frame.itertuples(index=False, name=None):
         cells = "".join(
-            f"<td{r} dir='auto'>{escape(cell(v, digits, c))}</td>"
+            f"<td{r} dir='auto'>{_unbroken(escape(cell(v, digits, c)))}</td>"
             for v, c, r in zip(values, frame.columns, right)
         )
         rows.append(f"<tr>{cells}</tr>")

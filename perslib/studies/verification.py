@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -27,7 +28,7 @@ from perslib.judge import (
 )
 from perslib.llm import Backbone
 from perslib.memory import Scores, Structured
-from perslib.metrics import agreement
+from perslib.metrics import agreement, table
 
 #: The judges that no table of agreement is without.
 CONTROLS = tuple(judge.name for judge in controls())
@@ -58,10 +59,13 @@ def asked_judge(name: str, manner: Manner, *, evidence: str = "published", budge
         return Personal(Scores(), manner, name=name)
     if name == "no memory":
         return Personal(None, manner, name=name)
-    if name in ("RAG", "RAG boundary-first"):
-        return Episodic(boundary_first=name != "RAG", manner=manner)
+    if name == "RAG":
+        return Episodic(manner=manner, name=name)
+    # These two decide something else first and have no score alone to give.
+    if name == "RAG boundary-first":
+        return Episodic(boundary_first=True, manner=replace(manner, written=True), name=name)
     if name == "SPUR":
-        return Spur(manner=manner)
+        return Spur(replace(manner, written=True))
     if name in ASKED:
         return Generic(name, manner)
     raise UnknownName("judge", name, ASKED)
@@ -110,6 +114,12 @@ def compared(
     """Agreement of all judges in the frame, each beside its gain over the best control."""
     present = [name for name in CONTROLS if name in set(verdicts["judge"])]
     return agreement(verdicts, corpus, scores=scores, metrics=metrics, controls=present, seed=seed)
+
+
+def table_of(agreed: pd.DataFrame, gains: Sequence[str] = ("pearson", "wc_pearson")) -> pd.DataFrame:
+    """The agreement frame as a paper's table, a row a judge and calibration."""
+    wide = table(agreed, list(dict.fromkeys(agreed["metric"])), gains=gains)
+    return wide.drop(columns="backbone", errors="ignore").rename(columns={"score": "calibration"})
 
 
 def costs(verdicts: pd.DataFrame, agreed: pd.DataFrame, metric: str = "pearson") -> pd.DataFrame:
