@@ -12,7 +12,7 @@ from perslib.errors import DataError, Problem
 from perslib.judge.base import Verdict
 from perslib.judge.reading import pooled, read, read_digit, with_logprobs
 from perslib.llm import Answer, Ask, Request, Steps
-from perslib.prompts import prompt
+from perslib.prompts import Prompt, prompt
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,10 @@ class Manner:
         if self.samples > 1 and self.temperature == 0:
             raise DataError(Problem("temperature", "is 0, so every sample would be the same"))
 
-    def requests(self, name: str, fields: Mapping[str, Any]) -> list[Request]:
+    def requests(self, name: str | Prompt, fields: Mapping[str, Any]) -> list[Request]:
         """The question of this prompt, as often as it is to be asked."""
-        request = prompt(name, self.language, self.prompts).render(**fields)
+        found = prompt(name, self.language, self.prompts) if isinstance(name, str) else name
+        request = found.render(**fields)
         if not self.written:
             usual = 0.0 if self.samples == 1 else 1.0
             request = replace(request, schema=None, max_tokens=1, temperature=usual)
@@ -64,7 +65,8 @@ class Manner:
 
     def ask(self, name: str, questions: Sequence[Mapping[str, Any]]) -> Steps[list[Verdict]]:
         """One verdict for each question put with this prompt; all of them may be under way at once."""
-        asked = [self.requests(name, fields) for fields in questions]
+        found = prompt(name, self.language, self.prompts)
+        asked = [self.requests(found, fields) for fields in questions]
         answers = yield Ask([request for group in asked for request in group], "judge")
         each = [answers[i : i + self.samples] for i in range(0, len(answers), self.samples)]
         return [self.verdict(given, group[0].prompt) for given, group in zip(each, asked)]
