@@ -1,0 +1,88 @@
+"""Single rationales made readable: the case, and what the rationale cites, down to the turns behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from perslib.corpus import Corpus
+from perslib.memory.retrieval import turn_id
+from perslib.report.page import current
+from perslib.report.words import name_of
+from perslib.studies.rationales import Memories
+from perslib.studies.verification import up_to
+
+#: The paper's three patterns, and by what the clearest cases of each are found.
+SHOWN = {"matches the core": "near", "real, not the core": "near", "off-task": "far"}
+_BEGINNING = 160
+
+
+def cases(found: pd.DataFrame, each: int = 2) -> pd.DataFrame:
+    """Up to so many cases of each pattern: the clearest first, one a user, ties by place in the corpus."""
+    parts = []
+    for pattern, by in SHOWN.items():
+        own = found[found["pattern"] == pattern].sort_values(by, ascending=False, kind="stable")
+        parts.append(own.drop_duplicates("user").head(each))
+    return pd.concat(parts, ignore_index=True)
+
+
+def said_before(corpus: Corpus, row: Mapping[str, Any], messages: int = 3) -> list[dict[str, Any]]:
+    """The end of the conversation, the judged reply last, with the user's score and reason."""
+    said = up_to(corpus, row)[-messages:]
+    reason = row["gold_reason"] if isinstance(row["gold_reason"], str) else ""
+    return [*said[:-1], {**said[-1], "reason": reason}]
+
+
+def case_table(row: Mapping[str, Any], corpus: Corpus, memories: Memories) -> pd.DataFrame:
+    """A case line by line: what the user and the judge said, the terms from elsewhere, what is cited."""
+    lines = [
+        ("the user", _score(row["gold"], row["gold_reason"])),
+        ("the judge", _score(row["score"], row["reason"])),
+        ("rationale", row["rationale"] if isinstance(row["rationale"], str) else "–"),
+    ]
+    if row["terms"]:
+        lines.append(("only elsewhere", ", ".join(row["terms"])))
+    lines += _cited(row, corpus, memories)
+    language = current().language
+    return pd.DataFrame([(name_of(what, language), said) for what, said in lines], columns=["what", "said"])
+
+
+def _score(score: float, reason: object) -> str:
+    said = name_of(reason, current().language) if isinstance(reason, str) else ""
+    return f"{score:.0f}" + (f", {said}" if said else "")
+
+
+def _cited(row: Mapping[str, Any], corpus: Corpus, memories: Memories) -> Iterator[tuple[str, str]]:
+    memory = memories.get((row["judge"], row["user"], row["scenario"]))
+    statements = {s.id: s for s in memory.statements} if memory else {}
+    evidence = corpus.block(row["user"], row["scenario"]).evidence
+    turns = {turn_id(*key): key for key in zip(evidence["scenario"], evidence["session"], evidence["turn"])}
+    shown: list[str] = []
+    for cited in row["evidence"]:
+        statement = statements.get(cited.strip().upper())
+        if statement is not None:
+            yield statement.id, statement.text
+            shown += statement.turns
+        elif cited in turns:
+            shown.append(cited)
+        else:
+            yield cited, current().word("cited_from_nowhere")
+    for turn in list(dict.fromkeys(shown))[:3]:
+        if turn in turns:
+            yield turn, _turn(evidence, turns[turn])
+
+
+def _turn(evidence: pd.DataFrame, key: tuple[str, str, int]) -> str:
+    """A turn in two lines: what was asked, what came, and what the user made of it."""
+    at = (evidence["scenario"] == key[0]) & (evidence["session"] == key[1]) & (evidence["turn"] == key[2])
+    row = evidence[at].iloc[0]
+    asked = _beginning(row["request"]) if isinstance(row["request"], str) else "–"
+    score = "–" if pd.isna(row["score"]) else _score(float(row["score"]), row["reason"])
+    return f"{asked}\n→ {_beginning(row['response'])}  [{score}]"
+
+
+def _beginning(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= _BEGINNING else flat[:_BEGINNING].rstrip() + " …"

@@ -1,0 +1,209 @@
+"""PersTurnBench's case study of rationales (Appendix I) made systematic: three patterns, found by rule.
+
+Where a user was dissatisfied and said why, a judge's rationale is, in this order of decision:
+
+    judge satisfied      it defends a score of 4 or 5
+    no rationale
+    off-task             it cites what only the user's other scenarios contain (`grounding`)
+    matches the core     it names the user's own reason
+    real, not the core   it names another, and speaks of what is there
+    not grounded         it names another, and little of it can be found in task, conversation and reply
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from perslib.calibrate import to_scale
+from perslib.corpus import Block, Corpus, Target
+from perslib.inference import RESAMPLES, SEED, mean_by
+from perslib.judge import Judge, Personal, evaluate
+from perslib.llm import Backbone
+from perslib.memory import UserMemory
+from perslib.memory.retrieval import turn_id
+from perslib.metrics.gold import of_judges, with_gold
+from perslib.studies.grounding import Grounding, Grounds
+
+PATTERNS = ("matches the core", "real, not the core", "off-task", "not grounded", "no rationale")
+SATISFIED = "judge satisfied"
+TURN = ["user", "scenario", "session", "turn"]
+#: (judge, user, scenario) → the memory that the judge was shown.
+Memories = Mapping[tuple[str, str, str], UserMemory]
+
+
+def judged(
+    judges: Iterable[Judge], corpus: Corpus, backbone: Backbone, *, limit: int | None, seed: int
+) -> pd.DataFrame:
+    """The judges' verdicts on the same replies, in one frame."""
+    frames = [evaluate(judge, corpus, backbone, limit=limit, seed=seed) for judge in judges]
+    return pd.concat(frames, ignore_index=True)
+
+
+def memories(
+    judges: Iterable[Judge], corpus: Corpus, backbone: Backbone, verdicts: pd.DataFrame
+) -> dict[tuple[str, str, str], UserMemory]:
+    """The memories behind the verdicts: verdicts cite statements by number, here is what those say.
+
+    They are asked for again as they were for judging, so every answer comes from the cache.
+    """
+    found: dict[tuple[str, str, str], UserMemory] = {}
+    for judge in judges:
+        if not isinstance(judge, Personal) or judge.memory is None:
+            continue
+        own = verdicts[verdicts["judge"] == judge.name]
+        keys = list(dict.fromkeys(zip(own["user"], own["scenario"])))
+        built = backbone.work([judge.memory.build(corpus.block(*key)) for key in keys], progress=False)
+        found |= {(judge.name, *key): memory for key, memory in zip(keys, built)}
+    return found
+
+
+def patterns(verdicts: pd.DataFrame, corpus: Corpus, memories: Memories) -> pd.DataFrame:
+    """Every scored verdict with what its rationale speaks of.
+
+    Columns: the keys of a turn, judge, backbone, gold, gold_reason, score, reason, rationale, evidence, near,
+    far, habit, terms, off_task, pattern (missing where the user was satisfied or gave no reason).
+    """
+    frame = with_gold(verdicts, corpus, ["raw", "reason", "rationale", "evidence"])
+    frame = frame.dropna(subset=["raw", "gold"]).rename(columns={"raw": "score"}).drop(columns="place")
+    parts = [_placed(own, corpus, memories) for _, own in of_judges(frame)]
+    if not parts:
+        columns = ["near", "far", "habit", "terms", "off_task", "pattern"]
+        return frame.assign(**{c: pd.Series(dtype=object) for c in columns})
+    return pd.concat(parts, ignore_index=True)
+
+
+def _placed(own: pd.DataFrame, corpus: Corpus, memories: Memories) -> pd.DataFrame:
+    """The verdicts of one judge with their grounds and patterns."""
+    written = own[own["rationale"].notna()]
+    grounding = Grounding(corpus, written)
+    found: dict[Any, Grounds] = {}
+    for key, part in written.groupby(["user", "scenario"], sort=False):
+        block = corpus.block(*key)
+        targets = {(t.session, t.turn): t for t in block}
+        memory = memories.get((part["judge"].iloc[0], *key))
+        noted = [s.text for s in memory.statements] if memory else []
+        for i, session, turn, said in zip(part.index, part["session"], part["turn"], part["rationale"]):
+            found[i] = grounding.grounds(said, block, targets[session, int(turn)], noted)
+    grounds = [found.get(i, Grounds()) for i in own.index]
+    placed = own.assign(
+        near=[g.near for g in grounds],
+        far=[g.far for g in grounds],
+        habit=[g.habit for g in grounds],
+        terms=[g.terms for g in grounds],
+        off_task=[g.is_off_task for g in grounds],
+    )
+    named = [_pattern(row, g) for row, g in zip(placed.to_dict("records"), grounds)]
+    return placed.assign(pattern=pd.Series(named, index=placed.index, dtype="str"))
+
+
+def _pattern(row: Mapping[Any, Any], grounds: Grounds) -> str | None:
+    if row["gold"] > 3 or pd.isna(row["gold_reason"]):
+        return None
+    if to_scale(np.array([float(row["score"])]))[0] >= 4:
+        return SATISFIED
+    if pd.isna(row["rationale"]):
+        return "no rationale"
+    if grounds.is_off_task:
+        return "off-task"
+    if row["reason"] == row["gold_reason"]:
+        return "matches the core"
+    return "real, not the core" if grounds.is_grounded else "not grounded"
+
+
+def shares(found: pd.DataFrame, resamples: int = RESAMPLES, seed: int = SEED) -> pd.DataFrame:
+    """How often each pattern occurs where user and judge are dissatisfied; one row a judge and pattern.
+
+    Columns: judge, backbone, pattern, turns, share, low, high (95 % interval, users resampled).
+    """
+    both = found[found["pattern"].isin(PATTERNS)]
+    tables = []
+    for row, own in of_judges(both):
+        for pattern in PATTERNS:
+            is_so = own.assign(hit=(own["pattern"] == pattern).astype(float), pattern=pattern)
+            table = mean_by(is_so, "hit", "pattern", resamples=resamples, seed=seed)
+            tables.append(table.assign(judge=row.judge, backbone=row.backbone, turns=int(is_so["hit"].sum())))
+    columns = ["judge", "backbone", "pattern", "turns", "share", "low", "high"]
+    if not tables:
+        return pd.DataFrame(columns=columns)
+    return pd.concat(tables, ignore_index=True).rename(columns={"mean": "share"})[columns]
+
+
+def by_reason(found: pd.DataFrame, order: Iterable[str]) -> pd.DataFrame:
+    """How often each pattern met each reason of the users. Columns: judge, gold_reason, pattern, turns, share."""
+    low = found[found["pattern"].notna()]
+    counts = low.groupby(["judge", "gold_reason", "pattern"]).size().rename("turns").reset_index()
+    rank = {reason: i for i, reason in enumerate(order)}
+    counts = counts.sort_values(
+        "gold_reason", key=lambda c: c.map(rank), kind="stable", ignore_index=True
+    ).astype({"turns": int})
+    total = counts.groupby(["judge", "gold_reason"])["turns"].transform("sum")
+    return counts.assign(share=counts["turns"] / total)
+
+
+def citations(found: pd.DataFrame, corpus: Corpus, memories: Memories) -> pd.DataFrame:
+    """What the rationales cite; one row a judge.
+
+    Columns: judge, verdicts, rationales, citing (rationales with a citation), citations, nonexistent (of them
+    cite a statement or turn that there is not), unfounded (cite a statement that rests on no turn), other_task
+    (cite an observation on another kind of task).
+    """
+    rows = []
+    for row, own in of_judges(found):
+        kinds: list[str] = []
+        for user, scenario, evidence in zip(own["user"], own["scenario"], own["evidence"]):
+            kinds += [_kind(c, row.judge, user, scenario, corpus, memories) for c in evidence]
+        written = own[own["rationale"].notna()]
+        counts = {kind: kinds.count(kind) for kind in ("nonexistent", "unfounded", "other_task")}
+        citing = int(written["evidence"].map(bool).sum())
+        about = {"judge": row.judge, "verdicts": len(own), "rationales": len(written), "citing": citing}
+        rows.append({**about, "citations": len(kinds), **counts})
+    return pd.DataFrame(rows)
+
+
+def _kind(cited: str, judge: str, user: str, scenario: str, corpus: Corpus, memories: Memories) -> str:
+    memory = memories.get((judge, user, scenario))
+    if memory is None:
+        turns = corpus.block(user, scenario).evidence
+        ids = [turn_id(*key) for key in zip(turns["scenario"], turns["session"], turns["turn"])]
+        return "sound" if cited in ids else "nonexistent"
+    statement = {s.id: s for s in memory.statements}.get(cited.strip().upper())
+    if statement is None:
+        return "nonexistent"
+    if not statement.turns:
+        return "unfounded"
+    return "sound" if statement.task is None else "other_task"
+
+
+def recognised(found: pd.DataFrame, corpus: Corpus, seed: int = SEED) -> pd.DataFrame:
+    """Would an off-task rationale be noticed? Each is put on a judged reply of another scenario of its user.
+
+    Sources are then the user's sessions. Columns: judge, tried, recognised, share; judges without such
+    rationales, or of whom too little is known, are left out.
+    """
+    rows = []
+    for row, own in of_judges(found[found["rationale"].notna()]):
+        grounding, order, hits = Grounding(corpus, own), np.random.default_rng(seed), []
+        targets: dict[tuple[str, str], tuple[Block, dict[tuple[str, int], Target]]] = {}
+        for _, of_user in own.groupby("user", sort=False):
+            for one in of_user.to_dict("records"):
+                others = of_user[of_user["scenario"] != one["scenario"]].to_dict("records")
+                if not others:
+                    continue
+                other = others[order.integers(len(others))]
+                key = (other["user"], other["scenario"])
+                if key not in targets:
+                    block = corpus.block(*key)
+                    targets[key] = block, {(t.session, t.turn): t for t in block}
+                block, of_block = targets[key]
+                grounds = grounding.grounds(
+                    one["rationale"], block, of_block[other["session"], other["turn"]]
+                )
+                hits += [grounds.is_off_task] if grounds.is_decided else []
+        if hits:
+            rows.append({"judge": row.judge, "tried": len(hits), "recognised": sum(hits)})
+    table = pd.DataFrame(rows, columns=["judge", "tried", "recognised"])
+    return table.assign(share=table["recognised"] / table["tried"])
