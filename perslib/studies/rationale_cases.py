@@ -28,6 +28,28 @@ def cases(found: pd.DataFrame, each: int = 2) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
+def heading(row: Mapping[str, Any]) -> str:
+    """What a case is one of, and whose."""
+    language = current().language
+    parts = [name_of(str(row["pattern"]), language), name_of(str(row["judge"]), language)]
+    return current().word("colon").join(parts) + f" ({row['user']}, {name_of(row['scenario'], language)})"
+
+
+def listing(found: pd.DataFrame) -> pd.DataFrame:
+    """Every rationale beside what the user said, one row a verdict."""
+    language = current().language
+    written = found[found["rationale"].notna()]
+    shown = written[["judge", "user", "scenario", "gold", "gold_reason", "score", "reason"]].rename(
+        columns={"score": "judge_score", "reason": "judge_reason"}
+    )
+    for column in ("gold_reason", "judge_reason"):
+        shown[column] = [name_of(r, language) if isinstance(r, str) else "–" for r in shown[column]]
+    shown = shown.astype({"gold": "Int64", "judge_score": "Int64"})
+    pattern = [name_of(p, language) if isinstance(p, str) else "–" for p in written["pattern"]]
+    said = shown.assign(rationale=written["rationale"], pattern=pattern).reset_index(drop=True)
+    return said.drop(columns="judge") if said["judge"].nunique() < 2 else said
+
+
 def said_before(corpus: Corpus, row: Mapping[str, Any], messages: int = 3) -> list[dict[str, Any]]:
     """The end of the conversation, the judged reply last, with the user's score and reason."""
     said = up_to(corpus, row)[-messages:]

@@ -26,7 +26,10 @@ from perslib.llm import Backbone
 from perslib.memory import UserMemory
 from perslib.memory.retrieval import turn_id
 from perslib.metrics.gold import of_judges, with_gold
+from perslib.report.page import current
+from perslib.report.words import name_of
 from perslib.studies.grounding import Grounding, Grounds
+from perslib.studies.reasons import cell_of
 
 PATTERNS = ("matches the core", "real, not the core", "off-task", "not grounded", "no rationale")
 SATISFIED = "judge satisfied"
@@ -130,6 +133,19 @@ def shares(found: pd.DataFrame, resamples: int = RESAMPLES, seed: int = SEED) ->
     if not tables:
         return pd.DataFrame(columns=columns)
     return pd.concat(tables, ignore_index=True).rename(columns={"mean": "share"})[columns]
+
+
+def shares_table(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame of `shares` as a paper prints it, patterns by their names in the page's language."""
+    language = current().language
+    return pd.DataFrame(
+        {
+            "judge": frame["judge"],
+            "pattern": [name_of(p, language) for p in frame["pattern"]],
+            "turns": frame["turns"],
+            "share": [cell_of(*v) for v in frame[["share", "low", "high"]].astype(float).to_numpy()],
+        }
+    )
 
 
 def by_reason(found: pd.DataFrame, order: Iterable[str]) -> pd.DataFrame:

@@ -15,6 +15,8 @@ from perslib.inference import RESAMPLES, SEED, interval, mean_by, resample_users
 from perslib.metrics import number, reason_agreement, reason_pairs
 from perslib.metrics.gold import of_judges, with_gold
 from perslib.metrics.reasons import NO_REASON, SATISFIED
+from perslib.report.page import current
+from perslib.report.words import name_of
 
 #: Who names the reasons: the judge, or in its place somebody who reads nothing.
 BLIND = ("always the commonest", "drawn as train users give them")
@@ -75,7 +77,12 @@ def against_blind(
     agreed = agreed.assign(backbone=agreed["backbone"].fillna("")).set_index(["judge", "backbone", "metric"])
     for row, own in of_judges(reason_pairs(verdicts, corpus)):
         both = own["score"] <= 3
-        about: dict[str, Any] = {"judge": row.judge, "backbone": row.backbone, "turns": int(both.sum()), "low": len(own)}
+        about: dict[str, Any] = {
+            "judge": row.judge,
+            "backbone": row.backbone,
+            "turns": int(both.sum()),
+            "low": len(own),
+        }
         kappa = agreed.loc[(row.judge, row.backbone or "", "kappa")]
         right = (own["reason"] == own["gold_reason"]).astype(float)
         said = {"": right}
@@ -105,9 +112,9 @@ def _mean(name: str, own: pd.DataFrame, values: pd.Series, resamples: int, seed:
 
 def agreement_table(frame: pd.DataFrame) -> pd.DataFrame:
     """The frame of `against_blind` as a paper prints it."""
-    shown = frame[["judge", "named_by", "turns"]].assign(
-        named_by=frame["named_by"].where(frame["named_by"] != "", "itself")
-    )
+    named_by = frame["named_by"].where(frame["named_by"] != "", "itself")
+    language = current().language
+    shown = frame[["judge", "named_by", "turns"]].assign(named_by=[name_of(n, language) for n in named_by])
     for name in ("accuracy", "gain", "kappa", "found"):
         parts = frame.reindex(columns=[name, f"{name}_low", f"{name}_high"]).astype(float)
         shown[f"reason_{name}"] = [cell_of(*values) for values in parts.itertuples(index=False)]
