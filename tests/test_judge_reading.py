@@ -139,6 +139,15 @@ def test_a_digit_that_was_weighed_but_not_written():
     for p in (0.4, 0.001):
         verdict = read_digit(answer("I", logprobs=[token("I", 0.5, **{"4": p})]))
         assert (verdict.raw, verdict.p, verdict.mode) == (None, None, "unscored")
+
+
+def test_a_digit_that_was_weighed_counts_where_that_is_wanted():
+    said = answer("<<", logprobs=[token("<<", 0.5, **{"4": 0.03, "2": 0.01})])
+    verdict = read_digit(said, weighed=True)
+    assert (verdict.raw, verdict.mode) == (4.0, "weighed")
+    assert verdict.p == pytest.approx((0, 0.25, 0, 0.75, 0)) and verdict.expected == pytest.approx(3.5)
+    hardly = answer("I", logprobs=[token("I", 0.9, **{"4": 1e-6})])
+    assert read_digit(hardly, weighed=True).mode == "unscored"
     assert (
         read_digit(answer("4 or 5", logprobs=[token("4", 0.9), token(" or", 1.0), token(" 5", 1.0)])).raw
         is None

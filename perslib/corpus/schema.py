@@ -93,7 +93,7 @@ SCHEMA: dict[str, dict[str, Column]] = {
         "evidence": Column("texts", "ids of the turns and statements the rationale cites", nullable=False),
         "mode": Column(
             "text",
-            "how the score was read: computed, schema, json, text, reask, prose, digit, samples, or unscored",
+            "how the score was read: computed, schema, json, text, reask, prose, digit, weighed, samples, or unscored",
         ),
         "memory": Column("text", "memory behind the verdict, and what it lacked"),
         "prompt": Column("text", "name, version and digest of the prompt"),

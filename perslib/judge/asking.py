@@ -33,6 +33,8 @@ class Manner:
     seed: int | None = 42
     window: int | None = 5
     """Messages of either role shown before the reply; None shows all."""
+    weighed: bool = False
+    """Of the score alone: count the likeliest digit where something else is written, as very small models do."""
     prompts: str | Path | None = None
     """A folder with prompts of one's own."""
 
@@ -60,7 +62,9 @@ class Manner:
 
     def verdict(self, answers: Sequence[Answer], label: str | None) -> Verdict:
         """What the answers to one question say."""
-        verdicts = [read(a, self.language) if self.written else read_digit(a) for a in answers]
+        verdicts = [
+            read(a, self.language) if self.written else read_digit(a, weighed=self.weighed) for a in answers
+        ]
         return replace(verdicts[0] if len(verdicts) == 1 else pooled(verdicts), prompt=label)
 
     def ask(self, name: str, questions: Sequence[Mapping[str, Any]]) -> Steps[list[Verdict]]:

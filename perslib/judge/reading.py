@@ -18,6 +18,8 @@ from perslib.llm import Answer, Request, digit_distribution, parse
 
 #: Alternatives asked for at each token; what endpoints give at most.
 TOP_LOGPROBS = 20
+#: Probability that the five digits must have together if one of them is to count though another word was written.
+LEAST_MASS = 1e-4
 _DIGITS = {"一": 1, "二": 2, "两": 2, "三": 3, "四": 4, "五": 5}
 # A score, not a part of a longer number: the 4 of 4.0 counts, that of 4.5, 14 or 4/10 does not.
 _ONE = (
@@ -57,12 +59,23 @@ def read(answer: Answer, language: str, *, keys: Mapping[str, str] | None = None
     return _scored(answer, score, None, answer.text.strip() or None, language, mode="prose")
 
 
-def read_digit(answer: Answer) -> Verdict:
-    """The verdict in an answer to a score-only prompt: one digit, with its distribution if there is one."""
+def read_digit(answer: Answer, *, weighed: bool = False) -> Verdict:
+    """The verdict in an answer to a score-only prompt: one digit, with its distribution if there is one.
+
+    A very small model may write something else. With `weighed` the digit that it held likeliest is the score all
+    the same (mode `weighed`); without, the reply is unscored, since what was written may have been a refusal.
+    """
     said = score_in(answer.text)
-    if said is None or answer.error is not None:
+    if answer.error is not None:
+        return _unscored(answer, answer.error)
+    if said is not None:
+        return replace(_with_distribution(spent(answer), answer), raw=float(said), mode="digit")
+    likeliest = digit_distribution(answer, weighed=True) if weighed else None
+    if likeliest is None or likeliest.mass < LEAST_MASS:
         return _unscored(answer, f"expected a digit from 1 to 5, found {answer.text[:40]!r}")
-    return replace(_with_distribution(spent(answer), answer), raw=float(said), mode="digit")
+    p = tuple(likeliest[str(s)] for s in range(1, 6))
+    score = 1.0 + p.index(max(p))
+    return replace(spent(answer), raw=score, p=p, expected=likeliest.expected, mode="weighed")
 
 
 def pooled(verdicts: Sequence[Verdict]) -> Verdict:

@@ -33,18 +33,21 @@ class Distribution(dict[str, float]):
 
 
 def digit_distribution(
-    answer: Answer, options: Sequence[str] = SCORES, key: str = "score"
+    answer: Answer, options: Sequence[str] = SCORES, key: str = "score", *, weighed: bool = False
 ) -> Distribution | None:
     """Probability of each option at the score token of an answer.
 
     The token is the one after `"score":` in a JSON reply, or the reply's first token when that is an option.
     Alternatives that differ only in blanks and quotes (`4`, ` 4`, `"4`) are counted together. None when there
-    are no log probabilities, no such token, or the options have no probability at all.
+    are no log probabilities, no such token, or the options have no probability at all. With `weighed` the
+    options count at the first token even where the model went on to write something else there: see `mass`.
     """
     tokens = answer.logprobs
     if not tokens:
         return None
     place = _place(tokens, options, key)
+    if place is None and weighed:
+        place = next((i for i, token in enumerate(tokens) if token["token"].strip()), None)
     if place is None:
         return None
     raw = dict.fromkeys(options, 0.0)

@@ -34,7 +34,8 @@ def disagreements(
     wide = wide[wide.notna().sum(axis=1) >= 2]
     about = corpus.turns.iloc[wide.index][TURN].set_index(wide.index)
     gold = corpus.turns["score"].iloc[wide.index].astype("Float64").astype(float)
-    satisfied = (wide.apply(lambda c: to_scale(c.to_numpy())) >= 4).where(wide.notna())
+    whole = pd.DataFrame(to_scale(wide.to_numpy(float)), wide.index, wide.columns)
+    satisfied = (whole >= 4).where(wide.notna())
     table = about.assign(gold=gold, **wide)
     table["spread"] = wide.max(axis=1) - wide.min(axis=1)
     table["error"] = wide.sub(gold, axis=0).abs().mean(axis=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from perslib.judge import Manner
 from perslib.llm import Backbone
 
 
@@ -21,6 +22,10 @@ class Extent:
     """Tokens of evidence that a memory is built from, where the evidence is full."""
     is_first_look: bool
     """Whether this shows the way and measures nothing."""
+
+    def manner(self, language: str, *, written: bool = False) -> Manner:
+        """How the judges are asked."""
+        return Manner(language, written, window=self.window, weighed=self.is_first_look)
 
     @property
     def memory(self) -> dict[str, Any]:

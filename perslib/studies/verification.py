@@ -17,6 +17,7 @@ from perslib.judge import (
     Judge,
     LearnedJudge,
     Manner,
+    Nearest,
     OfPopulation,
     OfTask,
     Personal,
@@ -25,10 +26,12 @@ from perslib.judge import (
     controls,
     evaluate,
     nearest_baselines,
+    session_judges,
 )
 from perslib.llm import Backbone
 from perslib.memory import Scores, Structured
 from perslib.metrics import agreement, table
+from perslib.studies.extent import Extent
 
 #: The judges that no table of agreement is without.
 CONTROLS = tuple(judge.name for judge in controls())
@@ -89,6 +92,17 @@ def judged(
     """Verdicts of all these judges on the test users' replies, in one frame, with calibrated columns."""
     frames = [evaluate(judge, corpus, backbone, limit=limit, seed=seed) for judge in judges]
     return on_history(pd.concat(frames, ignore_index=True), corpus)
+
+
+def judged_by_session(
+    sessions: Corpus, backbone: Backbone, manner: Manner, look: Extent, *, seed: int = 42
+) -> pd.DataFrame:
+    """Verdicts on whole sessions (Table 7); a first look leaves the judges out that ask a model."""
+    computed = judged([*controls(), Nearest(), LearnedJudge()], sessions)
+    if look.is_first_look:
+        return computed
+    asked = judged(session_judges(manner), sessions, backbone, limit=look.turns, seed=seed)
+    return pd.concat([on_turns_of(computed, asked), asked], ignore_index=True)
 
 
 def on_history(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
