@@ -6,8 +6,8 @@ count for little, less the share of this judge's rationales on *other users'* re
 it too, which is how the judge always talks. What occurs nowhere in the corpus weighs nothing. A term is
 
     near   in the task, the conversation or the reply that is judged
-    far    in the memory (without one: in the sessions) of the user's other scenarios, nowhere near, and at home
-           there: in sessions of that scenario at least `HOME` times as frequent as in those of the judged one
+    far    in the memory or the sessions of the user's other scenarios, nowhere near, and at home in one of them:
+           in its sessions at least `HOME` times as frequent as in those of the judged scenario
     else   neither: it might be about anything
 
 A rationale is *off-task* if at least `FAR` of its weight is far, and *grounded* if it is not and at least
@@ -113,11 +113,8 @@ class Grounding:
         near = terms("\n".join([target.scenario, *near_texts(target)]))
         noted = terms("\n".join(memory))
         sources = {s: noted | terms(s) for s in dict.fromkeys(block.evidence["scenario"])}
-        if not noted:
-            for scenario, session in dict.fromkeys(
-                zip(block.evidence["scenario"], block.evidence["session"])
-            ):
-                sources[scenario] |= self._of_session[block.user, scenario, session]
+        for scenario, session in dict.fromkeys(zip(block.evidence["scenario"], block.evidence["session"])):
+            sources[scenario] |= self._of_session[block.user, scenario, session]
         placed = spans(rationale)
         habit, rationales = self._habit(block)
         used = {t: habit[t] / max(1, rationales) for t, _, _ in placed}

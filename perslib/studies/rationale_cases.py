@@ -102,7 +102,7 @@ def _turn(evidence: pd.DataFrame, key: tuple[str, str, int]) -> str:
     row = evidence[at].iloc[0]
     asked = _beginning(row["request"]) if isinstance(row["request"], str) else "–"
     score = "–" if pd.isna(row["score"]) else _score(float(row["score"]), row["reason"])
-    return f"{asked}\n→ {_beginning(row['response'])}  [{score}]"
+    return f"{asked}\n→ {_beginning(row['response'])}\n({current().word('score')} {score})"
 
 
 def _beginning(text: str) -> str:

@@ -69,7 +69,9 @@ def confusion(frame: pd.DataFrame, most: int = 4) -> Figure:
 
 def _frame_diagonal(ax: Axes, labels: int) -> None:
     for i in range(labels):
-        ax.add_patch(plt.Rectangle((i - 0.5, i - 0.5), 1, 1, fill=False, edgecolor=FAINT, linewidth=0.8))
+        ax.add_patch(
+            plt.Rectangle((i - 0.5, i - 0.5), 1, 1, fill=False, edgecolor=FAINT, linewidth=0.8, clip_on=False)
+        )
 
 
 def given_and_said(frame: pd.DataFrame, most: int = 4) -> Figure:

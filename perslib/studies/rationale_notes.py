@@ -17,18 +17,16 @@ FEW = 30
 
 def judged(found: pd.DataFrame) -> Note:
     """How much there is to look at."""
-    turns = found[["user", "scenario", "session", "turn"]].drop_duplicates()
     written = int(found["rationale"].notna().sum())
     low = found[found["pattern"].notna()]
     both = int(low["pattern"].isin(PATTERNS).sum())
     en = (
-        f"{len(turns):,} replies of {turns['user'].nunique()} users were judged and scored; {written:,} of "
-        f"{len(found):,} verdicts carry a rationale. On {len(low):,} verdicts the user was dissatisfied and "
-        f"said why, and on {both:,} of these the judge is dissatisfied too."
+        f"{written:,} of {len(found):,} scored verdicts carry a rationale. On {len(low):,} verdicts the user was "
+        f"dissatisfied and said why, and on {both:,} of these the judge is dissatisfied too."
     )
     zh = (
-        f"评判并得到分数的有 {turns['user'].nunique()} 位用户的 {len(turns):,} 条回复；{len(found):,} 个评判中 "
-        f"{written:,} 个附有理由。其中 {len(low):,} 个评判所对的轮次用户不满意并说明了原因，评判者也不满意的有 {both:,} 个。"
+        f"{len(found):,} 个有分数的评判中，{written:,} 个附有理由。其中 {len(low):,} 个评判所对的轮次用户不满意并说明了原因，"
+        f"评判者也不满意的有 {both:,} 个。"
     )
     if both < FEW:
         en += " **That is too few to say how often anything happens**: read what follows as examples."
@@ -106,6 +104,9 @@ def off_task(found: pd.DataFrame, moved: pd.DataFrame) -> Note:
     share = f"{decided['off_task'].astype(float).mean():.1%}"
     en = f"Of {len(decided):,} rationales for which it can be told, on satisfied turns too, {share} are off-task."
     zh = f"在可以判断的 {len(decided):,} 条理由中（含满意的轮次），离题的占 {share}。"
+    if moved.empty:
+        en += " How sharp the eye is could not be tried: no user was judged in two scenarios."
+        zh += "判断的灵敏度无法检验：没有用户在两个场景中被评判。"
     for row in moved.to_dict("records"):
         found_share = f"{row['share']:.0%}"
         en += (

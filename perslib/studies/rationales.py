@@ -143,7 +143,7 @@ def shares_table(frame: pd.DataFrame) -> pd.DataFrame:
             "judge": frame["judge"],
             "pattern": [name_of(p, language) for p in frame["pattern"]],
             "turns": frame["turns"],
-            "share": [cell_of(*v) for v in frame[["share", "low", "high"]].astype(float).to_numpy()],
+            "pattern_share": [cell_of(*v) for v in frame[["share", "low", "high"]].astype(float).to_numpy()],
         }
     )
 
@@ -197,7 +197,7 @@ def _kind(cited: str, judge: str, user: str, scenario: str, corpus: Corpus, memo
 def recognised(found: pd.DataFrame, corpus: Corpus, seed: int = SEED) -> pd.DataFrame:
     """Would an off-task rationale be noticed? Each is put on a judged reply of another scenario of its user.
 
-    Sources are then the user's sessions. Columns: judge, tried, recognised, share; judges without such
+    Columns: judge, tried, recognised, share; judges without such
     rationales, or of whom too little is known, are left out.
     """
     rows = []

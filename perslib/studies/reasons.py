@@ -121,10 +121,10 @@ def agreement_table(frame: pd.DataFrame) -> pd.DataFrame:
     return shown
 
 
-def cell_of(value: float, low: float, high: float) -> str:
+def cell_of(value: float, low: float, high: float, digits: int = 3) -> str:
     """`.360 [.300, .410]`, or the number alone where there is no interval."""
     known = np.isfinite(low) and np.isfinite(value)
-    return number(value) + (f" [{number(low)}, {number(high)}]" if known else "")
+    return number(value, digits) + (f" [{number(low, digits)}, {number(high, digits)}]" if known else "")
 
 
 def bias(
@@ -154,3 +154,10 @@ def bias(
             rows.append({**about, **totals, **shares, "ratio": ratio[0], "low": low, "high": high})
     columns = ["judge", "backbone", "reason", "given", "said", "given_share", "said_share"]
     return pd.DataFrame(rows, columns=[*columns, "ratio", "low", "high"])
+
+
+def bias_table(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame of `bias` as a paper prints it."""
+    shown = frame[["judge", "reason", "given", "said", "given_share", "said_share"]]
+    ratio = [cell_of(*v, digits=2) for v in frame[["ratio", "low", "high"]].astype(float).to_numpy()]
+    return shown.rename(columns={"said": "named"}).assign(ratio=ratio)
