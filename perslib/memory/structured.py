@@ -33,7 +33,7 @@ class Structured(MemorySystem):
     """One call a block: style, the thresholds 3→4 and 4→5, requirements, format, observations by task.
 
     `evidence` is "published" (six to eight sessions, messages cut at 200 characters) or "full" (all sessions,
-    within `budget` tokens). Counts and mean are always those of the whole history.
+    within `budget` tokens). `max_tokens` bounds what is written. Counts and mean are always those of the whole history.
     """
 
     name = "structured"
@@ -45,12 +45,14 @@ class Structured(MemorySystem):
         evidence: Literal["published", "full"] = "published",
         budget: int = 6000,
         profile: Literal["published", "all", "none"] = "published",
+        max_tokens: int | None = None,
         seed: int | None = 42,
         prompts: str | Path | None = None,
         name: str = "structured",
     ):
         self.language, self.evidence, self.budget = language, evidence, budget
         self.profile, self.seed, self.prompts, self.name = profile, seed, prompts, name
+        self.max_tokens = max_tokens
 
     def build(self, block: Block, judged: pd.DataFrame | None = None) -> Steps[UserMemory]:
         """Ask for the statements and check what they cite."""
@@ -65,7 +67,8 @@ class Structured(MemorySystem):
             sessions=part.sessions,
             examples=part.examples,
         )
-        (answer,) = yield Ask([replace(request, seed=self.seed)], "memory")
+        most = self.max_tokens or request.max_tokens
+        (answer,) = yield Ask([replace(request, seed=self.seed, max_tokens=most)], "memory")
         statements = tuple(statements_of(answer, part.ids))
         problem = answer.error if answer.data is None else None if statements else "the model wrote nothing"
         return replace(memory, statements=statements, turns=part.ids, error=problem, prompt=request.prompt)

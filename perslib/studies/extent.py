@@ -30,7 +30,8 @@ class Extent:
     @property
     def memory(self) -> dict[str, Any]:
         """The part that a memory is built with."""
-        return {"evidence": self.evidence, "budget": self.budget}
+        most = 400 if self.is_first_look else None
+        return {"evidence": self.evidence, "budget": self.budget, "max_tokens": most}
 
 
 def extent(model: Backbone, limit: int, usual: int = 300, look: int = 12) -> Extent:

@@ -53,11 +53,10 @@ def computed_judges() -> list[Judge]:
     return [*controls(), *population, *nearest_baselines(), Supervised(), LearnedJudge()]
 
 
-def asked_judge(name: str, manner: Manner, *, evidence: str = "published", budget: int = 6000) -> Judge:
-    """A judge that asks a model, by its name in `ASKED`; `evidence` and `budget` are those of its memory."""
+def asked_judge(name: str, manner: Manner, **memory: Any) -> Judge:
+    """A judge that asks a model, by its name in `ASKED`; `memory` are options of `Structured`."""
     if name == "personal":
-        memory = Structured(manner.language, evidence=evidence, budget=budget)  # type: ignore[arg-type]
-        return Personal(memory, manner, name=name)
+        return Personal(Structured(manner.language, **memory), manner, name=name)
     if name == "scores only":
         return Personal(Scores(), manner, name=name)
     if name == "no memory":
@@ -74,11 +73,11 @@ def asked_judge(name: str, manner: Manner, *, evidence: str = "published", budge
     raise UnknownName("judge", name, ASKED)
 
 
-def asked_judges(names: str | Iterable[str], manner: Manner, **memory: object) -> list[Judge]:
+def asked_judges(names: str | Iterable[str], manner: Manner, **memory: Any) -> list[Judge]:
     """The judges that a parameter names, separated by commas; "all" is every one."""
     listed = names.split(",") if isinstance(names, str) else list(names)
     wanted = ASKED if names == "all" else [name.strip() for name in listed if name.strip()]
-    return [asked_judge(name, manner, **memory) for name in wanted]  # type: ignore[arg-type]
+    return [asked_judge(name, manner, **memory) for name in wanted]
 
 
 def judged(
