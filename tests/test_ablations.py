@@ -1,0 +1,257 @@
+"""The ablations: ties, calibrators and sets on judges that compute; variants of the judge that asks; the page."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from endpoint import Endpoint
+from histories import corpus_of
+
+from perslib.corpus import Block, Corpus, save
+from perslib.corpus.synthetic import world
+from perslib.errors import PerslibError, UnknownName
+from perslib.judge import Computed, Constant, LearnedJudge, Manner, Nearest, Sees, UserMean
+from perslib.llm import Ask, Steps
+from perslib.report import run_report
+from perslib.studies import ablation_notes, ablations, calibrations, verification
+from perslib.studies.extent import Extent
+
+SAID = {"statement": "Wants prices.", "turns": [1]}
+FIELDS = ("scoring_style", "four_vs_five_distinction", "three_vs_four_distinction")
+MEMORY = {
+    **dict.fromkeys((*FIELDS, "preferred_response_format"), SAID),
+    "user_specific_requirements": [],
+    "task_specific_observations": [],
+}
+LOOK = Extent(6, 1, "full", 1200, True)
+USUAL = Extent(300, 5, "published", 6000, False)
+
+
+def answer(body: dict[str, Any]) -> str:
+    """A memory, a verdict or a digit, as the question wants; the score hangs on the question."""
+    if "four_vs_five_distinction" in json.dumps(body.get("response_format", "")):
+        return json.dumps(MEMORY)
+    score = 2 + hashlib.sha256(json.dumps(body["messages"]).encode()).digest()[0] % 4
+    if body.get("max_tokens") == 1:
+        return str(score)
+    reason = "satisfied" if score > 3 else "unusable"
+    return json.dumps({"score": score, "reason": reason, "rationale": "Has prices.", "evidence": ["M1"]})
+
+
+def split(corpus: Corpus, train: int, test: int) -> Corpus:
+    """The first users of a corpus, so many to learn from and so many to judge."""
+    users = list(corpus.users["user"])[: train + test]
+    parts = {"train": users[:train], "test": users[train:]}
+    whole = dataclasses.replace(corpus, meta={**corpus.meta, "splits": parts})
+    return whole.of_users(users)
+
+
+def impatient() -> Corpus:
+    """Three users to judge, one to learn from: of two replies everybody rates the first 2 and the second 5."""
+    rows = [
+        (user, scenario, session, f"wish {i}", f"answer {i}", (2, 5)[i])
+        for user in "abcd"
+        for scenario, session in (("travel", "0"), ("travel", "1"), ("travel", "2"), ("gift", "0"))
+        for i in (0, 1)
+    ]
+    return split(corpus_of(rows), 1, 3)
+
+
+@pytest.fixture(scope="module")
+def small() -> Corpus:
+    """Three users to learn from, five to judge."""
+    return split(world(users=10, seed=7, language="en"), 3, 5)
+
+
+@pytest.fixture(scope="module")
+def computed(small: Corpus) -> pd.DataFrame:
+    return verification.judged([Constant(), UserMean(), Nearest(), LearnedJudge()], small)
+
+
+@pytest.fixture(scope="module")
+def taught(small: Corpus) -> pd.DataFrame:
+    return calibrations.lessons([Constant(), UserMean(), Nearest(), LearnedJudge()], small)
+
+
+@pytest.fixture(scope="module")
+def each_way(small: Corpus, computed: pd.DataFrame, taught: pd.DataFrame) -> pd.DataFrame:
+    return calibrations.calibrated_each_way(computed, taught, small)
+
+
+# -- ties --------------------------------------------------------------------------------------------------
+
+
+def test_ties_by_turn_number_make_a_judge_of_a_constant():
+    corpus = impatient()
+    gift = verification.judged([Constant()], corpus).query("scenario == 'gift'")
+    rules = calibrations.tie_rules(gift, corpus).set_index(["score", "metric"])["value"]
+    # The history holds as many 2s as 5s: the first reply gets a 2, the second a 5, as the users gave.
+    assert rules["turn_index", "pearson"] == rules["turn_index", "wc_pearson"] == 1.0
+    assert rules["turn_index", "qwk"] == rules["turn_index", "f1_dsat"] == 1.0
+    assert rules["random", "wc_pearson"] < 0.8, "by lot the same scores fall on either reply"
+    assert np.isnan(rules["expected", "pearson"]) and np.isnan(rules["real", "pearson"])
+    assert rules["min", "f1_dsat"] == pytest.approx(2 / 3), "all 2: every dissatisfied reply found, half are"
+
+
+def test_ties_hardly_matter_to_real_valued_scores(small, computed):
+    by_rule = calibrations.tie_rules(computed[computed["judge"].isin(["constant 4", "learned"])], small)
+    r = by_rule.query("metric == 'pearson' and judge == 'learned' and score != 'real'")["value"]
+    assert r.max() - r.min() < 1e-6
+    within = by_rule.query("metric == 'wc_pearson'").set_index(["judge", "score"])["value"]
+    constant = within["constant 4"]
+    assert constant["turn_index"] > constant["random"] + 0.05 > constant["expected"]
+    note = ablation_notes.ties(by_rule, small)
+    assert "alone makes a judge" in note["en"] and "nan" not in note["zh"]
+
+
+# -- calibrators -------------------------------------------------------------------------------------------
+
+
+class Spy(Computed):
+    """Learns who it was fitted on and refuses to judge them."""
+
+    name = "spy"
+    sees = Sees(train=True)
+
+    def fit(self, train: Corpus) -> Steps[None]:
+        """Note the users."""
+        self.known = set(train.users["user"])
+        return
+        yield Ask(())
+
+    def scores(self, block: Block) -> Sequence[float | None]:
+        """How many users stand behind it."""
+        assert block.user not in self.known
+        return [float(len(self.known))] * len(block)
+
+
+def test_lessons_are_of_train_users_by_judges_that_had_not_learned_from_them(small, taught):
+    assert set(taught["user"]) == set(small.split()["train"])
+    own = small.turns[small.turns["user"].isin(small.split()["train"])]
+    assert taught.groupby("judge").size().eq(own["score"].notna().sum()).all()
+    assert taught["real"].notna().all() and taught["gold"].notna().all()
+    assert (calibrations.lessons([Spy()], small)["raw"] == 2).all(), "three train users, one held out"
+    with pytest.raises(PerslibError, match="two or more"):
+        calibrations.lessons([Constant()], split(small, 1, 4))
+
+
+def test_calibrators_never_see_a_label_of_the_users_under_test(small, taught):
+    test = small.turns["user"].isin(small.split()["test"])
+    turned = small.turns.assign(score=small.turns["score"].where(~test, 6 - small.turns["score"]))
+    again = calibrations.lessons([Nearest(), LearnedJudge()], dataclasses.replace(small, turns=turned))
+    before = taught[taught["judge"].isin(["nearest 6, weighted", "learned"])]
+    pd.testing.assert_frame_equal(again, before.reset_index(drop=True))
+
+
+def test_crossed_calibration_of_a_user_does_not_hang_on_that_users_labels(small, taught):
+    own = calibrations.shrunk_histories(small)
+    lesson = taught[taught["judge"] == "learned"]
+    user = lesson["user"].iloc[0]
+    turned = lesson.assign(gold=lesson["gold"].where(lesson["user"] != user, 1))
+    crossed = [calibrations.crossed(frame, own).groupby("user")["ordinal"] for frame in (lesson, turned)]
+    before, after = (groups.get_group(user) for groups in crossed)
+    assert before.tolist() == after.tolist()
+    other = lesson["user"].iloc[-1]
+    assert crossed[0].get_group(other).tolist() != crossed[1].get_group(other).tolist()
+
+
+def test_every_way_of_calibrating(small, each_way):
+    assert set(calibrations.WAYS) <= set(each_way)
+    for way in ("thresholds", "ordinal_thresholds"):
+        assert set(each_way[way].dropna()) <= {1, 2, 3, 4, 5}
+    has_tilt = each_way.groupby("judge")["tilted"].count()
+    assert has_tilt["learned"] > 0 and has_tilt.drop("learned").eq(0).all()
+    compared = calibrations.ways_compared(each_way, small, ["qwk", "f1_dsat", "pearson"])
+    wide = calibrations.side_by_side(compared, "qwk")
+    assert wide["calibration"].tolist() == list(calibrations.WAYS)
+    assert wide.set_index("calibration").loc["tilted", "constant 4"] == "–"
+    note = ablation_notes.ways(compared)
+    assert "without reading a reply" in note["en"] and "不读回复" in note["zh"]
+
+
+def test_score_sets_grow_with_what_they_state(small, each_way, taught):
+    found = calibrations.score_sets(each_way, taught, small)
+    assert found.groupby("judge")["size"].apply(lambda s: s.is_monotonic_increasing).all()
+    # Three train users: above 3/4 nothing but all five scores can be promised.
+    beyond = found[found["stated"] > 0.75]
+    assert beyond["size"].eq(5).all() and beyond["covered"].eq(1).all() and found["learned_from"].eq(3).all()
+    assert "From 0.75 on" in ablation_notes.sets(found)["en"]
+
+
+# -- variants ----------------------------------------------------------------------------------------------
+
+
+def names(vary: str, look: Extent, language: str = "en", languages: Sequence[str] = ()) -> list[str]:
+    manner = Manner(language, False, window=look.window)
+    made = ablations.variants(ablations.families(vary, look), manner, look.memory, languages)
+    return [variant.name for variant in made]
+
+
+def test_variants_by_name():
+    memory = ["structured memory", "no memory", "scores only"]
+    assert names("", LOOK) == [*memory, "written analysis"], "a first look is short"
+    further = ["window of 1", "whole conversation", "prompts in Chinese", "written analysis"]
+    assert names("", USUAL) == [*memory, "full evidence", *further]
+    assert names("language", USUAL, "zh") == ["structured memory", "prompts in English"]
+    assert names("language", USUAL, "en", languages=["en"]) == ["structured memory"]
+    assert names("window", LOOK) == ["structured memory", "window of 5", "whole conversation"]
+    assert names("repeat, update", LOOK)[1:] == ["5 samples", "updated per session", "updated per turn"]
+    with pytest.raises(UnknownName, match="thing to vary"):
+        names("memory, colour", LOOK)
+
+
+def test_variants_judge_the_same_replies_and_differ_in_one_thing(small, model, server):
+    server.reply = answer
+    made = ablations.variants(ablations.FAMILIES, Manner("en", False), USUAL.memory)
+    asked = verification.judged([v.judge for v in made], small, model(), limit=10)
+    turns = asked.groupby("judge")[["user", "scenario", "session", "turn"]].apply(
+        lambda f: f.to_numpy().tolist()
+    )
+    assert len(turns) == len(made) == len({v.name for v in made})
+    assert all(own == turns["structured memory"] for own in turns)
+    assert asked["raw"].notna().all() and set(asked.query("judge == 'no memory'")["memory"].isna()) == {True}
+    moved = ablations.moved(asked, made).set_index("judge")
+    # The loopback model writes the same memory whatever it is shown: more evidence moves nothing.
+    assert moved.loc["full evidence", "moved"] == 0 and moved.loc["full evidence", "r_with_base"] == 1
+    assert moved.loc["no memory", "moved"] > 0 and moved.loc["written analysis", "family"] == "written"
+    differences = ablations.changes(asked, small, scores=["real"])
+    assert set(differences["judge"]) == set(moved.index) - {"structured memory"}
+    same = differences[differences["judge"] == "full evidence"]["value"].dropna()
+    assert len(same) and same.eq(0).all()
+    assert ablation_notes.changes(differences).keys() == {"en", "zh"}
+
+
+# -- the page ----------------------------------------------------------------------------------------------
+
+BACKBONES = "".join(
+    f'[{name}]\nbase_url = "{{address}}"\nmodel = "{name}"\nstructured = "schema"\n'
+    for name in ("one", "two")
+)
+
+
+def test_the_notebook_runs_on_a_small_corpus(small, home):
+    few = split(small, 2, 3)
+    kept = few.sessions[few.sessions.groupby(["user", "scenario"]).cumcount() < 2]
+    turns = few.turns.merge(kept[["user", "scenario", "session"]])
+    save(dataclasses.replace(few, name="few", sessions=kept, turns=turns, extras={}), home / "data" / "few")
+    with Endpoint(answer) as server:
+        (home / "backbones.toml").write_text(BACKBONES.format(address=server.base_url), "utf-8")
+        run_report(
+            "02_ablations", corpus="few", backbones="one", language="zh", limit=6, more_backbones="two"
+        )
+    folder = home / "reports" / "few" / "one"
+    page = json.loads((folder / "manifest.json").read_text("utf-8"))["pages"]["02_ablations"]
+    assert page["status"] == "success" and len(page["figures"]) == 5
+    both = pd.read_csv(folder / "tables" / "backbones.csv")
+    assert set(both["backbone"]) == {"one", "two"} and set(both["turns"]) == {6}
+    html = (folder / "02_ablations.html").read_text("utf-8")
+    shown = re.sub(r"<details class=.code.>.*?</details>", "", html, flags=re.DOTALL)
+    assert "评判者凭什么与人一致" in shown and "结构化记忆" in shown and "**" not in shown
