@@ -105,12 +105,12 @@ def off_task(found: pd.DataFrame, moved: pd.DataFrame) -> Note:
     en = f"Of {len(decided):,} rationales for which it can be told, on satisfied turns too, {share} are off-task."
     zh = f"在可以判断的 {len(decided):,} 条理由中（含满意的轮次），离题的占 {share}。"
     if moved.empty:
-        en += " How sharp the eye is could not be tried: no user was judged in two scenarios."
+        en += " How many would be noticed could not be tried: nobody was judged in two scenarios."
         zh += "判断的灵敏度无法检验：没有用户在两个场景中被评判。"
     for row in moved.to_dict("records"):
         found_share = f"{row['share']:.0%}"
         en += (
-            f" How sharp the eye is: when the rationales of **{row['judge']}** are put on a reply of another "
+            f" How many would be noticed: when the rationales of **{row['judge']}** are put on a reply of another "
             f"scenario of the same user, {found_share} of {row['tried']:,} are recognised as off-task."
         )
         zh += (

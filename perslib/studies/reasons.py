@@ -159,5 +159,6 @@ def bias(
 def bias_table(frame: pd.DataFrame) -> pd.DataFrame:
     """The frame of `bias` as a paper prints it."""
     shown = frame[["judge", "reason", "given", "said", "given_share", "said_share"]]
-    ratio = [cell_of(*v, digits=2) for v in frame[["ratio", "low", "high"]].astype(float).to_numpy()]
+    values = frame[["ratio", "low", "high"]].astype(float).itertuples(index=False)
+    ratio = [cell_of(value, low, high, digits=2) for value, low, high in values]
     return shown.rename(columns={"said": "named"}).assign(ratio=ratio)
