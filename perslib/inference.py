@@ -19,6 +19,8 @@ import pandas as pd
 LEVEL = 0.95
 RESAMPLES = 10_000
 SEED = 42
+#: With fewer users than this, resampling them says nothing: there are values, and no intervals.
+FEWEST_USERS = 5
 
 
 def resample_users(users: int, resamples: int = RESAMPLES, seed: int = SEED) -> np.ndarray:

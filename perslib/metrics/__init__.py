@@ -5,7 +5,7 @@ from perslib.metrics.calibration import proper_scores, reliability
 from perslib.metrics.gold import with_gold
 from perslib.metrics.measures import METRICS, Metric, measure
 from perslib.metrics.reasons import reason_agreement, reason_confusion, reason_pairs
-from perslib.metrics.table import number, table
+from perslib.metrics.table import number, table, with_interval
 from perslib.metrics.turns import after_dissatisfied, consistency, disagreements
 
 __all__ = [
@@ -26,4 +26,5 @@ __all__ = [
     "reliability",
     "table",
     "with_gold",
+    "with_interval",
 ]

@@ -11,7 +11,7 @@ import pandas as pd
 
 from perslib.corpus import Corpus
 from perslib.errors import UnknownName
-from perslib.inference import RESAMPLES, SEED, holm, interval, resample_users, two_sided_p
+from perslib.inference import FEWEST_USERS, RESAMPLES, SEED, holm, interval, resample_users, two_sided_p
 from perslib.metrics.gold import Row, find, of_judges, with_gold
 from perslib.metrics.measures import metric, resampled
 from perslib.metrics.sums import Sums
@@ -91,8 +91,7 @@ class _Bootstrap:
     def _computed(self, key: tuple[int, bytes], scored: _Scored) -> dict[str, np.ndarray]:
         if key not in self.known:
             sums = Sums(scored.gold, scored.score, scored.user, self.users)
-            # With one user there is nothing to resample: the value, and no interval.
-            weights = self.weights if scored.users > 1 else self.weights[:, :1]
+            weights = self.weights if scored.users >= FEWEST_USERS else self.weights[:, :1]
             self.known[key] = resampled(sums, self.metrics, weights)
         return self.known[key]
 
@@ -113,7 +112,7 @@ def agreement(
     `scores` names columns of the verdicts (raw, expected, cdf, …), `metrics` entries of
     `perslib.metrics.METRICS`, `by` a column to stratify by (scenario, turn, assistant, …).
 
-    Columns: (by,) judge, backbone, score, metric, value, low, high (95 %, users resampled), turns and users
+    Columns: (by,) judge, backbone, score, metric, value, low, high (95 %, users resampled; from five users on), turns and users
     (what the value rests on), unscored (rated turns without a score), coverage (turns / (turns + unscored)),
     without_gold (verdicts on turns that the user did not rate; they enter nothing).
 

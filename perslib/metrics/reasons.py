@@ -13,7 +13,7 @@ import pandas as pd
 
 from perslib.calibrate import to_scale
 from perslib.corpus import Corpus
-from perslib.inference import RESAMPLES, SEED, interval, resample_users
+from perslib.inference import FEWEST_USERS, RESAMPLES, SEED, interval, resample_users
 from perslib.metrics.gold import of_judges, with_gold
 
 #: Stands in the place of a reason where a judge is satisfied, or gives none.
@@ -70,7 +70,7 @@ def reason_agreement(
         both = own[own["score"] <= 3]
         for name, part in (("accuracy", both), ("kappa", both), ("accuracy_all", own)):
             users = part["user"].nunique()
-            values = _resampled(part, name, resamples if users > 1 else 0, seed)
+            values = _resampled(part, name, resamples if users >= FEWEST_USERS else 0, seed)
             low, high = interval(values[1:])
             about = {"judge": row.judge, "backbone": row.backbone, "metric": name}
             rows.append(

@@ -48,13 +48,15 @@ def _empty(column: pd.Series) -> bool:
 
 
 def _cells(own: pd.DataFrame, value: str, low: str, high: str, intervals: bool, digits: int) -> list[str]:
-    rows = own[[value, low, high]].astype(float).itertuples(index=False)
-    return [_cell(v, a, b, intervals, digits) for v, a, b in rows]
+    bounds = own[[low, high]].astype(float) if intervals else own[[low, high]].astype(float) * np.nan
+    rows = zip(own[value].astype(float), *(bounds[c] for c in (low, high)))
+    return [with_interval(v, a, b, digits) for v, a, b in rows]
 
 
-def _cell(value: float, low: float, high: float, intervals: bool, digits: int) -> str:
+def with_interval(value: float, low: float, high: float, digits: int = 3) -> str:
+    """A value and its interval as papers print them, `.360 [.300, .410]`; without bounds the value alone."""
     text = number(value, digits)
-    if intervals and np.isfinite(low) and np.isfinite(value):
+    if np.isfinite(low) and np.isfinite(value):
         text += f" [{number(low, digits)}, {number(high, digits)}]"
     return text
 

@@ -129,10 +129,23 @@ def compared(
     return agreement(verdicts, corpus, scores=scores, metrics=metrics, controls=present, seed=seed)
 
 
-def table_of(agreed: pd.DataFrame, gains: Sequence[str] = ("pearson", "wc_pearson")) -> pd.DataFrame:
+def of_judges(computed: pd.DataFrame, asked: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """The verdicts of the computed judges of these names and of all that asked."""
+    return pd.concat([computed[computed["judge"].isin(names)], asked], ignore_index=True)
+
+
+def table_of(agreed: pd.DataFrame) -> pd.DataFrame:
     """The agreement frame as a paper's table, a row a judge and calibration."""
-    wide = table(agreed, list(dict.fromkeys(agreed["metric"])), gains=gains)
+    wide = table(agreed, list(dict.fromkeys(agreed["metric"])))
     return wide.drop(columns="backbone", errors="ignore").rename(columns={"score": "calibration"})
+
+
+def gains_of(agreed: pd.DataFrame, metrics: Sequence[str] = ("pearson", "qwk", "wc_pearson")) -> pd.DataFrame:
+    """What each judge gains over the best control, a row a judge and calibration; the controls have none."""
+    own = agreed[~agreed["judge"].isin(CONTROLS)]
+    wide = table(own, list(metrics), gains=metrics).rename(columns={"score": "calibration"})
+    columns = ["judge", "calibration", *(f"gain: {name}" for name in metrics)]
+    return wide[columns]
 
 
 def costs(verdicts: pd.DataFrame, agreed: pd.DataFrame, metric: str = "pearson") -> pd.DataFrame:

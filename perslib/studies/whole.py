@@ -10,7 +10,7 @@ import pandas as pd
 from perslib.calibrate import fit_thresholds
 from perslib.corpus import Corpus
 from perslib.judge import Constant, LearnedJudge, Random, UserMean, UserMedian, evaluate
-from perslib.metrics import agreement, with_gold
+from perslib.metrics import agreement, with_gold, with_interval
 
 #: What the learned evaluator was built to reach on unseen users of PersTurnBench, by metric and score column.
 AIMS = {
@@ -42,15 +42,23 @@ def with_whole_scores(verdicts: pd.DataFrame, learned: LearnedJudge, corpus: Cor
 def reached(verdicts: pd.DataFrame, corpus: Corpus, seed: int = 42) -> pd.DataFrame:
     """The learned evaluator against what it was built to reach, and against the best control.
 
-    Columns: metric, calibration, value, low, high, aim, reached (by the estimate), surely (by the whole
-    interval), control, gain, gain_low, gain_high.
+    Columns: metric, calibration, value, aim, reached (by the estimate), surely (by the whole interval), control
+    and gain over it; value and gain with their intervals.
     """
     names = [name for name in dict.fromkeys(verdicts["judge"]) if name != LearnedJudge.name]
     metrics: Sequence[str] = list(dict.fromkeys(metric for metric, _ in AIMS))
     agreed = agreement(verdicts, corpus, scores=["real", "whole"], metrics=metrics, controls=names, seed=seed)
     own = agreed[agreed["judge"] == LearnedJudge.name].rename(columns={"score": "calibration"})
-    keys = list(zip(own["metric"], own["calibration"]))
-    own = own.assign(aim=[AIMS.get(key, np.nan) for key in keys]).dropna(subset="aim")
-    own = own.assign(reached=own["value"] >= own["aim"], surely=own["low"] >= own["aim"])
-    columns = ["metric", "calibration", "value", "low", "high", "aim", "reached", "surely"]
-    return own[[*columns, "control", "gain", "gain_low", "gain_high"]].reset_index(drop=True)
+    aims = [AIMS.get(key, np.nan) for key in zip(own["metric"], own["calibration"])]
+    own = own.assign(aim=aims).dropna(subset="aim").reset_index(drop=True)
+    return pd.DataFrame(
+        {
+            **own[["metric", "calibration"]],
+            "value": [with_interval(*row) for row in own[["value", "low", "high"]].to_numpy(float)],
+            "aim": own["aim"],
+            "reached": own["value"] >= own["aim"],
+            "surely": own["low"] >= own["aim"],
+            "control": own["control"],
+            "gain": [with_interval(*row) for row in own[["gain", "gain_low", "gain_high"]].to_numpy(float)],
+        }
+    )
