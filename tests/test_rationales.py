@@ -15,8 +15,7 @@ from histories import corpus_of
 from said import rationale
 
 from perslib.corpus import Corpus, coerce, load, save
-from perslib.judge import Personal
-from perslib.memory import Statement, UserMemory
+from perslib.memory import MemorySystem, Statement, UserMemory
 from perslib.report import run_report
 from perslib.studies import rationale_cases, rationale_notes, rationales, reasons
 from perslib.studies.grounding import Grounding, Grounds, spans, terms
@@ -246,22 +245,21 @@ def test_a_case_names_what_it_cites_and_the_turns_behind_it():
     assert rationale_cases.said_before(corpus, row)[-1]["score"] == 3
 
 
-def test_memories_are_those_that_the_judge_was_shown(monkeypatch):
-    corpus, said, _ = cited()
+def test_a_memory_is_kept_as_it_was_built():
+    _, _, memories = cited()
+    (memory,) = memories.values()
 
-    class Asked:
-        def work(self, methods, progress):
-            return [next(iter([m])) for m in methods]
+    class Known(MemorySystem):
+        name = "known"
 
-    class Fixed:
-        name = "fixed"
+        def build(self, block, judged=None):
+            return memory
+            yield
 
-        def build(self, block):
-            return (block.user, block.scenario, len(block.evidence))
-
-    built = rationales.memories([Personal(Fixed(), name="personal")], corpus, Asked(), said)
-    assert built == {("personal", "u00", "gift"): ("u00", "gift", 1)}
-    assert rationales.memories([Personal(None, name="personal")], corpus, Asked(), said) == {}
+    kept = rationales.Kept(Known())
+    with pytest.raises(StopIteration) as end:
+        next(kept.build(two_scenarios().block("u00", "gift")))
+    assert end.value.value is memory and kept.built == {("u00", "gift"): memory} and kept.name == "known"
 
 
 # -- the page ----------------------------------------------------------------------------------------------
@@ -332,7 +330,7 @@ def test_the_page_of_the_sample(rendered):
     )
 
 
-def test_looking_up_memories_asks_nothing_twice(rendered):
+def test_showing_memories_asks_nothing_again(rendered):
     folder = rendered[0] / "sample-en" / "loop"
     made = json.loads((folder / "manifest.json").read_text("utf-8"))["pages"]["03_rationales"]
     assert made["ledger"]["total"]["calls"] == rendered[1] and rendered[1] <= 60 + 12

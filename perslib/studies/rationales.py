@@ -13,6 +13,7 @@ Where a user was dissatisfied and said why, a judge's rationale is, in this orde
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,8 @@ from perslib.calibrate import to_scale
 from perslib.corpus import Block, Corpus, Target
 from perslib.inference import RESAMPLES, SEED, mean_by
 from perslib.judge import Judge, Personal, evaluate
-from perslib.llm import Backbone
-from perslib.memory import UserMemory
+from perslib.llm import Backbone, Steps
+from perslib.memory import MemorySystem, UserMemory
 from perslib.memory.retrieval import turn_id
 from perslib.metrics.gold import of_judges, with_gold
 from perslib.report.page import current
@@ -38,30 +39,34 @@ TURN = ["user", "scenario", "session", "turn"]
 Memories = Mapping[tuple[str, str, str], UserMemory]
 
 
+class Kept(MemorySystem):
+    """A memory system that keeps what it built: verdicts cite statements by number, here is what those say."""
+
+    def __init__(self, system: MemorySystem):
+        self.system, self.name = system, system.name
+        self.built: dict[tuple[str, str], UserMemory] = {}
+
+    def build(self, block: Block, judged: pd.DataFrame | None = None) -> Steps[UserMemory]:
+        """Build as the system does, and keep it."""
+        memory = yield from self.system.build(block, judged)
+        self.built[block.user, block.scenario] = memory
+        return memory
+
+
 def judged(
     judges: Iterable[Judge], corpus: Corpus, backbone: Backbone, *, limit: int | None, seed: int
-) -> pd.DataFrame:
-    """The judges' verdicts on the same replies, in one frame."""
-    frames = [evaluate(judge, corpus, backbone, limit=limit, seed=seed) for judge in judges]
-    return pd.concat(frames, ignore_index=True)
-
-
-def memories(
-    judges: Iterable[Judge], corpus: Corpus, backbone: Backbone, verdicts: pd.DataFrame
-) -> dict[tuple[str, str, str], UserMemory]:
-    """The memories behind the verdicts: verdicts cite statements by number, here is what those say.
-
-    They are asked for again as they were for judging, so every answer comes from the cache.
-    """
-    found: dict[tuple[str, str, str], UserMemory] = {}
-    for judge in judges:
-        if not isinstance(judge, Personal) or judge.memory is None:
-            continue
-        own = verdicts[verdicts["judge"] == judge.name]
-        keys = list(dict.fromkeys(zip(own["user"], own["scenario"])))
-        built = backbone.work([judge.memory.build(corpus.block(*key)) for key in keys], progress=False)
-        found |= {(judge.name, *key): memory for key, memory in zip(keys, built)}
-    return found
+) -> tuple[pd.DataFrame, Memories]:
+    """The judges' verdicts on the same replies, in one frame, and the memories behind them."""
+    memories: dict[tuple[str, str, str], UserMemory] = {}
+    frames = []
+    for judge in map(copy, judges):
+        kept = None
+        if isinstance(judge, Personal) and judge.memory is not None:
+            kept = judge.memory = Kept(judge.memory)
+        frames.append(evaluate(judge, corpus, backbone, limit=limit, seed=seed))
+        if kept is not None:
+            memories |= {(judge.name, *key): memory for key, memory in kept.built.items()}
+    return pd.concat(frames, ignore_index=True), memories
 
 
 def patterns(verdicts: pd.DataFrame, corpus: Corpus, memories: Memories) -> pd.DataFrame:
