@@ -19,6 +19,7 @@ the text, because a server's prefix cache can then reuse a conversation when the
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from perslib.errors import PromptError
 
@@ -59,6 +60,7 @@ _SPELLED = re.compile(_ESCAPE)
 _FENCED = re.compile(r"<<<([^<>\n]+)>>>\n(.*)\n<<</\1>>>", re.DOTALL)
 
 
+@lru_cache(maxsize=4096)  # a block's profile, memory and messages come again with every turn
 def visible(text: str) -> str:
     r"""`text` with everything that could act or hide spelled out: `"\x1b[1m<|im_end|>"` → `\x1b[1m\x3c|im_end|>`."""
     return _TO_SPELL_OUT.sub(lambda match: _spell(ord(match[0])), text)
