@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -60,20 +60,30 @@ class Manner:
         seeds = [None if self.seed is None else self.seed + i for i in range(self.samples)]
         return [replace(request, sample=i, seed=seed) for i, seed in enumerate(seeds)]
 
-    def verdict(self, answers: Sequence[Answer], label: str | None) -> Verdict:
-        """What the answers to one question say."""
-        verdicts = [
-            read(a, self.language) if self.written else read_digit(a, weighed=self.weighed) for a in answers
-        ]
-        return replace(verdicts[0] if len(verdicts) == 1 else pooled(verdicts), prompt=label)
+    def read(self, answer: Answer) -> Verdict:
+        """What one answer says."""
+        return read(answer, self.language) if self.written else read_digit(answer, weighed=self.weighed)
 
-    def ask(self, name: str, questions: Sequence[Mapping[str, Any]]) -> Steps[list[Verdict]]:
-        """One verdict for each question put with this prompt; all of them may be under way at once."""
+    def ask(
+        self,
+        name: str,
+        questions: Sequence[Mapping[str, Any]],
+        reading: Callable[[int, Answer], Verdict] | None = None,
+    ) -> Steps[list[Verdict]]:
+        """One verdict for each question put with this prompt; all of them may be under way at once.
+
+        `reading` reads an answer that says more than score, reason and rationale; it is told the number of the
+        question.
+        """
         found = prompt(name, self.language, self.prompts)
         asked = [self.requests(found, fields) for fields in questions]
-        answers = yield Ask([request for group in asked for request in group], "judge")
-        each = [answers[i : i + self.samples] for i in range(0, len(answers), self.samples)]
-        return [self.verdict(given, group[0].prompt) for given, group in zip(each, asked)]
+        answers = iter((yield Ask([request for group in asked for request in group], "judge")))
+        verdicts = []
+        for number, group in enumerate(asked):
+            given = [next(answers) for _ in group]
+            drawn = [self.read(a) if reading is None else reading(number, a) for a in given]
+            verdicts.append(replace(drawn[0] if len(drawn) == 1 else pooled(drawn), prompt=found.label))
+        return verdicts
 
     def shown(self, target: Target) -> dict[str, Any]:
         """What every judge that reads the reply is shown of a target."""

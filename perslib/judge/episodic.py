@@ -13,7 +13,6 @@ from typing import Any, Literal
 
 from perslib.corpus import Block, Target
 from perslib.errors import DataError, Problem
-from perslib.judge.answers import ask_and_read, unscored
 from perslib.judge.asking import Manner
 from perslib.judge.base import Judge, Sees, Verdict
 from perslib.judge.generic import last_characters
@@ -68,7 +67,7 @@ class Episodic(Judge):
 
         name = "judge_episodic_boundary" if self.boundary_first else "judge_episodic"
         questions = [self._fields(block, target, anchors) for target, anchors in zip(block, found)]
-        return (yield from ask_and_read(self.manner, name, questions, reading))
+        return (yield from self.manner.ask(name, questions, reading))
 
     def _fields(self, block: Block, target: Target, anchors: Sequence[Anchor]) -> dict[str, Any]:
         shown = self.manner.shown(target)
@@ -91,7 +90,10 @@ class Episodic(Judge):
         key = "boundary_decision" if self.boundary_first else "boundary_side"
         side = (answer.data or {}).get(key)
         if side is not None and verdict.raw is not None and (side == "sat") != (verdict.raw >= 4):
-            return unscored(verdict, f"{key} is {side}, but the score is {verdict.raw:.0f}")
+            problem = f"{key} is {side}, but the score is {verdict.raw:.0f}"
+            return replace(
+                verdict, raw=None, expected=None, p=None, reason=None, mode="unscored", error=problem
+            )
         return verdict
 
 

@@ -25,7 +25,6 @@ from sklearn.preprocessing import StandardScaler
 from perslib.corpus import Block, Corpus, Target
 from perslib.corpus.reasons import OTHER, SATISFIED, legal_reason
 from perslib.errors import DataError, PerslibError, Problem, UnknownName
-from perslib.judge.answers import ask_and_read
 from perslib.judge.asking import Manner
 from perslib.judge.base import Judge, Sees, Verdict
 from perslib.judge.reading import spent
@@ -166,7 +165,7 @@ class Spur(Judge):
         if self.lack is not None:
             return [Verdict(mode="unscored", error=self.lack)] * len(block)
         questions = [{**self._shown(block, target), **self._lists()} for target in block]
-        return (yield from ask_and_read(self.manner, "spur_score", questions, lambda _, a: self._read(a)))
+        return (yield from self.manner.ask("spur_score", questions, lambda _, a: self._read(a)))
 
     def _read(self, answer: Answer) -> Verdict:
         found = _matches(answer)
