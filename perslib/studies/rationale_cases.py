@@ -39,15 +39,17 @@ def listing(found: pd.DataFrame) -> pd.DataFrame:
     """Every rationale beside what the user said, one row a verdict."""
     language = current().language
     written = found[found["rationale"].notna()]
-    shown = written[["judge", "user", "scenario", "gold", "gold_reason", "score", "reason"]].rename(
-        columns={"score": "judge_score", "reason": "judge_reason"}
-    )
-    for column in ("gold_reason", "judge_reason"):
-        shown[column] = [name_of(r, language) if isinstance(r, str) else "–" for r in shown[column]]
-    shown = shown.astype({"gold": "Int64", "judge_score": "Int64"})
-    pattern = [name_of(p, language) if isinstance(p, str) else "–" for p in written["pattern"]]
-    said = shown.assign(rationale=written["rationale"], pattern=pattern).reset_index(drop=True)
-    return said.drop(columns="judge") if said["judge"].nunique() < 2 else said
+    shown = {
+        "judge": written["judge"],
+        "user": written["user"],
+        "scenario": written["scenario"],
+        "user_said": [_score(*v) for v in zip(written["gold"], written["gold_reason"])],
+        "judge_said": [_score(*v) for v in zip(written["score"], written["reason"])],
+        "pattern": [name_of(p, language) if isinstance(p, str) else "–" for p in written["pattern"]],
+        "rationale": written["rationale"],
+    }
+    table = pd.DataFrame(shown).reset_index(drop=True)
+    return table.drop(columns="judge") if table["judge"].nunique() < 2 else table
 
 
 def said_before(corpus: Corpus, row: Mapping[str, Any], messages: int = 3) -> list[dict[str, Any]]:

@@ -15,20 +15,29 @@ from perslib.studies.rationales import PATTERNS
 FEW = 30
 
 
-def judged(found: pd.DataFrame) -> Note:
+def judged(found: pd.DataFrame, first_look: bool = False) -> Note:
     """How much there is to look at."""
     written = int(found["rationale"].notna().sum())
     low = found[found["pattern"].notna()]
     both = int(low["pattern"].isin(PATTERNS).sum())
-    en = (
-        f"{written:,} of {len(found):,} scored verdicts carry a rationale. On {len(low):,} verdicts the user was "
-        f"dissatisfied and said why, and on {both:,} of these the judge is dissatisfied too."
-    )
-    zh = (
-        f"{len(found):,} 个有分数的评判中，{written:,} 个附有理由。其中 {len(low):,} 个评判所对的轮次用户不满意并说明了原因，"
-        f"评判者也不满意的有 {both:,} 个。"
-    )
-    if both < FEW:
+    en = f"{written:,} of {len(found):,} scored verdicts carry a rationale. "
+    zh = f"{len(found):,} 个有分数的评判中，{written:,} 个附有理由。"
+    if len(low):
+        en += (
+            f"On {len(low):,} verdicts the user was dissatisfied and said why, and on {both:,} of these the judge "
+            "is dissatisfied too."
+        )
+        zh += f"其中 {len(low):,} 个评判所对的轮次用户不满意并说明了原因，评判者也不满意的有 {both:,} 个。"
+    else:
+        en += "None of them is on a reply that its user found dissatisfying and said why."
+        zh += "所对的回复中，没有一条是用户不满意并说明了原因的。"
+    if first_look:
+        en += (
+            " **This is a first look** with a small model on this machine, whose rationales say little; it shows "
+            "the way, and a larger backbone fills the page."
+        )
+        zh += "**这只是初步一览**：本机上的小模型写不出多少有内容的理由；此处只示范做法，换用更大的模型本页才会充实。"
+    elif both < FEW:
         en += " **That is too few to say how often anything happens**: read what follows as examples."
         zh += "**数量太少，无法说明频率**：以下内容只能当作例子来读。"
     return {"en": en, "zh": zh}
@@ -123,7 +132,10 @@ def off_task(found: pd.DataFrame, moved: pd.DataFrame) -> Note:
 def no_case(patterns: set[str]) -> Note:
     """Which patterns have no case to show."""
     named = [p for p in PATTERNS[:3] if p not in patterns]
-    en, zh = ", ".join(f"*{n}*" for n in named), "、".join(f"*{name_of(n, 'zh')}*" for n in named)
+    en, zh = (
+        ", ".join(f"*{name_of(n, 'en')}*" for n in named),
+        "、".join(f"*{name_of(n, 'zh')}*" for n in named),
+    )
     if not named:
         return {"en": "There are cases of all three patterns.", "zh": "三种类型都有例子。"}
     return {

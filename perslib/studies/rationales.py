@@ -168,7 +168,7 @@ def by_reason(found: pd.DataFrame, order: Iterable[str]) -> pd.DataFrame:
 def citations(found: pd.DataFrame, corpus: Corpus, memories: Memories) -> pd.DataFrame:
     """What the rationales cite; one row a judge.
 
-    Columns: judge, verdicts, rationales, citing (rationales with a citation), citations, nonexistent (of them
+    Columns: judge, rationales, citing (rationales with a citation), citations, nonexistent (of them
     cite a statement or turn that there is not), unfounded (cite a statement that rests on no turn), other_task
     (cite an observation on another kind of task).
     """
@@ -180,7 +180,7 @@ def citations(found: pd.DataFrame, corpus: Corpus, memories: Memories) -> pd.Dat
         written = own[own["rationale"].notna()]
         counts = {kind: kinds.count(kind) for kind in ("nonexistent", "unfounded", "other_task")}
         citing = int(written["evidence"].map(bool).sum())
-        about = {"judge": row.judge, "verdicts": len(own), "rationales": len(written), "citing": citing}
+        about = {"judge": row.judge, "rationales": len(written), "citing": citing}
         rows.append({**about, "citations": len(kinds), **counts})
     return pd.DataFrame(rows)
 
