@@ -148,6 +148,7 @@ def import_(
     KIND is one of
       persturnbench   the PersTurnBench data release: its folder, or the tar.gz as downloaded
       uss             USS dialogues: one text file, or the folder of them
+      urs             URS sessions: chinese_merged.json or english_processed.json
       table           your own JSONL or CSV, one row a reply: user, request, response, and what you have
                       of session, scenario, turn, score, reason, task, assistant, profile, times
 

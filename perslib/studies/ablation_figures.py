@@ -24,7 +24,11 @@ _MARKERS = ["o", "s", "D", "^", "v", "P"]
 def strips(
     frame: pd.DataFrame, metrics: Sequence[str], *, rows: str = "score", marks: str = "judge"
 ) -> Figure:
-    """One panel a metric, one row a value of `rows`, one mark with its 95 % interval for each value of `marks`."""
+    """One panel a metric, one row a value of `rows`, one mark with its 95 % interval for each value of `marks`.
+
+    What has no value in any panel gets no row.
+    """
+    frame = frame[frame["value"].notna()]
     lines, dots = list(dict.fromkeys(frame[rows])), list(dict.fromkeys(frame[marks]))
     height = 1.2 + max(0.3, 0.13 * len(dots)) * len(lines)
     fig, axes = plt.subplots(1, len(metrics), figsize=(8.6, height), sharey=True, squeeze=False)

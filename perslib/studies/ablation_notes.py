@@ -10,6 +10,9 @@ from perslib.report import name_of
 from perslib.studies.notes import Note
 from perslib.studies.verification import CONTROLS
 
+#: With fewer users the resamples are nearly all alike, and a difference would look sure that is not.
+FEWEST_USERS = 5
+
 
 def ties(agreed: pd.DataFrame, corpus: Corpus, judge: str = "constant 4") -> Note:
     """What the published tie rule lends to a judge that says the same of every reply."""
@@ -112,6 +115,12 @@ def sets(found: pd.DataFrame) -> Note:
 
 def changes(found: pd.DataFrame) -> Note:
     """Which variants differ from the base beyond chance."""
+    users = int(found["users"].max()) if len(found) else 0
+    if users < FEWEST_USERS:
+        return {
+            "en": f"Differences between variants are not tested: {users} users with scores are too few for it.",
+            "zh": f"未对变体之间的差异作检验：有分数的用户只有 {users} 位，太少。",
+        }
     sure = found[found["p_holm"] < 0.05]
 
     def listed(language: str) -> list[str]:
