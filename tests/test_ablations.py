@@ -245,7 +245,13 @@ def test_the_notebook_runs_on_a_small_corpus(small, home):
     with Endpoint(answer) as server:
         (home / "backbones.toml").write_text(BACKBONES.format(address=server.base_url), "utf-8")
         run_report(
-            "02_ablations", corpus="few", backbones="one", language="zh", limit=6, more_backbones="two"
+            "02_ablations",
+            corpus="few",
+            backbones="one",
+            language="zh",
+            limit=6,
+            more_backbones="two",
+            vary="memory, written",
         )
     folder = home / "reports" / "few" / "one"
     page = json.loads((folder / "manifest.json").read_text("utf-8"))["pages"]["02_ablations"]
