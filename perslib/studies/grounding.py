@@ -107,6 +107,7 @@ class Grounding:
         self._said: dict[str, dict[str, list[set[str]]]] = {}
         for user, scenario, held in zip(rationales["user"], rationales["scenario"], said):
             self._said.setdefault(scenario, {}).setdefault(user, []).append(held)
+        self._habits: dict[tuple[str, str], tuple[Counter[str], int]] = {}
 
     def grounds(self, rationale: str, block: Block, target: Target, memory: Iterable[str] = ()) -> Grounds:
         """Where the terms of this rationale on this reply come from; `memory` are the statements behind it."""
@@ -147,9 +148,12 @@ class Grounding:
 
     def _habit(self, block: Block) -> tuple[Counter[str], int]:
         """In how many of the rationales on other users' replies in this scenario each term is, and how many there are."""
-        users = self._said.get(block.scenario, {})
-        others = [held for user, said in users.items() if user != block.user for held in said]
-        return Counter(t for held in others for t in held), len(others)
+        key = (block.user, block.scenario)
+        if key not in self._habits:
+            users = self._said.get(block.scenario, {})
+            others = [held for user, said in users.items() if user != block.user for held in said]
+            self._habits[key] = Counter(t for held in others for t in held), len(others)
+        return self._habits[key]
 
 
 def near_texts(target: Target) -> list[str]:

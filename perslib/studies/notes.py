@@ -36,8 +36,10 @@ def scored(asked: pd.DataFrame) -> Note:
     replies = len(asked[["user", "scenario", "session", "turn"]].drop_duplicates())
     users = asked["user"].nunique()
     unscored = asked[asked["raw"].isna()]
-    en = f"{replies:,} replies of {users} users, judged by {asked['judge'].nunique()} judges. "
-    zh = f"{users} 位用户的 {replies:,} 条回复，由 {asked['judge'].nunique()} 个评判者评判。"
+    judges = asked["judge"].nunique()
+    by = "one judge" if judges == 1 else f"{judges} judges"
+    en = f"{replies:,} replies of {users} users, judged by {by}. "
+    zh = f"{users} 位用户的 {replies:,} 条回复，由 {judges} 个评判者评判。"
     if unscored.empty:
         return {"en": en + "Every one of them was scored.", "zh": zh + "全部得到了分数。"}
     why = unscored["error"].fillna("?").str.slice(0, 80).value_counts()

@@ -175,8 +175,10 @@ def citations(found: pd.DataFrame, corpus: Corpus, memories: Memories) -> pd.Dat
     rows = []
     for row, own in of_judges(found):
         kinds: list[str] = []
-        for user, scenario, evidence in zip(own["user"], own["scenario"], own["evidence"]):
-            kinds += [_kind(c, row.judge, user, scenario, corpus, memories) for c in evidence]
+        for (user, scenario), of_block in own.groupby(["user", "scenario"], sort=False):
+            memory = memories.get((row.judge, user, scenario))
+            turns = _turns_of(corpus, user, scenario) if memory is None else set()
+            kinds += [_kind(cited, memory, turns) for evidence in of_block["evidence"] for cited in evidence]
         written = own[own["rationale"].notna()]
         counts = {kind: kinds.count(kind) for kind in ("nonexistent", "unfounded", "other_task")}
         citing = int(written["evidence"].map(bool).sum())
@@ -185,12 +187,15 @@ def citations(found: pd.DataFrame, corpus: Corpus, memories: Memories) -> pd.Dat
     return pd.DataFrame(rows)
 
 
-def _kind(cited: str, judge: str, user: str, scenario: str, corpus: Corpus, memories: Memories) -> str:
-    memory = memories.get((judge, user, scenario))
+def _turns_of(corpus: Corpus, user: str, scenario: str) -> set[str]:
+    """Ids of the turns that a judge of this block may cite."""
+    turns = corpus.block(user, scenario).evidence
+    return {turn_id(*key) for key in zip(turns["scenario"], turns["session"], turns["turn"])}
+
+
+def _kind(cited: str, memory: UserMemory | None, turns: set[str]) -> str:
     if memory is None:
-        turns = corpus.block(user, scenario).evidence
-        ids = [turn_id(*key) for key in zip(turns["scenario"], turns["session"], turns["turn"])]
-        return "sound" if cited in ids else "nonexistent"
+        return "sound" if cited in turns else "nonexistent"
     statement = {s.id: s for s in memory.statements}.get(cited.strip().upper())
     if statement is None:
         return "nonexistent"
