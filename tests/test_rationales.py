@@ -16,7 +16,7 @@ from said import rationale
 
 from perslib.corpus import Corpus, coerce, load, save
 from perslib.memory import MemorySystem, Statement, UserMemory
-from perslib.report import run_report
+from perslib.report import begin, run_report
 from perslib.studies import rationale_cases, rationale_notes, rationales, reasons
 from perslib.studies.grounding import Grounding, Grounds, spans, terms
 
@@ -232,7 +232,8 @@ def test_citations_of_nothing_and_of_statements_without_turns():
     assert (bare["citations"], bare["nonexistent"]) == (2, 1), "without a memory, turns of the history"
 
 
-def test_a_case_names_what_it_cites_and_the_turns_behind_it():
+def test_a_case_names_what_it_cites_and_the_turns_behind_it(tmp_path):
+    begin(tmp_path, "en")
     corpus, said, memories = cited()
     row = rationales.patterns(said, corpus, memories).iloc[0].to_dict()
     lines = dict(rationale_cases.case_table(row, corpus, memories).to_numpy().tolist())

@@ -91,6 +91,7 @@ def _fields(corpus: Corpus, row: pd.Series) -> dict[str, Any]:
         "task": target.task or "",
         "conversation": list(target.window()),
         "reply": target.response,
+        "written": True,
     }
 
 
