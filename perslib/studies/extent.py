@@ -34,7 +34,7 @@ class Extent:
         return {"evidence": self.evidence, "budget": self.budget, "max_tokens": most}
 
 
-def extent(model: Backbone, limit: int, usual: int = 300, look: int = 12) -> Extent:
+def extent(model: Backbone, limit: int, usual: int = 300, look: int = 6) -> Extent:
     """What `limit` means for a backbone: that many replies, -1 all of them, 0 what suits the backbone.
 
     That is `usual` replies, judged as published (a window of five messages, the published evidence). A model
