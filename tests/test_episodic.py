@@ -132,6 +132,10 @@ def test_one_digit_is_enough_and_the_boundary_needs_more():
     assert (request.max_tokens, request.schema) == (1, None)
     (found,) = answered(judge.judge(block_of([5, 2])), [Answer(text="3", raw="3")])
     assert (found.raw, found.mode, len(found.evidence)) == (3.0, "digit", 2)
+    weighed = Episodic(manner=Manner(written=False, weighed=True))
+    top = [{"token": "<<", "logprob": -0.1, "top": [("<<", -0.1), ("2", -3.0)]}]
+    (found,) = answered(weighed.judge(block_of([5, 2])), [Answer(text="<<", raw="<<", logprobs=top)])
+    assert (found.raw, found.mode) == (2.0, "weighed")
     with pytest.raises(DataError, match="several fields"):
         Episodic(boundary_first=True, manner=Manner(written=False))
 

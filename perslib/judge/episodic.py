@@ -16,7 +16,7 @@ from perslib.errors import DataError, Problem
 from perslib.judge.asking import Manner
 from perslib.judge.base import Judge, Sees, Verdict
 from perslib.judge.generic import last_characters
-from perslib.judge.reading import read, read_digit
+from perslib.judge.reading import read
 from perslib.llm import Answer, Steps
 from perslib.memory import Anchor, Retrieval, profile_shown
 from perslib.memory.evidence import cut
@@ -83,7 +83,7 @@ class Episodic(Judge):
 
     def _read(self, answer: Answer, shown: Sequence[str]) -> Verdict:
         if not self.manner.written:
-            return replace(read_digit(answer), evidence=tuple(shown))
+            return replace(self.manner.read(answer), evidence=tuple(shown))
         verdict = read(answer, self.manner.language, keys={"evidence": "key_evidence_ids"})
         named = tuple(dict.fromkeys(_named(cited, shown) for cited in verdict.evidence))
         verdict = replace(verdict, evidence=named or tuple(shown))
