@@ -5,13 +5,11 @@ from __future__ import annotations
 import pandas as pd
 
 from perslib.corpus import Corpus
+from perslib.inference import FEWEST_USERS
 from perslib.metrics import number
 from perslib.report import name_of
 from perslib.studies.notes import Note
 from perslib.studies.verification import CONTROLS
-
-#: With fewer users the resamples are nearly all alike, and a difference would look sure that is not.
-FEWEST_USERS = 5
 
 
 def ties(agreed: pd.DataFrame, corpus: Corpus, judge: str = "constant 4") -> Note:

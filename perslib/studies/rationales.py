@@ -26,11 +26,11 @@ from perslib.judge import Judge, Personal, evaluate
 from perslib.llm import Backbone, Steps
 from perslib.memory import MemorySystem, UserMemory
 from perslib.memory.retrieval import turn_id
+from perslib.metrics import with_interval
 from perslib.metrics.gold import of_judges, with_gold
 from perslib.report.page import current
 from perslib.report.words import name_of
 from perslib.studies.grounding import Grounding, Grounds
-from perslib.studies.reasons import cell_of
 
 PATTERNS = ("matches the core", "real, not the core", "off-task", "not grounded", "no rationale")
 SATISFIED = "judge satisfied"
@@ -148,7 +148,9 @@ def shares_table(frame: pd.DataFrame) -> pd.DataFrame:
             "judge": frame["judge"],
             "pattern": [name_of(p, language) for p in frame["pattern"]],
             "turns": frame["turns"],
-            "pattern_share": [cell_of(*v) for v in frame[["share", "low", "high"]].astype(float).to_numpy()],
+            "pattern_share": [
+                with_interval(*v) for v in frame[["share", "low", "high"]].astype(float).to_numpy()
+            ],
         }
     )
 

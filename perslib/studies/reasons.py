@@ -12,7 +12,7 @@ from perslib.corpus import Corpus
 from perslib.corpus.reasons import REASONS
 from perslib.corpus.reasons import SATISFIED as IS_SATISFIED
 from perslib.inference import RESAMPLES, SEED, interval, mean_by, resample_users
-from perslib.metrics import number, reason_agreement, reason_pairs
+from perslib.metrics import reason_agreement, reason_pairs, with_interval
 from perslib.metrics.gold import of_judges, with_gold
 from perslib.metrics.reasons import NO_REASON, SATISFIED
 from perslib.report.page import current
@@ -117,14 +117,8 @@ def agreement_table(frame: pd.DataFrame) -> pd.DataFrame:
     shown = frame[["judge", "named_by", "turns"]].assign(named_by=[name_of(n, language) for n in named_by])
     for name in ("accuracy", "gain", "kappa", "found"):
         parts = frame.reindex(columns=[name, f"{name}_low", f"{name}_high"]).astype(float)
-        shown[f"reason_{name}"] = [cell_of(*values) for values in parts.itertuples(index=False)]
+        shown[f"reason_{name}"] = [with_interval(*values) for values in parts.itertuples(index=False)]
     return shown
-
-
-def cell_of(value: float, low: float, high: float, digits: int = 3) -> str:
-    """`.360 [.300, .410]`, or the number alone where there is no interval."""
-    known = np.isfinite(low) and np.isfinite(value)
-    return number(value, digits) + (f" [{number(low, digits)}, {number(high, digits)}]" if known else "")
 
 
 def bias(
@@ -160,5 +154,5 @@ def bias_table(frame: pd.DataFrame) -> pd.DataFrame:
     """The frame of `bias` as a paper prints it."""
     shown = frame[["judge", "reason", "given", "said", "given_share", "said_share"]]
     values = frame[["ratio", "low", "high"]].astype(float).itertuples(index=False)
-    ratio = [cell_of(value, low, high, digits=2) for value, low, high in values]
+    ratio = [with_interval(value, low, high, digits=2) for value, low, high in values]
     return shown.rename(columns={"said": "named"}).assign(ratio=ratio)
