@@ -104,6 +104,41 @@ SCHEMA: dict[str, dict[str, Column]] = {
         "cost": Column("real", "price of the call, where the backbone has prices"),
         "error": Column("text", "why the reply is unscored; null when it is scored"),
     },
+    "replay_turns": {
+        **_SESSION,
+        "turn": Column("integer", "the replayed reply's turn", required=True, nullable=False),
+        "inclusion": Column(
+            "real", "probability that the turn was drawn; null where nothing was left to chance"
+        ),
+        "selection_score": Column("real", "what a selection by rank went by"),
+        "why": Column("texts", "what spoke for the turn", nullable=False),
+    },
+    "replies": {
+        "candidate": _key("whose reply it is"),
+        **_SESSION,
+        "turn": Column("integer", "the turn that is answered anew", required=True, nullable=False),
+        "response": Column("text", "the reply; null where `error` says why there is none"),
+        "context": Column(
+            "text", "what the candidate was shown beside the prefix; recorded where it is not known"
+        ),
+        "backbone": Column(
+            "text", "model behind the candidate; null where the replies were recorded elsewhere"
+        ),
+        "family": Column("text", "model family, to see whether a judge prefers its own"),
+        "memory": Column("text", "memory behind the reply, and what it lacked"),
+        "temperature": Column("real", "as asked for"),
+        "max_tokens": Column("integer", "as asked for"),
+        "seed": Column("integer", "as asked for"),
+        "prompt": Column("text", "name, version and digest of the prompt"),
+        "system": Column("text", "the system message as it was sent; null where there was none"),
+        "finish": Column("text", "why the reply ended: stop, or length where it was cut"),
+        "tokens_in": Column("integer", "prompt tokens"),
+        "tokens_cached": Column("integer", "prompt tokens that the backbone served from its cache"),
+        "tokens_out": Column("integer", "answer tokens"),
+        "seconds": Column("real", "time of the call"),
+        "cost": Column("real", "price of the call, where the backbone has prices"),
+        "error": Column("text", "why there is no reply"),
+    },
 }
 
 #: What makes a row of a frame unique.
@@ -111,6 +146,8 @@ KEYS = {
     "users": ["user"],
     "sessions": ["user", "scenario", "session"],
     "turns": ["user", "scenario", "session", "turn"],
+    "replay_turns": ["user", "scenario", "session", "turn"],
+    "replies": ["candidate", "user", "scenario", "session", "turn"],
     "verdicts": ["corpus", "candidate", "judge", "backbone", "user", "scenario", "session", "turn"],
 }
 
