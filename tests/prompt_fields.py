@@ -15,6 +15,7 @@ FIELDS: dict[str, Any] = {
         {"id": "M2", "field": "four_vs_five_distinction", "text": "A 5 names prices.", "task": None},
         {"id": "M3", "field": "task_specific_observations", "text": "no coriander", "task": "recipe"},
     ],
+    "about": "12 numbers; going by these traits alone, this user gives about 3.9",
     "written": True,
     "calibrated": True,
     "guarded": True,

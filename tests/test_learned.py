@@ -12,8 +12,8 @@ import real
 from perslib.corpus import Block, Corpus, load
 from perslib.errors import PerslibError
 from perslib.judge import LearnedJudge
-from perslib.judge.features import FEATURES, NAMES, read, said_in
 from perslib.llm.steps import answered
+from perslib.memory.features import FEATURES, NAMES, read, said_in
 
 KEYS = ["user", "scenario", "session", "turn"]
 REAL = "persturnbench/persturnbench_42users.tar.gz"

@@ -2,7 +2,7 @@
 
 Two stages, both learned from train users in the cross-scenario form in which they are applied:
 
-1. `perslib.judge.mixed` predicts a score from the turn's features (`perslib.judge.features`), from its text, and from
+1. `perslib.judge.mixed` predicts a score from the turn's features (`perslib.memory.features`), from its text, and from
    how this user's rated turns in other scenarios depart from what the population would have said.
 2. Proportional odds over that prediction give the probabilities of 1–5. They are fitted on predictions for train users
    who were held out of stage 1, so they know how far stage 1 is to be trusted. Another judge's verdicts can join here.
@@ -23,9 +23,9 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from perslib.corpus import Block, Corpus
 from perslib.errors import PerslibError
 from perslib.judge.base import Judge, Sees, Verdict
-from perslib.judge.features import FEATURES, Said, read, said_in, tokens
 from perslib.judge.mixed import Population, Turns, estimate
 from perslib.llm import Ask, Steps
+from perslib.memory.features import FEATURES, Said, read, said_in, tokens
 
 KEYS = ["user", "scenario", "session", "turn"]
 FOLDS = 5

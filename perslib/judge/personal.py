@@ -74,7 +74,10 @@ class Personal(Judge):
         else:
             name = "judge_personal"
             fields |= {"counts": list(memory.counts), "average": memory.average}
-            questions = [{**fields, "memory": memory.recall(t), **self.manner.shown(t)} for t in group]
+            questions = [
+                {**fields, "memory": memory.recall(t), "about": memory.about(t), **self.manner.shown(t)}
+                for t in group
+            ]
         verdicts = yield from self.manner.ask(name, questions)
         said = None if memory is None else memory.state
         return [replace(verdict, memory=said) for verdict in verdicts]

@@ -1,6 +1,7 @@
 """Memories: what is kept of a user's past, and how it is found again."""
 
 from perslib.memory.base import MemorySystem, Statement, UserMemory, profile_shown, score_counts
+from perslib.memory.measured import Measured
 from perslib.memory.retrieval import (
     ANCHORS,
     EPISODES,
@@ -17,6 +18,7 @@ __all__ = [
     "ANCHORS",
     "EPISODES",
     "Anchor",
+    "Measured",
     "MemorySystem",
     "Retrieval",
     "Scores",

@@ -79,6 +79,10 @@ class UserMemory:
         """What a judge of this reply is shown: here, every statement."""
         return [{"id": s.id, "field": s.field, "text": s.text, "task": s.task} for s in self.statements]
 
+    def about(self, target: Target) -> str | None:
+        """What the memory says of this very reply, where it says anything; shown after the reply."""
+        return None
+
     def frame(self) -> pd.DataFrame:
         """The statements as a table: id, field, task, text, turns, unfounded."""
         columns = ["id", "field", "task", "text", "turns", "unfounded"]

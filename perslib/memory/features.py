@@ -1,4 +1,4 @@
-"""What the learned evaluator goes by: numbers read off a request, a reply, and where they stand.
+"""Turns in numbers: what can be read off a request, a reply, and where they stand.
 
 `FEATURES` is the list, one line of meaning each. Nothing here knows a score, a user or a corpus: a turn's features
 follow from its own prefix and reply, so a turn has the same features as evidence and as target. Chinese and English
@@ -328,10 +328,11 @@ def read(said: Said) -> np.ndarray:
 
 def said_in(block: Block) -> tuple[list[Said], list[Said]]:
     """The turns of a block as they were said: those of the evidence, row by row, and the targets."""
-    return _evidence(block.evidence), [_target(target) for target in block]
+    return said_of(block.evidence), [said_by(target) for target in block]
 
 
-def _evidence(turns: pd.DataFrame) -> list[Said]:
+def said_of(turns: pd.DataFrame) -> list[Said]:
+    """Turns of a block's evidence as they were said, row by row."""
     found: list[Said] = []
     place: object = None
     requests: tuple[str, ...] = ()
@@ -347,7 +348,8 @@ def _evidence(turns: pd.DataFrame) -> list[Said]:
     return found
 
 
-def _target(target: Target) -> Said:
+def said_by(target: Target) -> Said:
+    """A target as it was said."""
     asked = tuple(m["content"] for m in target.prefix if m["role"] == "user")
     replies = tuple(m["content"] for m in target.prefix if m["role"] == "assistant")
     before = asked if target.request is None else asked[:-1]

@@ -1,0 +1,132 @@
+"""The memory that counts: what it concludes, what it cites, and what it says of the reply at hand."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from histories import Row, corpus_of
+
+from perslib.corpus import Block, load
+from perslib.errors import UnknownName
+from perslib.judge import Manner, Personal, targets
+from perslib.llm import answered
+from perslib.memory import Measured, MemorySystem, Statement, UserMemory
+from perslib.memory.features import said_by, said_of
+from perslib.memory.measured import TRAITS, Traits, _measured
+
+NUMBERS = "Take tram 4 at 9:15, 12 stops, 3 euros; the shop at 27 Long Street opens at 10."
+VAGUE = "Take some tram in the morning, ride for a while, and look for a shop on that street."
+
+
+def history(*scores_and_texts: tuple[int, str]) -> list[Row]:
+    return [
+        ("ada", "travel", str(i), "How do I get there?", text, s)
+        for i, (s, text) in enumerate(scores_and_texts)
+    ]
+
+
+def block_of(rows: list[Row], *replies: str) -> Block:
+    wanted = [("ada", "gift", str(i), "A gift?", reply, 3) for i, reply in enumerate(replies)]
+    return corpus_of([*rows, *wanted]).block("ada", "gift")
+
+
+LIKES_NUMBERS = history(*[(5, NUMBERS), (2, VAGUE)] * 5)
+
+
+def built(system: MemorySystem, block: Block) -> UserMemory:
+    return answered(system.build(block))
+
+
+def test_it_says_where_high_and_low_replies_differ_and_cites_them() -> None:
+    memory = built(Measured(), block_of(LIKES_NUMBERS, "Socks."))
+    (numbers,) = [s for s in memory.statements if s.text.startswith("exact numbers")]
+    assert re.fullmatch(r"exact numbers: about 7 where the score is 5 or more, about 0 below", numbers.text)
+    assert set(numbers.turns) <= set(memory.turns) and len(numbers.turns) == 4
+    assert memory.counts == (0, 5, 0, 0, 5)
+    assert memory.state == "measured" and memory.error is None
+
+
+def test_a_reply_is_placed_among_those_it_resembles() -> None:
+    block = block_of(LIKES_NUMBERS, "Buy 3 books at 12 euros, shelf 4, before 9:30 on 5 May.", VAGUE)
+    memory = built(Measured(), block)
+    precise, vague = (memory.about(t) or "" for t in block)
+    assert float(precise.split()[-1]) > 3.5 > float(vague.split()[-1])
+    assert "exact numbers: 6" in precise and "exact numbers: 0" in vague
+
+
+def test_the_score_is_ridge_regression_on_the_users_own_turns() -> None:
+    block = block_of(
+        history((5, NUMBERS), (4, NUMBERS + VAGUE), (2, VAGUE), (3, "No."), (1, "Sorry?"), (4, NUMBERS)),
+        "Ok.",
+    )
+    said, y = said_of(block.evidence), np.array([5.0, 4, 2, 3, 1, 4])
+    x = _measured(said)
+    spread = np.maximum(x.std(0), 0.05)
+    z = (x - x.mean(0)) / spread
+    w = np.linalg.solve(z.T @ z + 2 * 6 * np.eye(len(TRAITS)), z.T @ (y - y.mean()))
+    (target,) = block
+    new = _measured([said_by(target)])[0]
+    expected = y.mean() + np.clip((new - x.mean(0)) / spread, -3, 3) @ w
+    assert Traits(said, y).score(new) == pytest.approx(expected)
+
+
+def test_a_history_too_short_or_too_even_is_no_ground_for_conclusions() -> None:
+    for rows in (LIKES_NUMBERS[:4], history(*[(4, NUMBERS), (4, VAGUE)] * 5)):
+        block = block_of(rows, NUMBERS)
+        memory = built(Measured(), block)
+        assert memory.statements == () and memory.about(next(iter(block))) is None
+        assert sum(memory.counts) == len(rows)
+
+
+def test_it_speaks_both_languages_and_no_other() -> None:
+    block = block_of(LIKES_NUMBERS, NUMBERS)
+    memory = built(Measured("zh"), block)
+    assert any(s.text.startswith("具体数字：打 5 分及以上的通常约 7") for s in memory.statements)
+    assert re.search(r"此人约打 \d\.\d 分$", memory.about(next(iter(block))) or "")
+    with pytest.raises(UnknownName, match="language"):
+        Measured("fr")
+
+
+class Says(MemorySystem):
+    """A memory of one sentence."""
+
+    name = "told"
+
+    def build(self, block, judged=None):  # type: ignore[no-untyped-def]
+        return UserMemory(
+            block.user, block.scenario, "told", (0,) * 5, (Statement("M1", "scoring_style", "Strict."),)
+        )
+        yield
+
+
+def test_beside_another_memory_its_statements_follow_on() -> None:
+    memory = built(Measured(beside=Says()), block_of(LIKES_NUMBERS, NUMBERS))
+    assert memory.system == "told + measured"
+    assert [s.id for s in memory.statements] == [f"M{i}" for i in range(1, len(memory.statements) + 1)]
+    assert memory.statements[0].text == "Strict." and memory.statements[1].field == "measured"
+    assert sum(memory.counts) == 10  # counted from the data, whatever the other memory says
+
+
+def test_the_judge_reads_it_after_the_reply() -> None:
+    asked = next(Personal(Measured(), Manner(written=False)).judge(block_of(LIKES_NUMBERS, NUMBERS, VAGUE)))
+    first, second = (request.messages[-1]["content"] for request in asked.requests)
+    assert first.index("Reply to score") < first.index("going by these traits")
+    # What differs between the questions of a block comes last, so that they share a prefix.
+    assert first[: first.index(NUMBERS)] == second[: second.index(VAGUE)]
+
+
+def test_on_the_sample_it_follows_the_user_within_their_own_level() -> None:
+    corpus = load("sample/en")
+    gold = corpus.turns.set_index(["user", "scenario", "session", "turn"])["score"].astype(float)
+    off, of = [], []
+    for block in targets(corpus, limit=300):
+        memory = built(Measured(), block)
+        told = [memory.about(t) for t in block]
+        said = np.array([float(text.split()[-1]) if text else np.nan for text in told])
+        true = np.array([gold[t.user, t.scenario, t.session, t.turn] for t in block])
+        off.extend(said - np.nanmean(said))
+        of.extend(true - true.mean())
+    known = np.isfinite(off)
+    assert np.corrcoef(np.array(off)[known], np.array(of)[known])[0, 1] > 0.15
