@@ -35,27 +35,58 @@ def evaluate(
     users: Iterable[str] | None = None,
     limit: int | None = None,
     seed: int = 42,
+    blocks: Sequence[Block] | None = None,
     progress: bool = True,
     cap: float | None = None,
 ) -> pd.DataFrame:
     """The judge's verdicts on the replies of a split (None for all users) or of the `users` named.
 
     A judge that learns is fitted first, on the train users less those that are judged. With a `limit` that
-    many turns are drawn, spread over users, the same for every judge. `cap` bounds what the backbone may cost.
+    many turns are drawn, spread over users, the same for every judge. `blocks` are judged instead where they
+    are given; cut them once with `targets` when several judges are to judge the same. `cap` bounds what the
+    backbone may cost.
     """
-    blocks = list(targets(corpus, split=split, users=users, limit=limit, seed=seed))
-    if judge.sees.train:
-        judged = {block.user for block in blocks}
-        train = [user for user in corpus.split().get("train", []) if user not in judged]
-        if not train:
-            raise PerslibError(
-                f"Judge {judge.name!r} learns from train users, and {corpus.name} has none that are not judged; "
-                "judge its test users, or take a judge that learns nothing."
-            )
-        _worked([judge.fit(corpus.of_users(train))], judge, backbone, {}, progress, cap)
+    if blocks is None:
+        blocks = list(targets(corpus, split=split, users=users, limit=limit, seed=seed))
+    fit(judge, corpus, blocks, backbone, progress=progress, cap=cap)
+    return frame(
+        judge, corpus, backbone, blocks, verdicts_on(judge, blocks, backbone, progress=progress, cap=cap)
+    )
+
+
+def fit(
+    judge: Judge,
+    corpus: Corpus,
+    blocks: Iterable[Block],
+    backbone: Backbone | None = None,
+    *,
+    progress: bool = True,
+    cap: float | None = None,
+) -> None:
+    """Let a judge that learns do so, from the train users that are not in these blocks."""
+    if not judge.sees.train:
+        return
+    judged = {block.user for block in blocks}
+    train = [user for user in corpus.split().get("train", []) if user not in judged]
+    if not train:
+        raise PerslibError(
+            f"Judge {judge.name!r} learns from train users, and {corpus.name} has none that are not judged; "
+            "judge its test users, or take a judge that learns nothing."
+        )
+    _worked([judge.fit(corpus.of_users(train))], judge, backbone, {}, progress, cap)
+
+
+def verdicts_on(
+    judge: Judge,
+    blocks: Sequence[Block],
+    backbone: Backbone | None = None,
+    *,
+    progress: bool = True,
+    cap: float | None = None,
+) -> list[Sequence[Verdict]]:
+    """The verdicts of a judge that knows what it has to know, block by block and target by target."""
     totals = {"judge": sum(map(len, blocks))}
-    verdicts = _worked((judge.judge(block) for block in blocks), judge, backbone, totals, progress, cap)
-    return frame(judge, corpus, backbone, blocks, verdicts)
+    return _worked((judge.judge(block) for block in blocks), judge, backbone, totals, progress, cap)
 
 
 def targets(
@@ -112,9 +143,12 @@ def frame(
     backbone: Backbone | None,
     blocks: Sequence[Block],
     verdicts: Sequence[Sequence[Verdict]],
-    candidate: str | None = None,
+    candidates: Sequence[str] | None = None,
 ) -> pd.DataFrame:
-    """Verdicts as the documented frame; reasons under the labels of the corpus' language."""
+    """Verdicts as the documented frame; reasons under the labels of the corpus' language.
+
+    `candidates` says of each target, block by block, whose reply it holds; None are the recorded replies.
+    """
     rows = []
     for block, of_block in zip(blocks, verdicts, strict=True):
         if len(of_block) != len(block):
@@ -126,7 +160,7 @@ def frame(
     made = pd.DataFrame(rows, columns=[*KEYS, *_columns(Verdict(), "en")])
     named = {
         "corpus": corpus.name,
-        "candidate": candidate,
+        "candidate": None if candidates is None else list(candidates),
         "judge": judge.name,
         "backbone": backbone.name if backbone is not None and judge.sees.model else None,
     }

@@ -27,6 +27,7 @@ from perslib.judge import (
     evaluate,
     nearest_baselines,
     session_judges,
+    targets,
 )
 from perslib.llm import Backbone
 from perslib.memory import Scores, Structured
@@ -89,7 +90,8 @@ def judged(
     seed: int = 42,
 ) -> pd.DataFrame:
     """Verdicts of all these judges on the test users' replies, in one frame, with calibrated columns."""
-    frames = [evaluate(judge, corpus, backbone, limit=limit, seed=seed) for judge in judges]
+    blocks = list(targets(corpus, limit=limit, seed=seed))
+    frames = [evaluate(judge, corpus, backbone, blocks=blocks) for judge in judges]
     return on_history(pd.concat(frames, ignore_index=True), corpus)
 
 

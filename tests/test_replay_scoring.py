@@ -1,0 +1,175 @@
+"""Scoring candidates: one memory a block, no verdict that depends on its neighbours, nothing lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from histories import corpus_of
+
+from perslib.calibrate import histories
+from perslib.corpus import Corpus, load
+from perslib.errors import PerslibError
+from perslib.judge import LearnedJudge, Manner, Nearest, Personal, Supervised
+from perslib.llm import Answer
+from perslib.memory import Measured, Scores
+from perslib.replay.names import ORIGINAL, TURN
+from perslib.replay.scoring import judged_by_themselves, on_reference, reference, scored
+
+
+class Counts:
+    """A backbone that answers with the length of the reply's last word, and keeps what it was asked."""
+
+    name = "counting"
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def work(self, methods: Any, **_: Any) -> list[Any]:
+        found = []
+        for steps in methods:
+            try:
+                ask = next(steps)
+                while True:
+                    self.asked += [request.messages[-1]["content"] for request in ask.requests]
+                    ask = steps.send(
+                        [Answer(text=self.score(r.messages[-1]["content"])) for r in ask.requests]
+                    )
+            except StopIteration as end:
+                found.append(end.value)
+        return found
+
+    @staticmethod
+    def score(text: str) -> str:
+        return "5" if "good" in text else "2"
+
+
+def small() -> Corpus:
+    past = [("ada", "travel", "0", f"question {i}", f"answer {i}", s) for i, s in enumerate([5, 4, 4, 3, 5])]
+    return corpus_of([*past, *(("ada", "gift", "0", f"wish {i}", f"present {i}", 4) for i in range(3))])
+
+
+def replies(**texts: str | None) -> pd.DataFrame:
+    """Candidates that answer turns 0 and 2 with one text."""
+    key = {"user": "ada", "scenario": "gift", "session": "0"}
+    rows = [
+        {"candidate": name, **key, "turn": turn, "response": text, "error": None if text else "time-out"}
+        for name, text in texts.items()
+        for turn in (0, 2)
+    ]
+    return pd.DataFrame(rows)
+
+
+def judge() -> Personal:
+    return Personal(Scores(), Manner(written=False))
+
+
+def test_every_reply_has_one_row_in_the_order_given() -> None:
+    given = replies(a="good", b="poor", c=None)
+    found = scored(judge(), small(), given, Counts())  # type: ignore[arg-type]
+    assert (
+        found[["candidate", "turn"]].to_numpy().tolist() == given[["candidate", "turn"]].to_numpy().tolist()
+    )
+    assert found["raw"].tolist()[:4] == [5, 5, 2, 2]
+    missing = found[found["candidate"] == "c"]
+    assert missing["raw"].isna().all() and (missing["error"] == "no reply: time-out").all()
+    assert (missing["judge"] == "scores memory").all() and (missing["mode"] == "unscored").all()
+
+
+def test_replies_to_a_turn_follow_one_another_and_read_only_their_own_prefix() -> None:
+    asking = Counts()
+    scored(judge(), small(), replies(a="good", b="poor"), asking)  # type: ignore[arg-type]
+    assert [("wish 2" in text, "good" in text) for text in asking.asked] == [
+        (False, True), (False, False), (True, True), (True, False),
+    ]  # fmt: skip
+    assert not any("present 2" in text for text in asking.asked)  # the recorded reply is not shown
+
+
+def test_a_turn_that_the_corpus_lacks_is_named() -> None:
+    with pytest.raises(PerslibError, match=r"a answers ada/gift/0/7, which made does not have"):
+        scored(judge(), small(), replies(a="good").assign(turn=7).iloc[:1], Counts())  # type: ignore[arg-type]
+
+
+def test_a_judge_whose_memory_moves_is_not_frozen() -> None:
+    moving = Personal(Scores(), Manner(written=False), update="per turn")
+    with pytest.raises(PerslibError, match="needs update='fixed'"):
+        scored(moving, small(), replies(a="good"), Counts())  # type: ignore[arg-type]
+
+
+def test_the_reference_is_the_whole_block_or_so_many_with_the_replayed_first() -> None:
+    turns = replies(a="good")[TURN]
+    asking = Counts()
+    whole = reference(judge(), small(), turns, asking)  # type: ignore[arg-type]
+    assert whole["turn"].tolist() == [0, 1, 2] and whole["candidate"].isna().all()
+    some = reference(judge(), small(), turns, Counts(), most=2)  # type: ignore[arg-type]
+    assert some["turn"].tolist() == [0, 2]
+
+
+@pytest.fixture(scope="module")
+def sample() -> Corpus:
+    return load("sample/en")
+
+
+@pytest.fixture(scope="module")
+def recorded(sample: Corpus) -> pd.DataFrame:
+    users = sample.split()["test"][:6]
+    made = sample.extras["candidates"]
+    made = made[made["user"].isin(users)][["candidate", *TURN, "response"]]
+    turns = made[TURN].drop_duplicates()
+    own = turns.merge(sample.turns[[*TURN, "response"]]).assign(candidate=ORIGINAL)
+    return pd.concat([made, own], ignore_index=True)
+
+
+@pytest.mark.parametrize("make", [LearnedJudge, Supervised, Nearest])
+def test_no_verdict_depends_on_which_candidates_stand_beside(
+    make: Any, sample: Corpus, recorded: pd.DataFrame
+) -> None:
+    one = recorded["candidate"].unique()[0]
+    judge = make()
+    together = scored(judge, sample, recorded)
+    alone = scored(make(), sample, recorded[recorded["candidate"] == one])
+    of_it = together[together["candidate"] == one].reset_index(drop=True)
+    np.testing.assert_allclose(of_it["raw"].astype(float), alone["raw"].astype(float), atol=1e-9)
+
+
+def test_the_recorded_replies_as_a_candidate_tie_with_themselves(
+    sample: Corpus, recorded: pd.DataFrame
+) -> None:
+    judge = Nearest()
+    twice = recorded[recorded["candidate"] == ORIGINAL]
+    given = pd.concat([twice, twice.assign(candidate="again")], ignore_index=True)
+    found = on_reference(scored(judge, sample, given), reference(judge, sample, given), sample)
+    wide = found.pivot(index=TURN, columns="candidate", values="reference_cdf").astype(float)
+    assert (wide[ORIGINAL] == wide["again"]).all() and wide[ORIGINAL].nunique() > 3
+
+
+def test_one_candidates_calibrated_scores_stand_whoever_is_in_the_table(
+    sample: Corpus, recorded: pd.DataFrame
+) -> None:
+    judge = LearnedJudge()
+    verdicts, beside = scored(judge, sample, recorded), reference(judge, sample, recorded)
+    one = recorded["candidate"].unique()[0]
+    whole = on_reference(verdicts, beside, sample)
+    alone = on_reference(verdicts[verdicts["candidate"] == one], beside, sample)
+    kept = whole[whole["candidate"] == one]
+    for column in ("reference_cdf", "reference_mean_shift"):
+        assert kept[column].tolist() == alone[column].tolist()
+    assert len(histories(sample))
+
+
+def test_the_measured_memory_reads_the_candidates_reply_and_not_the_recorded_one(
+    sample: Corpus, recorded: pd.DataFrame
+) -> None:
+    asking = Counts()
+    few = recorded.groupby("candidate").head(1)
+    scored(Personal(Measured(), Manner(written=False)), sample, few, asking)  # type: ignore[arg-type]
+    told = [text[text.index("beside the user's record") :] for text in asking.asked]
+    assert len(set(told)) > 1
+
+
+def test_a_judge_that_is_a_candidate_is_named() -> None:
+    answers = replies(a="good", b="poor").assign(backbone=["big", "big", "small", "small"])
+    verdicts = pd.DataFrame({"judge": ["personal", "learned"], "backbone": ["big", None]})
+    assert judged_by_themselves(answers, verdicts) == [("a", "personal")]
