@@ -32,6 +32,23 @@ FIELDS: dict[str, Any] = {
     "examples": [{"context": "Eggs?", "response": "Fry them.", "score": 2, "reason": None}],
     "evidence": [{**_TURN, "id": "E1", "task": "a gift", "similarity": 0.4142}],
     "sessions": [{"task_name": "gift", "task": "for father", "turns": [_TURN]}],
+    "conversations": [
+        {
+            "task_name": "gift",
+            "task": "for father",
+            "turns": [{"id": 1, "request": "Hm?", "response": "A hat."}],
+        }
+    ],
+    "records": [
+        {
+            "id": 1,
+            "scenario": "gift",
+            "task": "for father",
+            "turn": 2,
+            "context": [{"role": "user", "content": "A gift?"}],
+            "reply": "A book, 12 pounds.",
+        }
+    ],
     "label": "DSAT",
     "limit": 10,
     "rules": ["The reply names prices."],
@@ -74,6 +91,13 @@ def answer(prompt: Prompt) -> dict[str, Any]:
             "scoring_style": _SAID,
             "four_vs_five_distinction": _SAID,
             "three_vs_four_distinction": _SAID,
+            "user_specific_requirements": [_SAID],
+            "preferred_response_format": {"statement": "Nothing to be seen.", "turns": []},
+            "task_specific_observations": [
+                {"task_name": "gift", "observation": "Wants a shop.", "turns": [1]}
+            ],
+        },
+        "memory_unrated": {
             "user_specific_requirements": [_SAID],
             "preferred_response_format": {"statement": "Nothing to be seen.", "turns": []},
             "task_specific_observations": [

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pandas as pd
+
+from perslib.corpus.schema import coerce
 
 Message = dict[str, str]
 
 #: All that a target shows. No score, reason, rating, click or time, and no session outcome: gold labels meet
 #: verdicts in `metrics`. `prefix` is what was said before the reply; what came after is nowhere.
 TARGET_COLUMNS = ["user", "scenario", "session", "turn", "task", "assistant", "prefix", "response"]
+
+#: All that is left of a user's other sessions where nobody may see a label: who they were with, and what was said.
+SAID_IN_SESSIONS = ["user", "scenario", "session", "task", "assistant", "position", "trailing"]
+SAID_IN_TURNS = ["user", "scenario", "session", "turn", "request", "earlier", "response", "task", "assistant"]
 
 
 @dataclass(frozen=True)
@@ -53,6 +59,23 @@ class Block:
     evidence: pd.DataFrame = field(repr=False)
     sessions: pd.DataFrame = field(repr=False)
     targets: pd.DataFrame = field(repr=False)
+    labelled: bool = True
+    """False where labels were taken out: the past then tells what the user asked for, not how the user scores."""
+
+    def unlabelled(self) -> Block:
+        """The same block for whoever writes replies: no label of any turn or session, no recorded reply of a target.
+
+        What may stay is listed, so that a column nobody thought of stays out. Documented columns are still there,
+        empty. (Replies of earlier turns are part of a target's prefix: they had been said.)
+        """
+        sessions = self.sessions.filter(SAID_IN_SESSIONS)
+        return replace(
+            self,
+            evidence=coerce(self.evidence.filter(SAID_IN_TURNS), "turns", self.id),
+            sessions=coerce(sessions, "sessions", self.id),
+            targets=self.targets.filter(TARGET_COLUMNS).assign(response=""),
+            labelled=False,
+        )
 
     @property
     def id(self) -> str:

@@ -1,8 +1,9 @@
-"""Which of a user's rated turns a memory is built from, and how much of each is shown.
+"""Which of a user's turns a memory is built from, and how much of each is shown.
 
 `published` is PersTurnBench's selection (appendix D): at most eight sessions, 200 characters a message, three
 examples a score. `full` shows every session, with messages as long as a budget of tokens allows, and leaves the earliest sessions
-of each scenario out only where even short messages are too many.
+of each scenario out only where even short messages are too many. Of turns without scores the same are chosen; there
+are no examples then.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ SESSION = ["scenario", "session"]
 
 @dataclass(frozen=True)
 class Shown:
-    """Rated turns as a prompt shows them; turns are numbered from 1, `ids` are their names in that order."""
+    """Turns as a prompt shows them; turns are numbered from 1, `ids` are their names in that order."""
 
     sessions: list[dict[str, Any]]
     examples: list[dict[str, Any]]
@@ -41,7 +42,7 @@ class Shown:
 
 
 def shown(rated: pd.DataFrame, evidence: str = "published", budget: int = 6000) -> Shown:
-    """The part of the rated turns that a memory is built from, cut to size."""
+    """The part of the turns that a memory is built from, cut to size."""
     if evidence == "published":
         return _cut(rated[_in(rated, published_sessions(rated))], MESSAGE, MESSAGE)
     if evidence != "full":
@@ -103,6 +104,8 @@ def _cut(rated: pd.DataFrame, request: int, response: int, *, examples: bool = T
 
 
 def _label(row: dict[str, Any]) -> dict[str, Any]:
+    if pd.isna(row["score"]):
+        return {"score": None, "reason": None}
     score = int(row["score"])
     return {
         "score": score,

@@ -1,4 +1,7 @@
-"""Retrieval of the user's own rated turns that resemble the one to judge (PersTurnBench, episodic memory).
+"""Retrieval of the user's own turns that resemble the one at hand (PersTurnBench, episodic memory).
+
+A judge compares replies, and finds rated turns; a candidate that has yet to reply looks up what was asked, among all
+turns, whose scores it does not get.
 
 A turn is a bag of character n-grams within words (scikit-learn's `char_wb`), weighted by TF-IDF over the
 block's history, compared by cosine. The result is scikit-learn's, number for number; the way differs: all
@@ -11,17 +14,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from scipy import sparse
 
-from perslib.corpus import Block
+from perslib.corpus import Block, Target
+from perslib.corpus.block import Message
 from perslib.errors import UnknownName
 
-Strategy = Literal["topk", "boundary_paired", "score_balanced"]
+Strategy = Literal["topk", "boundary_paired", "score_balanced", "diverse"]
 Values = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
 
@@ -38,6 +42,41 @@ class TextForm:
     max_features: int | None = None
     """keep this many n-grams, the most frequent in the block's history"""
 
+    def of_turns(self, turns: pd.DataFrame) -> list[str]:
+        """The text of each turn of a history."""
+        past = turns[["task", "request", "response"]].astype(object)
+        return [self.text(*row) for row in past.where(past.notna(), "").itertuples(index=False)]
+
+    def of_target(self, target: Target) -> str:
+        """What is looked up for a target."""
+        return self.text(target.task or "", target.request or "", target.response)
+
+
+@dataclass(frozen=True)
+class DialogueForm(TextForm):
+    """Compares what was said before a reply, for a target that has no reply yet (PersTurnBench, appendix G).
+
+    A turn of the history is its task, the `record` messages before the reply, the user's last message, and the reply;
+    what is looked up is the last `query` messages and the user's last message twice.
+    """
+
+    record: int = 4
+    query: int = 8
+
+    def of_turns(self, turns: pd.DataFrame) -> list[str]:
+        """The text of each turn of a history."""
+        past = turns[["task", "request", "response"]].astype(object)
+        rows = past.where(past.notna(), "").itertuples(index=False)
+        return [
+            self.text("\n".join([task, *(m["content"] for m in before)]), request, response)
+            for (task, request, response), before in zip(rows, said_before(turns, self.record))
+        ]
+
+    def of_target(self, target: Target) -> str:
+        """What is looked up for a target."""
+        request = target.request or ""
+        return "\n".join([*(m["content"] for m in target.window(self.query)), request, request])
+
 
 #: The anchors of the judge's prompt and of the nearest-turn baselines: request twice, then the reply.
 ANCHORS = TextForm(lambda task, request, reply: f"{request}\n{request}\n{reply}", (2, 4), sublinear=True)
@@ -49,6 +88,11 @@ EPISODES = TextForm(
     ),
     (2, 5),
     max_features=50_000,
+)
+
+#: What candidates are shown of the user's past; what was said before stands with the task.
+DIALOGUES = DialogueForm(
+    lambda task, request, reply: f"{task}\n{request}\n{reply}", (2, 5), max_features=50_000
 )
 
 
@@ -74,22 +118,45 @@ def rated(block: Block) -> pd.DataFrame:
     return block.evidence.dropna(subset=["score"]).reset_index(drop=True)
 
 
+def said_before(turns: pd.DataFrame, messages: int) -> list[tuple[Message, ...]]:
+    """The last messages of its session before the reply of each turn, the request included."""
+    said: dict[tuple[str, str], list[Message]] = {}
+    found = []
+    for row in turns[["scenario", "session", "earlier", "request", "response"]].itertuples(index=False):
+        session = said.setdefault((row.scenario, row.session), [])
+        asked = [*row.earlier, *([row.request] if isinstance(row.request, str) else [])]
+        session += [{"role": "user", "content": text} for text in asked]
+        found.append(tuple(session[-messages:] if messages else ()))
+        session.append({"role": "assistant", "content": row.response})
+    return found
+
+
 def turn_id(scenario: str, session: str, turn: int) -> str:
     """How verdicts cite a turn of the user's history: `scenario/session/turn`."""
     return f"{scenario}/{session}/{turn}"
 
 
 class Retrieval:
-    """Finds, for each target of a block, the most similar rated turns of the user's history."""
+    """Finds, for each target of a block, the most similar turns of the user's history: the rated ones, or all."""
 
-    def __init__(self, form: TextForm = EPISODES):
-        self.form = form
+    def __init__(self, form: TextForm = EPISODES, among: Literal["rated", "all"] = "rated"):
+        if among not in ("rated", "all"):
+            raise UnknownName("history", among, ["rated", "all"])
+        self.form, self.among = form, among
         self._ngrams = _Ngrams((), form.ngrams)
 
+    def history(self, block: Block) -> pd.DataFrame:
+        """The turns among which it finds."""
+        return rated(block) if self.among == "rated" else block.evidence.reset_index(drop=True)
+
     def similarities(self, block: Block) -> Values:
-        """Cosine of each target (row) with each turn of `rated(block)` (column)."""
-        history, targets = self._texts(block)
-        kept = block.evidence["score"].notna().to_numpy(bool)
+        """Cosine of each target (row) with each turn of `history(block)` (column)."""
+        history, targets = self.form.of_turns(block.evidence), [self.form.of_target(t) for t in block]
+        kept = np.ones(len(history), bool)
+        if (
+            self.among == "rated"
+        ):  # the others are counted all the same: they are targets of the user's other blocks
+            kept = block.evidence["score"].notna().to_numpy(bool)
         if not self._ngrams.holds([*history, *targets]):
             self._ngrams = _Ngrams([*history, *targets], self.form.ngrams)
         old = self._ngrams.counts([t for t, keep in zip(history, kept) if keep])
@@ -99,8 +166,22 @@ class Retrieval:
         # Equal turns come out equal to the last bit, whatever order their products were summed in.
         return np.round(product.toarray(), 12)
 
+    def nearest(self, block: Block, k: int = 6, strategy: Strategy = "topk") -> list[list[tuple[int, float]]]:
+        """For each target the places of k turns in `history(block)`, chosen by `chosen`, and their similarities."""
+        history = self.history(block)
+        if history.empty:
+            return [[] for _ in block]
+        if strategy in ("topk", "diverse"):
+            labels = pd.factorize(history["scenario"])[0]
+        else:
+            labels = history["score"].to_numpy(int)
+        return [
+            [(i, float(near[i])) for i in chosen(near, labels, k, strategy)]
+            for near in self.similarities(block)
+        ]
+
     def anchors(self, block: Block, k: int = 6, strategy: Strategy = "topk") -> list[tuple[Anchor, ...]]:
-        """k turns of history for each target, chosen by `chosen`."""
+        """k rated turns of history for each target, chosen by `chosen`."""
         history = rated(block)
         if history.empty:
             return [()] * len(block)
@@ -111,16 +192,9 @@ class Retrieval:
         said = list(zip(texts["request"], history["response"], scores.tolist(), texts["reason"]))
         ids = [turn_id(*row[:3]) for row in rows]
         return [
-            tuple(
-                Anchor(ids[i], *rows[i], *said[i], float(near[i])) for i in chosen(near, scores, k, strategy)
-            )
-            for near in self.similarities(block)
+            tuple(Anchor(ids[i], *rows[i], *said[i], near) for i, near in found)
+            for found in self.nearest(block, k, strategy)
         ]
-
-    def _texts(self, block: Block) -> tuple[list[str], list[str]]:
-        past = block.evidence[["task", "request", "response"]].astype(object)
-        history = [self.form.text(*row) for row in past.where(past.notna(), "").itertuples(index=False)]
-        return history, [self.form.text(t.task or "", t.request or "", t.response) for t in block]
 
 
 def chosen(similarity: Values, scores: Places, k: int, strategy: Strategy = "topk") -> list[int]:
@@ -130,6 +204,8 @@ def chosen(similarity: Values, scores: Places, k: int, strategy: Strategy = "top
     `boundary_paired`  max(1, ⌊k/2⌋) most similar with a score ≤ 3, then the most similar with ≥ 4;
                        where one side runs short, the most similar of what is left.
     `score_balanced`   the most similar of score ≤ 3, of 4, of 5, then the second of each, and so on.
+    `diverse`          the most similar of each scenario, the most similar scenario first, then the second of each;
+                       in place of scores it takes the scenarios, as numbers.
     """
     order = np.argsort(-similarity, kind="stable")
     if strategy == "topk":
@@ -141,8 +217,11 @@ def chosen(similarity: Values, scores: Places, k: int, strategy: Strategy = "top
     elif strategy == "score_balanced":
         buckets = [order[scores[order] <= 3], order[scores[order] == 4], order[scores[order] == 5]]
         picked = [i for turns in zip_longest(*buckets) for i in turns if i is not None]
+    elif strategy == "diverse":
+        scenarios = [order[scores[order] == label] for label in dict.fromkeys(scores[order].tolist())]
+        picked = [i for turns in zip_longest(*scenarios) for i in turns if i is not None]
     else:
-        raise UnknownName("strategy", strategy, ["topk", "boundary_paired", "score_balanced"])
+        raise UnknownName("strategy", strategy, get_args(Strategy))
     return [int(i) for i in picked[:k]]
 
 

@@ -34,6 +34,7 @@ class Structured(MemorySystem):
 
     `evidence` is "published" (six to eight sessions, messages cut at 200 characters) or "full" (all sessions,
     within `budget` tokens). `max_tokens` bounds what is written. Counts and mean are always those of the whole history.
+    From an unlabelled block it is what the user wants, without a word on scores: requirements, format, observations.
     """
 
     name = "structured"
@@ -57,16 +58,23 @@ class Structured(MemorySystem):
     def build(self, block: Block, judged: pd.DataFrame | None = None) -> Steps[UserMemory]:
         """Ask for the statements and check what they cite."""
         memory, rated = _counted(block, judged, self.name)
-        if rated.empty:
+        turns = rated if block.labelled else block.evidence
+        if turns.empty:
             return memory
-        part = shown(rated, self.evidence, self.budget)
-        request = prompt("memory_build", self.language, self.prompts).render(
-            profile=profile_shown(block.profile, self.profile),
-            average=memory.average,
-            counts=list(memory.counts),
-            sessions=part.sessions,
-            examples=part.examples,
-        )
+        part = shown(turns, self.evidence, self.budget)
+        profile = profile_shown(block.profile, self.profile)
+        if block.labelled:
+            request = prompt("memory_build", self.language, self.prompts).render(
+                profile=profile,
+                average=memory.average,
+                counts=list(memory.counts),
+                sessions=part.sessions,
+                examples=part.examples,
+            )
+        else:
+            request = prompt("memory_unrated", self.language, self.prompts).render(
+                profile=profile, conversations=part.sessions
+            )
         most = self.max_tokens or request.max_tokens
         (answer,) = yield Ask([replace(request, seed=self.seed, max_tokens=most)], "memory")
         statements = tuple(statements_of(answer, part.ids))
@@ -75,7 +83,7 @@ class Structured(MemorySystem):
 
 
 def statements_of(answer: Answer, ids: Sequence[str]) -> list[Statement]:
-    """The statements in an answer to `memory_build`; turn numbers become ids, others are marked unfounded."""
+    """The statements in an answer to `memory_build` or `memory_unrated`; turn numbers become ids, others are marked unfounded."""
     written = answer.data or {}
     found: list[tuple[str, str | None, dict[str, Any]]] = []
     found += [(name, None, written.get(name) or {}) for name in _SINGLE]
