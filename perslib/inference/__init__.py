@@ -14,18 +14,36 @@ from perslib.inference.bootstrap import (
     sign_flip,
     two_sided_p,
 )
+from perslib.inference.power import TURNS_PER_USER, Components, components, power_of, users_needed
+from perslib.inference.prediction_powered import (
+    Estimate,
+    classical_difference,
+    classical_mean,
+    ppi_difference,
+    ppi_mean,
+)
 
 __all__ = [
     "FEWEST_USERS",
     "LEVEL",
     "RESAMPLES",
     "SEED",
+    "TURNS_PER_USER",
+    "Components",
+    "Estimate",
+    "classical_difference",
+    "classical_mean",
+    "components",
     "correlation",
     "holm",
     "interval",
     "mean_by",
     "pearson",
+    "power_of",
+    "ppi_difference",
+    "ppi_mean",
     "resample_users",
     "sign_flip",
     "two_sided_p",
+    "users_needed",
 ]

@@ -1,0 +1,140 @@
+"""How many users and turns it takes to tell two candidates apart.
+
+Differences on the same turns, d = μ + user + turn, vary between users (σ_b²) and within them (σ_w²). The mean
+over U users' means of m turns each has variance (σ_b² + σ_w² / m) / U: further turns of the same users help only
+with the second part. The components are those of the one-way analysis of variance (method of moments, unequal
+group sizes as in Searle, Casella & McCulloch 1992, section 3.6), and the power is that of the t test over users.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from perslib.errors import DataError, UnknownName
+from perslib.inference.bootstrap import LEVEL
+
+TURNS_PER_USER = (1, 2, 3, 5, 10)
+#: From here on Student's t is the normal distribution.
+_MANY = 10_000
+
+
+class Components(NamedTuple):
+    """What paired differences vary by: variance between users, and within them from turn to turn."""
+
+    #: Mean over users of their mean differences.
+    difference: float
+    between: float
+    within: float
+    users: int
+    turns: int
+
+    def variance(self, turns_per_user: float) -> float:
+        """Variance of one user's mean difference over so many turns."""
+        return self.between + self.within / turns_per_user
+
+
+def components(differences: pd.DataFrame) -> Components:
+    """Variance components of a frame with columns `user` and `difference`, one row a turn.
+
+    With MSB, MSW the mean squares between and within U users of n_u turns, N in all:
+
+        σ_w² = MSW,   σ_b² = max(0, (MSB − MSW) / n₀),   n₀ = (N − Σ n_u² / N) / (U − 1).
+
+    Where no user has two turns the components cannot be told apart: all is between, and no number of further
+    turns a user is promised to help. Missing differences stay out.
+    """
+    if missing := [c for c in ("user", "difference") if c not in differences]:
+        raise UnknownName("column of the differences", missing[0], map(str, differences.columns))
+    known = differences[["user", "difference"]].dropna()
+    by_user = known["difference"].astype(float).groupby(known["user"])
+    sizes, means = by_user.size().to_numpy(float), by_user.mean().to_numpy(float)
+    users, turns = len(sizes), int(sizes.sum())
+    if users < 2:
+        raise DataError(
+            f"There are differences of {users} user{'s' * (users != 1)}",
+            "How users differ takes two of them, better twenty.",
+        )
+    grand = (sizes * means).sum() / turns
+    between = (sizes * (means - grand) ** 2).sum() / (users - 1)
+    typical = (turns - (sizes**2).sum() / turns) / (users - 1)
+    within = 0.0
+    if turns > users:
+        own = by_user.transform("mean")
+        within = float(((known["difference"].astype(float) - own) ** 2).sum() / (turns - users))
+    return Components(
+        float(means.mean()), max(0.0, float((between - within) / typical)), within, users, turns
+    )
+
+
+def power_of(
+    users: int,
+    turns: float,
+    *,
+    difference: float,
+    between: float,
+    within: float,
+    level: float = LEVEL,
+) -> float:
+    """The chance that so many users with so many turns each show this difference (two-sided t test over users).
+
+    P(|T| > t) for T noncentral with U − 1 degrees of freedom and noncentrality |δ| √U / √(σ_b² + σ_w² / m).
+    """
+    if users < 2:
+        return float("nan")
+    spread = between + within / turns
+    if spread <= 0:
+        return float(difference != 0)
+    shift = abs(difference) * np.sqrt(users / spread)
+    if users > _MANY:
+        z = stats.norm.ppf((1 + level) / 2)
+        return float(stats.norm.sf(z - shift) + stats.norm.cdf(-z - shift))
+    critical = stats.t.ppf((1 + level) / 2, users - 1)
+    # The far tail is at most Φ(−shift); scipy loses its way where that is next to nothing.
+    far = stats.nct.cdf(-critical, users - 1, shift) if shift < 5 else 0.0
+    return float(stats.nct.sf(critical, users - 1, shift) + far)
+
+
+def users_needed(
+    differences: pd.DataFrame | Components,
+    *,
+    to_detect: float | None = None,
+    power: float = 0.8,
+    level: float = LEVEL,
+    turns_per_user: Sequence[int] = TURNS_PER_USER,
+) -> pd.DataFrame:
+    """How many users with how many turns each it takes to tell two candidates apart.
+
+    `differences` has columns `user` and `difference` (see `perslib.replay.differences`), or is what
+    `components` made of it. `to_detect` is the difference to find; the observed one by default, which is itself
+    uncertain and, where it was picked for being large, too large.
+
+    Columns, one row a number of turns a user: turns_per_user, users (missing where no number suffices: no
+    difference to find), turns (of all users), power (reached with them), difference, between, within.
+    """
+    found = differences if isinstance(differences, Components) else components(differences)
+    target = found.difference if to_detect is None else to_detect
+    rows = []
+    for turns in turns_per_user:
+        about = {"difference": target, "between": found.between, "within": found.within}
+        users = _fewest(turns, power, level, **about)
+        reached = np.nan if users is None else power_of(users, turns, level=level, **about)
+        total = None if users is None else users * turns
+        rows.append({"turns_per_user": turns, "users": users, "turns": total, "power": reached, **about})
+    return pd.DataFrame(rows).astype({"users": "Int64", "turns": "Int64"})
+
+
+def _fewest(turns: int, power: float, level: float, **about: float) -> int | None:
+    """Fewest users that reach the power; U = (z_level + z_power)² · variance / δ² is where to begin."""
+    if abs(about["difference"]) < 1e-12:
+        return None
+    z = stats.norm.ppf((1 + level) / 2) + stats.norm.ppf(power)
+    ratio = (about["between"] + about["within"] / turns) / about["difference"] ** 2
+    users = max(2, int(z**2 * ratio))
+    while power_of(users, turns, level=level, **about) < power:
+        users += 1
+    return users
