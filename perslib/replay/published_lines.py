@@ -1,0 +1,183 @@
+"""Lines of published replay files: which turn each is about, and whether that is the corpus's turn.
+
+A line names its turn by `user`, `target_task` (our scenario), `target_file` ("0.json", our session "0") and `turn_idx`
+(our turn: replies of the session, from 0), or by its `sample_id` alone, `user__scenario__0.json__turn_1`. Our own lines
+say user, scenario, session, turn. Gold scores and reasons that stand in a line are not read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from perslib.corpus import Corpus, Target
+from perslib.corpus.reading import json_lines
+from perslib.errors import DataError, Problem
+
+Turn = tuple[str, str, str, int]
+Record = dict[str, Any]
+
+REMEDY = "Mend the file, or read it with skip_bad=True: these lines are left out then and listed in .attrs['left_out']."
+_SAMPLE = re.compile(r"(?P<user>.+?)__(?P<scenario>.+)__(?P<session>.+?)(?:\.json)?__turn_(?P<turn>\d+)")
+_KEYS = {
+    "user": ("user",),
+    "scenario": ("target_task", "scenario"),
+    "session": ("target_file", "session"),
+    "turn": ("turn_idx", "turn"),
+}
+
+
+@dataclass
+class Lines:
+    """One file, read line by line; what is wrong with a line is told here, or leaves the line out."""
+
+    path: Path
+    corpus: Corpus | None
+    skip_bad: bool
+    problems: list[Problem] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    oddities: Counter[str] = field(default_factory=Counter)
+    _targets: dict[tuple[str, str], dict[tuple[str, int], Target]] = field(default_factory=dict)
+
+    def __iter__(self) -> Iterator[tuple[str, Record, Turn]]:
+        """Place, content and turn of each line that can be read and fits the corpus."""
+        if not self.path.is_file():
+            raise DataError(Problem(str(self.path), "is no file"), "Give the JSONL file itself.")
+        for place, value, _ in json_lines(self.path.read_bytes(), self.path.name):
+            if not isinstance(value, dict):
+                self.reject(value if isinstance(value, Problem) else Problem(place, "is no JSON object"))
+                continue
+            turn = turn_of(value, place)
+            problem = turn if isinstance(turn, Problem) else self._misfit(value, turn, place)
+            if problem:
+                self.reject(problem)
+            elif not isinstance(turn, Problem):
+                yield place, value, turn
+
+    def reject(self, problem: Problem) -> None:
+        """Leave a line out for this, or, unless `skip_bad`, fail for it when all is read."""
+        self.problems.append(problem)
+        self.left_out.append(str(problem))
+
+    def told(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The frame, with what was left out and what was odd in its `attrs`. Raises what was wrong, all at once."""
+        if self.problems and not self.skip_bad:
+            raise DataError(self.problems, REMEDY)
+        if frame.empty:
+            raise DataError(
+                self.problems or Problem(self.path.name, "holds no line"), "Not one line is left to read."
+            )
+        frame.attrs.update(left_out=self.left_out, irregularities=dict(self.oddities))
+        return frame
+
+    def last_of_each(self, rows: list[tuple[str, Record]], keys: list[str]) -> list[Record]:
+        """Rows without those that a later line repeats: published programs append, and read the last."""
+        last: dict[tuple[Any, ...], tuple[str, Record]] = {}
+        for place, row in rows:
+            key = tuple(row.get(k) for k in keys)
+            if before := last.pop(key, None):
+                self.left_out.append(f"{before[0]}: stands again in {place}, and the last one counts")
+                self.oddities["lines that a later line repeats, left out"] += 1
+            last[key] = place, row
+        return [row for _, row in last.values()]
+
+    def _misfit(self, record: Record, turn: Turn, place: str) -> Problem | None:
+        """How a line differs from the corpus that it claims to be about."""
+        if self.corpus is None:
+            return None
+        target = self._target(turn)
+        if target is None:
+            return Problem(place, f"{sample_id(*turn)} is not in corpus {self.corpus.name!r}")
+        said = record.get("source_assistant_reply")
+        if isinstance(said, str) and said.strip() != target.response.strip():
+            return Problem(place, f"source_assistant_reply is not the corpus's reply in {sample_id(*turn)}")
+        prefix = record.get("dialogue_prefix")
+        if prefix is not None and (what := _differs(prefix, target)):
+            return Problem(place, f"dialogue_prefix differs from the corpus in {sample_id(*turn)}: {what}")
+        return None
+
+    def _target(self, turn: Turn) -> Target | None:
+        """The corpus's turn with all that was said before it; blocks are cut once."""
+        user, scenario, session, number = turn
+        if (user, scenario) not in self._targets:
+            corpus = self.corpus
+            there = corpus is not None and user in set(corpus.users["user"]) and scenario in corpus.scenarios
+            targets = corpus.block(user, scenario) if corpus is not None and there else ()
+            self._targets[user, scenario] = {(t.session, t.turn): t for t in targets}
+        return self._targets[user, scenario].get((session, number))
+
+
+def turn_of(record: Record, place: str) -> Turn | Problem:
+    """The turn that a line is about."""
+    sample = record.get("sample_id")
+    parts = _SAMPLE.fullmatch(sample) if isinstance(sample, str) else None
+    named: dict[str, str] = {}
+    for key, spellings in _KEYS.items():
+        said = next((record[s] for s in spellings if record.get(s) is not None), None)
+        value = None if said is None else _session(str(said)) if key == "session" else str(said)
+        by_id = parts[key] if parts else None
+        if value is not None and by_id is not None and value != by_id:
+            return Problem(place, f"{key} is {value!r}, but its sample_id is {sample!r}")
+        if (value or by_id) is None:
+            return Problem(place, f"has no {' or '.join(spellings)}, and no sample_id that tells it")
+        named[key] = value or by_id or ""
+    if not named["turn"].isdecimal():
+        return Problem(place, f"turn is {named['turn']!r}, expected a whole number from 0")
+    return named["user"], named["scenario"], named["session"], int(named["turn"])
+
+
+def sample_id(user: str, scenario: str, session: str, turn: int) -> str:
+    """The published name of a turn."""
+    return f"{user}__{scenario}__{session}.json__turn_{turn}"
+
+
+def candidate_of(record: Record, place: str) -> str | Problem:
+    """Whose reply it is: the model, and with it the context where that is more than prefix (`model (tfidf)`).
+
+    Published files of one model in several contexts all name the model alone, and would be taken for one candidate.
+    """
+    name = record.get("candidate_model") or record.get("candidate")
+    if not isinstance(name, str):
+        return Problem(place, "has no candidate_model or candidate")
+    context = context_of(record)
+    plain = context in ("prefix", "recorded") or name.endswith(f" ({context})")
+    return name if plain else f"{name} ({context})"
+
+
+#: Published context mode → ours.
+CONTEXTS = {
+    "raw": "prefix",
+    "task": "task",
+    "profile": "profile",
+    "dialogue_memory_tfidf": "tfidf",
+    "dialogue_memory_diverse": "diverse",
+}
+
+
+def context_of(record: Record) -> str:
+    """What the candidate was shown beside the prefix; "recorded" where the line does not say."""
+    mode = record.get("replay_context_mode") or record.get("context")
+    return CONTEXTS.get(mode, mode) if isinstance(mode, str) else "recorded"
+
+
+def _session(file: str) -> str:
+    return file.removesuffix(".json")
+
+
+def _differs(prefix: Any, target: Target) -> str | None:
+    if not isinstance(prefix, list) or not all(isinstance(m, dict) for m in prefix):
+        return "it is no list of messages"
+    if len(prefix) != len(target.prefix):
+        return f"it has {len(prefix)} messages, expected {len(target.prefix)}"
+    for number, (message, said) in enumerate(zip(prefix, target.prefix), start=1):
+        if message.get("role") != said["role"]:
+            return f"message {number} is of role {message.get('role')!r}, expected {said['role']!r}"
+        if str(message.get("content")).strip() != said["content"].strip():
+            return f"message {number} has another text"
+    return None
