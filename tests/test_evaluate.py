@@ -9,7 +9,7 @@ import pytest
 from endpoint import status
 from histories import Row, corpus_of, scored_past
 
-from perslib.corpus import Block, Corpus, coerce, load
+from perslib.corpus import TURN, Block, Corpus, coerce, load
 from perslib.corpus.schema import KEYS as UNIQUE
 from perslib.corpus.schema import SCHEMA, duplicates
 from perslib.errors import DataError, PerslibError, UnknownName
@@ -25,7 +25,6 @@ from perslib.judge import (
     evaluate,
     targets,
 )
-from perslib.judge.evaluate import KEYS
 from perslib.llm import Ask, Steps
 from perslib.memory import Structured
 
@@ -112,10 +111,10 @@ def test_the_frame_is_the_documented_one(sample):
     verdicts = evaluate(Constant(4), sample)
     assert list(verdicts) == list(SCHEMA["verdicts"])
     assert coerce(verdicts, "verdicts").equals(verdicts)
-    assert duplicates(verdicts, "verdicts").empty and not verdicts.duplicated(KEYS).any()
-    keys = [tuple(key) for b in targets(sample) for key in b.targets[KEYS].to_numpy()]
-    assert [tuple(key) for key in verdicts[KEYS].to_numpy()] == keys
-    assert set(KEYS) < set(UNIQUE["verdicts"])
+    assert duplicates(verdicts, "verdicts").empty and not verdicts.duplicated(TURN).any()
+    keys = [tuple(key) for b in targets(sample) for key in b.targets[TURN].to_numpy()]
+    assert [tuple(key) for key in verdicts[TURN].to_numpy()] == keys
+    assert set(TURN) < set(UNIQUE["verdicts"])
     assert verdicts["satisfied"].all() and verdicts["backbone"].isna().all()
 
 
@@ -168,7 +167,7 @@ def test_every_judge_gets_the_same_targets_and_every_reply_one_row(sample, serve
     judges = [Generic(), Generic("few-shot"), Personal(None), Personal(Structured())]
     frames = [evaluate(j, sample, model(), limit=14, progress=False) for j in judges]
     for verdicts in frames:
-        assert verdicts[KEYS].equals(frames[0][KEYS]) and not verdicts.duplicated(KEYS).any()
+        assert verdicts[TURN].equals(frames[0][TURN]) and not verdicts.duplicated(TURN).any()
         assert set(verdicts["backbone"]) == {"vllm-qwen3-8b"} and len(verdicts) == 14
         assert set(verdicts["reason"]) == {"insufficient detail"} and set(verdicts["raw"]) == {2.0}
     assert set(frames[3]["memory"].str.startswith("structured, scores only: ")) == {True}

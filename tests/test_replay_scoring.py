@@ -10,12 +10,12 @@ import pytest
 from histories import corpus_of
 
 from perslib.calibrate import histories
-from perslib.corpus import Corpus, load
+from perslib.corpus import TURN, Corpus, load
 from perslib.errors import PerslibError
 from perslib.judge import LearnedJudge, Manner, Nearest, Personal, Supervised
 from perslib.llm import Answer
 from perslib.memory import Measured, Scores
-from perslib.replay.names import ORIGINAL, TURN
+from perslib.replay.names import ORIGINAL
 from perslib.replay.scoring import judged_by_themselves, on_reference, reference, scored
 
 

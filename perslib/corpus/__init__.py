@@ -3,12 +3,13 @@
 from perslib.corpus.block import Block, Target
 from perslib.corpus.corpus import Corpus
 from perslib.corpus.reading import Reading, Rejected
-from perslib.corpus.schema import SCHEMA, coerce, describe
+from perslib.corpus.schema import SCHEMA, TURN, coerce, describe
 from perslib.corpus.store import KINDS, Imported, import_release, load, read_release, save
 
 __all__ = [
     "KINDS",
     "SCHEMA",
+    "TURN",
     "Block",
     "Corpus",
     "Imported",

@@ -141,14 +141,17 @@ SCHEMA: dict[str, dict[str, Column]] = {
     },
 }
 
+#: What tells a turn from every other.
+TURN = ["user", "scenario", "session", "turn"]
+
 #: What makes a row of a frame unique.
 KEYS = {
     "users": ["user"],
     "sessions": ["user", "scenario", "session"],
-    "turns": ["user", "scenario", "session", "turn"],
-    "replay_turns": ["user", "scenario", "session", "turn"],
-    "replies": ["candidate", "user", "scenario", "session", "turn"],
-    "verdicts": ["corpus", "candidate", "judge", "backbone", "user", "scenario", "session", "turn"],
+    "turns": TURN,
+    "replay_turns": TURN,
+    "replies": ["candidate", *TURN],
+    "verdicts": ["corpus", "candidate", "judge", "backbone", *TURN],
 }
 
 _DTYPES = {

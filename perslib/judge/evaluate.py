@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 
-from perslib.corpus import Block, Corpus, coerce
+from perslib.corpus import TURN, Block, Corpus, coerce
 from perslib.corpus.reasons import REASONS, legal_reason
 from perslib.errors import DataError, PerslibError, Problem, UnknownName
 from perslib.judge.base import Judge, Verdict
@@ -23,7 +23,6 @@ from perslib.llm import Backbone, Steps
 T = TypeVar("T")
 #: With a limit, about this many turns are judged of each user, so that there are several users.
 TURNS_A_USER = 12
-KEYS = ["user", "scenario", "session", "turn"]
 
 
 def evaluate(
@@ -155,9 +154,9 @@ def frame(
             raise PerslibError(
                 f"Judge {judge.name!r} gave {len(of_block)} verdicts for the {len(block)} targets of {block.id}."
             )
-        for key, verdict in zip(block.targets[KEYS].itertuples(index=False), of_block):
-            rows.append({**dict(zip(KEYS, key)), **_columns(verdict, corpus.language)})
-    made = pd.DataFrame(rows, columns=[*KEYS, *_columns(Verdict(), "en")])
+        for key, verdict in zip(block.targets[TURN].itertuples(index=False), of_block):
+            rows.append({**dict(zip(TURN, key)), **_columns(verdict, corpus.language)})
+    made = pd.DataFrame(rows, columns=[*TURN, *_columns(Verdict(), "en")])
     named = {
         "corpus": corpus.name,
         "candidate": None if candidates is None else list(candidates),

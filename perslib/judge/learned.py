@@ -20,14 +20,13 @@ from scipy.sparse import csr_matrix, vstack
 from scipy.special import expit
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from perslib.corpus import Block, Corpus
+from perslib.corpus import TURN, Block, Corpus
 from perslib.errors import PerslibError
 from perslib.judge.base import Judge, Sees, Verdict
 from perslib.judge.mixed import Population, Turns, estimate
 from perslib.llm import Ask, Steps
 from perslib.memory.features import FEATURES, Said, read, said_in, tokens
 
-KEYS = ["user", "scenario", "session", "turn"]
 FOLDS = 5
 TURNS_AT_MOST = 1_500
 """Variances are estimated on train users with about so many turns together: the work grows with the cube."""
@@ -60,12 +59,12 @@ class LearnedJudge(Judge):
 
     def fit(self, train: Corpus) -> Steps[None]:
         """Both stages, from the scored turns of these users."""
-        scored = train.turns.dropna(subset="score")[[*KEYS, "score"]].rename(columns={"score": "gold"})
+        scored = train.turns.dropna(subset="score")[[*TURN, "score"]].rename(columns={"score": "gold"})
         if scored.empty:
             raise PerslibError(f"{self.name}: the train users have no scored turn to learn from")
         blocks = [b for b in train.blocks(min_history_sessions=0) if len(b)]
-        found = pd.concat([b.targets[KEYS] for b in blocks], ignore_index=True)
-        found = found.assign(said=[s for b in blocks for s in said_in(b)[1]]).merge(scored, on=KEYS)
+        found = pd.concat([b.targets[TURN] for b in blocks], ignore_index=True)
+        found = found.assign(said=[s for b in blocks for s in said_in(b)[1]]).merge(scored, on=TURN)
         said, gold = list(found["said"]), found["gold"].to_numpy(float)
         self._read = Reading(said)
         turns = self._read(found["user"].to_numpy(object), said)
@@ -110,7 +109,7 @@ class LearnedJudge(Judge):
     def _advised(self, turns: pd.DataFrame) -> Array:
         if self._advice is None:
             return np.empty((len(turns), 0))
-        given = self._advice.reindex(pd.MultiIndex.from_frame(turns[KEYS])).to_numpy(float)
+        given = self._advice.reindex(pd.MultiIndex.from_frame(turns[TURN])).to_numpy(float)
         return np.column_stack([np.nan_to_num(given, nan=self._advice.mean()), np.isnan(given)])
 
     def _tied(self, population: Population, said: Sequence[Said], turns: Turns) -> Array:
@@ -124,7 +123,7 @@ class LearnedJudge(Judge):
 
 def _advice(verdicts: pd.DataFrame) -> pd.Series:
     score = verdicts["expected"].astype("Float64").fillna(verdicts["raw"].astype("Float64"))
-    return score.groupby([verdicts[c] for c in KEYS]).mean().dropna().astype(float)
+    return score.groupby([verdicts[c] for c in TURN]).mean().dropna().astype(float)
 
 
 class Reading:

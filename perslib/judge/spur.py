@@ -22,7 +22,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from perslib.corpus import Block, Corpus, Target
+from perslib.corpus import TURN, Block, Corpus, Target
 from perslib.corpus.reasons import OTHER, SATISFIED, legal_reason
 from perslib.errors import DataError, PerslibError, Problem, UnknownName
 from perslib.judge.asking import Manner
@@ -102,7 +102,7 @@ class Spur(Judge):
     def _drawn(self, train: Corpus) -> list[tuple[str, dict[str, Any]]]:
         """Label and fields of the train replies to learn from."""
         rated = train.turns.dropna(subset=["score"])
-        keys = rated[["user", "scenario", "session", "turn"]].itertuples(index=False, name=None)
+        keys = rated[TURN].itertuples(index=False, name=None)
         score = dict(zip(keys, rated["score"].astype(int)))
         found: dict[str, list[tuple[Block, Target]]] = {label: [] for label in LABELS}
         for pair in train.block_ids(min_history_sessions=0):

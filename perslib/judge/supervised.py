@@ -22,7 +22,7 @@ from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import FeatureUnion
 from sklearn.preprocessing import StandardScaler
 
-from perslib.corpus import Block, Corpus, Target
+from perslib.corpus import TURN, Block, Corpus, Target
 from perslib.errors import PerslibError
 from perslib.judge.base import Judge, Sees, Verdict
 from perslib.judge.history import Scores, history_scores
@@ -34,7 +34,7 @@ PENALTIES = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 
 def lessons(train: Corpus) -> Iterator[tuple[Block, list[Target], Scores]]:
     """The train users' blocks with a rated history; of each, the rated targets and their scores."""
-    gold = train.turns.dropna(subset=["score"]).set_index(["user", "scenario", "session", "turn"])["score"]
+    gold = train.turns.dropna(subset=["score"]).set_index(TURN)["score"]
     scores = gold.to_dict()
     for user, scenario in train.block_ids():
         block = train.block(user, scenario)

@@ -8,10 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from perslib.corpus import Corpus, coerce
+from perslib.corpus import TURN, Corpus, coerce
 from perslib.errors import DataError, Problem, UnknownName
 
-TURN = ["user", "scenario", "session", "turn"]
 WHO = ["judge", "backbone"]
 
 

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from perslib.calibrate import to_scale
-from perslib.corpus import Corpus
+from perslib.corpus import TURN, Corpus
 from perslib.inference import RESAMPLES, SEED
 from perslib.metrics.agreement import DEFAULT, agreement
-from perslib.metrics.gold import TURN, of_judges, with_gold
+from perslib.metrics.gold import of_judges, with_gold
 
 
 def disagreements(

@@ -1,7 +1,8 @@
 """Names that all of a replay goes by."""
 
+from perslib.corpus import TURN
+
+__all__ = ["ORIGINAL", "TURN"]
+
 #: The candidate whose replies are those that the users were given.
 ORIGINAL = "original"
-
-#: What tells a replayed turn from every other.
-TURN = ["user", "scenario", "session", "turn"]

@@ -16,12 +16,11 @@ import numpy as np
 import pandas as pd
 
 from perslib.calibrate import histories, reference_calibrated
-from perslib.corpus import Block, Corpus, coerce
+from perslib.corpus import TURN, Block, Corpus, coerce
 from perslib.errors import PerslibError
 from perslib.judge import Judge, Personal, evaluate
 from perslib.judge.evaluate import fit, frame, verdicts_on
 from perslib.llm import Backbone
-from perslib.replay.names import TURN
 
 BLOCK = ["user", "scenario"]
 #: What a judge of a replay is calibrated with.

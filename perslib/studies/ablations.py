@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perslib.corpus import Corpus
+from perslib.corpus import TURN, Corpus
 from perslib.errors import UnknownName
 from perslib.inference import holm
 from perslib.judge import Judge, Manner, Personal
@@ -20,7 +20,7 @@ from perslib.llm import Backbone
 from perslib.memory import Scores, Structured
 from perslib.metrics import paired
 from perslib.studies.extent import Extent
-from perslib.studies.verification import SHOWN, TURN, judged
+from perslib.studies.verification import SHOWN, judged
 
 #: What can be varied: the memory, the evidence it is built from, the messages shown, the language of the prompts,
 #: whether the judge writes, several answers instead of one, and when the memory is built anew.

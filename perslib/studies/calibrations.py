@@ -25,13 +25,13 @@ from perslib.calibrate import (
     fit_tilt,
     histories,
 )
-from perslib.corpus import Corpus
+from perslib.corpus import TURN, Corpus
 from perslib.errors import PerslibError
 from perslib.inference import mean_by
 from perslib.judge import Judge, LearnedJudge, Nearest, Supervised, controls, evaluate
 from perslib.llm import answered
 from perslib.metrics import agreement, with_gold, with_interval
-from perslib.studies.verification import SHOWN, TURN
+from perslib.studies.verification import SHOWN
 
 #: Rules for equal scores in a block: the published one, by lot, and those that use no position.
 RULES: tuple[Ties, ...] = ("turn_index", "random", "min", "max", "mid", "expected")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from perslib.report import CATEGORIES
 from perslib.report.page import current
 from perslib.report.style import ACCENT, FAINT, INK, literal
 from perslib.report.words import name_of
@@ -110,30 +109,3 @@ def reliability(frame: pd.DataFrame, most: int = 8) -> Figure:
     fig.supxlabel(current().word("predicted_score"), fontsize=10)
     fig.supylabel(current().word("mean_gold"), fontsize=10)
     return fig
-
-
-def cost_and_worth(frame: pd.DataFrame, metric: str = "pearson") -> Figure:
-    """Agreement of each judge against the seconds a judgment takes."""
-    fig, ax = plt.subplots(figsize=(7, 3.4))
-    for place, row in enumerate(frame.to_dict("records")):
-        color = CATEGORIES[place % len(CATEGORIES)]
-        ax.errorbar(
-            row["seconds"],
-            row[metric],
-            yerr=_arms(row, metric),
-            fmt="o",
-            color=color,
-            capsize=0,
-            label=literal(name_of(row["judge"], current().language)),
-        )
-    ax.set(xlabel=current().word("seconds_a_reply"), ylabel=_label(metric))
-    ax.axhline(0, color=FAINT, linewidth=0.7)
-    ax.set_xlim(left=0)
-    fig.legend(loc="outside right upper")
-    return fig
-
-
-def _arms(row: Mapping[str, float], metric: str) -> list[list[float]] | None:
-    if not np.isfinite(row["low"]):
-        return None
-    return [[row[metric] - row["low"]], [row["high"] - row[metric]]]

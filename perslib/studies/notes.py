@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from perslib.corpus import TURN
 from perslib.metrics import number
 from perslib.report import name_of
 from perslib.studies.extent import Extent
@@ -33,7 +34,7 @@ def controls(agreed: pd.DataFrame, names: Sequence[str]) -> Note:
 
 def scored(asked: pd.DataFrame) -> Note:
     """How many replies were judged, and what became of the others."""
-    replies = len(asked[["user", "scenario", "session", "turn"]].drop_duplicates())
+    replies = len(asked[TURN].drop_duplicates())
     users = asked["user"].nunique()
     unscored = asked[asked["raw"].isna()]
     judges = asked["judge"].nunique()

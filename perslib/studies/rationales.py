@@ -34,7 +34,6 @@ from perslib.studies.grounding import Grounding, Grounds
 
 PATTERNS = ("matches the core", "real, not the core", "off-task", "not grounded", "no rationale")
 SATISFIED = "judge satisfied"
-TURN = ["user", "scenario", "session", "turn"]
 #: (judge, user, scenario) → the memory that the judge was shown.
 Memories = Mapping[tuple[str, str, str], UserMemory]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from perslib.calibrate import calibrated, histories
-from perslib.corpus import Corpus
+from perslib.corpus import TURN, Corpus
 from perslib.errors import UnknownName
 from perslib.judge import (
     Episodic,
@@ -40,7 +40,6 @@ CONTROLS = tuple(judge.name for judge in controls())
 SHOWN = ("pearson", "spearman", "qwk", "f1_dsat", "wc_pearson")
 #: Score columns: as given, and read off the user's own history.
 SCORES = ("real", "cdf")
-TURN = ["user", "scenario", "session", "turn"]
 #: Judges that ask a model, by the names that parameters and tables use.
 ASKED = (
     *("personal", "scores only", "no memory", "zero-shot", "few-shot", "task rubric", "Prometheus"),
