@@ -19,6 +19,7 @@ from perslib.replay.published_lines import (
     candidate_of,
     context_of,
     sample_id,
+    targets_of,
 )
 
 EMPTY = "empty reply"
@@ -79,8 +80,7 @@ def write_replies(replies: pd.DataFrame, path: Path | str, corpus: Corpus, *, wi
     gold = corpus.turns.set_index(TURN)[["score", "reason"]]
     records, problems = [], []
     for block, own in answered.groupby(["user", "scenario"], sort=False):
-        there = block[0] in set(corpus.users["user"]) and block[1] in corpus.scenarios
-        targets = {(t.session, t.turn): t for t in corpus.block(*block)} if there else {}
+        targets = targets_of(corpus, *block)
         for row in own.to_dict("records"):
             key = (row["user"], row["scenario"], row["session"], int(row["turn"]))
             if (target := targets.get(key[2:])) is None:

@@ -24,7 +24,7 @@ Turn = tuple[str, str, str, int]
 Record = dict[str, Any]
 
 REMEDY = "Mend the file, or read it with skip_bad=True: these lines are left out then and listed in .attrs['left_out']."
-_SAMPLE = re.compile(r"(?P<user>.+?)__(?P<scenario>.+)__(?P<session>.+?)(?:\.json)?__turn_(?P<turn>\d+)")
+_SAMPLE = re.compile(r"(?P<user>.+?)__(?P<scenario>.+)__(?P<session>.+)\.json__turn_(?P<turn>\d+)")
 _KEYS = {
     "user": ("user",),
     "scenario": ("target_task", "scenario"),
@@ -91,7 +91,9 @@ class Lines:
         """How a line differs from the corpus that it claims to be about."""
         if self.corpus is None:
             return None
-        target = self._target(turn)
+        if (block := turn[:2]) not in self._targets:  # blocks are cut once
+            self._targets[block] = targets_of(self.corpus, *block)
+        target = self._targets[block].get((turn[2], turn[3]))
         if target is None:
             return Problem(place, f"{sample_id(*turn)} is not in corpus {self.corpus.name!r}")
         said = record.get("source_assistant_reply")
@@ -102,16 +104,6 @@ class Lines:
             return Problem(place, f"dialogue_prefix differs from the corpus in {sample_id(*turn)}: {what}")
         return None
 
-    def _target(self, turn: Turn) -> Target | None:
-        """The corpus's turn with all that was said before it; blocks are cut once."""
-        user, scenario, session, number = turn
-        if (user, scenario) not in self._targets:
-            corpus = self.corpus
-            there = corpus is not None and user in set(corpus.users["user"]) and scenario in corpus.scenarios
-            targets = corpus.block(user, scenario) if corpus is not None and there else ()
-            self._targets[user, scenario] = {(t.session, t.turn): t for t in targets}
-        return self._targets[user, scenario].get((session, number))
-
 
 def turn_of(record: Record, place: str) -> Turn | Problem:
     """The turn that a line is about."""
@@ -119,17 +111,23 @@ def turn_of(record: Record, place: str) -> Turn | Problem:
     parts = _SAMPLE.fullmatch(sample) if isinstance(sample, str) else None
     named: dict[str, str] = {}
     for key, spellings in _KEYS.items():
-        said = next((record[s] for s in spellings if record.get(s) is not None), None)
-        value = None if said is None else _session(str(said)) if key == "session" else str(said)
-        by_id = parts[key] if parts else None
-        if value is not None and by_id is not None and value != by_id:
-            return Problem(place, f"{key} is {value!r}, but its sample_id is {sample!r}")
-        if (value or by_id) is None:
+        said = next((record[s] for s in spellings if record.get(s) is not None), parts and parts[key])
+        if said is None:
             return Problem(place, f"has no {' or '.join(spellings)}, and no sample_id that tells it")
-        named[key] = value or by_id or ""
+        named[key] = str(said)
     if not named["turn"].isdecimal():
         return Problem(place, f"turn is {named['turn']!r}, expected a whole number from 0")
-    return named["user"], named["scenario"], named["session"], int(named["turn"])
+    turn = named["user"], named["scenario"], named["session"].removesuffix(".json"), int(named["turn"])
+    if parts and sample != sample_id(*turn):
+        return Problem(place, f"is about {sample_id(*turn)}, but its sample_id is {sample!r}")
+    return turn
+
+
+def targets_of(corpus: Corpus, user: str, scenario: str) -> dict[tuple[str, int], Target]:
+    """Session and turn → the corpus's turn with all that was said before it; empty where there is no such block."""
+    if user not in set(corpus.users["user"]) or scenario not in corpus.scenarios:
+        return {}
+    return {(target.session, target.turn): target for target in corpus.block(user, scenario)}
 
 
 def sample_id(user: str, scenario: str, session: str, turn: int) -> str:
@@ -164,10 +162,6 @@ def context_of(record: Record) -> str:
     """What the candidate was shown beside the prefix; "recorded" where the line does not say."""
     mode = record.get("replay_context_mode") or record.get("context")
     return CONTEXTS.get(mode, mode) if isinstance(mode, str) else "recorded"
-
-
-def _session(file: str) -> str:
-    return file.removesuffix(".json")
 
 
 def _differs(prefix: Any, target: Target) -> str | None:
