@@ -1,0 +1,168 @@
+"""Candidates on the same turns (PersTurnBench, Figures 3 and 4): win, tie, lose, and by how much."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from perslib.inference import FEWEST_USERS, LEVEL, RESAMPLES, SEED, holm, resample_users, sign_flip
+from perslib.replay.names import ORIGINAL, TURN
+from perslib.replay.scores import (
+    EXACT,
+    SCORE,
+    Floats,
+    Scores,
+    by_judge,
+    divided,
+    enough,
+    mean_over,
+    with_bounds,
+)
+
+
+def against(
+    verdicts: pd.DataFrame,
+    other: str = ORIGINAL,
+    *,
+    score: str = SCORE,
+    margin: float = 0.0,
+    inclusion: pd.DataFrame | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+    level: float = LEVEL,
+) -> pd.DataFrame:
+    """Every candidate compared with `other` on the turns that both have a score on, one row each (and a judge).
+
+    - candidate, other; n (common turns), users; left_out (turns that only the candidate has a score on),
+      left_out_other (only `other`), unscored (neither, though the judge was asked)
+    - win, lose: shares of turns where the candidate's score is more than `margin` above, below; tie: the rest;
+      non_tie_win_rate = win / (win + lose); mean_delta
+    - user_win, …, task_win, …, block_win, …: the same five for the means of users, scenarios, blocks instead of
+      turns, each group one vote and without margin, as published
+    - each with …_low and …_high, a percentile interval over resampled users (from five users on)
+    - p: of "mean_delta is zero", by flipping the sign of all of a user's differences together; p_holm: corrected
+      for all candidates that this judge compared
+
+    `inclusion` as in `summary`. A candidate with the same scores as `other` comes out as all ties with p = 1.
+    """
+
+    def pairs(of: Scores) -> Iterable[tuple[str, str]]:
+        of.column(other)
+        return [(c, other) for c in of.candidates if c != other]
+
+    return _compared(verdicts, pairs, score, margin, inclusion, resamples, seed, level)
+
+
+def all_pairs(
+    verdicts: pd.DataFrame,
+    *,
+    score: str = SCORE,
+    margin: float = 0.0,
+    inclusion: pd.DataFrame | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+    level: float = LEVEL,
+) -> pd.DataFrame:
+    """Every pair of candidates once, with the columns of `against`; p_holm is corrected for all pairs."""
+
+    def pairs(of: Scores) -> Iterable[tuple[str, str]]:
+        return combinations(of.candidates, 2)
+
+    return _compared(verdicts, pairs, score, margin, inclusion, resamples, seed, level)
+
+
+def differences(verdicts: pd.DataFrame, candidate: str, other: str, *, score: str = SCORE) -> pd.DataFrame:
+    """By how much the candidate's score is above the other's on each common turn: keys and `difference`.
+
+    What `perslib.inference.users_needed` reads; with several judges, one after another, named.
+    """
+    parts = []
+    for of in by_judge(verdicts, score):
+        difference = of.score[:, of.column(candidate)] - of.score[:, of.column(other)]
+        parts.append(of.turns.assign(**of.judged_by, difference=difference)[np.isfinite(difference)])
+    columns = [*(c for c in ("judge", "backbone") if c in verdicts), *TURN, "difference"]
+    return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
+
+
+def _compared(
+    verdicts: pd.DataFrame,
+    pairs: Callable[[Scores], Iterable[tuple[str, str]]],
+    score: str,
+    margin: float,
+    inclusion: pd.DataFrame | None,
+    resamples: int,
+    seed: int,
+    level: float,
+) -> pd.DataFrame:
+    tables = []
+    for of in by_judge(verdicts, score, inclusion):
+        weights = resample_users(of.users, resamples, seed).astype(float)
+        rows = [
+            {**of.judged_by, "candidate": a, "other": b, **_pair(of, a, b, margin, weights, seed, level)}
+            for a, b in pairs(of)
+        ]
+        if rows:
+            table = pd.DataFrame(rows)
+            tables.append(table.assign(p_holm=holm(table["p"])))
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+
+
+def _pair(
+    of: Scores, candidate: str, other: str, margin: float, weights: Floats, seed: int, level: float
+) -> dict[str, Any]:
+    a, b = of.column(candidate), of.column(other)
+    has, has_other = np.isfinite(of.score[:, [a, b]]).T
+    common, asked = has & has_other, of.judged[:, [a, b]].any(axis=1)
+    delta = np.where(common, of.score[:, a] - of.score[:, b], 0.0)
+    delta[np.abs(delta) < EXACT] = 0.0
+
+    turns, total = of.cells(of.weight * common), of.cells(of.weight * delta)
+    win, lose = (of.cells(of.weight * (common & (s * delta > margin + EXACT))) for s in (1, -1))
+    by_user, by_block = divided(total.sum(axis=1), turns.sum(axis=1)), divided(total, turns)
+    present = np.isfinite(by_user)
+    sums = [[x.sum(axis=1) for x in (turns, total, win, lose)], _votes(by_user[:, None]), _votes(by_block)]
+    drawn = np.vstack([*sums, turns.T, total.T]) @ enough(weights, int(present.sum()))
+
+    values: dict[str, Floats] = {}
+    for name, place in (("", 0), ("user_", 4), ("block_", 8)):
+        n, delta_sum, won, lost = drawn[place : place + 4]
+        values |= _rates(name, divided(won, n), divided(lost, n), divided(delta_sum, n))
+    tasks, of_tasks = np.split(drawn[12:], 2)
+    by_task = divided(of_tasks, tasks)
+    won, lost = (mean_over(np.where(np.isnan(by_task), np.nan, s * by_task > EXACT)) for s in (1, -1))
+    values |= _rates("task_", won, lost, mean_over(by_task))
+
+    ordered = sorted(values, key=lambda name: ("", "user", "task", "block").index(_group(name)))
+    tested = int(present.sum()) >= FEWEST_USERS
+    return {
+        "n": int(common.sum()),
+        "users": int(present.sum()),
+        "left_out": int((has & ~has_other).sum()),
+        "left_out_other": int((has_other & ~has).sum()),
+        "unscored": int((asked & ~has & ~has_other).sum()),
+        **{k: v for name in ordered for k, v in with_bounds(name, values[name], level).items()},
+        # One total a user: their sum over users is the mean difference times the number of turns.
+        "p": sign_flip(total.sum(axis=1)[present], seed=seed) if tested else np.nan,
+    }
+
+
+def _votes(means: Floats) -> list[Floats]:
+    """For each user: number of groups, sum of their mean differences, groups won and lost."""
+    known = np.nan_to_num(means)
+    votes = (np.isfinite(means), known, known > EXACT, known < -EXACT)
+    return [np.asarray(v, dtype=float).sum(axis=1) for v in votes]
+
+
+def _rates(prefix: str, win: Floats, lose: Floats, delta: Floats) -> dict[str, Floats]:
+    rates = {"win": win, "tie": np.round(1 - win - lose, 12) + 0.0, "lose": lose}
+    rates |= {"non_tie_win_rate": divided(win, win + lose), "mean_delta": delta}
+    return {prefix + name: values for name, values in rates.items()}
+
+
+def _group(name: str) -> str:
+    first = name.partition("_")[0]
+    return first if first in ("user", "task", "block") else ""

@@ -1,0 +1,166 @@
+"""A replay's scores as arrays: one judge's, turns × candidates, and the sums that all averages are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from perslib.calibrate.frames import scores_of
+from perslib.errors import DataError, Problem, UnknownName
+from perslib.inference import FEWEST_USERS, interval
+from perslib.replay.names import ORIGINAL, TURN
+
+Floats = npt.NDArray[np.float64]
+
+#: The score that candidates are compared by unless told otherwise.
+SCORE = "reference_cdf"
+
+#: Differences below this are rounding of the machine, not of anybody's opinion.
+EXACT = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """What one judge gave each candidate on each turn, and how much each turn counts."""
+
+    #: judge and backbone, as far as the verdicts name them.
+    judged_by: dict[str, Any]
+    candidates: list[str]
+    turns: pd.DataFrame
+    #: turns × candidates; NaN where there is no score.
+    score: Floats
+    #: Whether the judge was asked about this reply, scored or not.
+    judged: npt.NDArray[np.bool_]
+    #: 1 / inclusion probability, or 1.
+    weight: Floats
+
+    @cached_property
+    def user(self) -> npt.NDArray[np.int64]:
+        """The number of each turn's user, in sorted order."""
+        return pd.factorize(self.turns["user"], sort=True)[0].astype(np.int64)
+
+    @cached_property
+    def users(self) -> int:
+        """How many users there are, over all candidates."""
+        return int(self.user.max(initial=-1)) + 1
+
+    @cached_property
+    def _task(self) -> tuple[npt.NDArray[np.int64], int]:
+        codes, tasks = pd.factorize(self.turns["scenario"], sort=True)
+        return codes.astype(np.int64), len(tasks)
+
+    def column(self, candidate: str) -> int:
+        """Where this candidate's scores stand."""
+        if candidate not in self.candidates:
+            raise UnknownName("candidate", candidate, self.candidates)
+        return self.candidates.index(candidate)
+
+    def cells(self, values: npt.ArrayLike) -> Floats:
+        """Sums of a turn's values over each user and task: users × tasks; a cell is a block."""
+        task, tasks = self._task
+        of_block = np.bincount(self.user * tasks + task, np.asarray(values, float), self.users * tasks)
+        return of_block.astype(float).reshape(self.users, tasks)
+
+
+def by_judge(verdicts: pd.DataFrame, score: str, inclusion: pd.DataFrame | None = None) -> Iterator[Scores]:
+    """The scores of each judge and backbone, in order of first appearance.
+
+    A null candidate is the recorded reply. With `inclusion`, a replay set with the probabilities of its turns,
+    turns count by their inverse (Hájek); where all are null, nothing was left to chance and all count alike.
+    """
+    who = [c for c in ("judge", "backbone") if c in verdicts]
+    frame = verdicts[["candidate", *who, *TURN]].assign(score=scores_of(verdicts, score))
+    frame["candidate"] = frame["candidate"].astype("str").fillna(ORIGINAL)
+    if "corpus" in verdicts and verdicts["corpus"].nunique() > 1:
+        raise DataError("The verdicts are on several corpora", "Compare candidates within one.")
+    _refuse_twice(frame, who)
+    groups = frame.groupby(who, sort=False, dropna=False) if who else [((), frame)]
+    for names, part in groups:
+        candidates = list(dict.fromkeys(part["candidate"]))
+        wide = part.assign(judged=True).pivot(index=TURN, columns="candidate", values=["score", "judged"])
+        turns = wide.index.to_frame(index=False)
+        yield Scores(
+            {c: None if pd.isna(n) else n for c, n in zip(who, names, strict=True)},
+            candidates,
+            turns,
+            wide["score"][candidates].to_numpy(dtype=float, na_value=np.nan),
+            wide["judged"][candidates].notna().to_numpy(),
+            _weights(turns, inclusion),
+        )
+
+
+def user_means(of: Scores) -> Floats:
+    """Each user's mean score of each candidate: users × candidates, NaN where a user has none."""
+    columns = []
+    for score in of.score.T:
+        known = np.isfinite(score)
+        weight = of.cells(of.weight * known).sum(axis=1)
+        total = of.cells(np.where(known, of.weight * score, 0)).sum(axis=1)
+        columns.append(divided(total, weight))
+    return np.array(columns).T.reshape(of.users, len(columns))
+
+
+def divided(total: Floats, count: Floats) -> Floats:
+    """The ratio; NaN where there is nothing to divide by."""
+    return np.divide(total, count, out=np.full(np.shape(total), np.nan), where=count > 0)
+
+
+def mean_over(rows: Floats) -> Floats:
+    """Mean of each column over the rows that have a value there."""
+    known = np.isfinite(rows)
+    return divided(np.where(known, rows, 0).sum(axis=0), known.sum(axis=0).astype(float))
+
+
+def enough(weights: np.ndarray, users: int) -> np.ndarray:
+    """All resamples, or the sample alone where too few users stand behind a number for an interval."""
+    return weights if users >= FEWEST_USERS else weights[:, :1]
+
+
+def with_bounds(name: str, values: Floats, level: float) -> dict[str, float]:
+    """`name`, `name_low` and `name_high` of resampled values, the first of which is the sample's."""
+    low, high = interval(values[1:], level)
+    return {name: float(values[0]), f"{name}_low": low, f"{name}_high": high}
+
+
+def _refuse_twice(frame: pd.DataFrame, who: list[str]) -> None:
+    again = frame.duplicated(["candidate", *who, *TURN])
+    if again.any():
+        found = [
+            Problem(
+                f"verdicts row {i}", f"{row.candidate} on {' / '.join(map(str, row[TURN]))} is judged twice"
+            )
+            for i, row in frame[again].head(20).iterrows()
+        ]
+        raise DataError(found, f"{int(again.sum())} in all. Keep one verdict a judge, candidate and turn.")
+
+
+def _weights(turns: pd.DataFrame, inclusion: pd.DataFrame | None) -> Floats:
+    if inclusion is None:
+        return np.ones(len(turns))
+    if missing := [c for c in (*TURN, "inclusion") if c not in inclusion]:
+        raise UnknownName("column of the replay set", missing[0], map(str, inclusion.columns))
+    if inclusion.duplicated(TURN).any():
+        raise DataError("A turn stands twice in the replay set", "Give it each turn once.")
+    drawn = inclusion[TURN].assign(probability=inclusion["inclusion"].astype("Float64"), drawn=True)
+    joined = turns.astype({"turn": "int64"}).merge(
+        drawn.astype({"turn": "int64"}), on=TURN, how="left", sort=False
+    )
+    if (unknown := joined[joined["drawn"].isna()]).size:
+        found = [Problem("verdicts", " / ".join(map(str, row))) for row in unknown[TURN].to_numpy()]
+        raise DataError(found, "These judged turns are not in the replay set whose probabilities were given.")
+    chance = joined["probability"].to_numpy(dtype=float, na_value=np.nan)
+    if np.isnan(chance).all():
+        return np.ones(len(turns))
+    if not ((chance > 0) & (chance <= 1)).all():
+        wrong = int((~((chance > 0) & (chance <= 1))).sum())
+        raise DataError(
+            f"{wrong} of {len(chance)} turns have no inclusion probability in (0, 1]",
+            "Weights need all of them; leave `inclusion` out to count every turn alike.",
+        )
+    return 1 / chance

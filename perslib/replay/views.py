@@ -1,0 +1,212 @@
+"""Does the ranking depend on how one looks? Kendall's τ between judges, calibrators, replay sets, and the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from perslib.errors import DataError, UnknownName
+from perslib.inference import LEVEL, RESAMPLES, SEED, interval, resample_users
+from perslib.replay.names import TURN
+from perslib.replay.scores import EXACT, SCORE, Floats, by_judge, divided, enough, mean_over, user_means
+
+
+@dataclass(frozen=True, eq=False)
+class _View:
+    """One way to rank: users' means of each candidate."""
+
+    name: str
+    candidates: list[str]
+    users: pd.Index
+    means: Floats
+
+
+def ranking_views(
+    verdicts: pd.DataFrame | Mapping[str, pd.DataFrame],
+    scores: Sequence[str] = (SCORE,),
+    *,
+    judges: Sequence[str] | None = None,
+    by: str | None = None,
+    inclusion: pd.DataFrame | Mapping[str, pd.DataFrame] | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+    level: float = LEVEL,
+) -> pd.DataFrame:
+    """How alike different views rank the candidates: Kendall's τ-b of their user macros, every two views a row.
+
+    A view is one judge and backbone (all, or those named in `judges`) with one score column of `scores` (one
+    column a calibrator), for each frame of a mapping (one frame a replay set) and each value of the column `by`.
+    Columns: view, other (told apart by what they differ in), candidates (in both), users (in either), tau, low,
+    high (resampled users; from five on), best_agrees, worst_agrees (the observed first and last are the same).
+    """
+    views = list(_views(verdicts, scores, judges, by, inclusion))
+    rows = []
+    weights: dict[int, Floats] = {}
+    for one, other in combinations(views, 2):
+        shared = [c for c in one.candidates if c in other.candidates]
+        users = one.users.union(other.users)
+        if len(users) not in weights:
+            drawn = resample_users(len(users), resamples, seed).astype(float)
+            weights[len(users)] = enough(drawn, len(users))
+        a, b = (_macros(view, shared, users, weights[len(users)]) for view in (one, other))
+        found = _against(a, b, shared, level)
+        rows.append({"view": one.name, "other": other.name, "users": len(users), **found})
+    order = ["view", "other", "candidates", "users", "tau", "low", "high", "best_agrees", "worst_agrees"]
+    return pd.DataFrame(rows, columns=order)
+
+
+def view_means(
+    verdicts: pd.DataFrame | Mapping[str, pd.DataFrame],
+    scores: Sequence[str] = (SCORE,),
+    *,
+    judges: Sequence[str] | None = None,
+    by: str | None = None,
+    inclusion: pd.DataFrame | Mapping[str, pd.DataFrame] | None = None,
+) -> pd.DataFrame:
+    """The user macro of each candidate (rows) in each view (columns), as `ranking_views` compares them."""
+    views = _views(verdicts, scores, judges, by, inclusion)
+    columns = {v.name: pd.Series(mean_over(v.means), index=v.candidates) for v in views}
+    return pd.DataFrame(columns).rename_axis("candidate")
+
+
+def _views(
+    verdicts: pd.DataFrame | Mapping[str, pd.DataFrame],
+    scores: Sequence[str],
+    judges: Sequence[str] | None,
+    by: str | None,
+    inclusion: pd.DataFrame | Mapping[str, pd.DataFrame] | None,
+) -> Iterator[_View]:
+    sets = verdicts if isinstance(verdicts, Mapping) else {"": verdicts}
+    found: list[tuple[dict[str, str], _View]] = []
+    for label, frame in sets.items():
+        drawn = inclusion.get(label) if isinstance(inclusion, Mapping) else inclusion
+        if judges is not None:
+            for name in set(judges) - set(frame["judge"]):
+                raise UnknownName("judge", name, set(frame["judge"]))
+            frame = frame[frame["judge"].isin(judges)]
+        if by is not None and by not in frame:
+            raise UnknownName("column of the verdicts", by, map(str, frame.columns))
+        for value, part in [("", frame)] if by is None else frame.groupby(by, sort=False):
+            for score in scores:
+                for of in by_judge(part, score, drawn):
+                    users = pd.Index(sorted(of.turns["user"].unique()))
+                    names = {k: "" if v is None else str(v) for k, v in of.judged_by.items()}
+                    about = {"set": label, "by": str(value), **names, "score": score}
+                    found.append((about, _View("", of.candidates, users, user_means(of))))
+    telling = [
+        k for k in ("set", "by", "judge", "backbone", "score") if len({a.get(k) for a, _ in found}) > 1
+    ]
+    for about, view in found:
+        name = " · ".join(about[k] for k in telling or ["score"] if about.get(k))
+        yield _View(name, view.candidates, view.users, view.means)
+
+
+def _macros(view: _View, candidates: Sequence[str], users: pd.Index, weights: Floats) -> Floats:
+    """Resampled user macros, candidates × resamples; two views draw the same users."""
+    columns = [view.candidates.index(c) for c in candidates]
+    return _drawn(view.means[:, columns], weights[users.get_indexer(view.users)])
+
+
+def kendall(one: Floats, other: Floats) -> Floats:
+    """Kendall's τ-b of each column of two tables of means, candidates × resamples; NaN where nothing is ranked.
+
+    With s = ±1 or 0 the order of a pair of candidates: Σ s s′ / √(Σ s² · Σ s′²) over all pairs, which is what
+    `scipy.stats.kendalltau` computes for one column.
+    """
+    known = np.isfinite(one) & np.isfinite(other)
+    i, j = np.triu_indices(len(one), 1)
+    both = known[i] & known[j]
+    signs = []
+    for means in (np.where(known, one, 0), np.where(known, other, 0)):
+        gap = np.where(both, means[i] - means[j], 0)
+        signs.append(np.sign(np.where(np.abs(gap) < EXACT, 0, gap)))
+    a, b = signs
+    return divided((a * b).sum(axis=0), np.sqrt((a * a).sum(axis=0) * (b * b).sum(axis=0)))
+
+
+def against_truth(
+    scored: pd.DataFrame | pd.Series,
+    truth: pd.DataFrame | pd.Series,
+    *,
+    score: str = SCORE,
+    true_score: str = "expected",
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+    level: float = LEVEL,
+) -> pd.DataFrame:
+    """How well a replay ranks the candidates against their true satisfaction, where a synthetic world knows it.
+
+    Verdicts and a frame of the truth (candidate, the keys of a turn, `true_score`) are compared by user macros
+    over the replies that have both, one row a judge, τ with its interval over resampled users. Means of the
+    candidates on both sides (a series by candidate, or a `summary`) give one row without interval.
+
+    Columns: judge, backbone, candidates, users, turns (replies compared), left_out (scored replies of which the
+    truth is not known), tau, low, high, best, true_best, best_agrees, worst, true_worst, worst_agrees. Several
+    that stand first together are all named, and agree only with the same ones.
+    """
+    if not (isinstance(scored, pd.DataFrame) and "user" in scored):
+        one, other = _by_candidate(scored).align(_by_candidate(truth), join="inner")
+        ours, theirs = (side.to_numpy(float)[:, None] for side in (one, other))
+        return pd.DataFrame([_against(ours, theirs, list(one.index), level)])
+    if not (isinstance(truth, pd.DataFrame) and "user" in truth):
+        raise DataError(
+            "Verdicts are compared with a truth of means", "Give the truth of each reply, or means."
+        )
+    known = next(by_judge(truth[["candidate", *TURN, true_score]], true_score))
+    table = pd.DataFrame(known.score, pd.MultiIndex.from_frame(known.turns), known.candidates)
+    rows = []
+    for of in by_judge(scored, score):
+        places = pd.MultiIndex.from_frame(of.turns)
+        true = table.reindex(index=places, columns=of.candidates).to_numpy(float)
+        both = np.isfinite(true) & np.isfinite(of.score)
+        weights = resample_users(of.users, resamples, seed).astype(float)
+        users = len(np.unique(of.user[both.any(axis=1)]))
+        ours, theirs = (
+            _drawn(user_means(replace(of, score=np.where(both, s, np.nan))), enough(weights, users))
+            for s in (of.score, true)
+        )
+        counts = {
+            "users": users,
+            "turns": int(both.sum()),
+            "left_out": int((np.isfinite(of.score) & ~both).sum()),
+        }
+        rows.append({**of.judged_by, **counts, **_against(ours, theirs, of.candidates, level)})
+    return pd.DataFrame(rows)
+
+
+def _by_candidate(means: pd.DataFrame | pd.Series) -> pd.Series:
+    if isinstance(means, pd.Series):
+        return means
+    if missing := [c for c in ("candidate", "user_macro") if c not in means]:
+        raise UnknownName("column of the means", missing[0], map(str, means.columns))
+    if means["candidate"].duplicated().any():
+        raise DataError("A candidate has several means", "Give one judge's rows of the summary at a time.")
+    return means.set_index("candidate")["user_macro"]
+
+
+def _drawn(means: Floats, weights: Floats) -> Floats:
+    """Resampled user macros, candidates × resamples, from means of users × candidates."""
+    known = np.isfinite(means).T
+    return divided(np.where(known, means.T, 0) @ weights, known @ weights)
+
+
+def _against(a: Floats, b: Floats, candidates: Sequence[str], level: float) -> dict[str, Any]:
+    tau = kendall(a, b)
+    low, high = interval(tau[1:], level)
+    ranked = np.isfinite(a[:, 0]) & np.isfinite(b[:, 0])
+    found: dict[str, Any] = {"candidates": int(ranked.sum()), "tau": float(tau[0]), "low": low, "high": high}
+    for end, sign in (("best", 1), ("worst", -1)):
+        ours, theirs = (_first(sign * side[:, 0], ranked, candidates) for side in (a, b))
+        found |= {end: ", ".join(ours), f"true_{end}": ", ".join(theirs), f"{end}_agrees": ours == theirs}
+    return found
+
+
+def _first(means: Floats, ranked: np.ndarray, candidates: Sequence[str]) -> list[str]:
+    """Who has the highest mean; several where the highest are equal."""
+    top = np.max(means, where=ranked, initial=-np.inf)
+    return [c for c, m, r in zip(candidates, means, ranked, strict=True) if r and m > top - EXACT]

@@ -1,0 +1,251 @@
+"""What candidates reached, and one against another: worked numbers, weights, missing scores, and naive loops."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from perslib.calibrate import to_scale
+from perslib.errors import DataError, UnknownName
+from perslib.inference import holm, resample_users, sign_flip
+from perslib.replay import ORIGINAL, against, all_pairs, differences, official_interval, summary
+
+KEYS = ["user", "scenario", "session", "turn"]
+
+
+def verdicts(turns: Sequence[tuple[str, str]], judge: str = "personal", **scores: Sequence[float | None]):
+    """One judge's verdicts: turns as (user, scenario), a list of scores for each candidate."""
+    parts = [
+        pd.DataFrame(
+            {
+                "candidate": name,
+                "judge": judge,
+                "backbone": "m",
+                "user": [u for u, _ in turns],
+                "scenario": [s for _, s in turns],
+                "session": [str(i) for i in range(len(turns))],
+                "turn": 1,
+                "reference_cdf": pd.array(list(values), dtype="Float64"),
+            }
+        )
+        for name, values in scores.items()
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def made(
+    rng: np.random.Generator, users: int = 9, turns: int = 60, candidates: int = 3, missing: float = 0.1
+):
+    """Random verdicts, some of them unscored."""
+    places = [(f"u{rng.integers(users)}", str(rng.choice(["gift", "travel", "skill"]))) for _ in range(turns)]
+    scores = np.clip(np.round(rng.normal(4, 1, (candidates, turns)), 1), 1, 5)
+    scores[rng.random(scores.shape) < missing] = np.nan
+    names = [ORIGINAL, *(f"c{i}" for i in range(1, candidates))]
+    return verdicts(places, **{n: [None if np.isnan(v) else v for v in s] for n, s in zip(names, scores)})
+
+
+ONE_EACH = [(f"u{i}", "gift") for i in range(5)]
+
+
+def test_averages_by_hand():
+    # ada: gift 5, 4 and travel 2; bo: gift 3.
+    turns = [("ada", "gift"), ("ada", "gift"), ("ada", "travel"), ("bo", "gift"), ("bo", "gift")]
+    row = summary(verdicts(turns, a=[5, 4, 2, 3, None])).iloc[0]
+    assert row[["turns", "unscored", "users", "tasks", "blocks"]].tolist() == [4, 1, 2, 2, 3]
+    assert row["micro"] == pytest.approx(14 / 4)
+    assert row["user_macro"] == pytest.approx((11 / 3 + 3) / 2)
+    assert row["task_macro"] == pytest.approx((4 + 2) / 2)
+    assert row["block_macro"] == pytest.approx((4.5 + 2 + 3) / 3)
+    assert (row["sat"], row["dsat"]) == pytest.approx((0.5, 0.5))
+    assert row[["n1", "n2", "n3", "n4", "n5"]].tolist() == [0, 1, 1, 1, 1]
+    assert row[["micro_low", "user_macro_high", "sat_low"]].isna().all()  # two users
+
+
+def test_scores_between_three_and_four_are_one_or_the_other():
+    row = summary(verdicts(ONE_EACH, a=[3.2, 3.5, 3.9, 4.5, 2.5])).iloc[0]
+    assert (row["sat"], row["dsat"]) == pytest.approx((0.6, 0.4))  # half to even: 3, 4, 4, 4, 2
+    assert row[["n1", "n2", "n3", "n4", "n5"]].tolist() == [0, 1, 1, 3, 0]
+
+
+def test_turns_weigh_by_the_inverse_of_their_probability():
+    turns = [("ada", "gift"), ("ada", "gift"), ("ada", "travel"), ("bo", "gift")]
+    frame = verdicts(turns, a=[5, 2, 4, 3])
+    drawn = frame[KEYS].assign(inclusion=[1.0, 0.5, 0.25, 0.5])
+    row = summary(frame, inclusion=drawn.sample(frac=1, random_state=1)).iloc[0]  # weights 1, 2, 4, 2
+    assert row["micro"] == pytest.approx((5 + 4 + 16 + 6) / 9)
+    assert row["user_macro"] == pytest.approx((25 / 7 + 3) / 2)
+    assert row["block_macro"] == pytest.approx((9 / 3 + 4 + 3) / 3)
+    assert row["task_macro"] == pytest.approx((15 / 5 + 4) / 2)
+    assert row["sat"] == pytest.approx(5 / 9) and row["sat"] + row["dsat"] == pytest.approx(1)
+    assert row[["n2", "n3", "n4", "n5"]].tolist() == [1, 1, 1, 1]
+    # Where nothing was left to chance every turn counts alike.
+    alike = summary(frame, inclusion=drawn.assign(inclusion=pd.array([pd.NA] * 4, dtype="Float64")))
+    pd.testing.assert_frame_equal(alike, summary(frame))
+    pair = verdicts(turns, a=[5, 2, 4, 3], b=[4, 2, 5, 3])
+    assert against(pair, "b", inclusion=drawn).loc[0, ["win", "tie", "lose"]].tolist() == pytest.approx(
+        [1 / 9, 4 / 9, 4 / 9]
+    )
+
+
+def test_a_replay_set_that_does_not_fit_is_refused():
+    frame = verdicts([("ada", "gift"), ("bo", "gift")], a=[5, 4])
+    drawn = frame[KEYS].assign(inclusion=[1.0, 0.5])
+    with pytest.raises(DataError, match=r"bo / gift / 1 / 1[\s\S]*not in the replay set"):
+        summary(frame, inclusion=drawn.iloc[:1])
+    with pytest.raises(DataError, match="1 of 2 turns have no inclusion"):
+        summary(frame, inclusion=drawn.assign(inclusion=[1.0, 0.0]))
+    with pytest.raises(DataError, match="twice in the replay set"):
+        summary(frame, inclusion=pd.concat([drawn, drawn]))
+    with pytest.raises(UnknownName, match="inclusion"):
+        summary(frame, inclusion=drawn[KEYS])
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_intervals_are_those_of_the_naive_loop(seed):
+    """Resampled values are the averages of the turns repeated as often as their user was drawn."""
+    frame = made(np.random.default_rng(seed))
+    weights = resample_users(frame["user"].nunique(), 60, seed=3)
+    users = sorted(frame["user"].unique())
+    of = frame[frame["candidate"] == "c1"].dropna(subset="reference_cdf")
+    values = []
+    for column in weights.T[1:]:
+        parts = [
+            of[of["user"] == u].assign(clone=f"{u}-{i}")
+            for u, times in zip(users, column)
+            for i in range(times)
+        ]
+        drawn = pd.concat(parts)
+        score = drawn["reference_cdf"].astype(float)
+        means = [
+            score.groupby([drawn[c] for c in by]).mean().mean()
+            for by in (["clone"], ["scenario"], ["clone", "scenario"])
+        ]
+        values.append([score.mean(), *means, (to_scale(score) >= 4).mean(), (to_scale(score) <= 3).mean()])
+    row = summary(frame, resamples=60, seed=3).set_index("candidate").loc["c1"]
+    names = ["micro", "user_macro", "task_macro", "block_macro", "sat", "dsat"]
+    for name, drawn in zip(names, np.array(values).T):
+        expected = np.quantile(drawn, [0.025, 0.975])
+        assert row[[f"{name}_low", f"{name}_high"]].tolist() == pytest.approx(expected), name
+    assert summary(frame, resamples=60, seed=3).equals(summary(frame, resamples=60, seed=3))
+
+
+def test_the_published_interval_number_for_number():
+    three = official_interval({"A": 3.8, "B": 4.5, "C": 11 / 3})
+    assert three == pytest.approx((3.6666666667, 4.5))
+    means = {f"u{i}": m for i, m in enumerate([4.2, 4.5, 4.75, 3.9, 5.0, 4.6, 4.4])}
+    assert official_interval(means) == pytest.approx((4.2428571429, 4.7142857143))
+    assert official_interval(dict(reversed(means.items()))) == official_interval(means)
+    assert all(map(math.isnan, official_interval({})))
+
+
+def test_pairs_by_hand():
+    frame = verdicts(ONE_EACH, **{ORIGINAL: [4, 4, 5, 3, 3], "new": [5, 4, 4, 3, 5]})
+    row = against(frame).iloc[0]
+    assert row[["candidate", "other", "n", "users"]].tolist() == ["new", ORIGINAL, 5, 5]
+    assert row[["win", "tie", "lose", "mean_delta"]].tolist() == pytest.approx([0.4, 0.4, 0.2, 0.4])
+    assert row["non_tie_win_rate"] == pytest.approx(0.6667, abs=1e-4)
+    # Each user has one turn: users vote as turns do. All are gifts, so there is one task, and it is won.
+    assert row[["user_win", "user_tie", "block_lose"]].tolist() == pytest.approx([0.4, 0.4, 0.2])
+    assert row[["task_win", "task_tie", "task_mean_delta"]].tolist() == pytest.approx([1, 0, 0.4])
+    # Of the 8 patterns of signs of +1, −1, +2, those with |sum| ≥ 2 are ±(1, −1, 2), ±(−1, 1, 2), ±(1, 1, 2).
+    assert row["p"] == pytest.approx(6 / 8, abs=0.02) and row["p_holm"] == row["p"]
+    wide = against(frame, margin=1).iloc[0]
+    assert wide[["win", "tie", "lose"]].tolist() == pytest.approx([0.2, 0.8, 0])
+    assert wide["user_win"] == pytest.approx(0.4)  # groups are compared without margin
+
+
+def test_users_scenarios_and_blocks_have_one_vote_each():
+    turns = [("ada", "gift"), ("ada", "gift"), ("ada", "travel"), ("bo", "travel")]
+    row = against(verdicts(turns, a=[5, 5, 1, 3], b=[4, 5, 4, 3]), "b").iloc[0]  # +1, 0, −3, 0
+    assert row[["win", "tie", "lose"]].tolist() == pytest.approx([0.25, 0.5, 0.25])
+    assert row[["user_win", "user_tie", "user_lose"]].tolist() == pytest.approx([0, 0.5, 0.5])
+    assert row[["task_win", "task_tie", "task_lose"]].tolist() == pytest.approx([0.5, 0, 0.5])
+    assert row[["block_win", "block_tie", "block_lose"]].tolist() == pytest.approx([1 / 3, 1 / 3, 1 / 3])
+    means = ["mean_delta", "user_mean_delta", "task_mean_delta", "block_mean_delta"]
+    assert row[means].tolist() == pytest.approx([-0.5, -1 / 3, -0.5, (0.5 - 3 + 0) / 3])
+
+
+def test_the_original_replies_again_come_out_as_all_ties():
+    frame = made(np.random.default_rng(5))
+    null = frame[frame["candidate"] == ORIGINAL].assign(candidate="null")
+    row = against(pd.concat([frame, null])).set_index("candidate").loc["null"]
+    for group in ("", "user_", "task_", "block_"):
+        assert row[[f"{group}win", f"{group}tie", f"{group}lose", f"{group}mean_delta"]].tolist() == [
+            0,
+            1,
+            0,
+            0,
+        ]
+        assert row[[f"{group}tie_low", f"{group}tie_high"]].tolist() == [1, 1]
+        assert math.isnan(row[f"{group}non_tie_win_rate"])
+    assert (row["p"], row["p_holm"], row["left_out"], row["left_out_other"]) == (1, 1, 0, 0)
+
+
+def test_turns_that_one_side_lacks_are_counted_and_left_out():
+    turns = [*ONE_EACH, ("u0", "gift")]
+    frame = verdicts(turns, a=[5, 4, None, None, 5, 4], b=[4, None, 4, None, 3, 4])
+    frame = frame.drop(index=[len(turns) + 5])  # b was never asked about the sixth turn
+    row = against(frame, "b").iloc[0]
+    assert row[["n", "left_out", "left_out_other", "unscored"]].tolist() == [2, 2, 1, 1]
+    assert row["mean_delta"] == pytest.approx(1.5)
+    assert summary(frame)["unscored"].tolist() == [2, 2]
+    assert math.isnan(row["win_low"]) and math.isnan(row["p"])  # two users stand behind it
+
+
+def test_p_flips_whole_users_and_is_corrected_over_the_candidates_of_a_judge():
+    frame = made(np.random.default_rng(7), users=12, candidates=4)
+    table = against(pd.concat([frame, frame.assign(judge="second")]))
+    assert len(table) == 6 and table["judge"].tolist() == ["personal"] * 3 + ["second"] * 3
+    for _, part in table.groupby("judge"):
+        assert part["p_holm"].to_numpy() == pytest.approx(holm(part["p"]))
+    delta = differences(frame, "c2", ORIGINAL)
+    assert table.loc[1, "p"] == sign_flip(delta.groupby("user")["difference"].sum().to_numpy())
+    assert table.loc[1, "mean_delta"] == pytest.approx(delta["difference"].mean())
+    assert table.loc[1, "n"] == len(delta)
+
+
+def test_every_pair_stands_once_and_mirrors_its_reverse():
+    frame = made(np.random.default_rng(8), candidates=4)
+    pairs = all_pairs(frame)
+    assert len(pairs) == 6 and pairs["p_holm"].to_numpy() == pytest.approx(holm(pairs["p"]))
+    there, back = pairs.set_index("other").loc["c3"].iloc[0], against(frame, "c3").iloc[0]
+    assert (
+        there[["candidate", "win", "mean_delta"]].tolist()
+        == back[["candidate", "win", "mean_delta"]].tolist()
+    )
+    reverse = against(frame, ORIGINAL).set_index("candidate").loc["c3"]
+    assert reverse[["win", "lose", "left_out"]].tolist() == back[["lose", "win", "left_out_other"]].tolist()
+    assert reverse["user_mean_delta_low"] == pytest.approx(-back["user_mean_delta_high"])
+
+
+def test_a_null_candidate_is_the_recorded_reply_and_doubles_are_refused():
+    frame = verdicts(ONE_EACH, **{ORIGINAL: [4, 4, 5, 3, 3], "new": [5, 4, 4, 3, 5]})
+    recorded = frame.assign(candidate=frame["candidate"].mask(frame["candidate"] == ORIGINAL))
+    pd.testing.assert_frame_equal(against(recorded), against(frame))
+    with pytest.raises(DataError, match=r"original on u0 / gift / 0 / 1 is judged twice[\s\S]*5 in all"):
+        summary(pd.concat([frame, recorded[:5]]))
+    with pytest.raises(DataError, match="several corpora"):
+        summary(frame.assign(corpus=["a", "b"] * 5))
+    with pytest.raises(UnknownName, match="candidate called 'old'"):
+        against(frame, "old")
+    with pytest.raises(UnknownName, match="column of the verdicts"):
+        summary(frame, "expected")
+
+
+def test_a_candidate_without_any_score_has_counts_and_no_values():
+    row = summary(verdicts(ONE_EACH, a=[None] * 5, b=[4] * 5)).iloc[0]
+    assert row[["turns", "unscored", "users", "blocks", "n3"]].tolist() == [0, 5, 0, 0, 0]
+    assert row[["micro", "user_macro", "task_macro", "sat", "dsat", "user_macro_low"]].isna().all()
+
+
+def test_a_whole_benchmark_takes_well_under_a_second():
+    frame = made(np.random.default_rng(9), users=90, turns=300, candidates=7, missing=0.01)
+    begun = time.process_time()
+    summary(frame)
+    against(frame)
+    assert time.process_time() - begun < 2  # 0.3 s each on a busy laptop core

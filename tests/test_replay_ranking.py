@@ -1,0 +1,237 @@
+"""How sure a ranking is: rank sets, views of it, judges that prefer their own, and the truth."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from perslib.corpus import load
+from perslib.errors import DataError, UnknownName
+from perslib.inference import joint_sign_flip, sign_flip
+from perslib.replay import against_truth, rank_sets, ranking_views, self_preference, summary, view_means
+from perslib.replay.views import kendall
+
+KEYS = ["user", "scenario", "session", "turn"]
+
+
+def verdicts(
+    rng: np.random.Generator, levels: dict[str, float], users: int = 30, noise: float = 0.6, judge: str = "j"
+) -> pd.DataFrame:
+    """Three turns a user; candidates differ by their level alone."""
+    user = np.repeat([f"u{i:02}" for i in range(users)], 3)
+    mood = np.repeat(rng.normal(0, 0.3, users), 3)
+    parts = [
+        pd.DataFrame(
+            {
+                "candidate": name,
+                "judge": judge,
+                "backbone": f"model-{judge}",
+                "user": user,
+                "scenario": np.tile(["gift", "skill", "travel"], users),
+                "session": "0",
+                "turn": 1,
+                "reference_cdf": level + mood + rng.normal(0, noise, len(user)),
+            }
+        )
+        for name, level in levels.items()
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def test_joint_sign_flip_is_the_single_test_when_alone_and_beats_bonferroni():
+    rng = np.random.default_rng(1)
+    alone = rng.normal(0.3, 1, 20)
+    assert joint_sign_flip(alone[:, None])[0] == pytest.approx(sign_flip(alone), abs=1e-12)
+    # The same test many times over is one test.
+    assert joint_sign_flip(np.repeat(alone[:, None], 30, axis=1)) == pytest.approx(
+        np.full(30, sign_flip(alone))
+    )
+    several = rng.normal(0.4, 1, (20, 6))
+    adjusted, single = joint_sign_flip(several), np.array([sign_flip(d) for d in several.T])
+    assert (adjusted >= single - 0.02).all() and (adjusted <= np.minimum(1, 6 * single) + 0.02).all()
+    missing = joint_sign_flip(np.column_stack([alone, np.full(20, np.nan), np.zeros(20)]))
+    assert math.isnan(missing[1]) and missing[2] == 1
+
+
+def test_joint_sign_flip_is_wrong_as_seldom_as_it_says():
+    rng = np.random.default_rng(2)
+    wrong = [joint_sign_flip(rng.normal(0, 1, (12, 8)), flips=199, seed=i).min() <= 0.1 for i in range(300)]
+    assert np.mean(wrong) == pytest.approx(0.1, abs=0.055)
+
+
+def test_ranks_that_the_data_rule_out():
+    frame = verdicts(np.random.default_rng(3), {"low": 2.5, "top": 4.5, "twin": 4.48, "mid": 3.5})
+    table = rank_sets(frame).set_index("candidate")
+    assert list(table.index[2:]) == ["mid", "low"] and set(table.index[:2]) == {"top", "twin"}
+    assert table["rank"].tolist() == [1, 2, 3, 4]
+    assert table.loc[["top", "twin", "mid", "low"], "best_rank"].tolist() == [1, 1, 3, 4]
+    assert table.loc[["top", "twin", "mid", "low"], "worst_rank"].tolist() == [2, 2, 3, 4]
+    assert table["tied_first"].tolist() == [True, True, False, False]
+    means = summary(frame).set_index("candidate")
+    assert table["user_macro_low"].to_dict() == pytest.approx(means["user_macro_low"].to_dict())
+
+
+def test_equal_candidates_are_nearly_always_all_tied_for_first():
+    rng, full = np.random.default_rng(4), 0
+    for _ in range(60):
+        table = rank_sets(verdicts(rng, dict.fromkeys("abcde", 4.0), users=15), resamples=300)
+        full += table["best_rank"].eq(1).all() and table["worst_rank"].eq(5).all()
+    assert full >= 51  # 57 expected; fewer than 51 with a probability of .2 %
+
+
+def test_rank_sets_compare_on_common_turns_and_judges_one_by_one():
+    frame = verdicts(np.random.default_rng(5), {"a": 4.0, "b": 3.9})
+    frame["reference_cdf"] = frame["reference_cdf"].astype("Float64")
+    # b is scored on the users' worst turns only, where it does better than a.
+    easy = frame["scenario"] == "gift"
+    frame.loc[easy & (frame["candidate"] == "a"), "reference_cdf"] += 3
+    frame.loc[~easy & (frame["candidate"] == "b"), "reference_cdf"] += 2
+    frame.loc[easy & (frame["candidate"] == "b"), "reference_cdf"] = pd.NA
+    table = rank_sets(pd.concat([frame, frame.assign(judge="k")]))
+    assert table["judge"].tolist() == ["j", "j", "k", "k"]
+    one = table[table["judge"] == "j"].set_index("candidate")
+    assert one["tied_first"].to_dict() == {"a": False, "b": True}
+    assert one["unscored"].to_dict() == {"a": 0, "b": 30}
+
+
+def test_four_users_rule_nothing_out():
+    table = rank_sets(verdicts(np.random.default_rng(6), {"a": 1.0, "b": 5.0}, users=4))
+    assert table["tied_first"].all() and table["worst_rank"].eq(2).all()
+    assert table["user_macro_low"].isna().all()
+
+
+def test_kendall_is_that_of_scipy():
+    rng = np.random.default_rng(7)
+    one, other = rng.integers(0, 5, (2, 6, 50)).astype(float)
+    slow = [stats.kendalltau(a, b).statistic for a, b in zip(one.T, other.T)]
+    assert kendall(one, other) == pytest.approx(slow, nan_ok=True)
+    one[2, 0] = np.nan
+    rest = [0, 1, 3, 4, 5]
+    assert kendall(one, other)[0] == pytest.approx(stats.kendalltau(one[rest, 0], other[rest, 0]).statistic)
+    assert math.isnan(kendall(np.ones((3, 1)), np.arange(3.0)[:, None])[0])
+
+
+def test_views_are_judges_calibrators_and_replay_sets():
+    rng = np.random.default_rng(8)
+    levels = {"a": 3.0, "b": 3.5, "c": 4.0}
+    frame = pd.concat([verdicts(rng, levels, noise=0.2), verdicts(rng, levels, noise=0.2, judge="k")])
+    frame["raw"] = -frame["reference_cdf"]
+    table = ranking_views(frame, ["reference_cdf", "raw"]).set_index(["view", "other"])
+    assert len(table) == 6
+    same = table.loc[("j · model-j · reference_cdf", "k · model-k · reference_cdf")]
+    assert (same["tau"], same["low"], same["best_agrees"], same["worst_agrees"]) == (1, 1, True, True)
+    assert (same["candidates"], same["users"]) == (3, 30)
+    turned = table.loc[("j · model-j · reference_cdf", "j · model-j · raw")]
+    assert (turned["tau"], turned["high"], turned["best_agrees"]) == (-1, -1, False)
+    assert len(ranking_views(frame, ["reference_cdf", "raw"], judges=["j"])) == 1
+    few = frame[frame["user"] < "u10"]
+    sets = ranking_views({"hard": few, "even": frame[frame["candidate"] != "a"]}, judges=["k"])
+    assert sets.loc[0, ["view", "other", "candidates", "users"]].tolist() == ["hard", "even", 2, 30]
+    by = ranking_views(frame[frame["judge"] == "j"], by="scenario")
+    assert by["view"].tolist() == ["gift", "gift", "skill"] and by["tau"].gt(0).all()
+    means = view_means(frame)
+    expected = summary(frame[frame["judge"] == "k"]).set_index("candidate")["user_macro"]
+    assert means["k · model-k"].to_dict() == pytest.approx(expected.to_dict())
+    with pytest.raises(UnknownName, match="judge called 'x'"):
+        ranking_views(frame, judges=["x"])
+
+
+def test_interval_of_a_view_is_that_of_the_naive_loop():
+    rng = np.random.default_rng(9)
+    levels = dict.fromkeys("abcd", 4.0)
+    frame = pd.concat([verdicts(rng, levels, users=8), verdicts(rng, levels, users=8, judge="k")])
+    table = ranking_views(frame, resamples=50, seed=2)
+    by_user = frame.groupby(["judge", "user", "candidate"])["reference_cdf"].mean().unstack()
+    from perslib.inference import resample_users
+
+    taus = []
+    for weights in resample_users(8, 50, seed=2).T:
+        drawn = np.repeat(np.arange(8), weights)
+        one, other = (by_user.loc[j].to_numpy()[drawn].mean(axis=0) for j in "jk")
+        taus.append(stats.kendalltau(one, other).statistic)
+    assert table.loc[0, "tau"] == pytest.approx(taus[0])
+    assert table.loc[0, ["low", "high"]].tolist() == pytest.approx(np.quantile(taus[1:], [0.025, 0.975]))
+
+
+FAMILIES = {"q1": "qwen", "g1": "glm", "g2": "glm", "model-q": "qwen", "model-g": "glm"}
+
+
+def two_judges(rng: np.random.Generator, favour: float) -> pd.DataFrame:
+    """Judge q is milder to all by .3, and by `favour` more to its own family."""
+    frame = verdicts(rng, {"q1": 3.5, "g1": 3.5, "g2": 4.0, "unknown": 3.0}, judge="g")
+    own = frame.assign(judge="q", backbone="model-q")
+    own["reference_cdf"] += 0.3 + favour * (own["candidate"] == "q1") + rng.normal(0, 0.3, len(own))
+    return pd.concat([frame, own], ignore_index=True)
+
+
+def test_a_judge_that_favours_its_own_family_is_found():
+    table = self_preference(two_judges(np.random.default_rng(10), 0.5), FAMILIES).set_index("judge")
+    own = table.loc["q"]
+    assert own["preference"] == pytest.approx(0.5, abs=0.1) and own["low"] > 0.3 and own["p_holm"] < 0.01
+    assert own["others"] == pytest.approx(0.3, abs=0.1)
+    counts = ["own_candidates", "other_candidates", "judges", "turns", "users"]
+    assert own[counts].tolist() == [1, 2, 1, 270, 30]  # `unknown` has no family
+    assert own["why"] is None or pd.isna(own["why"])
+    fair = self_preference(two_judges(np.random.default_rng(11), 0.0), FAMILIES)
+    assert (fair["low"] < 0).all() and (fair["high"] > 0).all()
+
+
+def test_self_preference_says_what_is_lacking():
+    frame = two_judges(np.random.default_rng(12), 0.0)
+
+    def why(part: pd.DataFrame, families: dict[str, str]) -> list[str]:
+        table = self_preference(part, families)
+        assert table["preference"].isna().all() and table["p_holm"].isna().all()
+        return table["why"].tolist()
+
+    assert why(frame[frame["judge"] == "q"], FAMILIES) == ["there is no judge of another family"]
+    assert why(frame, {"q1": "qwen"}) == ["the judge's family is not known"] * 2
+    strangers = {"model-q": "qwen", "model-g": "glm", "g1": "mistral", "q1": "mistral"}
+    assert all("no candidate of its own family" in w for w in why(frame, strangers))
+    only = frame[frame["candidate"] == "q1"]
+    whys = self_preference(only, FAMILIES).set_index("judge")["why"]
+    assert "no candidate of another family" in whys["q"] and "its own" in whys["g"]
+
+
+def test_against_the_truth_of_each_reply():
+    rng = np.random.default_rng(13)
+    frame = verdicts(rng, {"a": 3.0, "b": 3.5, "c": 4.0, "d": 4.5}, noise=0.3)
+    truth = frame.rename(columns={"reference_cdf": "expected"})[["candidate", *KEYS, "expected"]]
+    frame["reference_cdf"] += 1.2 * (frame["candidate"] == "c")
+    row = against_truth(frame, truth.sample(frac=1, random_state=1)).iloc[0]
+    assert row["tau"] == pytest.approx(4 / 6) and row["low"] <= 4 / 6 <= row["high"]
+    assert row[["best", "true_best", "worst", "true_worst"]].tolist() == ["c", "d", "a", "a"]
+    assert (row["best_agrees"], row["worst_agrees"]) == (False, True)
+    assert row[["candidates", "users", "turns", "left_out"]].tolist() == [4, 30, 360, 0]
+    fewer = against_truth(frame, truth[truth["candidate"] != "c"]).iloc[0]
+    assert (fewer["candidates"], fewer["left_out"], fewer["tau"]) == (3, 90, 1)
+    assert fewer["best_agrees"] and fewer["best"] == "d"
+
+
+def test_against_a_truth_of_means():
+    frame = verdicts(np.random.default_rng(14), {"a": 3.0, "b": 4.0})
+    row = against_truth(summary(frame), pd.Series({"a": 3.1, "b": 3.9, "unseen": 5.0})).iloc[0]
+    assert (row["tau"], row["candidates"], row["best"]) == (1, 2, "b") and math.isnan(row["low"])
+    tied = against_truth(pd.Series({"a": 4.0, "b": 4.0}), pd.Series({"a": 3.0, "b": 4.0})).iloc[0]
+    assert tied["best"] == "a, b" and not tied["best_agrees"] and math.isnan(tied["tau"])
+    with pytest.raises(DataError, match="a truth of means"):
+        against_truth(frame, pd.Series({"a": 3.0}))
+    with pytest.raises(DataError, match="several means"):
+        against_truth(pd.concat([summary(frame)] * 2), pd.Series({"a": 3.0}))
+
+
+def test_the_recorded_assistants_of_the_sample_judged_by_the_truth_itself():
+    truth = load("sample/en").extras["candidates"]
+    judged = truth[["candidate", *KEYS]].assign(judge="oracle", reference_cdf=truth["expected"])
+    row = against_truth(judged, truth).iloc[0]
+    assert (row["tau"], row["low"], row["best_agrees"], row["worst_agrees"]) == (1, 1, True, True)
+    table = rank_sets(judged).set_index("candidate")
+    assert (table["best_rank"] <= table["rank"]).all() and (table["rank"] <= table["worst_rank"]).all()
+    assert not table["tied_first"].all()
+    for a, b in itertools.pairwise(table.index):
+        assert table.loc[a, "user_macro"] >= table.loc[b, "user_macro"]
