@@ -1,0 +1,189 @@
+"""Candidates: models that answer replayed turns anew (PersTurnBench, section 5).
+
+    qwen = Candidate("qwen-8b", context="tfidf", language="zh")
+    replies = generated(qwen, corpus, turns, backbone("vllm-qwen3-8b"))
+
+A candidate gets the conversation up to the turn as real chat messages, and before it the system message that its
+context writes. The turns of a block are asked together, in the order in which they were said, so that a backbone
+that keeps prompt prefixes reads what they share once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from perslib.corpus import Block, Corpus, Target, coerce
+from perslib.errors import DataError, Problem
+from perslib.llm import Answer, Ask, Backbone, Request, Steps
+from perslib.memory import MemorySystem
+from perslib.replay.contexts import Context, Shown, context
+from perslib.replay.names import TURN
+from perslib.replay.replies import known_turns
+
+NO_REQUEST = "not asked: the conversation up to this turn does not end with a message of the user"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """How a model is asked for replies; with the defaults as in PersTurnBench's main track."""
+
+    name: str | None = None
+    """None: the backbone's name, and the context's where it is not `prefix`."""
+    context: str | MemorySystem | Context = "prefix"
+    """A name of `perslib.replay.contexts.CONTEXTS`, or a memory system."""
+    language: str = "en"
+    """Language of the prompts."""
+    temperature: float = 0.7
+    max_tokens: int = 1024
+    seed: int | None = 42
+    system: str | None = None
+    """Words of your own, before those of the context."""
+    window: int | None = None
+    """Messages of the conversation that are sent; None for all."""
+    _: KW_ONLY
+    family: str | None = None
+    """Model family, to see whether a judge prefers its own; None: by the model's name."""
+    prompts: str | Path | None = None
+    """A folder with prompts of your own."""
+    shows: Context = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shows", context(self.context, self.language, self.prompts))
+        if self.temperature < 0:
+            raise DataError(Problem("temperature", f"is {self.temperature}, expected 0 or more"))
+        for name in ("max_tokens", "window"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise DataError(Problem(name, f"is {value}, expected 1 or more"))
+
+    def called(self, backbone: str) -> str:
+        """The candidate's name with this backbone."""
+        usual = backbone if self.shows.name == "prefix" else f"{backbone} · {self.shows.name}"
+        return self.name or usual
+
+    def reply(self, block: Block) -> Steps[list[dict[str, Any]]]:
+        """What it answers to the targets of a block: one row of the replies frame each, who answers left out."""
+        given = self.shows.given(block)
+        show = yield from self.shows.prepare(given)
+        targets = list(given)
+        shown = [show(target) if _can_answer(target) else Shown() for target in targets]
+        asked = [self.request(target, s) for target, s in zip(targets, shown) if _can_answer(target)]
+        answers = iter((yield Ask(asked, "candidate")) if asked else ())
+        return [
+            {
+                **{column: getattr(target, column) for column in TURN},
+                **self._sent(s),
+                **(_said(next(answers)) if _can_answer(target) else {"error": NO_REQUEST}),
+            }
+            for target, s in zip(targets, shown)
+        ]
+
+    def request(self, target: Target, shown: Shown) -> Request:
+        """The question that a target's turn is."""
+        said = target.prefix if self.window is None else target.window(self.window)
+        system = self._system(shown)
+        return Request(
+            [*([{"role": "system", "content": system}] if system else []), *map(dict, said)],
+            temperature=self.temperature,
+            max_tokens=self.max_tokens,
+            seed=self.seed,
+            prompt=shown.prompt,
+            brief=True,  # a reply that was cut counts: the user would have seen it
+        )
+
+    def _system(self, shown: Shown) -> str | None:
+        return "\n\n".join(part for part in (self.system, shown.system) if part) or None
+
+    def _sent(self, shown: Shown) -> dict[str, Any]:
+        return {
+            "context": self.shows.name,
+            "memory": shown.memory,
+            "temperature": self.temperature,
+            "max_tokens": self.max_tokens,
+            "seed": self.seed,
+            "prompt": shown.prompt,
+            "system": self._system(shown),
+            "records": shown.records,
+        }
+
+
+def generated(
+    candidate: Candidate,
+    corpus: Corpus,
+    replay_turns: pd.DataFrame,
+    backbone: Backbone,
+    *,
+    progress: bool = True,
+    cap: float | None = None,
+) -> pd.DataFrame:
+    """A candidate's replies to the replayed turns: the replies frame, in the order of `replay_turns`.
+
+    A turn that got no reply keeps its row, and `error` says why. `records` lists the user's earlier turns that the
+    system message rests on. `cap` bounds what the backbone may cost; what was answered is kept in the cache.
+    """
+    turns = known_turns(corpus, replay_turns)
+    methods = (candidate.reply(block) for block in _blocks(corpus, turns))
+    found = backbone.work(methods, progress=progress, totals={"candidate": len(turns)}, cap=cap)
+    columns = ["candidate", *TURN, "records"]
+    rows = pd.DataFrame([row for of_block in found for row in of_block], columns=None if found else columns)
+    rows = rows.assign(
+        candidate=candidate.called(backbone.name),
+        backbone=backbone.name,
+        family=candidate.family or family_of(backbone.model),
+    )
+    return coerce(turns[TURN].merge(coerce(rows, "replies"), on=TURN, how="left", validate="1:1"), "replies")
+
+
+def family_of(model: str) -> str | None:
+    """The family that a model's name begins with: `Qwen/Qwen3-8B` → qwen, `gpt-5.5` → gpt."""
+    first = re.search(r"[^\W\d_]+", model.rsplit("/", 1)[-1])
+    return first[0].lower() if first else None
+
+
+def _blocks(corpus: Corpus, turns: pd.DataFrame) -> Iterator[Block]:
+    """The blocks of these turns, with these turns as targets."""
+    for (user, scenario), wanted in turns.groupby(["user", "scenario"], sort=False):
+        block = corpus.block(user, scenario)
+        targets = block.targets.astype({"turn": "Int64"}).merge(wanted[["session", "turn"]])
+        yield replace(block, targets=targets)
+
+
+def _can_answer(target: Target) -> bool:
+    return target.request is not None
+
+
+def _said(answer: Answer) -> dict[str, Any]:
+    text = unwrapped(answer.text)
+    error = answer.error
+    if error is None and not text.strip():
+        cut = answer.finish == "length"
+        error = "the reply is empty" + (": it was cut before anything was said" if cut else "")
+    return {
+        "response": None if error else text,
+        "error": error,
+        "finish": answer.finish or None,
+        **{c: getattr(answer, c) for c in ("tokens_in", "tokens_cached", "tokens_out", "seconds", "cost")},
+    }
+
+
+def unwrapped(text: str) -> str:
+    """A reply without the code fence around all of it; fences within, and ones that end earlier, stay."""
+    lines = text.strip().split("\n")
+    opening = re.fullmatch(r"(`{3,}|~{3,})[^`\n]*", lines[0])
+    if opening is None or len(lines) < 2 or lines[-1].strip() != opening[1]:
+        return text
+    depth = 1
+    for line in lines[1:-1]:
+        if line.strip() == opening[1]:
+            depth -= 1
+        elif line.lstrip().startswith(opening[1]):
+            depth += 1
+        if not depth:
+            return text
+    return "\n".join(lines[1:-1])

@@ -1,0 +1,229 @@
+"""What a candidate is shown beside the conversation it goes on with (PersTurnBench, section 5 and appendix G).
+
+    prefix              the messages alone, no system message (the paper's `raw`)
+    task                the background of the task
+    profile             six fields of what the user told about themselves
+    tfidf               the four of the user's other exchanges that resemble the request most
+    diverse             four as well, in turns from each of the other scenarios
+    memory: structured  what any memory system of `perslib.memory` writes about this user
+
+No context can pass on a label: all of them get the block from `Context.given`, which has none.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+
+from perslib.corpus import Block, Target
+from perslib.errors import PerslibError, PromptError, UnknownName
+from perslib.llm import Ask, Steps
+from perslib.memory import MemorySystem, Retrieval, Scores, UserMemory, profile_shown, turn_id
+from perslib.memory.evidence import cut
+from perslib.memory.retrieval import DIALOGUES, said_before
+from perslib.prompts import prompt
+
+#: Exchanges shown, messages before each reply, and characters of a message (half of 700) and of the reply.
+RECORDS, BEFORE, MESSAGE, REPLY = 4, 4, 350, 700
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What one target's candidate is told beforehand."""
+
+    system: str | None = None
+    """The system message; None for none."""
+    prompt: str | None = None
+    """Name, version and digest of the prompt it was made with."""
+    memory: str | None = None
+    """What of the user it holds, or why it holds nothing."""
+    records: tuple[str, ...] = ()
+    """Ids (`scenario/session/turn`) of the user's earlier turns that it rests on."""
+
+
+Show = Callable[[Target], Shown]
+
+
+class Context(ABC):
+    """A way to brief candidates. `given` is all it ever learns of a block."""
+
+    name: str
+    sees_profile = False
+
+    def __init__(self, language: str = "en", prompts: str | Path | None = None):
+        self.language, self.prompts = language, prompts
+
+    def given(self, block: Block) -> Block:
+        """The block without labels and recorded replies; of the profile six fields where it is shown, else nothing."""
+        fields: Literal["published", "none"] = "published" if self.sees_profile else "none"
+        return replace(block.unlabelled(), profile=profile_shown(block.profile, fields))
+
+    @abstractmethod
+    def prepare(self, block: Block) -> Steps[Show]:
+        """Read the block; what comes back tells what is shown for each of its targets."""
+
+    def said(self, name: str, **fields: Any) -> Shown:
+        """What a prompt of this name says."""
+        request = prompt(name, self.language, self.prompts).render(**fields)
+        if [message["role"] for message in request.messages] != ["system"]:
+            raise PromptError(
+                f"{request.prompt}: the conversation follows, so this prompt has # system alone"
+            )
+        return Shown(request.messages[0]["content"], request.prompt)
+
+
+class Prefix(Context):
+    """Nothing but the conversation."""
+
+    name = "prefix"
+
+    def prepare(self, block: Block) -> Steps[Show]:
+        """Nothing to prepare."""
+        return lambda target: Shown()
+        yield Ask(())
+
+
+class Task(Context):
+    """The background of the task."""
+
+    name = "task"
+
+    def prepare(self, block: Block) -> Steps[Show]:
+        """Nothing to prepare."""
+
+        def show(target: Target) -> Shown:
+            if not target.task:
+                return Shown(memory="no task")
+            return self.said("candidate_task", task=target.task)
+
+        return show
+        yield Ask(())
+
+
+class Profile(Context):
+    """What the user told about themselves, as far as PersTurnBench shows it."""
+
+    name = "profile"
+    sees_profile = True
+
+    def prepare(self, block: Block) -> Steps[Show]:
+        """The same for all targets."""
+        known = any(value not in (None, "", [], ()) for value in block.profile.values())
+        shown = self.said("candidate_profile", profile=block.profile) if known else Shown(memory="no profile")
+        return lambda target: shown
+        yield Ask(())
+
+
+class Retrieved(Context):
+    """Raw exchanges from the user's other scenarios that resemble what is asked now, without their scores."""
+
+    def __init__(
+        self,
+        strategy: Literal["topk", "diverse"] = "topk",
+        language: str = "en",
+        prompts: str | Path | None = None,
+        *,
+        k: int = RECORDS,
+    ):
+        super().__init__(language, prompts)
+        self.strategy, self.k = strategy, k
+        self.name = "tfidf" if strategy == "topk" else strategy
+        self._retrieval = Retrieval(DIALOGUES, among="all")
+
+    def prepare(self, block: Block) -> Steps[Show]:
+        """Index the block's history and look up every target."""
+        history = self._retrieval.history(block)
+        if history.empty:
+            return lambda target: Shown(memory=f"{self.name}, no history")
+        before = said_before(history, BEFORE)
+        rows = history.to_dict("records")
+        found = self._retrieval.nearest(block, self.k, self.strategy)
+        places = {(t.session, t.turn): [place for place, _ in near] for t, near in zip(block, found)}
+
+        def show(target: Target) -> Shown:
+            chosen = places[target.session, target.turn]
+            records = [_record(n, rows[i], before[i]) for n, i in enumerate(chosen, 1)]
+            ids = (turn_id(*(rows[i][c] for c in ("scenario", "session", "turn"))) for i in chosen)
+            shown = self.said("candidate_records", records=records)
+            return replace(shown, memory=self.name, records=tuple(ids))
+
+        return show
+        yield Ask(())
+
+
+class Remembered(Context):
+    """What a memory system makes of the user's other scenarios when it gets no label."""
+
+    def __init__(self, memory: MemorySystem, language: str = "en", prompts: str | Path | None = None):
+        super().__init__(language, prompts)
+        if isinstance(memory, Scores):
+            raise _speechless(memory.name)
+        self.memory, self.name = memory, f"memory: {memory.name}"
+
+    def prepare(self, block: Block) -> Steps[Show]:
+        """Build the memory; it sees none of the block's targets."""
+        memory = yield from self.memory.build(replace(block, targets=block.targets.iloc[:0]))
+        past = not block.evidence.empty
+        if past and memory.error is None and not memory.statements and not any(map(memory.recall, block)):
+            raise _speechless(memory.system)
+        lack = (memory.error or "nothing that bears on this turn") if past else "no history"
+
+        def show(target: Target) -> Shown:
+            told = memory.recall(target)
+            if not told:
+                return Shown(memory=f"{memory.system}, {lack}")
+            shown = self.said("candidate_memory", memory=told)
+            return replace(shown, memory=memory.system, records=_cited(memory))
+
+        return show
+
+
+#: The contexts that go by a name.
+CONTEXTS: dict[str, Callable[[str, str | Path | None], Context]] = {
+    "prefix": Prefix,
+    "task": Task,
+    "profile": Profile,
+    "tfidf": lambda language, prompts: Retrieved("topk", language, prompts),
+    "diverse": lambda language, prompts: Retrieved("diverse", language, prompts),
+}
+
+
+def context(
+    which: str | MemorySystem | Context, language: str = "en", prompts: str | Path | None = None
+) -> Context:
+    """The context of this name, or the one that shows what this memory system writes."""
+    if isinstance(which, Context):
+        return which
+    if isinstance(which, MemorySystem):
+        return Remembered(which, language, prompts)
+    if which not in CONTEXTS:
+        raise UnknownName("context", which, CONTEXTS)
+    return CONTEXTS[which](language, prompts)
+
+
+def _record(number: int, row: dict[str, Any], before: tuple[dict[str, str], ...]) -> dict[str, Any]:
+    task = row["task"]
+    return {
+        "id": number,
+        "scenario": row["scenario"],
+        "task": "" if pd.isna(task) else cut(task, MESSAGE),
+        "turn": int(row["turn"]) + 1,
+        "context": [{**message, "content": cut(message["content"], MESSAGE)} for message in before],
+        "reply": cut(row["response"], REPLY),
+    }
+
+
+def _cited(memory: UserMemory) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(turn for statement in memory.statements for turn in statement.turns))
+
+
+def _speechless(system: str) -> PerslibError:
+    return PerslibError(
+        f"The memory system {system!r} says nothing where scores are left out, and candidates never see scores; "
+        "take one that writes from what was said, Structured(), or the context 'tfidf' or 'diverse'."
+    )

@@ -1,0 +1,165 @@
+"""Replies to replayed turns: those that users were given, those recorded elsewhere, and whether they can be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from perslib.corpus import SCHEMA, Corpus, coerce
+from perslib.corpus.schema import duplicates
+from perslib.errors import DataError, Problem
+from perslib.replay.names import ORIGINAL, TURN
+
+KEY = ["candidate", *TURN]
+NO_REPLY = "the reply is empty"
+#: Turns named in an error; of the others the number.
+NAMED = 3
+
+
+def originals(corpus: Corpus, replay_turns: pd.DataFrame) -> pd.DataFrame:
+    """The replies that the users were given, as the candidate `original`."""
+    turns = known_turns(corpus, replay_turns)
+    said = turns[TURN].merge(corpus.turns[[*TURN, "response"]], on=TURN, how="left", validate="1:1")
+    return _blanks(coerce(said.assign(candidate=ORIGINAL, context="recorded"), "replies"))
+
+
+def recorded(replies: pd.DataFrame | Iterable[Mapping[str, Any]], replay_turns: pd.DataFrame) -> pd.DataFrame:
+    """Recorded replies, from a frame or records with `candidate`, the keys of the turn and `response`.
+
+    Columns that the replies frame does not know are left out (a synthetic corpus keeps the truth there), and so are
+    replies to turns that are not replayed: `attrs["left_out"]` says how many. `checked` says what is missing.
+    """
+    frame = replies if isinstance(replies, pd.DataFrame) else pd.DataFrame(list(replies))
+    if "response" not in frame:
+        raise DataError(Problem("replies", "column 'response' is missing (the reply)"))
+    frame = coerce(frame.filter(list(SCHEMA["replies"])), "replies")
+    known = _in(frame, replay_turns)
+    if len(frame) and not known.any():
+        raise DataError(
+            Problem("replies", f"none of {len(frame)} answers one of {len(replay_turns)} replayed turns"),
+            "Were the replies recorded for another corpus or replay set?",
+        )
+    kept = frame[known].reset_index(drop=True)
+    kept = _blanks(kept.assign(context=kept["context"].fillna("recorded")))
+    kept.attrs["left_out"] = len(frame) - len(kept)
+    return kept
+
+
+def checked(replies: pd.DataFrame, replay_turns: pd.DataFrame, *, common: bool = False) -> pd.DataFrame:
+    """Replies that can be compared: each candidate has one row for each replayed turn, in the order of the turns.
+
+    Anything else is an error that names the turns. With `common` the turns stay that all candidates have, and replies
+    to others are left out; `attrs` says how many `turns` are compared and how many of the replayed are `left_out`.
+    A candidate's empty replies stay as rows without a response; `attrs["empty"]` lists them as (candidate, turn).
+    """
+    turns = coerce(replay_turns, "replay_turns")[TURN]
+    replies = _blanks(coerce(replies, "replies"))
+    if problems := _doubles(replies):
+        raise DataError(problems, "Keep one reply of each candidate to each turn.")
+    known = _in(replies, turns)
+    if common:
+        turns = _common(replies, turns)
+        replies = replies[known]
+    elif problems := [*_unknown(replies[~known]), *_missing(replies, turns)]:
+        raise DataError(
+            problems, "Complete the replies, or compare on the turns that all have with common=True."
+        )
+    order = pd.DataFrame({"candidate": replies["candidate"].unique()}).merge(turns, how="cross")
+    whole = order.merge(replies, on=KEY, how="left", validate="1:1")
+    whole = coerce(whole, "replies")
+    empty = whole[whole["response"].isna()]
+    whole.attrs.update(
+        turns=len(turns),
+        left_out=len(replay_turns) - len(turns),
+        empty=[(row[0], "/".join(map(str, row[1:]))) for row in empty[KEY].itertuples(index=False)],
+    )
+    return whole
+
+
+def known_turns(corpus: Corpus, replay_turns: pd.DataFrame) -> pd.DataFrame:
+    """The replay set in its documented form; an error for turns that occur twice or are not in the corpus."""
+    turns = coerce(replay_turns, "replay_turns")
+    problems = []
+    if len(twice := duplicates(turns, "replay_turns")):
+        problems.append(Problem("replay set", f"occurs more than once: {_named(twice)}"))
+    if not (known := _in(turns, corpus.turns)).all():
+        problems.append(Problem("replay set", f"not in {corpus.name}: {_named(turns[~known])}"))
+    if problems:
+        raise DataError(problems, "Draw the replay set anew from this corpus.")
+    return turns
+
+
+def _doubles(replies: pd.DataFrame) -> list[Problem]:
+    """Turns that one candidate answers twice, and names that two candidates share."""
+    problems = []
+    for name, own in replies.groupby("candidate", sort=False):
+        twice = own[own.duplicated(TURN, keep=False)]
+        differ = twice.groupby(TURN)["response"].nunique(dropna=False) > 1
+        ways = own[["context", "backbone"]].drop_duplicates()
+        if differ.any() or len(ways) > 1:
+            what = (
+                f"with different replies to {_named(differ[differ].index.to_frame(index=False))}"
+                if differ.any()
+                else "asked as " + " and ".join(f"{w.context} of {w.backbone}" for w in ways.itertuples())
+            )
+            remedy = "give each a name of its own in `candidate`"
+            problems.append(Problem(str(name), f"two candidates of one name, {what}; {remedy}"))
+        elif len(twice):
+            problems.append(
+                Problem(str(name), f"the same reply more than once: {_named(twice.drop_duplicates(TURN))}")
+            )
+    return problems
+
+
+def _unknown(replies: pd.DataFrame) -> list[Problem]:
+    return [
+        Problem(str(name), f"answers turns that are not replayed: {_named(own)}")
+        for name, own in replies.groupby("candidate", sort=False)
+    ]
+
+
+def _missing(replies: pd.DataFrame, turns: pd.DataFrame) -> list[Problem]:
+    return [
+        Problem(str(name), f"has no reply to {_named(turns[~answered])}")
+        for name, own in replies.groupby("candidate", sort=False)
+        if not (answered := _in(turns, own)).all()
+    ]
+
+
+def _common(replies: pd.DataFrame, turns: pd.DataFrame) -> pd.DataFrame:
+    """The turns that every candidate answers."""
+    counts = replies.groupby(TURN)["candidate"].nunique()
+    by_all = counts[counts == replies["candidate"].nunique()].index.to_frame(index=False)
+    shared = _in(turns, by_all)
+    if not shared.any():
+        names = ", ".join(replies["candidate"].unique()) or "no candidate"
+        raise DataError(
+            Problem("replies", f"no replayed turn is answered by all of {names}"),
+            "Compare fewer candidates, or ones that were asked the same turns.",
+        )
+    return turns[shared].reset_index(drop=True)
+
+
+def _blanks(replies: pd.DataFrame) -> pd.DataFrame:
+    """Empty replies as rows without a response that say so."""
+    blank = replies["response"].fillna("").str.strip() == ""
+    return replies.assign(
+        response=replies["response"].mask(blank),
+        error=replies["error"].mask(blank & replies["error"].isna(), NO_REPLY),
+    )
+
+
+def _in(frame: pd.DataFrame, turns: pd.DataFrame) -> pd.Series:
+    """Whether each row's turn is one of these."""
+    known = set(turns[TURN].astype({"turn": int}).itertuples(index=False, name=None))
+    rows = frame[TURN].astype({"turn": int}).itertuples(index=False, name=None)
+    return pd.Series([row in known for row in rows], index=frame.index, dtype=bool)
+
+
+def _named(turns: pd.DataFrame) -> str:
+    """The first few turns by name, and how many there are."""
+    first = ["/".join(map(str, row)) for row in turns[TURN].head(NAMED).itertuples(index=False)]
+    more = len(turns) - len(first)
+    return ", ".join(first) + (f" and {more} more, {len(turns)} in all" if more else "")
