@@ -97,5 +97,7 @@ def test_no_number_of_users_finds_no_difference():
 def test_bad_input_is_named():
     with pytest.raises(DataError, match="differences of 1 user"):
         components(frame([1, 2]))
+    with pytest.raises(DataError, match="several judges"):
+        components(frame([1, 2], [3]).assign(judge=["a", "a", "b"]))
     with pytest.raises(UnknownName, match="difference"):
         components(pd.DataFrame({"user": ["a"], "delta": [1.0]}))

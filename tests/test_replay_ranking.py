@@ -12,8 +12,17 @@ from scipy import stats
 
 from perslib.corpus import load
 from perslib.errors import DataError, UnknownName
-from perslib.inference import joint_sign_flip, sign_flip
-from perslib.replay import against_truth, rank_sets, ranking_views, self_preference, summary, view_means
+from perslib.inference import joint_sign_flip, resample_users, sign_flip
+from perslib.replay import (
+    ORIGINAL,
+    against_truth,
+    prediction_powered,
+    rank_sets,
+    ranking_views,
+    self_preference,
+    summary,
+    view_means,
+)
 from perslib.replay.views import kendall
 
 KEYS = ["user", "scenario", "session", "turn"]
@@ -147,8 +156,6 @@ def test_interval_of_a_view_is_that_of_the_naive_loop():
     frame = pd.concat([verdicts(rng, levels, users=8), verdicts(rng, levels, users=8, judge="k")])
     table = ranking_views(frame, resamples=50, seed=2)
     by_user = frame.groupby(["judge", "user", "candidate"])["reference_cdf"].mean().unstack()
-    from perslib.inference import resample_users
-
     taus = []
     for weights in resample_users(8, 50, seed=2).T:
         drawn = np.repeat(np.arange(8), weights)
@@ -223,6 +230,30 @@ def test_against_a_truth_of_means():
         against_truth(frame, pd.Series({"a": 3.0}))
     with pytest.raises(DataError, match="several means"):
         against_truth(pd.concat([summary(frame)] * 2), pd.Series({"a": 3.0}))
+
+
+def test_labels_on_some_replies_sharpen_and_correct_the_judge():
+    frame = verdicts(np.random.default_rng(15), {ORIGINAL: 3.0, "new": 3.6}, users=60)
+    labels = frame.rename(columns={"reference_cdf": "score"})[["candidate", *KEYS, "score"]]
+    frame["reference_cdf"] += 0.7 + np.random.default_rng(16).normal(0, 0.3, len(frame))  # a mild judge
+    rated = labels[labels["user"].isin([f"u{i:02}" for i in range(0, 60, 3)])]
+    table = prediction_powered(frame, rated).set_index("candidate")
+    for name, truth in ((ORIGINAL, 3.0), ("new", 3.6)):
+        row = table.loc[name]
+        assert row["powered_low"] < truth < row["powered_high"] < summary(frame)["micro"].max()
+        assert row["powered_high"] - row["powered_low"] < 0.9 * (row["classical_high"] - row["classical_low"])
+        assert row[["labelled", "unlabelled", "users", "left_out"]].tolist() == [60, 120, 20, 0]
+        assert row["classical"] == pytest.approx(rated.loc[rated["candidate"] == name, "score"].mean())
+    delta = prediction_powered(frame, rated, other=ORIGINAL).iloc[0]
+    assert delta["candidate"] == "new" and delta["powered_low"] < 0.6 < delta["powered_high"]
+    assert delta["lam"] > 0.5
+    # Turns of a corpus are labels of the recorded replies; the other candidate then has none.
+    recorded = rated[rated["candidate"] == ORIGINAL].drop(columns="candidate")
+    fewer = frame[frame["user"] != "u00"]
+    table = prediction_powered(fewer, recorded).set_index("candidate")
+    assert table["labelled"].to_dict() == {ORIGINAL: 57, "new": 0}
+    assert table["left_out"].to_dict() == {ORIGINAL: 3, "new": 0}
+    assert table.loc["new", ["powered", "classical_low"]].isna().all()
 
 
 def test_the_recorded_assistants_of_the_sample_judged_by_the_truth_itself():

@@ -50,6 +50,9 @@ def components(differences: pd.DataFrame) -> Components:
     """
     if missing := [c for c in ("user", "difference") if c not in differences]:
         raise UnknownName("column of the differences", missing[0], map(str, differences.columns))
+    judged_by = [c for c in ("judge", "backbone") if c in differences]
+    if judged_by and len(differences[judged_by].drop_duplicates()) > 1:
+        raise DataError("The differences are of several judges", "Take one judge's at a time.")
     known = differences[["user", "difference"]].dropna()
     by_user = known["difference"].astype(float).groupby(known["user"])
     sizes, means = by_user.size().to_numpy(float), by_user.mean().to_numpy(float)

@@ -59,7 +59,7 @@ def ppi_mean(
     level: float = LEVEL,
     lam: float | None = None,
 ) -> Estimate:
-    """Mean of what people would say on all turns, from gold on a few and a judge on these and all others.
+    """Mean over turns of what people would say on all of them, from gold on a few and a judge on these and others.
 
     `judged_unlabelled` are the judged turns without gold; `cluster` and `cluster_unlabelled` name each turn's
     user (without them every turn stands for itself). `lam` fixes λ; else it is tuned, which costs a degree of

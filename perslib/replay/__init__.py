@@ -3,6 +3,7 @@
 from perslib.replay.aggregates import official_interval, summary
 from perslib.replay.candidates import Candidate, generated
 from perslib.replay.contexts import CONTEXTS, Context, Shown
+from perslib.replay.labelled import prediction_powered
 from perslib.replay.names import ORIGINAL
 from perslib.replay.paired import against, all_pairs, differences
 from perslib.replay.preference import self_preference
@@ -33,6 +34,7 @@ __all__ = [
     "official_interval",
     "on_reference",
     "originals",
+    "prediction_powered",
     "profiles",
     "rank_sets",
     "ranking_views",

@@ -95,6 +95,23 @@ def by_judge(verdicts: pd.DataFrame, score: str, inclusion: pd.DataFrame | None 
         )
 
 
+def aligned(known: pd.DataFrame, column: str, of: Scores) -> Floats:
+    """What `column` of another frame on replies says of these ones: turns × candidates, NaN where it is silent.
+
+    A frame without `candidate`, such as the turns of a corpus, is on the recorded replies.
+    """
+    if "candidate" not in known:
+        known = known.assign(candidate=ORIGINAL)
+    if missing := [c for c in (*TURN, column) if c not in known]:
+        raise UnknownName("column of the frame to compare with", missing[0], map(str, known.columns))
+    out = np.full((len(of.turns), len(of.candidates)), np.nan)
+    for other in by_judge(known[["candidate", *TURN, column]], column):
+        table = pd.DataFrame(other.score, pd.MultiIndex.from_frame(other.turns), other.candidates)
+        places = pd.MultiIndex.from_frame(of.turns)
+        out[:] = table.reindex(index=places, columns=of.candidates).to_numpy(dtype=float)
+    return out
+
+
 def user_means(of: Scores) -> Floats:
     """Each user's mean score of each candidate: users × candidates, NaN where a user has none."""
     columns = []

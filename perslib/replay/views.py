@@ -12,8 +12,17 @@ import pandas as pd
 
 from perslib.errors import DataError, UnknownName
 from perslib.inference import LEVEL, RESAMPLES, SEED, interval, resample_users
-from perslib.replay.names import TURN
-from perslib.replay.scores import EXACT, SCORE, Floats, by_judge, divided, enough, mean_over, user_means
+from perslib.replay.scores import (
+    EXACT,
+    SCORE,
+    Floats,
+    aligned,
+    by_judge,
+    divided,
+    enough,
+    mean_over,
+    user_means,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,12 +166,9 @@ def against_truth(
         raise DataError(
             "Verdicts are compared with a truth of means", "Give the truth of each reply, or means."
         )
-    known = next(by_judge(truth[["candidate", *TURN, true_score]], true_score))
-    table = pd.DataFrame(known.score, pd.MultiIndex.from_frame(known.turns), known.candidates)
     rows = []
     for of in by_judge(scored, score):
-        places = pd.MultiIndex.from_frame(of.turns)
-        true = table.reindex(index=places, columns=of.candidates).to_numpy(float)
+        true = aligned(truth, true_score, of)
         both = np.isfinite(true) & np.isfinite(of.score)
         weights = resample_users(of.users, resamples, seed).astype(float)
         users = len(np.unique(of.user[both.any(axis=1)]))
