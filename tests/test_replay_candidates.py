@@ -270,6 +270,10 @@ def test_the_same_reply_twice_and_two_candidates_of_one_name(corpus):
     half = one.assign(backbone=["x"] * 3 + ["y"] * 3, context="prefix")
     with pytest.raises(DataError, match="two candidates of one name, asked as prefix of x and prefix of y"):
         checked(half, turns)
+    with pytest.raises(DataError, match="asked as prefix of x and recorded; give"):
+        checked(half.assign(backbone=["x", *[None] * 5], context=["prefix", *["recorded"] * 5]), turns)
+    with pytest.raises(DataError, match="there are none to compare"):
+        checked(one.head(0), turns)
 
 
 def test_empty_replies_stay_and_are_listed(corpus):

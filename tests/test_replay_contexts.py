@@ -272,6 +272,30 @@ def test_a_memory_is_built_from_what_was_said_and_shown_as_notes(language):
     assert memory.counts == (0, 0, 0, 0, 0) and memory.prompt == request.prompt
 
 
+def test_a_memory_is_built_without_any_target():
+    seen: list[Block] = []
+
+    class Watchful(MemorySystem):
+        name = "watchful"
+
+        def build(self, block: Block, judged: pd.DataFrame | None = None) -> Steps[UserMemory]:
+            seen.append(block)
+            return UserMemory(block.user, block.scenario, self.name, (0, 0, 0, 0, 0), error="nothing")
+            yield
+
+    assert shown(Watchful(), labelled().block("ada", "gift"))[1] == Shown(memory="watchful, nothing")
+    (block,) = seen
+    assert not len(block) and not block.labelled and not block.profile and len(block.evidence) == 6
+
+
+def test_rated_turns_can_be_diverse_too_and_unknown_histories_are_named():
+    block = labelled().block("ada", "gift")
+    found = Retrieval().anchors(block, 3, "diverse")[0]
+    assert len({a.scenario for a in found}) == 3 and all(a.score for a in found)
+    with pytest.raises(UnknownName, match="Known: all, rated"):
+        Retrieval(among="unrated")  # type: ignore[arg-type]
+
+
 def test_a_labelled_block_without_ratings_still_asks_no_memory():
     block = labelled([None] * 9).block("ada", "gift")
     assert Scripted().work([Structured().build(block)])[0].is_empty

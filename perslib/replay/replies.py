@@ -56,6 +56,8 @@ def checked(replies: pd.DataFrame, replay_turns: pd.DataFrame, *, common: bool =
     """
     turns = coerce(replay_turns, "replay_turns")[TURN]
     replies = _blanks(coerce(replies, "replies"))
+    if replies.empty:
+        raise DataError(Problem("replies", "there are none to compare"))
     if problems := _doubles(replies):
         raise DataError(problems, "Keep one reply of each candidate to each turn.")
     known = _in(replies, turns)
@@ -102,7 +104,7 @@ def _doubles(replies: pd.DataFrame) -> list[Problem]:
             what = (
                 f"with different replies to {_named(differ[differ].index.to_frame(index=False))}"
                 if differ.any()
-                else "asked as " + " and ".join(f"{w.context} of {w.backbone}" for w in ways.itertuples())
+                else f"asked as {' and '.join(map(_way, ways['context'], ways['backbone']))}"
             )
             remedy = "give each a name of its own in `candidate`"
             problems.append(Problem(str(name), f"two candidates of one name, {what}; {remedy}"))
@@ -111,6 +113,10 @@ def _doubles(replies: pd.DataFrame) -> list[Problem]:
                 Problem(str(name), f"the same reply more than once: {_named(twice.drop_duplicates(TURN))}")
             )
     return problems
+
+
+def _way(context: str, backbone: str | None) -> str:
+    return f"{context}" if pd.isna(backbone) else f"{context} of {backbone}"
 
 
 def _unknown(replies: pd.DataFrame) -> list[Problem]:
