@@ -6,11 +6,11 @@ import base64
 import io
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from perslib.report.atomic import write_text
-from perslib.report.manifest import NAME, read_manifest
-from perslib.report.render import HERE, page_css
+from perslib.report.leaderboard import write_leaderboard
+from perslib.report.manifest import NAME
+from perslib.report.shelf import Page, common_language, pages_under, shelf_css, template
 from perslib.report.times import day, took
 from perslib.report.words import word
 
@@ -40,42 +40,46 @@ class Card:
 
 
 def write_index(root: Path) -> Path:
-    """Write `index.html` over all manifests under `root`: by corpus, then backbone, then notebook."""
+    """Write `index.html` over all manifests under `root`: by corpus, then backbone, then notebook.
+
+    The leaderboard is written with it, and linked where there is one.
+    """
+    pages = pages_under(root)
     shelves: dict[str, dict[str, list[Card]]] = {}
-    spoken = set()
-    for file in sorted(root.glob(f"*/*/{NAME}")):
-        folder = file.parent
-        for name, entry in read_manifest(folder)["pages"].items():
-            corpus = entry.get("corpus", {}).get("label") or folder.parent.name
-            shelves.setdefault(corpus, {}).setdefault(folder.name, []).append(
-                _card(root, folder, name, entry)
-            )
-            spoken.add(entry.get("language", "en"))
-    language = "zh" if spoken == {"zh"} else "en"
+    for page in pages:
+        shelves.setdefault(page.corpus, {}).setdefault(page.folder.name, []).append(_card(page))
+    board = write_leaderboard(root)
+    language = common_language(pages)
     return write_text(
-        root / "index.html", _template().render(shelves=shelves, language=language, word=word, css=_css())
+        root / "index.html",
+        template("shelf.html.j2").render(
+            shelves=shelves,
+            leaderboard=board.name if board else "",
+            language=language,
+            word=word,
+            css=shelf_css(),
+        ),
     )
 
 
-def _card(root: Path, folder: Path, name: str, entry: dict[str, Any]) -> Card:
-    language = entry.get("language", "en")
-    page = folder / f"{name}.html"
+def _card(page: Page) -> Card:
+    entry, language = page.entry, page.language
     figures, tables = entry.get("figures", {}), entry.get("tables", {})
     failure = entry.get("failure") or {}
     trouble = ""
     if entry["status"] == "failed" and failure:
         trouble = word("index_failed", language, n=failure.get("cell"), error=failure.get("error"))
     return Card(
-        href=page.relative_to(root).as_posix() if page.is_file() else "",
-        title=entry.get("title") or name,
+        href=page.href,
+        title=entry.get("title") or page.name,
         language=language,
         status=entry["status"],
         date=day(entry.get("started", "")),
         took=took(entry.get("seconds"), language),
-        picture=_thumbnail(folder, figures),
+        picture=_thumbnail(page.folder, figures),
         figures=_counted("figure", len(figures), language),
         tables=_counted("table", len(tables), language),
-        manifest=(folder / NAME).relative_to(root).as_posix(),
+        manifest=(page.folder / NAME).relative_to(page.root).as_posix(),
         trouble=trouble,
     )
 
@@ -99,16 +103,3 @@ def _thumbnail(folder: Path, figures: dict[str, list[str]]) -> str:
                     small.save(buffer, "PNG", optimize=True)
                 return base64.b64encode(buffer.getvalue()).decode()
     return ""
-
-
-def _css() -> str:
-    return page_css() + (HERE / "index.css").read_text(encoding="utf-8")
-
-
-def _template() -> Any:
-    import jinja2
-
-    loader = jinja2.FileSystemLoader(HERE / "template")
-    return jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined).get_template(
-        "shelf.html.j2"
-    )
