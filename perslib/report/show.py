@@ -24,9 +24,14 @@ from perslib.report.words import name_of
 FOLD, FOLD_LINES = 900, 20
 _SHOWN, _SHOWN_LINES = 600, 12
 _LONG_CELL = 30
+#: A score this near to a whole one would be written as that, with zeros.
+_WHOLE = 0.005
 _INTERVAL = re.compile(r"\[[−-]?[\d.]+, [−-]?[\d.]+\]")
 #: Columns whose cells are labels that have a name in each language; all other text stays as it is.
-LABELLED = ("scenario", "reason", "statistic", "quantity", "judge", "calibration", "metric", "control")
+LABELLED = (
+    *("scenario", "reason", "statistic", "quantity", "judge", "calibration", "metric", "control"),
+    *("candidate", "other", "view"),
+)
 
 
 @cache
@@ -65,11 +70,28 @@ def show_conversation(messages: Iterable[Mapping[str, Any]], title: str = "", fo
     `note` are shown beside the message where it has them.
     """
     messages = list(messages)
+    plain = current().word("conversation_of_n", n=len(messages))
+    show_html(conversation_html(messages, title, fold), plain)
+
+
+def conversation_html(
+    messages: Iterable[Mapping[str, Any]], title: str = "", fold: int = FOLD, recent: int | None = None
+) -> str:
+    """A conversation as `show_conversation` shows it; with `recent`, what came before the last so many is folded."""
     page = current()
-    bubbles = "\n".join(_bubble(m, fold) for m in messages)
+    bubbles = [_bubble(m, fold) for m in messages]
+    if recent and (earlier := bubbles[:-recent]):
+        label = page.word("earlier_messages_n", n=len(earlier))
+        bubbles = [fold_html(escape(label), "\n".join(earlier), "pl-more pl-earlier"), *bubbles[-recent:]]
     head = f'<div class="pl-title">{escape(title)}</div>' if title else ""
-    plain = page.word("conversation_of_n", n=len(messages))
-    show_html(f'<div class="pl-conversation" lang="{page.language}">{head}{bubbles}</div>', plain)
+    shown = "\n".join(bubbles)
+    return f'<div class="pl-conversation" lang="{page.language}">{head}{shown}</div>'
+
+
+def fold_html(summary: str, body: str, kind: str = "pl-more", opened: bool = False) -> str:
+    """Something that opens at a click, without a script; both parts are HTML already."""
+    state = " open" if opened else ""
+    return f'<details class="{kind}"{state}><summary>{summary}</summary>{body}</details>'
 
 
 def _bubble(message: Mapping[str, Any], fold: int) -> str:
@@ -83,11 +105,12 @@ def _bubble(message: Mapping[str, Any], fold: int) -> str:
     for key in ("reason", "note"):
         if pd.notna(value := message.get(key)) and value:
             marks.append(f'<span class="pl-note">{escape(name_of(str(value), page.language))}</span>')
-    body = _folded(str(message["content"]), fold)
+    body = text_html(str(message["content"]), fold)
     return f'<div class="pl-message pl-{role}"><div class="pl-head">{" ".join(marks)}</div>{body}</div>'
 
 
-def _folded(text: str, fold: int) -> str:
+def text_html(text: str, fold: int = FOLD) -> str:
+    """A stranger's text with its white space kept; a long one begins, and the rest opens."""
     shown = controls_shown(text).strip("\n")
     if not shown.strip():
         return f'<div class="pl-text pl-empty">{current().word("empty_message")}</div>'
@@ -98,10 +121,8 @@ def _folded(text: str, fold: int) -> str:
     dots = "" if shown[cut] == "\n" else " …"
     start, rest = html.escape(shown[:cut].rstrip()) + dots, html.escape(shown[cut:].lstrip("\n"))
     more = current().word("show_all", n=f"{len(shown):,}")
-    return (
-        f'<div class="pl-text" dir="auto">{start}</div>'
-        f'<details class="pl-more"><summary>{more}</summary><div class="pl-text" dir="auto">{rest}</div></details>'
-    )
+    rest = f'<div class="pl-text" dir="auto">{rest}</div>'
+    return f'<div class="pl-text" dir="auto">{start}</div>{fold_html(more, rest)}'
 
 
 def _place_to_cut(text: str) -> int:
@@ -112,10 +133,19 @@ def _place_to_cut(text: str) -> int:
     return _SHOWN
 
 
-def score_chip(score: int) -> str:
-    """A score as a small coloured mark, readable without the colour."""
-    ink = "#ffffff" if score in (1, 5) else "#1f2733"
-    return f'<span class="pl-score" style="background-color:{SCORES[score]};color:{ink}">{score}</span>'
+def score_chip(score: float) -> str:
+    """A score as a small coloured mark, readable without the colour; one between two has the nearest's.
+
+    Without a score (NaN) it is an empty mark.
+    """
+    from perslib.calibrate import to_scale
+
+    if pd.isna(score):
+        return '<span class="pl-score pl-unscored">–</span>'
+    whole = int(to_scale(score))
+    ink = "#ffffff" if whole in (1, 5) else "#1f2733"
+    shown = f"{score:.0f}" if abs(score - whole) < _WHOLE else f"{score:.2f}"
+    return f'<span class="pl-score" style="background-color:{SCORES[whole]};color:{ink}">{shown}</span>'
 
 
 def show_profile(profile: Mapping[str, Any], title: str = "") -> None:
