@@ -1,0 +1,158 @@
+"""How much of a replay's prompts an endpoint reads from its prefix cache: in perslib's order, and shuffled.
+
+Prompts of one block begin alike: the user's memory and profile, then the conversation so far. perslib asks them one
+after another. Here the embedded model gets the questions of two tasks of a replay in that order, and the same
+questions shuffled by a seed, each time on a server of its own, without the answer cache:
+
+    judging     three recorded assistants' replies to the same turns, before a judge with user memory
+    answering   a candidate's replies to as many turns of these blocks, one token each
+
+`python benchmarks/prefix_cache.py` prints the prompts' tokens, the share of them that llama.cpp took from its cache,
+and seconds. llama.cpp also keeps beginnings of earlier prompts in memory (512 MiB as perslib starts it: a dozen
+prompts here), which a few blocks fit into and a whole replay does not; `--memory 0` shows the server without that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import pandas as pd
+
+from perslib.corpus import TURN, Corpus, load
+from perslib.judge import Manner, Personal
+from perslib.llm import Answer, Request, Steps, backbone, embedded
+from perslib.memory import Measured
+from perslib.replay import Candidate, generated, recorded, scored
+
+ORDERED, SHUFFLED = "in order", "shuffled"
+TASKS = ("judging", "answering")
+
+
+class Listener:
+    """Stands in for a backbone: keeps the questions in the order in which they come, and answers 3."""
+
+    name = model = "listener"
+
+    def __init__(self) -> None:
+        self.heard: list[Request] = []
+
+    def work(self, methods: Iterable[Steps[Any]], **_: object) -> list[Any]:
+        """What the methods return, worked on one after another."""
+        return [self._worked(steps) for steps in methods]
+
+    def _worked(self, steps: Steps[Any]) -> Any:
+        try:
+            ask = next(steps)
+            while True:
+                self.heard += ask.requests
+                ask = steps.send([Answer(text="3", finish="stop") for _ in ask.requests])
+        except StopIteration as end:
+            return end.value
+
+
+def largest_blocks(corpus: Corpus, blocks: int, turns: int) -> pd.DataFrame:
+    """The first turns, of those that the recorded assistants answer, of the blocks that have the most; each of
+    another user."""
+    ids = ["user", "scenario"]
+    answered = corpus.extras["candidates"][TURN].drop_duplicates()
+    sizes = answered.groupby(ids, sort=False).size().sort_values(ascending=False, kind="stable")
+    chosen = sizes.index.to_frame(index=False).drop_duplicates("user").head(blocks)
+    return chosen.merge(answered, on=ids).groupby(ids, sort=False).head(turns)
+
+
+def questions(task: str, options: argparse.Namespace) -> list[Request]:
+    """What perslib asks for this task, in its order."""
+    corpus = load("sample/en")
+    listener: Any = Listener()
+    if task == "answering":
+        turns = largest_blocks(corpus, options.blocks, options.turns * options.candidates)
+        candidate = Candidate(context="profile", max_tokens=1)
+        generated(candidate, corpus, turns, listener, progress=False)
+    else:
+        turns = largest_blocks(corpus, options.blocks, options.turns)
+        given = corpus.extras["candidates"].merge(turns, on=TURN)
+        names = list(given["candidate"].unique()[: options.candidates])
+        judge = Personal(Measured("en"), Manner("en", written=False))
+        scored(
+            judge, corpus, recorded(given[given["candidate"].isin(names)], turns), listener, progress=False
+        )
+    return list(listener.heard)
+
+
+def measured(task: str, order: str, options: argparse.Namespace) -> dict[str, float]:
+    """Put the questions to a server that has seen none of them."""
+    asked = questions(task, options)
+    if order == SHUFFLED:
+        random.Random(options.seed).shuffle(asked)
+    server = embedded.serve(prompt_cache_mib=options.memory)
+    model = backbone("embedded", kind="endpoint", base_url=server, cache="off")
+    model.ask("Hello.", max_tokens=1)  # the model is loaded
+    started = time.perf_counter()
+    answers = model.ask_many(asked, progress=False)
+    seconds = time.perf_counter() - started
+    assert all(answer.finish for answer in answers), answers[0].error
+    return {
+        "prompts": len(answers),
+        "tokens": sum(answer.tokens_in for answer in answers),
+        "cached": sum(answer.tokens_cached for answer in answers),
+        "seconds": seconds,
+    }
+
+
+def in_a_process(task: str, order: str) -> dict[str, float]:
+    """`measured`, in a process of its own, whose server ends with it."""
+    command = [sys.executable, __file__, *sys.argv[1:], "--measure", task, order]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    result: dict[str, float] = json.loads(done.stdout)
+    return result
+
+
+def table(found: dict[str, dict[str, dict[str, float]]], options: argparse.Namespace) -> str:
+    """An order a line, and how much longer the shuffled questions took."""
+    lines = [
+        f"{options.blocks} blocks of sample/en, {options.turns} turns × {options.candidates} candidates a block, "
+        f"server keeps {options.memory} MiB of earlier prompts",
+        "",
+        f"{'':<22}{'prompts':>8}{'tokens':>9}{'cached':>9}{'share':>8}{'seconds':>9}",
+    ]
+    for task, orders in found.items():
+        for order, sums in orders.items():
+            lines.append(
+                f"{f'{task}, {order}':<22}{sums['prompts']:>8,.0f}{sums['tokens']:>9,.0f}{sums['cached']:>9,.0f}"
+                f"{sums['cached'] / sums['tokens']:>8.2f}{sums['seconds']:>9.1f}"
+            )
+    lines.append("")
+    for task, orders in found.items():
+        ratio = orders[SHUFFLED]["seconds"] / orders[ORDERED]["seconds"]
+        lines.append(f"{f'{task}: shuffled / in order':<31}{ratio:>8.2f}   seconds")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--blocks", type=int, default=2)
+    parser.add_argument("--turns", type=int, default=3, help="judged turns of a block")
+    parser.add_argument("--candidates", type=int, default=3, help="replies to each judged turn, at most 5")
+    parser.add_argument(
+        "--memory", type=int, default=512, help="MiB of earlier prompts that the server keeps"
+    )
+    parser.add_argument("--seed", type=int, default=42)
+    parser.add_argument("--measure", nargs=2, metavar=("TASK", "ORDER"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.measure:
+        print(json.dumps(measured(*options.measure, options)))
+    else:
+        orders = (ORDERED, SHUFFLED)
+        found = {task: {order: in_a_process(task, order) for order in orders} for task in TASKS}
+        print(table(found, options))
+
+
+if __name__ == "__main__":
+    main()
