@@ -247,7 +247,8 @@ def _cited(answer: dict[str, Any], block: Block, memories: Memories) -> str:
 
 
 def _known_of_user(evidence: pd.DataFrame) -> list[tuple[str, str]]:
-    counts = " ".join(f"{score_chip(s)} × {n}" for s, n in enumerate(score_counts(evidence), 1))
+    given = enumerate(score_counts(evidence), 1)
+    counts = " ".join(f'<span class="pl-case-count">{score_chip(s)} × {n}</span>' for s, n in given)
     return [(current().word("case_scores"), counts)]
 
 
