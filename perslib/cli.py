@@ -66,8 +66,8 @@ def main() -> None:
 )
 @click.option(
     "--limit",
-    type=click.IntRange(min=0),
-    help="How many turns a notebook judges; 0 leaves it to the notebook.",
+    type=click.IntRange(min=-1),
+    help="How many turns a notebook puts before the model; 0 leaves it to the notebook, -1 is all.",
 )
 @click.option("--seed", type=int, default=42, show_default=True, help="For everything that is drawn.")
 @click.option(
@@ -234,7 +234,7 @@ def cache(context: click.Context) -> None:
 
 @cache.command()
 @click.option(
-    "--older-than", type=click.IntRange(min=0), metavar="DAYS", help="Entries older than so many days."
+    "--older-than", type=click.IntRange(min=-1), metavar="DAYS", help="Entries older than so many days."
 )
 @click.option(
     "--keep", type=click.FloatRange(min=0), metavar="MB", help="The oldest entries beyond this size."

@@ -46,7 +46,11 @@ def test_imports_flow_one_way(file):
 
 
 @pytest.mark.parametrize(
-    "name", [f"perslib.{p}" for p in ("calibrate", "corpus", "judge", "llm", "memory", "metrics", "report")]
+    "name",
+    [
+        f"perslib.{p}"
+        for p in ("calibrate", "corpus", "inference", "judge", "llm", "memory", "metrics", "replay", "report")
+    ],
 )
 def test_exports_are_listed_and_real(name):
     module = importlib.import_module(name)

@@ -27,6 +27,8 @@ BLOCK = ["user", "scenario"]
 JUDGED_BY = ["corpus", "judge", "backbone"]
 
 METHODS = ("mean_shift", "cdf")
+#: Scores that differ by less are equal: the same reply, computed beside other ones, can differ in the last bits.
+DECIMALS = 9
 REFERENCE_METHODS = (
     "reference_mean_shift",
     "reference_cdf",
@@ -65,7 +67,7 @@ def calibrated(
     applied; `fallbacks` counts them. Every corpus, candidate, judge and backbone is calibrated on its own. `ties`
     and `draws` are `cdf`'s. A block that `histories` lacks has no history.
     """
-    raw = scores_of(verdicts, score)
+    raw = np.round(scores_of(verdicts, score), DECIMALS)
     block, of_block = _numbered(verdicts, [*JUDGED_BY, "candidate"])
     counts = of_blocks(of_block, histories)
     out: dict[str, Any] = {}
@@ -99,7 +101,7 @@ def reference_calibrated(
     """
     pooled = pd.concat([reference, verdicts], ignore_index=True)
     is_reference = np.arange(len(pooled)) < len(reference)
-    raw = scores_of(pooled, score)
+    raw = np.round(scores_of(pooled, score), DECIMALS)
     block, of_block = _numbered(pooled, JUDGED_BY)
     counts = of_blocks(of_block, histories)
     new, old = (raw[~is_reference], block[~is_reference]), (raw[is_reference], block[is_reference])

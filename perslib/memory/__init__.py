@@ -4,8 +4,10 @@ from perslib.memory.base import MemorySystem, Statement, UserMemory, profile_sho
 from perslib.memory.measured import Measured
 from perslib.memory.retrieval import (
     ANCHORS,
+    DIALOGUES,
     EPISODES,
     Anchor,
+    DialogueForm,
     Retrieval,
     TextForm,
     chosen,
@@ -16,8 +18,10 @@ from perslib.memory.structured import Scores, Structured
 
 __all__ = [
     "ANCHORS",
+    "DIALOGUES",
     "EPISODES",
     "Anchor",
+    "DialogueForm",
     "Measured",
     "MemorySystem",
     "Retrieval",

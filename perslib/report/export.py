@@ -79,22 +79,34 @@ def draw(
 
 
 def save_table(
-    frame: pd.DataFrame, name: str, caption: str = "", digits: int = 2, out: str | Path | None = None
+    frame: pd.DataFrame,
+    name: str,
+    caption: str = "",
+    digits: int = 2,
+    out: str | Path | None = None,
+    *,
+    shown: bool = True,
 ) -> Saved:
     """Save a table as CSV with full precision and as LaTeX (booktabs), and show it with its caption.
 
     Files go to `tables/` in the page's folder, or in `out`. Column heads and known labels are in the page's
-    language in LaTeX and on the page; the CSV keeps the frame's own names. Returns the paths written.
+    language in LaTeX and on the page; the CSV keeps the frame's own names. With `shown=False` the page has the caption
+    and the links only. Returns the paths written.
     """
     folder = current().folder("tables", out)
     paths = [_write_csv(frame, folder / f"{check_name(name)}.csv"), folder / f"{name}.tex"]
     paths[1].write_text(latex_table(frame, name, caption, digits), encoding="utf-8", newline="\n")
-    shown = frame.head(_SHOWN_ROWS)
-    left_out = len(frame) - len(shown)
+    first = frame.head(_SHOWN_ROWS if shown else 0)
+    left_out = len(frame) - len(first) if shown else 0
     text = _caption("table", name, caption) + _links(paths, out)
     more = f"<div class='pl-caption'>{current().word('rows_left_out', n=left_out)}</div>" if left_out else ""
-    body = f'<div id="table-{name}">{table_html(shown, text, digits)}{more}</div>'
-    plain = f"{shown.to_string(index=False)}\n{_plain(name, paths)}"
+    table = (
+        table_html(first, text, digits)
+        if shown
+        else f"<div class='pl-tablebox'><div class='pl-caption'>{text}</div></div>"
+    )
+    body = f'<div id="table-{name}">{table}{more}</div>'
+    plain = f"{first.to_string(index=False)}\n{_plain(name, paths)}" if shown else _plain(name, paths)
     show_html(body, plain, _record("table", name, paths, out))
     return Saved(paths)
 

@@ -23,14 +23,14 @@ from perslib.report.words import name_of
 #: Messages of more characters, or more lines, are folded behind "show all".
 FOLD, FOLD_LINES = 900, 20
 _SHOWN, _SHOWN_LINES = 600, 12
-_LONG_CELL = 30
+_SHORT_CELL, _LONG_CELL = 14, 30
 #: A score this near to a whole one would be written as that, with zeros.
 _WHOLE = 0.005
 _INTERVAL = re.compile(r"\[[−-]?[\d.]+, [−-]?[\d.]+\]")
 #: Columns whose cells are labels that have a name in each language; all other text stays as it is.
 LABELLED = (
     *("scenario", "reason", "statistic", "quantity", "judge", "calibration", "metric", "control"),
-    *("candidate", "other", "view"),
+    *("candidate", "other", "against", "context", "why"),
 )
 
 
@@ -209,7 +209,10 @@ def _class(column: pd.Series) -> str:
         return " class='pl-num'"
     if pd.api.types.is_datetime64_any_dtype(column):
         return " class='pl-time'"
-    return " class='pl-long'" if column.map(lambda value: len(str(value))).max() > _LONG_CELL else ""
+    longest = column.map(lambda value: len(str(value))).max()
+    if longest <= _SHORT_CELL:
+        return " class='pl-short'"
+    return " class='pl-long'" if longest > _LONG_CELL else ""
 
 
 def table_html(frame: pd.DataFrame, caption: str = "", digits: int = 2) -> str:

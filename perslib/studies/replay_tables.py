@@ -1,0 +1,206 @@
+"""The tables of the replay page: who answered, who stands where, how firmly, and against the truth."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+
+import pandas as pd
+
+from perslib.corpus import TURN, Corpus
+from perslib.llm import Backbone
+from perslib.metrics import with_interval
+from perslib.replay import ORIGINAL, judged_by_themselves, prediction_powered, view_means
+from perslib.replay.candidates import family_of
+from perslib.studies.replay import VIEWS
+
+
+def candidates_table(replies: pd.DataFrame) -> pd.DataFrame:
+    """Who answers: candidate, context, backbone, replies, without (a reply), cut (by length), characters (median)."""
+    rows = []
+    for name, own in replies.groupby("candidate", sort=False):
+        first = own.iloc[0]
+        rows.append(
+            {
+                "candidate": name,
+                "context": first["context"],
+                "backbone": first["backbone"],
+                "temperature": first["temperature"],
+                "replies": len(own),
+                "without": int(own["response"].isna().sum()),
+                "cut": int((own["finish"] == "length").sum()),
+                "characters": round(own["response"].str.len().median()),
+            }
+        )
+    return pd.DataFrame(rows).dropna(axis=1, how="all")
+
+
+def standings(summary: pd.DataFrame, ranks: pd.DataFrame) -> pd.DataFrame:
+    """Table 8: candidates by user macro, with the ranks that the data leave open."""
+    both = ranks[["candidate", "best_rank", "worst_rank"]].merge(summary, on="candidate", validate="1:1")
+    return pd.DataFrame(
+        {
+            "candidate": both["candidate"],
+            "rank_set": [_ranks(*row) for row in both[["best_rank", "worst_rank"]].itertuples(index=False)],
+            "user_macro": _cells(both, "user_macro"),
+            **{name: both[name] for name in ("micro", "task_macro", "block_macro")},
+            "dsat": _cells(both, "dsat"),
+            "turns": both["turns"],
+            **({"unscored": both["unscored"]} if both["unscored"].any() else {}),
+        }
+    )
+
+
+def _ranks(best: int, worst: int) -> str:
+    return f"{best}" if best == worst else f"{best}–{worst}"
+
+
+def _cells(frame: pd.DataFrame, name: str) -> list[str]:
+    columns = [name, f"{name}_low", f"{name}_high"]
+    return [with_interval(*row) for row in frame[columns].to_numpy(float)]
+
+
+def outcomes_table(compared: pd.DataFrame) -> pd.DataFrame:
+    """Win, tie and lose with intervals, the mean difference, and its corrected p."""
+    ordered = compared.sort_values("mean_delta", ascending=False, kind="stable")
+    shown = {"candidate": ordered["candidate"], "against": ordered["other"], "turns": ordered["n"]}
+    if ordered["other"].nunique() == 1:
+        del shown["against"]
+    cells = {name: _cells(ordered, name) for name in ("win", "tie", "lose", "mean_delta")}
+    return pd.DataFrame({**shown, **cells, "p_holm": ordered["p_holm"].to_numpy()})
+
+
+def on_sets(verdicts: pd.DataFrame, sets: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """The verdicts on the turns of each set, for sets that have any."""
+    parts = {name: verdicts.merge(turns[TURN], on=TURN) for name, turns in sets.items()}
+    return {name: part for name, part in parts.items() if len(part)}
+
+
+def with_few_labels(
+    verdicts: pd.DataFrame, labels: pd.DataFrame, score: str = "reference_cdf"
+) -> pd.DataFrame:
+    """Each candidate's mean by the labels alone, and by both labels and judge (prediction-powered).
+
+    Columns: candidate, labels, labels_alone, both, width (of the second interval as a share of the first).
+    """
+    found = prediction_powered(verdicts, labels, score).query("labelled > 0")
+    return pd.DataFrame(
+        {
+            "candidate": found["candidate"],
+            "labels": found["labelled"],
+            "labels_alone": _cells(found, "classical"),
+            "both": _cells(found, "powered"),
+            "width": (found["powered_high"] - found["powered_low"])
+            / (found["classical_high"] - found["classical_low"]),
+        }
+    )
+
+
+def some_labels(truth: pd.DataFrame, users: int, seed: int = 42) -> pd.DataFrame:
+    """The true satisfaction of all replies of a few users drawn by the seed, as labels."""
+    chosen = truth["user"].drop_duplicates().sample(min(users, truth["user"].nunique()), random_state=seed)
+    return truth[truth["user"].isin(chosen)][["candidate", *TURN, "expected"]].rename(
+        columns={"expected": "score"}
+    )
+
+
+def gain_by_selection(compared: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Mean difference from the recorded replies on each set of turns: a row a candidate, a column a set."""
+    columns = {}
+    for name, table in compared.items():
+        own = table[table["other"] == ORIGINAL].set_index("candidate")
+        columns[name] = pd.Series(_cells(own, "mean_delta"), index=own.index)
+    table = pd.DataFrame(columns).rename_axis("candidate").reset_index()
+    first = next(iter(compared.values())).set_index("candidate")["mean_delta"]
+    return table.sort_values("candidate", key=lambda names: -names.map(first), ignore_index=True)
+
+
+def replayed(frame: pd.DataFrame, turns: pd.DataFrame) -> pd.DataFrame:
+    """The rows that are about these turns."""
+    return frame.merge(turns[TURN], on=TURN)
+
+
+def context_table(replies: pd.DataFrame, summary: pd.DataFrame) -> pd.DataFrame:
+    """Table 9: who answered with what beside the prefix, and how satisfying that was."""
+    about = candidates_table(replies)[["candidate", "context", "characters"]].merge(summary, on="candidate")
+    shown = {name: about[name] for name in ("candidate", "context", "characters", "micro")}
+    cells = {name: _cells(about, name) for name in ("user_macro", "dsat")}
+    return pd.DataFrame({**shown, **cells, "turns": about["turns"]})
+
+
+def side_by_side(verdicts: pd.DataFrame, frozen: pd.DataFrame) -> pd.DataFrame:
+    """User macros by judge, then by calibration of the frozen judge; candidates in rows."""
+    judges, calibrations = view_means(verdicts), view_means(frozen, VIEWS)
+    if verdicts["judge"].nunique() == 1:
+        return calibrations
+    return pd.concat([judges, calibrations.drop(columns="reference_cdf")], axis=1)
+
+
+def both_kinds(*views: pd.DataFrame) -> pd.DataFrame:
+    """Comparisons of rankings of several kinds in one frame."""
+    return pd.concat(views, ignore_index=True)
+
+
+def families(replies: pd.DataFrame, judging: Backbone) -> dict[str, str]:
+    """Model families of the candidates and of the judges' model, as far as they are known."""
+    known = replies.dropna(subset="family").drop_duplicates("candidate")
+    of = dict(zip(known["candidate"], known["family"]))
+    family = family_of(judging.model)
+    return of | ({judging.name: family} if family else {})
+
+
+def preference_table(found: pd.DataFrame) -> pd.DataFrame:
+    """Self-preference with its interval, or why it cannot be told."""
+    cells = [with_interval(*row) for row in found[["preference", "low", "high"]].to_numpy(float)]
+    return pd.DataFrame(
+        {"judge": found["judge"], "family": found["family"], "preference": cells, "why": found["why"]}
+    )
+
+
+def beside_truth(summary: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:
+    """Judged and true user macro of each candidate whose truth is known, a row a judge and candidate."""
+    by_user = truth.groupby(["candidate", "user"])["expected"].mean()
+    true = by_user.groupby("candidate").mean().rename("true").reset_index()
+    columns = ["judge", "candidate", "user_macro", "user_macro_low", "user_macro_high"]
+    return summary[columns].merge(true, on="candidate")
+
+
+def leaderboard(
+    corpus: Corpus,
+    replies: pd.DataFrame,
+    verdicts: pd.DataFrame,
+    summary: pd.DataFrame,
+    ranks: pd.DataFrame,
+    *,
+    calibration: str,
+    selection: str,
+    first_look: bool,
+) -> pd.DataFrame:
+    """One judge's standings with all that says what they may be compared with: for the page over all runs."""
+    turns = replies[TURN].drop_duplicates().sort_values(TURN)
+    digest = hashlib.sha256(turns.to_csv(index=False).encode()).hexdigest()[:12]
+    about = (
+        replies.groupby("candidate", sort=False)[["context", "backbone", "temperature"]].first().reset_index()
+    )
+    both = about.merge(summary.drop(columns=["judge", "backbone"]), on="candidate").merge(
+        ranks[["candidate", "best_rank", "worst_rank", "tied_first"]], on="candidate"
+    )
+    own = {candidate for candidate, _ in judged_by_themselves(replies, verdicts)}
+    intervals = [f"{n}{end}" for n in ("user_macro", "dsat") for end in ("", "_low", "_high")]
+    return pd.DataFrame(
+        {
+            **{c: both[c] for c in ("candidate", "context", "backbone", "temperature")},
+            "judge": verdicts["judge"].iloc[0],
+            "judge_backbone": verdicts["backbone"].iloc[0],
+            "calibration": calibration,
+            "corpus": corpus.name,
+            "corpus_digest": corpus.digest,
+            "replay_set": selection,
+            "set_digest": digest,
+            **{c: both[c] for c in ("turns", "users", *intervals)},
+            "rank_set": [_ranks(*row) for row in both[["best_rank", "worst_rank"]].itertuples(index=False)],
+            "tied_first": both["tied_first"].astype(bool),
+            "self_judged": both["candidate"].isin(own),
+            "first_look": first_look,
+        }
+    )

@@ -1,0 +1,179 @@
+"""The replay study: which replies a page compares, its tables, and the notebook from end to end."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from endpoint import Endpoint
+from scripted import NOTES, Scripted
+
+from perslib.corpus import TURN, Corpus, load, save
+from perslib.errors import DataError, UnknownName
+from perslib.judge import Nearest
+from perslib.replay import ORIGINAL, against, rank_sets, summary
+from perslib.report import run_report
+from perslib.studies import replay as study
+from perslib.studies import replay_tables as tables
+from perslib.studies.extent import Extent
+
+WHOLE = Extent(None, 5, "published", 6000, False)
+LOOK = Extent(6, 1, "full", 1200, True)
+
+
+@pytest.fixture(scope="module")
+def sample() -> Corpus:
+    return load("sample/en")
+
+
+def small(corpus: Corpus, extras: bool = True) -> Corpus:
+    """Four test users and three train users of it."""
+    split = corpus.split()
+    few = corpus.of_users([*split["test"][:4], *split["train"][:3]], name="few")
+    return few if extras else dataclasses.replace(few, extras={})
+
+
+@pytest.fixture(scope="module")
+def run(sample: Corpus) -> study.Replay:
+    return study.replay(small(sample), Scripted(), WHOLE, contexts="prefix, task")  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def verdicts(sample: Corpus, run: study.Replay) -> pd.DataFrame:
+    return study.judged([Nearest()], small(sample), study.to_judge(run))
+
+
+def test_recorded_replies_say_which_turns_are_replayed(sample: Corpus, run: study.Replay) -> None:
+    given = sample.extras["candidates"]
+    test = set(small(sample).split()["test"])
+    assert run.selection == "recorded" and run.inclusion is None
+    assert len(run.turns) == len(given[given["user"].isin(test)].drop_duplicates(TURN))
+    each = run.replies.groupby("candidate").size()
+    assert set(each) == {len(run.turns)} and {ORIGINAL, "aster-large", "scripted", "scripted · task"} <= set(
+        each.index
+    )
+
+
+def test_without_recorded_replies_turns_are_drawn_by_lot(sample: Corpus) -> None:
+    corpus = small(sample, extras=False)
+    drawn = study.replay(corpus, Scripted(), Extent(20, 5, "published", 6000, False), contexts="prefix")  # type: ignore[arg-type]
+    assert len(drawn.turns) == 20 and drawn.selection == "stratified" and drawn.inclusion is not None
+    hard = study.replay(corpus, Scripted(), WHOLE, contexts="none", selection="hard")  # type: ignore[arg-type]
+    assert (
+        hard.selection == "hard"
+        and set(hard.replies["candidate"]) == {ORIGINAL}
+        and (hard.turns["turn"] > 0).all()
+    )
+    with pytest.raises(UnknownName, match="selection"):
+        study.replay(corpus, Scripted(), WHOLE, selection="best")  # type: ignore[arg-type]
+
+
+def test_a_first_look_asks_little_and_compares_on_the_same_turns(sample: Corpus) -> None:
+    model = Scripted()
+    looked = study.replay(small(sample), model, LOOK)  # type: ignore[arg-type]
+    assert len(model.asked) == 3 * study.LOOK_TURNS
+    assert all(request.max_tokens == study.LOOK_TOKENS for _, request in model.asked)
+    assert set(looked.contexts.groupby("candidate").size()) == {study.LOOK_TURNS}
+    assert not looked.replies["candidate"].str.startswith("scripted").any()
+
+
+def test_the_recorded_replies_once_more_are_ties_throughout(verdicts: pd.DataFrame) -> None:
+    again = against(verdicts).set_index("candidate").loc[study.AGAIN]
+    assert again["tie"] == 1 and again["mean_delta"] == 0
+
+
+def test_tables_name_every_candidate_once(sample: Corpus, run: study.Replay, verdicts: pd.DataFrame) -> None:
+    of = study.of_candidates(verdicts, run.replies)
+    names = set(run.replies["candidate"])
+    made = summary(of, resamples=50)
+    ranks = rank_sets(of, resamples=50)
+    assert set(tables.standings(made, ranks)["candidate"]) == names
+    assert set(tables.context_table(run.contexts, made)["candidate"]) == names
+    about = tables.candidates_table(run.replies).set_index("candidate")
+    assert about.loc["scripted · task", "context"] == "task" and about.loc[ORIGINAL, "without"] == 0
+    board = tables.leaderboard(
+        small(sample),
+        run.replies,
+        of,
+        made,
+        ranks,
+        calibration="reference_cdf",
+        selection="recorded",
+        first_look=False,
+    )
+    assert len(board) == len(names)
+    assert board["set_digest"].nunique() == 1 and not board["self_judged"].any()
+
+
+def test_few_labels_and_the_judge_give_narrower_intervals_than_the_labels_alone() -> None:
+    rng = np.random.default_rng(0)
+    keys = [
+        {"user": f"u{u}", "scenario": "s", "session": "0", "turn": t} for u in range(40) for t in range(4)
+    ]
+    true = rng.normal(3.5, 0.8, len(keys))
+    frame = pd.DataFrame(keys).assign(candidate="m", judge="j", backbone=None)
+    judged = frame.assign(reference_cdf=pd.array(true + rng.normal(0, 0.2, len(keys)), "Float64"))
+    labels = frame.assign(expected=true)
+    some = tables.some_labels(labels, 8, seed=1)
+    assert some["user"].nunique() == 8
+    (row,) = tables.with_few_labels(judged, some).to_dict("records")
+    assert row["labels"] == 32 and row["width"] < 0.8
+    low, high = (float(v) for v in row["both"].split("[")[1].rstrip("]").split(", "))
+    assert low < true.mean() < high
+
+
+def test_turns_that_not_all_answer_are_an_error_unless_left_out(sample: Corpus) -> None:
+    corpus = small(sample)
+    brought = corpus.extras["candidates"]
+    brought = brought[brought["user"].isin(corpus.split()["test"])]
+    lacking = brought.iloc[1:]
+    corpus = dataclasses.replace(corpus, extras={"candidates": lacking})
+    with pytest.raises(DataError, match="common"):
+        study.replay(corpus, Scripted(), WHOLE, contexts="none")  # type: ignore[arg-type]
+    kept = study.replay(corpus, Scripted(), WHOLE, contexts="none", common=True)  # type: ignore[arg-type]
+    assert len(kept.turns) == len(lacking.drop_duplicates(TURN)) - 1
+
+
+def test_a_limit_bounds_what_is_answered_anew(sample: Corpus) -> None:
+    limited = study.replay(
+        small(sample), Scripted(), Extent(5, 5, "published", 6000, False), contexts="prefix"
+    )  # type: ignore[arg-type]
+    assert set(limited.contexts.groupby("candidate").size()) == {5} and len(limited.turns) > 5
+    assert "scripted" in set(limited.contexts["candidate"]) - set(limited.replies["candidate"])
+
+
+# -- the page ----------------------------------------------------------------------------------------------
+
+BACKBONE = '[loop]\nbase_url = "{address}"\nmodel = "qwen-loop"\nstructured = "schema"\n'
+
+
+def answer(body: dict[str, Any]) -> str:
+    """A memory where one is asked for, a score where one digit is, else a reply."""
+    text = json.dumps(body, ensure_ascii=False)
+    if "task_specific_observations" in text:
+        return json.dumps(NOTES)
+    return "4" if body.get("max_tokens") == 1 else "Take the early train, 12 euros; book table 4 for two."
+
+
+def test_the_page_of_a_corpus_that_brings_no_replies(sample: Corpus, home: Any) -> None:
+    save(dataclasses.replace(small(sample, extras=False), name="few"), home / "data" / "few")
+    with Endpoint(answer) as server:
+        (home / "backbones.toml").write_text(BACKBONE.format(address=server.base_url), "utf-8")
+        settings = {"judge": "nearest", "others": "no memory", "contexts": "prefix, structured"}
+        run_report("04_replay", corpus="few", backbones="loop", language="zh", limit=6, **settings)
+    folder = home / "reports" / "few" / "loop"
+    page = json.loads((folder / "manifest.json").read_text("utf-8"))["pages"]["04_replay"]
+    assert page["status"] == "success"
+    board = pd.read_csv(folder / "tables" / "leaderboard.csv")
+    assert set(board["candidate"]) == {"original", "loop", "loop · memory: structured"}
+    assert set(board["turns"]) == {6} and set(board["replay_set"]) == {"stratified"}
+    html = (folder / "04_replay.html").read_text("utf-8")
+    shown = re.sub(r"<details class=.code.>.*?</details>", "", html, flags=re.DOTALL)
+    assert "哪个模型会让这些用户满意" in shown and "无从知道真实情况" in shown and "由自己的模型评判" in shown
+    assert "平 100%" in shown and ">nan" not in shown and "[nan" not in shown
+    assert (home / "reports" / "leaderboard.html").is_file()
