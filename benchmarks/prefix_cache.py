@@ -114,31 +114,37 @@ def in_a_process(task: str, order: str) -> dict[str, float]:
     return result
 
 
-def table(found: dict[str, dict[str, dict[str, float]]], options: argparse.Namespace) -> str:
-    """An order a line, and how much longer the shuffled questions took."""
-    lines = [
+def line(name: str, sums: dict[str, float]) -> str:
+    """One measurement."""
+    return (
+        f"{name:<22}{sums['prompts']:>8,.0f}{sums['tokens']:>9,.0f}{sums['cached']:>9,.0f}"
+        f"{sums['cached'] / sums['tokens']:>8.2f}{sums['seconds']:>9.1f}"
+    )
+
+
+def compare(options: argparse.Namespace) -> None:
+    """Print a line an order as soon as it is measured, then how much longer the shuffled questions took."""
+    print(
         f"{options.blocks} blocks of sample/en, {options.turns} turns × {options.candidates} candidates a block, "
-        f"server keeps {options.memory} MiB of earlier prompts",
-        "",
+        f"server keeps {options.memory} MiB of earlier prompts\n\n"
         f"{'':<22}{'prompts':>8}{'tokens':>9}{'cached':>9}{'share':>8}{'seconds':>9}",
-    ]
-    for task, orders in found.items():
-        for order, sums in orders.items():
-            lines.append(
-                f"{f'{task}, {order}':<22}{sums['prompts']:>8,.0f}{sums['tokens']:>9,.0f}{sums['cached']:>9,.0f}"
-                f"{sums['cached'] / sums['tokens']:>8.2f}{sums['seconds']:>9.1f}"
-            )
-    lines.append("")
-    for task, orders in found.items():
-        ratio = orders[SHUFFLED]["seconds"] / orders[ORDERED]["seconds"]
-        lines.append(f"{f'{task}: shuffled / in order':<31}{ratio:>8.2f}   seconds")
-    return "\n".join(lines)
+        flush=True,
+    )
+    ratios = []
+    for task in TASKS:
+        seconds = []
+        for order in (SHUFFLED, ORDERED):
+            sums = in_a_process(task, order)
+            seconds.append(sums["seconds"])
+            print(line(f"{task}, {order}", sums), flush=True)
+        ratios.append(f"{f'{task}, shuffled / in order':<47}{seconds[0] / seconds[1]:>18.2f}")
+    print("", *ratios, sep="\n")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--blocks", type=int, default=2)
-    parser.add_argument("--turns", type=int, default=3, help="judged turns of a block")
+    parser.add_argument("--turns", type=int, default=2, help="judged turns of a block")
     parser.add_argument("--candidates", type=int, default=3, help="replies to each judged turn, at most 5")
     parser.add_argument(
         "--memory", type=int, default=512, help="MiB of earlier prompts that the server keeps"
@@ -147,11 +153,10 @@ def main() -> None:
     parser.add_argument("--measure", nargs=2, metavar=("TASK", "ORDER"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
-        print(json.dumps(measured(*options.measure, options)))
+        task, order = options.measure
+        print(json.dumps(measured(task, order, options)))
     else:
-        orders = (ORDERED, SHUFFLED)
-        found = {task: {order: in_a_process(task, order) for order in orders} for task in TASKS}
-        print(table(found, options))
+        compare(options)
 
 
 if __name__ == "__main__":

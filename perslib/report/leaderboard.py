@@ -135,9 +135,8 @@ def standings(pages: Iterable[Page]) -> tuple[list[Group], list[Skipped]]:
 
 def _merged(rows: pd.DataFrame) -> pd.DataFrame:
     """One row a candidate, the best first: of its whole runs the newest, of first looks only where it has no other."""
-    from perslib.replay.names import (
-        ORIGINAL,
-    )  # here: it brings judges and models along, which no other page needs
+    # Imported here, for it brings judges and models along, which no other page needs.
+    from perslib.replay.names import ORIGINAL
 
     rows = rows.sort_values(["first_look", "when"], ascending=[True, False], kind="stable")
     which, recorded = rows[CANDIDATE].copy(), rows["candidate"] == ORIGINAL
