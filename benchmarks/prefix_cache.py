@@ -9,7 +9,8 @@ questions shuffled by a seed, each time on a server of its own, without the answ
 
 `python benchmarks/prefix_cache.py` prints the prompts' tokens, the share of them that llama.cpp took from its cache,
 and seconds. llama.cpp also keeps beginnings of earlier prompts in memory (512 MiB as perslib starts it: a dozen
-prompts here), which a few blocks fit into and a whole replay does not; `--memory 0` shows the server without that.
+prompts here), which a few blocks fit into and a whole replay does not, so order matters little here unless `--memory 0`
+takes that away. On a busy machine go by the shares: seconds then say more about the neighbours.
 """
 
 from __future__ import annotations
