@@ -196,10 +196,14 @@ def names(vary: str, look: Extent, language: str = "en", languages: Sequence[str
 
 
 def test_variants_by_name():
-    memory = ["structured memory", "no memory", "scores only"]
+    memory = ["structured memory", "no memory", "measured"]
     assert names("", LOOK) == [*memory, "written analysis"], "a first look is short"
     further = ["window of 1", "whole conversation", "prompts in Chinese", "written analysis"]
-    assert names("", USUAL) == [*memory, "full evidence", *further]
+    assert names("", USUAL) == [
+        *memory,
+        *("scores only", "personal + measured", "full evidence"),
+        *further,
+    ]
     assert names("language", USUAL, "zh") == ["structured memory", "prompts in English"]
     assert names("language", USUAL, "en", languages=["en"]) == ["structured memory"]
     assert names("window", LOOK) == ["structured memory", "window of 5", "whole conversation"]

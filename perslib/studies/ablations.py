@@ -17,10 +17,10 @@ from perslib.errors import UnknownName
 from perslib.inference import holm
 from perslib.judge import Judge, Manner, Personal
 from perslib.llm import Backbone
-from perslib.memory import Scores, Structured
+from perslib.memory import Structured
 from perslib.metrics import paired
 from perslib.studies.extent import Extent
-from perslib.studies.verification import SHOWN, judged
+from perslib.studies.verification import SHOWN, asked_judge, judged
 
 #: What can be varied: the memory, the evidence it is built from, the messages shown, the language of the prompts,
 #: whether the judge writes, several answers instead of one, and when the memory is built anew.
@@ -92,12 +92,14 @@ def _personal(name: str, manner: Manner, memory: Mapping[str, Any], **further: A
 
 def _of_family(
     family: str, manner: Manner, memory: Mapping[str, Any], languages: Sequence[str]
-) -> list[Personal]:
+) -> list[Judge]:
     if family == "memory":
-        found = [Personal(None, manner, name="no memory"), Personal(Scores(), manner, name="scores only")]
+        found = [asked_judge(name, manner, **memory) for name in ("no memory", "measured")]
+        if memory["evidence"] == "full":
+            return found  # a first look: a memory from more would take too long
         full = {"evidence": "full", "budget": BUDGETS[1]}
-        # Where the base has the full evidence already, it is because a memory from more would take too long.
-        return found + [_personal("full evidence", manner, full)] * (memory["evidence"] == "published")
+        further = [asked_judge(name, manner, **memory) for name in ("scores only", "personal + measured")]
+        return [*found, *further, _personal("full evidence", manner, full)]
     if family == "evidence":
         return [_personal(f"evidence {n}", manner, {"evidence": "full", "budget": n}) for n in BUDGETS]
     if family == "window":

@@ -30,7 +30,7 @@ from perslib.judge import (
     targets,
 )
 from perslib.llm import Backbone
-from perslib.memory import Scores, Structured
+from perslib.memory import Measured, Scores, Structured
 from perslib.metrics import agreement, table
 from perslib.studies.extent import Extent
 
@@ -42,7 +42,8 @@ SHOWN = ("pearson", "spearman", "qwk", "f1_dsat", "wc_pearson")
 SCORES = ("real", "cdf")
 #: Judges that ask a model, by the names that parameters and tables use.
 ASKED = (
-    *("personal", "scores only", "no memory", "zero-shot", "few-shot", "task rubric", "Prometheus"),
+    *("personal", "measured", "personal + measured", "scores only", "no memory"),
+    *("zero-shot", "few-shot", "task rubric", "Prometheus"),
     *("RAG", "RAG boundary-first", "SPUR"),
 )
 
@@ -57,6 +58,11 @@ def asked_judge(name: str, manner: Manner, **memory: Any) -> Judge:
     """A judge that asks a model, by its name in `ASKED`; `memory` are options of `Structured`."""
     if name == "personal":
         return Personal(Structured(manner.language, **memory), manner, name=name)
+    if name == "measured":
+        return Personal(Measured(manner.language), manner, name=name)
+    if name == "personal + measured":
+        written = Structured(manner.language, **memory)
+        return Personal(Measured(manner.language, beside=written), manner, name=name)
     if name == "scores only":
         return Personal(Scores(), manner, name=name)
     if name == "no memory":
