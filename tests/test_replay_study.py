@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from endpoint import Endpoint
+from histories import corpus_of
 from scripted import NOTES, Scripted
 
 from perslib.corpus import TURN, Corpus, load, save
@@ -145,6 +146,32 @@ def test_a_limit_bounds_what_is_answered_anew(sample: Corpus) -> None:
     )  # type: ignore[arg-type]
     assert set(limited.contexts.groupby("candidate").size()) == {5} and len(limited.turns) > 5
     assert "scripted" in set(limited.contexts["candidate"]) - set(limited.replies["candidate"])
+
+
+def test_published_scores_aggregate_to_the_published_numbers(tmp_path: Any) -> None:
+    pred = {"A": [4, 4, 3, 5, 3], "B": [5, 4, 4, 5], "C": [4, 3, 4]}
+    rows = [
+        (user, "travel", "0", f"wish {i}", f"reply {i}", 4)
+        for user, own in pred.items()
+        for i in range(len(own))
+    ]
+    records = [
+        {
+            "sample_id": f"{user}__travel__0.json__turn_{i}",
+            **{"user": user, "target_task": "travel", "target_file": "0.json", "turn_idx": i},
+            **{"candidate_model": "m", "replay_context_mode": "raw", "candidate_response": "Yes."},
+            **{"judge_model": "j", "judge_config": "memory", "pred_score_raw": 3, "pred_score": score},
+            "calibration_method": "reference_cdf",
+        }
+        for user, own in pred.items()
+        for i, score in enumerate(own)
+    ]
+    file = tmp_path / "scored.jsonl"
+    file.write_text("\n".join(map(json.dumps, records)), "utf-8")
+    (row,) = tables.scored_elsewhere(str(file), corpus_of(rows)).to_dict("records")
+    assert row["score"] == "reference_cdf" and row["turns"] == 12
+    assert row["micro"] == 4.0 and row["user_macro"] == "3.989 [3.667, 4.500]" and row["dsat"] == 0.25
+    assert [row[f"n{s}"] for s in range(1, 6)] == [0, 0, 3, 6, 3]
 
 
 # -- the page ----------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from math import isnan
 import pandas as pd
 
 from perslib.corpus import Block, Corpus
-from perslib.llm import Ask, Steps
+from perslib.llm import Steps, asks_nothing
 
 
 @dataclass(frozen=True)
@@ -73,10 +73,9 @@ class Judge(ABC):
     """How tables and verdicts call this judge."""
     sees: Sees = Sees()
 
-    def fit(self, train: Corpus) -> Steps[None]:
+    @asks_nothing  # noqa: B027 - most judges have nothing to learn
+    def fit(self, train: Corpus) -> None:
         """Learn from the labels of train users; the default has nothing to learn."""
-        return
-        yield Ask(())  # makes this a method in steps
 
     @abstractmethod
     def judge(self, block: Block) -> Steps[Sequence[Verdict]]:
@@ -90,12 +89,12 @@ class Computed(Judge):
     def scores(self, block: Block) -> Sequence[float | None] | pd.Series:
         """One score a target, real-valued where the method gives real values; None or NaN is unscored."""
 
-    def judge(self, block: Block) -> Steps[Sequence[Verdict]]:
+    @asks_nothing
+    def judge(self, block: Block) -> Sequence[Verdict]:
         """The scores as verdicts."""
         unscored = Verdict(mode="computed", error="no score: the block has nothing to compute it from")
         scores = pd.Series(self.scores(block), dtype=float)
         return [unscored if isnan(s) else Verdict(raw=s, mode="computed") for s in scores]
-        yield Ask(())  # makes this a method in steps
 
 
 def like_for_like(judges: Iterable[Judge]) -> pd.DataFrame:

@@ -21,7 +21,7 @@ from perslib.errors import PerslibError
 from perslib.judge.base import Judge, Sees, Verdict
 from perslib.judge.history import Scores
 from perslib.judge.supervised import distribution, lessons
-from perslib.llm import Ask, Steps
+from perslib.llm import asks_nothing
 
 #: What the parts of the text are called, by the corpus' language.
 LABELS = {
@@ -82,7 +82,8 @@ class Bert(Judge):
 
     # -- learning ------------------------------------------------------------------------------------------
 
-    def fit(self, train: Corpus) -> Steps[None]:
+    @asks_nothing
+    def fit(self, train: Corpus) -> None:
         """Fine-tune on the train users' rated targets; validation users choose the epoch."""
         torch, transformers = _packages()
         self._labels = LABELS["zh" if train.language == "zh" else "en"]
@@ -101,8 +102,6 @@ class Bert(Judge):
         with torch.random.fork_rng():
             torch.manual_seed(self.training.seed)
             self._train(torch, transformers, learn, check)
-        return
-        yield Ask(())  # makes this a method in steps
 
     def _train(self, torch: Any, transformers: Any, learn: list[Any], check: list[Any]) -> None:
         how = self.training
@@ -149,7 +148,8 @@ class Bert(Judge):
 
     # -- judging -------------------------------------------------------------------------------------------
 
-    def judge(self, block: Block) -> Steps[Sequence[Verdict]]:
+    @asks_nothing
+    def judge(self, block: Block) -> Sequence[Verdict]:
         """One verdict a target, with the distribution the head gives."""
         if self._net is None:
             raise PerslibError(f"{self.name} learns from train users: run its fit(train) before judge(block)")
@@ -163,7 +163,6 @@ class Bert(Judge):
             Verdict(raw=float(s), expected=float(m), p=tuple(map(float, row)), mode="computed")
             for s, m, row in zip(said, means, p)
         ]
-        yield Ask(())  # makes this a method in steps
 
     def _said(self, torch: Any, encoded: list[list[int]]) -> tuple[Scores, np.ndarray]:
         self._net.eval()

@@ -16,7 +16,7 @@ from perslib.corpus import Block, Corpus, Target
 from perslib.errors import PerslibError, UnknownName
 from perslib.judge.asking import Manner
 from perslib.judge.base import Judge, Sees, Verdict
-from perslib.llm import Ask, Steps
+from perslib.llm import Steps, asks_nothing
 
 PROMPTS = {
     "zero-shot": "judge_generic",
@@ -42,14 +42,13 @@ class Generic(Judge):
         self.sees = Sees(reply=True, task=True, train=variant == "few-shot", model=True)
         self._shots: list[dict[str, Any]] = []
 
-    def fit(self, train: Corpus) -> Steps[None]:
+    @asks_nothing
+    def fit(self, train: Corpus) -> None:
         """Draw the rated examples, as many of each score, from the train users."""
         if self.variant == "few-shot":
             self._shots = drawn(train, self.examples)
             if not self._shots:
                 raise PerslibError(f"{train.name} has no rated replies that could be examples.")
-        return
-        yield Ask(())
 
     def judge(self, block: Block) -> Steps[Sequence[Verdict]]:
         """One question a reply, all at once."""

@@ -21,7 +21,7 @@ import pandas as pd
 from perslib.corpus import Block, Corpus
 from perslib.errors import PerslibError
 from perslib.judge.base import Computed, Judge, Sees
-from perslib.llm import Ask, Steps
+from perslib.llm import asks_nothing
 
 Scores = npt.NDArray[np.float64]
 
@@ -154,11 +154,10 @@ class _OfTrain(Computed):
     def __post_init__(self) -> None:
         self.name = _named(f"{'task' if self.by_task else 'global'} {self.statistic}", self.rounded)
 
-    def fit(self, train: Corpus) -> Steps[None]:
+    @asks_nothing
+    def fit(self, train: Corpus) -> None:
         """Keep the train users' scores by scenario."""
         self.learned = train_scores(train)
-        return
-        yield Ask(())  # makes this a method in steps
 
     def scores(self, block: Block) -> Sequence[float | None]:
         """The same score for each target; a scenario that no train user rated gets the global number."""
@@ -222,12 +221,11 @@ class Random(Computed):
         self.sees = Sees(train=self.among == "train")
         self.pool = np.arange(1.0, 6) if self.among == "uniform" else None
 
-    def fit(self, train: Corpus) -> Steps[None]:
+    @asks_nothing
+    def fit(self, train: Corpus) -> None:
         """Learn how often train users give each score."""
         if self.among == "train":
             self.pool = np.sort(np.concatenate([*train_scores(train).values(), []]))
-        return
-        yield Ask(())  # makes this a method in steps
 
     def scores(self, block: Block) -> Sequence[float | None]:
         """One draw a target."""

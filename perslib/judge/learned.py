@@ -24,7 +24,7 @@ from perslib.corpus import TURN, Block, Corpus
 from perslib.errors import PerslibError
 from perslib.judge.base import Judge, Sees, Verdict
 from perslib.judge.mixed import Population, Turns, estimate
-from perslib.llm import Ask, Steps
+from perslib.llm import asks_nothing
 from perslib.memory.features import FEATURES, Said, read, said_in, tokens
 
 FOLDS = 5
@@ -57,7 +57,8 @@ class LearnedJudge(Judge):
         self._advice = None if verdicts is None else _advice(verdicts)
         self._population: Population | None = None
 
-    def fit(self, train: Corpus) -> Steps[None]:
+    @asks_nothing
+    def fit(self, train: Corpus) -> None:
         """Both stages, from the scored turns of these users."""
         scored = train.turns.dropna(subset="score")[[*TURN, "score"]].rename(columns={"score": "gold"})
         if scored.empty:
@@ -78,10 +79,9 @@ class LearnedJudge(Judge):
         self.held_out = pd.concat(
             [found.drop(columns="said").assign(raw=expected, expected=expected), p], axis=1
         )
-        return
-        yield Ask(())  # makes this a method in steps
 
-    def judge(self, block: Block) -> Steps[Sequence[Verdict]]:
+    @asks_nothing
+    def judge(self, block: Block) -> Sequence[Verdict]:
         """A verdict with a full distribution for every target."""
         if self._population is None:
             raise PerslibError(f"{self.name} learns from train users: run its fit(train) before judge(block)")
@@ -104,7 +104,6 @@ class LearnedJudge(Judge):
             Verdict(raw=float(e), expected=float(e), p=tuple(map(float, row)), mode="computed")
             for e, row in zip(expected, p)
         ]
-        yield Ask(())  # makes this a method in steps
 
     def _advised(self, turns: pd.DataFrame) -> Array:
         if self._advice is None:

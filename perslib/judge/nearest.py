@@ -9,7 +9,7 @@ import numpy as np
 from perslib.corpus import Block
 from perslib.judge.base import Judge, Sees, Verdict
 from perslib.judge.history import Rounding, on_scale
-from perslib.llm import Ask, Steps
+from perslib.llm import asks_nothing
 from perslib.memory import ANCHORS, EPISODES, Anchor, Retrieval, TextForm
 
 
@@ -35,10 +35,10 @@ class Nearest(Judge):
         self.name = ", ".join([*words, *([f"rounded {rounded}"] if rounded else [])])
         self._retrieval = Retrieval(form)
 
-    def judge(self, block: Block) -> Steps[Sequence[Verdict]]:
+    @asks_nothing
+    def judge(self, block: Block) -> Sequence[Verdict]:
         """One verdict a target, citing the turns its score is the mean of."""
         return [self._verdict(found) for found in self._retrieval.anchors(block, self.k)]
-        yield Ask(())  # makes this a method in steps
 
     def _verdict(self, found: Sequence[Anchor]) -> Verdict:
         if not found:

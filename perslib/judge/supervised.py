@@ -26,7 +26,7 @@ from perslib.corpus import TURN, Block, Corpus, Target
 from perslib.errors import PerslibError
 from perslib.judge.base import Judge, Sees, Verdict
 from perslib.judge.history import Scores, history_scores
-from perslib.llm import Ask, Steps
+from perslib.llm import asks_nothing
 
 #: Penalties that ridge chooses from, by cross-validation over train users.
 PENALTIES = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
@@ -70,7 +70,8 @@ class Supervised(Judge):
         self.name = "supervised" if head == "ridge" else f"supervised, {head}"
         self._model: _Ridge | _Ordinal | None = None
 
-    def fit(self, train: Corpus) -> Steps[None]:
+    @asks_nothing
+    def fit(self, train: Corpus) -> None:
         """Learn words, scales and weights from the train users' blocks."""
         taken = list(lessons(train))
         if not taken:
@@ -85,10 +86,9 @@ class Supervised(Judge):
         self._scale = StandardScaler().fit(numbers)
         self._model = _Ridge() if self.head == "ridge" else _Ordinal()
         self._model.fit(self._inputs(texts, numbers), np.concatenate([scores for *_, scores in taken]), users)
-        return
-        yield Ask(())  # makes this a method in steps
 
-    def judge(self, block: Block) -> Steps[Sequence[Verdict]]:
+    @asks_nothing
+    def judge(self, block: Block) -> Sequence[Verdict]:
         """One verdict a target; without a rated history, unscored."""
         if self._model is None:
             raise PerslibError(f"{self.name} learns from train users: run its fit(train) before judge(block)")
@@ -98,7 +98,6 @@ class Supervised(Judge):
         if not texts:
             return []
         return self._model.verdicts(self._inputs(texts, [summary(history)] * len(texts)))
-        yield Ask(())  # makes this a method in steps
 
     def _inputs(self, texts: list[str], numbers: list[list[float]]) -> sparse.csr_array:
         scaled = sparse.csr_array(self._scale.transform(numbers))

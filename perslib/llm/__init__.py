@@ -18,7 +18,7 @@ from perslib.llm.parsing import parse
 from perslib.llm.probe import Probe
 from perslib.llm.registry import Entry, Prices, entries
 from perslib.llm.retry import Patience
-from perslib.llm.steps import Ask, Steps, answered
+from perslib.llm.steps import Ask, Steps, answered, asks_nothing
 from perslib.llm.types import Answer, Request
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "Request",
     "Steps",
     "answered",
+    "asks_nothing",
     "backbone",
     "digit_distribution",
     "embedder",

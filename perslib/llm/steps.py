@@ -13,13 +13,15 @@ them side by side.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
 from perslib.llm.types import Answer, Request
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
 @dataclass(frozen=True)
@@ -44,3 +46,14 @@ def answered(steps: Steps[T], *batches: Sequence[Answer]) -> T:
     except StopIteration as end:
         result: T = end.value
         return result
+
+
+def asks_nothing(method: Callable[P, T]) -> Callable[P, Steps[T]]:
+    """A method that needs no model, as a method in steps that ends at its first."""
+
+    @wraps(method)
+    def steps(*args: P.args, **kwargs: P.kwargs) -> Steps[T]:
+        return method(*args, **kwargs)
+        yield Ask(())  # without it this were no generator
+
+    return steps

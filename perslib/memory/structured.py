@@ -10,7 +10,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from perslib.corpus import Block
-from perslib.llm import Answer, Ask, Steps
+from perslib.llm import Answer, Ask, Steps, asks_nothing
 from perslib.memory.base import MemorySystem, Statement, UserMemory, profile_shown, score_counts
 from perslib.memory.evidence import shown
 from perslib.prompts import prompt
@@ -23,10 +23,10 @@ class Scores(MemorySystem):
 
     name = "scores"
 
-    def build(self, block: Block, judged: pd.DataFrame | None = None) -> Steps[UserMemory]:
+    @asks_nothing
+    def build(self, block: Block, judged: pd.DataFrame | None = None) -> UserMemory:
         """Count the scores."""
         return _counted(block, judged, self.name)[0]
-        yield Ask(())
 
 
 class Structured(MemorySystem):

@@ -22,7 +22,7 @@ import pandas as pd
 
 from perslib.corpus import Block, Target
 from perslib.errors import PerslibError, PromptError, UnknownName
-from perslib.llm import Ask, Steps
+from perslib.llm import Steps, asks_nothing
 from perslib.memory import MemorySystem, Retrieval, Scores, UserMemory, profile_shown, turn_id
 from perslib.memory.evidence import cut
 from perslib.memory.retrieval import DIALOGUES, said_before
@@ -82,10 +82,10 @@ class Prefix(Context):
 
     name = "prefix"
 
-    def prepare(self, block: Block) -> Steps[Show]:
+    @asks_nothing
+    def prepare(self, block: Block) -> Show:
         """Nothing to prepare."""
         return lambda target: Shown()
-        yield Ask(())
 
 
 class Task(Context):
@@ -93,7 +93,8 @@ class Task(Context):
 
     name = "task"
 
-    def prepare(self, block: Block) -> Steps[Show]:
+    @asks_nothing
+    def prepare(self, block: Block) -> Show:
         """Nothing to prepare."""
 
         def show(target: Target) -> Shown:
@@ -102,7 +103,6 @@ class Task(Context):
             return self.said("candidate_task", task=target.task)
 
         return show
-        yield Ask(())
 
 
 class Profile(Context):
@@ -111,12 +111,12 @@ class Profile(Context):
     name = "profile"
     sees_profile = True
 
-    def prepare(self, block: Block) -> Steps[Show]:
+    @asks_nothing
+    def prepare(self, block: Block) -> Show:
         """The same for all targets."""
         known = any(value not in (None, "", [], ()) for value in block.profile.values())
         shown = self.said("candidate_profile", profile=block.profile) if known else Shown(memory="no profile")
         return lambda target: shown
-        yield Ask(())
 
 
 class Retrieved(Context):
@@ -135,7 +135,8 @@ class Retrieved(Context):
         self.name = "tfidf" if strategy == "topk" else strategy
         self._retrieval = Retrieval(DIALOGUES, among="all")
 
-    def prepare(self, block: Block) -> Steps[Show]:
+    @asks_nothing
+    def prepare(self, block: Block) -> Show:
         """Index the block's history and look up every target."""
         history = self._retrieval.history(block)
         if history.empty:
@@ -153,7 +154,6 @@ class Retrieved(Context):
             return replace(shown, memory=self.name, records=tuple(ids))
 
         return show
-        yield Ask(())
 
 
 class Remembered(Context):

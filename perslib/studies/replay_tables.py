@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from pathlib import Path
 
 import pandas as pd
 
 from perslib.corpus import TURN, Corpus
 from perslib.llm import Backbone
 from perslib.metrics import with_interval
-from perslib.replay import ORIGINAL, judged_by_themselves, prediction_powered, view_means
+from perslib.replay import (
+    ORIGINAL,
+    judged_by_themselves,
+    official_interval,
+    prediction_powered,
+    read_scored,
+    summary,
+    view_means,
+)
 from perslib.replay.candidates import family_of
 from perslib.studies.replay import VIEWS
 
@@ -113,6 +122,37 @@ def gain_by_selection(compared: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     table = pd.DataFrame(columns).rename_axis("candidate").reset_index()
     first = next(iter(compared.values())).set_index("candidate")["mean_delta"]
     return table.sort_values("candidate", key=lambda names: -names.map(first), ignore_index=True)
+
+
+def scored_elsewhere(files: str, corpus: Corpus) -> pd.DataFrame:
+    """Published score files, aggregated as their authors do: one row a file, judge and candidate.
+
+    The score is the calibrated one where the file has one. Columns: file, candidate, judge, score, turns, micro,
+    user_macro with the published bootstrap interval, task_macro, block_macro, dsat, n1 … n5.
+    """
+    parts = []
+    for name in (f.strip() for f in files.split(",") if f.strip()):
+        verdicts = read_scored(name, corpus)
+        known = [c for c in verdicts if f"{c}_fallback" in verdicts]
+        score = known[0] if known else "raw"
+        found = summary(verdicts, score, resamples=0)
+        means = verdicts.groupby(["candidate", "user"])[score].mean()
+        bounds = [official_interval(means[c].dropna()) for c in found["candidate"]]
+        macro = [with_interval(v, *b) for v, b in zip(found["user_macro"], bounds)]
+        parts.append(found.assign(file=Path(name).name, score=score, user_macro=macro))
+    columns = [
+        "file",
+        "candidate",
+        "judge",
+        "score",
+        "turns",
+        "micro",
+        "user_macro",
+        "task_macro",
+        "block_macro",
+        "dsat",
+    ]
+    return pd.concat(parts, ignore_index=True)[[*columns, *(f"n{s}" for s in range(1, 6))]]
 
 
 def replayed(frame: pd.DataFrame, turns: pd.DataFrame) -> pd.DataFrame:
