@@ -54,7 +54,6 @@ def standings(summary: pd.DataFrame, ranks: pd.DataFrame) -> pd.DataFrame:
             "user_macro": _cells(both, "user_macro"),
             **{name: both[name] for name in ("micro", "task_macro", "block_macro")},
             "dsat": _cells(both, "dsat"),
-            "turns": both["turns"],
             **({"unscored": both["unscored"]} if both["unscored"].any() else {}),
         }
     )
