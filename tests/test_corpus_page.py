@@ -109,7 +109,7 @@ def test_the_conversation_shown_carries_each_replys_score():
         "thanks!",
     ]
     assert [m["score"] for m in messages if m["role"] == "assistant"] == [4, 2]
-    assert tables.task_of(corpus, user, scenario, session) == "Three days in Lisbon"
+    assert corpus.task(user, scenario, session) == "Three days in Lisbon"
 
 
 def test_published_numbers_stand_beside_comparable_ones_only():

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from perslib.corpus.schema import coerce
+from perslib.errors import UnknownName
 
 Message = dict[str, str]
 
@@ -90,6 +91,13 @@ class Block:
             task, assistant = (None if pd.isna(row[c]) else row[c] for c in ("task", "assistant"))
             given = {str(c): v for c, v in row.items()}
             yield Target(**{**given, "task": task, "assistant": assistant, "turn": int(row["turn"])})
+
+    def target(self, session: str, turn: int) -> Target:
+        """The target of this session and turn."""
+        for target in self:
+            if (target.session, target.turn) == (session, turn):
+                return target
+        raise UnknownName("target", f"{session}/{turn}", [f"{t.session}/{t.turn}" for t in self])
 
     def __repr__(self) -> str:
         return f"Block({self.id}: {len(self.targets)} targets, {len(self.evidence)} turns of evidence)"

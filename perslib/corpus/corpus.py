@@ -100,6 +100,12 @@ class Corpus:
             raise UnknownName("user", user, self._profiles)
         return self._profiles[user]
 
+    def task(self, user: str, scenario: str, session: str) -> str:
+        """The background that the user was given for a conversation, empty when there was none."""
+        own = self.sessions
+        match = (own["user"] == user) & (own["scenario"] == scenario) & (own["session"] == session)
+        return str(own.loc[match, "task"].fillna("").iloc[0])
+
     def messages(self, user: str, scenario: str, session: str) -> list[Message]:
         """The whole conversation, message by message, as it was said."""
         rows = self._turn_rows.get((user, scenario, session), np.array([], dtype=int))

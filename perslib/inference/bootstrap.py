@@ -14,6 +14,7 @@ The same weights serve every judge and metric, so differences between judges are
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 LEVEL = 0.95
@@ -21,6 +22,11 @@ RESAMPLES = 10_000
 SEED = 42
 #: With fewer users than this, resampling them says nothing: there are values, and no intervals.
 FEWEST_USERS = 5
+
+
+def floats(scores: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Plain floats of any column, NaN where there is no value."""
+    return pd.Series(scores).astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def resample_users(users: int, resamples: int = RESAMPLES, seed: int = SEED) -> np.ndarray:

@@ -28,7 +28,7 @@ import pandas as pd
 from scipy import stats
 
 from perslib.errors import DataError
-from perslib.inference.bootstrap import FEWEST_USERS, LEVEL
+from perslib.inference.bootstrap import FEWEST_USERS, LEVEL, floats
 
 Numbers = npt.ArrayLike
 
@@ -69,7 +69,7 @@ def ppi_mean(
     the interval valid, and no label is thrown away.
     """
     y = _gold(gold)
-    f, unlabelled = _floats(judged), _floats(judged_unlabelled)
+    f, unlabelled = floats(judged), floats(judged_unlabelled)
     if len(f) != len(y):
         raise DataError(f"{len(y)} gold scores, but {len(f)} judged ones", "Give one of each a turn.")
     if (cluster is None) != (cluster_unlabelled is None):
@@ -155,13 +155,8 @@ def _estimate(
     )
 
 
-def _floats(scores: Numbers) -> npt.NDArray[np.float64]:
-    """Plain floats of any column, also of one with missing values."""
-    return pd.Series(scores).astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
-
-
 def _gold(scores: Numbers) -> npt.NDArray[np.float64]:
-    gold = _floats(scores)
+    gold = floats(scores)
     if not len(gold):
         raise DataError("There is no gold score", "Without labels the judge's own mean is all there is.")
     if missing := int(np.isnan(gold).sum()):
@@ -173,7 +168,7 @@ def _gold(scores: Numbers) -> npt.NDArray[np.float64]:
 
 
 def _difference(one: Numbers, other: Numbers) -> npt.NDArray[np.float64]:
-    a, b = _floats(one), _floats(other)
+    a, b = floats(one), floats(other)
     if len(a) != len(b):
         raise DataError(f"{len(a)} scores of one candidate, {len(b)} of the other", "Give the same turns.")
     return a - b

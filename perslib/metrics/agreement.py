@@ -11,7 +11,16 @@ import pandas as pd
 
 from perslib.corpus import Corpus
 from perslib.errors import UnknownName
-from perslib.inference import FEWEST_USERS, RESAMPLES, SEED, holm, interval, resample_users, two_sided_p
+from perslib.inference import (
+    FEWEST_USERS,
+    RESAMPLES,
+    SEED,
+    floats,
+    holm,
+    interval,
+    resample_users,
+    two_sided_p,
+)
 from perslib.metrics.gold import Row, find, of_judges, with_gold
 from perslib.metrics.measures import metric, resampled
 from perslib.metrics.sums import Sums
@@ -45,7 +54,7 @@ class _Scored:
     @classmethod
     def of(cls, verdicts: pd.DataFrame, score: str) -> _Scored:
         part = verdicts.sort_values("place")
-        gold, scores = part["gold"].to_numpy(float, na_value=np.nan), _floats(part[score])
+        gold, scores = part["gold"].to_numpy(float, na_value=np.nan), floats(part[score])
         rated, scored = np.isfinite(gold), np.isfinite(scores)
         both = rated & scored
         place, user = (part[c].to_numpy(int)[both] for c in ("place", "number"))
@@ -59,11 +68,6 @@ class _Scored:
     @property
     def users(self) -> int:
         return len(np.unique(self.user))
-
-
-def _floats(column: pd.Series) -> np.ndarray:
-    values: np.ndarray = column.astype("Float64").to_numpy(float, na_value=np.nan)
-    return values
 
 
 class _Bootstrap:

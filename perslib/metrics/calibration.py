@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import Corpus
-from perslib.inference import RESAMPLES, SEED, mean_by
+from perslib.inference import RESAMPLES, SEED, floats, mean_by
 from perslib.metrics.gold import of_judges, with_gold
 
 _P = [f"p{s}" for s in range(1, 6)]
@@ -32,7 +32,7 @@ def reliability(
     """
     tables = []
     for row, own in of_judges(with_gold(verdicts, corpus, [score])):
-        scores = own[score].astype("Float64").to_numpy(float, na_value=np.nan)
+        scores = floats(own[score])
         gold = own["gold"].to_numpy(float, na_value=np.nan)
         frame = pd.DataFrame({"user": own["user"].to_numpy(), "predicted": scores, "gold": gold}).dropna()
         if frame.empty:
@@ -63,7 +63,7 @@ def proper_scores(
     frame = with_gold(verdicts, corpus, _P)
     for row, own in of_judges(frame):
         gold = own["gold"].to_numpy(float, na_value=np.nan)
-        p = np.column_stack([own[c].astype("Float64").to_numpy(float, na_value=np.nan) for c in _P])
+        p = np.column_stack([floats(own[c]) for c in _P])
         total = p.sum(axis=1)
         rated, known = np.isfinite(gold), np.isfinite(total) & (total > 0)
         keep = rated & known

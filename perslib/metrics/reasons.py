@@ -13,7 +13,7 @@ import pandas as pd
 
 from perslib.calibrate import to_scale
 from perslib.corpus import Corpus
-from perslib.inference import FEWEST_USERS, RESAMPLES, SEED, interval, resample_users
+from perslib.inference import FEWEST_USERS, RESAMPLES, SEED, floats, interval, resample_users
 from perslib.metrics.gold import of_judges, with_gold
 
 #: Stands in the place of a reason where a judge is satisfied, or gives none.
@@ -26,7 +26,7 @@ def reason_pairs(verdicts: pd.DataFrame, corpus: Corpus, score: str = "raw") -> 
     Columns: user, scenario, session, turn, judge, backbone, gold (score), score, gold_reason, reason.
     """
     frame = with_gold(verdicts, corpus, [*dict.fromkeys([score, "reason"])])
-    scores = frame[score].astype("Float64").to_numpy(float, na_value=np.nan)
+    scores = floats(frame[score])
     frame = frame.assign(score=to_scale(scores))
     keep = (
         np.isfinite(scores) & frame["gold"].le(3).fillna(False).to_numpy(bool) & frame["gold_reason"].notna()

@@ -10,7 +10,7 @@ import pandas as pd
 
 from perslib.calibrate import to_scale
 from perslib.corpus import TURN, Corpus
-from perslib.inference import RESAMPLES, SEED
+from perslib.inference import RESAMPLES, SEED, floats
 from perslib.metrics.agreement import DEFAULT, agreement
 from perslib.metrics.gold import of_judges, with_gold
 
@@ -75,7 +75,7 @@ def consistency(verdicts: pd.DataFrame, score: str = "raw") -> pd.DataFrame:
     reason_surplus (scored ≥ 4 with one), side_differs (`satisfied` is not what the score says).
     """
     frame = verdicts.reset_index(drop=True)
-    scores = frame[score].astype("Float64").to_numpy(float, na_value=np.nan)
+    scores = floats(frame[score])
     low = pd.Series(to_scale(scores) <= 3) & np.isfinite(scores)
     high = pd.Series(to_scale(scores) >= 4)
     none = pd.Series(False, index=frame.index)

@@ -185,13 +185,6 @@ def conversation(corpus: Corpus, user: str, scenario: str, session: str) -> list
     return messages
 
 
-def task_of(corpus: Corpus, user: str, scenario: str, session: str) -> str:
-    """The background that the user was given for a conversation, empty when there was none."""
-    sessions = corpus.sessions
-    match = (sessions["user"] == user) & (sessions["scenario"] == scenario) & (sessions["session"] == session)
-    return str(sessions.loc[match, "task"].fillna("").iloc[0])
-
-
 def device_logs(corpus: Corpus, user: str, rows: int = 12) -> pd.DataFrame:
     """The first device logs of a user, in time."""
     own = corpus.events[corpus.events["user"] == user]

@@ -85,7 +85,7 @@ def _beginning(text: str, longest: int = 70) -> str:
 
 def _fields(corpus: Corpus, row: pd.Series) -> dict[str, Any]:
     block = corpus.block(row["user"], row["scenario"])
-    target = next(t for t in block if (t.session, t.turn) == (row["session"], row["turn"]))
+    target = block.target(row["session"], row["turn"])
     return {
         "scenario": target.scenario,
         "task": target.task or "",

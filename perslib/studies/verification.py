@@ -175,16 +175,13 @@ def costs(verdicts: pd.DataFrame, agreed: pd.DataFrame, metric: str = "pearson")
 def up_to(corpus: Corpus, key: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A conversation up to and with one judged reply, as messages."""
     block = corpus.block(key["user"], key["scenario"])
-    target = next(t for t in block if (t.session, t.turn) == (key["session"], key["turn"]))
+    target = block.target(key["session"], key["turn"])
     return [*target.prefix, {"role": "assistant", "content": target.response, "score": int(key["gold"])}]
 
 
 def task_of(corpus: Corpus, key: Mapping[str, Any]) -> str:
     """The task of the session that a turn belongs to."""
-    own = corpus.sessions
-    match = (own["user"] == key["user"]) & (own["scenario"] == key["scenario"])
-    task = own.loc[match & (own["session"] == key["session"]), "task"].iloc[0]
-    return task if isinstance(task, str) else ""
+    return corpus.task(key["user"], key["scenario"], key["session"])
 
 
 def opinions(verdicts: pd.DataFrame, key: Mapping[str, Any], judges: Sequence[str]) -> pd.DataFrame:
