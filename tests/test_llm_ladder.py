@@ -144,6 +144,19 @@ def test_a_reply_that_was_cut_is_none_even_if_it_reads_well(server, model):
     assert model().ask("Rate it.", schema=SCORE).data == {"score": 5}, "and it was not cached"
 
 
+def test_what_is_cut_at_our_own_limit_under_a_seed_is_not_asked_again(server, model):
+    cut = says('{"score": 4}\nOn second', finish="length")
+    for schema in (SCORE, None):
+        server.next(cut)
+        first = model().ask("Rate it.", schema=schema, max_tokens=10, seed=1)
+        again = model().ask("Rate it.", schema=schema, max_tokens=10, seed=1)
+        assert first.error == again.error == "truncated at 10 tokens" and again.cached and again.data is None
+    server.reply = lambda body: '{"score": 5}'
+    assert model().ask("Rate it.", schema=SCORE, max_tokens=20, seed=1).data == {"score": 5}, (
+        "a higher limit is a new one"
+    )
+
+
 def test_a_key_withdrawn_between_a_reply_and_its_reask_ends_the_run(server, model):
     server.next(says('{"score": 7}'), status(401, "key revoked"))
     with pytest.raises(Refused, match="key revoked"):

@@ -123,7 +123,7 @@ class Ladder:
                     raise
                 self.line.lacks.add(_lack(rung, schema))
         if (failure := self._failure(request, reply)) is not None:
-            return self._made([reply], "unscored", error=failure), False
+            return self._made([reply], "unscored", error=failure), _would_be_cut_again(request, reply)
         data, problem = _read(reply, schema)
         if problem is None:
             mode: Mode = rung if is_strict(reply.text, schema) else "text"
@@ -146,7 +146,9 @@ class Ladder:
         failure = self._failure(request, reply)
         if failure is None and not reply.text and not request.may_be_cut:
             failure = "the reply is empty"
-        return self._made([reply], "plain", error=failure), failure is None
+        return self._made([reply], "plain", error=failure), failure is None or _would_be_cut_again(
+            request, reply
+        )
 
     def _failure(self, request: Request, reply: Reply) -> str | None:
         """Why a reply is not one, whatever its text."""
@@ -207,11 +209,22 @@ def unanswered(request: Request, reason: str) -> Answer:
 
 def reread(answer: Answer, schema: Mapping[str, Any]) -> Answer:
     """An unscored answer read again from what is stored, in case reading has learned something since."""
-    if answer.mode != "unscored":
+    if answer.mode != "unscored" or answer.finish == "length":
         return answer
     data, problem = parse(answer.raw, schema)
     mode: Mode = "reask" if answer.earlier else "text"
     return answer if problem else answer.with_(data=data, mode=mode, error=None)
+
+
+def _would_be_cut_again(request: Request, reply: Reply) -> bool:
+    """Whether a reply was cut at the request's own limit under a seed: then asking the same again is in vain."""
+    limit = request.max_tokens
+    return (
+        reply.finish == "length"
+        and limit is not None
+        and reply.tokens_out >= limit
+        and request.seed is not None
+    )
 
 
 def _read(reply: Reply, schema: Mapping[str, Any]) -> tuple[Any, str | None]:
