@@ -133,6 +133,24 @@ def test_plain_lines_and_lines_that_name_the_turn_by_its_id_alone(tmp_path, corp
     assert replies["context"].tolist() == ["recorded", "recorded"]
 
 
+def test_settings_in_plain_lines_are_kept_and_the_family_is_in_the_name(tmp_path):
+    key = {"user": "u2", "scenario": "trip", "session": "0", "response": "hello"}
+    lines = [
+        {"candidate": "Qwen3-8B", **key, "turn": 1.0, "temperature": 0, "seed": 3.0, "finish": "stop"},
+        {"candidate": "gpt-5.5 · tfidf", **key, "turn": 0, "context": "tfidf", "family": "own"},
+        response(candidate_model="kimi-k2", prompt=["a list"], seed=True),
+    ]
+    replies = read_replies(written(tmp_path, *lines))
+    assert replies["candidate"].tolist() == ["Qwen3-8B", "gpt-5.5 · tfidf", "kimi-k2"]
+    assert (replies["turn"].tolist(), replies["family"].tolist()) == ([1, 0, 1], ["qwen", "own", "kimi"])
+    assert replies.loc[0, ["temperature", "seed", "finish"]].tolist() == [0.0, 3, "stop"]
+    assert replies.loc[2, ["prompt", "seed"]].isna().all()
+    assert replies.attrs["irregularities"] == {
+        "seed that is no integer, not taken": 1,
+        "prompt that is no text, not taken": 1,
+    }
+
+
 def test_ids_may_hold_the_sign_that_joins_them(tmp_path):
     line = response(user="u__1", sample_id="u__1__gift__0.json__turn_1")
     assert read_replies(written(tmp_path, line))["user"].tolist() == ["u__1"]
@@ -177,6 +195,9 @@ BROKEN = [
     (response(sample_id=None, turn_idx="one"), "turn is 'one', expected a whole number"),
     (response(candidate_model=None), "has no candidate_model or candidate"),
     ({"sample_id": HERE, "candidate_model": "kimi"}, "has no candidate_response or response"),
+    (response(candidate_model=" "), "the candidate's name is empty"),
+    (response(candidate_model="original"), "'original' is the name of the recorded replies"),
+    (response(sample_id=None, turn_idx=1.5), "turn is '1.5', expected a whole number"),
     (response(candidate_response=["a"]), "the response is a list, expected text"),
     (response(turn=7), "u1__gift__0.json__turn_7 is not in corpus 'made'"),
     (response(user="u9", sample_id=None), "u9__gift__0.json__turn_1 is not in corpus 'made'"),
@@ -257,6 +278,33 @@ def test_what_is_written_is_read_back(tmp_path, corpus, context):
     again = read_replies(tmp_path / "ours.jsonl", corpus)
     kept = ["candidate", *TURN, "response", "context"]
     assert again[kept].to_numpy().tolist() == replies[kept].iloc[:2].to_numpy().tolist()
+
+
+def test_how_replies_came_about_is_written_and_read_back(tmp_path, corpus):
+    """Names in our manner stay, also one that hides its context, and so does what was shown and how it was asked."""
+    settings = {
+        **{"backbone": "embedded", "family": "qwen", "memory": "tfidf", "temperature": 0.2, "max_tokens": 90},
+        **{"seed": 7, "prompt": "en/candidate_records@1:ab12cd34", "system": "You are …", "finish": "length"},
+        **{"tokens_in": 8, "tokens_cached": 3, "tokens_out": 9, "seconds": 0.5, "cost": 0.01},
+    }
+    names = ["embedded · tfidf", "embedded · memory: structured", "mine"]
+    contexts = ["tfidf", "memory: structured", "diverse"]
+    turns = corpus.turns[[*TURN, "response"]].iloc[[1, 2, 5]]
+    replies = turns.assign(candidate=names, context=contexts, **settings)
+    replies["records"] = [("trip/0/1", "trip/0/2"), ("trip/0/0",), None]
+    path = tmp_path / "ours.jsonl"
+    write_replies(replies, path, corpus)
+    again = read_replies(path, corpus).set_index("candidate").loc[names].reset_index()
+    kept = ["candidate", *TURN, "response", "context", *settings]
+    assert again[kept].to_numpy().tolist() == replies[kept].to_numpy().tolist()
+    assert again["records"].tolist() == [("trip/0/1", "trip/0/2"), (), ()]
+    lines = map(json.loads, path.read_text("utf-8").splitlines())
+    line = next(line for line in lines if line["candidate_model"] == names[0])
+    assert line["dialogue_memory_top_k"] == 2
+    assert line["dialogue_memory_records"][1] == {
+        **{"memory_id": "u1__trip__0.json__turn_2", "user": "u1", "source_task": "trip"},
+        **{"source_file": "0.json", "turn_idx": 2},
+    }
 
 
 def test_replies_to_another_corpus_are_not_written(tmp_path, corpus):
@@ -391,7 +439,7 @@ def test_the_recorded_replies_of_a_real_set_go_out_and_come_back(tmp_path):
     corpus = load(real.ROOT / "persturnbench/persturnbench_42users.tar.gz")
     turns = hard_set(corpus, 60)[TURN].merge(corpus.turns[[*TURN, "response"]], on=TURN)
     path = tmp_path / "original.jsonl"
-    assert write_replies(turns.assign(candidate="original", context="recorded"), path, corpus) == len(turns)
+    assert write_replies(turns.assign(candidate="recorded", context="recorded"), path, corpus) == len(turns)
     assert "gold" not in path.read_text("utf-8")
     again = read_replies(path, corpus)
     assert again["response"].tolist() == turns["response"].tolist()

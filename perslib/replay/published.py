@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ from perslib.corpus import TURN, Corpus, coerce
 from perslib.corpus.reading import frame
 from perslib.corpus.schema import KEYS, SCHEMA
 from perslib.errors import DataError, Problem
+from perslib.memory import turn_id
+from perslib.replay.candidates import family_of
+from perslib.replay.names import ORIGINAL
 from perslib.replay.published_lines import (
     CONTEXTS,
     Lines,
@@ -23,22 +27,30 @@ from perslib.replay.published_lines import (
 )
 
 EMPTY = "empty reply"
+#: How a reply came about, as far as a line says it under the names of our frame; published lines can carry it, too.
+ORIGIN = [c for c in SCHEMA["replies"] if c not in (*KEYS["replies"], "response", "context", "error")]
+_KINDS: dict[str, Any] = {"text": str, "integer": int, "real": (int, float)}
 
 
 def read_replies(path: Path | str, corpus: Corpus | None = None, *, skip_bad: bool = False) -> pd.DataFrame:
     """Candidates' replies from a JSONL file: the replies frame.
 
     Reads published response files (`candidate_model`, `candidate_response`, …; scored ones, too) and plain lines with
-    candidate, user, scenario, session, turn, response. Further keys are let be, gold scores and reasons among them.
+    candidate, user, scenario, session, turn, response. Of further keys the documented columns are kept (`ORIGIN`:
+    backbone, family, temperature, seed, finish, …); all others are let be, gold scores and reasons among them. A family
+    that is not said is the one that the candidate's name begins with. `records` are the turns of the user's that a line
+    lists as shown.
     With a `corpus`, a line whose turn it lacks, or whose prefix or recorded reply is another, is an error; white space
     at the ends of messages does not count. What published programs leave in a file is read so:
 
     - a reply that stands twice: the last one counts; the others are listed in `.attrs["left_out"]`, counted in
       `.attrs["irregularities"]`;
     - one model in several contexts: the candidates `model`, `model (task)`, `model (tfidf)`, …;
-    - an empty reply: no reply, and `error` says so.
+    - an empty reply: no reply, and `error` says so;
+    - a setting of another kind (a `prompt` that is a list): not taken, and counted.
 
-    Bad lines are an error that lists all of them; with `skip_bad` they are left out and listed.
+    The name "original" is refused: it is that of the recorded replies, which `originals` takes from the corpus. Bad lines
+    are an error that lists all of them; with `skip_bad` they are left out and listed.
     """
     lines = Lines(Path(path), corpus, skip_bad)
     rows = []
@@ -47,25 +59,58 @@ def read_replies(path: Path | str, corpus: Corpus | None = None, *, skip_bad: bo
         said = record.get("candidate_response", record.get("response"))
         if isinstance(candidate, Problem):
             lines.reject(candidate)
+        elif candidate == ORIGINAL:
+            what = f"{ORIGINAL!r} is the name of the recorded replies (perslib.replay.originals gives them)"
+            lines.reject(Problem(place, f"{what}; name this candidate otherwise"))
         elif "candidate_response" not in record and "response" not in record:
             lines.reject(Problem(place, "has no candidate_response or response"))
         elif said is not None and not isinstance(said, str):
             lines.reject(Problem(place, f"the response is a {type(said).__name__}, expected text"))
         else:
             key = {"candidate": candidate, **dict(zip(TURN, turn))}
-            rows.append((place, {**key, **_reply(said, record, lines), "context": context_of(record)}))
+            origin = {"family": family_of(candidate), **_origin(record, lines)}
+            rows.append((place, {**key, **origin, **_reply(said, record, lines)}))
     kept = lines.last_of_each(rows, KEYS["replies"])
     return lines.told(coerce(frame(kept, list(SCHEMA["replies"])), "replies", lines.path.name))
 
 
 def _reply(said: str | None, record: Record, lines: Lines) -> Record:
-    snippets = record.get("dialogue_memory_top_k")
-    memory = f"{snippets} snippets" if isinstance(snippets, int) and snippets > 0 else None
     if said and said.strip():
-        return {"response": said, "memory": memory, "error": None}
+        return {"response": said, "error": None}
     lines.oddities["empty replies, kept as an error"] += 1
     why = record.get("error")
-    return {"response": None, "memory": memory, "error": why if isinstance(why, str) and why else EMPTY}
+    return {"response": None, "error": why if isinstance(why, str) and why else EMPTY}
+
+
+def _origin(record: Record, lines: Lines) -> Record:
+    """How the reply came about, as far as the line says."""
+    origin: Record = {"context": context_of(record)}
+    snippets = record.get("dialogue_memory_top_k")
+    if isinstance(snippets, int) and snippets > 0:
+        origin["memory"] = f"{snippets} snippets"
+    for column in ORIGIN:
+        if (value := record.get(column)) is None:
+            continue
+        kind = SCHEMA["replies"][column].kind
+        if kind == "integer" and isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if isinstance(value, _KINDS[kind]) and not isinstance(value, bool):
+            origin[column] = value
+        else:
+            lines.oddities[f"{column} that is no {kind}, not taken"] += 1
+    listed = record.get("dialogue_memory_records")
+    shown = [_source(r) for r in listed if isinstance(r, dict)] if isinstance(listed, list) else []
+    if ids := [turn for turn in shown if turn]:
+        origin["records"] = ids
+    return origin
+
+
+def _source(shown: Record) -> str | None:
+    """The id of a turn that a candidate was shown; None where the line does not tell it."""
+    scenario, session, turn = (shown.get(key) for key in ("source_task", "source_file", "turn_idx"))
+    if not isinstance(scenario, str) or not isinstance(session, str) or not isinstance(turn, int):
+        return None
+    return turn_id(scenario, session.removesuffix(".json"), turn)
 
 
 def write_replies(replies: pd.DataFrame, path: Path | str, corpus: Corpus, *, with_gold: bool = False) -> int:
@@ -73,7 +118,9 @@ def write_replies(replies: pd.DataFrame, path: Path | str, corpus: Corpus, *, wi
 
     Replies that failed are not written, for the format has no place for an error. What the users said of the recorded
     replies is left out, unless `with_gold`: whoever generates or judges from such a file could see it. Our contexts
-    without a published name keep ours; which memories a candidate was shown is not in our frames, so the list is empty.
+    without a published name keep ours. Which of the user's earlier turns a candidate in `tfidf` or `diverse` was shown
+    stands in `dialogue_memory_records`, by their ids without the texts, where the replies have `records` (`generated`
+    gives them). How a reply came about (`ORIGIN`) stands in further keys, which published programs let be.
     """
     replies = coerce(replies, "replies")
     answered = replies[replies["response"].notna()]
@@ -86,7 +133,7 @@ def write_replies(replies: pd.DataFrame, path: Path | str, corpus: Corpus, *, wi
             if (target := targets.get(key[2:])) is None:
                 problems.append(Problem("replies", f"{sample_id(*key)} is not in corpus {corpus.name!r}"))
                 continue
-            record = _record(row["candidate"], row["context"], key, row["response"])
+            record = _record(row, key)
             record["task_context"] = target.task or ""
             record["dialogue_prefix"] = list(target.prefix)
             record["source_assistant_reply"] = target.response
@@ -105,21 +152,37 @@ def write_replies(replies: pd.DataFrame, path: Path | str, corpus: Corpus, *, wi
     return len(lines)
 
 
-def _record(candidate: str, context: Any, key: tuple[str, str, str, int], response: str) -> Record:
+def _record(row: Mapping[str, Any], key: tuple[str, str, str, int]) -> Record:
     modes = {ours: published for published, ours in CONTEXTS.items()}
-    user, scenario, session, turn = key
-    return {
+    (user, scenario, session, turn), context = key, row["context"]
+    shown = _shown(user, row.get("records")) if context in ("tfidf", "diverse") else []
+    record = {
         "sample_id": sample_id(*key),
         "user": user,
         "target_task": scenario,
         "target_file": f"{session}.json",
         "turn_idx": turn,
-        "candidate_model": candidate,
+        "candidate_model": row["candidate"],
         "replay_context_mode": "recorded" if pd.isna(context) else modes.get(context, context),
         "selection_mode": "filter",
         "selection_score": None,
         "selection_reasons": [],
-        "dialogue_memory_top_k": 0,
-        "dialogue_memory_records": [],
-        "candidate_response": response,
+        "dialogue_memory_top_k": len(shown),
+        "dialogue_memory_records": shown,
+        "candidate_response": row["response"],
+        **{column: row[column] for column in ORIGIN if not pd.isna(row[column])},
     }
+    if candidate_of(record, "") != row["candidate"]:
+        record["candidate_name"] = row["candidate"]
+    return record
+
+
+def _shown(user: str, records: Any) -> list[Record]:
+    """Turns that a candidate was shown, from their ids, as published files list them."""
+    found = []
+    for turn in records if isinstance(records, tuple | list) else ():
+        scenario, session, number = turn.rsplit("/", 2)
+        memory = sample_id(user, scenario, session, int(number))
+        source = {"source_task": scenario, "source_file": f"{session}.json", "turn_idx": int(number)}
+        found.append({"memory_id": memory, "user": user, **source})
+    return found

@@ -114,7 +114,8 @@ def turn_of(record: Record, place: str) -> Turn | Problem:
         said = next((record[s] for s in spellings if record.get(s) is not None), parts and parts[key])
         if said is None:
             return Problem(place, f"has no {' or '.join(spellings)}, and no sample_id that tells it")
-        named[key] = str(said)
+        whole = isinstance(said, float) and said.is_integer()  # as data frames write a column with gaps
+        named[key] = str(int(said) if whole else said)
     if not named["turn"].isdecimal():
         return Problem(place, f"turn is {named['turn']!r}, expected a whole number from 0")
     turn = named["user"], named["scenario"], named["session"].removesuffix(".json"), int(named["turn"])
@@ -138,14 +139,18 @@ def sample_id(user: str, scenario: str, session: str, turn: int) -> str:
 def candidate_of(record: Record, place: str) -> str | Problem:
     """Whose reply it is: the model, and with it the context where that is more than prefix (`model (tfidf)`).
 
-    Published files of one model in several contexts all name the model alone, and would be taken for one candidate.
+    Published files of one model in several contexts all name the model alone, and would be taken for one candidate. A
+    name that says the context already stays (`model · tfidf`), and so does one in `candidate_name`, a key of ours.
     """
-    name = record.get("candidate_model") or record.get("candidate")
+    spellings = ("candidate_name", "candidate_model", "candidate")
+    name = next((record[s] for s in spellings if record.get(s) is not None), None)
     if not isinstance(name, str):
         return Problem(place, "has no candidate_model or candidate")
+    if not name.strip():
+        return Problem(place, "the candidate's name is empty; say whose reply it is")
     context = context_of(record)
-    plain = context in ("prefix", "recorded") or name.endswith(f" ({context})")
-    return name if plain else f"{name} ({context})"
+    said = context in ("prefix", "recorded") or name.endswith((f" ({context})", f" · {context}"))
+    return name if said or record.get("candidate_name") else f"{name} ({context})"
 
 
 #: Published context mode → ours.
