@@ -94,8 +94,27 @@ def test_no_number_of_users_finds_no_difference():
     assert table["users"].isna().all() and table["power"].isna().all()
 
 
+@pytest.mark.parametrize("difference", [1e-9, -1e-200, math.nan])
+def test_a_difference_next_to_nothing_or_unknown_takes_no_number_of_users(difference):
+    table = users_needed(Components(0.5, 0.04, 0.36, 50, 150), to_detect=difference)
+    assert table[["users", "turns", "power"]].isna().all(axis=None)
+
+
+def test_users_are_the_fewest_even_for_little_power():
+    about = {"difference": 0.01, "between": 0.5, "within": 0.0}
+    for power in (0.051, 0.06, 0.3, 0.99):
+        users = users_needed(Components(**about, users=9, turns=9), power=power, turns_per_user=[1])["users"]
+        assert power_of(users.item(), 1, **about) >= power > power_of(users.item() - 1, 1, **about)
+    assert users_needed(Components(**about, users=9, turns=9), power=0.01)["users"].eq(2).all()
+
+
 def test_bad_input_is_named():
-    with pytest.raises(DataError, match="differences of 1 user"):
+    made = Components(0.5, 0.04, 0.36, 50, 150)
+    for share in (0, 1.0, 80, math.nan):
+        for name in ("power", "level"):
+            with pytest.raises(DataError, match=rf"{name}: \S+ is not between 0 and 1"):
+                users_needed(made, **{name: share})
+    with pytest.raises(DataError, match=r"differences of 1 user\n[\s\S]*turns of further users"):
         components(frame([1, 2]))
     with pytest.raises(DataError, match="several judges"):
         components(frame([1, 2], [3]).assign(judge=["a", "a", "b"]))

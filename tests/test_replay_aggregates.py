@@ -237,6 +237,27 @@ def test_a_null_candidate_is_the_recorded_reply_and_doubles_are_refused():
         summary(frame, "expected")
 
 
+def test_nobody_to_compare_with_gives_the_same_columns_and_no_row():
+    alone, two = verdicts(ONE_EACH, a=[5, 4, 3, 4, 5]), verdicts(ONE_EACH, a=[5, 4, 3, 4, 5], b=[4] * 5)
+    full = against(two, "b")
+    for empty in (against(alone, "a"), all_pairs(alone), all_pairs(alone[:0])):
+        assert empty.empty and list(empty.columns) == list(full.columns)
+        pd.testing.assert_series_equal(empty.dtypes, full.dtypes)
+
+
+@pytest.mark.parametrize("compare", [summary, all_pairs])
+@pytest.mark.parametrize("level", [0, 1, 95, math.nan])
+def test_a_level_is_a_share(compare, level):
+    with pytest.raises(DataError, match=r"level: \S+ is not between 0 and 1\n.*0\.95 says 95 %"):
+        compare(verdicts(ONE_EACH, a=[5] * 5, b=[4] * 5), level=level)
+
+
+@pytest.mark.parametrize("margin", [-0.5, math.nan])
+def test_a_margin_is_a_distance(margin):
+    with pytest.raises(DataError, match=r"margin: \S+ is not a difference of 0 or more\n.*counts as a tie"):
+        against(verdicts(ONE_EACH, a=[5] * 5, b=[4] * 5), "b", margin=margin)
+
+
 def test_a_candidate_without_any_score_has_counts_and_no_values():
     row = summary(verdicts(ONE_EACH, a=[None] * 5, b=[4] * 5)).iloc[0]
     assert row[["turns", "unscored", "users", "blocks", "n3"]].tolist() == [0, 5, 0, 0, 0]

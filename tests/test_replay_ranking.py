@@ -114,6 +114,25 @@ def test_four_users_rule_nothing_out():
     assert table["user_macro_low"].isna().all()
 
 
+def test_a_candidate_without_any_score_has_no_rank_and_takes_none():
+    frame = verdicts(np.random.default_rng(3), {"low": 2.5, "top": 4.5, "mid": 3.5})
+    silent = frame[frame["candidate"] == "low"].assign(candidate="silent", reference_cdf=np.nan)
+    table = rank_sets(pd.concat([frame, silent])).set_index("candidate")
+    ranks = ["rank", "best_rank", "worst_rank", "tied_first"]
+    pd.testing.assert_frame_equal(
+        table.loc[["top", "mid", "low"], ranks], rank_sets(frame).set_index("candidate")[ranks]
+    )
+    assert table.loc["silent", ranks[:3]].isna().all() and not table.loc["silent", "tied_first"]
+    assert table.index[-1] == "silent" and table.loc["silent", "unscored"] == 90
+
+
+def test_a_rank_set_takes_a_level_that_is_a_share():
+    frame = verdicts(np.random.default_rng(6), {"a": 1.0, "b": 5.0}, users=4)
+    for ask in (rank_sets, ranking_views):
+        with pytest.raises(DataError, match="level: 95 is not between"):
+            ask(frame, level=95)
+
+
 def test_kendall_is_that_of_scipy():
     rng = np.random.default_rng(7)
     one, other = rng.integers(0, 5, (2, 6, 50)).astype(float)
@@ -148,6 +167,19 @@ def test_views_are_judges_calibrators_and_replay_sets():
     assert means["k · model-k"].to_dict() == pytest.approx(expected.to_dict())
     with pytest.raises(UnknownName, match="judge called 'x'"):
         ranking_views(frame, judges=["x"])
+
+
+@pytest.mark.parametrize("shared", [0, 1])
+def test_views_with_nothing_to_compare_do_not_agree(shared):
+    rng = np.random.default_rng(17)
+    one = verdicts(rng, {"a": 3.0, "b": 4.0})
+    other = verdicts(rng, {"b" if shared else "c": 3.0, "d": 4.0}, judge="k")
+    row = ranking_views(pd.concat([one, other])).iloc[0]
+    assert row["candidates"] == shared and math.isnan(row["tau"])
+    assert not row["best_agrees"] and not row["worst_agrees"]
+    truth = pd.Series({"a": 3.0} if shared else {"x": 3.0})
+    row = against_truth(pd.Series({"a": 3.0, "b": 4.0}), truth).iloc[0]
+    assert (row["candidates"], row["best_agrees"], row["worst_agrees"]) == (shared, False, False)
 
 
 def test_interval_of_a_view_is_that_of_the_naive_loop():

@@ -15,12 +15,14 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from perslib.errors import DataError, UnknownName
+from perslib.errors import DataError, Problem, UnknownName
 from perslib.inference.bootstrap import LEVEL
 
 TURNS_PER_USER = (1, 2, 3, 5, 10)
 #: From here on Student's t is the normal distribution.
 _MANY = 10_000
+#: A difference that takes more users than this is not going to be found.
+_MOST = 10**9
 
 
 class Components(NamedTuple):
@@ -36,6 +38,15 @@ class Components(NamedTuple):
     def variance(self, turns_per_user: float) -> float:
         """Variance of one user's mean difference over so many turns."""
         return self.between + self.within / turns_per_user
+
+
+def proper_share(name: str, value: float) -> None:
+    """Refuse a level or a power that is not strictly between 0 and 1."""
+    if not 0 < value < 1:
+        raise DataError(
+            Problem(name, f"{value:g} is not between 0 and 1"),
+            "Give a share: 0.95 says 95 %; 1 is out of reach.",
+        )
 
 
 def components(differences: pd.DataFrame) -> Components:
@@ -60,7 +71,8 @@ def components(differences: pd.DataFrame) -> Components:
     if users < 2:
         raise DataError(
             f"There are differences of {users} user{'s' * (users != 1)}",
-            "How users differ takes two of them, better twenty.",
+            "How users differ takes two of them, better twenty: compare the candidates on turns of further users, or "
+            "give users_needed the Components of an earlier comparison.",
         )
     grand = (sizes * means).sum() / turns
     between = (sizes * (means - grand) ** 2).sum() / (users - 1)
@@ -87,6 +99,7 @@ def power_of(
 
     P(|T| > t) for T noncentral with U − 1 degrees of freedom and noncentrality |δ| √U / √(σ_b² + σ_w² / m).
     """
+    proper_share("level", level)
     if users < 2:
         return float("nan")
     spread = between + within / turns
@@ -117,8 +130,9 @@ def users_needed(
     uncertain and, where it was picked for being large, too large.
 
     Columns, one row a number of turns a user: turns_per_user, users (missing where no number suffices: no
-    difference to find), turns (of all users), power (reached with them), difference, between, within.
+    difference to find, or one so small that 10⁹ users would miss it), turns (of all users), power (reached with them), difference, between, within.
     """
+    proper_share("power", power)
     found = differences if isinstance(differences, Components) else components(differences)
     target = found.difference if to_detect is None else to_detect
     rows = []
@@ -132,12 +146,18 @@ def users_needed(
 
 
 def _fewest(turns: int, power: float, level: float, **about: float) -> int | None:
-    """Fewest users that reach the power; U = (z_level + z_power)² · variance / δ² is where to begin."""
-    if abs(about["difference"]) < 1e-12:
+    """Fewest users that reach the power, found by doubling and halving: more users never have less."""
+    if not abs(about["difference"]) >= 1e-12:  # none, or unknown
         return None
-    z = stats.norm.ppf((1 + level) / 2) + stats.norm.ppf(power)
-    ratio = (about["between"] + about["within"] / turns) / about["difference"] ** 2
-    users = max(2, int(z**2 * ratio))
-    while power_of(users, turns, level=level, **about) < power:
-        users += 1
-    return users
+    few, enough = 1, 2
+    while not power_of(enough, turns, level=level, **about) >= power:
+        few, enough = enough, 2 * enough
+        if enough > _MOST:
+            return None
+    while enough - few > 1:
+        between = (few + enough) // 2
+        if power_of(between, turns, level=level, **about) >= power:
+            enough = between
+        else:
+            few = between
+    return enough

@@ -11,6 +11,7 @@ import pandas as pd
 
 from perslib.calibrate import to_scale
 from perslib.inference import LEVEL, RESAMPLES, SEED, resample_users
+from perslib.inference.power import proper_share
 from perslib.replay.scores import SCORE, Floats, Scores, by_judge, divided, enough, mean_over, with_bounds
 
 #: From here on a user counts as satisfied.
@@ -40,6 +41,7 @@ def summary(
     With `inclusion`, the replay set the turns were drawn in, every mean and share weighs a turn by the inverse of
     its probability (Hájek): within groups, that is; users, scenarios and blocks count alike. n1 … n5 stay counts.
     """
+    proper_share("level", level)
     rows = []
     for of in by_judge(verdicts, score, inclusion):
         weights = resample_users(of.users, resamples, seed).astype(float)

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from perslib.errors import DataError, Problem
 from perslib.inference import FEWEST_USERS, LEVEL, RESAMPLES, SEED, holm, resample_users, sign_flip
+from perslib.inference.power import proper_share
 from perslib.replay.names import ORIGINAL, TURN
 from perslib.replay.scores import (
     EXACT,
@@ -22,6 +24,11 @@ from perslib.replay.scores import (
     mean_over,
     with_bounds,
 )
+
+_COUNTS = ("n", "users", "left_out", "left_out_other", "unscored")
+_RATES = ("win", "tie", "lose", "non_tie_win_rate", "mean_delta")
+#: What is compared of a pair, in the order of the columns; each has an interval beside it.
+_COMPARED = [group + rate for group in ("", "user_", "task_", "block_") for rate in _RATES]
 
 
 def against(
@@ -48,6 +55,7 @@ def against(
       for all candidates that this judge compared
 
     `inclusion` as in `summary`. A candidate with the same scores as `other` comes out as all ties with p = 1.
+    Where there is nobody to compare, the table has these columns and no row.
     """
 
     def pairs(of: Scores) -> Iterable[tuple[str, str]]:
@@ -98,6 +106,12 @@ def _compared(
     seed: int,
     level: float,
 ) -> pd.DataFrame:
+    proper_share("level", level)
+    if not margin >= 0:
+        raise DataError(
+            Problem("margin", f"{margin:g} is not a difference of 0 or more"),
+            "Give the largest difference that still counts as a tie, 0 for none.",
+        )
     tables = []
     for of in by_judge(verdicts, score, inclusion):
         weights = resample_users(of.users, resamples, seed).astype(float)
@@ -108,7 +122,16 @@ def _compared(
         if rows:
             table = pd.DataFrame(rows)
             tables.append(table.assign(p_holm=holm(table["p"])))
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+    return pd.concat(tables, ignore_index=True) if tables else _nobody(verdicts)
+
+
+def _nobody(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """The table of no pair at all, typed as one of many."""
+    who = [*(c for c in ("judge", "backbone") if c in verdicts), "candidate", "other"]
+    measured = [name + end for name in _COMPARED for end in ("", "_low", "_high")]
+    kinds = {**dict.fromkeys(who, "str"), **dict.fromkeys(_COUNTS, "int64")}
+    kinds |= dict.fromkeys([*measured, "p", "p_holm"], "float64")
+    return pd.DataFrame(columns=list(kinds)).astype(kinds)
 
 
 def _pair(
@@ -136,15 +159,11 @@ def _pair(
     won, lost = (mean_over(np.where(np.isnan(by_task), np.nan, s * by_task > EXACT)) for s in (1, -1))
     values |= _rates("task_", won, lost, mean_over(by_task))
 
-    ordered = sorted(values, key=lambda name: ("", "user", "task", "block").index(_group(name)))
     tested = int(present.sum()) >= FEWEST_USERS
+    counts = (common, present, has & ~has_other, has_other & ~has, asked & ~has & ~has_other)
     return {
-        "n": int(common.sum()),
-        "users": int(present.sum()),
-        "left_out": int((has & ~has_other).sum()),
-        "left_out_other": int((has_other & ~has).sum()),
-        "unscored": int((asked & ~has & ~has_other).sum()),
-        **{k: v for name in ordered for k, v in with_bounds(name, values[name], level).items()},
+        **{name: int(counted.sum()) for name, counted in zip(_COUNTS, counts, strict=True)},
+        **{k: v for name in _COMPARED for k, v in with_bounds(name, values[name], level).items()},
         # One total a user: their sum over users is the mean difference times the number of turns.
         "p": sign_flip(total.sum(axis=1)[present], seed=seed) if tested else np.nan,
     }
@@ -158,11 +177,6 @@ def _votes(means: Floats) -> list[Floats]:
 
 
 def _rates(prefix: str, win: Floats, lose: Floats, delta: Floats) -> dict[str, Floats]:
-    rates = {"win": win, "tie": np.round(1 - win - lose, 12) + 0.0, "lose": lose}
-    rates |= {"non_tie_win_rate": divided(win, win + lose), "mean_delta": delta}
-    return {prefix + name: values for name, values in rates.items()}
-
-
-def _group(name: str) -> str:
-    first = name.partition("_")[0]
-    return first if first in ("user", "task", "block") else ""
+    tie = np.round(1 - win - lose, 12) + 0.0
+    values = (win, tie, lose, divided(win, win + lose), delta)
+    return {prefix + rate: value for rate, value in zip(_RATES, values, strict=True)}

@@ -18,6 +18,7 @@ from perslib.inference import (
     resample_users,
     two_sided_p,
 )
+from perslib.inference.power import proper_share
 from perslib.replay.scores import SCORE, by_judge, divided
 
 
@@ -43,6 +44,7 @@ def self_preference(
     users), p_holm (over the judges), own_candidates, other_candidates, judges (the others), turns (replies), users,
     why (what is lacking where there is no value).
     """
+    proper_share("level", level)
     named: list[dict[str, Any]] = []
     columns: list[pd.Series] = []
     for of in by_judge(verdicts, score):

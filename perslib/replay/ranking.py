@@ -27,7 +27,8 @@ def rank_sets(
     best_rank = 1 + the number of candidates that are significantly better, worst_rank = k − the number that are
     significantly worse, where all k (k − 1) / 2 paired differences of the user macro are tested at once
     (`perslib.inference.joint_sign_flip`). So with probability `level` every candidate's true rank is in its set
-    (Mogstad, Romano, Shaikh & Wilhelm 2024). tied_first: nobody is significantly better.
+    (Mogstad, Romano, Shaikh & Wilhelm 2024). tied_first: nobody is significantly better. A candidate without any
+    score has no rank, is not tied for first, and is not among the k.
 
     Columns: judge, backbone, candidate, rank (by user macro as observed), best_rank, worst_rank, tied_first,
     user_macro with its interval, turns, unscored, users. With fewer than five users nothing is ruled out.
@@ -36,14 +37,16 @@ def rank_sets(
     means = summary(verdicts, score, inclusion=inclusion, resamples=resamples, seed=seed, level=level)
     parts, done = [], 0
     for of in by_judge(verdicts, score, inclusion):
-        k = len(of.candidates)
-        own = means.iloc[done : done + k].reset_index(drop=True)
-        done += k
+        several = len(of.candidates)
+        own = means.iloc[done : done + several].reset_index(drop=True)
+        done += several
         beats = _beats(of, 1 - level, resamples, seed)
         own["rank"] = own["user_macro"].rank(method="min", ascending=False).astype("Int64")
-        own["best_rank"] = 1 + beats.sum(axis=0)
-        own["worst_rank"] = k - beats.sum(axis=1)
-        own["tied_first"] = own["best_rank"] == 1
+        ranked = own["rank"].notna()
+        best, worst = 1 + beats.sum(axis=0), int(ranked.sum()) - beats.sum(axis=1)
+        own["best_rank"] = pd.Series(best, dtype="Int64").where(ranked)
+        own["worst_rank"] = pd.Series(worst, dtype="Int64").where(ranked)
+        own["tied_first"] = ranked & (best == 1)
         kept = [*of.judged_by, "candidate", "rank", "best_rank", "worst_rank", "tied_first", *shown]
         parts.append(own[kept].sort_values("user_macro", ascending=False, kind="stable"))
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()

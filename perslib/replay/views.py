@@ -12,6 +12,7 @@ import pandas as pd
 
 from perslib.errors import DataError, UnknownName
 from perslib.inference import LEVEL, RESAMPLES, SEED, interval, resample_users
+from perslib.inference.power import proper_share
 from perslib.replay.scores import (
     EXACT,
     SCORE,
@@ -51,8 +52,10 @@ def ranking_views(
     A view is one judge and backbone (all, or those named in `judges`) with one score column of `scores` (one
     column a calibrator), for each frame of a mapping (one frame a replay set) and each value of the column `by`.
     Columns: view, other (told apart by what they differ in), candidates (in both), users (in either), tau, low,
-    high (resampled users; from five on), best_agrees, worst_agrees (the observed first and last are the same).
+    high (resampled users; from five on), best_agrees, worst_agrees (the observed first and last are the same;
+    never so where fewer than two candidates are ranked in both, for then nothing was compared).
     """
+    proper_share("level", level)
     views = list(_views(verdicts, scores, judges, by, inclusion))
     rows = []
     weights: dict[int, Floats] = {}
@@ -156,8 +159,10 @@ def against_truth(
 
     Columns: judge, backbone, candidates, users, turns (replies compared), left_out (scored replies of which the
     truth is not known), tau, low, high, best, true_best, best_agrees, worst, true_worst, worst_agrees. Several
-    that stand first together are all named, and agree only with the same ones.
+    that stand first together are all named, and agree only with the same ones; fewer than two candidates agree
+    on nothing.
     """
+    proper_share("level", level)
     if not (isinstance(scored, pd.DataFrame) and "user" in scored):
         one, other = _by_candidate(scored).align(_by_candidate(truth), join="inner")
         ours, theirs = (side.to_numpy(float)[:, None] for side in (one, other))
@@ -205,10 +210,12 @@ def _against(a: Floats, b: Floats, candidates: Sequence[str], level: float) -> d
     tau = kendall(a, b)
     low, high = interval(tau[1:], level)
     ranked = np.isfinite(a[:, 0]) & np.isfinite(b[:, 0])
-    found: dict[str, Any] = {"candidates": int(ranked.sum()), "tau": float(tau[0]), "low": low, "high": high}
+    compared = int(ranked.sum())
+    found: dict[str, Any] = {"candidates": compared, "tau": float(tau[0]), "low": low, "high": high}
     for end, sign in (("best", 1), ("worst", -1)):
         ours, theirs = (_first(sign * side[:, 0], ranked, candidates) for side in (a, b))
-        found |= {end: ", ".join(ours), f"true_{end}": ", ".join(theirs), f"{end}_agrees": ours == theirs}
+        found |= {end: ", ".join(ours), f"true_{end}": ", ".join(theirs)}
+        found[f"{end}_agrees"] = compared > 1 and ours == theirs
     return found
 
 
