@@ -105,6 +105,24 @@ def test_a_replay_set_that_does_not_fit_is_refused():
         summary(frame, inclusion=drawn[KEYS])
 
 
+def test_keys_that_a_file_reader_took_for_numbers_are_the_same_keys():
+    frame = verdicts([("1", "gift"), ("1", "gift"), ("2", "gift")], a=[5, 2, 4])
+    drawn = frame[KEYS].assign(inclusion=[1.0, 0.5, 0.25])
+    expected = summary(frame, inclusion=drawn)
+    for other in (
+        drawn.astype({"session": int, "user": int, "turn": float}),
+        drawn.astype({"session": float, "turn": str}),
+    ):
+        pd.testing.assert_frame_equal(summary(frame, inclusion=other), expected)
+        numbers = frame.astype(other[KEYS].dtypes.to_dict())
+        pd.testing.assert_frame_equal(summary(numbers, inclusion=drawn), expected)
+    for wrong in (1.5, None, "first"):
+        turns = drawn.astype({"turn": object})
+        turns.loc[1, "turn"] = wrong
+        with pytest.raises(DataError, match="replay set: column 'turn' holds more than whole numbers"):
+            summary(frame, inclusion=turns)
+
+
 @pytest.mark.parametrize("seed", [1, 2])
 def test_intervals_are_those_of_the_naive_loop(seed):
     """Resampled values are the averages of the turns repeated as often as their user was drawn."""
@@ -227,7 +245,9 @@ def test_a_null_candidate_is_the_recorded_reply_and_doubles_are_refused():
     frame = verdicts(ONE_EACH, **{ORIGINAL: [4, 4, 5, 3, 3], "new": [5, 4, 4, 3, 5]})
     recorded = frame.assign(candidate=frame["candidate"].mask(frame["candidate"] == ORIGINAL))
     pd.testing.assert_frame_equal(against(recorded), against(frame))
-    with pytest.raises(DataError, match=r"original on u0 / gift / 0 / 1 is judged twice[\s\S]*5 in all"):
+    with pytest.raises(
+        DataError, match=r"verdicts row 0: original on u0 / gift / 0 / 1 stands twice[\s\S]*5 in all"
+    ):
         summary(pd.concat([frame, recorded[:5]]))
     with pytest.raises(DataError, match="several corpora"):
         summary(frame.assign(corpus=["a", "b"] * 5))

@@ -288,6 +288,35 @@ def test_labels_on_some_replies_sharpen_and_correct_the_judge():
     assert table.loc["new", ["powered", "classical_low"]].isna().all()
 
 
+def test_labels_match_whichever_way_their_keys_were_read():
+    frame = verdicts(np.random.default_rng(15), {"1": 3.0, "2": 3.6}, users=12)
+    frame["user"] = frame["user"].str.removeprefix("u").astype(int).astype(str)
+    labels = frame.rename(columns={"reference_cdf": "score"})[["candidate", *KEYS, "score"]][::2]
+    expected = prediction_powered(frame, labels)
+    assert expected["labelled"].gt(0).all() and expected["left_out"].eq(0).all()
+    read = labels.astype({"candidate": int, "user": int, "session": float, "turn": float})
+    pd.testing.assert_frame_equal(prediction_powered(frame, read), expected)
+    pd.testing.assert_frame_equal(
+        against_truth(frame, read, true_score="score", resamples=20),
+        against_truth(frame, labels, true_score="score", resamples=20),
+    )
+    with pytest.raises(DataError, match="level: 1 is not between"):
+        prediction_powered(frame, labels, level=1)
+
+
+def test_doubles_are_reported_where_they_stand():
+    frame = verdicts(np.random.default_rng(15), {"a": 3.0, "b": 3.6}, users=6)
+    labels = frame.rename(columns={"reference_cdf": "score"})[["candidate", *KEYS, "score"]]
+    twice = pd.concat([labels, labels[4:5]], ignore_index=True)
+    where = r"row 36: a on u01 / skill / 0 / 1 stands twice\n1 in all. Keep one row a candidate and turn\."
+    with pytest.raises(DataError, match="labels " + where):
+        prediction_powered(frame, twice)
+    with pytest.raises(DataError, match="truth " + where):
+        against_truth(frame, twice, true_score="score")
+    with pytest.raises(DataError, match=r"verdicts row 4: [\s\S]*a judge, backbone, candidate and turn"):
+        summary(pd.concat([frame, frame[4:5]]))
+
+
 def test_the_recorded_assistants_of_the_sample_judged_by_the_truth_itself():
     truth = load("sample/en").extras["candidates"]
     judged = truth[["candidate", *KEYS]].assign(judge="oracle", reference_cdf=truth["expected"])

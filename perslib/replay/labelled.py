@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from perslib.inference import LEVEL, Estimate, classical_mean, ppi_mean
+from perslib.inference.power import proper_share
 from perslib.replay.names import ORIGINAL
 from perslib.replay.scores import SCORE, Floats, Scores, aligned, by_judge
 
@@ -31,6 +32,7 @@ def prediction_powered(
     labels), left_out (labels on replies that this judge did not see), classical (labels alone) and powered (both),
     each with …_low and …_high, lam (the weight given to the judge; near 0 where it knows nothing).
     """
+    proper_share("level", level)
     rows = []
     for of in by_judge(verdicts, score):
         known = aligned(labels, gold, of)
@@ -72,4 +74,5 @@ def _counts(labels: pd.DataFrame, gold: str, candidates: list[str]) -> list[int]
     """How many labels each candidate has in all."""
     rated = labels.dropna(subset=gold)
     names = rated["candidate"] if "candidate" in rated else pd.Series(ORIGINAL, rated.index)
-    return [int((names.fillna(ORIGINAL) == c).sum()) for c in candidates]
+    names = names.astype("str").fillna(ORIGINAL)
+    return [int((names == c).sum()) for c in candidates]

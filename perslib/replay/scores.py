@@ -68,18 +68,21 @@ class Scores:
         return of_block.astype(float).reshape(self.users, tasks)
 
 
-def by_judge(verdicts: pd.DataFrame, score: str, inclusion: pd.DataFrame | None = None) -> Iterator[Scores]:
+def by_judge(
+    verdicts: pd.DataFrame, score: str, inclusion: pd.DataFrame | None = None, *, place: str = "verdicts"
+) -> Iterator[Scores]:
     """The scores of each judge and backbone, in order of first appearance.
 
     A null candidate is the recorded reply. With `inclusion`, a replay set with the probabilities of its turns,
     turns count by their inverse (Hájek); where all are null, nothing was left to chance and all count alike.
+    Errors call the frame by its `place`.
     """
     who = [c for c in ("judge", "backbone") if c in verdicts]
-    frame = verdicts[["candidate", *who, *TURN]].assign(score=scores_of(verdicts, score))
+    frame = keyed(verdicts[["candidate", *who, *TURN]], place).assign(score=scores_of(verdicts, score))
     frame["candidate"] = frame["candidate"].astype("str").fillna(ORIGINAL)
     if "corpus" in verdicts and verdicts["corpus"].nunique() > 1:
         raise DataError("The verdicts are on several corpora", "Compare candidates within one.")
-    _refuse_twice(frame, who)
+    _refuse_twice(frame, who, place)
     groups = frame.groupby(who, sort=False, dropna=False) if who else [((), frame)]
     for names, part in groups:
         candidates = list(dict.fromkeys(part["candidate"]))
@@ -95,7 +98,27 @@ def by_judge(verdicts: pd.DataFrame, score: str, inclusion: pd.DataFrame | None 
         )
 
 
-def aligned(known: pd.DataFrame, column: str, of: Scores) -> Floats:
+def keyed(frame: pd.DataFrame, place: str) -> pd.DataFrame:
+    """The frame with the keys of a turn as documented: three texts and a whole number.
+
+    Read from a file, a session "7" is now 7, now 7.0, where a column of numbers was guessed; it is one session.
+    """
+    keys: dict[str, pd.Series] = {k: frame[k].map(_text).astype("str") for k in TURN[:3]}
+    try:
+        keys["turn"] = pd.to_numeric(frame["turn"]).astype("int64")
+        fits = bool((keys["turn"] == pd.to_numeric(frame["turn"])).all())
+    except (ValueError, TypeError):
+        fits = False
+    if not fits:
+        raise DataError(Problem(place, "column 'turn' holds more than whole numbers"), "Number every turn.")
+    return frame.assign(**keys)
+
+
+def _text(key: Any) -> Any:
+    return str(int(key)) if isinstance(key, float) and key.is_integer() else key
+
+
+def aligned(known: pd.DataFrame, column: str, of: Scores, place: str = "labels") -> Floats:
     """What `column` of another frame on replies says of these ones: turns × candidates, NaN where it is silent.
 
     A frame without `candidate`, such as the turns of a corpus, is on the recorded replies.
@@ -105,7 +128,7 @@ def aligned(known: pd.DataFrame, column: str, of: Scores) -> Floats:
     if missing := [c for c in (*TURN, column) if c not in known]:
         raise UnknownName("column of the frame to compare with", missing[0], map(str, known.columns))
     out = np.full((len(of.turns), len(of.candidates)), np.nan)
-    for other in by_judge(known[["candidate", *TURN, column]], column):
+    for other in by_judge(known[["candidate", *TURN, column]], column, place=place):
         table = pd.DataFrame(other.score, pd.MultiIndex.from_frame(other.turns), other.candidates)
         places = pd.MultiIndex.from_frame(of.turns)
         out[:] = table.reindex(index=places, columns=of.candidates).to_numpy(dtype=float)
@@ -145,16 +168,15 @@ def with_bounds(name: str, values: Floats, level: float) -> dict[str, float]:
     return {name: float(values[0]), f"{name}_low": low, f"{name}_high": high}
 
 
-def _refuse_twice(frame: pd.DataFrame, who: list[str]) -> None:
+def _refuse_twice(frame: pd.DataFrame, who: list[str], place: str) -> None:
     again = frame.duplicated(["candidate", *who, *TURN])
     if again.any():
         found = [
-            Problem(
-                f"verdicts row {i}", f"{row.candidate} on {' / '.join(map(str, row[TURN]))} is judged twice"
-            )
+            Problem(f"{place} row {i}", f"{row.candidate} on {' / '.join(map(str, row[TURN]))} stands twice")
             for i, row in frame[again].head(20).iterrows()
         ]
-        raise DataError(found, f"{int(again.sum())} in all. Keep one verdict a judge, candidate and turn.")
+        one = " and ".join([", ".join([*who, "candidate"]), "turn"])
+        raise DataError(found, f"{int(again.sum())} in all. Keep one row a {one}.")
 
 
 def _weights(turns: pd.DataFrame, inclusion: pd.DataFrame | None) -> Floats:
@@ -162,12 +184,11 @@ def _weights(turns: pd.DataFrame, inclusion: pd.DataFrame | None) -> Floats:
         return np.ones(len(turns))
     if missing := [c for c in (*TURN, "inclusion") if c not in inclusion]:
         raise UnknownName("column of the replay set", missing[0], map(str, inclusion.columns))
-    if inclusion.duplicated(TURN).any():
+    drawn = keyed(inclusion[TURN], "replay set")
+    if drawn.duplicated().any():
         raise DataError("A turn stands twice in the replay set", "Give it each turn once.")
-    drawn = inclusion[TURN].assign(probability=inclusion["inclusion"].astype("Float64"), drawn=True)
-    joined = turns.astype({"turn": "int64"}).merge(
-        drawn.astype({"turn": "int64"}), on=TURN, how="left", sort=False
-    )
+    drawn = drawn.assign(probability=inclusion["inclusion"].astype("Float64"), drawn=True)
+    joined = turns.merge(drawn, on=TURN, how="left", sort=False)
     if (unknown := joined[joined["drawn"].isna()]).size:
         found = [Problem("verdicts", " / ".join(map(str, row))) for row in unknown[TURN].to_numpy()]
         raise DataError(found, "These judged turns are not in the replay set whose probabilities were given.")

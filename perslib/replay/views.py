@@ -173,7 +173,7 @@ def against_truth(
         )
     rows = []
     for of in by_judge(scored, score):
-        true = aligned(truth, true_score, of)
+        true = aligned(truth, true_score, of, "truth")
         both = np.isfinite(true) & np.isfinite(of.score)
         weights = resample_users(of.users, resamples, seed).astype(float)
         users = len(np.unique(of.user[both.any(axis=1)]))
