@@ -308,9 +308,28 @@ def test_candidates_are_calibrated_by_the_recorded_replies():
     twice = pd.concat([new, new.assign(candidate="n")], ignore_index=True)
     again = reference_calibrated(twice, recorded, LOCAL, every)
     assert again[every].iloc[:2].values.tolist() == done[every].values.tolist()
-    stranger = reference_calibrated(new.assign(judge="c"), recorded, LOCAL, every)
-    assert set(fallbacks(stranger)["reason"]) == {"no reference", "empty map"}
+    elsewhere = reference_calibrated(new.assign(user="v"), recorded, LOCAL, every)
+    assert set(fallbacks(elsewhere)["reason"]) == {"no reference", "empty map"}
     assert reference_calibrated(new, recorded, LOCAL, ties="mid")["reference_cdf"].tolist() == [4, 5]
+
+
+def test_a_judge_that_never_judged_the_recorded_replies_is_refused():
+    recorded, new = verdicts(), verdicts(candidate="m")
+    for wrong, named in (
+        (new.assign(judge="c"), "judge c"),
+        (new.assign(backbone="q"), "judge a, backbone q"),
+        (new.assign(corpus="en"), "corpus en, judge a"),
+    ):
+        with pytest.raises(
+            DataError, match=rf"reference: has no verdict of {named}\n.*same judge and backbone"
+        ):
+            reference_calibrated(pd.concat([new, wrong]), recorded, LOCAL)
+    with pytest.raises(DataError, match="no verdict of judge a"):
+        reference_calibrated(new, recorded[:0], LOCAL)
+    unnamed = recorded.assign(backbone=pd.array([None] * 6, dtype="str"))
+    done = reference_calibrated(new, unnamed, LOCAL)["reference_cdf"]
+    assert done.tolist() == reference_calibrated(new, recorded, LOCAL)["reference_cdf"].tolist()
+    assert reference_calibrated(new[:0], recorded[:0], LOCAL).empty
 
 
 def test_a_candidate_that_repeats_the_recorded_replies_ties_with_them():

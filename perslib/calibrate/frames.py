@@ -18,7 +18,7 @@ from perslib.calibrate.replay import (
 )
 from perslib.calibrate.scale import MIN_HISTORY, Calibrated, Floats, Ints
 from perslib.corpus import Corpus
-from perslib.errors import DataError, UnknownName
+from perslib.errors import DataError, Problem, UnknownName
 
 COUNTS = [f"n{s}" for s in range(1, 6)]
 BLOCK = ["user", "scenario"]
@@ -98,7 +98,11 @@ def reference_calibrated(
 
     Columns as in `calibrated`. `ties` holds for `reference_cdf` and for the block CDF that `reference_transfer`
     learns from; `reference_cdf_pooled`, the published rule, brings its own and pools each candidate on its own.
+
+    A block without recorded replies falls back to the raw scores; a judge without any is refused, for nothing of
+    what it gave could be compared with a calibrated score.
     """
+    _refuse_without_reference(verdicts, reference)
     pooled = pd.concat([reference, verdicts], ignore_index=True)
     is_reference = np.arange(len(pooled)) < len(reference)
     raw = np.round(scores_of(pooled, score), DECIMALS)
@@ -157,6 +161,21 @@ def of_blocks(blocks: pd.DataFrame, histories: pd.DataFrame) -> Floats:
         raise DataError("histories has a block twice", "Give it the histories of one corpus.")
     joined = blocks[BLOCK].merge(histories, on=BLOCK, how="left", sort=False)
     return joined[COUNTS].fillna(0).to_numpy(dtype=float)
+
+
+def _refuse_without_reference(verdicts: pd.DataFrame, reference: pd.DataFrame) -> None:
+    who = [c for c in JUDGED_BY if c in verdicts or c in reference]
+    judges, known = (
+        {*map(tuple, v.reindex(columns=who).astype("str").fillna("").to_numpy())}
+        for v in (verdicts, reference)
+    )
+    if lacking := sorted(judges - known):
+        named = ([f"{c} {n}" for c, n in zip(who, names, strict=True) if n] for names in lacking)
+        raise DataError(
+            [Problem("reference", f"has no verdict of {', '.join(n) or 'this judge'}") for n in named],
+            "Candidates are calibrated by what their judge gave the recorded replies: give the reference verdicts "
+            "of the same judge and backbone on the same corpus.",
+        )
 
 
 def _columns(name: str, done: Calibrated, index: pd.Index) -> dict[str, Any]:
