@@ -11,7 +11,7 @@ from histories import corpus_of
 
 from perslib.calibrate import histories
 from perslib.corpus import TURN, Corpus, load
-from perslib.errors import PerslibError
+from perslib.errors import DataError, PerslibError
 from perslib.judge import LearnedJudge, Manner, Nearest, Personal, Supervised
 from perslib.llm import Answer
 from perslib.memory import Measured, Scores
@@ -167,6 +167,63 @@ def test_the_measured_memory_reads_the_candidates_reply_and_not_the_recorded_one
     scored(Personal(Measured(), Manner(written=False)), sample, few, asking)  # type: ignore[arg-type]
     told = [text[text.index("beside the user's record") :] for text in asking.asked]
     assert len(set(told)) > 1
+
+
+def test_two_replies_to_a_turn_are_told_with_the_remedy() -> None:
+    one = replies(a="good")
+    with pytest.raises(DataError, match=r"a: two candidates of one name.*with Candidate\(name=…\)"):
+        scored(judge(), small(), pd.concat([one, replies(a="poor")]), Counts())  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="a: the same reply more than once: ada/gift/0/0"):
+        scored(judge(), small(), pd.concat([one, one]), Counts())  # type: ignore[arg-type]
+
+
+def test_replies_that_are_all_empty_are_unscored_under_the_judges_name() -> None:
+    asking = Counts()
+    found = scored(judge(), small(), replies(a=None, b=" "), asking)  # type: ignore[arg-type]
+    assert not asking.asked and found["raw"].isna().all() and (found["mode"] == "unscored").all()
+    assert found["error"].tolist() == [*["no reply: time-out"] * 2, *["no reply: it is empty"] * 2]
+    named = found[["corpus", "judge", "backbone"]].drop_duplicates().to_numpy().tolist()
+    assert named == [["made", "scores memory", "counting"]]
+    assert scored(judge(), small(), replies(a="x").iloc[:0], Counts()).empty  # type: ignore[arg-type]
+
+
+def test_a_reference_of_no_reply_is_none() -> None:
+    with pytest.raises(DataError, match="most: is 0, expected 1 or more"):
+        reference(judge(), small(), replies(a="good"), Counts(), most=0)  # type: ignore[arg-type]
+
+
+def test_a_judge_is_fitted_once_for_candidates_and_reference(
+    sample: Corpus, recorded: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few, judge = recorded.groupby("candidate").head(6), LearnedJudge()
+    with_own_fit = reference(LearnedJudge(), sample, few)
+    scored(judge, sample, few.assign(response=None))
+    monkeypatch.setattr(LearnedJudge, "fit", lambda *_: pytest.fail("fitted once more"))
+    pd.testing.assert_frame_equal(reference(judge, sample, few, fit=False), with_own_fit)
+    assert scored(judge, sample, few, fit=False)["raw"].notna().all()
+
+
+def test_replies_to_train_users_leave_nothing_to_learn_from(sample: Corpus) -> None:
+    train = sample.split()["train"]
+    own = sample.turns[sample.turns["user"].isin(train)].drop_duplicates("user")
+    given = own[[*TURN, "response"]].assign(candidate="mine")
+    with pytest.raises(PerslibError) as told:
+        scored(LearnedJudge(), sample, given)
+    said = str(told.value)
+    assert f"The replies answer {len(train)} of its {len(train)} train users: {sorted(train)[0]}" in said
+    assert "take a judge that learns nothing" in said and "Replay turns of test users" in said
+    with pytest.raises(PerslibError, match="The replies answer"):
+        reference(LearnedJudge(), sample, given)
+
+
+def test_judges_are_known_by_their_models_and_candidates_of_files_by_their_names() -> None:
+    names = ["qwen3-8b · tfidf", "Qwen/Qwen3-8B (task)", "qwen3-8b-chat", "other", "third"]
+    answers = pd.DataFrame({"candidate": names, "backbone": [None, None, None, "hf-qwen3-8b", "small"]})
+    verdicts = pd.DataFrame({"judge": ["j", "j", "learned"], "backbone": ["vllm-q", "vllm-q", None]})
+    assert judged_by_themselves(answers, verdicts) == []
+    models = {"vllm-q": "Qwen/Qwen3-8B", "hf-qwen3-8b": "qwen/qwen3-8b", "small": "Qwen/Qwen3-0.6B"}
+    by_model = judged_by_themselves(answers, verdicts, models)
+    assert by_model == [("Qwen/Qwen3-8B (task)", "j"), ("other", "j"), ("qwen3-8b · tfidf", "j")]
 
 
 def test_a_judge_that_is_a_candidate_is_named() -> None:

@@ -40,6 +40,7 @@ def read_replies(path: Path | str, corpus: Corpus | None = None, *, skip_bad: bo
     backbone, family, temperature, seed, finish, …); all others are let be, gold scores and reasons among them. A family
     that is not said is the one that the candidate's name begins with. `records` are the turns of the user's that a line
     lists as shown.
+
     With a `corpus`, a line whose turn it lacks, or whose prefix or recorded reply is another, is an error; white space
     at the ends of messages does not count. What published programs leave in a file is read so:
 

@@ -58,8 +58,7 @@ def checked(replies: pd.DataFrame, replay_turns: pd.DataFrame, *, common: bool =
     replies = _blanks(coerce(replies, "replies"))
     if replies.empty:
         raise DataError(Problem("replies", "there are none to compare"))
-    if problems := _doubles(replies):
-        raise DataError(problems, "Keep one reply of each candidate to each turn.")
+    check_single(replies)
     known = _in(replies, turns)
     if common:
         turns = _common(replies, turns)
@@ -78,6 +77,12 @@ def checked(replies: pd.DataFrame, replay_turns: pd.DataFrame, *, common: bool =
         empty=[(row[0], "/".join(map(str, row[1:]))) for row in empty[KEY].itertuples(index=False)],
     )
     return whole
+
+
+def check_single(replies: pd.DataFrame) -> None:
+    """An error where a candidate has two replies to a turn, or two candidates have one name."""
+    if problems := _doubles(replies):
+        raise DataError(problems, "Keep one reply of each candidate to each turn.")
 
 
 def known_turns(corpus: Corpus, replay_turns: pd.DataFrame) -> pd.DataFrame:
@@ -106,7 +111,7 @@ def _doubles(replies: pd.DataFrame) -> list[Problem]:
                 if differ.any()
                 else f"asked as {' and '.join(map(_way, ways['context'], ways['backbone']))}"
             )
-            remedy = "give each a name of its own in `candidate`"
+            remedy = "give each a name of its own, with Candidate(name=…) or in the column `candidate`"
             problems.append(Problem(str(name), f"two candidates of one name, {what}; {remedy}"))
         elif len(twice):
             problems.append(

@@ -9,7 +9,8 @@ recorded replies go through the same calibrator when they are a candidate of the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,14 +18,18 @@ import pandas as pd
 
 from perslib.calibrate import histories, reference_calibrated
 from perslib.corpus import TURN, Block, Corpus, coerce
-from perslib.errors import PerslibError
-from perslib.judge import Judge, Personal, evaluate
-from perslib.judge.evaluate import fit, frame, verdicts_on
+from perslib.errors import DataError, PerslibError, Problem
+from perslib.judge import Judge, Personal
+from perslib.judge.evaluate import fit as fit_judge
+from perslib.judge.evaluate import frame, verdicts_on
 from perslib.llm import Backbone
+from perslib.replay.replies import check_single
 
 BLOCK = ["user", "scenario"]
 #: What a judge of a replay is calibrated with.
 CALIBRATIONS = ("reference_cdf", "reference_mean_shift")
+#: Train users named in an error; of the others the number.
+NAMED = 3
 
 
 def scored(
@@ -33,22 +38,29 @@ def scored(
     replies: pd.DataFrame,
     backbone: Backbone | None = None,
     *,
+    fit: bool = True,
     progress: bool = True,
     cap: float | None = None,
 ) -> pd.DataFrame:
     """The judge's verdicts on the replies of all candidates, one row a reply, in the order of `replies`.
 
     What has no reply is unscored and says why. The judge is frozen: fitted on train users, its memory built from the
-    user's other scenarios and fixed, so that no verdict depends on which candidates stand beside.
+    user's other scenarios and fixed, so that no verdict depends on which candidates stand beside. With `fit` off, a
+    judge that learns is taken as it is.
     """
     _frozen(judge)
     replies = coerce(replies, "replies")
+    check_single(replies)
     given = replies[replies["response"].fillna("").str.strip() != ""]
     blocks, order = _blocks(corpus, given)
-    fit(judge, corpus, blocks, backbone, progress=progress, cap=cap)
+    if fit and judge.sees.train:
+        _fitted(judge, corpus, _blocks_of(corpus, replies), backbone, progress, cap)
     found = verdicts_on(judge, blocks, backbone, progress=progress, cap=cap)
     verdicts = frame(judge, corpus, backbone, blocks, found, candidates=list(given.loc[order, "candidate"]))
-    verdicts = pd.concat([verdicts, _unscored(replies.drop(index=given.index), verdicts)], ignore_index=True)
+    missing = replies.drop(index=given.index)
+    if len(missing):
+        unscored = _unscored(missing, judge, corpus, backbone)
+        verdicts = pd.concat([verdicts, unscored], ignore_index=True) if len(verdicts) else unscored
     wanted = replies[["candidate", *TURN]]
     return coerce(wanted.merge(verdicts, how="left", on=["candidate", *TURN], validate="1:1"), "verdicts")
 
@@ -61,20 +73,26 @@ def reference(
     *,
     most: int | None = None,
     seed: int = 42,
+    fit: bool = True,
     progress: bool = True,
     cap: float | None = None,
 ) -> pd.DataFrame:
     """The judge's verdicts on the recorded replies of the blocks of these turns.
 
-    All of them, as published; with `most` so many a block, drawn by the seed, the replayed ones first.
+    All of them, as published; with `most` so many a block, drawn by the seed, the replayed ones first. `fit` is off
+    for a judge that `scored` has just fitted.
     """
     _frozen(judge)
-    pairs = turns[BLOCK].drop_duplicates().itertuples(index=False)
-    blocks = [corpus.block(*pair) for pair in pairs]
+    if most is not None and most < 1:
+        raise DataError(Problem("most", f"is {most}, expected 1 or more replies of a block, or None for all"))
+    blocks = _blocks_of(corpus, turns)
     if most is not None:
         replayed = set(turns[TURN].itertuples(index=False, name=None))
         blocks = [_some(block, replayed, most, seed) for block in blocks]
-    return evaluate(judge, corpus, backbone, blocks=blocks, progress=progress, cap=cap)
+    if fit and judge.sees.train:
+        _fitted(judge, corpus, blocks, backbone, progress, cap)
+    found = verdicts_on(judge, blocks, backbone, progress=progress, cap=cap)
+    return frame(judge, corpus, backbone, blocks, found)
 
 
 def on_reference(
@@ -89,11 +107,65 @@ def on_reference(
     return reference_calibrated(new, old, histories(corpus), methods, score="real")
 
 
-def judged_by_themselves(replies: pd.DataFrame, verdicts: pd.DataFrame) -> list[tuple[str, str]]:
-    """Candidates whose own model is the judge: pairs of candidate and judge."""
-    judges = verdicts[["judge", "backbone"]].dropna().drop_duplicates()
-    own = replies[["candidate", "backbone"]].dropna().drop_duplicates().merge(judges, on="backbone")
-    return sorted(own[["candidate", "judge"]].itertuples(index=False, name=None))
+def judged_by_themselves(
+    replies: pd.DataFrame, verdicts: pd.DataFrame, judge_models: Mapping[str, str] | None = None
+) -> list[tuple[str, str]]:
+    """Candidates whose own model is the judge: pairs of candidate and judge.
+
+    A backbone goes by its name and by the model behind it, where `judge_models` (name → model) says which, be it the
+    judge's or a candidate's: `Qwen/Qwen3-8B` is `qwen3-8b`. A candidate without a backbone, one from a file, goes by
+    its name up to the context (`qwen3-8b · tfidf`, `qwen3-8b (tfidf)`).
+
+    Not found is what no name tells: a model behind an alias, another size or a tuned version of the judge's model, and
+    a candidate from a file whose name is its own invention.
+    """
+    models = judge_models or {}
+
+    def known_as(backbone: str) -> set[str]:
+        return {_bare(backbone), _bare(models.get(backbone, backbone))}
+
+    judges = verdicts[["judge", "backbone"]].dropna().drop_duplicates().to_numpy()
+    candidates = replies[["candidate", "backbone"]].drop_duplicates().to_numpy()
+    pairs = {
+        (str(candidate), str(judge))
+        for candidate, own in candidates
+        for judge, backbone in judges
+        if known_as(re.split(r" · | \(", candidate)[0] if pd.isna(own) else own) & known_as(backbone)
+    }
+    return sorted(pairs)
+
+
+def _bare(model: str) -> str:
+    """A model's name without whose it is: `Qwen/Qwen3-8B` → qwen3-8b."""
+    return model.rsplit("/", 1)[-1].strip().casefold()
+
+
+def _blocks_of(corpus: Corpus, turns: pd.DataFrame) -> list[Block]:
+    """The whole blocks that these turns are of."""
+    return [corpus.block(*pair) for pair in turns[BLOCK].drop_duplicates().itertuples(index=False)]
+
+
+def _fitted(
+    judge: Judge,
+    corpus: Corpus,
+    blocks: Sequence[Block],
+    backbone: Backbone | None,
+    progress: bool,
+    cap: float | None,
+) -> None:
+    """Fit a judge that learns; where it cannot because train users are judged, the error says whose replies those are."""
+    try:
+        fit_judge(judge, corpus, blocks, backbone, progress=progress, cap=cap)
+    except PerslibError as error:
+        train = set(corpus.split().get("train", ()))
+        answered = sorted({block.user for block in blocks} & train)
+        if not answered:
+            raise
+        more = f" and {len(answered) - NAMED} more" if len(answered) > NAMED else ""
+        raise PerslibError(
+            f"{error} The replies answer {len(answered)} of its {len(train)} train users: "
+            f"{', '.join(answered[:NAMED])}{more}. Replay turns of test users, as stratified_set draws them."
+        ) from error
 
 
 def _blocks(corpus: Corpus, replies: pd.DataFrame) -> tuple[list[Block], list[int]]:
@@ -117,12 +189,11 @@ def _blocks(corpus: Corpus, replies: pd.DataFrame) -> tuple[list[Block], list[in
     return blocks, order
 
 
-def _unscored(replies: pd.DataFrame, like: pd.DataFrame) -> pd.DataFrame:
+def _unscored(replies: pd.DataFrame, judge: Judge, corpus: Corpus, backbone: Backbone | None) -> pd.DataFrame:
     why = "no reply: " + replies["error"].fillna("it is empty")
-    rows = replies[["candidate", *TURN]].assign(mode="unscored", error=why)
-    one = like.iloc[:1]
-    named = {c: one[c].iloc[0] for c in ("corpus", "judge", "backbone")} if len(one) else {}
-    return coerce(rows.assign(**named), "verdicts") if len(rows) and named else like.iloc[:0]
+    asked = backbone.name if backbone is not None and judge.sees.model else None
+    named = {"corpus": corpus.name, "judge": judge.name, "backbone": asked}
+    return coerce(replies[["candidate", *TURN]].assign(mode="unscored", error=why, **named), "verdicts")
 
 
 def _some(block: Block, replayed: set[tuple[object, ...]], most: int, seed: int) -> Block:
