@@ -9,7 +9,7 @@ from histories import corpus_of
 from scripted import Scripted
 
 from perslib.corpus import SCHEMA, Corpus, load
-from perslib.errors import DataError
+from perslib.errors import DataError, UnknownName
 from perslib.llm import Answer
 from perslib.memory import Structured
 from perslib.replay import ORIGINAL, Candidate, checked, generated, originals, recorded
@@ -108,9 +108,11 @@ def test_the_window_counts_messages(corpus):
     model = Scripted()
     generated(Candidate(window=2), corpus, turns_of(corpus).iloc[3:4], model)
     assert [m["content"] for m in model.asked[0][1].messages] == ["Anything else?", "By train?"]
-    for wrong in ({"window": 0}, {"max_tokens": 0}, {"temperature": -1}):
+    for wrong in ({"window": 0}, {"max_tokens": 0}, {"temperature": -1}, {"temperature": float("nan")}):
         with pytest.raises(DataError, match=f"{next(iter(wrong))}: is"):
             Candidate(**wrong)
+    with pytest.raises(UnknownName, match=r"no prompt language called 'chinese'.*Known: en, zh"):
+        Candidate(language="chinese")
 
 
 def test_one_memory_a_block_and_its_turns_together(corpus):

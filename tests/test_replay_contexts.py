@@ -272,6 +272,13 @@ def test_a_memory_is_built_from_what_was_said_and_shown_as_notes(language):
     assert memory.counts == (0, 0, 0, 0, 0) and memory.prompt == request.prompt
 
 
+def test_a_structured_memory_goes_by_its_name():
+    block = labelled().block("ada", "gift")
+    told = shown(Structured("zh"), block, "zh")
+    for name in ("structured", "memory: structured"):
+        assert shown(name, block, "zh") == told and context(name).name == "memory: structured"
+
+
 def test_a_memory_is_built_without_any_target():
     seen: list[Block] = []
 

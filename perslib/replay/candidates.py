@@ -13,15 +13,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field, replace
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from perslib.corpus import Block, Corpus, Target, coerce
-from perslib.errors import DataError, Problem
+from perslib.errors import DataError, Problem, UnknownName
 from perslib.llm import Answer, Ask, Backbone, Request, Steps
 from perslib.memory import MemorySystem
+from perslib.prompts import prompts
 from perslib.replay.contexts import Context, Shown, context
 from perslib.replay.names import TURN
 from perslib.replay.replies import known_turns
@@ -34,7 +36,8 @@ class Candidate:
     """How a model is asked for replies; with the defaults as in PersTurnBench's main track."""
 
     name: str | None = None
-    """None: the backbone's name, and the context's where it is not `prefix`."""
+    """None: the backbone's name, and the context's where it is not `prefix`. Two candidates that differ in anything else
+    (temperature, system, window, …) and are to be compared need names of their own."""
     context: str | MemorySystem | Context = "prefix"
     """A name of `perslib.replay.contexts.CONTEXTS`, or a memory system."""
     language: str = "en"
@@ -54,9 +57,11 @@ class Candidate:
     shows: Context = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        if self.language not in (known := set(prompts(self.prompts)["language"])):
+            raise UnknownName("prompt language", self.language, known)
         object.__setattr__(self, "shows", context(self.context, self.language, self.prompts))
-        if self.temperature < 0:
-            raise DataError(Problem("temperature", f"is {self.temperature}, expected 0 or more"))
+        if not (isfinite(self.temperature) and self.temperature >= 0):
+            raise DataError(Problem("temperature", f"is {self.temperature}, expected a number from 0"))
         for name in ("max_tokens", "window"):
             value = getattr(self, name)
             if value is not None and value < 1:

@@ -5,7 +5,9 @@
     profile             six fields of what the user told about themselves
     tfidf               the four of the user's other exchanges that resemble the request most
     diverse             four as well, in turns from each of the other scenarios
-    memory: structured  what any memory system of `perslib.memory` writes about this user
+    structured          what a structured memory says of this user, written without scores
+
+Any other memory system of `perslib.memory` that can do without scores is a context, too, `memory: …` with its name.
 
 No context can pass on a label: all of them get the block from `Context.given`, which has none.
 """
@@ -23,7 +25,7 @@ import pandas as pd
 from perslib.corpus import Block, Target
 from perslib.errors import PerslibError, PromptError, UnknownName
 from perslib.llm import Steps, asks_nothing
-from perslib.memory import MemorySystem, Retrieval, Scores, UserMemory, profile_shown, turn_id
+from perslib.memory import MemorySystem, Retrieval, Scores, Structured, UserMemory, profile_shown, turn_id
 from perslib.memory.evidence import cut
 from perslib.memory.retrieval import DIALOGUES, said_before
 from perslib.prompts import prompt
@@ -183,13 +185,19 @@ class Remembered(Context):
         return show
 
 
-#: The contexts that go by a name.
+def _structured(language: str, prompts: str | Path | None) -> Context:
+    return Remembered(Structured(language, prompts=prompts), language, prompts)
+
+
+#: The contexts that go by a name; the memory by the one that replies carry, too.
 CONTEXTS: dict[str, Callable[[str, str | Path | None], Context]] = {
     "prefix": Prefix,
     "task": Task,
     "profile": Profile,
     "tfidf": lambda language, prompts: Retrieved("topk", language, prompts),
     "diverse": lambda language, prompts: Retrieved("diverse", language, prompts),
+    "structured": _structured,
+    "memory: structured": _structured,
 }
 
 
