@@ -45,7 +45,8 @@ def hard_set(corpus: Corpus, budget: int = SIZE, split: str | None = "test") -> 
     message of a user before the reply, where several stand in a row, too; lengths do not count white space at the ends.
 
     Rows come in the order of the corpus. Gold is not in the frame; but `selection_score` and `why` tell of it, so they
-    must not be shown to a candidate or a judge.
+    must not be shown to a candidate or a judge. A split without any rating is a `DataError`; where first turns alone are
+    rated, the set is empty.
     """
     check_size(budget)
     turns = split_turns(corpus, split)
