@@ -14,7 +14,7 @@ from perslib.judge import Manner, Personal, targets
 from perslib.llm import answered
 from perslib.memory import Measured, MemorySystem, Statement, UserMemory
 from perslib.memory.features import said_by, said_of
-from perslib.memory.measured import TRAITS, Traits, _measured
+from perslib.memory.measured import TRAITS, MeasuredMemory, Traits, _measured
 
 NUMBERS = "Take tram 4 at 9:15, 12 stops, 3 euros; the shop at 27 Long Street opens at 10."
 VAGUE = "Take some tram in the morning, ride for a while, and look for a shop on that street."
@@ -80,6 +80,40 @@ def test_a_history_too_short_or_too_even_is_no_ground_for_conclusions() -> None:
         assert sum(memory.counts) == len(rows)
 
 
+def test_the_traits_of_a_reply_are_those_of_the_statements() -> None:
+    """On every block of the sample: the same traits in the same order, and no direction but the correlation's."""
+    blocks = 0
+    for block in targets(load("sample/en"), limit=300):
+        memory = built(Measured(), block)
+        assert isinstance(memory, MeasuredMemory)
+        named = [s.text.partition(":")[0] for s in memory.statements]
+        about = memory.about(next(iter(block)))
+        if memory.traits is None or about is None:
+            assert not named
+            continue
+        said = [part.rpartition(": ")[0] for part in about.partition("; going by")[0].split(", ")]
+        assert said == named == [TRAITS[name][1] for name, _ in memory.traits.told]
+        for name, i in memory.traits.told:
+            high, low, _ = memory.traits.contrast(i, name)
+            assert (high - low) * memory.traits.correlations[i] > 0
+        blocks += 1
+    assert blocks > 10
+
+
+def test_a_trait_whose_sentence_would_contradict_its_correlation_is_not_told() -> None:
+    # Prices fall with the score, but the split nearest to halves, 4 and above against 3, has them the other way.
+    scores = [1, 4, 4, 4, 4, 4, 3, 3, 3, 3, 3]
+    prices = [9, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1]
+    rows = history(*[(s, " ".join(["It costs 7 euros."] * p)) for s, p in zip(scores, prices)])
+    block = block_of(rows, "It costs 7 euros.")
+    traits = Traits(said_of(block.evidence), block.evidence["score"].to_numpy(float))
+    i = list(TRAITS).index("prices")
+    high, low, cut = traits.contrast(i, "prices")
+    assert cut == 4 and high > low and traits.correlations[i] < -1 / np.sqrt(len(rows))
+    assert "prices" not in dict(traits.told)
+    assert not any(s.text.startswith("prices") for s in built(Measured(), block).statements)
+
+
 def test_it_speaks_both_languages_and_no_other() -> None:
     block = block_of(LIKES_NUMBERS, NUMBERS)
     memory = built(Measured("zh"), block)
@@ -124,6 +158,8 @@ def test_on_the_sample_it_follows_the_user_within_their_own_level() -> None:
     for block in targets(corpus, limit=300):
         memory = built(Measured(), block)
         told = [memory.about(t) for t in block]
+        if all(text is None for text in told):  # of these users no trait is worth a sentence
+            continue
         said = np.array([float(text.split()[-1]) if text else np.nan for text in told])
         true = np.array([gold[t.user, t.scenario, t.session, t.turn] for t in block])
         off.extend(said - np.nanmean(said))

@@ -7,7 +7,7 @@ For the reply to judge it says how that reply stands in the same traits, and wha
     ȳ + z·w,   w = (ZᵀZ + 2nI)⁻¹ Zᵀ(y − ȳ)
 
 ridge regression over the user's own n rated turns, Z their traits in the user's own standard units. The penalty of
-2n lets no trait move the score by more than a third of what its correlation alone would.
+2n shrinks a trait that goes with no other to a third of what its correlation alone would say.
 """
 
 from __future__ import annotations
@@ -80,8 +80,11 @@ class MeasuredMemory(UserMemory):
     language: str = "en"
 
     def about(self, target: Target) -> str | None:
-        """How this reply stands in the traits that the statements name, and the score they speak for."""
-        if self.traits is None:
+        """How this reply stands in the traits that the statements name, and the score they speak for.
+
+        None where there is no such trait.
+        """
+        if self.traits is None or not self.traits.told:
             return None
         words, values = _WORDS[self.language], _measured([said_by(target)])[0]
         said = [
@@ -133,14 +136,10 @@ class Measured(MemorySystem):
 
     def _statements(self, traits: Traits, ids: list[str], first: int) -> Iterator[Statement]:
         for name, i in traits.told:
-            kind = TRAITS[name][2]
-            high, low, cut = traits.contrast(i, kind == "mark")
-            said = [f"{v:.1f}" if kind == "mark" else _shown(name, v) for v in (high, low)]
-            if said[0] == said[1]:
-                continue  # a difference too small to be told
-            filled = dict(zip(("high", "low"), said), trait=_name(name, self.language), cut=cut)
+            high, low, cut = traits.contrast(i, name)
+            filled = {"high": _compared(name, high), "low": _compared(name, low), "cut": cut}
             cited = tuple(ids[k] for k in traits.telling(i))
-            text = _WORDS[self.language][kind].format(**filled)
+            text = _WORDS[self.language][TRAITS[name][2]].format(trait=_name(name, self.language), **filled)
             yield Statement(f"M{first}", "measured", text, cited)
             first += 1
 
@@ -162,22 +161,22 @@ class Traits:
         self.told = [(names[i], int(i)) for i in worth[:SAID_AT_MOST]]
 
     def _says(self, name: str, i: int) -> bool:
-        """Whether a trait is worth a sentence: beyond one standard error of no correlation, and in its direction."""
-        alike = self.correlations[i] * self.weights[i] > 0
-        return (
-            TRAITS[name][2] != "hidden"
-            and alike
-            and abs(self.correlations[i]) > 1 / np.sqrt(len(self.scores))
-        )
+        """Whether a trait is worth a sentence: beyond one standard error of no correlation, in whose direction the
+        weight points and the sentence as well, with a difference that shows in its numbers."""
+        beyond = abs(self.correlations[i]) > 1 / np.sqrt(len(self.scores))
+        if TRAITS[name][2] == "hidden" or not beyond or self.correlations[i] * self.weights[i] <= 0:
+            return False
+        high, low, _ = self.contrast(i, name)
+        return (high - low) * self.correlations[i] > 0 and _compared(name, high) != _compared(name, low)
 
     def score(self, values: Array) -> float:
         """What the traits of a reply speak for, on the scale 1 to 5."""
         z = np.clip((values - self._mean) / self._spread, -3, 3)
         return float(np.clip(self.scores.mean() + z @ self.weights, 1, 5))
 
-    def contrast(self, i: int, mark: bool) -> tuple[float, float, int]:
+    def contrast(self, i: int, name: str) -> tuple[float, float, int]:
         """Where a trait differs: for a mark, the mean score with and without it; else its mean in high and low."""
-        if mark:
+        if TRAITS[name][2] == "mark":
             there = self.values[:, i] > 0.5
             return float(self.scores[there].mean()), float(self.scores[~there].mean()), 0
         cuts = [int(s) for s in np.unique(self.scores)[1:]]
@@ -197,6 +196,11 @@ def _measured(said: list[Said]) -> Array:
 
 def _name(trait: str, language: str) -> str:
     return TRAITS[trait][0 if language == "zh" else 1]
+
+
+def _compared(trait: str, value: float) -> str:
+    """What is compared in a sentence: for a mark mean scores, else the trait itself."""
+    return f"{value:.1f}" if TRAITS[trait][2] == "mark" else _shown(trait, value)
 
 
 def _shown(trait: str, value: float) -> str:
