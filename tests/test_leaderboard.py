@@ -26,6 +26,7 @@ def row(candidate: str, mean: float | None, **further: object) -> dict[str, obje
         "temperature": None if candidate == "original" else 0.7,
         "judge": "personal",
         "judge_backbone": "qwen",
+        "judge_prompt": "en/judge_personal@3:ab12cd34",
         "calibration": "reference_cdf",
         "corpus": "sample/en",
         "corpus_digest": "c0ffee",
@@ -82,7 +83,9 @@ def test_runs_are_merged_and_sorted_by_user_macro(tmp_path):
     assert found(tmp_path) == [[("two", 4.5), ("one", 4.25), ("original", 3.5)]]
 
 
-@pytest.mark.parametrize("column", ["corpus_digest", "set_digest", "judge", "judge_backbone", "calibration"])
+@pytest.mark.parametrize(
+    "column", ["corpus_digest", "set_digest", "judge", "judge_prompt", "judge_backbone", "calibration"]
+)
 def test_what_cannot_be_compared_stands_apart(tmp_path, column):
     run(tmp_path, "a", row("one", 4.0))
     run(tmp_path, "b", row("two", 3.0, **{column: "another"}), row("three", 3.5, **{column: "another"}))

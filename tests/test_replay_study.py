@@ -16,8 +16,10 @@ from scripted import NOTES, Scripted
 
 from perslib.corpus import TURN, Corpus, load, save
 from perslib.errors import DataError, UnknownName
-from perslib.judge import Nearest
-from perslib.replay import ORIGINAL, against, rank_sets, summary
+from perslib.judge import Manner, Nearest, Personal
+from perslib.llm import Answer
+from perslib.memory import Measured
+from perslib.replay import ORIGINAL, against, rank_sets, stratified_set, summary
 from perslib.report import run_report
 from perslib.studies import replay as study
 from perslib.studies import replay_tables as tables
@@ -46,7 +48,7 @@ def run(sample: Corpus) -> study.Replay:
 
 @pytest.fixture(scope="module")
 def verdicts(sample: Corpus, run: study.Replay) -> pd.DataFrame:
-    return study.judged([Nearest()], small(sample), study.to_judge(run))
+    return study.judged([Nearest()], small(sample), study.to_judge(run))[0]
 
 
 def test_recorded_replies_say_which_turns_are_replayed(sample: Corpus, run: study.Replay) -> None:
@@ -174,6 +176,45 @@ def test_published_scores_aggregate_to_the_published_numbers(tmp_path: Any) -> N
     assert [row[f"n{s}"] for s in range(1, 6)] == [0, 0, 3, 6, 3]
 
 
+def test_judges_by_name_each_once() -> None:
+    names = [
+        judge.name for judge in study.judges_named("nearest", "supervised, nearest", Manner("en"), WHOLE)
+    ]
+    assert names == ["nearest 6, weighted", "supervised"]
+    with pytest.raises(UnknownName, match="learned"):
+        study.judges_named("oracle", "", Manner("en"), WHOLE)
+
+
+def test_a_named_selection_draws_though_replies_are_there(sample: Corpus) -> None:
+    corpus = dataclasses.replace(small(sample), extras={})
+    turns = stratified_set(corpus, 15, seed=42)
+    given = corpus.turns.merge(turns[TURN])[[*TURN, "response"]].assign(candidate="again")
+    corpus = dataclasses.replace(corpus, extras={"candidates": given})
+    made = study.replay(
+        corpus,
+        Scripted(),
+        Extent(15, 5, "published", 6000, False),
+        contexts="none",
+        selection="stratified",  # type: ignore[arg-type]
+    )
+    assert made.selection == "stratified" and made.inclusion is not None and len(made.turns) == 15
+
+
+def test_a_first_look_of_an_asking_judge_keeps_to_few_turns(sample: Corpus) -> None:
+    looked = study.replay(small(sample), Scripted(), LOOK, few=True)  # type: ignore[arg-type]
+    assert len(looked.turns) == study.LOOK_TURNS and looked.is_whole
+
+
+def test_memories_of_asking_judges_come_with_the_verdicts(sample: Corpus, run: study.Replay) -> None:
+    judge = Personal(Measured(), Manner("en", written=False), name="measured")
+    few = run.replies.groupby("candidate").head(1)
+    model = Scripted(reply=lambda request: Answer(text="4"))
+    verdicts, memories = study.judged([judge], small(sample), few, model, most=2)  # type: ignore[arg-type]
+    (key,) = memories
+    assert key[0] == "measured" and memories[key].statements and judge.memory is not memories
+    assert verdicts["raw"].eq(4).all()
+
+
 # -- the page ----------------------------------------------------------------------------------------------
 
 BACKBONE = '[loop]\nbase_url = "{address}"\nmodel = "qwen-loop"\nstructured = "schema"\n'
@@ -185,6 +226,17 @@ def answer(body: dict[str, Any]) -> str:
     if "task_specific_observations" in text:
         return json.dumps(NOTES)
     return "4" if body.get("max_tokens") == 1 else "Take the early train, 12 euros; book table 4 for two."
+
+
+def test_the_page_of_a_corpus_with_nobody_to_compare(sample: Corpus, home: Any) -> None:
+    save(dataclasses.replace(small(sample, extras=False), name="alone"), home / "data" / "alone")
+    with Endpoint(answer) as server:
+        (home / "backbones.toml").write_text(BACKBONE.format(address=server.base_url), "utf-8")
+        settings = {"judge": "nearest", "others": "nearest", "contexts": "none"}
+        run_report("04_replay", corpus="alone", backbones="loop", limit=30, **settings)
+    folder = home / "reports" / "alone" / "loop"
+    html = (folder / "04_replay.html").read_text("utf-8")
+    assert "nobody to compare the recorded replies with" in html and "the truth is not known" in html
 
 
 def test_the_page_of_a_corpus_that_brings_no_replies(sample: Corpus, home: Any) -> None:

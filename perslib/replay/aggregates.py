@@ -36,7 +36,7 @@ def summary(
     - sat, dsat: shares of turns at 4 and above, 3 and below, after rounding by `perslib.calibrate.to_scale`, so
       that every scored turn is one of the two
     - each of these six with …_low and …_high, a percentile interval over resampled users (from five users on)
-    - n1 … n5: how many scores round to 1 … 5
+    - n1 … n5: how many scores round to 1 … 5; share1 … share5: the share of turns they stand for
 
     With `inclusion`, the replay set the turns were drawn in, every mean and share weighs a turn by the inverse of
     its probability (Hájek): within groups, that is; users, scenarios and blocks count alike. n1 … n5 stay counts.
@@ -85,7 +85,11 @@ def _row(of: Scores, place: int, weights: Floats, level: float) -> dict[str, Any
         "blocks": int(blocks.sum()),
     }
     bounds = {k: v for name, drawn in values.items() for k, v in with_bounds(name, drawn, level).items()}
-    return {**counts, **bounds, **{f"n{s}": int((whole == s).sum()) for s in range(1, 6)}}
+    by_score = {s: whole == s for s in range(1, 6)}
+    shares = {
+        f"share{s}": of.weight[at].sum() / of.weight[known].sum() for s, at in by_score.items() if known.any()
+    }
+    return {**counts, **bounds, **{f"n{s}": int(at.sum()) for s, at in by_score.items()}, **shares}
 
 
 def official_interval(

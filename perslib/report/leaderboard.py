@@ -25,7 +25,7 @@ from perslib.report.words import name_of, word
 FILE = "leaderboard.html"
 TABLE = "leaderboard"
 #: What must be the same in rows that are compared.
-GROUP = ["corpus_digest", "set_digest", "judge", "judge_backbone", "calibration"]
+GROUP = ["corpus_digest", "set_digest", "judge", "judge_prompt", "judge_backbone", "calibration"]
 #: What makes two rows of a group one candidate. Of the recorded replies there is only one.
 CANDIDATE = ["candidate", "context", "backbone", "temperature"]
 _TEXTS = ["candidate", "context", "backbone", "corpus", "replay_set", "rank_set", *GROUP]

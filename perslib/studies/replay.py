@@ -7,6 +7,7 @@ what other assistants would have answered), and a backbone that answers now, in 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,9 +15,9 @@ import pandas as pd
 
 from perslib.corpus import TURN, Corpus, coerce
 from perslib.errors import UnknownName
-from perslib.judge import Judge, LearnedJudge, Manner, Nearest, Supervised
+from perslib.judge import Judge, LearnedJudge, Manner, Nearest, Personal, Supervised
 from perslib.llm import Backbone
-from perslib.memory import MemorySystem, Structured
+from perslib.memory import MemorySystem, Structured, UserMemory
 from perslib.replay import (
     ORIGINAL,
     Candidate,
@@ -32,7 +33,8 @@ from perslib.replay import (
     stratified_set,
 )
 from perslib.studies.extent import Extent
-from perslib.studies.verification import asked_judge
+from perslib.studies.rationales import Kept, Memories
+from perslib.studies.verification import ASKED, asked_judge
 
 #: How turns may be selected, by the name that parameters use.
 SELECTIONS = {"stratified": stratified_set, "hard": hard_set}
@@ -44,6 +46,8 @@ COMPUTED = {"learned": LearnedJudge, "supervised": Supervised, "nearest": Neares
 AGAIN = "recorded again"
 #: Candidates whose model answers on the spot reply to so many turns at a first look, with so many tokens.
 LOOK_TURNS, LOOK_TOKENS = 3, 64
+#: So many recorded replies of a block are judged for reference at a first look by a judge that asks a model.
+LOOK_REFERENCE = 4
 #: The contexts of a backbone, and those whose prompts a model on this machine reads in a moment.
 CONTEXTS, LOOK_CONTEXTS = "prefix, task, tfidf, structured", "prefix, task, profile"
 
@@ -56,14 +60,23 @@ class Replay:
     replies: pd.DataFrame
     """Of candidates that answer every turn."""
     contexts: pd.DataFrame
-    """Of the backbone in its contexts, and of the others on the same turns; at a first look on a few turns only."""
+    """Of the backbone in its contexts, and of the others on the same turns; on a few turns only at a first look."""
     selection: str
     """How the turns were chosen: stratified, hard, or recorded where the replies said which."""
+    left_out: int = 0
+    """Turns that some candidate answers and others do not."""
+    repeated: int = 0
+    """Lines of files that came twice; the last counts."""
 
     @property
     def inclusion(self) -> pd.DataFrame | None:
         """The turns with their probabilities, where the set was drawn by lot."""
-        return self.turns if self.turns["inclusion"].notna().all() else None
+        return self.turns if len(self.turns) and self.turns["inclusion"].notna().all() else None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the backbone answers every turn."""
+        return len(self.contexts[TURN].drop_duplicates()) == len(self.turns)
 
 
 def replay(
@@ -71,44 +84,64 @@ def replay(
     backbone: Backbone,
     look: Extent,
     *,
-    selection: str = "stratified",
+    selection: str = "",
     contexts: str = "",
     files: str = "",
     common: bool = False,
     language: str = "en",
     seed: int = 42,
+    few: bool = False,
 ) -> Replay:
     """The replies that a page compares.
 
     `files` are JSONL files of replies, separated by commas; without any, those count that the corpus brings along for
-    test users. Where there are such replies they say which turns are replayed, else `selection` draws them. Turns that
-    not every candidate answers are an error, or with `common` left out.
+    test users. With an empty `selection` such replies say which turns are replayed, and without any the turns are
+    drawn by lot; a selection that is named draws them in any case, and replies to other turns are left aside. Turns
+    that not every candidate answers are an error, or with `common` left out. `few` keeps to the turns of a first look.
     """
-    if selection not in SELECTIONS:
+    if selection and selection not in SELECTIONS:
         raise UnknownName("selection of turns", selection, SELECTIONS)
-    given = _given(corpus, files)
-    if given.empty:
+    given, repeated = _given(corpus, files)
+    left_out = 0
+    if given.empty or selection:
+        selection = selection or "stratified"
         size = 300 if look.is_first_look else look.turns or len(corpus.turns)
         turns = hard_set(corpus, size) if selection == "hard" else stratified_set(corpus, size, seed=seed)
-        replies = checked(originals(corpus, turns), turns)
     else:
         turns, selection = coerce(given[TURN].drop_duplicates(), "replay_turns"), "recorded"
-        both = pd.concat([originals(corpus, turns), recorded(given, turns)], ignore_index=True)
+    if few:
+        turns = _asked(turns, look, seed)
+    replies = originals(corpus, turns)
+    if not given.empty:
+        both = pd.concat([replies, recorded(given, turns)], ignore_index=True)
         replies = checked(both, turns, common=common)
+        left_out = int(replies.attrs.get("left_out", 0))
         turns = turns.merge(replies[TURN].drop_duplicates(), on=TURN)
+        if left_out:
+            turns = turns.assign(inclusion=pd.NA).astype({"inclusion": "Float64"})  # no longer what was drawn
     asked = _asked(turns, look, seed)
     new = [generated(c, corpus, asked, backbone) for c in asking(contexts, language, look)]
     beside = checked(pd.concat([replies.merge(asked[TURN], on=TURN), *new], ignore_index=True), asked)
-    return Replay(turns, beside if len(asked) == len(turns) else replies, beside, selection)
+    whole = beside if len(asked) == len(turns) else replies
+    return Replay(turns, whole, beside, selection, left_out, repeated)
 
 
-def _given(corpus: Corpus, files: str) -> pd.DataFrame:
-    """Replies that are there already; empty without any."""
+def sets(corpus: Corpus, seed: int = 42) -> dict[str, pd.DataFrame]:
+    """The fair draw and the published selection; without the latter where users rated nothing to select by."""
+    drawn = {"stratified": stratified_set(corpus, seed=seed)}
+    if corpus.turns["score"].isna().all():
+        return drawn
+    hard = hard_set(corpus)
+    return drawn | ({"hard": hard} if len(hard) else {})
+
+
+def _given(corpus: Corpus, files: str) -> tuple[pd.DataFrame, int]:
+    """Replies that are there already (empty without any), and how many lines of files came twice."""
     known = [read_replies(Path(f.strip()), corpus) for f in files.split(",") if f.strip()]
     if known:
-        return pd.concat(known, ignore_index=True)
+        return pd.concat(known, ignore_index=True), sum(len(k.attrs.get("left_out", ())) for k in known)
     brought = corpus.extras.get("candidates", pd.DataFrame(columns=["candidate", *TURN, "response"]))
-    return brought[brought["user"].isin(corpus.split().get("test", corpus.users["user"]))]
+    return brought[brought["user"].isin(corpus.split().get("test", corpus.users["user"]))], 0
 
 
 def _asked(turns: pd.DataFrame, look: Extent, seed: int) -> pd.DataFrame:
@@ -153,9 +186,16 @@ def of_candidates(verdicts: pd.DataFrame, replies: pd.DataFrame) -> pd.DataFrame
     return verdicts.merge(replies[["candidate", *TURN]], on=["candidate", *TURN])
 
 
-def judge_named(name: str, manner: Manner, look: Extent) -> Judge:
-    """A judge by the name that parameters use: one of `COMPUTED`, or one that asks a model."""
-    return COMPUTED[name]() if name in COMPUTED else asked_judge(name, manner, **look.memory)
+def judges_named(frozen: str, others: str, manner: Manner, look: Extent) -> list[Judge]:
+    """The frozen judge and those it is compared with, each once: of `COMPUTED`, or such as ask a model."""
+    listed = [name.strip() for name in (frozen, *others.split(",")) if name.strip()]
+    for name in listed:
+        if name not in COMPUTED and name not in ASKED:
+            raise UnknownName("judge", name, [*COMPUTED, *ASKED])
+    return [
+        COMPUTED[name]() if name in COMPUTED else asked_judge(name, manner, **look.memory)
+        for name in dict.fromkeys(listed)
+    ]
 
 
 def judged(
@@ -165,14 +205,22 @@ def judged(
     backbone: Backbone | None = None,
     *,
     most: int | None = None,
-) -> pd.DataFrame:
-    """All judges' verdicts on all replies, raw and calibrated by their scores of the recorded replies of the blocks.
+) -> tuple[pd.DataFrame, Memories]:
+    """All judges' verdicts on all replies, raw and calibrated by their scores of the recorded replies of the blocks,
+    and the memories behind them.
 
-    `most` bounds how many recorded replies of a block are judged for that.
+    `most` bounds how many recorded replies of a block a judge that asks a model scores for that.
     """
     turns = replies[TURN].drop_duplicates()
-    frames = []
-    for judge in judges:
+    frames: list[pd.DataFrame] = []
+    memories: dict[tuple[str, str, str], UserMemory] = {}
+    for judge in map(copy, judges):
+        kept = None
+        if isinstance(judge, Personal) and judge.memory is not None:
+            kept = judge.memory = Kept(judge.memory)
         verdicts = scored(judge, corpus, replies, backbone)
-        frames.append(on_reference(verdicts, reference(judge, corpus, turns, backbone, most=most), corpus))
-    return pd.concat(frames, ignore_index=True)
+        beside = reference(judge, corpus, turns, backbone, most=most if judge.sees.model else None, fit=False)
+        frames.append(on_reference(verdicts, beside, corpus))
+        if kept is not None:
+            memories |= {(judge.name, *key): memory for key, memory in kept.built.items()}
+    return pd.concat(frames, ignore_index=True), memories

@@ -44,8 +44,7 @@ def standings(summary: pd.DataFrame) -> Figure:
     left.set_yticks(at, [_name(c) for c in ordered["candidate"]])
     left.set_ylim(len(ordered) - 0.5, -0.5)
 
-    counts = ordered[[f"n{s}" for s in range(1, 6)]].to_numpy(float)
-    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    shares = ordered[[f"share{s}" for s in range(1, 6)]].fillna(0).to_numpy(float)
     start = np.zeros(len(ordered))
     for score in range(1, 6):
         right.barh(at, shares[:, score - 1], left=start, color=SCORES[score], height=0.7, label=f"{score}")

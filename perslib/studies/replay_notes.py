@@ -28,6 +28,12 @@ def sets(profiles: pd.DataFrame) -> Note:
 
 def first(ranks: pd.DataFrame) -> Note:
     """Who is tied for first."""
+    if len(ranks) < 2:
+        return {
+            "en": "There is nobody to compare the recorded replies with on all of these turns; see below for what the "
+            "backbone answered.",
+            "zh": "在全部这些轮次上没有可与原回复比较的候选；模型的回答见下文。",
+        }
     best = ranks[ranks["tied_first"].astype(bool)]["candidate"].tolist()
     en, zh = ([name_of(c, language) for c in best] for language in ("en", "zh"))
     users = int(ranks["users"].max())
@@ -57,7 +63,7 @@ def null(compared: pd.DataFrame, name: str) -> Note:
 def truth(found: pd.DataFrame) -> Note:
     """How well each judge's ranking agrees with the truth."""
     en, zh = [], []
-    for row in found.to_dict("records"):
+    for row in found[found["candidates"] > 1].to_dict("records"):
         tau = with_interval(row["tau"], row["low"], row["high"], 2)
         both = row["best_agrees"] and row["worst_agrees"]
         name_en, name_zh = (name_of(row["judge"], language) for language in ("en", "zh"))
@@ -77,21 +83,48 @@ def truth(found: pd.DataFrame) -> Note:
                 else f"它把 {row['best']} 排在首位（真实为 {row['true_best']}），{row['worst']} 排在末位（真实为 {row['true_worst']}）。"
             )
         )
+    if not en:
+        return {
+            "en": "Of these candidates the truth is not known.",
+            "zh": "这些候选的真实情况无从知道。",
+        }
     return {"en": " ".join(en), "zh": "".join(zh)}
+
+
+def told(left_out: int, repeated: int, asked: int, turns: int) -> Note | None:
+    """What of the replies is not on the page, if anything."""
+    en, zh = [], []
+    if left_out:
+        en.append(f"{left_out:,} turns are left out, since not every candidate answers them.")
+        zh.append(f"有 {left_out:,} 轮并非每个候选都回答，未计入。")
+    if repeated:
+        en.append(
+            f"{repeated:,} lines of the files came twice or could not be used; of equal ones the last counts."
+        )
+        zh.append(f"文件中有 {repeated:,} 行重复或不可用；重复者以最后一行为准。")
+    if 0 < asked < turns:
+        en.append(
+            f"The backbone answers {asked:,} of the {turns:,} turns; its contexts are compared on these, below."
+        )
+        zh.append(f"模型回答了 {turns:,} 轮中的 {asked:,} 轮；其各种上下文在下文中就这些轮次比较。")
+    return {"en": " ".join(en), "zh": "".join(zh)} if en else None
 
 
 def power(needed: pd.DataFrame, one: str, other: str) -> Note:
     """How many users it takes to tell two candidates apart."""
+    (one, other), (first_zh, second_zh) = (
+        [name_of(c, language) for c in (one, other)] for language in ("en", "zh")
+    )
     row = needed.iloc[(needed["turns_per_user"] - 3).abs().argmin()]
     if pd.isna(row["users"]):
         return {
             "en": f"{one} and {other} do not differ here, so that no number of users would tell them apart.",
-            "zh": f"{one} 与 {other} 在此没有差别，再多用户也分不出来。",
+            "zh": f"{first_zh} 与 {second_zh} 在此没有差别，再多用户也分不出来。",
         }
     return {
-        "en": f"{one} and {other} differ by {number(abs(row['difference']), 2)} points. To find such a difference in four "
+        "en": f"{one} and {other} differ by {number(abs(row['difference']), 2)} points, users weighted alike. To find such a difference in four "
         f"runs of five takes {int(row['users'])} users with {int(row['turns_per_user'])} turns each.",
-        "zh": f"{one} 与 {other} 相差 {number(abs(row['difference']), 2)} 分。要在五次中有四次发现这样的差别，"
+        "zh": f"{first_zh} 与 {second_zh} 相差 {number(abs(row['difference']), 2)} 分。要在五次中有四次发现这样的差别，"
         f"每位用户 {int(row['turns_per_user'])} 轮时需要 {int(row['users'])} 位用户。",
     }
 

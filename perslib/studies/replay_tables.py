@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -21,7 +21,11 @@ from perslib.replay import (
     view_means,
 )
 from perslib.replay.candidates import family_of
+from perslib.report.words import name_of
 from perslib.studies.replay import VIEWS
+
+#: A set with fewer turns says nothing of a ranking.
+FEWEST_TURNS = 20
 
 
 def candidates_table(replies: pd.DataFrame) -> pd.DataFrame:
@@ -60,6 +64,8 @@ def standings(summary: pd.DataFrame, ranks: pd.DataFrame) -> pd.DataFrame:
 
 
 def _ranks(best: int, worst: int) -> str:
+    if pd.isna(best):
+        return "–"
     return f"{best}" if best == worst else f"{best}–{worst}"
 
 
@@ -79,9 +85,15 @@ def outcomes_table(compared: pd.DataFrame) -> pd.DataFrame:
 
 
 def on_sets(verdicts: pd.DataFrame, sets: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """The verdicts on the turns of each set, for sets that have any."""
+    """The verdicts on the turns of each set; sets with fewer than `FEWEST_TURNS` of them say nothing and are left out."""
     parts = {name: verdicts.merge(turns[TURN], on=TURN) for name, turns in sets.items()}
-    return {name: part for name, part in parts.items() if len(part)}
+    return {name: part for name, part in parts.items() if len(part[TURN].drop_duplicates()) >= FEWEST_TURNS}
+
+
+def turns_in(sets: Mapping[str, pd.DataFrame], language: str) -> str:
+    """How many turns each set has, in words."""
+    counts = (f"{name_of(name, language)} {len(part[TURN].drop_duplicates())}" for name, part in sets.items())
+    return ("、" if language == "zh" else ", ").join(counts)
 
 
 def with_few_labels(
@@ -130,19 +142,22 @@ def scored_elsewhere(files: str, corpus: Corpus) -> pd.DataFrame:
     user_macro with the published bootstrap interval, task_macro, block_macro, dsat, n1 … n5.
     """
     parts = []
-    for name in (f.strip() for f in files.split(",") if f.strip()):
-        verdicts = read_scored(name, corpus)
-        known = [c for c in verdicts if f"{c}_fallback" in verdicts]
-        score = known[0] if known else "raw"
+    who = ["judge", "backbone", "candidate"]
+    for name, score, verdicts in _scores_in(files, corpus):
         found = summary(verdicts, score, resamples=0)
-        means = verdicts.groupby(["candidate", "user"])[score].mean()
-        bounds = [official_interval(means[c].dropna()) for c in found["candidate"]]
+        means = verdicts.groupby([*who, "user"], dropna=False)[score].mean()
+        of = means.reset_index().groupby(who, dropna=False, sort=False)
+        bounds = [
+            official_interval(of.get_group(tuple(key)).set_index("user")[score].dropna())
+            for key in found[who].itertuples(index=False)
+        ]
         macro = [with_interval(v, *b) for v, b in zip(found["user_macro"], bounds)]
         parts.append(found.assign(file=Path(name).name, score=score, user_macro=macro))
     columns = [
         "file",
         "candidate",
         "judge",
+        "backbone",
         "score",
         "turns",
         "micro",
@@ -154,9 +169,13 @@ def scored_elsewhere(files: str, corpus: Corpus) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)[[*columns, *(f"n{s}" for s in range(1, 6))]]
 
 
-def replayed(frame: pd.DataFrame, turns: pd.DataFrame) -> pd.DataFrame:
-    """The rows that are about these turns."""
-    return frame.merge(turns[TURN], on=TURN)
+def _scores_in(files: str, corpus: Corpus) -> Iterator[tuple[str, str, pd.DataFrame]]:
+    """Each file with each of its calibrations, or its raw scores where it has none."""
+    for name in (f.strip() for f in files.split(",") if f.strip()):
+        verdicts = read_scored(name, corpus)
+        calibrated = [c for c in verdicts if f"{c}_fallback" in verdicts]
+        for score in calibrated or ["raw"]:
+            yield name, score, verdicts
 
 
 def context_table(replies: pd.DataFrame, summary: pd.DataFrame) -> pd.DataFrame:
@@ -167,17 +186,25 @@ def context_table(replies: pd.DataFrame, summary: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({**shown, **cells, "turns": about["turns"]})
 
 
-def side_by_side(verdicts: pd.DataFrame, frozen: pd.DataFrame) -> pd.DataFrame:
+def truth_of(corpus: Corpus, replies: pd.DataFrame) -> pd.DataFrame:
+    """The true satisfaction with these replies, where a synthetic world knows it; empty elsewhere."""
+    known = corpus.extras.get(
+        "candidates", pd.DataFrame(columns=["candidate", *TURN, "expected", "response"])
+    )
+    return known.merge(replies[["candidate", *TURN, "response"]], on=["candidate", *TURN, "response"])
+
+
+def side_by_side(
+    verdicts: pd.DataFrame, frozen: pd.DataFrame, inclusion: pd.DataFrame | None = None
+) -> pd.DataFrame:
     """User macros by judge, then by calibration of the frozen judge; candidates in rows."""
-    judges, calibrations = view_means(verdicts), view_means(frozen, VIEWS)
+    judges, calibrations = (
+        view_means(of, scores, inclusion=inclusion)
+        for of, scores in ((verdicts, ("reference_cdf",)), (frozen, VIEWS))
+    )
     if verdicts["judge"].nunique() == 1:
         return calibrations
     return pd.concat([judges, calibrations.drop(columns="reference_cdf")], axis=1)
-
-
-def both_kinds(*views: pd.DataFrame) -> pd.DataFrame:
-    """Comparisons of rankings of several kinds in one frame."""
-    return pd.concat(views, ignore_index=True)
 
 
 def families(replies: pd.DataFrame, judging: Backbone) -> dict[str, str]:
@@ -214,6 +241,7 @@ def leaderboard(
     calibration: str,
     selection: str,
     first_look: bool,
+    models: Mapping[str, str] | None = None,
 ) -> pd.DataFrame:
     """One judge's standings with all that says what they may be compared with: for the page over all runs."""
     turns = replies[TURN].drop_duplicates().sort_values(TURN)
@@ -224,12 +252,13 @@ def leaderboard(
     both = about.merge(summary.drop(columns=["judge", "backbone"]), on="candidate").merge(
         ranks[["candidate", "best_rank", "worst_rank", "tied_first"]], on="candidate"
     )
-    own = {candidate for candidate, _ in judged_by_themselves(replies, verdicts)}
+    own = {candidate for candidate, _ in judged_by_themselves(replies, verdicts, models)}
     intervals = [f"{n}{end}" for n in ("user_macro", "dsat") for end in ("", "_low", "_high")]
     return pd.DataFrame(
         {
             **{c: both[c] for c in ("candidate", "context", "backbone", "temperature")},
             "judge": verdicts["judge"].iloc[0],
+            "judge_prompt": verdicts["prompt"].dropna().iloc[0] if verdicts["prompt"].notna().any() else None,
             "judge_backbone": verdicts["backbone"].iloc[0],
             "calibration": calibration,
             "corpus": corpus.name,
