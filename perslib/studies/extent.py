@@ -34,7 +34,7 @@ class Extent:
         return {"evidence": self.evidence, "budget": self.budget, "max_tokens": most}
 
 
-def extent(model: Backbone, limit: int, usual: int = 300, look: int = 6) -> Extent:
+def extent(model: Backbone, limit: int, usual: int = 300, look: int = 4) -> Extent:
     """What `limit` means for a backbone: that many replies, -1 all of them, 0 what suits the backbone.
 
     That is `usual` replies, judged as published (a window of five messages, the published evidence). A model
@@ -42,6 +42,6 @@ def extent(model: Backbone, limit: int, usual: int = 300, look: int = 6) -> Exte
     each, and a memory from little evidence, so that a laptop is done in about a minute.
     """
     if limit == 0 and model.entry.kind == "embedded":
-        return Extent(look, 1, "full", 1200, True)
+        return Extent(look, 1, "full", 600, True)
     turns = {0: usual, -1: None}.get(limit, limit)
     return Extent(turns, 5, "published", 6000, False)
