@@ -196,12 +196,12 @@ def names(vary: str, look: Extent, language: str = "en", languages: Sequence[str
 
 
 def test_variants_by_name():
-    memory = ["structured memory", "no memory", "measured"]
+    memory = ["structured memory", "no memory"]
     assert names("", LOOK) == [*memory, "written analysis"], "a first look is short"
     further = ["window of 1", "whole conversation", "prompts in Chinese", "written analysis"]
     assert names("", USUAL) == [
         *memory,
-        *("scores only", "personal + measured", "full evidence"),
+        *("measured", "scores only", "personal + measured", "full evidence"),
         *further,
     ]
     assert names("language", USUAL, "zh") == ["structured memory", "prompts in English"]

@@ -94,12 +94,13 @@ def _of_family(
     family: str, manner: Manner, memory: Mapping[str, Any], languages: Sequence[str]
 ) -> list[Judge]:
     if family == "memory":
-        found = [asked_judge(name, manner, **memory) for name in ("no memory", "measured")]
+        without = asked_judge("no memory", manner, **memory)
         if memory["evidence"] == "full":
-            return found  # a first look: a memory from more would take too long
+            return [without]  # a first look: more would take too long
         full = {"evidence": "full", "budget": BUDGETS[1]}
-        further = [asked_judge(name, manner, **memory) for name in ("scores only", "personal + measured")]
-        return [*found, *further, _personal("full evidence", manner, full)]
+        further = ("measured", "scores only", "personal + measured")
+        asked = [asked_judge(name, manner, **memory) for name in further]
+        return [without, *asked, _personal("full evidence", manner, full)]
     if family == "evidence":
         return [_personal(f"evidence {n}", manner, {"evidence": "full", "budget": n}) for n in BUDGETS]
     if family == "window":
