@@ -19,13 +19,12 @@ from typing import Any
 
 import pandas as pd
 
-from perslib.corpus import Block, Corpus, Target, coerce
+from perslib.corpus import TURN, Block, Corpus, Target, coerce
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.llm import Answer, Ask, Backbone, Request, Steps
 from perslib.memory import MemorySystem
 from perslib.prompts import prompts
 from perslib.replay.contexts import Context, Shown, context
-from perslib.replay.names import TURN
 from perslib.replay.replies import known_turns
 
 NO_REQUEST = "not asked: the conversation up to this turn does not end with a message of the user"

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from perslib.corpus import TURN
 from perslib.errors import DataError, Problem
 from perslib.inference import FEWEST_USERS, LEVEL, RESAMPLES, SEED, holm, resample_users, sign_flip
 from perslib.inference.power import proper_share
-from perslib.replay.names import ORIGINAL, TURN
+from perslib.replay.names import ORIGINAL
 from perslib.replay.scores import (
     EXACT,
     SCORE,

@@ -7,10 +7,10 @@ from typing import Any
 
 import pandas as pd
 
-from perslib.corpus import SCHEMA, Corpus, coerce
+from perslib.corpus import SCHEMA, TURN, Corpus, coerce
 from perslib.corpus.schema import duplicates
 from perslib.errors import DataError, Problem
-from perslib.replay.names import ORIGINAL, TURN
+from perslib.replay.names import ORIGINAL
 
 KEY = ["candidate", *TURN]
 NO_REPLY = "the reply is empty"

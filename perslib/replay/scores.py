@@ -12,9 +12,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from perslib.calibrate.frames import scores_of
+from perslib.corpus import TURN
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.inference import FEWEST_USERS, interval
-from perslib.replay.names import ORIGINAL, TURN
+from perslib.replay.names import ORIGINAL
 
 Floats = npt.NDArray[np.float64]
 

@@ -52,19 +52,24 @@ class Kept(MemorySystem):
         return memory
 
 
+def keeping(judge: Judge) -> tuple[Judge, dict[tuple[str, str], UserMemory]]:
+    """The same judge, and where the memories that it builds will stand, by user and scenario."""
+    judge = copy(judge)
+    if not isinstance(judge, Personal) or judge.memory is None:
+        return judge, {}
+    kept = judge.memory = Kept(judge.memory)
+    return judge, kept.built
+
+
 def judged(
     judges: Iterable[Judge], corpus: Corpus, backbone: Backbone, *, limit: int | None, seed: int
 ) -> tuple[pd.DataFrame, Memories]:
     """The judges' verdicts on the same replies, in one frame, and the memories behind them."""
     memories: dict[tuple[str, str, str], UserMemory] = {}
     frames = []
-    for judge in map(copy, judges):
-        kept = None
-        if isinstance(judge, Personal) and judge.memory is not None:
-            kept = judge.memory = Kept(judge.memory)
+    for judge, built in map(keeping, judges):
         frames.append(evaluate(judge, corpus, backbone, limit=limit, seed=seed))
-        if kept is not None:
-            memories |= {(judge.name, *key): memory for key, memory in kept.built.items()}
+        memories |= {(judge.name, *key): memory for key, memory in built.items()}
     return pd.concat(frames, ignore_index=True), memories
 
 

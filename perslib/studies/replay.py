@@ -7,7 +7,6 @@ what other assistants would have answered), and a backbone that answers now, in 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import pandas as pd
 
 from perslib.corpus import TURN, Corpus, coerce
 from perslib.errors import UnknownName
-from perslib.judge import Judge, LearnedJudge, Manner, Nearest, Personal, Supervised
+from perslib.judge import Judge, LearnedJudge, Manner, Nearest, Supervised
 from perslib.llm import Backbone
 from perslib.memory import MemorySystem, Structured, UserMemory
 from perslib.replay import (
@@ -33,7 +32,7 @@ from perslib.replay import (
     stratified_set,
 )
 from perslib.studies.extent import Extent
-from perslib.studies.rationales import Kept, Memories
+from perslib.studies.rationales import Memories, keeping
 from perslib.studies.verification import ASKED, asked_judge
 
 #: How turns may be selected, by the name that parameters use.
@@ -214,13 +213,9 @@ def judged(
     turns = replies[TURN].drop_duplicates()
     frames: list[pd.DataFrame] = []
     memories: dict[tuple[str, str, str], UserMemory] = {}
-    for judge in map(copy, judges):
-        kept = None
-        if isinstance(judge, Personal) and judge.memory is not None:
-            kept = judge.memory = Kept(judge.memory)
+    for judge, built in map(keeping, judges):
         verdicts = scored(judge, corpus, replies, backbone)
         beside = reference(judge, corpus, turns, backbone, most=most if judge.sees.model else None, fit=False)
         frames.append(on_reference(verdicts, beside, corpus))
-        if kept is not None:
-            memories |= {(judge.name, *key): memory for key, memory in kept.built.items()}
+        memories |= {(judge.name, *key): memory for key, memory in built.items()}
     return pd.concat(frames, ignore_index=True), memories
