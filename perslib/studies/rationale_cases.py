@@ -102,11 +102,12 @@ def _turn(evidence: pd.DataFrame, key: tuple[str, str, int]) -> str:
     """A turn in two lines: what was asked, what came, and what the user made of it."""
     at = (evidence["scenario"] == key[0]) & (evidence["session"] == key[1]) & (evidence["turn"] == key[2])
     row = evidence[at].iloc[0]
-    asked = _beginning(row["request"]) if isinstance(row["request"], str) else "–"
+    asked = beginning(row["request"]) if isinstance(row["request"], str) else "–"
     score = "–" if pd.isna(row["score"]) else _score(float(row["score"]), row["reason"])
-    return f"{asked}\n→ {_beginning(row['response'])}\n({current().word('score')} {score})"
+    return f"{asked}\n→ {beginning(row['response'])}\n({current().word('score')} {score})"
 
 
-def _beginning(text: str) -> str:
+def beginning(text: str) -> str:
+    """The first words of a text, in one line."""
     flat = " ".join(text.split())
     return flat if len(flat) <= _BEGINNING else flat[:_BEGINNING].rstrip() + " …"

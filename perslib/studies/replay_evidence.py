@@ -12,10 +12,10 @@ from perslib.memory import ANCHORS, Retrieval, UserMemory, turn_id
 from perslib.report.page import current
 from perslib.report.show import escape, score_chip, text_html
 from perslib.report.words import name_of
+from perslib.studies.rationale_cases import beginning
 
 #: Rated turns of the user's history shown beside a verdict.
 SIMILAR = 3
-_BEGINNING = 160
 
 
 def verdict_html(answer: Mapping[str, Any]) -> str:
@@ -109,13 +109,8 @@ def _turn(turn: Mapping[Any, Any], note: str = "") -> str:
     score = float("nan") if pd.isna(turn["score"]) else float(turn["score"])
     reason = name_of(turn["reason"], language) if isinstance(turn["reason"], str) else ""
     small = " · ".join(filter(None, (where, reason, note)))
-    asked = _beginning(turn["request"]) if isinstance(turn["request"], str) else "–"
+    asked = beginning(turn["request"]) if isinstance(turn["request"], str) else "–"
     return (
         f'<div class="pl-head">{score_chip(score)} <span>{escape(small)}</span></div>'
-        f'<div class="pl-text">{escape(asked)}</div><div class="pl-text">→ {escape(_beginning(turn["response"]))}</div>'
+        f'<div class="pl-text">{escape(asked)}</div><div class="pl-text">→ {escape(beginning(turn["response"]))}</div>'
     )
-
-
-def _beginning(text: str) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= _BEGINNING else flat[:_BEGINNING].rstrip() + " …"
