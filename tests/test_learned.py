@@ -11,8 +11,8 @@ import real
 
 from perslib.corpus import Block, Corpus, load
 from perslib.errors import PerslibError
-from perslib.judge import LearnedJudge
-from perslib.llm.steps import answered
+from perslib.judge import Judge, LearnedJudge, Sees, Verdict
+from perslib.llm import answered, asks_nothing
 from perslib.memory.features import FEATURES, NAMES, read, said_in
 
 KEYS = ["user", "scenario", "session", "turn"]
@@ -104,8 +104,18 @@ def test_held_out_verdicts_carry_gold_and_fit_a_calibrator(judge, sample, users)
 
 def test_another_judge_can_advise(sample, users):
     few = sample.of_users(users[:6])
-    oracle = few.turns[KEYS].assign(raw=few.turns["score"].astype(float), expected=np.nan)
-    advised = LearnedJudge(verdicts=oracle)
+    known = few.turns.set_index(KEYS)["score"].astype(float)
+
+    class Oracle(Judge):
+        name, sees = "oracle", Sees(profile=True)
+
+        @asks_nothing
+        def judge(self, block):
+            said = [known[tuple(key)] for key in block.targets[KEYS].itertuples(index=False)]
+            return [Verdict(raw=s) if i else Verdict(error="away") for i, s in enumerate(said)]
+
+    advised = LearnedJudge(Oracle())
+    assert advised.name == "learned + oracle" and advised.sees.profile and advised.sees.train
     answered(advised.fit(few.of_users(users[:4])))
     found = judged(advised, few, users[4:]).merge(few.turns[[*KEYS, "score"]], on=KEYS)
     assert found["raw"].corr(found["score"].astype(float)) > 0.9

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from perslib.llm import Ask, Request, answered
+from perslib.llm import Ask, Request, answered, side_by_side
 from perslib.llm.types import Answer
 
 
@@ -85,3 +85,11 @@ def test_later_methods_wait_for_room(model, echoing):
 
 def test_answered_runs_a_method_without_a_model():
     assert answered(asking(["a", "b"]), [Answer("x"), Answer("y")]) == ["x", "y"]
+
+
+def test_methods_joined_into_one_ask_together_and_keep_their_order(model, echoing):
+    one = model()
+    parts = [asking(["a"], ["b", "c"]), asking(), asking(["d"], stage="judge"), asking(["e"], ["f"], ["g"])]
+    (got,) = one.work([side_by_side(parts)], progress=False)
+    assert got == [["a", "b", "c"], [], ["d"], ["e", "f", "g"]]
+    assert one.ledger.stage("judge").calls == 1 and one.ledger.stage("ask").calls == 6

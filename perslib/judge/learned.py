@@ -1,16 +1,18 @@
-"""The learned evaluator: a mixed model of scores, made a distribution by an ordinal regression. No model is asked.
+"""The learned evaluator: a mixed model of scores, made a distribution by an ordinal regression.
 
 Two stages, both learned from train users in the cross-scenario form in which they are applied:
 
 1. `perslib.judge.mixed` predicts a score from the turn's features (`perslib.memory.features`), from its text, and from
    how this user's rated turns in other scenarios depart from what the population would have said.
 2. Proportional odds over that prediction give the probabilities of 1–5. They are fitted on predictions for train users
-   who were held out of stage 1, so they know how far stage 1 is to be trusted. Another judge's verdicts can join here.
+   who were held out of stage 1, so they know how far stage 1 is to be trusted. Another judge's verdicts can join here:
+   then that judge is asked about every turn of the train users as well. By itself this judge asks no model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import fields, replace
 from itertools import pairwise
 
 import numpy as np
@@ -24,7 +26,7 @@ from perslib.corpus import TURN, Block, Corpus
 from perslib.errors import PerslibError
 from perslib.judge.base import Judge, Sees, Verdict
 from perslib.judge.mixed import Population, Turns, estimate
-from perslib.llm import asks_nothing
+from perslib.llm import Steps, side_by_side
 from perslib.memory.features import FEATURES, Said, read, said_in, tokens
 
 FOLDS = 5
@@ -39,8 +41,8 @@ Array = np.ndarray
 class LearnedJudge(Judge):
     """Scores and their probabilities from the user's history, the reply, the request and where they stand.
 
-    `verdicts`, a verdicts frame of another judge for train and test turns, gives the ordinal stage two more
-    features: that judge's expected (else raw) score, and whether it is missing. Without a history the
+    `beside`, another judge, gives the ordinal stage two more features: that judge's expected (else raw) score, and
+    whether it is missing. Without a history the
     population's prediction is given. A user among the train users is judged with what their labels taught, so
     keep train and test users apart.
 
@@ -53,35 +55,46 @@ class LearnedJudge(Judge):
     name = "learned"
     sees = Sees(reply=True, task=True, history=True, train=True)
 
-    def __init__(self, verdicts: pd.DataFrame | None = None):
-        self._advice = None if verdicts is None else _advice(verdicts)
+    def __init__(self, beside: Judge | None = None, *, name: str | None = None):
+        self.beside = beside
         self._population: Population | None = None
+        if beside is not None:
+            self.name = f"learned + {beside.name}"
+            self.sees = Sees(
+                **{f.name: getattr(self.sees, f.name) | getattr(beside.sees, f.name) for f in fields(Sees)}
+            )
+        self.name = name or self.name
 
-    @asks_nothing
-    def fit(self, train: Corpus) -> None:
+    def fit(self, train: Corpus) -> Steps[None]:
         """Both stages, from the scored turns of these users."""
         scored = train.turns.dropna(subset="score")[[*TURN, "score"]].rename(columns={"score": "gold"})
         if scored.empty:
             raise PerslibError(f"{self.name}: the train users have no scored turn to learn from")
         blocks = [b for b in train.blocks(min_history_sessions=0) if len(b)]
         found = pd.concat([b.targets[TURN] for b in blocks], ignore_index=True)
-        found = found.assign(said=[s for b in blocks for s in said_in(b)[1]]).merge(scored, on=TURN)
+        heard = yield from self._heard(blocks, train)
+        found = found.assign(said=[s for b in blocks for s in said_in(b)[1]], heard=heard).merge(
+            scored, on=TURN
+        )
         said, gold = list(found["said"]), found["gold"].to_numpy(float)
+        heard_scores = _scores(found["heard"])
+        self._usual = (
+            float(np.nanmean(heard_scores)) if np.isfinite(heard_scores).any() else float(gold.mean())
+        )
         self._read = Reading(said)
         turns = self._read(found["user"].to_numpy(object), said)
         some = _some_users(turns.user)
         self._population = Population(turns, gold, estimate(turns.take(some), gold[some]))
         self._known: dict[Said, Array] = {}
-        x = np.column_stack([_held_out(turns, gold, self._population), self._advised(found)])
+        x = np.column_stack([_held_out(turns, gold, self._population), self._advice(found["heard"])])
         self._ordinal = Ordinal(x, gold)
         p = pd.DataFrame(self._ordinal(x), columns=[f"p{k}" for k in range(1, 6)])
         expected = p.to_numpy() @ np.arange(1, 6)
         self.held_out = pd.concat(
-            [found.drop(columns="said").assign(raw=expected, expected=expected), p], axis=1
+            [found.drop(columns=["said", "heard"]).assign(raw=expected, expected=expected), p], axis=1
         )
 
-    @asks_nothing
-    def judge(self, block: Block) -> Sequence[Verdict]:
+    def judge(self, block: Block) -> Steps[Sequence[Verdict]]:
         """A verdict with a full distribution for every target."""
         if self._population is None:
             raise PerslibError(f"{self.name} learns from train users: run its fit(train) before judge(block)")
@@ -98,18 +111,31 @@ class LearnedJudge(Judge):
             self._tied(population, past, history),
             scores[rated],
         )
-        p = self._ordinal(np.column_stack([predicted, self._advised(block.targets)]))
+        heard = yield from self._heard([block])
+        p = self._ordinal(np.column_stack([predicted, self._advice(heard)]))
         expected = p @ np.arange(1, 6)
         return [
-            Verdict(raw=float(e), expected=float(e), p=tuple(map(float, row)), mode="computed")
-            for e, row in zip(expected, p)
-        ]
+            replace(
+                v, raw=float(e), expected=float(e), p=tuple(map(float, row)), mode="computed", error=None,
+                reason=None, rationale=None, evidence=(),  # they spoke for another score
+            )
+            for v, e, row in zip(heard, expected, p)
+        ]  # fmt: skip
 
-    def _advised(self, turns: pd.DataFrame) -> Array:
-        if self._advice is None:
-            return np.empty((len(turns), 0))
-        given = self._advice.reindex(pd.MultiIndex.from_frame(turns[TURN])).to_numpy(float)
-        return np.column_stack([np.nan_to_num(given, nan=self._advice.mean()), np.isnan(given)])
+    def _heard(self, blocks: Sequence[Block], train: Corpus | None = None) -> Steps[list[Verdict]]:
+        """What the judge beside this one says of each target, block after block; empty verdicts without one."""
+        if self.beside is None:
+            return [Verdict()] * sum(map(len, blocks))
+        if train is not None:
+            yield from self.beside.fit(train)
+        said = yield from side_by_side(self.beside.judge(block) for block in blocks)
+        return [verdict for verdicts in said for verdict in verdicts]
+
+    def _advice(self, heard: Iterable[Verdict]) -> Array:
+        """Features for the ordinal stage: the score that was heard, and whether there was none."""
+        scores = _scores(heard)
+        missing = np.isnan(scores)
+        return np.column_stack([np.where(missing, self._usual, scores), missing])[:, : 2 * bool(self.beside)]
 
     def _tied(self, population: Population, said: Sequence[Said], turns: Turns) -> Array:
         """Projections on the train users, computed once a turn although a turn is in several blocks."""
@@ -120,9 +146,8 @@ class LearnedJudge(Judge):
         return np.array([self._known[s] for s in said]).reshape(len(said), len(population.turns))
 
 
-def _advice(verdicts: pd.DataFrame) -> pd.Series:
-    score = verdicts["expected"].astype("Float64").fillna(verdicts["raw"].astype("Float64"))
-    return score.groupby([verdicts[c] for c in TURN]).mean().dropna().astype(float)
+def _scores(heard: Iterable[Verdict]) -> Array:
+    return np.array([v.raw if v.expected is None else v.expected for v in heard], dtype=float)  # None is NaN
 
 
 class Reading:

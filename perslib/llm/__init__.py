@@ -18,7 +18,7 @@ from perslib.llm.parsing import parse
 from perslib.llm.probe import Probe
 from perslib.llm.registry import Entry, Prices, entries
 from perslib.llm.retry import Patience
-from perslib.llm.steps import Ask, Steps, answered, asks_nothing
+from perslib.llm.steps import Ask, Steps, answered, asks_nothing, side_by_side
 from perslib.llm.types import Answer, Request
 
 __all__ = [
@@ -43,4 +43,5 @@ __all__ = [
     "embedder",
     "entries",
     "parse",
+    "side_by_side",
 ]

@@ -13,9 +13,10 @@ them side by side.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from functools import wraps
+from itertools import islice
 from typing import ParamSpec, TypeVar
 
 from perslib.llm.types import Answer, Request
@@ -46,6 +47,28 @@ def answered(steps: Steps[T], *batches: Sequence[Answer]) -> T:
     except StopIteration as end:
         result: T = end.value
         return result
+
+
+def side_by_side(methods: Iterable[Steps[T]]) -> Steps[list[T]]:
+    """Several methods as one: what they want to ask next is asked together; their results in order."""
+    running = dict(enumerate(methods))
+    given: dict[int, Sequence[Answer] | None] = dict.fromkeys(running)
+    results: dict[int, T] = {}
+    while running:
+        wanted: dict[int, Ask] = {}
+        for i, steps in list(running.items()):
+            try:
+                wanted[i] = steps.send(given[i])  # type: ignore[arg-type]  # None starts a generator
+            except StopIteration as end:
+                results[i] = end.value
+                del running[i]
+        for stage in dict.fromkeys(ask.stage for ask in wanted.values()):
+            alike = {i: ask.requests for i, ask in wanted.items() if ask.stage == stage}
+            answers = iter(
+                (yield Ask([request for requests in alike.values() for request in requests], stage))
+            )
+            given |= {i: list(islice(answers, len(requests))) for i, requests in alike.items()}
+    return [results[i] for i in sorted(results)]
 
 
 def asks_nothing(method: Callable[P, T]) -> Callable[P, Steps[T]]:

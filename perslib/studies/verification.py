@@ -44,7 +44,7 @@ SCORES = ("real", "cdf")
 ASKED = (
     *("personal", "measured", "personal + measured", "scores only", "no memory"),
     *("zero-shot", "few-shot", "task rubric", "Prometheus"),
-    *("RAG", "RAG boundary-first", "SPUR"),
+    *("RAG", "RAG boundary-first", "SPUR", "learned + measured"),
 )
 
 
@@ -63,6 +63,8 @@ def asked_judge(name: str, manner: Manner, **memory: Any) -> Judge:
     if name == "personal + measured":
         written = Structured(manner.language, **memory)
         return Personal(Measured(manner.language, beside=written), manner, name=name)
+    if name == "learned + measured":
+        return LearnedJudge(Personal(Measured(manner.language), manner, name="measured"))
     if name == "scores only":
         return Personal(Scores(), manner, name=name)
     if name == "no memory":
