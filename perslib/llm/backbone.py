@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -162,6 +163,15 @@ class Backbone:
         """`work`, awaited; works in any event loop."""
         with Stages(self.ledger, totals, enabled=progress) as stages:
             return await loop.wait_for(self._work(methods, stages, cap))
+
+    def begin(self, method: Steps[T]) -> Future[T]:
+        """Start on a method in steps and do not wait; cancelling the future stops its questions."""
+
+        async def result() -> T:
+            with Stages(self.ledger, enabled=False) as stages:
+                return (await self._work([method], stages, None))[0]
+
+        return loop.submit(result())
 
     async def _work(self, methods: Iterable[Steps[T]], stages: Stages, cap: float | None) -> list[T]:
         return await Work(self._run(stages.step, cap), methods).results()

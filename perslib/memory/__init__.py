@@ -1,6 +1,8 @@
 """Memories: what is kept of a user's past, and how it is found again."""
 
 from perslib.memory.base import MemorySystem, Statement, UserMemory, profile_shown, score_counts
+from perslib.memory.draft import Draft
+from perslib.memory.edited import Edited, Given, read_draft, save_draft, saved_names
 from perslib.memory.measured import Measured
 from perslib.memory.retrieval import (
     ANCHORS,
@@ -22,6 +24,9 @@ __all__ = [
     "EPISODES",
     "Anchor",
     "DialogueForm",
+    "Draft",
+    "Edited",
+    "Given",
     "Measured",
     "MemorySystem",
     "Retrieval",
@@ -33,6 +38,9 @@ __all__ = [
     "chosen",
     "profile_shown",
     "rated",
+    "read_draft",
+    "save_draft",
+    "saved_names",
     "score_counts",
     "turn_id",
 ]

@@ -9,8 +9,8 @@ Counts and mean come from the data, never from what a model wrote.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import pandas as pd
@@ -82,6 +82,10 @@ class UserMemory:
     def about(self, target: Target) -> str | None:
         """What the memory says of this very reply, where it says anything; shown after the reply."""
         return None
+
+    def with_statements(self, statements: Sequence[Statement]) -> UserMemory:
+        """The same memory saying this instead."""
+        return replace(self, statements=tuple(statements))
 
     def frame(self) -> pd.DataFrame:
         """The statements as a table: id, field, task, text, turns, unfounded."""

@@ -12,8 +12,9 @@ ridge regression over the user's own n rated turns, Z their traits in the user's
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -78,6 +79,14 @@ class MeasuredMemory(UserMemory):
 
     traits: Traits | None = None
     language: str = "en"
+    trait_of: Mapping[str, str] = field(default_factory=dict)
+    """Statement → the trait that it is about."""
+
+    def with_statements(self, statements: Sequence[Statement]) -> MeasuredMemory:
+        """A trait whose statement is gone is neither told of a reply nor counted for its score."""
+        gone = set(self.trait_of) - {s.id for s in statements}
+        traits = self.traits and self.traits.without({self.trait_of[id] for id in gone})
+        return replace(self, statements=tuple(statements), traits=traits)
 
     def about(self, target: Target) -> str | None:
         """How this reply stands in the traits that the statements name, and the score they speak for.
@@ -132,7 +141,8 @@ class Measured(MemorySystem):
         traits = Traits(said_of(rated), rated["score"].to_numpy(float))
         ids = [turn_id(*row) for row in rated[["scenario", "session", "turn"]].itertuples(index=False)]
         told = tuple(self._statements(traits, ids, first=len(said) + 1))
-        return replace(memory, statements=(*said, *told), turns=tuple(ids), traits=traits)
+        trait_of = {s.id: name for s, (name, _) in zip(told, traits.told)}
+        return replace(memory, statements=(*said, *told), turns=tuple(ids), traits=traits, trait_of=trait_of)
 
     def _statements(self, traits: Traits, ids: list[str], first: int) -> Iterator[Statement]:
         for name, i in traits.told:
@@ -173,6 +183,13 @@ class Traits:
         """What the traits of a reply speak for, on the scale 1 to 5."""
         z = np.clip((values - self._mean) / self._spread, -3, 3)
         return float(np.clip(self.scores.mean() + z @ self.weights, 1, 5))
+
+    def without(self, names: Collection[str]) -> Traits:
+        """The same with these traits neither told nor weighed."""
+        kept = copy(self)
+        kept.told = [(name, i) for name, i in self.told if name not in names]
+        kept.weights = np.where([name in names for name in TRAITS], 0.0, self.weights)
+        return kept
 
     def contrast(self, i: int, name: str) -> tuple[float, float, int]:
         """Where a trait differs: for a mark, the mean score with and without it; else its mean in high and low."""
