@@ -1,0 +1,242 @@
+"""People as raters: a file that ratings are appended to, and verdicts that stand beside those of judges.
+
+    rate("ratings/zh.jsonl", Rating("Ann", "u000", "travel", "0", 1, score=3, reason="unusable"))
+    agreement(read_ratings("ratings/zh.jsonl"), corpus)        # with the users' own labels
+    between(verdicts, "personal memory", rater("Ann"))         # with a judge
+
+The file is JSON Lines, one rating a line, and only ever grows: a rater who thinks again adds a line, and the last
+one counts. The scale and the reasons are PersTurnBench's (section 3.2): a score up to 3 names the main fault, a
+higher one names none.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from perslib.calibrate import to_scale
+from perslib.corpus import TURN, coerce
+from perslib.corpus.reasons import REASONS, SATISFIED
+from perslib.errors import DataError, Problem
+from perslib.inference import FEWEST_USERS, RESAMPLES, SEED, floats, interval, resample_users
+from perslib.metrics.agreement import DEFAULT
+from perslib.metrics.gold import find, of_judges
+from perslib.metrics.measures import metric, resampled
+from perslib.metrics.sums import Sums
+
+REMEDY = "Mend or delete the lines named; what the others say stays."
+#: Labels, in any language, that say what was wrong with a reply.
+FAULTS = {label for labels in REASONS.values() for key, label in labels.items() if key != SATISFIED}
+_TEXTS = ("rater", "user", "scenario", "session")
+_KEYS = ["candidate", *TURN]
+
+
+@dataclass(frozen=True)
+class Rating:
+    """What a person thinks of one reply, and what they had seen of other opinions by then."""
+
+    rater: str
+    user: str
+    scenario: str
+    session: str
+    turn: int
+    score: int
+    reason: str | None = None
+    """The main fault, under a published label; given where the score is 3 or less, and only there."""
+    note: str = ""
+    gold_shown: bool = False
+    """Whether the rater had seen the user's own score of this reply."""
+    verdict_shown: bool = False
+    """Whether the rater had seen a judge's verdict on it."""
+    at: str = ""
+    """When, in ISO 8601; `rate` fills it in."""
+
+    def __post_init__(self) -> None:
+        for name in ("turn", "score"):  # frames give NumPy's numbers, which JSON does not know
+            if isinstance(value := getattr(self, name), np.integer):
+                object.__setattr__(self, name, int(value))
+
+    @property
+    def is_blind(self) -> bool:
+        """Made without having seen the user's score or a verdict."""
+        return not (self.gold_shown or self.verdict_shown)
+
+    @property
+    def problem(self) -> str | None:
+        """What is wrong with it, if anything."""
+        if empty := [name for name in _TEXTS if not _is_text(getattr(self, name))]:
+            return f"{empty[0]} is {getattr(self, empty[0])!r}, expected a text"
+        if not _is_whole(self.turn) or self.turn < 0:
+            return f"turn is {self.turn!r}, expected a number from 0"
+        if not _is_whole(self.score) or not 1 <= self.score <= 5:
+            return f"score is {self.score!r}, expected 1–5"
+        if self.score >= 4 and self.reason is not None:
+            return f"reason is {self.reason!r} with score {self.score}; from 4 on the user is satisfied: expected none"
+        if self.score <= 3 and self.reason not in FAULTS:
+            return f"reason is {self.reason!r} with score {self.score}, expected one of: {', '.join(sorted(FAULTS))}"
+        if seen := [n for n in ("gold_shown", "verdict_shown") if not isinstance(getattr(self, n), bool)]:
+            return f"{seen[0]} is {getattr(self, seen[0])!r}, expected true or false"
+        if not isinstance(self.note, str) or not isinstance(self.at, str):
+            return "note and at: expected texts"
+        return None
+
+
+def rater(name: str) -> str:
+    """How tables call a person, so that no one takes them for a judge: `rater: Ann`."""
+    return f"rater: {name}"
+
+
+def rate(path: str | Path, rating: Rating) -> Rating:
+    """Append a rating to the file and return it as written; it is on the disk when this returns.
+
+    A line that an earlier crash has cut stays as it is: the new rating begins a line of its own.
+    """
+    path = Path(path)
+    if rating.problem:
+        raise DataError(Problem("rating", rating.problem), "Nothing was written.")
+    rating = rating if rating.at else Rating(**{**asdict(rating), "at": _now()})
+    line = json.dumps(asdict(rating), ensure_ascii=False) + "\n"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab+") as file:
+        if end := file.seek(0, os.SEEK_END):
+            file.seek(end - 1)
+            line = line if file.read(1) == b"\n" else "\n" + line
+        file.write(line.encode())  # one write at the end, wherever that now is
+        file.flush()
+        os.fsync(file.fileno())
+    return rating
+
+
+def read_ratings(path: str | Path, *, blind: bool = True) -> pd.DataFrame:
+    """The ratings as verdicts that `agreement` takes: judge is `rater: NAME`, raw the score; one row a rater and turn.
+
+    The last rating of a rater on a turn counts. With `blind`, ratings made after the user's own score or a verdict
+    was shown are left out first, so that an earlier blind one is heard. Further columns: note, at, gold_shown,
+    verdict_shown. `attrs`: `not_blind` counts the ratings left out, `replaced` those that a later one replaced,
+    `torn` names the lines that a crash has cut short. A file that is not there has no ratings.
+    """
+    kept, torn = _read(Path(path))
+    heard = [r for r in kept if r.is_blind or not blind]
+    last = {(r.rater, r.user, r.scenario, r.session, r.turn): r for r in heard}
+    rows = pd.DataFrame(map(asdict, last.values()), columns=[f.name for f in fields(Rating)])
+    named = rows.assign(judge=[rater(r.rater) for r in last.values()]).rename(columns={"score": "raw"})
+    named = named.astype(dict.fromkeys((*_TEXTS, "judge"), "str"))
+    verdicts = coerce(named.assign(satisfied=named["raw"] >= 4).drop(columns="rater"), "verdicts")
+    verdicts.attrs.update(not_blind=len(kept) - len(heard), replaced=len(heard) - len(last), torn=torn)
+    return verdicts
+
+
+def between(
+    verdicts: pd.DataFrame,
+    a: str | Sequence[str | None],
+    b: str | Sequence[str | None],
+    *,
+    score: str = "raw",
+    score_b: str | None = None,
+    metrics: Sequence[str] = DEFAULT,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> pd.DataFrame:
+    """How well `a` agrees with `b`, two judges or raters, on the replies that both scored.
+
+    The metrics are those of `agreement` with `b`, rounded to the scale, in the place of the user's own label; so
+    `false_sat` is how often `a` is satisfied where `b` is not. `a` and `b` are names, or (judge, backbone) where a judge
+    ran with several; `score` and `score_b` (the same unless told otherwise) name score columns. Columns: a, b, metric,
+    value, low, high (95 %, users resampled; from five users on), turns, users, only_a, only_b (scored by one alone).
+    """
+    frame = coerce(verdicts, "verdicts")
+    judges = dict(of_judges(frame))
+    one, other = find(judges, a), find(judges, b)
+    left = _scores(judges[one], str(one), score, "a")
+    right = _scores(judges[other], str(other), score_b or score, "b")
+    both = left.merge(right, on=_KEYS, validate="1:1")
+    number, users = pd.factorize(both["user"])
+    sums = Sums(to_scale(both["b"].to_numpy(float)), both["a"].to_numpy(float), number, len(users))
+    wanted = [name for name in dict.fromkeys(metrics) if metric(name)]
+    values = resampled(
+        sums, wanted, resample_users(len(users), resamples if len(users) >= FEWEST_USERS else 0, seed)
+    )
+    about = {
+        "turns": len(both),
+        "users": len(users),
+        "only_a": len(left) - len(both),
+        "only_b": len(right) - len(both),
+    }
+    rows = []
+    for name, found in values.items():
+        low, high = interval(found[1:])
+        estimate = {"value": float(found[0]), "low": low, "high": high}
+        rows.append({"a": str(one), "b": str(other), "metric": name, **estimate, **about})
+    return pd.DataFrame(rows)
+
+
+def _scores(own: pd.DataFrame, name: str, score: str, called: str) -> pd.DataFrame:
+    """The replies that a judge scored, with the score under the name it is called by."""
+    if score not in own:
+        raise DataError(Problem("verdicts", f"{name} has no score column {score!r}"))
+    if (twice := own.duplicated(_KEYS)).any():
+        place = "/".join(map(str, own.loc[twice, TURN].iloc[0]))
+        raise DataError(
+            Problem("verdicts", f"{name} has two verdicts on {place}"), "Keep one of each judge and reply."
+        )
+    scored = own[_KEYS].assign(**{called: floats(own[score])})
+    return scored[np.isfinite(scored[called])]
+
+
+def _read(path: Path) -> tuple[list[Rating], list[str]]:
+    """The ratings in their order, and the places of lines cut short; an error names all lines that say nothing."""
+    ratings, problems, torn = [], [], []
+    for place, line in _lines(path):
+        found = _rating(line)
+        if isinstance(found, Rating):
+            ratings.append(found)
+        elif found is None:
+            torn.append(place)
+        else:
+            problems.append(Problem(place, found))
+    if problems:
+        raise DataError(problems, REMEDY)
+    return ratings, torn
+
+
+def _lines(path: Path) -> Iterator[tuple[str, bytes]]:
+    raw = path.read_bytes() if path.exists() else b""
+    for number, line in enumerate(raw.split(b"\n"), start=1):
+        if line.strip():
+            yield f"{path.name}:{number}", line.strip()
+
+
+def _rating(line: bytes) -> Rating | str | None:
+    """The rating in a line, or what is wrong with it; None where the line was begun well and is cut short."""
+    try:
+        said: Any = json.loads(line)
+    except ValueError as error:
+        is_cut = not line.endswith(b"}") or "Unterminated string" in str(error)
+        return None if line.startswith(b"{") and is_cut else f"is not JSON: {error}"
+    known = [f.name for f in fields(Rating)]
+    if not isinstance(said, dict):
+        return "is no rating: expected an object"
+    if missing := [name for name in known[: known.index("reason")] if name not in said]:
+        return f"{missing[0]} is missing"
+    rating = Rating(**{name: said[name] for name in known if name in said})
+    return rating.problem or rating
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
