@@ -15,7 +15,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 #: Each part may import itself and what stands before it.
 ORDER = [
     *["errors", "paths", "fence", "llm", "prompts", "corpus", "memory", "judge", "calibrate", "inference"],
-    *["metrics", "replay", "report", "studies", "cli", "__main__"],
+    *["metrics", "replay", "report", "studies", "explorer", "cli", "__main__"],
 ]
 
 

@@ -1,0 +1,5 @@
+"""The memory explorer: what does this user want, why did the judge say 3, and what would change its mind?"""
+
+from perslib.explorer.looking import SYSTEMS, Looking
+
+__all__ = ["SYSTEMS", "Looking"]
