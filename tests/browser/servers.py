@@ -1,0 +1,181 @@
+"""JupyterLab and Voilà on loopback, started for the tests and stopped after them.
+
+Both see a workspace of their own with copies of the notebooks, and no configuration, kernels or sessions of the
+person whose machine this is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+_START = 90.0
+#: Nothing is asked of the network; every cell is in the page, not only those in view.
+_QUIET = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}
+_SETTINGS = {"windowingMode": "none"}
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """A folder that JupyterLab and Voilà work in: `notebooks/` copied from the checkout, the rest made by tests.
+
+    It is `PERSLIB_HOME` of every kernel, so a `backbones.toml` written here is heard by the next kernel.
+    """
+
+    folder: Path
+
+    def notebook(self, name: str) -> Path:
+        """A fresh copy of the checkout's notebook, as committed and without outputs."""
+        copy = self.folder / "notebooks" / name
+        original = ROOT / "notebooks" / name
+        if original.is_file():
+            shutil.copyfile(original, copy)
+        return copy
+
+    def write_notebook(self, name: str, *cells: str) -> Path:
+        """A notebook of the test's own, from the sources of its code cells."""
+        import nbformat
+
+        kernel = {"name": "perslib", "display_name": "perslib", "language": "python"}
+        notebook = nbformat.v4.new_notebook(
+            cells=[nbformat.v4.new_code_cell(source) for source in cells], metadata={"kernelspec": kernel}
+        )
+        path = self.folder / "notebooks" / name
+        nbformat.write(notebook, path)
+        return path
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running server: where it listens, what it works in, what it has said."""
+
+    url: str
+    workspace: Workspace
+    log: Path
+
+    def ask(self, path: str, method: str = "GET") -> object:
+        """What its REST interface answers."""
+        request = urllib.request.Request(self.url + path, method=method)
+        with urllib.request.urlopen(request, timeout=30) as response:
+            return json.loads(response.read() or b"null")
+
+    def end_kernels(self) -> None:
+        """Shut down every kernel, so that a notebook opened next starts from nothing."""
+        for session in self.ask("/api/sessions"):  # type: ignore[attr-defined]
+            self.ask(f"/api/sessions/{session['id']}", "DELETE")
+
+
+def make_workspace(folder: Path) -> Workspace:
+    """A workspace with all notebooks of the checkout."""
+    (folder / ".perslib").mkdir(parents=True)
+    (folder / "notebooks").mkdir()
+    workspace = Workspace(folder)
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        workspace.notebook(path.name)
+    return workspace
+
+
+@contextmanager
+def jupyterlab(workspace: Workspace, scratch: Path) -> Iterator[Server]:
+    """JupyterLab on the workspace, without a token, on loopback."""
+    options = ["--no-browser", "--allow-root", "--LabApp.expose_app_in_browser=True"]
+    options += [
+        "--IdentityProvider.token=",
+        "--ServerApp.disable_check_xsrf=True",
+        "--ServerApp.port_retries=0",
+    ]
+    options += [f"--ServerApp.root_dir={workspace.folder}"]
+    options += [f"--LabApp.workspaces_dir={scratch / 'workspaces'}"]
+    options += [f"--LabApp.user_settings_dir={scratch / 'settings'}"]
+    with _running("jupyterlab", options, "/api/status", workspace, scratch) as server:
+        yield server
+
+
+@contextmanager
+def voila(workspace: Workspace, scratch: Path, options: list[str]) -> Iterator[Server]:
+    """Voilà on the workspace's notebooks: `/voila/render/NAME.ipynb` is the app of one of them."""
+    options = [str(workspace.folder / "notebooks"), "--no-browser", "--Voila.port_retries=0", *options]
+    with _running("voila", options, "/voila/tree", workspace, scratch) as server:
+        yield server
+
+
+@contextmanager
+def _running(
+    module: str, options: list[str], alive: str, workspace: Workspace, scratch: Path
+) -> Iterator[Server]:
+    port = _free_port()
+    server = Server(f"http://127.0.0.1:{port}", workspace, scratch / f"{module}.log")
+    address = [f"--port={port}", "--Voila.ip=127.0.0.1" if module == "voila" else "--ServerApp.ip=127.0.0.1"]
+    with server.log.open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", module, *options, *address],
+            cwd=workspace.folder,
+            env=_environment(workspace, scratch),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        _wait_until_alive(server, alive, process)
+        yield server
+    finally:
+        with suppress(OSError, ValueError):
+            server.end_kernels()
+        process.terminate()
+        try:
+            process.wait(15)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _wait_until_alive(server: Server, path: str, process: subprocess.Popen[bytes]) -> None:
+    end = time.monotonic() + _START
+    while process.poll() is None and time.monotonic() < end:
+        with suppress(OSError), urllib.request.urlopen(server.url + path, timeout=10):
+            return
+        time.sleep(0.1)
+    raise RuntimeError(f"{server.url} did not start:\n{server.log.read_text('utf-8')[-3000:]}")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _environment(workspace: Workspace, scratch: Path) -> dict[str, str]:
+    """That of the tests, with the person's own Jupyter and IPython folders exchanged for empty ones."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "IPYTHON"))}
+    _write(scratch / "config" / "labconfig" / "page_config.json", _QUIET)
+    _write(
+        scratch / "settings" / "@jupyterlab" / "notebook-extension" / "tracker.jupyterlab-settings", _SETTINGS
+    )
+    command = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    kernel = {"argv": command, "display_name": "Python (perslib)", "language": "python"}
+    _write(scratch / "data" / "kernels" / "perslib" / "kernel.json", kernel)
+    return {
+        **kept,
+        "JUPYTER_CONFIG_DIR": str(scratch / "config"),
+        "JUPYTER_DATA_DIR": str(scratch / "data"),
+        "JUPYTER_RUNTIME_DIR": str(scratch / "runtime"),
+        "IPYTHONDIR": str(scratch / "ipython"),
+        "PERSLIB_HOME": str(workspace.folder),
+        "PERSLIB_PROGRESS": "0",
+    }
+
+
+def _write(path: Path, content: object) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content), encoding="utf-8")
