@@ -30,7 +30,7 @@ _INTERVAL = re.compile(r"\[[−-]?[\d.]+, [−-]?[\d.]+\]")
 #: Columns whose cells are labels that have a name in each language; all other text stays as it is.
 LABELLED = (
     *("scenario", "reason", "statistic", "quantity", "judge", "calibration", "metric", "control"),
-    *("candidate", "other", "against", "context", "why"),
+    *("candidate", "other", "against", "context", "why", "replay_set"),
 )
 
 
@@ -150,6 +150,11 @@ def score_chip(score: float) -> str:
 
 def show_profile(profile: Mapping[str, Any], title: str = "") -> None:
     """Show a user's profile in plain words, field by field."""
+    show_html(profile_html(profile, title), current().word("profile"))
+
+
+def profile_html(profile: Mapping[str, Any], title: str = "") -> str:
+    """A profile as `show_profile` shows it."""
     language = current().language
     rows = []
     for key, value in profile.items():
@@ -159,9 +164,7 @@ def show_profile(profile: Mapping[str, Any], title: str = "") -> None:
             rows.append(f"<dt>{escape(name_of(str(key), language))}</dt><dd dir='auto'>{shown}</dd>")
     head = f'<div class="pl-title">{escape(title)}</div>' if title else ""
     empty = "" if rows else f'<p class="pl-empty">{current().word("empty_profile")}</p>'
-    show_html(
-        f'<div class="pl-profile">{head}<dl>{"".join(rows)}</dl>{empty}</div>', current().word("profile")
-    )
+    return f'<div class="pl-profile">{head}<dl>{"".join(rows)}</dl>{empty}</div>'
 
 
 # -- tables ------------------------------------------------------------------------------------------------
