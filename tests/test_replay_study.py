@@ -19,9 +19,10 @@ from perslib.errors import DataError, UnknownName
 from perslib.judge import Manner, Nearest, Personal
 from perslib.llm import Answer
 from perslib.memory import Measured
-from perslib.replay import ORIGINAL, against, rank_sets, stratified_set, summary
+from perslib.replay import ORIGINAL, against, hard_set, rank_sets, stratified_set, summary
 from perslib.report import run_report
 from perslib.studies import replay as study
+from perslib.studies import replay_sets as chosen
 from perslib.studies import replay_tables as tables
 from perslib.studies.extent import Extent
 
@@ -72,8 +73,45 @@ def test_without_recorded_replies_turns_are_drawn_by_lot(sample: Corpus) -> None
         and set(hard.replies["candidate"]) == {ORIGINAL}
         and (hard.turns["turn"] > 0).all()
     )
-    with pytest.raises(UnknownName, match="selection"):
-        study.replay(corpus, Scripted(), WHOLE, selection="best")  # type: ignore[arg-type]
+    with pytest.raises(UnknownName, match=r"selection of turns called 'booth'\. Did you mean both"):
+        study.replay(corpus, Scripted(), WHOLE, selection="booth")  # type: ignore[arg-type]
+
+
+def test_both_sets_are_replayed_in_full_and_told_apart(sample: Corpus) -> None:
+    corpus = small(sample, extras=False)
+    size = Extent(10, 5, "published", 6000, False)
+    made = study.replay(corpus, Scripted(), size, contexts="prefix", selection="both")  # type: ignore[arg-type]
+    alone = {"stratified": stratified_set(corpus, 10, seed=42), "hard": hard_set(corpus, 10)}
+    for name, turns in alone.items():
+        pd.testing.assert_frame_equal(made.sets[name], turns)
+    every = pd.concat([t[TURN] for t in alone.values()]).drop_duplicates()
+    assert len(every) > 10 and set(made.everywhere.groupby("candidate").size()) == {len(every)}
+    assert made.selection == "stratified" and made.inclusion is not None and made.is_whole
+    assert (
+        set(made.replies.groupby("candidate").size())
+        == {10}
+        == set(made.contexts.groupby("candidate").size())
+    )
+    judged, _ = study.judged([Nearest()], corpus, study.to_judge(made))
+    found = chosen.standings(made, judged)
+    for name, turns in alone.items():
+        alike = judged.merge(turns[TURN], on=TURN).query("candidate == 'scripted'")["reference_cdf"].mean()
+        row = found[name].summary.set_index("candidate").loc["scripted"]
+        assert row["turns"] == 10 and (row["micro"] == pytest.approx(alike)) == (name == "hard")
+    table = tables.by_set(found)
+    assert table.groupby("replay_set")["turns"].first().to_dict() == {"hard": 10, "stratified": 10}
+    assert len(table) == 4
+    drawn = chosen.sets(corpus)
+    assert {n: len(p) for n, p in chosen.beside(made, found, drawn).items()} == {"stratified": 20, "hard": 20}
+
+
+def test_both_sets_cannot_be_had_where_nothing_but_first_turns_is_rated(sample: Corpus) -> None:
+    corpus = small(sample, extras=False)
+    turns = corpus.turns.assign(score=corpus.turns["score"].where(corpus.turns["turn"] == 0))
+    turns["reason"] = turns["reason"].where(turns["turn"] == 0)
+    corpus = dataclasses.replace(corpus, turns=turns)
+    with pytest.raises(DataError, match=r"published selection is empty.*\n.*stratified"):
+        study.replay(corpus, Scripted(), WHOLE, contexts="none", selection="both")  # type: ignore[arg-type]
 
 
 def test_a_first_look_asks_little_and_compares_on_the_same_turns(sample: Corpus) -> None:
@@ -244,15 +282,19 @@ def test_the_page_of_a_corpus_that_brings_no_replies(sample: Corpus, home: Any) 
     with Endpoint(answer) as server:
         (home / "backbones.toml").write_text(BACKBONE.format(address=server.base_url), "utf-8")
         settings = {"judge": "nearest", "others": "no memory", "contexts": "prefix, structured"}
-        run_report("04_replay", corpus="few", backbones="loop", language="zh", limit=6, **settings)
+        run_report(
+            "04_replay", corpus="few", backbones="loop", language="zh", limit=6, selection="both", **settings
+        )
     folder = home / "reports" / "few" / "loop"
     page = json.loads((folder / "manifest.json").read_text("utf-8"))["pages"]["04_replay"]
     assert page["status"] == "success"
     board = pd.read_csv(folder / "tables" / "leaderboard.csv")
     assert set(board["candidate"]) == {"original", "loop", "loop · memory: structured"}
-    assert set(board["turns"]) == {6} and set(board["replay_set"]) == {"stratified"}
+    assert dict(board.groupby("replay_set")["turns"].max()) == {"hard": 6, "stratified": 6}
+    assert board["set_digest"].nunique() == 2 and not board.duplicated(["candidate", "replay_set"]).any()
     html = (folder / "04_replay.html").read_text("utf-8")
     shown = re.sub(r"<details class=.code.>.*?</details>", "", html, flags=re.DOTALL)
     assert "哪个模型会让这些用户满意" in shown and "无从知道真实情况" in shown and "由自己的模型评判" in shown
+    assert "分层抽签所得的 6 轮与已发表选取法的 6 轮均已全部重放" in shown
     assert "平 100%" in shown and ">nan" not in shown and "[nan" not in shown
     assert (home / "reports" / "leaderboard.html").is_file()

@@ -22,21 +22,18 @@ from perslib.replay import (
     Candidate,
     checked,
     generated,
-    hard_set,
     on_reference,
     originals,
     read_replies,
     recorded,
     reference,
     scored,
-    stratified_set,
 )
 from perslib.studies.extent import Extent
 from perslib.studies.rationales import Memories, keeping
+from perslib.studies.replay_sets import chance, check_selection, selected, united
 from perslib.studies.verification import ASKED, asked_judge
 
-#: How turns may be selected, by the name that parameters use.
-SELECTIONS = {"stratified": stratified_set, "hard": hard_set}
 #: The calibrations that a ranking should survive.
 VIEWS = ("reference_cdf", "reference_mean_shift", "real")
 #: Judges that ask no model, by the names that parameters use.
@@ -53,28 +50,42 @@ CONTEXTS, LOOK_CONTEXTS = "prefix, task, tfidf, structured", "prefix, task, prof
 
 @dataclass(frozen=True)
 class Replay:
-    """A replay set and all replies to it."""
+    """Replay sets and all replies to them. The page's standings are on the first set."""
 
-    turns: pd.DataFrame
-    replies: pd.DataFrame
-    """Of candidates that answer every turn."""
+    sets: dict[str, pd.DataFrame]
+    """By how the turns were chosen: stratified, hard, both of these, or recorded where the replies said which."""
+    everywhere: pd.DataFrame
+    """Replies of candidates that answer every turn of every set."""
     contexts: pd.DataFrame
     """Of the backbone in its contexts, and of the others on the same turns; on a few turns only at a first look."""
-    selection: str
-    """How the turns were chosen: stratified, hard, or recorded where the replies said which."""
     left_out: int = 0
     """Turns that some candidate answers and others do not."""
     repeated: int = 0
     """Lines of files that came twice; the last counts."""
 
     @property
+    def selection(self) -> str:
+        """The name of the first set."""
+        return next(iter(self.sets))
+
+    @property
+    def turns(self) -> pd.DataFrame:
+        """The first set."""
+        return self.sets[self.selection]
+
+    @property
+    def replies(self) -> pd.DataFrame:
+        """Those to the turns of the first set."""
+        return self.everywhere.merge(self.turns[TURN], on=TURN) if len(self.sets) > 1 else self.everywhere
+
+    @property
     def inclusion(self) -> pd.DataFrame | None:
-        """The turns with their probabilities, where the set was drawn by lot."""
-        return self.turns if len(self.turns) and self.turns["inclusion"].notna().all() else None
+        """The first set with the probabilities of its turns, where it was drawn by lot."""
+        return chance(self.turns)
 
     @property
     def is_whole(self) -> bool:
-        """Whether the backbone answers every turn."""
+        """Whether the backbone answers every turn of the first set."""
         return len(self.contexts[TURN].drop_duplicates()) == len(self.turns)
 
 
@@ -95,43 +106,43 @@ def replay(
 
     `files` are JSONL files of replies, separated by commas; without any, those count that the corpus brings along for
     test users. With an empty `selection` such replies say which turns are replayed, and without any the turns are
-    drawn by lot; a selection that is named draws them in any case, and replies to other turns are left aside. Turns
-    that not every candidate answers are an error, or with `common` left out. `few` keeps to the turns of a first look.
+    drawn by lot; a selection that is named draws them in any case, and replies to other turns are left aside. "both"
+    replays the fair draw and the published selection, each in full. Turns that not every candidate answers are an
+    error, or with `common` left out. `few` keeps to the turns of a first look.
     """
-    if selection and selection not in SELECTIONS:
-        raise UnknownName("selection of turns", selection, SELECTIONS)
+    if selection:
+        check_selection(selection)
     given, repeated = _given(corpus, files)
-    left_out = 0
     if given.empty or selection:
-        selection = selection or "stratified"
         size = 300 if look.is_first_look else look.turns or len(corpus.turns)
-        turns = hard_set(corpus, size) if selection == "hard" else stratified_set(corpus, size, seed=seed)
+        sets = selected(corpus, selection or "stratified", size, seed)
     else:
-        turns, selection = coerce(given[TURN].drop_duplicates(), "replay_turns"), "recorded"
+        sets = {"recorded": coerce(given[TURN].drop_duplicates(), "replay_turns")}
     if few:
-        turns = _asked(turns, look, seed)
+        sets = _only(sets, _asked(sets, look, seed))
+    turns = united(sets)
     replies = originals(corpus, turns)
+    left_out = 0
     if not given.empty:
         both = pd.concat([replies, recorded(given, turns)], ignore_index=True)
         replies = checked(both, turns, common=common)
         left_out = int(replies.attrs.get("left_out", 0))
-        turns = turns.merge(replies[TURN].drop_duplicates(), on=TURN)
         if left_out:
-            turns = turns.assign(inclusion=pd.NA).astype({"inclusion": "Float64"})  # no longer what was drawn
-    asked = _asked(turns, look, seed)
+            sets = _only(sets, replies[TURN].drop_duplicates())
+            gone = {"inclusion": "Float64"}  # no longer what was drawn
+            sets = {name: own.assign(inclusion=pd.NA).astype(gone) for name, own in sets.items()}
+    asked = _asked(sets, look, seed)
     new = [generated(c, corpus, asked, backbone) for c in asking(contexts, language, look)]
     beside = checked(pd.concat([replies.merge(asked[TURN], on=TURN), *new], ignore_index=True), asked)
-    whole = beside if len(asked) == len(turns) else replies
-    return Replay(turns, whole, beside, selection, left_out, repeated)
+    whole = beside if len(asked) == len(united(sets)) else replies
+    first = next(iter(sets.values()))
+    return Replay(sets, whole, beside.merge(first[TURN], on=TURN), left_out, repeated)
 
 
-def sets(corpus: Corpus, seed: int = 42) -> dict[str, pd.DataFrame]:
-    """The fair draw and the published selection; without the latter where users rated nothing to select by."""
-    drawn = {"stratified": stratified_set(corpus, seed=seed)}
-    if corpus.turns["score"].isna().all():
-        return drawn
-    hard = hard_set(corpus)
-    return drawn | ({"hard": hard} if len(hard) else {})
+def _only(sets: dict[str, pd.DataFrame], turns: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The sets without other turns; those that have none of these are no sets any more."""
+    kept = {name: own.merge(turns[TURN], on=TURN) for name, own in sets.items()}
+    return {name: own for name, own in kept.items() if len(own)}
 
 
 def _given(corpus: Corpus, files: str) -> tuple[pd.DataFrame, int]:
@@ -143,14 +154,15 @@ def _given(corpus: Corpus, files: str) -> tuple[pd.DataFrame, int]:
     return brought[brought["user"].isin(corpus.split().get("test", corpus.users["user"]))], 0
 
 
-def _asked(turns: pd.DataFrame, look: Extent, seed: int) -> pd.DataFrame:
-    """The turns that the backbone answers: all, as many as the limit says by lot, or at a first look the first few
-    of the block with the most, which one memory serves."""
+def _asked(sets: dict[str, pd.DataFrame], look: Extent, seed: int) -> pd.DataFrame:
+    """The turns that the backbone answers: all that were drawn; of recorded ones as many as the limit says, by lot. At
+    a first look, the first few of the block with the most, which one memory serves."""
+    turns = next(iter(sets.values()))
     if look.is_first_look:
         largest = turns.groupby(["user", "scenario"], sort=False)["turn"].transform("size")
         return turns[largest == largest.max()].head(LOOK_TURNS)
-    if look.turns is None or look.turns >= len(turns):
-        return turns
+    if len(sets) > 1 or look.turns is None or look.turns >= len(turns):
+        return united(sets)
     return turns.sample(look.turns, random_state=seed).sort_index()
 
 
@@ -176,8 +188,8 @@ def _context(name: str, language: str, look: Extent) -> str | MemorySystem:
 def to_judge(run: Replay) -> pd.DataFrame:
     """All replies of a page, and the recorded ones once more as a candidate, which whatever is fair calls a tie."""
     own = run.replies[run.replies["candidate"] == ORIGINAL].assign(candidate=AGAIN)
-    new = run.contexts[~run.contexts["candidate"].isin(run.replies["candidate"])]
-    return pd.concat([run.replies, own, new], ignore_index=True)
+    new = run.contexts[~run.contexts["candidate"].isin(run.everywhere["candidate"])]
+    return pd.concat([run.everywhere, own, new], ignore_index=True)
 
 
 def of_candidates(verdicts: pd.DataFrame, replies: pd.DataFrame) -> pd.DataFrame:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pandas as pd
 
+from perslib.corpus import TURN
 from perslib.metrics import number, with_interval
 from perslib.report.words import name_of
 from perslib.studies.notes import Note
@@ -23,6 +26,19 @@ def sets(profiles: pd.DataFrame) -> Note:
         f"{mean['hard']:.2f}：其中原回复评分不高于 3 的占 {low['hard']:.0%}（全部轮次为 {low['all']:.0%}），"
         f"评为 5 分的占 {fives['hard']:.0%}（全部为 {fives['all']:.0%}）。重新回答这样的轮次，无论是谁都像有所改进，"
         "因为差的回复之后很少再来一条同样差的。",
+    }
+
+
+def both(replayed: Mapping[str, pd.DataFrame]) -> Note:
+    """How large the two replay sets are, and which one the page goes by."""
+    lot, published = replayed["stratified"], replayed["hard"]
+    shared = len(lot.merge(published[TURN], on=TURN))
+    return {
+        "en": f"Replayed are all {len(lot):,} turns drawn by lot and all {len(published):,} of the published selection; "
+        f"{shared:,} are in both. The page goes by those drawn by lot, for only they stand for all turns; below is "
+        "each set by itself.",
+        "zh": f"分层抽签所得的 {len(lot):,} 轮与已发表选取法的 {len(published):,} 轮均已全部重放，其中 {shared:,} 轮同属两者。"
+        "本页以抽签所得为准，因为只有它能代表全部轮次；下表分别列出两个重放集。",
     }
 
 

@@ -23,6 +23,7 @@ from perslib.replay import (
 from perslib.replay.candidates import family_of
 from perslib.report.words import name_of
 from perslib.studies.replay import VIEWS
+from perslib.studies.replay_sets import Standing
 
 #: A set with fewer turns says nothing of a ranking.
 FEWEST_TURNS = 20
@@ -63,6 +64,14 @@ def standings(summary: pd.DataFrame, ranks: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+def by_set(on_each: Mapping[str, Standing]) -> pd.DataFrame:
+    """Table 8 for each replay set, one below the other."""
+    tables = {
+        name: standings(on.summary, on.ranks).assign(turns=len(on.turns)) for name, on in on_each.items()
+    }
+    return pd.concat(tables, names=["replay_set"]).reset_index("replay_set").reset_index(drop=True)
+
+
 def _ranks(best: int, worst: int) -> str:
     if pd.isna(best):
         return "–"
@@ -84,10 +93,9 @@ def outcomes_table(compared: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({**shown, **cells, "p_holm": ordered["p_holm"].to_numpy()})
 
 
-def on_sets(verdicts: pd.DataFrame, sets: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """The verdicts on the turns of each set; sets with fewer than `FEWEST_TURNS` of them say nothing and are left out."""
-    parts = {name: verdicts.merge(turns[TURN], on=TURN) for name, turns in sets.items()}
-    return {name: part for name, part in parts.items() if len(part[TURN].drop_duplicates()) >= FEWEST_TURNS}
+def enough_turns(sets: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """The verdicts by replay set; sets with fewer than `FEWEST_TURNS` turns say nothing and are left out."""
+    return {name: part for name, part in sets.items() if len(part[TURN].drop_duplicates()) >= FEWEST_TURNS}
 
 
 def turns_in(sets: Mapping[str, pd.DataFrame], language: str) -> str:
