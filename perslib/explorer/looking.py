@@ -31,7 +31,7 @@ class Looking(HasTraits):
     Opening another user or scenario closes what belonged to the one before: draft, verdict, pasted reply.
     """
 
-    opened = Instance(tuple, allow_none=True, help="(user, target scenario)")
+    opened = Instance(tuple, (), help="(user, target scenario)")
     at = Instance(tuple, allow_none=True, help="(session, turn) of the reply that is open")
     reply = Unicode(None, allow_none=True, help="a pasted reply, judged in place of the recorded one")
     system = Unicode(SYSTEMS[0], help="the memory that is looked at")
@@ -42,6 +42,7 @@ class Looking(HasTraits):
     def __init__(self, corpus: Corpus, backbone: Backbone, language: str = "zh"):
         super().__init__()
         self.corpus, self.backbone, self.language = corpus, backbone, language
+        self.prompts = corpus.language if corpus.language in ("zh", "en") else language
         self.extent: Extent = extent(backbone, 0)
         self.journal = Journal(corpus.name)
         pairs = corpus.block_ids() or list(
@@ -120,15 +121,15 @@ class Looking(HasTraits):
     # -- memories and judges ----------------------------------------------------------------------------------
 
     def memory_system(self, name: str | None = None) -> MemorySystem:
-        """The memory system of this name (`edited: …` for a saved one), prompts in the researcher's language."""
+        """The memory system of this name (`edited: …` for a saved one), prompts in the corpus's language."""
         name = name or self.system
-        written = Structured(self.language, **self.extent.memory)
+        written = Structured(self.prompts, **self.extent.memory)
         if name.startswith("edited: "):
-            return Edited(name.removeprefix("edited: "), otherwise=Measured(self.language))
+            return Edited(name.removeprefix("edited: "), otherwise=Measured(self.prompts))
         systems: dict[str, MemorySystem] = {
-            "measured": Measured(self.language),
+            "measured": Measured(self.prompts),
             "structured": written,
-            "structured + measured": Measured(self.language, beside=written),
+            "structured + measured": Measured(self.prompts, beside=written),
             "scores": Scores(),
         }
         if name not in systems:
@@ -138,7 +139,17 @@ class Looking(HasTraits):
     def judge(self, memory: UserMemory | None, *, written: bool = True) -> Judge:
         """The personal judge with this memory, as the studies ask it on this backbone."""
         given = None if memory is None else Given(memory)
-        return Personal(given, self.extent.manner(self.language, written=written), name="personal")
+        return Personal(given, self.extent.manner(self.prompts, written=written), name="personal")
+
+    def asked(self) -> Block | None:
+        """The block with nothing to judge but the open reply, recorded or pasted."""
+        if self.at is None:
+            return None
+        targets = self.block.targets
+        row = targets[(targets["session"] == self.at[0]) & (targets["turn"] == self.at[1])]
+        if self.reply is not None:
+            row = row.assign(response=self.reply)
+        return replace(self.block, targets=row.reset_index(drop=True))
 
     # -- gold -----------------------------------------------------------------------------------------------
 

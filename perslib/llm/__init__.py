@@ -12,7 +12,7 @@ from perslib.llm.backbone import Backbone, backbone
 from perslib.llm.cache import Cache
 from perslib.llm.embeddings import Embedder, embedder
 from perslib.llm.estimate import Estimate
-from perslib.llm.ledger import Ledger
+from perslib.llm.ledger import Ledger, Spending
 from perslib.llm.logprobs import Distribution, digit_distribution
 from perslib.llm.parsing import parse
 from perslib.llm.probe import Probe
@@ -35,6 +35,7 @@ __all__ = [
     "Prices",
     "Probe",
     "Request",
+    "Spending",
     "Steps",
     "answered",
     "asks_nothing",

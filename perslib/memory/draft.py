@@ -8,7 +8,7 @@ draft.without("M1")     the same but for one statement
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from perslib.errors import UnknownName
 from perslib.memory.base import Statement, UserMemory
@@ -34,6 +34,8 @@ class Draft:
     lines: tuple[Line, ...]
     counts: Counts
     before: Draft | None = None
+    made: tuple[str, str] = field(default=("", ""), compare=False)
+    """What the last edit was, and of which statement."""
 
     @classmethod
     def of(cls, memory: UserMemory) -> Draft:
@@ -72,7 +74,7 @@ class Draft:
             return self
         line = replace(self.lines[place], statement=replace(self.lines[place].statement, text=words))
         by_hand = written is None or words != written.text
-        return self._with(place, replace(line, by_hand=by_hand))
+        return self._with(place, replace(line, by_hand=by_hand), "edited")
 
     def add(self, text: str, field: str = "user_specific_requirements") -> Draft:
         """A statement of one's own, at the end; it rests on no turn."""
@@ -81,18 +83,20 @@ class Draft:
         taken = {line.statement.id for line in self.lines}
         number = next(n for n in range(len(taken) + 1, 2 * len(taken) + 2) if f"M{n}" not in taken)
         line = Line(Statement(f"M{number}", field, text.strip()), by_hand=True)
-        return replace(self, lines=(*self.lines, line), before=self)
+        return replace(self, lines=(*self.lines, line), before=self, made=("added", line.statement.id))
 
     def remove(self, id: str) -> Draft:
         """A statement less; one that was built is better switched off."""
         place = self._at(id)
-        return replace(self, lines=self.lines[:place] + self.lines[place + 1 :], before=self)
+        rest = self.lines[:place] + self.lines[place + 1 :]
+        return replace(self, lines=rest, before=self, made=("removed", id))
 
     def switch(self, id: str, on: bool) -> Draft:
         """A statement on or off."""
         place = self._at(id)
         line = self.lines[place]
-        return self if line.on == on else self._with(place, replace(line, on=on))
+        what = "switched on" if on else "switched off"
+        return self if line.on == on else self._with(place, replace(line, on=on), what)
 
     def move(self, id: str, by: int) -> Draft:
         """A statement up (negative) or down."""
@@ -101,7 +105,8 @@ class Draft:
         if to == place:
             return self
         rest = [*self.lines[:place], *self.lines[place + 1 :]]
-        return replace(self, lines=(*rest[:to], self.lines[place], *rest[to:]), before=self)
+        lines = (*rest[:to], self.lines[place], *rest[to:])
+        return replace(self, lines=lines, before=self, made=("moved", id))
 
     def stricter(self, by: int = 1) -> Draft:
         """What if the user had scored every past reply this much lower (or, with a negative number, higher)?"""
@@ -110,7 +115,9 @@ class Draft:
             counts[min(max(k - by, 0), 4)] += n
         one, two, three, four, five = counts
         moved: Counts = (one, two, three, four, five)
-        return self if moved == self.counts else replace(self, counts=moved, before=self)
+        if moved == self.counts:
+            return self
+        return replace(self, counts=moved, before=self, made=("stricter" if by > 0 else "milder", ""))
 
     def undo(self) -> Draft:
         """The draft before the last edit; the first one is its own."""
@@ -125,5 +132,6 @@ class Draft:
             raise UnknownName("statement", id, places)
         return places[id]
 
-    def _with(self, place: int, line: Line) -> Draft:
-        return replace(self, lines=(*self.lines[:place], line, *self.lines[place + 1 :]), before=self)
+    def _with(self, place: int, line: Line, what: str) -> Draft:
+        lines = (*self.lines[:place], line, *self.lines[place + 1 :])
+        return replace(self, lines=lines, before=self, made=(what, line.statement.id))
