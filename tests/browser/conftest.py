@@ -97,7 +97,7 @@ def _jupyterlab(
 
 @pytest.fixture(scope="session")
 def _voila(chromium: str, workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with voila(workspace, tmp_path_factory.mktemp("voila"), []) as server:
+    with voila(workspace, tmp_path_factory.mktemp("voila")) as server:
         yield server
 
 
@@ -110,7 +110,7 @@ def lab(_jupyterlab: Any) -> Iterator[Lab]:
 
 @pytest.fixture
 def app(_voila: Any) -> App:
-    """Voilà with the options of `make app`; `app.open(page, "memory_explorer.ipynb")` is that notebook as an app."""
+    """Voilà as `make app` starts it; `app.open(page, "memory_explorer.ipynb")` is that notebook as an app."""
     return App(_voila)
 
 

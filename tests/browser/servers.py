@@ -19,6 +19,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from perslib.report import app
+
 ROOT = Path(__file__).resolve().parents[2]
 _START = 90.0
 #: Nothing is asked of the network; every cell is in the page, not only those in view.
@@ -89,46 +91,43 @@ def make_workspace(folder: Path) -> Workspace:
 @contextmanager
 def jupyterlab(workspace: Workspace, scratch: Path) -> Iterator[Server]:
     """JupyterLab on the workspace, without a token, on loopback."""
-    options = ["--no-browser", "--allow-root", "--LabApp.expose_app_in_browser=True"]
-    options += [
-        "--IdentityProvider.token=",
-        "--ServerApp.disable_check_xsrf=True",
-        "--ServerApp.port_retries=0",
-    ]
-    options += [f"--ServerApp.root_dir={workspace.folder}"]
-    options += [f"--LabApp.workspaces_dir={scratch / 'workspaces'}"]
-    options += [f"--LabApp.user_settings_dir={scratch / 'settings'}"]
-    with _running("jupyterlab", options, "/api/status", workspace, scratch) as server:
-        yield server
-
-
-@contextmanager
-def voila(workspace: Workspace, scratch: Path, options: list[str]) -> Iterator[Server]:
-    """Voilà on the workspace's notebooks: `/voila/render/NAME.ipynb` is the app of one of them."""
-    options = [str(workspace.folder / "notebooks"), "--no-browser", "--Voila.port_retries=0", *options]
-    with _running("voila", options, "/voila/tree", workspace, scratch) as server:
-        yield server
-
-
-@contextmanager
-def _running(
-    module: str, options: list[str], alive: str, workspace: Workspace, scratch: Path
-) -> Iterator[Server]:
     port = _free_port()
-    server = Server(f"http://127.0.0.1:{port}", workspace, scratch / f"{module}.log")
-    address = [f"--port={port}", "--Voila.ip=127.0.0.1" if module == "voila" else "--ServerApp.ip=127.0.0.1"]
+    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"]
+    command += ["--ServerApp.ip=127.0.0.1", f"--port={port}", "--ServerApp.port_retries=0"]
+    command += ["--IdentityProvider.token=", "--ServerApp.disable_check_xsrf=True"]
+    command += [f"--ServerApp.root_dir={workspace.folder}", "--LabApp.expose_app_in_browser=True"]
+    command += [f"--LabApp.workspaces_dir={scratch / 'workspaces'}"]
+    command += [f"--LabApp.user_settings_dir={scratch / 'settings'}"]
+    server = Server(f"http://127.0.0.1:{port}", workspace, scratch / "jupyterlab.log")
+    with _running(server, command, _environment(workspace, scratch), "/api/status"):
+        yield server
+
+
+@contextmanager
+def voila(workspace: Workspace, scratch: Path) -> Iterator[Server]:
+    """Voilà as `perslib app` starts it, on a folder: `/voila/render/NAME.ipynb` is the app of a notebook."""
+    port = _free_port()
+    command = app.command(workspace.folder / "notebooks", port, browser=False)
+    environment = app.environment(_environment(workspace, scratch))
+    server = Server(f"http://127.0.0.1:{port}", workspace, scratch / "voila.log")
+    with _running(server, command, environment, "/voila/tree"):
+        yield server
+
+
+@contextmanager
+def _running(server: Server, command: list[str], environment: dict[str, str], alive: str) -> Iterator[None]:
     with server.log.open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", module, *options, *address],
-            cwd=workspace.folder,
-            env=_environment(workspace, scratch),
+            command,
+            cwd=server.workspace.folder,
+            env=environment,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
         )
     try:
         _wait_until_alive(server, alive, process)
-        yield server
+        yield
     finally:
         with suppress(OSError, ValueError):
             server.end_kernels()
