@@ -15,11 +15,11 @@ from histories import corpus_of
 from scripted import NOTES, Scripted
 
 from perslib.corpus import TURN, Corpus, load, save
-from perslib.errors import DataError, UnknownName
+from perslib.errors import DataError, PerslibError, UnknownName
 from perslib.judge import Manner, Nearest, Personal
 from perslib.llm import Answer
 from perslib.memory import Measured
-from perslib.replay import ORIGINAL, against, hard_set, rank_sets, stratified_set, summary
+from perslib.replay import ORIGINAL, against, hard_set, rank_sets, read_turns, stratified_set, summary
 from perslib.report import run_report
 from perslib.studies import replay as study
 from perslib.studies import replay_sets as chosen
@@ -103,6 +103,22 @@ def test_both_sets_are_replayed_in_full_and_told_apart(sample: Corpus) -> None:
     assert len(table) == 4
     drawn = chosen.sets(corpus)
     assert {n: len(p) for n, p in chosen.beside(made, found, drawn).items()} == {"stratified": 20, "hard": 20}
+
+
+def test_turns_may_be_listed_in_a_file_instead(sample: Corpus, tmp_path: Any) -> None:
+    corpus = small(sample)
+    given = corpus.extras["candidates"]
+    turns = given[given["user"].isin(corpus.split()["test"])].drop_duplicates(TURN).head(7)[TURN]
+    turns.to_csv(tmp_path / "mine.csv", index=False)
+    file = str(tmp_path / "mine.csv")
+    made = study.replay(corpus, Scripted(), WHOLE, contexts="none", listed=file)  # type: ignore[arg-type]
+    assert made.selection == "listed" and made.inclusion is None
+    assert set(made.replies.groupby("candidate").size()) == {7} and "aster-large" in set(
+        made.replies["candidate"]
+    )
+    assert made.turns[TURN].astype(str).equals(turns.reset_index(drop=True).astype(str))
+    with pytest.raises(PerslibError, match="leave one out"):
+        study.replay(corpus, Scripted(), WHOLE, selection="hard", listed=file)  # type: ignore[arg-type]
 
 
 def test_both_sets_cannot_be_had_where_nothing_but_first_turns_is_rated(sample: Corpus) -> None:
@@ -270,11 +286,15 @@ def test_the_page_of_a_corpus_with_nobody_to_compare(sample: Corpus, home: Any) 
     save(dataclasses.replace(small(sample, extras=False), name="alone"), home / "data" / "alone")
     with Endpoint(answer) as server:
         (home / "backbones.toml").write_text(BACKBONE.format(address=server.base_url), "utf-8")
+        listed = stratified_set(small(sample), 30)
+        listed.to_csv(home / "mine.csv", index=False)
         settings = {"judge": "nearest", "others": "nearest", "contexts": "none"}
-        run_report("04_replay", corpus="alone", backbones="loop", limit=30, **settings)
+        run_report("04_replay", corpus="alone", backbones="loop", turns=str(home / "mine.csv"), **settings)
     folder = home / "reports" / "alone" / "loop"
     html = (folder / "04_replay.html").read_text("utf-8")
     assert "nobody to compare the recorded replies with" in html and "the truth is not known" in html
+    again = read_turns(folder / "tables" / "turns_listed.csv", small(sample))
+    pd.testing.assert_frame_equal(again[[*TURN, "inclusion"]], listed[[*TURN, "inclusion"]])
 
 
 def test_the_page_of_a_corpus_that_brings_no_replies(sample: Corpus, home: Any) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -101,6 +103,31 @@ def json_lines(raw: bytes, place: str) -> Iterator[tuple[str, Any | Problem, byt
             value = parse_json(line, place)
             at = f"{place}:{number}"
             yield at, Problem(at, value.message) if isinstance(value, Problem) else value, line
+
+
+def csv_lines(
+    raw: bytes, place: str, required: Sequence[str], delimiter: str = ","
+) -> Iterator[tuple[str, dict[str, Any] | Problem, dict[str, Any]]]:
+    """Place, content (or Problem) and fields of each row, empty fields as None; the header has these columns."""
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        problem = Problem(f"{place}:{line}", f"is not UTF-8 (byte {raw[error.start]:#04x})")
+        raise DataError(problem, "Save the file as UTF-8.") from error
+    csv.field_size_limit(2**31 - 1)
+    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
+    if missing := [c for c in required if c not in (reader.fieldnames or [])]:
+        raise DataError(
+            Problem(f"{place}:1", f"has no column {', '.join(missing)}"), f"Found: {reader.fieldnames}"
+        )
+    line = reader.line_num + 1
+    for row in reader:
+        at, line = f"{place}:{line}", reader.line_num + 1
+        if None in row or None in row.values():
+            yield at, Problem(at, "has another number of fields than the header"), row
+        else:
+            yield at, {k: (v if v != "" else None) for k, v in row.items()}, row
 
 
 def score_of(value: Any, field_name: str, place: str) -> int | Problem:

@@ -8,8 +8,6 @@ what each means. A profile is a JSON object (in CSV: its text) and may stand in 
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +16,16 @@ from typing import Any
 import pandas as pd
 
 from perslib.corpus.corpus import Corpus
-from perslib.corpus.reading import Intake, Reading, Rejected, frame, json_lines, parse_json, score_of
+from perslib.corpus.reading import (
+    Intake,
+    Reading,
+    Rejected,
+    csv_lines,
+    frame,
+    json_lines,
+    parse_json,
+    score_of,
+)
 from perslib.corpus.schema import SCHEMA
 from perslib.errors import DataError, Problem
 
@@ -76,44 +83,17 @@ def _rows(path: Path, intake: Intake) -> Iterator[Row | tuple[str, None]]:
     if not path.is_file() or path.suffix.lower() not in SUFFIXES:
         raise DataError(Problem(str(path), f"is no table; expected a file ending in {', '.join(SUFFIXES)}"))
     raw = path.read_bytes()
-    if path.suffix.lower() != ".jsonl":
-        yield from _csv_rows(raw, path, intake)
-        return
-    for place, value, line in json_lines(raw, path.name):
+    if path.suffix.lower() == ".jsonl":
+        lines: Iterator[tuple[str, Any, Any]] = json_lines(raw, path.name)
+    else:
+        lines = csv_lines(raw, path.name, REQUIRED, "\t" if path.suffix.lower() == ".tsv" else ",")
+    for place, value, held in lines:
         if isinstance(value, dict):
             yield place, value
         else:
             problem = value if isinstance(value, Problem) else Problem(place, "is no JSON object")
-            intake.reject([problem], line.decode("utf-8", "replace"))
+            intake.reject([problem], held.decode("utf-8", "replace") if isinstance(held, bytes) else held)
             yield place, None
-
-
-def _csv_rows(raw: bytes, path: Path, intake: Intake) -> Iterator[Row | tuple[str, None]]:
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw[: error.start].count(b"\n") + 1
-        raise DataError(
-            Problem(f"{path.name}:{line}", f"is not UTF-8 (byte {raw[error.start]:#04x})"),
-            "Save the file as UTF-8.",
-        ) from error
-    csv.field_size_limit(2**31 - 1)
-    reader = csv.DictReader(
-        io.StringIO(text, newline=""), delimiter="\t" if path.suffix.lower() == ".tsv" else ","
-    )
-    missing = [c for c in REQUIRED if c not in (reader.fieldnames or [])]
-    if missing:
-        raise DataError(
-            Problem(f"{path.name}:1", f"has no column {', '.join(missing)}"), f"Found: {reader.fieldnames}"
-        )
-    line = reader.line_num + 1
-    for row in reader:
-        place, line = f"{path.name}:{line}", reader.line_num + 1
-        if None in row or None in row.values():
-            intake.reject([Problem(place, "has another number of fields than the header")], row)
-            yield place, None
-        else:
-            yield place, {k: (v if v != "" else None) for k, v in row.items()}
 
 
 def _check(row: dict[str, Any], place: str) -> list[Problem]:

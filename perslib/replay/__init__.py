@@ -15,6 +15,7 @@ from perslib.replay.replies import checked, originals, recorded
 from perslib.replay.scoring import judged_by_themselves, on_reference, reference, scored
 from perslib.replay.set_profile import profiles, set_profile
 from perslib.replay.sets import stratified_set
+from perslib.replay.turn_files import read_turns
 from perslib.replay.views import against_truth, ranking_views, view_means
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "read_predictions",
     "read_replies",
     "read_scored",
+    "read_turns",
     "recorded",
     "reference",
     "scored",

@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from perslib.corpus import TURN, Corpus, coerce
-from perslib.errors import UnknownName
+from perslib.errors import PerslibError, UnknownName
 from perslib.judge import Judge, LearnedJudge, Manner, Nearest, Supervised
 from perslib.llm import Backbone
 from perslib.memory import MemorySystem, Structured, UserMemory
@@ -25,6 +25,7 @@ from perslib.replay import (
     on_reference,
     originals,
     read_replies,
+    read_turns,
     recorded,
     reference,
     scored,
@@ -53,7 +54,7 @@ class Replay:
     """Replay sets and all replies to them. The page's standings are on the first set."""
 
     sets: dict[str, pd.DataFrame]
-    """By how the turns were chosen: stratified, hard, both of these, or recorded where the replies said which."""
+    """By how the turns were chosen: stratified, hard, both of these, listed in a file, or recorded where the replies said which."""
     everywhere: pd.DataFrame
     """Replies of candidates that answer every turn of every set."""
     contexts: pd.DataFrame
@@ -95,6 +96,7 @@ def replay(
     look: Extent,
     *,
     selection: str = "",
+    listed: str = "",
     contexts: str = "",
     files: str = "",
     common: bool = False,
@@ -107,13 +109,20 @@ def replay(
     `files` are JSONL files of replies, separated by commas; without any, those count that the corpus brings along for
     test users. With an empty `selection` such replies say which turns are replayed, and without any the turns are
     drawn by lot; a selection that is named draws them in any case, and replies to other turns are left aside. "both"
-    replays the fair draw and the published selection, each in full. Turns that not every candidate answers are an
-    error, or with `common` left out. `few` keeps to the turns of a first look.
+    replays the fair draw and the published selection, each in full. Instead of a selection, `listed` may be a file of
+    turns (`read_turns`). Turns that not every candidate answers are an error, or with `common` left out. `few` keeps to
+    the turns of a first look.
     """
+    if selection and listed:
+        raise PerslibError(
+            f"Turns come from the file {listed} and by selection={selection!r}: leave one out."
+        )
     if selection:
         check_selection(selection)
     given, repeated = _given(corpus, files)
-    if given.empty or selection:
+    if listed:
+        sets = {"listed": read_turns(listed, corpus)}
+    elif given.empty or selection:
         size = 300 if look.is_first_look else look.turns or len(corpus.turns)
         sets = selected(corpus, selection or "stratified", size, seed)
     else:
@@ -155,8 +164,8 @@ def _given(corpus: Corpus, files: str) -> tuple[pd.DataFrame, int]:
 
 
 def _asked(sets: dict[str, pd.DataFrame], look: Extent, seed: int) -> pd.DataFrame:
-    """The turns that the backbone answers: all that were drawn; of recorded ones as many as the limit says, by lot. At
-    a first look, the first few of the block with the most, which one memory serves."""
+    """The turns that the backbone answers: all that were drawn; of recorded or listed ones as many as the limit says,
+    by lot. At a first look, the first few of the block with the most, which one memory serves."""
     turns = next(iter(sets.values()))
     if look.is_first_look:
         largest = turns.groupby(["user", "scenario"], sort=False)["turn"].transform("size")
