@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import ipywidgets as widgets
 import pandas as pd
 
 from perslib.corpus import TURN, Block
+from perslib.errors import DataError
 from perslib.explorer.asking import Asking
 from perslib.explorer.looking import Looking
 from perslib.explorer.words import say
@@ -20,7 +22,7 @@ from perslib.inference import FEWEST_USERS
 from perslib.judge import Judge, Personal, Verdict
 from perslib.judge.evaluate import frame
 from perslib.llm import Steps, side_by_side
-from perslib.metrics import agreement, between, rater, read_ratings, with_interval
+from perslib.metrics import agreement, between, rater, read_ratings, with_gold, with_interval
 from perslib.report.show import escape, fold_html, table_html
 
 METRICS = ("mae", "accuracy", "qwk", "spearman")
@@ -69,10 +71,10 @@ class SoFar(widgets.VBox):
             return
         judge = Personal(
             self.looking.memory_system(),
-            self.looking.extent.manner(self.looking.language, written=True),
+            self.looking.extent.manner(self.looking.prompts, written=False),
             name=f"personal ({self.looking.system})",
         )
-        blocks = [self._part(*pair, rows) for pair, rows in own.groupby(["user", "scenario"], sort=False)[TURN]]
+        blocks = [self._part(rows) for _, rows in own.groupby(["user", "scenario"], sort=False)]
 
         def done(found: list[Sequence[Verdict]]) -> None:
             self.verdicts = frame(judge, self.looking.corpus, self.looking.backbone, blocks, found)
@@ -82,9 +84,101 @@ class SoFar(widgets.VBox):
         label = self._say("rate_judging", n=len(own))
         self.asking.start(lambda: _all(judge, blocks), done, label)
 
-    def _part(self, pair: tuple[str, str], rows: pd.DataFrame) -> Block:
-        """The block with these turns as its targets."""
-        block = self.looking.corpus.block(*pair)
+    def _part(self, rows: pd.DataFrame) -> Block:
+        """The block that these turns are of, with no other targets."""
+        block = self.looking.corpus.block(rows["user"].iloc[0], rows["scenario"].iloc[0])
         wanted = set(zip(rows["session"], rows["turn"]))
         keys = zip(block.targets["session"], block.targets["turn"])
         return replace(block, targets=block.targets[[key in wanted for key in keys]])
+
+    def _judged(self, own: pd.DataFrame) -> pd.DataFrame | None:
+        """The judge's verdicts on turns that this rater rated."""
+        if self.verdicts is None:
+            return None
+        rated = set(own[TURN].itertuples(index=False, name=None))
+        kept = [key in rated for key in self.verdicts[TURN].itertuples(index=False, name=None)]
+        return self.verdicts[kept] if any(kept) else None
+
+    # -- what is shown --------------------------------------------------------------------------------------
+
+    def _ratings(self) -> pd.DataFrame | None:
+        """The rater's blind ratings of this corpus; None, and a word about it, where there are none."""
+        try:
+            found = read_ratings(self.path)
+        except (DataError, OSError) as error:
+            self.table.value = self._line("rate_unreadable", what=str(error))
+            return None
+        there = set(self.looking.corpus.turns[TURN].itertuples(index=False, name=None))
+        mine = found[found["judge"] == rater(self.name)]
+        known = [key in there for key in mine[TURN].itertuples(index=False, name=None)]
+        own = mine[known].reset_index(drop=True)
+        if own.empty:
+            self.table.value = self._line("rate_agreement_none", name=self.name)
+            return None
+        return own
+
+    def _note(self, what: Literal["gold", "verdict"], own: pd.DataFrame) -> None:
+        """From here on these turns are not blind to the rater."""
+        for user, scenario, session, turn in own[TURN].itertuples(index=False, name=None):
+            self.looking.journal.note(what, (user, scenario, session, int(turn)))
+        if what == "gold":
+            self.looking.gold_shown += 1
+
+    def _left_out(self, own: pd.DataFrame) -> str:
+        every = read_ratings(self.path, blind=False)
+        left_out = int((every["judge"] == rater(self.name)).sum()) - len(own)
+        users = own["user"].nunique()
+        said = [self._line("rate_left_out", n=left_out)] if left_out else []
+        if users < FEWEST_USERS:
+            said.append(self._line("rate_few_users", n=users, least=FEWEST_USERS))
+        return "\n".join(said)
+
+    def _with_user(self, own: pd.DataFrame) -> str:
+        found = agreement(own, self.looking.corpus, metrics=METRICS, resamples=RESAMPLES)
+        return self._agreement(found, "rate_with_user")
+
+    def _with_judge(self, own: pd.DataFrame, judged: pd.DataFrame) -> str:
+        both = pd.concat([own, judged], ignore_index=True)
+        judge = (judged["judge"].iloc[0], judged["backbone"].iloc[0])
+        found = between(both, judge, rater(self.name), metrics=METRICS, resamples=RESAMPLES)
+        return self._agreement(found, "rate_with_judge")
+
+    def _judge_with_user(self, judged: pd.DataFrame) -> str:
+        found = agreement(judged, self.looking.corpus, metrics=METRICS, resamples=RESAMPLES)
+        return self._agreement(found, "rate_judge_with_user")
+
+    def _agreement(self, found: pd.DataFrame, title: str) -> str:
+        shown = pd.DataFrame(
+            {
+                self._say("rate_metric"): [self._say(f"rate_metric_{m}") for m in found["metric"]],
+                self._say("rate_value"): [
+                    with_interval(*row) for row in found[["value", "low", "high"]].itertuples(index=False)
+                ],
+                self._say("rate_turn_count"): found["turns"],
+                self._say("rate_user_count"): found["users"],
+            }
+        )
+        return table_html(shown, f"<b>{escape(self._say(title))}</b>")
+
+    def _turn_by_turn(self, own: pd.DataFrame, judged: pd.DataFrame | None) -> str:
+        """Every turn with all opinions of it, where they differ most first."""
+        both = with_gold(own, self.looking.corpus, ["raw"])
+        if judged is not None:
+            both = both.merge(judged[[*TURN, "raw"]].rename(columns={"raw": "said"}), on=TURN, how="left")
+        opinions = [c for c in ("raw", "gold", "said") if c in both]
+        apart = both[opinions].max(axis=1) - both[opinions].min(axis=1)
+        both = both.loc[apart.sort_values(ascending=False, kind="stable").index, [*TURN, *opinions]]
+        called = {"raw": "rate_yours", "gold": "rate_users", "said": "rate_judges"}
+        shown = both.rename(columns={c: self._say(w) for c, w in called.items()})
+        return fold_html(escape(self._say("rate_turns")), table_html(shown, digits=0))
+
+    def _line(self, key: str, **fields: object) -> str:
+        return f'<p class="pl-small" role="status">{escape(self._say(key, **fields))}</p>'
+
+    def _say(self, key: str, **fields: object) -> str:
+        return say(key, self.looking.language, **fields)
+
+
+def _all(judge: Judge, blocks: Sequence[Block]) -> Steps[list[Sequence[Verdict]]]:
+    """Every block judged."""
+    return (yield from side_by_side([judge.judge(block) for block in blocks]))
