@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import copy
+import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -38,10 +40,17 @@ class PageInfo:
     title: str = ""
     contents: list[tuple[str, str]] = field(default_factory=list)
     css: str = ""
+    script: str = ""
 
     def word(self, key: str, **fields: object) -> str:
         """A label in the page's language."""
         return word(key, self.language, **fields)
+
+    @property
+    def script_hash(self) -> str:
+        """What the page's content security policy knows its one script by; no other runs."""
+        digest = hashlib.sha256(self.script.encode()).digest()
+        return f"sha256-{base64.b64encode(digest).decode()}"
 
 
 def render_page(nb: Any, info: PageInfo) -> str:
@@ -51,6 +60,9 @@ def render_page(nb: Any, info: PageInfo) -> str:
     pieces = [c.metadata["html"] for c in nb.cells if c.cell_type == "markdown"]
     info.contents = [(i, t) for piece in pieces for i, t in _H2.findall(piece)]
     info.css = page_css()
+    shown = (piece for cell in nb.cells for piece in cell.metadata.get("shown", ()))
+    if any("pl-sortable" in piece for piece in shown):
+        info.script = (HERE / "sort.js").read_text(encoding="utf-8")
     page, _ = _exporter().from_notebook_node(nb, resources={"page": info})
     return str(page)
 

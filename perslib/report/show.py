@@ -24,6 +24,8 @@ from perslib.report.words import name_of
 FOLD, FOLD_LINES = 900, 20
 _SHOWN, _SHOWN_LINES = 600, 12
 _SHORT_CELL, _LONG_CELL = 14, 30
+#: Tables of at least so many rows are sorted by their heads, on a page.
+SORTABLE = 12
 #: A score this near to a whole one would be written as that, with zeros.
 _WHOLE = 0.005
 _INTERVAL = re.compile(r"\[[−-]?[\d.]+, [−-]?[\d.]+\]")
@@ -219,7 +221,7 @@ def _class(column: pd.Series) -> str:
 
 
 def table_html(frame: pd.DataFrame, caption: str = "", digits: int = 2) -> str:
-    """A frame as a table whose every cell is text; wide ones scroll in their own box."""
+    """A frame as a table whose every cell is text; wide ones scroll in their own box, long ones can be sorted."""
     right = [_class(frame.iloc[:, i]) for i in range(frame.shape[1])]
     head = "".join(f"<th{r} scope='col'>{escape(header_of(c))}</th>" for c, r in zip(frame.columns, right))
     rows = []
@@ -230,7 +232,8 @@ def table_html(frame: pd.DataFrame, caption: str = "", digits: int = 2) -> str:
         )
         rows.append(f"<tr>{cells}</tr>")
     top = f"<div class='pl-caption'>{caption}</div>" if caption else ""
-    table = f"<table class='pl-table'><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    kind = "pl-table pl-sortable" if len(frame) >= SORTABLE else "pl-table"
+    table = f"<table class='{kind}'><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
     return f"<div class='pl-tablebox'>{top}<div class='pl-scroll'>{table}</div></div>"
 
 
