@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from endpoint import Endpoint
-from histories import corpus_of
 from scripted import NOTES, Scripted
 
 from perslib.corpus import TURN, Corpus, load, save
@@ -111,14 +110,14 @@ def test_turns_may_be_listed_in_a_file_instead(sample: Corpus, tmp_path: Any) ->
     turns = given[given["user"].isin(corpus.split()["test"])].drop_duplicates(TURN).head(7)[TURN]
     turns.to_csv(tmp_path / "mine.csv", index=False)
     file = str(tmp_path / "mine.csv")
-    made = study.replay(corpus, Scripted(), WHOLE, contexts="none", listed=file)  # type: ignore[arg-type]
+    made = study.replay(corpus, Scripted(), WHOLE, contexts="none", turns_file=file)  # type: ignore[arg-type]
     assert made.selection == "listed" and made.inclusion is None
     assert set(made.replies.groupby("candidate").size()) == {7} and "aster-large" in set(
         made.replies["candidate"]
     )
     assert made.turns[TURN].astype(str).equals(turns.reset_index(drop=True).astype(str))
     with pytest.raises(PerslibError, match="leave one out"):
-        study.replay(corpus, Scripted(), WHOLE, selection="hard", listed=file)  # type: ignore[arg-type]
+        study.replay(corpus, Scripted(), WHOLE, selection="hard", turns_file=file)  # type: ignore[arg-type]
 
 
 def test_both_sets_cannot_be_had_where_nothing_but_first_turns_is_rated(sample: Corpus) -> None:
@@ -204,32 +203,6 @@ def test_a_limit_bounds_what_is_answered_anew(sample: Corpus) -> None:
     assert "scripted" in set(limited.contexts["candidate"]) - set(limited.replies["candidate"])
 
 
-def test_published_scores_aggregate_to_the_published_numbers(tmp_path: Any) -> None:
-    pred = {"A": [4, 4, 3, 5, 3], "B": [5, 4, 4, 5], "C": [4, 3, 4]}
-    rows = [
-        (user, "travel", "0", f"wish {i}", f"reply {i}", 4)
-        for user, own in pred.items()
-        for i in range(len(own))
-    ]
-    records = [
-        {
-            "sample_id": f"{user}__travel__0.json__turn_{i}",
-            **{"user": user, "target_task": "travel", "target_file": "0.json", "turn_idx": i},
-            **{"candidate_model": "m", "replay_context_mode": "raw", "candidate_response": "Yes."},
-            **{"judge_model": "j", "judge_config": "memory", "pred_score_raw": 3, "pred_score": score},
-            "calibration_method": "reference_cdf",
-        }
-        for user, own in pred.items()
-        for i, score in enumerate(own)
-    ]
-    file = tmp_path / "scored.jsonl"
-    file.write_text("\n".join(map(json.dumps, records)), "utf-8")
-    (row,) = tables.scored_elsewhere(str(file), corpus_of(rows)).to_dict("records")
-    assert row["score"] == "reference_cdf" and row["turns"] == 12
-    assert row["micro"] == 4.0 and row["user_macro"] == "3.989 [3.667, 4.500]" and row["dsat"] == 0.25
-    assert [row[f"n{s}"] for s in range(1, 6)] == [0, 0, 3, 6, 3]
-
-
 def test_judges_by_name_each_once() -> None:
     names = [
         judge.name for judge in study.judges_named("nearest", "supervised, nearest", Manner("en"), WHOLE)
@@ -288,11 +261,19 @@ def test_the_page_of_a_corpus_with_nobody_to_compare(sample: Corpus, home: Any) 
         (home / "backbones.toml").write_text(BACKBONE.format(address=server.base_url), "utf-8")
         listed = stratified_set(small(sample), 30)
         listed.to_csv(home / "mine.csv", index=False)
+        keys = listed[TURN].astype({"turn": int}).assign(pred_score=4, judge_model="j", model="j")
+        replied = keys.assign(candidate_model="m", candidate_response="Yes.")
+        for name, frame in (("scored", replied), ("recorded", keys)):
+            frame.to_json(home / f"{name}.jsonl", orient="records", lines=True)
         settings = {"judge": "nearest", "others": "nearest", "contexts": "none"}
-        run_report("04_replay", corpus="alone", backbones="loop", turns=str(home / "mine.csv"), **settings)
+        files = {"turns": "mine.csv", "scores": "scored.jsonl", "predictions": "recorded.jsonl"}
+        settings |= {name: str(home / file) for name, file in files.items()}
+        run_report("04_replay", corpus="alone", backbones="loop", **settings)
     folder = home / "reports" / "alone" / "loop"
     html = (folder / "04_replay.html").read_text("utf-8")
     assert "nobody to compare the recorded replies with" in html and "the truth is not known" in html
+    (versus,) = pd.read_csv(folder / "tables" / "compared_elsewhere.csv").to_dict("records")
+    assert (versus["candidate"], versus["turns"]) == ("m", 30) and versus["tie"].startswith("1.000")
     again = read_turns(folder / "tables" / "turns_listed.csv", small(sample))
     pd.testing.assert_frame_equal(again[[*TURN, "inclusion"]], listed[[*TURN, "inclusion"]])
 

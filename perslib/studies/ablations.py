@@ -20,6 +20,7 @@ from perslib.llm import Backbone
 from perslib.memory import Structured
 from perslib.metrics import paired
 from perslib.studies.extent import Extent
+from perslib.studies.listing import listed
 from perslib.studies.verification import SHOWN, asked_judge, judged
 
 #: What can be varied: the memory, the evidence it is built from, the messages shown, the language of the prompts,
@@ -69,7 +70,7 @@ class Variant:
 
 def families(vary: str, look: Extent) -> list[str]:
     """The families that a parameter names, separated by commas; empty is what suits the backbone."""
-    named = [name.strip() for name in vary.split(",") if name.strip()]
+    named = listed(vary)
     for name in named:
         if name not in FAMILIES:
             raise UnknownName("thing to vary", name, FAMILIES)

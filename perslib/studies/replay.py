@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 import pandas as pd
 
@@ -31,6 +30,7 @@ from perslib.replay import (
     scored,
 )
 from perslib.studies.extent import Extent
+from perslib.studies.listing import listed
 from perslib.studies.rationales import Memories, keeping
 from perslib.studies.replay_sets import chance, check_selection, selected, united
 from perslib.studies.verification import ASKED, asked_judge
@@ -54,7 +54,8 @@ class Replay:
     """Replay sets and all replies to them. The page's standings are on the first set."""
 
     sets: dict[str, pd.DataFrame]
-    """By how the turns were chosen: stratified, hard, both of these, listed in a file, or recorded where the replies said which."""
+    """By how the turns were chosen: stratified, hard, both of these, listed in a file, or recorded where the replies
+    said which."""
     everywhere: pd.DataFrame
     """Replies of candidates that answer every turn of every set."""
     contexts: pd.DataFrame
@@ -96,7 +97,7 @@ def replay(
     look: Extent,
     *,
     selection: str = "",
-    listed: str = "",
+    turns_file: str = "",
     contexts: str = "",
     files: str = "",
     common: bool = False,
@@ -109,19 +110,19 @@ def replay(
     `files` are JSONL files of replies, separated by commas; without any, those count that the corpus brings along for
     test users. With an empty `selection` such replies say which turns are replayed, and without any the turns are
     drawn by lot; a selection that is named draws them in any case, and replies to other turns are left aside. "both"
-    replays the fair draw and the published selection, each in full. Instead of a selection, `listed` may be a file of
-    turns (`read_turns`). Turns that not every candidate answers are an error, or with `common` left out. `few` keeps to
+    replays the fair draw and the published selection, each in full. Instead of a selection, `turns_file` may list
+    the turns (`read_turns`). Turns that not every candidate answers are an error, or with `common` left out. `few` keeps to
     the turns of a first look.
     """
-    if selection and listed:
+    if selection and turns_file:
         raise PerslibError(
-            f"Turns come from the file {listed} and by selection={selection!r}: leave one out."
+            f"Turns come from the file {turns_file} and by selection={selection!r}: leave one out."
         )
     if selection:
         check_selection(selection)
     given, repeated = _given(corpus, files)
-    if listed:
-        sets = {"listed": read_turns(listed, corpus)}
+    if turns_file:
+        sets = {"listed": read_turns(turns_file, corpus)}
     elif given.empty or selection:
         size = 300 if look.is_first_look else look.turns or len(corpus.turns)
         sets = selected(corpus, selection or "stratified", size, seed)
@@ -156,7 +157,7 @@ def _only(sets: dict[str, pd.DataFrame], turns: pd.DataFrame) -> dict[str, pd.Da
 
 def _given(corpus: Corpus, files: str) -> tuple[pd.DataFrame, int]:
     """Replies that are there already (empty without any), and how many lines of files came twice."""
-    known = [read_replies(Path(f.strip()), corpus) for f in files.split(",") if f.strip()]
+    known = [read_replies(file, corpus) for file in listed(files)]
     if known:
         return pd.concat(known, ignore_index=True), sum(len(k.attrs.get("left_out", ())) for k in known)
     brought = corpus.extras.get("candidates", pd.DataFrame(columns=["candidate", *TURN, "response"]))
@@ -181,12 +182,12 @@ def asking(contexts: str, language: str, look: Extent) -> list[Candidate]:
     Contexts are prefix, task, profile, tfidf, diverse, and structured: a memory written without scores.
     """
     named = contexts or (LOOK_CONTEXTS if look.is_first_look else CONTEXTS)
-    listed = [] if named == "none" else [name.strip() for name in named.split(",") if name.strip()]
+    names = [] if named == "none" else listed(named)
     most = LOOK_TOKENS if look.is_first_look else 1024
     window = look.window if look.is_first_look else None
     return [
         Candidate(context=_context(name, language, look), language=language, max_tokens=most, window=window)
-        for name in listed
+        for name in names
     ]
 
 
@@ -208,13 +209,13 @@ def of_candidates(verdicts: pd.DataFrame, replies: pd.DataFrame) -> pd.DataFrame
 
 def judges_named(frozen: str, others: str, manner: Manner, look: Extent) -> list[Judge]:
     """The frozen judge and those it is compared with, each once: of `COMPUTED`, or such as ask a model."""
-    listed = [name.strip() for name in (frozen, *others.split(",")) if name.strip()]
-    for name in listed:
+    names = listed(f"{frozen}, {others}")
+    for name in names:
         if name not in COMPUTED and name not in ASKED:
             raise UnknownName("judge", name, [*COMPUTED, *ASKED])
     return [
         COMPUTED[name]() if name in COMPUTED else asked_judge(name, manner, **look.memory)
-        for name in dict.fromkeys(listed)
+        for name in dict.fromkeys(names)
     ]
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 
 import pandas as pd
 
@@ -14,10 +13,7 @@ from perslib.metrics import with_interval
 from perslib.replay import (
     ORIGINAL,
     judged_by_themselves,
-    official_interval,
     prediction_powered,
-    read_scored,
-    summary,
     view_means,
 )
 from perslib.replay.candidates import family_of
@@ -84,9 +80,16 @@ def _cells(frame: pd.DataFrame, name: str) -> list[str]:
 
 
 def outcomes_table(compared: pd.DataFrame) -> pd.DataFrame:
-    """Win, tie and lose with intervals, the mean difference, and its corrected p."""
-    ordered = compared.sort_values("mean_delta", ascending=False, kind="stable")
-    shown = {"candidate": ordered["candidate"], "against": ordered["other"], "turns": ordered["n"]}
+    """Win, tie and lose with intervals, the mean difference, and its corrected p.
+
+    Comparisons by several scores, which a column `score` names, and by several judges stay apart.
+    """
+    apart = [c for c in ("score", "judge") if c in compared and compared[c].nunique() > 1]
+    ordered = compared.sort_values(
+        [*apart, "mean_delta"], ascending=[True] * len(apart) + [False], kind="stable"
+    )
+    shown = {c: ordered[c] for c in apart}
+    shown |= {"candidate": ordered["candidate"], "against": ordered["other"], "turns": ordered["n"]}
     if ordered["other"].nunique() == 1:
         del shown["against"]
     cells = {name: _cells(ordered, name) for name in ("win", "tie", "lose", "mean_delta")}
@@ -141,49 +144,6 @@ def gain_by_selection(compared: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     table = pd.DataFrame(columns).rename_axis("candidate").reset_index()
     first = next(iter(compared.values())).set_index("candidate")["mean_delta"]
     return table.sort_values("candidate", key=lambda names: -names.map(first), ignore_index=True)
-
-
-def scored_elsewhere(files: str, corpus: Corpus) -> pd.DataFrame:
-    """Published score files, aggregated as their authors do: one row a file, judge and candidate.
-
-    The score is the calibrated one where the file has one. Columns: file, candidate, judge, score, turns, micro,
-    user_macro with the published bootstrap interval, task_macro, block_macro, dsat, n1 … n5.
-    """
-    parts = []
-    who = ["judge", "backbone", "candidate"]
-    for name, score, verdicts in _scores_in(files, corpus):
-        found = summary(verdicts, score, resamples=0)
-        means = verdicts.groupby([*who, "user"], dropna=False)[score].mean()
-        of = means.reset_index().groupby(who, dropna=False, sort=False)
-        bounds = [
-            official_interval(of.get_group(tuple(key)).set_index("user")[score].dropna())
-            for key in found[who].itertuples(index=False)
-        ]
-        macro = [with_interval(v, *b) for v, b in zip(found["user_macro"], bounds)]
-        parts.append(found.assign(file=Path(name).name, score=score, user_macro=macro))
-    columns = [
-        "file",
-        "candidate",
-        "judge",
-        "backbone",
-        "score",
-        "turns",
-        "micro",
-        "user_macro",
-        "task_macro",
-        "block_macro",
-        "dsat",
-    ]
-    return pd.concat(parts, ignore_index=True)[[*columns, *(f"n{s}" for s in range(1, 6))]]
-
-
-def _scores_in(files: str, corpus: Corpus) -> Iterator[tuple[str, str, pd.DataFrame]]:
-    """Each file with each of its calibrations, or its raw scores where it has none."""
-    for name in (f.strip() for f in files.split(",") if f.strip()):
-        verdicts = read_scored(name, corpus)
-        calibrated = [c for c in verdicts if f"{c}_fallback" in verdicts]
-        for score in calibrated or ["raw"]:
-            yield name, score, verdicts
 
 
 def context_table(replies: pd.DataFrame, summary: pd.DataFrame) -> pd.DataFrame:

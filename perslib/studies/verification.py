@@ -33,6 +33,7 @@ from perslib.llm import Backbone
 from perslib.memory import Measured, Scores, Structured
 from perslib.metrics import agreement, table
 from perslib.studies.extent import Extent
+from perslib.studies.listing import listed
 
 #: The judges that no table of agreement is without.
 CONTROLS = tuple(judge.name for judge in controls())
@@ -83,8 +84,8 @@ def asked_judge(name: str, manner: Manner, **memory: Any) -> Judge:
 
 def asked_judges(names: str | Iterable[str], manner: Manner, **memory: Any) -> list[Judge]:
     """The judges that a parameter names, separated by commas; "all" is every one."""
-    listed = names.split(",") if isinstance(names, str) else list(names)
-    wanted = ASKED if names == "all" else [name.strip() for name in listed if name.strip()]
+    given = listed(names) if isinstance(names, str) else list(names)
+    wanted = ASKED if names == "all" else given
     return [asked_judge(name, manner, **memory) for name in wanted]
 
 
