@@ -4,7 +4,7 @@ from perslib.corpus.block import Block, Target
 from perslib.corpus.corpus import Corpus
 from perslib.corpus.reading import Reading, Rejected
 from perslib.corpus.schema import SCHEMA, TURN, coerce, describe
-from perslib.corpus.store import KINDS, Imported, import_release, load, read_release, save
+from perslib.corpus.store import KINDS, Imported, corpus_names, import_release, load, read_release, save
 
 __all__ = [
     "KINDS",
@@ -17,6 +17,7 @@ __all__ = [
     "Rejected",
     "Target",
     "coerce",
+    "corpus_names",
     "describe",
     "import_release",
     "load",

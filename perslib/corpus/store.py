@@ -52,10 +52,11 @@ def _find(name: str, language: str | None) -> Path:
                 f"{name} comes in several languages; say which: {', '.join(f'{name}/{h}' for h in halves)}"
             )
         return place
-    raise UnknownName("corpus", name, _names())
+    raise UnknownName("corpus", name, corpus_names())
 
 
-def _names() -> list[str]:
+def corpus_names() -> list[str]:
+    """The names that `load` knows: imported corpora, and what perslib brings along."""
     roots = {workspace() / "data", bundled("data")}
     return sorted({c.parent.relative_to(root).as_posix() for root in roots for c in root.glob(f"**/{_CARD}")})
 

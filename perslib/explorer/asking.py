@@ -88,16 +88,19 @@ class Asking(widgets.HBox):
     ) -> None:
         if number != self._number:
             return  # cancelled, or asked anew meanwhile
-        self.busy, self._future = False, None
+        self._future = None
         try:
-            result = future.result()
-            done(result)
+            done(future.result())
+            said = self._cost(before, time.monotonic() - begun)
         except CancelledError:
-            self._show("cancelled", "", self._again)
+            kind, said = "cancelled", ""
         except Exception as error:  # whatever it is, the researcher reads it here and can try again
-            self._fail(str(error) or repr(error))
+            kind, said = "failed", str(error) or repr(error)
         else:
-            self._show("asked", self._cost(before, time.monotonic() - begun))
+            kind = "asked"
+        if number == self._number:  # what was done has not asked anew
+            self._show(kind, said, *([] if kind == "asked" else [self._again]))
+            self.busy = False
 
     def _spent(self) -> Spending:
         return self.looking.backbone.ledger.total

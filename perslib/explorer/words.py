@@ -23,3 +23,9 @@ def say(key: str, language: str, **fields: object) -> str:
     if language not in entry:
         raise UnknownName("language", language, entry)
     return entry[language].format(**fields) if fields else entry[language]
+
+
+def named(kind: str, value: str, language: str) -> str:
+    """How a stored value of some kind is called, `named("system", "measured", "zh")`; itself where it is unlisted."""
+    key = f"{kind} {value}"
+    return say(key, language) if key in _entries() else value

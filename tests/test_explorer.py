@@ -1,0 +1,270 @@
+"""The memory explorer without a browser: what opens, what is hidden, how verdicts move, and text that is only text."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from judging_endpoint import judging
+
+from perslib.corpus import load
+from perslib.explorer import Explorer, Looking
+from perslib.explorer.app import Tabs
+from perslib.explorer.change import Change
+from perslib.explorer.judging import Judging
+from perslib.explorer.past import past_html, rated_turns
+from perslib.explorer.see import memory_html, see
+from perslib.explorer.verdicts import calibrated, cited
+from perslib.judge import Verdict
+from perslib.llm import answered
+from perslib.memory import Draft, Edited, Measured, Scores, Statement, UserMemory
+from perslib.report import begin
+
+NASTY = "<script>alert(1)</script><img src=x onerror=alert(2)>\x1b[31m![pic](http://example.org/a.png)"
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return load("sample/en")
+
+
+@pytest.fixture
+def looking(model, server, corpus):
+    server.reply = judging
+    begin(language="en")
+    found = Looking(corpus, model(), "en")
+    said = [
+        Statement(f"M{i}", "user_specific_requirements", t)
+        for i, t in enumerate(["Wants prices.", "Hates lists."], 1)
+    ]
+    found.draft = Draft.of(UserMemory(found.user, found.scenario, "structured", (0, 1, 2, 3, 4), tuple(said)))
+    return found
+
+
+def wait(asking, seconds=10.0):
+    end = time.monotonic() + seconds
+    while asking.busy and time.monotonic() < end:
+        time.sleep(0.01)
+    assert not asking.busy, "still asking"
+    return asking._line.value
+
+
+def expected(panel):
+    return panel._seen[0].verdict.expected
+
+
+# -- what is open ----------------------------------------------------------------------------------------------
+
+
+def test_another_user_closes_what_belonged_to_the_one_before(looking):
+    looking.reply, looking.verdict = "hello", Verdict(raw=3)
+    other = looking.corpus.users["user"][5]
+    looking.open(other)
+    assert (looking.user, looking.reply, looking.verdict, looking.draft) == (other, None, None, None)
+    assert looking.target.user == other
+
+
+def test_gold_is_hidden_until_asked_for_and_that_is_remembered(looking, corpus):
+    assert looking.gold() == (None, None)
+    assert not (rated_turns(looking)["scenario"] == looking.scenario).any()
+    panel = Judging(looking)
+    assert "pl-score" not in panel.gold.value
+    panel.show_gold.click()
+    score, _ = looking.gold()
+    assert f">{score}</span>" in panel.gold.value
+    assert (rated_turns(looking)["scenario"] == looking.scenario).any()
+    again = Looking(corpus, looking.backbone, "en")
+    assert again.is_gold_shown() and again.gold()[0] == score
+    again.open(again.user, again.scenarios_of(again.user)[1])
+    assert not again.is_gold_shown(), "another scenario is another matter"
+
+
+def test_a_verdict_seen_is_remembered_but_not_on_a_pasted_reply(looking):
+    looking.reply = "pasted"
+    looking.show_verdict(Verdict(raw=3))
+    assert not looking.is_verdict_shown()
+    looking.reply = None
+    looking.show_verdict(Verdict(raw=3))
+    assert looking.is_verdict_shown()
+
+
+def test_past_turns_are_grouped_by_score_and_searched_by_all_words(looking):
+    everything = past_html(looking)
+    assert everything.index(">5</span>") < everything.index(">4</span>")
+    word = next(w for w in rated_turns(looking)["response"][3].split() if len(w) > 8)
+    found = past_html(looking, word.upper())
+    assert 0 < found.count("pl-turn") < everything.count("pl-turn")
+    assert "pl-empty" in past_html(looking, word + " zzzzzz")
+
+
+# -- verdicts ----------------------------------------------------------------------------------------------------
+
+
+def test_a_verdict_shows_raw_and_calibrated_and_marks_what_is_cited_from_nowhere(looking):
+    panel, change = Judging(looking), Change(looking)
+    panel.write.click()
+    wait(panel.asking)
+    html = panel.verdict.value
+    assert "as the judge gives it" in html and "pooled with" in html
+    assert "M99" in html and "is nowhere in" in html
+    assert "&lt;b&gt;bold" in html and "<b>bold" not in html
+    rows = change.statements._rows
+    assert "pl-cited" in rows[0]._dom_classes and "pl-cited" not in rows[1]._dom_classes
+
+
+def test_pooling_moves_the_judge_towards_the_user_and_needs_both():
+    verdict = Verdict(raw=3, expected=3.0, p=(0.05, 0.15, 0.6, 0.15, 0.05))
+    p, mean = calibrated(verdict, (0, 0, 1, 4, 15))
+    assert sum(p) == pytest.approx(1) and 3.0 < mean < 4.7
+    assert calibrated(verdict, (0,) * 5) == (None, None)
+    assert calibrated(Verdict(raw=3), (0, 0, 1, 4, 15)) == (None, None)
+
+
+def test_what_is_cited_is_sorted_by_where_it_is(looking):
+    block, memory = looking.block, looking.draft.memory
+    row = block.evidence.iloc[0]
+    turn = f"{row['scenario']}/{row['session']}/{row['turn']}"
+    found = cited(["m1", turn, "M7", "m1"], block, memory)
+    assert (found.statements, found.turns, found.nowhere) == (("M1",), (turn,), ("M7",))
+
+
+def test_editing_moves_the_verdict_and_what_is_known_costs_nothing(looking, server):
+    panel, change = Judging(looking), Change(looking)
+    panel.score.click()
+    assert "1 calls" in wait(panel.asking)
+    first = expected(panel)
+    change.statements._rows[1].text.value = "Wants prices of everything."
+    wait(panel.asking)
+    assert expected(panel) > first + 0.3
+    assert "reworded" in panel.course.value and "as built" in panel.course.value
+    asked = len(server.bodies)
+    change.undo.click()
+    assert "nothing was asked" in wait(panel.asking)
+    assert expected(panel) == first and len(server.bodies) == asked
+    assert change.statements._rows[1].text.value == "Hates lists."
+
+
+def test_a_stricter_user_changes_what_is_asked_and_the_calibrated_score(looking):
+    panel, change = Judging(looking), Change(looking)
+    panel.score.click()
+    wait(panel.asking)
+    before = calibrated(panel._seen[0].verdict, looking.draft.counts)[1]
+    change.stricter.click()
+    wait(panel.asking)
+    assert calibrated(panel._seen[0].verdict, looking.draft.counts)[1] < before
+    assert "stricter user" in panel.course.value
+
+
+def test_leaving_out_shows_what_each_statement_does(looking, server):
+    change = Change(looking)
+    change.leave_out.click()
+    wait(change.asking)
+    assert change.effects.value.count("pl-ef-id") == 2
+    assert "+0." in change.effects.value, "without the prices the score falls"
+    assert len(server.bodies) == 3
+
+
+def test_an_unreadable_answer_is_told_and_leaves_no_score(looking):
+    panel = Judging(looking)
+    looking.reply = "please refuse"
+    panel.write.click()
+    wait(panel.asking)
+    assert "No score could be read" in panel.verdict.value
+
+
+def test_a_backbone_that_is_gone_is_told_in_place_and_can_be_tried_again(looking, server, monkeypatch):
+    panel = Judging(looking)
+    from perslib.llm import backbone
+
+    looking.backbone = backbone("vllm-qwen3-8b", base_url="http://127.0.0.1:9/v1", cache="off")
+    panel.score.click()
+    said = wait(panel.asking, 60)
+    assert 'role="alert"' in said and "This did not work" in said
+    looking.backbone = backbone("vllm-qwen3-8b", base_url=server.base_url, cache="off", structured="schema")
+    panel.asking._again.click()
+    wait(panel.asking)
+    assert panel._seen
+
+
+def test_asking_can_be_stopped_and_a_late_answer_changes_nothing(looking, server):
+    server.latency = 0.5
+    panel = Judging(looking)
+    panel.score.click()
+    assert panel.asking.busy and "pl-spinner" in panel.asking._line.value
+    panel.asking._cancel.click()
+    assert not panel.asking.busy and "Stopped" in panel.asking._line.value
+    time.sleep(0.8)
+    assert not panel._seen and panel.verdict.value == ""
+
+
+# -- keeping -----------------------------------------------------------------------------------------------------
+
+
+def test_an_edited_memory_is_saved_and_found_by_studies(looking):
+    change = Change(looking)
+    assert change.save.disabled
+    change.statements._rows[0].on.value = False
+    change.name.value = "no prices"
+    change.save.click()
+    assert "memories/no prices/" in change.saved.value and "edited: no prices" in change.saved.value
+    memory = answered(Edited("no prices", otherwise=Scores()).build(looking.block))
+    assert memory.system == "structured, edited by hand" and [s.id for s in memory.statements] == ["M2"]
+    change.name.value = "../up"
+    change.statements._rows[0].on.value = True
+    change.statements._rows[1].on.value = False
+    change.save.click()
+    assert "use letters" in change.saved.value
+
+
+# -- untrusted text ------------------------------------------------------------------------------------------------
+
+
+def every_html(widget):
+    """The HTML of all widgets below."""
+    import ipywidgets as widgets
+
+    if isinstance(widget, (widgets.HTML, widgets.HTMLMath)):
+        yield widget.value
+    for child in getattr(widget, "children", ()):
+        yield from every_html(child)
+
+
+def test_text_of_strangers_is_only_text_everywhere(looking, corpus):
+    import dataclasses
+
+    users = corpus.users.assign(profile=[{**p, "occupation": NASTY} for p in corpus.users["profile"]])
+    turns = corpus.turns.assign(request=NASTY, response=NASTY, reason=NASTY)
+    nasty = Looking(dataclasses.replace(corpus, users=users, turns=turns), looking.backbone, "en")
+    nasty.draft = Draft.of(UserMemory(nasty.user, nasty.scenario, NASTY, (1,) * 5, (Statement("M1", NASTY, NASTY, (NASTY,), NASTY, (NASTY,)),)))  # fmt: skip
+    nasty.reply = NASTY
+    tabs = Tabs(nasty)
+    for place in range(4):
+        tabs.selected_index = place
+    nasty.show_gold()
+    html = "".join(every_html(tabs))
+    assert html.count("&lt;script&gt;") > 20
+    assert "<script" not in html and "<img src=x" not in html and "\x1b" not in html
+
+
+def test_the_whole_opens_in_both_languages_and_for_a_user_with_one_scenario(model, server, corpus):
+    import dataclasses
+
+    server.reply = judging
+    one = corpus.users["user"][0]
+    keep = corpus.turns["scenario"].eq(corpus.scenarios[0]) | corpus.turns["user"].ne(one)
+    kept = corpus.sessions["scenario"].eq(corpus.scenarios[0]) | corpus.sessions["user"].ne(one)
+    lonely = dataclasses.replace(corpus, turns=corpus.turns[keep], sessions=corpus.sessions[kept])
+    for language in ("zh", "en"):
+        shown = Explorer(lonely, model(), language)
+        shown.looking.open(one)
+        assert "pl-empty" in "".join(every_html(shown))
+
+
+def test_memories_stand_side_by_side(looking):
+    looking.system = "measured"
+    panel = see(looking)
+    looking.draft = Draft.of(answered(Measured("en").build(looking.block)))
+    both = [w for w in every_html(panel) if "pl-memory-head" in w]
+    assert len(both) == 1
+    statement = looking.draft.memory.statements[0]
+    assert statement.turns and "Drawn from" in memory_html(looking, looking.draft.memory)
