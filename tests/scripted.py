@@ -7,6 +7,17 @@ from typing import Any
 
 from perslib.llm import Answer, Request, Steps
 
+STATEMENT = {"statement": "Wants prices.", "turns": [1]}
+#: A whole structured memory.
+MEMORY = {
+    "scoring_style": STATEMENT,
+    "four_vs_five_distinction": STATEMENT,
+    "three_vs_four_distinction": STATEMENT,
+    "user_specific_requirements": [],
+    "preferred_response_format": STATEMENT,
+    "task_specific_observations": [],
+}
+#: One written without scores.
 NOTES = {
     "user_specific_requirements": [{"statement": "Never after ten.", "turns": [1]}],
     "preferred_response_format": {"statement": "Short lists.", "turns": [5]},

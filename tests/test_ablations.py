@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from endpoint import Endpoint
 from histories import corpus_of
+from scripted import MEMORY
 
 from perslib.corpus import Block, Corpus, save
 from perslib.corpus.synthetic import world
@@ -24,13 +25,6 @@ from perslib.report import run_report
 from perslib.studies import ablation_notes, ablations, calibrations, verification
 from perslib.studies.extent import Extent
 
-SAID = {"statement": "Wants prices.", "turns": [1]}
-FIELDS = ("scoring_style", "four_vs_five_distinction", "three_vs_four_distinction")
-MEMORY = {
-    **dict.fromkeys((*FIELDS, "preferred_response_format"), SAID),
-    "user_specific_requirements": [],
-    "task_specific_observations": [],
-}
 LOOK = Extent(6, 1, "full", 1200, True)
 USUAL = Extent(300, 5, "published", 6000, False)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from endpoint import Endpoint
+from scripted import MEMORY
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")
 IN_FLIGHT, TURNS = 8, 90
@@ -28,16 +29,6 @@ judge = Personal(Structured("en"), Manner("en"))
 verdicts = evaluate(judge, load("sample/en"), model, limit=90, progress=False)
 print(verdicts[["user", "scenario", "session", "turn", "raw", "memory", "mode"]].to_json(orient="values"))
 """
-
-STATEMENT = {"statement": "Wants prices.", "turns": [1]}
-MEMORY = {
-    "scoring_style": STATEMENT,
-    "four_vs_five_distinction": STATEMENT,
-    "three_vs_four_distinction": STATEMENT,
-    "user_specific_requirements": [],
-    "preferred_response_format": STATEMENT,
-    "task_specific_observations": [],
-}
 
 
 def words(body: dict) -> str:

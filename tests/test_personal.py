@@ -7,22 +7,13 @@ from typing import Any
 
 import pytest
 from histories import Row, corpus_of, scored_past
+from scripted import MEMORY
 
 from perslib.corpus import Block, Corpus
 from perslib.errors import UnknownName
 from perslib.judge import Manner, Personal, Verdict
 from perslib.llm import Answer, Request
 from perslib.memory import Scores, Structured
-
-STATEMENT = {"statement": "Wants prices.", "turns": [1]}
-MEMORY = {
-    "scoring_style": STATEMENT,
-    "four_vs_five_distinction": STATEMENT,
-    "three_vs_four_distinction": STATEMENT,
-    "user_specific_requirements": [],
-    "preferred_response_format": STATEMENT,
-    "task_specific_observations": [],
-}
 
 
 def gifts(*turns_of_session: int) -> list[Row]:
