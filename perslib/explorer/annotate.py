@@ -25,7 +25,7 @@ from perslib.explorer.so_far import SoFar
 from perslib.explorer.words import say
 from perslib.metrics import Rating, rate, rater, read_ratings
 from perslib.paths import state, workspace
-from perslib.report.show import conversation_html, escape, fold_html, profile_html, text_html
+from perslib.report.show import conversation_html, escape, fold_html, profile_html
 from perslib.report.words import name_of
 
 #: Messages shown before the reply; earlier ones are folded.
@@ -59,13 +59,15 @@ class Annotating(widgets.VBox):
         self.progress, self.place, self.shown, self.seen, self.message, self.file = (
             widgets.HTML() for _ in range(6)
         )
+        left = widgets.VBox([self.shown]).add_class("pl-left")
+        right = widgets.VBox(
+            [self.seen, self.form, _row(self.save, self.skip), self.message, self.file, self.so_far]
+        ).add_class("pl-right")
         super().__init__(
             [
                 _row(self.rater, self.which, self.size, self.seed),
                 _row(self.progress, self.place),
-                *(self.shown, self.seen, self.form),
-                _row(self.save, self.skip),
-                *(self.message, self.file, self.so_far),
+                widgets.HBox([left, right]).add_class("pl-columns"),
             ]
         )
         self.add_class("pl-annotate")
@@ -120,7 +122,8 @@ class Annotating(widgets.VBox):
         keys = mine[TURN].itertuples(index=False, name=None)
         self._own = {(u, s, i, int(t)): row for (u, s, i, t), row in zip(keys, mine.to_dict("records"))}
         torn = self._say("rate_torn", places=", ".join(found.attrs["torn"])) if found.attrs["torn"] else ""
-        said = escape(f"{self._say('rate_file', path=self.path.name)} {torn}")
+        kept = self._say("rate_file", path=f"{self.path.parent.name}/{self.path.name}")
+        said = escape(f"{kept} {torn}")
         self.file.value = f'<div class="pl-small" title="{escape(self.path)}">{said}</div>'
         return True
 
@@ -190,7 +193,10 @@ class Annotating(widgets.VBox):
         said = conversation_html(target.prefix, target.task or "", recent=WINDOW)
         profile = fold_html(escape(self._say("rate_profile")), profile_html(block.profile))
         head = f'<div class="pl-head"><span class="pl-role">{escape(self._say("rate_reply"))}</span></div>'
-        body = f'<div class="pl-message pl-assistant pl-rated">{head}{text_html(target.response)}</div>'
+        whole = (
+            f'<div class="pl-text" dir="auto">{escape(target.response)}</div>'  # nothing of it is folded away
+        )
+        body = f'<div class="pl-message pl-assistant pl-rated">{head}{whole}</div>'
         reply = f'<div class="pl-conversation">{body}</div>'
         return f"{profile}{said}{reply}"
 
@@ -253,7 +259,7 @@ class Annotating(widgets.VBox):
 
 
 def _row(*parts: widgets.Widget) -> widgets.HBox:
-    return widgets.HBox(parts, layout=widgets.Layout(flex_flow="row wrap", align_items="center"))
+    return widgets.HBox(parts).add_class("pl-bar")
 
 
 def _remembered() -> str:

@@ -48,6 +48,7 @@ class Form(widgets.VBox):
             description=say("rate_note", language),
             placeholder=say("rate_note_hint", language),
             rows=2,
+            style={"description_width": "initial"},
             layout=widgets.Layout(width=_WIDTH),
         )
         rows = "".join(f"<dt>{s}</dt><dd>{escape(meaning)}</dd>" for s, meaning in meanings.items())

@@ -58,10 +58,9 @@ class SoFar(widgets.VBox):
         if own is None:
             return
         self._note("gold", own)
-        parts = [self._left_out(own), self._with_user(own)]
-        if (judged := self._judged(own)) is not None:
-            parts += [self._with_judge(own, judged), self._judge_with_user(judged)]
-        self.table.value = "\n".join([*parts, self._turn_by_turn(own, judged)])
+        judged = self._judged(own)
+        parts = [self._left_out(own), self._agreement(own, judged), self._turn_by_turn(own, judged)]
+        self.table.value = "\n".join(parts)
 
     # -- the judge ------------------------------------------------------------------------------------------
 
@@ -133,32 +132,27 @@ class SoFar(widgets.VBox):
             said.append(self._line("rate_few_users", n=users, least=FEWEST_USERS))
         return "\n".join(said)
 
-    def _with_user(self, own: pd.DataFrame) -> str:
-        found = agreement(own, self.looking.corpus, metrics=METRICS, resamples=RESAMPLES)
-        return self._agreement(found, "rate_with_user")
+    def _agreement(self, own: pd.DataFrame, judged: pd.DataFrame | None) -> str:
+        """The rater, the users and the judge, each against each."""
+        corpus = self.looking.corpus
+        found = {"rate_with_user": agreement(own, corpus, metrics=METRICS, resamples=RESAMPLES)}
+        if judged is not None:
+            both = pd.concat([own, judged], ignore_index=True)
+            judge = (judged["judge"].iloc[0], judged["backbone"].iloc[0])
+            found["rate_with_judge"] = between(
+                both, judge, rater(self.name), metrics=METRICS, resamples=RESAMPLES
+            )
+            found["rate_judge_with_user"] = agreement(judged, corpus, metrics=METRICS, resamples=RESAMPLES)
+        return table_html(pd.DataFrame([self._row(title, table) for title, table in found.items()]))
 
-    def _with_judge(self, own: pd.DataFrame, judged: pd.DataFrame) -> str:
-        both = pd.concat([own, judged], ignore_index=True)
-        judge = (judged["judge"].iloc[0], judged["backbone"].iloc[0])
-        found = between(both, judge, rater(self.name), metrics=METRICS, resamples=RESAMPLES)
-        return self._agreement(found, "rate_with_judge")
-
-    def _judge_with_user(self, judged: pd.DataFrame) -> str:
-        found = agreement(judged, self.looking.corpus, metrics=METRICS, resamples=RESAMPLES)
-        return self._agreement(found, "rate_judge_with_user")
-
-    def _agreement(self, found: pd.DataFrame, title: str) -> str:
-        shown = pd.DataFrame(
-            {
-                self._say("rate_metric"): [self._say(f"rate_metric_{m}") for m in found["metric"]],
-                self._say("rate_value"): [
-                    with_interval(*row) for row in found[["value", "low", "high"]].itertuples(index=False)
-                ],
-                self._say("rate_turn_count"): found["turns"],
-                self._say("rate_user_count"): found["users"],
-            }
-        )
-        return table_html(shown, f"<b>{escape(self._say(title))}</b>")
+    def _row(self, title: str, found: pd.DataFrame) -> dict[str, object]:
+        values = zip(found["metric"], found["value"], found["low"], found["high"])
+        return {
+            self._say("rate_between"): self._say(title),
+            **{self._say(f"rate_metric_{m}"): with_interval(*value) for m, *value in values},
+            self._say("rate_turn_count"): int(found["turns"].iloc[0]),
+            self._say("rate_user_count"): int(found["users"].iloc[0]),
+        }
 
     def _turn_by_turn(self, own: pd.DataFrame, judged: pd.DataFrame | None) -> str:
         """Every turn with all opinions of it, where they differ most first."""
@@ -168,6 +162,11 @@ class SoFar(widgets.VBox):
         opinions = [c for c in ("raw", "gold", "said") if c in both]
         apart = both[opinions].max(axis=1) - both[opinions].min(axis=1)
         both = both.loc[apart.sort_values(ascending=False, kind="stable").index, [*TURN, *opinions]]
+        places = [
+            self._say("rate_place", session=s, turn=t + 1) for s, t in zip(both["session"], both["turn"])
+        ]
+        both.insert(2, self._say("turn"), places)
+        both = both.drop(columns=["session", "turn"])
         called = {"raw": "rate_yours", "gold": "rate_users", "said": "rate_judges"}
         shown = both.rename(columns={c: self._say(w) for c, w in called.items()})
         return fold_html(escape(self._say("rate_turns")), table_html(shown, digits=0))
