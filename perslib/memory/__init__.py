@@ -1,6 +1,7 @@
 """Memories: what is kept of a user's past, and how it is found again."""
 
 from perslib.memory.base import MemorySystem, Statement, UserMemory, profile_shown, score_counts
+from perslib.memory.citations import Citations, resolved
 from perslib.memory.draft import Draft
 from perslib.memory.edited import Edited, Given, read_draft, save_draft, saved_names
 from perslib.memory.measured import Measured
@@ -23,6 +24,7 @@ __all__ = [
     "DIALOGUES",
     "EPISODES",
     "Anchor",
+    "Citations",
     "DialogueForm",
     "Draft",
     "Edited",
@@ -39,6 +41,7 @@ __all__ = [
     "profile_shown",
     "rated",
     "read_draft",
+    "resolved",
     "save_draft",
     "saved_names",
     "score_counts",

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from perslib.corpus import Corpus
-from perslib.memory.retrieval import turn_id
+from perslib.memory import resolved
 from perslib.report.page import current
 from perslib.report.words import name_of
 from perslib.studies.rationales import Memories
@@ -17,6 +17,8 @@ from perslib.studies.verification import up_to
 #: The paper's three patterns, and by what the clearest cases of each are found.
 SHOWN = {"matches the core": "near", "real, not the core": "near", "off-task": "far"}
 _BEGINNING = 160
+#: Turns shown of those that a rationale cites or rests on.
+_TURNS = 3
 
 
 def cases(found: pd.DataFrame, each: int = 2) -> pd.DataFrame:
@@ -80,31 +82,21 @@ def _score(score: float, reason: object) -> str:
 
 def _cited(row: Mapping[str, Any], corpus: Corpus, memories: Memories) -> Iterator[tuple[str, str]]:
     memory = memories.get((row["judge"], row["user"], row["scenario"]))
-    statements = {s.id: s for s in memory.statements} if memory else {}
-    evidence = corpus.block(row["user"], row["scenario"]).evidence
-    turns = {turn_id(*key): key for key in zip(evidence["scenario"], evidence["session"], evidence["turn"])}
-    shown: list[str] = []
-    for cited in row["evidence"]:
-        statement = statements.get(cited.strip().upper())
-        if statement is not None:
-            yield statement.id, statement.text
-            shown += statement.turns
-        elif cited in turns:
-            shown.append(cited)
+    found = resolved(row["evidence"], corpus.block(row["user"], row["scenario"]), memory)
+    for statement in found.statements:
+        if isinstance(statement, str):
+            yield statement, current().word("cited_from_nowhere")
         else:
-            yield cited, current().word("cited_from_nowhere")
-    for turn in list(dict.fromkeys(shown))[:3]:
-        if turn in turns:
-            yield turn, _turn(evidence, turns[turn])
+            yield statement.id, statement.text
+    for name, turn in list(found.turns.items())[:_TURNS]:
+        yield name, _turn(turn)
 
 
-def _turn(evidence: pd.DataFrame, key: tuple[str, str, int]) -> str:
+def _turn(turn: Mapping[Any, Any]) -> str:
     """A turn in two lines: what was asked, what came, and what the user made of it."""
-    at = (evidence["scenario"] == key[0]) & (evidence["session"] == key[1]) & (evidence["turn"] == key[2])
-    row = evidence[at].iloc[0]
-    asked = beginning(row["request"]) if isinstance(row["request"], str) else "–"
-    score = "–" if pd.isna(row["score"]) else _score(float(row["score"]), row["reason"])
-    return f"{asked}\n→ {beginning(row['response'])}\n({current().word('score')} {score})"
+    asked = beginning(turn["request"]) if isinstance(turn["request"], str) else "–"
+    score = "–" if pd.isna(turn["score"]) else _score(float(turn["score"]), turn["reason"])
+    return f"{asked}\n→ {beginning(turn['response'])}\n({current().word('score')} {score})"
 
 
 def beginning(text: str) -> str:

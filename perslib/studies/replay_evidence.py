@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from perslib.corpus import Block
-from perslib.memory import ANCHORS, Retrieval, UserMemory, turn_id
+from perslib.memory import ANCHORS, Retrieval, UserMemory, resolved
 from perslib.report.page import current
 from perslib.report.show import escape, score_chip, text_html
 from perslib.report.words import name_of
@@ -66,33 +66,15 @@ def cited_html(cited: Iterable[str], block: Block, memory: UserMemory | None) ->
 
     What is neither is shown as cited from nowhere; without a memory it may be a statement, and that is said.
     """
-    statements = {s.id: s for s in memory.statements} if memory else {}
-    evidence = block.evidence
-    keys = zip(evidence["scenario"], evidence["session"], evidence["turn"], strict=True)
-    turns = dict(zip((turn_id(*key) for key in keys), evidence.to_dict("records"), strict=True))
+    found = resolved(cited, block, memory)
     neither = current().word("cited_from_nowhere" if memory else "case_not_a_turn")
-    return _part("case_cited", list(_resolved(dict.fromkeys(cited), statements, turns, neither)))
-
-
-def _resolved(
-    cited: Iterable[str],
-    statements: Mapping[str, Any],
-    turns: Mapping[str, Mapping[Any, Any]],
-    neither: str,
-) -> Iterator[str]:
-    shown: list[str] = []
-    for name in cited:
-        statement = statements.get(name.strip().upper())
-        if statement is not None:
-            yield f"<b>{escape(statement.id)}</b> {escape(statement.text)}"
-            shown += statement.turns
-        elif name in turns:
-            shown.append(name)
-        else:
-            yield f'<b>{escape(name)}</b> <span class="pl-empty">{neither}</span>'
-    for name in list(dict.fromkeys(shown))[:SIMILAR]:
-        if name in turns:
-            yield _turn(turns[name])
+    lines = [
+        f'<b>{escape(said)}</b> <span class="pl-empty">{neither}</span>'
+        if isinstance(said, str)
+        else f"<b>{escape(said.id)}</b> {escape(said.text)}"
+        for said in found.statements
+    ]
+    return _part("case_cited", lines + [_turn(turn) for turn in list(found.turns.values())[:SIMILAR]])
 
 
 def _part(title: str, lines: list[str]) -> str:
