@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.ticker import MultipleLocator
 
-from perslib.report import CATEGORIES, literal, name_of, word
+from perslib.report import CATEGORIES, word
 from perslib.report.page import current
 from perslib.report.style import FAINT, RULE
+from perslib.studies.figures import handle, label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,17 +38,17 @@ def strips(
         for place, dot in enumerate(dots):
             own = of[of[marks] == dot].set_index(rows).reindex(lines)
             _marks(ax, own, place, len(dots))
-        ax.set_title(_label(metric), fontsize=10, loc="left")
+        ax.set_title(label(metric), fontsize=10, loc="left")
         ax.axvline(0, color=FAINT, linewidth=0.7)
         ax.locator_params(axis="x", nbins=4)
         for line in range(1, len(lines)):
             ax.axhline(line - 0.5, color=RULE, linewidth=0.6)
-    axes[0][0].set_yticks(range(len(lines)), [_label(line) for line in lines])
+    axes[0][0].set_yticks(range(len(lines)), [label(line) for line in lines])
     axes[0][0].set_ylim(len(lines) - 0.5, -0.5)
     if len(dots) > 1:
         fig.legend(
             [_handle(place) for place in range(len(dots))],
-            [_label(dot) for dot in dots],
+            [label(dot) for dot in dots],
             loc="outside upper left",
             ncol=min(5, len(dots)),
         )
@@ -65,12 +66,7 @@ def _marks(ax: Axes, own: pd.DataFrame, place: int, of: int) -> None:
 
 
 def _handle(place: int) -> plt.Line2D:
-    marker, color = _MARKERS[place % len(_MARKERS)], CATEGORIES[place % len(CATEGORIES)]
-    return plt.Line2D([], [], marker=marker, color=color, linestyle="", markersize=5)
-
-
-def _label(name: str) -> str:
-    return literal(name_of(name, current().language))
+    return handle(_MARKERS[place % len(_MARKERS)], CATEGORIES[place % len(CATEGORIES)])
 
 
 def coverage(frame: pd.DataFrame) -> Figure:
@@ -97,7 +93,7 @@ def coverage(frame: pd.DataFrame) -> Figure:
     right.yaxis.set_major_locator(MultipleLocator(1))
     fig.legend(
         [_handle(i) for i in range(len(judges))],
-        [_label(j) for j in judges],
+        [label(j) for j in judges],
         loc="outside upper left",
         ncol=5,
     )

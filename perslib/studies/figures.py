@@ -21,39 +21,27 @@ if TYPE_CHECKING:
 _MARKS = [("o", "full"), ("o", "none"), ("D", "none"), ("s", "none")]
 
 
-def forest(
-    agreed: pd.DataFrame,
-    metrics: Sequence[str],
-    *,
-    controls: Sequence[str] = (),
-    gain: bool = False,
-    by: str = "judge",
-) -> Figure:
-    """One row a judge, one panel a metric: the estimate and its 95 % interval; controls in grey.
-
-    With `gain`, what is drawn is the gain over the best control, and the line at 0 is "no better".
-    """
-    value, low, high = ("gain", "gain_low", "gain_high") if gain else ("value", "low", "high")
-    shown = agreed[agreed[value].notna()] if gain else agreed
-    rows = [r for r in dict.fromkeys(agreed[by]) if r in set(shown[by])]
-    scores = list(dict.fromkeys(shown["score"]))
+def forest(agreed: pd.DataFrame, metrics: Sequence[str], *, controls: Sequence[str] = ()) -> Figure:
+    """One row a judge, one panel a metric: the estimate and its 95 % interval; controls in grey."""
+    rows, scores = (list(dict.fromkeys(agreed[c])) for c in ("judge", "score"))
     fig, axes = plt.subplots(
         1, len(metrics), figsize=(8.6, 1.15 + 0.31 * len(rows)), sharey=True, squeeze=False
     )
     for ax, metric in zip(axes[0], metrics):
-        of = shown[shown["metric"] == metric]
+        of = agreed[agreed["metric"] == metric]
         for place, score in enumerate(scores):
-            own = of[of["score"] == score].set_index(by)
-            _dots(ax, own.reindex(rows)[[value, low, high]], place, len(scores), rows, controls)
-        ax.set_title(_label(metric), fontsize=10, loc="left")
+            own = of[of["score"] == score].set_index("judge")
+            _dots(ax, own.reindex(rows)[["value", "low", "high"]], place, len(scores), rows, controls)
+        ax.set_title(label(metric), fontsize=10, loc="left")
         ax.axvline(0, color=FAINT, linewidth=0.7)
         ax.margins(y=0.03)
         ax.locator_params(axis="x", nbins=4)
-    axes[0][0].set_yticks(range(len(rows)), [literal(name_of(r, current().language)) for r in rows])
+    axes[0][0].set_yticks(range(len(rows)), [label(r) for r in rows])
     axes[0][0].invert_yaxis()
     if len(scores) > 1:
-        handles = [_handle(place) for place in range(len(scores))]
-        fig.legend(handles, [_label(s) for s in scores], loc="outside upper left", ncol=len(scores))
+        marks = (_MARKS[place % len(_MARKS)] for place in range(len(scores)))
+        handles = [handle(marker, INK, filled=fill == "full") for marker, fill in marks]
+        fig.legend(handles, [label(s) for s in scores], loc="outside upper left", ncol=len(scores))
     return fig
 
 
@@ -78,14 +66,15 @@ def _dots(
         )
 
 
-def _handle(place: int) -> plt.Line2D:
-    marker, fill = _MARKS[place % len(_MARKS)]
-    face = INK if fill == "full" else "white"
-    return plt.Line2D([], [], marker=marker, color=INK, markerfacecolor=face, linestyle="", markersize=5)
+def handle(marker: str, color: str, *, filled: bool = True) -> plt.Line2D:
+    """A mark for the legend."""
+    face = color if filled else "white"
+    return plt.Line2D([], [], marker=marker, color=color, markerfacecolor=face, linestyle="", markersize=5)
 
 
-def _label(name: str) -> str:
-    return name_of(name, current().language)
+def label(name: str) -> str:
+    """A name in the page's language, for a figure to write as it is."""
+    return literal(name_of(name, current().language))
 
 
 def reliability(frame: pd.DataFrame, most: int = 8) -> Figure:
@@ -104,7 +93,7 @@ def reliability(frame: pd.DataFrame, most: int = 8) -> Figure:
         ax.vlines(own["predicted"], own["low"], own["high"], color=ACCENT, linewidth=1.6, alpha=0.5)
         sizes = 12 + 90 * own["turns"].astype(float) / own["turns"].sum()
         ax.scatter(own["predicted"], own["gold"], s=sizes, color=ACCENT, zorder=3)
-        ax.set_title(literal(name_of(judge, current().language)), fontsize=9.5, loc="left")
+        ax.set_title(label(judge), fontsize=9.5, loc="left")
         ax.set(xlim=(0.8, 5.2), ylim=(0.8, 5.2), xticks=range(1, 6), yticks=range(1, 6))
     fig.supxlabel(current().word("predicted_score"), fontsize=10)
     fig.supylabel(current().word("mean_gold"), fontsize=10)
