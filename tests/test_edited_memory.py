@@ -24,6 +24,7 @@ from perslib.memory import (
     save_draft,
     saved_names,
 )
+from perslib.studies.verification import asked_judges
 
 
 @pytest.fixture(scope="module")
@@ -134,6 +135,15 @@ def test_a_study_uses_saved_memories_and_says_so(draft, block):
     assert answered(Edited("mine", otherwise=Scores()).build(other)).system == "scores"
     with pytest.raises(UnknownName, match="nobody"):
         Edited("nobody", otherwise=Scores())
+
+
+def test_a_judge_of_the_studies_takes_saved_memories_by_name(draft, block):
+    save_draft(draft.edit("M1", "Wants exact prices."), "mine")
+    (judge,) = asked_judges("edited: mine", Manner("en"))
+    (verdicts,) = Scripted(reply=lambda r: Answer(text="4", data={"score": 4})).work([judge.judge(block)])
+    assert judge.name == "edited: mine" and {v.memory for v in verdicts} == {"structured, edited by hand"}
+    with pytest.raises(UnknownName, match="nobody"):
+        asked_judges("edited: nobody", Manner("en"))
 
 
 def test_a_given_memory_is_this_users_alone(draft, block):

@@ -33,7 +33,7 @@ def see(looking: Looking) -> widgets.Widget:
     memories = widgets.HBox([one, other]).add_class("pl-two")
 
     def show_user(change: Any = None) -> None:
-        profile.value = profile_html(looking.corpus.profile(looking.user))
+        profile.value = profile_html(looking.corpus.profile(looking.user), looking.user)
         course.value, levels.value = over_time_html(looking), by_scenario_html(looking)
         show_past()
         show_second()

@@ -30,7 +30,7 @@ from perslib.judge import (
     targets,
 )
 from perslib.llm import Backbone
-from perslib.memory import Measured, Scores, Structured
+from perslib.memory import Edited, Measured, Scores, Structured
 from perslib.metrics import agreement, table
 from perslib.studies.extent import Extent
 from perslib.studies.listing import listed
@@ -49,6 +49,15 @@ ASKED = (
 )
 
 
+#: What the names of judges with memories that were edited by hand begin with.
+EDITED = "edited:"
+
+
+def asks(name: str) -> bool:
+    """Whether this is the name of a judge that asks a model."""
+    return name in ASKED or name.startswith(EDITED)
+
+
 def computed_judges() -> list[Judge]:
     """The judges that ask no model: controls, baselines, and those that learn from train users."""
     population = [OfPopulation("mean"), OfTask("mean")]
@@ -56,7 +65,14 @@ def computed_judges() -> list[Judge]:
 
 
 def asked_judge(name: str, manner: Manner, **memory: Any) -> Judge:
-    """A judge that asks a model, by its name in `ASKED`; `memory` are options of `Structured`."""
+    """A judge that asks a model, by its name in `ASKED`; `memory` are options of `Structured`.
+
+    "edited: NAME" is the personal judge with the memories that were saved under this name in the explorer; users and
+    scenarios without one have the structured memory.
+    """
+    if name.startswith(EDITED):
+        written = Structured(manner.language, **memory)
+        return Personal(Edited(name.removeprefix(EDITED).strip(), otherwise=written), manner, name=name)
     if name == "personal":
         return Personal(Structured(manner.language, **memory), manner, name=name)
     if name == "measured":
