@@ -16,8 +16,9 @@ import numpy as np
 import pandas as pd
 
 from perslib.calibrate.block import history_mean
-from perslib.calibrate.frames import BLOCK, JUDGED_BY, of_blocks, scores_of
+from perslib.calibrate.frames import JUDGED_BY, of_blocks, scores_of
 from perslib.calibrate.scale import SCORES, Floats, Ints
+from perslib.corpus import BLOCK
 from perslib.errors import DataError
 
 

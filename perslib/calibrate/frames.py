@@ -17,11 +17,10 @@ from perslib.calibrate.replay import (
     reference_transfer,
 )
 from perslib.calibrate.scale import MIN_HISTORY, Calibrated, Floats, Ints
-from perslib.corpus import Corpus
+from perslib.corpus import BLOCK, Corpus
 from perslib.errors import DataError, Problem, UnknownName
 
 COUNTS = [f"n{s}" for s in range(1, 6)]
-BLOCK = ["user", "scenario"]
 
 #: What makes scores one judge's: each combination is calibrated on its own.
 JUDGED_BY = ["corpus", "judge", "backbone"]

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus.block import TARGET_COLUMNS, Block, Message
-from perslib.corpus.schema import coerce, duplicates, storable, tidy
+from perslib.corpus.schema import BLOCK, coerce, duplicates, storable, tidy
 from perslib.corpus.split import group_shuffle_split
 from perslib.corpus.statistics import statistics
 from perslib.errors import DataError, Problem, UnknownName
@@ -179,7 +179,7 @@ class Corpus:
 
         Users come in the order of their names, scenarios in the data set's, as PersTurnBench lists them.
         """
-        counts = self.sessions.groupby(["user", "scenario"]).size()
+        counts = self.sessions.groupby(BLOCK).size()
         total = counts.groupby("user").sum()
         wanted = sorted(set(total.index) if users is None else set(users) & set(total.index))
         pairs = [(u, s) for u in wanted for s in self.scenarios if (u, s) in counts.index]

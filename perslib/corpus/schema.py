@@ -141,6 +141,8 @@ SCHEMA: dict[str, dict[str, Column]] = {
     },
 }
 
+#: What tells a block, one user's sessions of one scenario, from every other.
+BLOCK = ["user", "scenario"]
 #: What tells a turn from every other.
 TURN = ["user", "scenario", "session", "turn"]
 

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from perslib.corpus import Block, Corpus
+from perslib.corpus import BLOCK, Block, Corpus
 from perslib.errors import PerslibError
 from perslib.judge.base import Computed, Judge, Sees
 from perslib.llm import asks_nothing
@@ -137,8 +137,8 @@ class UserCdfByHash(Computed):
 def train_scores(train: Corpus) -> dict[str, Scores]:
     """Scenario → scores of the train users' target replies (those of scenarios that make a block)."""
     turns = train.turns.dropna(subset=["score"])
-    usable = pd.MultiIndex.from_tuples(train.block_ids(), names=["user", "scenario"])
-    turns = turns[pd.MultiIndex.from_frame(turns[["user", "scenario"]]).isin(usable)]
+    usable = pd.MultiIndex.from_tuples(train.block_ids(), names=BLOCK)
+    turns = turns[pd.MultiIndex.from_frame(turns[BLOCK]).isin(usable)]
     return {str(s): part.to_numpy(float) for s, part in turns.groupby("scenario")["score"]}
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import pandas as pd
 
-from perslib.corpus import TURN, Block, Corpus, Target, coerce
+from perslib.corpus import BLOCK, TURN, Block, Corpus, Target, coerce
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.llm import Answer, Ask, Backbone, Request, Steps
 from perslib.memory import MemorySystem
@@ -152,7 +152,7 @@ def family_of(model: str) -> str | None:
 
 def _blocks(corpus: Corpus, turns: pd.DataFrame) -> Iterator[Block]:
     """The blocks of these turns, with these turns as targets."""
-    for (user, scenario), wanted in turns.groupby(["user", "scenario"], sort=False):
+    for (user, scenario), wanted in turns.groupby(BLOCK, sort=False):
         block = corpus.block(user, scenario)
         targets = block.targets.astype({"turn": "Int64"}).merge(wanted[["session", "turn"]])
         yield replace(block, targets=targets)

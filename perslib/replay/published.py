@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from perslib.corpus import TURN, Corpus, coerce
+from perslib.corpus import BLOCK, TURN, Corpus, coerce
 from perslib.corpus.reading import frame
 from perslib.corpus.schema import KEYS, SCHEMA
 from perslib.errors import DataError, Problem
@@ -127,7 +127,7 @@ def write_replies(replies: pd.DataFrame, path: Path | str, corpus: Corpus, *, wi
     answered = replies[replies["response"].notna()]
     gold = corpus.turns.set_index(TURN)[["score", "reason"]]
     records, problems = [], []
-    for block, own in answered.groupby(["user", "scenario"], sort=False):
+    for block, own in answered.groupby(BLOCK, sort=False):
         targets = targets_of(corpus, *block)
         for row in own.to_dict("records"):
             key = (row["user"], row["scenario"], row["session"], int(row["turn"]))

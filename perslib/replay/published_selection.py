@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from perslib.corpus import TURN, Corpus, coerce
+from perslib.corpus import BLOCK, TURN, Corpus, coerce
 from perslib.errors import DataError, Problem
-from perslib.replay.sets import BLOCK, SIZE, check_size, split_turns
+from perslib.replay.sets import SIZE, check_size, split_turns
 
 SESSION = [*BLOCK, "session"]
 #: At most this many turns of a block.

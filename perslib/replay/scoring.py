@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from perslib.calibrate import histories, reference_calibrated
-from perslib.corpus import TURN, Block, Corpus, coerce
+from perslib.corpus import BLOCK, TURN, Block, Corpus, coerce
 from perslib.errors import DataError, PerslibError, Problem
 from perslib.judge import Judge, Personal
 from perslib.judge.evaluate import fit as fit_judge
@@ -25,7 +25,6 @@ from perslib.judge.evaluate import frame, verdicts_on
 from perslib.llm import Backbone
 from perslib.replay.replies import check_single
 
-BLOCK = ["user", "scenario"]
 #: What a judge of a replay is calibrated with.
 CALIBRATIONS = ("reference_cdf", "reference_mean_shift")
 #: Train users named in an error; of the others the number.

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from perslib.corpus import TURN, Corpus
+from perslib.corpus import BLOCK, TURN, Corpus
 from perslib.errors import DataError, Problem
-from perslib.replay.sets import BLOCK, split_turns
+from perslib.replay.sets import split_turns
 
 
 def set_profile(corpus: Corpus, replay_turns: pd.DataFrame) -> pd.DataFrame:

@@ -11,12 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from perslib.corpus import TURN, Corpus, coerce
+from perslib.corpus import BLOCK, TURN, Corpus, coerce
 from perslib.errors import DataError, Problem, UnknownName
 
 Ints = npt.NDArray[np.int64]
 
-BLOCK = ["user", "scenario"]
 #: Turns of the published set; a fair one is as large, so that the two can be compared.
 SIZE = 300
 

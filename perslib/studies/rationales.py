@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from perslib.calibrate import to_scale
-from perslib.corpus import Block, Corpus, Target
+from perslib.corpus import BLOCK, Block, Corpus, Target
 from perslib.inference import RESAMPLES, SEED, mean_by
 from perslib.judge import Judge, Personal, evaluate
 from perslib.llm import Backbone, Steps
@@ -93,7 +93,7 @@ def _placed(own: pd.DataFrame, corpus: Corpus, memories: Memories) -> pd.DataFra
     written = own[own["rationale"].notna()]
     grounding = Grounding(corpus, written)
     found: dict[Any, Grounds] = {}
-    for key, part in written.groupby(["user", "scenario"], sort=False):
+    for key, part in written.groupby(BLOCK, sort=False):
         block = corpus.block(*key)
         targets = {(t.session, t.turn): t for t in block}
         memory = memories.get((part["judge"].iloc[0], *key))
@@ -181,7 +181,7 @@ def citations(found: pd.DataFrame, corpus: Corpus, memories: Memories) -> pd.Dat
     rows = []
     for row, own in of_judges(found):
         kinds: list[str] = []
-        for (user, scenario), of_block in own.groupby(["user", "scenario"], sort=False):
+        for (user, scenario), of_block in own.groupby(BLOCK, sort=False):
             memory = memories.get((row.judge, user, scenario))
             turns = _turns_of(corpus, user, scenario) if memory is None else set()
             kinds += [_kind(cited, memory, turns) for evidence in of_block["evidence"] for cited in evidence]

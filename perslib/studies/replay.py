@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from perslib.corpus import TURN, Corpus, coerce
+from perslib.corpus import BLOCK, TURN, Corpus, coerce
 from perslib.errors import PerslibError, UnknownName
 from perslib.judge import Judge, LearnedJudge, Manner, Nearest, Supervised
 from perslib.llm import Backbone
@@ -111,8 +111,8 @@ def replay(
     test users. With an empty `selection` such replies say which turns are replayed, and without any the turns are
     drawn by lot; a selection that is named draws them in any case, and replies to other turns are left aside. "both"
     replays the fair draw and the published selection, each in full. Instead of a selection, `turns_file` may list
-    the turns (`read_turns`). Turns that not every candidate answers are an error, or with `common` left out. `few` keeps to
-    the turns of a first look.
+    the turns (`read_turns`). Turns that not every candidate answers are an error, or with `common` left out. `few`
+    keeps to the turns of a first look.
     """
     if selection and turns_file:
         raise PerslibError(
@@ -169,7 +169,7 @@ def _asked(sets: dict[str, pd.DataFrame], look: Extent, seed: int) -> pd.DataFra
     by lot. At a first look, the first few of the block with the most, which one memory serves."""
     turns = next(iter(sets.values()))
     if look.is_first_look:
-        largest = turns.groupby(["user", "scenario"], sort=False)["turn"].transform("size")
+        largest = turns.groupby(BLOCK, sort=False)["turn"].transform("size")
         return turns[largest == largest.max()].head(LOOK_TURNS)
     if len(sets) > 1 or look.turns is None or look.turns >= len(turns):
         return united(sets)

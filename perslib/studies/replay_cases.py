@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perslib.corpus import TURN, Block, Corpus
+from perslib.corpus import BLOCK, TURN, Block, Corpus
 from perslib.errors import DataError, Problem
 from perslib.memory import score_counts
 from perslib.replay.names import ORIGINAL
@@ -50,7 +50,7 @@ def differing(verdicts: pd.DataFrame, score: str = SCORE, most: int = 8) -> pd.D
     # Rounded, so that what is equal but for the machine's rounding is a tie.
     ordered = apart.assign(_spread=-apart["spread"].round(9), _deviation=-apart["deviation"].round(9))
     ordered = ordered.sort_values(["_spread", "_deviation", *TURN], kind="stable")
-    nth = ordered.groupby(["user", "scenario"]).cumcount().to_numpy()
+    nth = ordered.groupby(BLOCK).cumcount().to_numpy()
     places = np.sort(np.argsort(np.minimum(nth, 1), kind="stable")[:most])
     out = ordered.iloc[places][found.columns].reset_index(drop=True)
     out.attrs.update(too_few=len(of.turns) - len(found), alike=len(found) - len(apart))
