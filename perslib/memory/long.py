@@ -1,0 +1,132 @@
+"""Long-term memories: built session by session from device logs and dialogues, asked for what a query needs.
+
+    store = memory.start(user)
+    store = yield from memory.hear_logs(store, session)        the logs that led up to a dialogue
+    recalled = memory.recall(store, session, query, "solution")  during that dialogue
+    store = yield from memory.hear_dialogue(store, session)    once it is over
+    store = yield from memory.build(user, sessions)            all of that for a past, with every independence used
+
+A store is a value: methods return a new one, and it goes to a file and back (`save`, `load`). Everything is a method in
+steps, so any backbone, the answer cache and a test can answer. Mem-PAL (section 3) serves session j with what was
+learned from sessions before j and with the logs of j itself.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from perslib.llm import Steps
+
+#: What recalled text is for: saying what the user needs, proposing solutions, judging a reply, or answering freely.
+Purpose = Literal["requirement", "solution", "judging", "reply"]
+
+
+@dataclass(frozen=True)
+class Log:
+    """One line of a device log."""
+
+    at: str
+    """`YYYY-MM-DD HH:MM`"""
+    content: str
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One exchange: what the user said and what the assistant said to it."""
+
+    user: str
+    assistant: str
+
+
+@dataclass(frozen=True)
+class Session:
+    """The logs since the dialogue before, then one dialogue (empty while it has not begun)."""
+
+    id: str
+    at: str
+    """When the dialogue takes place, `YYYY-MM-DD HH:MM:SS`."""
+    logs: tuple[Log, ...] = ()
+    turns: tuple[Turn, ...] = ()
+
+    def before(self) -> Session:
+        """The same session when its dialogue has not been held."""
+        return replace(self, turns=())
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One thing recalled: where it comes from and what it says."""
+
+    id: str
+    field: str
+    """background, situation, outline, principle, log, turn, dialogue, summary, record …"""
+    text: str
+    sessions: tuple[str, ...] = ()
+    """Ids of the sessions it rests on."""
+
+
+@dataclass(frozen=True)
+class Store:
+    """The memory of one user. Systems extend it with what they keep; all of it is plain data."""
+
+    user: str
+    heard: tuple[str, ...] = ()
+    """Ids of the sessions whose dialogue was heard, in order."""
+    failed: tuple[str, ...] = ()
+    """Pieces that a model did not give even when asked again, each with its place and reason."""
+
+
+class LongTermMemory(ABC):
+    """A way to remember a user over months."""
+
+    name: str
+
+    @abstractmethod
+    def start(self, user: str) -> Store:
+        """The memory of a user of whom nothing is known."""
+
+    @abstractmethod
+    def hear_logs(self, store: Store, session: Session) -> Steps[Store]:
+        """Take in the logs that lead up to a session's dialogue."""
+
+    @abstractmethod
+    def hear_dialogue(self, store: Store, session: Session) -> Steps[Store]:
+        """Take in a dialogue that is over; its logs were heard before."""
+
+    @abstractmethod
+    def recall(self, store: Store, session: Session, query: str, purpose: Purpose) -> list[Piece]:
+        """What is shown of the memory for a query in a session whose logs were heard, most general first."""
+
+    def build(self, user: str, sessions: Sequence[Session]) -> Steps[Store]:
+        """The memory after these sessions, in the order of time; systems override it where steps are independent."""
+        store = self.start(user)
+        for session in sessions:
+            store = yield from self.hear_logs(store, session)
+            store = yield from self.hear_dialogue(store, session)
+        return store
+
+    @abstractmethod
+    def to_json(self, store: Store) -> dict[str, Any]:
+        """The store as plain JSON data."""
+
+    @abstractmethod
+    def of_json(self, data: dict[str, Any]) -> Store:
+        """The store that was written so."""
+
+    def save(self, store: Store, path: Path) -> Path:
+        """Write a store to a file, whole or not at all."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_suffix(path.suffix + ".part")
+        part.write_text(
+            json.dumps({"system": self.name, **self.to_json(store)}, ensure_ascii=False), encoding="utf-8"
+        )
+        return part.replace(path)
+
+    def load(self, path: Path) -> Store:
+        """Read a store that this system wrote."""
+        return self.of_json(json.loads(path.read_text(encoding="utf-8")))
