@@ -1,0 +1,63 @@
+"""Chinese in figures on a machine without Chinese fonts: the package's font is used, and nothing is a box."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+from perslib.report import style
+
+ROOT = Path(__file__).resolve().parents[1]
+
+#: What a person types into a fresh kernel; before it, every font but matplotlib's own is made to vanish.
+SESSION = """
+import json, warnings
+warnings.simplefilter("error")
+import matplotlib
+matplotlib.use("agg")
+from matplotlib import font_manager
+own = matplotlib.get_data_path()
+font_manager.fontManager.ttflist = [f for f in font_manager.fontManager.ttflist if f.fname.startswith(own)]
+font_manager.fontManager.afmlist = []
+assert not any("CJK" in f.name or "Noto" in f.name for f in font_manager.fontManager.ttflist)
+
+import perslib
+from perslib.report import figure_style, save_figure
+figure_style()
+import matplotlib.pyplot as plt
+fig, axes = plt.subplots()
+axes.plot([1, 2, 3], [5, -1, 3], label="满意度（≥ 4 分）")
+axes.set_title("龘旅行规划：用户的评分", weight="bold")
+axes.set_xlabel("轮次", style="italic")
+axes.set_xticks([1, 2, 3], ["酒店", "航班", "café ρ"])
+axes.annotate("“不够具体”……", (2, -1))
+axes.legend(title="图例")
+paths = save_figure(fig, "zh", out=".")
+used = font_manager.findfont(font_manager.FontProperties(family=matplotlib.rcParams["font.family"]))
+print(json.dumps({"font": used, "files": [p.suffix for p in paths]}))
+"""
+
+
+def test_a_bare_session_draws_chinese_without_any_font_of_the_system(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", SESSION], cwd=tmp_path, capture_output=True, text=True, encoding="utf-8"
+    )
+    assert done.returncode == 0, done.stderr  # a missing glyph is a warning, and warnings are errors there
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert Path(told["font"]).parts[-3:-1] == ("zhplot", "fonts") and told["files"] == [
+        ".pdf",
+        ".svg",
+        ".png",
+    ]
+    assert "Glyph" not in done.stderr and "not found" not in done.stderr
+    assert b"NotoSansSC" in (tmp_path / "figures" / "zh.pdf").read_bytes()
+
+
+def test_every_label_that_a_figure_may_carry_has_its_glyphs():
+    words = tomllib.loads((ROOT / "perslib" / "report" / "words.toml").read_text("utf-8"))
+    texts = [text for table in words.values() for entry in table.values() for text in entry.values()]
+    assert len(texts) > 300
+    assert {c for text in texts for c in text if ord(c) not in style._drawable()} == set()
