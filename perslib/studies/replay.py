@@ -33,7 +33,7 @@ from perslib.studies.extent import Extent
 from perslib.studies.listing import listed
 from perslib.studies.rationales import Memories, keeping
 from perslib.studies.replay_sets import chance, check_selection, selected, united
-from perslib.studies.verification import ASKED, asked_judge
+from perslib.studies.verification import ASKED, asked_judge, asks
 
 #: The calibrations that a ranking should survive.
 VIEWS = ("reference_cdf", "reference_mean_shift", "real")
@@ -211,7 +211,7 @@ def judges_named(frozen: str, others: str, manner: Manner, look: Extent) -> list
     """The frozen judge and those it is compared with, each once: of `COMPUTED`, or such as ask a model."""
     names = listed(f"{frozen}, {others}")
     for name in names:
-        if name not in COMPUTED and name not in ASKED:
+        if name not in COMPUTED and not asks(name):
             raise UnknownName("judge", name, [*COMPUTED, *ASKED])
     return [
         COMPUTED[name]() if name in COMPUTED else asked_judge(name, manner, **look.memory)
