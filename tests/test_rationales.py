@@ -16,6 +16,7 @@ from said import rationale
 
 from perslib.corpus import Corpus, coerce, load, save
 from perslib.memory import MemorySystem, Statement, UserMemory
+from perslib.metrics import reason_confusion
 from perslib.report import begin, run_report
 from perslib.studies import rationale_cases, rationale_notes, rationales, reasons
 from perslib.studies.grounding import Grounding, Grounds, spans, terms
@@ -63,7 +64,7 @@ def judged() -> pd.DataFrame:
 
 
 def test_satisfied_is_a_reason_on_either_side():
-    table = reasons.confusion(judged(), reasoned()).set_index(["gold_reason", "reason"])["turns"]
+    table = reason_confusion(judged(), reasoned()).set_index(["gold_reason", "reason"])["turns"]
     assert table[DETAIL, DETAIL] == 1 and table[DETAIL, "satisfied"] == 1
     assert table["satisfied", "satisfied"] == 1 and table["satisfied", DETAIL] == 1
     assert table.sum() == 7

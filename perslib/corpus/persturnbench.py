@@ -18,13 +18,14 @@ import pandas as pd
 
 from perslib.corpus.corpus import Corpus
 from perslib.corpus.reading import Intake, Reading, frame, parse_json, score_of
+from perslib.corpus.reasons import labels
 from perslib.corpus.schema import SCHEMA
 from perslib.corpus.split import group_shuffle_split
 from perslib.errors import DataError, Problem
 
 SCENARIOS = ["旅行规划", "礼物准备", "菜谱规划", "技能学习规划"]
-REASONS = ["其它", "不够多样", "不可用", "不够细致", "不满足需求"]
-SATISFIED, OTHER = "满意", "其它"
+SATISFIED, OTHER = labels("zh")["satisfied"], labels("zh")["other"]
+REASONS = [label for label in labels("zh").values() if label != SATISFIED]
 _SPLIT_FILES = ("splits.json", "split.json")
 
 

@@ -13,6 +13,8 @@ import pandas as pd
 
 from perslib.calibrate import to_scale
 from perslib.corpus import Corpus
+from perslib.corpus.reasons import REASONS
+from perslib.corpus.reasons import SATISFIED as IS_SATISFIED
 from perslib.inference import FEWEST_USERS, RESAMPLES, SEED, floats, interval, resample_users
 from perslib.metrics.gold import of_judges, with_gold
 
@@ -37,21 +39,35 @@ def reason_pairs(verdicts: pd.DataFrame, corpus: Corpus, score: str = "raw") -> 
     return frame[keys].assign(reason=reason).reset_index(drop=True)
 
 
-def reason_confusion(verdicts: pd.DataFrame, corpus: Corpus, score: str = "raw") -> pd.DataFrame:
-    """How often each reason of the users met each reason of a judge.
+def order_of(corpus: Corpus) -> list[str]:
+    """The labels of this corpus, satisfied last."""
+    known = [label for reason, label in REASONS.get(corpus.language, {}).items() if reason != IS_SATISFIED]
+    given = corpus.turns["reason"].dropna()
+    return [*known, *sorted(set(given) - set(known)), NO_REASON, SATISFIED]
 
-    Columns: judge, backbone, gold_reason, reason, turns, share (of the turns with this gold reason). Pairs
-    that did not occur are there with 0.
+
+def reason_confusion(verdicts: pd.DataFrame, corpus: Corpus, score: str = "raw") -> pd.DataFrame:
+    """How often each reason of the users met each reason of a judge, *satisfied* being one on either side.
+
+    Columns: judge, backbone, gold_reason, reason, turns, share (of the turns with this gold reason). Reasons
+    that neither side named are left out.
     """
-    pairs = reason_pairs(verdicts, corpus, score)
+    frame = with_gold(verdicts, corpus, [score, "reason"]).dropna(subset=[score, "gold"])
+    low = to_scale(frame[score].to_numpy(float)) <= 3
+    frame = frame.assign(
+        gold_reason=frame["gold_reason"].fillna(NO_REASON).where(frame["gold"].astype(float) <= 3, SATISFIED),
+        reason=frame["reason"].fillna(NO_REASON).where(low, SATISFIED),
+    )
+    used = {*frame["gold_reason"], *frame["reason"]}
+    order = [label for label in order_of(corpus) if label in used]
     tables = []
-    for row, own in of_judges(pairs):
-        counts = pd.crosstab(own["gold_reason"], own["reason"])
-        reasons = [*counts.index, *(r for r in counts.columns if r not in counts.index)]
-        counts = counts.reindex(columns=reasons, fill_value=0).rename_axis(columns="reason")
-        long = counts.stack().rename("turns").reset_index()
-        total = long.groupby("gold_reason")["turns"].transform("sum")
-        tables.append(long.assign(judge=row.judge, backbone=row.backbone, share=long["turns"] / total))
+    for row, own in of_judges(frame):
+        counts = pd.crosstab(own["gold_reason"], own["reason"]).reindex(order, fill_value=0)
+        long = counts.reindex(columns=order, fill_value=0).rename_axis(columns="reason").stack()
+        table = long.rename("turns").reset_index()
+        total = table.groupby("gold_reason")["turns"].transform("sum")
+        share = (table["turns"] / total.where(total > 0)).astype(float)
+        tables.append(table.assign(judge=row.judge, backbone=row.backbone, share=share))
     columns = ["judge", "backbone", "gold_reason", "reason", "turns", "share"]
     return pd.concat(tables, ignore_index=True)[columns] if tables else pd.DataFrame(columns=columns)
 

@@ -7,52 +7,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perslib.calibrate import to_scale
 from perslib.corpus import Corpus
-from perslib.corpus.reasons import REASONS
-from perslib.corpus.reasons import SATISFIED as IS_SATISFIED
 from perslib.inference import RESAMPLES, SEED, interval, mean_by, resample_users
 from perslib.metrics import reason_agreement, reason_pairs, with_interval
-from perslib.metrics.gold import of_judges, with_gold
-from perslib.metrics.reasons import NO_REASON, SATISFIED
+from perslib.metrics.gold import of_judges
+from perslib.metrics.reasons import order_of
 from perslib.report.page import current
 from perslib.report.words import name_of
 
 #: Who names the reasons: the judge, or in its place somebody who reads nothing.
 BLIND = ("always the commonest", "drawn as train users give them")
-
-
-def order_of(corpus: Corpus) -> list[str]:
-    """The labels of this corpus, satisfied last."""
-    known = [label for reason, label in REASONS.get(corpus.language, {}).items() if reason != IS_SATISFIED]
-    given = corpus.turns["reason"].dropna()
-    return [*known, *sorted(set(given) - set(known)), NO_REASON, SATISFIED]
-
-
-def confusion(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
-    """How often each reason of the users met each reason of a judge, *satisfied* being one on either side.
-
-    Columns: judge, backbone, gold_reason, reason, turns, share (of the turns with this gold reason). Reasons
-    that neither side named are left out.
-    """
-    frame = with_gold(verdicts, corpus, ["raw", "reason"]).dropna(subset=["raw", "gold"])
-    low = to_scale(frame["raw"].to_numpy(float)) <= 3
-    frame = frame.assign(
-        gold_reason=frame["gold_reason"].fillna(NO_REASON).where(frame["gold"].astype(float) <= 3, SATISFIED),
-        reason=frame["reason"].fillna(NO_REASON).where(low, SATISFIED),
-    )
-    used = {*frame["gold_reason"], *frame["reason"]}
-    order = [label for label in order_of(corpus) if label in used]
-    tables = []
-    for row, own in of_judges(frame):
-        counts = pd.crosstab(own["gold_reason"], own["reason"]).reindex(order, fill_value=0)
-        long = counts.reindex(columns=order, fill_value=0).rename_axis(columns="reason").stack()
-        table = long.rename("turns").reset_index()
-        total = table.groupby("gold_reason")["turns"].transform("sum")
-        share = (table["turns"] / total.where(total > 0)).astype(float)
-        tables.append(table.assign(judge=row.judge, backbone=row.backbone, share=share))
-    columns = ["judge", "backbone", "gold_reason", "reason", "turns", "share"]
-    return pd.concat(tables, ignore_index=True)[columns] if tables else pd.DataFrame(columns=columns)
 
 
 def chances(corpus: Corpus) -> pd.Series:
