@@ -88,6 +88,22 @@ def test_a_verdict_seen_is_remembered_but_not_on_a_pasted_reply(looking):
     assert looking.is_verdict_shown()
 
 
+def test_a_rating_is_blind_only_where_the_past_was_not_in_view(looking, corpus):
+    tabs = Tabs(looking)  # opens on the user's past
+    elsewhere = looking.scenarios_of(looking.user)[1]
+    assert not looking.is_label_seen()
+    looking.open(looking.user, elsewhere)
+    assert looking.is_label_seen() and not looking.is_gold_shown()
+    tabs.selected_index = 3
+    other = corpus.users["user"][7]
+    looking.open(other)
+    looking.open(other, looking.scenarios_of(other)[1])
+    assert not looking.is_label_seen(), "while rating, nothing of the past is in view"
+    assert Looking(corpus, looking.backbone, "en").is_label_seen(
+        (tabs.looking.corpus.users["user"][0], elsewhere, "0", 0)
+    )
+
+
 def test_past_turns_are_grouped_by_score_and_searched_by_all_words(looking):
     everything = past_html(looking)
     assert everything.index(">5</span>") < everything.index(">4</span>")
@@ -131,7 +147,7 @@ def test_what_is_cited_is_sorted_by_where_it_is(looking):
 def test_editing_moves_the_verdict_and_what_is_known_costs_nothing(looking, server):
     panel, change = Judging(looking), Change(looking)
     panel.score.click()
-    assert "1 calls" in wait(panel.asking)
+    assert "calls: 1" in wait(panel.asking)
     first = expected(panel)
     change.statements._rows[1].text.value = "Wants prices of everything."
     wait(panel.asking)

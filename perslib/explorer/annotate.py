@@ -205,7 +205,7 @@ class Annotating(widgets.VBox):
         looking = self.looking
         said = (
             "rate_seen_gold"
-            if looking.is_gold_shown()
+            if looking.is_label_seen()
             else "rate_seen_verdict"
             if looking.is_verdict_shown()
             else ""
@@ -229,7 +229,7 @@ class Annotating(widgets.VBox):
             self.form.score.value,
             self.form.reason.value,
             self.form.note.value.strip(),
-            gold_shown=self.looking.is_gold_shown(key),
+            gold_shown=self.looking.is_label_seen(key),
             verdict_shown=self.looking.is_verdict_shown(key),
         )
         try:

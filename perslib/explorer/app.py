@@ -161,10 +161,12 @@ class Tabs(widgets.Tab):
         self.made: dict[int, widgets.Widget] = {}
         places = [widgets.VBox() for _ in panels]
         super().__init__(places, selected_index=0, titles=[say(key, looking.language) for key, _ in panels])
-        self.observe(lambda c: self._make(c["new"]), "selected_index")
-        self._make(0)
+        self.observe(lambda c: self._turn_to(c["new"]), "selected_index")
+        self._turn_to(0)
 
-    def _make(self, place: int | None) -> None:
+    def _turn_to(self, place: int | None) -> None:
+        # Rating oneself is the one thing done without seeing how the user scored elsewhere.
+        self.looking.past_in_view = place is not None and self.panels[place] is not annotate
         if place is not None and place not in self.made:
             self.made[place] = self.panels[place](self.looking)
             self.children[place].children = [self.made[place]]

@@ -68,7 +68,13 @@ class Two(widgets.VBox):
         said = f"<h3 class='pl-h'>{escape(self._say('compare_two'))}</h3>"
         said += f"<div class='pl-small'>{escape(self._say('compare_two_said'))}</div>"
         rows = [
-            widgets.HBox([widgets.HTML(f"<b>{escape(self._say(key))}</b>"), user, memory]).add_class("pl-bar")
+            widgets.HBox(
+                [
+                    widgets.HTML(f"<b>{escape(self._say(key))}</b>", layout=widgets.Layout(width="5em")),
+                    user,
+                    memory,
+                ]
+            ).add_class("pl-bar")
             for key, user, memory in zip(("compare_first", "compare_second"), self.users, self.memories)
         ]
         buttons = widgets.HBox([self.score, self.write]).add_class("pl-bar")

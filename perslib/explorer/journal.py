@@ -1,4 +1,4 @@
-"""What was shown to the researcher, turn by turn: gold labels and verdicts. A line a fact, kept between sessions."""
+"""What was shown to the researcher: gold labels, verdicts, a user's past. A line a fact, kept between sessions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Literal
 from perslib.paths import state
 
 Key = tuple[str, str, str, int]
-What = Literal["gold", "verdict"]
+What = Literal["gold", "past", "verdict"]
 
 
 class Journal:

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 import pandas as pd
-from traitlets import HasTraits, Instance, Int, Unicode, observe
+from traitlets import Bool, HasTraits, Instance, Int, Unicode, observe
 
 from perslib.corpus import TURN, Block, Corpus, Target
 from perslib.errors import UnknownName
@@ -38,6 +38,7 @@ class Looking(HasTraits):
     draft = Instance(Draft, allow_none=True, help="that memory, once it is built, with all edits")
     verdict = Instance(Verdict, allow_none=True, help="the last verdict on the reply that is open")
     gold_shown = Int(0, help="grows when gold labels are shown")
+    past_in_view = Bool(False, help="whether the panels in view show how the user scored in other scenarios")
 
     def __init__(self, corpus: Corpus, backbone: Backbone, language: str = "zh"):
         super().__init__()
@@ -163,6 +164,19 @@ class Looking(HasTraits):
         """Whether the user's own score of this turn (the open one) was shown, now or in an earlier session."""
         key = key or self.key
         return key is not None and self.journal.has("gold", key)
+
+    @observe("opened", "past_in_view")
+    def _note_the_past(self, change: Mapping[str, Any]) -> None:
+        """Whoever sees how a user scored in a scenario has not judged its replies blindly from then on."""
+        if self.past_in_view:
+            for scenario in self.scenarios_of(self.user):
+                if scenario != self.scenario:
+                    self.journal.note("past", (self.user, scenario, "", -1))
+
+    def is_label_seen(self, key: Key | None = None) -> bool:
+        """Whether the user's score of this turn could be seen: asked for, or as part of the past of another target."""
+        key = key or self.key
+        return key is not None and (self.is_gold_shown(key) or self.journal.has("past", (*key[:2], "", -1)))
 
     def is_verdict_shown(self, key: Key | None = None) -> bool:
         """Whether a verdict on the recorded reply of this turn was shown, now or in an earlier session."""

@@ -92,7 +92,7 @@ class Statements(widgets.VBox):
 def _rows(text: str) -> int:
     """Lines that the text takes in its box; a Chinese character is as wide as two letters."""
     width = sum(2 if ord(c) > 0x2E7F else 1 for c in text)
-    return max(1, min(8, -(-width // 74)))
+    return max(1, min(8, -(-width // 66)))
 
 
 def _words(looking: Looking) -> Callable[[str], str]:

@@ -94,7 +94,7 @@ def test_a_user_is_read_judged_and_changed_in_the_app(app, page, notebook, judge
     assert mean(page) > before + 0.3
     screenshot("explorer-edited-1280")
     button(page, "Undo").click()
-    page.get_by_text("nothing was asked").or_(page.get_by_text("1 calls")).first.wait_for()
+    page.get_by_text("nothing was asked").or_(page.get_by_text("calls: 1")).first.wait_for()
     button(page, "Leave each one out").click()
     page.locator(".pl-effects").wait_for()
     screenshot("explorer-effects-1280")
