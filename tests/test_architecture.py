@@ -15,7 +15,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 #: Each part may import itself and what stands before it.
 ORDER = [
     *["errors", "paths", "fence", "llm", "prompts", "corpus", "memory", "judge", "calibrate", "inference"],
-    *["metrics", "replay", "report", "studies", "explorer", "cli", "__main__"],
+    *["metrics", "replay", "palbench", "report", "studies", "explorer", "cli", "__main__"],
 ]
 
 
@@ -49,7 +49,18 @@ def test_imports_flow_one_way(file):
     "name",
     [
         f"perslib.{p}"
-        for p in ("calibrate", "corpus", "inference", "judge", "llm", "memory", "metrics", "replay", "report")
+        for p in (
+            "calibrate",
+            "corpus",
+            "inference",
+            "judge",
+            "llm",
+            "memory",
+            "metrics",
+            "palbench",
+            "replay",
+            "report",
+        )
     ],
 )
 def test_exports_are_listed_and_real(name):
