@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from perslib.corpus import persturnbench, table, urs, uss
+from perslib.corpus import palset, persturnbench, table, urs, uss
 from perslib.corpus.corpus import FRAMES, Corpus
 from perslib.corpus.reading import Reading
 from perslib.corpus.schema import storable
@@ -20,7 +20,13 @@ from perslib.errors import DataError, Problem, UnknownName
 from perslib.paths import bundled, workspace
 
 #: Kinds of release that can be imported, by the name used in `perslib import KIND PATH`.
-KINDS: dict[str, ModuleType] = {"persturnbench": persturnbench, "uss": uss, "urs": urs, "table": table}
+KINDS: dict[str, ModuleType] = {
+    "persturnbench": persturnbench,
+    "uss": uss,
+    "urs": urs,
+    "palset": palset,
+    "table": table,
+}
 _CARD = "corpus.json"
 _FORMAT = 1
 

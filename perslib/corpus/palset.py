@@ -1,0 +1,236 @@
+"""PAL-Set (Mem-PAL, AAAI 2026): months of device logs and dialogues of 100 users, in Chinese and translated to English.
+
+    {user: {"history": [sample, …], "query": [sample, …]}}      input.json, input_en.json
+
+A sample is a session (`palset_session`); files beside the main one say more (`palset_side`). In the corpus
+
+sessions   scenario is the part, history or query (the sessions of the last month); position is the place in time
+turns      nobody rated them; user_action and assistant_action are what a turn does, or null where the text under
+           user_action_raw and assistant_action_raw is none of the paper's actions
+events     the device logs, each with the session that follows it
+
+and among the extras
+
+topics                 user, scenario, session, topic, user_query, implicit_needs, requirement, requirement_id, pos,
+                       neg, candidates, labels (pos, neg or neu of each candidate)
+requirements           user, aspect, requirement_id, requirement
+preferences            user, aspect, requirement_id, requirement, pos, neg
+situations             user, date, start, end, requirement_ids, situation, session (null where no dialogue followed)
+frameworks             user, date, topic, session, requirement_type, user_query, requirement
+needs                  user, date, topic, session, number, need, evidences
+candidate_solutions    user, date, topic, session, candidates
+solution_preferences   user, date, topic, session, analysis, feedback, solution, reason
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from perslib.corpus.corpus import Corpus
+from perslib.corpus.palset_fields import Fields
+from perslib.corpus.palset_names import PARTS
+from perslib.corpus.palset_session import Sample, read_sample
+from perslib.corpus.palset_side import Rows, Side, read_side
+from perslib.corpus.reading import Intake, Reading, frame, parse_json
+from perslib.corpus.schema import SCHEMA
+from perslib.errors import DataError, Problem
+
+MAIN = {"zh": "input.json", "en": "input_en.json"}
+REMEDY = "Give input.json or input_en.json of Mem-PAL's data release, or the folder that holds it."
+_WHERE = ["user", "scenario", "session"]
+_JOINED = ["user", "date", "topic", "session"]
+#: The frames among the extras and their columns.
+EXTRAS = {
+    "topics": [
+        *_WHERE,
+        "topic",
+        "user_query",
+        "implicit_needs",
+        "requirement",
+        "requirement_id",
+        "pos",
+        "neg",
+        "candidates",
+        "labels",
+    ],
+    "requirements": ["user", "aspect", "requirement_id", "requirement"],
+    "preferences": ["user", "aspect", "requirement_id", "requirement", "pos", "neg"],
+    "situations": ["user", "date", "start", "end", "requirement_ids", "situation", "session"],
+    "frameworks": [*_JOINED, "requirement_type", "user_query", "requirement"],
+    "needs": [*_JOINED, "number", "need", "evidences"],
+    "candidate_solutions": [*_JOINED, "candidates"],
+    "solution_preferences": [*_JOINED, "analysis", "feedback", "solution", "reason"],
+}
+
+
+def looks_like(path: Path) -> bool:
+    """Whether a file, or a folder, is this release by its names."""
+    if path.is_file():
+        return path.name in MAIN.values()
+    return any(
+        found for name in MAIN.values() for pattern in (name, f"*/{name}") for found in path.glob(pattern)
+    )
+
+
+def _mains(folder: Path) -> list[tuple[str, Path]]:
+    return [(language, file) for language, name in MAIN.items() for file in sorted(folder.rglob(name))]
+
+
+def read(path: Path, *, skip_bad: bool = False, name: str | None = None) -> Reading:
+    """Read the release; see `perslib import palset`."""
+    language, file = _main(path)
+    content = parse_json(file.read_bytes(), file.name)
+    if isinstance(content, Problem):
+        raise DataError(content, REMEDY)
+    if not isinstance(content, Mapping) or not content:
+        raise DataError(Problem(file.name, "holds no object keyed by user"), REMEDY)
+    intake = Intake(skip_bad)
+    samples = {user: _samples(user, value, intake) for user, value in content.items()}
+    side = read_side(file.parent, language, intake)
+    intake.settle()
+    if not any(samples.values()):
+        raise DataError(intake.problems or Problem(file.name, "holds no session"), REMEDY)
+    return Reading(_corpus(name or f"palset-{language}", language, samples, side, intake), intake.rejected)
+
+
+def _main(path: Path) -> tuple[str, Path]:
+    """The main file and its language, which its name says."""
+    if path.is_file():
+        languages = [language for language, name in MAIN.items() if name == path.name]
+        if not languages:
+            raise DataError(
+                Problem(str(path), "is called neither input.json (Chinese) nor input_en.json (English)"),
+                REMEDY,
+            )
+        return languages[0], path
+    found = _mains(path)
+    if not found:
+        raise DataError(Problem(str(path), "holds neither input.json nor input_en.json"), REMEDY)
+    if len(found) > 1:
+        raise DataError(
+            Problem(str(path), "holds several: " + ", ".join(str(file) for _, file in found)),
+            "Import one file at a time, by its path.",
+        )
+    return found[0]
+
+
+def _samples(user: str, value: Any, intake: Intake) -> list[tuple[str, Sample]]:
+    """The sessions of a user with their part, in the order of time."""
+    fields = Fields(intake)
+    record = fields.record(value, user, PARTS)
+    lists = {part: fields.list(record.get(part), f"{user}.{part}") for part in PARTS}
+    if fields.problems:
+        intake.reject(fields.problems, value)
+        return []
+    found: list[tuple[str, Sample]] = []
+    for part, items in lists.items():
+        for i, item in enumerate(items):
+            own = Fields(intake)
+            sample = read_sample(item, f"{user}.{part}[{i}]", own)
+            if sample is not None and any(sample.session == other.session for _, other in found):
+                own.problem(sample.session, "is the id of a second session")
+            if own.problems:
+                intake.reject(own.problems, item)
+            elif sample is not None:
+                found.append((part, sample))
+    _order(user, found, intake)
+    return sorted(found, key=lambda one: one[1].at)
+
+
+def _order(user: str, found: list[tuple[str, Sample]], intake: Intake) -> None:
+    """Count what is not in the order that the release promises."""
+    times = [sample.at for _, sample in found]
+    intake.note("users whose sessions were out of order, sorted", int(times != sorted(times)))
+    expected = [f"{user}_sample{i}" for i in range(len(found))]
+    named = [sample.session for _, sample in found]
+    intake.note("users whose sessions do not count from sample0 without a gap", int(named != expected))
+    for (_, before), (_, after) in pairwise(found):
+        early = sum(log["at"] <= before.at for log in after.logs)
+        intake.note("logs no later than the dialogue before their session", early)
+    intake.note("users without a query session", int("query" not in {part for part, _ in found}))
+
+
+def _corpus(
+    name: str, language: str, samples: dict[str, list[tuple[str, Sample]]], side: Side, intake: Intake
+) -> Corpus:
+    sessions: Rows = []
+    turns: Rows = []
+    events: Rows = []
+    topics: Rows = []
+    for user, own in samples.items():
+        for position, (part, sample) in enumerate(own):
+            where = {"user": user, "scenario": part, "session": sample.session}
+            sessions.append({**where, "position": position, "started_at": sample.at})
+            turns += [{**where, **row} for row in sample.turns]
+            events += [{**where, **row} for row in sample.logs]
+            topics += [{**where, **row} for row in sample.topics]
+    by_date = {(row["user"], f"{row['started_at']:%Y-%m-%d}"): row["session"] for row in sessions}
+    extras = {"topics": topics} | {key: getattr(side, key) for key in EXTRAS if key != "topics"}
+    for key, columns in EXTRAS.items():
+        if "date" in columns:
+            extras[key] = [{**row, "session": by_date.get((row["user"], row["date"]))} for row in extras[key]]
+    _join(extras, side, intake)
+    frames = {key: _framed(extras[key], columns) for key, columns in EXTRAS.items()}
+    if "background" in side.read:
+        intake.note("users without a profile", len(samples.keys() - side.profiles.keys()))
+    users = pd.DataFrame({"user": list(samples), "profile": [side.profiles.get(u, {}) for u in samples]})
+    meta = {
+        "kind": "palset",
+        "scenarios": list(PARTS),
+        "files": side.read,
+        "irregularities": dict(sorted(intake.irregularities.items())),
+    }
+    turn_columns = [
+        *SCHEMA["turns"],
+        "user_action",
+        "assistant_action",
+        "user_action_raw",
+        "assistant_action_raw",
+    ]
+    return Corpus(
+        name,
+        language,
+        users,
+        frame(sessions, list(SCHEMA["sessions"])),
+        _framed(turns, turn_columns),
+        frame(events, list(SCHEMA["events"])),
+        extras=frames,
+        meta=meta,
+    )
+
+
+def _join(extras: dict[str, Rows], side: Side, intake: Intake) -> None:
+    """Give topics the id of their requirement, and count where the files do not say the same."""
+    ids: dict[tuple[str, str], tuple[str, ...]]
+    ids = {(row["user"], row["session"]): row["requirement_ids"] for row in extras["situations"]}
+    frameworks = {(row["user"], row["session"], row["topic"]): row for row in extras["frameworks"]}
+    candidates = {(row["user"], row["session"], row["topic"]): row for row in extras["candidate_solutions"]}
+    for topic in extras["topics"]:
+        own = ids.get((topic["user"], topic["session"]), ())
+        place = int(topic["topic"].removeprefix("topic-")) - 1
+        topic["requirement_id"] = own[place] if place < len(own) else None
+        key = (topic["user"], topic["session"], topic["topic"])
+        if "requirement_framework" in side.read:
+            same = frameworks.get(key, {}).get("requirement") == topic["requirement"]
+            intake.note("topics whose requirement is not the one of their framework", int(not same))
+        if "candidate_solution" in side.read:
+            same = sorted(candidates.get(key, {}).get("candidates", ())) == sorted(topic["candidates"])
+            intake.note("topics whose candidates are not the ones of the side file", int(not same))
+    if "situation" in side.read:
+        lost = sum(topic["requirement_id"] is None for topic in extras["topics"])
+        intake.note("topics without a requirement id among the situations", lost)
+    for name in ("frameworks", "candidate_solutions", "solution_preferences"):
+        intake.note(f"{name} of no session", sum(row["session"] is None for row in extras[name]))
+
+
+def _framed(rows: Rows, columns: list[str]) -> pd.DataFrame:
+    """Rows as a frame with exactly these columns."""
+    built = pd.DataFrame(rows, columns=columns)
+    times = [c for c in ("start", "end") if c in columns]
+    texts = [c for c in ("session", "requirement_id", "user_action", "assistant_action") if c in columns]
+    return built.astype(dict.fromkeys(times, "datetime64[us]") | dict.fromkeys(texts, "str"))
