@@ -14,7 +14,7 @@ from perslib.explorer.change import Change
 from perslib.explorer.judging import Judging
 from perslib.explorer.past import past_html, rated_turns
 from perslib.explorer.see import memory_html, see
-from perslib.explorer.verdicts import calibrated, cited
+from perslib.explorer.verdicts import calibrated
 from perslib.judge import Verdict
 from perslib.llm import answered
 from perslib.memory import Draft, Edited, Measured, Scores, Statement, UserMemory
@@ -134,14 +134,6 @@ def test_pooling_moves_the_judge_towards_the_user_and_needs_both():
     assert sum(p) == pytest.approx(1) and 3.0 < mean < 4.7
     assert calibrated(verdict, (0,) * 5) == (None, None)
     assert calibrated(Verdict(raw=3), (0, 0, 1, 4, 15)) == (None, None)
-
-
-def test_what_is_cited_is_sorted_by_where_it_is(looking):
-    block, memory = looking.block, looking.draft.memory
-    row = block.evidence.iloc[0]
-    turn = f"{row['scenario']}/{row['session']}/{row['turn']}"
-    found = cited(["m1", turn, "M7", "m1"], block, memory)
-    assert (found.statements, found.turns, found.nowhere) == (("M1",), (turn,), ("M7",))
 
 
 def test_editing_moves_the_verdict_and_what_is_known_costs_nothing(looking, server):

@@ -15,7 +15,7 @@ from perslib.explorer.drawing import effects_html
 from perslib.explorer.looking import Looking
 from perslib.explorer.see import counts_html
 from perslib.explorer.statements import Statements
-from perslib.explorer.verdicts import cited, score_of
+from perslib.explorer.verdicts import score_of
 from perslib.explorer.words import say
 from perslib.judge import Verdict
 from perslib.llm import side_by_side
@@ -69,9 +69,7 @@ class Change(widgets.VBox):
     def show(self, change: Any = None) -> None:
         """Show the draft as it is."""
         draft, verdict = self.looking.draft, self.looking.verdict
-        found = (
-            cited(verdict.evidence, self.looking.block, draft.memory).statements if draft and verdict else ()
-        )
+        found = {name.strip().upper() for name in verdict.evidence} if verdict else ()
         self.statements.show(draft, found)
         self.undo.disabled = draft is None or draft.before is None
         for button in (self.add, self.stricter, self.milder, self.leave_out, self.save):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -12,36 +11,15 @@ from perslib.calibrate import SCORES, Tilted
 from perslib.calibrate.frames import COUNTS
 from perslib.corpus import Block
 from perslib.explorer.drawing import distribution_html
-from perslib.explorer.past import cited_turns
+from perslib.explorer.past import turn_html
 from perslib.explorer.words import say
 from perslib.judge import Verdict
-from perslib.memory import UserMemory, turn_id
+from perslib.memory import Citations, UserMemory, resolved
 from perslib.report.show import escape, score_chip, text_html
 from perslib.report.words import name_of
 
 #: The judge's distribution and that of the user's own past scores, each to the power one half: nothing is learned.
 POOLED = Tilted(0.5, 0.5, np.zeros(5), name="pooled")
-
-
-@dataclass(frozen=True)
-class Cited:
-    """What a rationale cites: statements and turns that were there, and what was not."""
-
-    statements: tuple[str, ...]
-    turns: tuple[str, ...]
-    nowhere: tuple[str, ...]
-
-
-def cited(names: Iterable[str], block: Block, memory: UserMemory | None) -> Cited:
-    """Sort what is cited by where it is found."""
-    statements = {s.id for s in memory.statements} if memory else set()
-    evidence = block.evidence
-    turns = {turn_id(*k) for k in zip(evidence["scenario"], evidence["session"], evidence["turn"])}
-    said = list(dict.fromkeys(names))
-    known = [name.strip().upper() for name in said if name.strip().upper() in statements]
-    found = [name for name in said if name in turns]
-    lost = [name for name in said if name.strip().upper() not in statements and name not in turns]
-    return Cited(tuple(known), tuple(found), tuple(lost))
 
 
 def calibrated(verdict: Verdict, counts: Sequence[int]) -> tuple[tuple[float, ...] | None, float | None]:
@@ -71,11 +49,9 @@ def verdict_html(verdict: Verdict, block: Block, memory: UserMemory | None, lang
     parts = [_score_line(verdict, language), distribution_html(rows, say("no_distribution", language))]
     if verdict.rationale:
         parts.append(f'<div class="pl-part">{say("rationale", language)}</div>{text_html(verdict.rationale)}')
-    found = cited(verdict.evidence, block, memory)
     if verdict.evidence:
-        parts.append(
-            f'<div class="pl-part">{say("cites", language)}</div>{_cited_html(found, memory, block, language)}'
-        )
+        found = resolved(verdict.evidence, block, memory)
+        parts.append(f'<div class="pl-part">{say("cites", language)}</div>{_cited_html(found, language)}')
     behind = [verdict.memory or say("without_memory", language), verdict.prompt or ""]
     parts.append(f'<div class="pl-small">{escape(" · ".join(filter(None, behind)))}</div>')
     return f'<div class="pl-verdict">{"".join(parts)}</div>'
@@ -91,15 +67,12 @@ def _score_line(verdict: Verdict, language: str) -> str:
     return f'<div class="pl-verdict-score">{say("judge_says", language)} {chip}{reason}</div>'
 
 
-def _cited_html(found: Cited, memory: UserMemory | None, block: Block, language: str) -> str:
-    texts = {s.id: s.text for s in memory.statements} if memory else {}
+def _cited_html(found: Citations, language: str) -> str:
+    """Statements and what was cited from nowhere, then the turns."""
     lines = [
-        f'<div class="pl-statement pl-cited" dir="auto"><b>{escape(id)}</b> {escape(texts[id])}</div>'
-        for id in found.statements
+        f'<div class="pl-nowhere">{escape(said)}: {say("from_nowhere", language)}</div>'
+        if isinstance(said, str)
+        else f'<div class="pl-statement pl-cited" dir="auto"><b>{escape(said.id)}</b> {escape(said.text)}</div>'
+        for said in found.statements
     ]
-    lines.append(cited_turns(block, found.turns, language))
-    lines += [
-        f'<div class="pl-nowhere">{escape(name)}: {say("from_nowhere", language)}</div>'
-        for name in found.nowhere
-    ]
-    return "".join(lines)
+    return "".join([*lines, *(turn_html(turn, language) for turn in found.turns.values())])

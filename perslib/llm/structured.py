@@ -100,6 +100,9 @@ def is_closed(schema: Any) -> bool:
     return all(is_closed(part) for part in schema.values())
 
 
+_CHINESE = re.compile("[\u4e00-\u9fff]")
+
+
 def _name(schema: Mapping[str, Any]) -> str:
     return re.sub(r"[^A-Za-z0-9_-]+", "_", str(schema.get("title") or "")).strip("_")[:64] or "reply"
 
@@ -107,5 +110,5 @@ def _name(schema: Mapping[str, Any]) -> str:
 def language_of(messages: Sequence[Message]) -> str:
     """zh when a good part of the first message is Chinese, else en; perslib's own words follow the prompt's."""
     text = str(messages[0]["content"])[:2000]
-    chinese = sum("\u4e00" <= char <= "\u9fff" for char in text)
+    chinese = len(_CHINESE.findall(text))
     return "zh" if chinese * 5 > len(text) else "en"
