@@ -124,7 +124,7 @@ class Looking(HasTraits):
     def memory_system(self, name: str | None = None) -> MemorySystem:
         """The memory system of this name (`edited: …` for a saved one), prompts in the corpus's language."""
         name = name or self.system
-        written = Structured(self.prompts, **self.extent.memory)
+        written = Structured(self.prompts, evidence=self.extent.evidence, budget=self.extent.budget)
         if name.startswith("edited: "):
             return Edited(name.removeprefix("edited: "), otherwise=Measured(self.prompts))
         systems: dict[str, MemorySystem] = {

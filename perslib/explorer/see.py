@@ -117,8 +117,11 @@ def memory_html(looking: Looking, memory: UserMemory | None, cited: Sequence[str
     marked = f' <span class="pl-note">{say("by_hand", language)}</span>' if mark else ""
     head = f'<div class="pl-memory-head">{escape(named("system", name, language))}{marked}</div>'
     lines = [statement_html(looking, s, s.id in cited) for s in memory.statements]
-    error = f'<div class="pl-nowhere">{escape(memory.error)}</div>' if memory.error else ""
-    none = "" if lines else f'<p class="pl-empty">{say("no_statements", language)}</p>'
+    error = none = ""
+    if memory.error:
+        error = f'<div class="pl-nowhere">{escape(say("memory_failed", language, why=memory.error))}</div>'
+    elif not lines:
+        none = f'<p class="pl-empty">{say("no_statements", language)}</p>'
     return f'<div class="pl-memory">{head}{counts_html(memory, language)}{error}{none}{"".join(lines)}</div>'
 
 

@@ -82,8 +82,14 @@ class Statements(widgets.VBox):
             self._rows.append(Row(self.looking, self._change))
         for row, line in zip(self._rows, lines):
             row.fill(line, line.statement.id in cited)
-        said = "no_memory_yet" if draft is None else "no_statements"
-        self._empty.value = f'<p class="pl-empty">{escape(say(said, self.looking.language))}</p>'
+        language = self.looking.language
+        if draft is None:
+            said = say("no_memory_yet", language)
+        elif draft.built.error:
+            said = say("memory_failed", language, why=draft.built.error)
+        else:
+            said = say("no_statements", language)
+        self._empty.value = f'<p class="pl-empty">{escape(said)}</p>'
         wanted: list[widgets.Widget] = [*self._rows[: len(lines)]] if lines else [self._empty]
         if wanted != self._shown:
             self.children = self._shown = wanted
