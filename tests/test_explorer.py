@@ -276,3 +276,21 @@ def test_memories_stand_side_by_side(looking):
     assert len(both) == 1
     statement = looking.draft.memory.statements[0]
     assert statement.turns and "Drawn from" in memory_html(looking, looking.draft.memory)
+
+
+def test_corpus_and_language_can_be_changed_in_place(model, server, corpus):
+    server.reply = judging
+    shown = Explorer(corpus, model(), "en")
+    opened = shown.children[1]
+    assert opened.corpus.value == "sample/en" and "sample/zh" in [v for _, v in opened.corpus.options]
+    opened.language.value = "zh"
+    assert shown.looking.language == "zh" and shown.looking.prompts == "en"
+    assert list(shown.children[2].titles)[0] == "用户"
+    shown.children[1].corpus.value = "sample/zh"
+    assert shown.looking.corpus.name == "sample/zh" and shown.looking.prompts == "zh"
+    shown.children[1].system.value = "structured"
+    assert shown.looking.draft is None and "生成" in shown.children[1].said.value
+    shown.children[1].system.value = "scores"
+    assert shown.looking.draft is not None
+    shown.children[1].scenario.value = shown.looking.scenarios_of(shown.looking.user)[2]
+    assert shown.looking.scenario == shown.children[1].scenario.value and shown.looking.draft is not None
