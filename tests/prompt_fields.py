@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import prompt_fields_h2 as h2
+
 from perslib.prompts import Prompt
 
 _TURN = {"id": 1, "request": "A gift?", "response": "A book, 12 pounds.", "score": 3, "reason": "other"}
@@ -60,7 +62,8 @@ _GROUPS = [{"score": 3, "total": 1, "turns": [_TURN]}]
 
 def fields(prompt: Prompt, **other: Any) -> dict[str, Any]:
     """Values for the placeholders of one prompt, some replaced."""
-    values = {**FIELDS, **({"examples": _GROUPS} if prompt.name == "memory_build" else {}), **other}
+    own = h2.FIELDS if prompt.name.startswith("h2_") else {}
+    values = {**FIELDS, **({"examples": _GROUPS} if prompt.name == "memory_build" else {}), **own, **other}
     return {name: values[name] for name in prompt.placeholders}
 
 
@@ -78,6 +81,7 @@ def answer(prompt: Prompt) -> dict[str, Any]:
     reasons = (prompt.schema or {})["properties"].get("reason", {}).get("enum", [""])
     verdict = {**_JUDGED, "reason": reasons[1]} if len(reasons) > 1 else {}
     answers: dict[str, dict[str, Any]] = {
+        **h2.ANSWERS,
         "judge_personal": {**verdict, "evidence": ["M2"]},
         "judge_episodic": {**verdict, "boundary_side": "dsat", "evidence_confidence": "medium"},
         "judge_episodic_boundary": {

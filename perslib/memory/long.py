@@ -68,6 +68,8 @@ class Piece:
     text: str
     sessions: tuple[str, ...] = ()
     """Ids of the sessions it rests on."""
+    turns: tuple[tuple[str, int], ...] = ()
+    """(session, turn from 1) of the turns it rests on, where it is known more exactly than by session."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,10 @@ class LongTermMemory(ABC):
     @abstractmethod
     def recall(self, store: Store, session: Session, query: str, purpose: Purpose) -> list[Piece]:
         """What is shown of the memory for a query in a session whose logs were heard, most general first."""
+
+    def general(self, store: Store) -> list[Piece]:
+        """What a store says whatever is asked, as people want to read it; nothing where all of it is looked up."""
+        return []
 
     def build(self, user: str, sessions: Sequence[Session]) -> Steps[Store]:
         """The memory after these sessions, in the order of time; systems override it where steps are independent."""

@@ -1,0 +1,86 @@
+"""Questions whose answers are checked: what does not hold is said to the model once, then recorded and left out.
+
+    readings = yield from checked([Question("0000_sample3: outline", request, read), …])
+
+`read` makes a value of an answer's data and says what is wrong with it. A value may come with faults: what could be
+kept of an answer that is partly wrong. The data has passed the request's JSON schema when it is read, so no type in it
+can surprise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, TypeVar
+
+from perslib.llm import Answer, Ask, Request, Steps
+from perslib.llm.parsing import faults
+from perslib.llm.structured import asked_again, language_of
+
+T = TypeVar("T")
+
+STAGE = "memory"
+"""All that is asked for a memory counts under this line of the ledger, so that it can be asked at once."""
+
+
+@dataclass(frozen=True)
+class Reading(Generic[T]):
+    """What an answer says, and what of it does not hold."""
+
+    value: T | None
+    faults: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Question(Generic[T]):
+    """A question, what it is about, and how its answer is read."""
+
+    place: str
+    request: Request = field(repr=False)
+    read: Callable[[Any], Reading[T]] = field(repr=False)
+
+    def reading(self, answer: Answer) -> Reading[T]:
+        """What the answer says; nothing where it does not fit the schema."""
+        if answer.data is None:
+            return Reading(None, (answer.error or "nothing was said",))
+        problem = faults(answer.data, self.request.schema or {})
+        return Reading(None, (problem,)) if problem else self.read(answer.data)
+
+    def repeated(self, answer: Answer, problems: Sequence[str]) -> Request:
+        """The question once more, after the answer and what is wrong with it."""
+        said, problem = self.request.messages, "; ".join(problems)
+        words = asked_again(said, answer.text, problem, self.request.schema or {}, language_of(said))
+        return replace(self.request, messages=words)
+
+    def failures(self, reading: Reading[T]) -> list[str]:
+        """What is wrong, with its place."""
+        return [f"{self.place}: {fault}" for fault in reading.faults]
+
+
+def checked(questions: Sequence[Question[T]]) -> Steps[list[Reading[T]]]:
+    """What the answers to these questions say, in order; where something is wrong, after asking once more."""
+    if not questions:
+        return []
+    answers = yield Ask([q.request for q in questions], STAGE)
+    readings = [q.reading(a) for q, a in zip(questions, answers, strict=True)]
+    again = [i for i, (a, r) in enumerate(zip(answers, readings)) if r.faults and _may_be_asked_again(a)]
+    if again:
+        repeats = [questions[i].repeated(answers[i], readings[i].faults) for i in again]
+        for i, answer in zip(again, (yield Ask(repeats, STAGE)), strict=True):
+            readings[i] = _better(readings[i], questions[i].reading(answer))
+    return readings
+
+
+def failures(questions: Iterable[Question[T]], readings: Iterable[Reading[T]]) -> tuple[str, ...]:
+    """All that is wrong, each with its place."""
+    return tuple(f for q, r in zip(questions, readings, strict=True) for f in q.failures(r))
+
+
+def _may_be_asked_again(answer: Answer) -> bool:
+    """An answer without data was asked for again already, or never came."""
+    return answer.data is not None or (bool(answer.text) and not answer.earlier)
+
+
+def _better(first: Reading[T], second: Reading[T]) -> Reading[T]:
+    """The one of which more can be kept; the second of equals."""
+    return min(second, first, key=lambda r: (r.value is None, len(r.faults)))

@@ -1,0 +1,162 @@
+"""The log graph and its situations (Mem-PAL, M_G): which logs go back to which, and what each group of them is about.
+
+A window asks about ten logs and shows the ten before them as well. Relations make an undirected graph; each of its
+connected components is told as one situation, with the aspects of life that it belongs to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from perslib.llm import Request, Steps
+from perslib.memory.checked import Question, Reading, checked, failures
+from perslib.memory.h2.store import Relation, Situation
+from perslib.memory.long import Log, Session
+
+WINDOW = 10
+TOLD_AT_ONCE = 100
+"""Logs of a situation; a longer component is told in stretches of as many, so that it fits into a prompt."""
+GROUPS_AT_ONCE = 20
+"""Components in one question, where a session's components are asked for together."""
+
+Render = Callable[..., Request]
+"""`render(name, **fields)`: the question of this prompt."""
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What a session's logs say."""
+
+    relations: tuple[Relation, ...] = ()
+    situations: tuple[Situation, ...] = ()
+    failed: tuple[str, ...] = ()
+
+
+def in_order(session: Session) -> list[Log]:
+    """A session's logs by time; those of the same minute as they came."""
+    return sorted(session.logs, key=lambda log: log.at)
+
+
+def windows(logs: int, size: int = WINDOW) -> list[tuple[range, range]]:
+    """For each window the logs that are shown and, of these, the ones it asks about."""
+    starts = range(0, logs, size)
+    return [(range(max(0, s - size), e), range(s, e)) for s in starts for e in [min(logs, s + size)]]
+
+
+def components(logs: int, relations: Sequence[Relation]) -> list[list[int]]:
+    """Groups of related logs, the one with the earliest log first; a log without relations is its own group."""
+    edges = [(r.log, other) for r in relations for other in (*r.caused_by, *r.follows)]
+    pairs = np.array(edges, dtype=int).reshape(-1, 2)
+    graph = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(logs, logs))
+    groups: dict[int, list[int]] = {}
+    for log, label in enumerate(connected_components(graph, directed=False)[1] if logs else []):
+        groups.setdefault(int(label), []).append(log)
+    return list(groups.values())
+
+
+def hear(session: Session, render: Render, *, together: bool = False) -> Steps[Heard]:
+    """Relations of a session's logs, all windows at once, then its situations, all components at once."""
+    logs = in_order(session)
+    asked = [_window(session.id, logs, shown, about, render) for shown, about in windows(len(logs))]
+    found = yield from checked(asked)
+    relations = [relation for reading in found for relation in reading.value or ()]
+    groups = [
+        group[i : i + TOLD_AT_ONCE]
+        for group in components(len(logs), relations)
+        for i in range(0, len(group), TOLD_AT_ONCE)
+    ]
+    of_log = {r.log: r for r in relations}
+    told = [[_shown(logs, i, of_log.get(i, Relation(i))) for i in group] for group in groups]
+    size = GROUPS_AT_ONCE if together else 1
+    starts = range(0, len(groups), size)
+    ask = _together if together else _alone
+    wanted = [ask(session.id, groups[i : i + size], told[i : i + size], render) for i in starts]
+    readings = yield from checked(wanted)
+    kept = [situation for reading in readings for situation in reading.value or ()]
+    lost = failures(asked, found) + failures(wanted, readings)
+    return Heard(tuple(r for r in relations if r.caused_by or r.follows), tuple(kept), lost)
+
+
+# -- relations -------------------------------------------------------------------------------------------------
+
+
+def _window(
+    session: str, logs: Sequence[Log], shown: range, about: range, render: Render
+) -> Question[list[Relation]]:
+    lines = [{"id": i, "at": logs[i].at, "content": logs[i].content} for i in shown]
+    request = render("h2_relations", logs=lines, first=about[0], last=about[-1])
+    place = f"{session}: logs {about[0]}–{about[-1]}"
+    return Question(place, request, partial(read_relations, shown=shown, about=about))
+
+
+def read_relations(data: Any, shown: range, about: range) -> Reading[list[Relation]]:
+    """The relations that hold: to logs that are shown and earlier, at most one to each, a cause before a sequel."""
+    wrong: list[str] = []
+    found: dict[int, Relation] = {}
+    for said in data["relations"]:
+        log = said["log"]
+        if log not in about or log in found:
+            what = "is given twice" if log in found else "was not asked about"
+            wrong.append(f"log {log} {what}")
+            continue
+        causes = _valid(log, said["caused_by"], shown, wrong)
+        sequels = [i for i in _valid(log, said["follows"], shown, wrong) if i not in causes]
+        found[log] = Relation(log, tuple(causes), tuple(sequels))
+    wrong += [f"log {log} is missing" for log in about if log not in found]
+    return Reading(list(found.values()), tuple(wrong))
+
+
+def _valid(log: int, named: Sequence[int], shown: range, wrong: list[str]) -> list[int]:
+    for other in named:
+        if other not in shown:
+            wrong.append(f"log {log} names {other}, which is not among the logs shown")
+        elif other >= log:
+            wrong.append(f"log {log} names {other}, which is not earlier")
+    return [other for other in dict.fromkeys(named) if other in shown and other < log]
+
+
+# -- situations ------------------------------------------------------------------------------------------------
+
+
+def _shown(logs: Sequence[Log], i: int, relation: Relation) -> dict[str, Any]:
+    """A log as a prompt shows it, with both kinds of relations."""
+    back = {"caused_by": list(relation.caused_by), "follows": list(relation.follows)}
+    return {"id": i, "at": logs[i].at, "content": logs[i].content, **back}
+
+
+def _alone(session: str, groups: list[list[int]], told: list[Any], render: Render) -> Question[Any]:
+    def read(data: Any) -> Reading[list[Situation]]:
+        return _situation(data, groups[0])
+
+    return Question(f"{session}: situation of log {groups[0][0]}", render("h2_situation", logs=told[0]), read)
+
+
+def _together(session: str, groups: list[list[int]], told: list[Any], render: Render) -> Question[Any]:
+    shown = [{"group": n, "logs": logs} for n, logs in enumerate(told, 1)]
+
+    def read(data: Any) -> Reading[list[Situation]]:
+        of_group = {said["group"]: said for said in data["situations"]}
+        wrong = [f"group {n} was not given" for n in of_group if not 1 <= n <= len(groups)]
+        wrong += ["a group is told twice"] * (len(of_group) < len(data["situations"]))
+        kept: list[Situation] = []
+        for n, group in enumerate(groups, 1):
+            reading = _situation(of_group[n], group) if n in of_group else Reading[list[Situation]]([])
+            kept += reading.value or []
+            wrong += [] if reading.value else [f"group {n} has no situation"]
+        return Reading(kept, tuple(wrong))
+
+    return Question(f"{session}: situations", render("h2_situations", groups=shown), read)
+
+
+def _situation(said: Any, group: list[int]) -> Reading[list[Situation]]:
+    text = said["situation"].strip()
+    if not text:
+        return Reading(None, ("the situation is empty",))
+    return Reading([Situation(text, tuple(dict.fromkeys(said["aspects"])), tuple(group))])

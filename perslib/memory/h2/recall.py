@@ -1,0 +1,157 @@
+"""What H²Memory shows for a query (Mem-PAL, section 3): two searches, and what hangs on what they find.
+
+    query ─► situations of this session ─► background of their aspects
+    query ─► outlines of earlier sessions ─► principles of their clusters
+
+For what a user requires, only requirements are shown; for solutions, judging and replies, also what the user took well
+or badly, and the principles. An ablation leaves its block out and nothing else: both searches stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from perslib.errors import UnknownName
+from perslib.memory.h2.outlines import behind, nearest_situations
+from perslib.memory.h2.space import Space
+from perslib.memory.h2.store import FEEDBACK, Chapter, H2Store, Outline, Principle
+from perslib.memory.long import Piece, Purpose, Session
+
+Part = Literal["situations", "background", "outlines", "principles"]
+
+WORDS = {
+    "zh": {
+        "work": "工作",
+        "health": "健康",
+        "family": "家庭",
+        "leisure": "休闲",
+        "pos": "用户满意的方案",
+        "neg": "用户不满意的方案",
+        "others": "其他方案",
+        "colon": "：",
+        "said": "{text}（用户说：{said}）",
+        "requirement": "需求",
+        "preference": "偏好",
+    },
+    "en": {
+        "work": "Work",
+        "health": "Health",
+        "family": "Family",
+        "leisure": "Leisure",
+        "pos": "Solutions that the user welcomed",
+        "neg": "Solutions that the user turned down",
+        "others": "Other solutions",
+        "colon": ": ",
+        "said": "{text} (the user said: {said})",
+        "requirement": "Requirement",
+        "preference": "Preference",
+    },
+}
+
+
+@dataclass(frozen=True)
+class Recall:
+    """How much is looked up, what is left out, and in which language it is told."""
+
+    language: str = "en"
+    k: int = 3
+    without: Part | None = None
+    preferences: bool = False
+    """Whether an outline also tells the preference that it shows; the paper's tasks leave it to the principles."""
+
+    def __post_init__(self) -> None:
+        if self.language not in WORDS:
+            raise UnknownName("language", self.language, WORDS)
+        if self.without is not None and self.without not in get_args(Part):
+            raise UnknownName("part of H²Memory", self.without, get_args(Part))
+
+    def pieces(
+        self, store: H2Store, session: Session, query: str, purpose: Purpose, space: Space
+    ) -> list[Piece]:
+        """Background, situations, principles, outlines: what earlier sessions and this session's logs say."""
+        place = store.place(session.id)
+        earlier = store.chapters[:place]
+        here = store.chapters[place] if place < len(store.chapters) else None
+        outlines = [(chapter, o) for chapter in earlier for o in chapter.outlines]
+        found = [outlines[i] for i in space.nearest(query, [o.requirement for _, o in outlines], self.k)]
+        principles = store.principles_before(place)
+        clusters = dict.fromkeys(o.cluster for _, o in found if o.cluster is not None)
+        shown: dict[str, list[Piece]] = {
+            **self._concrete(earlier, here, query, space),
+            "principles": [
+                p
+                for c in clusters
+                if c < len(principles)
+                for p in self.principle(principles[c], c, earlier, purpose)
+            ],
+            "outlines": [self._outline(chapter, o, purpose) for chapter, o in found],
+        }
+        return [piece for part, pieces in shown.items() if part != self.without for piece in pieces]
+
+    def general(self, store: H2Store) -> list[Piece]:
+        """All that is known whatever is asked: the background and the principles, as they stand."""
+        background = store.chapters[-1].background if store.chapters else {}
+        shown: dict[str, list[Piece]] = {
+            "background": [self._aspect(a, text, store.chapters) for a, text in background.items() if text],
+            "principles": [
+                p
+                for c, one in enumerate(store.principles)
+                for p in self.principle(one, c, store.chapters, "solution")
+            ],
+        }
+        return [piece for part, pieces in shown.items() if part != self.without for piece in pieces]
+
+    def _concrete(
+        self, earlier: tuple[Chapter, ...], here: Chapter | None, query: str, space: Space
+    ) -> dict[str, list[Piece]]:
+        """Situations of this session and the background behind them; without any, the background as a whole."""
+        known = (*earlier, here) if here else earlier
+        state = known[-1].background if known else {}
+        near = nearest_situations(here.situations, query, space, self.k) if here else []
+        aspects = behind([s for _, s in near], state) if near else [(a, t) for a, t in state.items() if t]
+        return {
+            "background": [self._aspect(a, text, known) for a, text in aspects],
+            "situations": [
+                Piece(f"{here.session}_situation{i}", "situation", s.text, (here.session,))
+                for i, s in near
+                if here
+            ],
+        }
+
+    def _aspect(self, aspect: str, text: str, chapters: tuple[Chapter, ...]) -> Piece:
+        words = WORDS[self.language]
+        sources = (c.session for c in chapters if any(aspect in s.aspects for s in c.situations))
+        told = f"{words[aspect]}{words['colon']}{text}"
+        return Piece(f"background_{aspect}", "background", told, tuple(sources))
+
+    def principle(
+        self, one: Principle, cluster: int, chapters: tuple[Chapter, ...], purpose: Purpose
+    ) -> Iterator[Piece]:
+        """A principle with where it comes from; nothing where it could not be learned."""
+        text = one.requirement
+        if purpose != "requirement" and one.preference:
+            text = f"{one.requirement}{WORDS[self.language]['colon']}{one.preference}"
+        members = [(c.session, o) for c in chapters for o in c.outlines if o.cluster == cluster]
+        sessions = tuple(dict.fromkeys(session for session, _ in members))
+        turns = tuple((session, n) for session, o in members for n in range(o.turns[0], o.turns[1] + 1))
+        if text:
+            yield Piece(f"principle_{cluster}", "principle", text, sessions, turns)
+
+    def _outline(self, chapter: Chapter, one: Outline, purpose: Purpose) -> Piece:
+        turns = tuple((chapter.session, n) for n in range(one.turns[0], one.turns[1] + 1))
+        text = one.requirement if purpose == "requirement" else "\n".join(self._lines(one))
+        return Piece(one.id, "outline", text, (chapter.session,), turns)
+
+    def _lines(self, one: Outline) -> Iterator[str]:
+        words = WORDS[self.language]
+        yield f"{words['requirement']}{words['colon']}{one.requirement}"
+        for kind in FEEDBACK:
+            if own := [s for s in one.solutions if s.feedback == kind]:
+                yield f"{words[kind]}{words['colon'].rstrip()}"
+                yield from (
+                    f"- {words['said'].format(text=s.text, said=s.said) if s.said else s.text}" for s in own
+                )
+        if self.preferences and one.preference:
+            yield f"{words['preference']}{words['colon']}{one.preference}"

@@ -1,0 +1,213 @@
+"""H²Memory (Mem-PAL, section 3): concrete and abstract memory, from device logs and from dialogues.
+
+              concrete              abstract
+    logs      situations (M_G)      background (M_B)
+    dialogues topic outlines (M_T)  principles (M_P)
+
+`build` asks for everything that is independent at the same time: windows, components, outlines, refinements of all
+sessions, then all clusters. The background goes from session to session, and everything else is asked beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from perslib.errors import DataError
+from perslib.llm import Embedder, Request, Steps
+from perslib.memory.h2 import background, log_graph, outlines, principles
+from perslib.memory.h2.paced import WAIT, paced
+from perslib.memory.h2.recall import Part, Recall
+from perslib.memory.h2.space import Space
+from perslib.memory.h2.store import Chapter, H2Store, Outline, Snapshot, of_json, to_json
+from perslib.memory.long import LongTermMemory, Piece, Purpose, Session, Store
+from perslib.prompts import prompt
+
+
+class H2Memory(LongTermMemory):
+    """The four parts of Mem-PAL's memory; `build` ends by learning principles, dialogues heard later revise them.
+
+    `without` leaves one part out of what is recalled (the ablations of Table 2). What is built stays the same, so
+    that one build, and its answers in the cache, serve them all. `one_call_situations` tells all situations of a
+    session in one question instead of one each. `at_once` questions are asked together while a past is built.
+    """
+
+    def __init__(
+        self,
+        language: str = "en",
+        *,
+        embedder: Embedder | str | None = None,
+        without: Part | None = None,
+        k: int = 3,
+        one_call_situations: bool = False,
+        at_once: int = 32,
+        seed: int = 42,
+        prompts: str | Path | None = None,
+        name: str | None = None,
+    ):
+        self.recollection = Recall(language, k, without)
+        self.language, self.one_call_situations = language, one_call_situations
+        self.at_once, self.seed, self.prompts = at_once, seed, prompts
+        self.space = Space(embedder)
+        self.name = name or ("H²Memory" if without is None else f"H²Memory without {without}")
+
+    def start(self, user: str) -> H2Store:
+        """Nothing known."""
+        return H2Store(user)
+
+    # -- session by session -----------------------------------------------------------------------------------
+
+    def hear_logs(self, store: Store, session: Session) -> Steps[H2Store]:
+        """Relations, situations, background."""
+        known = _own(store)
+        place = known.place(session.id)
+        heard = yield from self._graph(session)
+        chapter, lost = yield from self._chapter(known.chapters[:place], session, heard)
+        if place < len(known.chapters):
+            chapter = replace(chapter, outlines=known.chapters[place].outlines)
+        return replace(_with(known, place, chapter), failed=known.failed + heard.failed + lost)
+
+    def hear_dialogue(self, store: Store, session: Session) -> Steps[H2Store]:
+        """Outlines, refined; once principles were learned, those that the outlines touch are revised."""
+        known = _own(store)
+        if session.id in known.heard:
+            return known
+        place = known.place(session.id)
+        chapter = (
+            known.chapters[place] if place < len(known.chapters) else _silent(known.chapters[:place], session)
+        )
+        found, lost = yield from outlines.outline(session, self._render)
+        refined, further = yield from outlines.refine(
+            chapter, found, self.space, self.recollection.k, self._render
+        )
+        known = _with(known, place, replace(chapter, outlines=refined))
+        known = replace(known, heard=(*known.heard, session.id), failed=known.failed + lost + further)
+        return (yield from self._revise(known, place)) if known.snapshots else known
+
+    # -- a whole past -----------------------------------------------------------------------------------------
+
+    def build(self, user: str, sessions: Sequence[Session]) -> Steps[H2Store]:
+        """The memory after these sessions, with principles learned from them."""
+        names = [session.id for session in sessions]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise DataError(f"Sessions of user {user} share an id: {', '.join(twice[:5])}")
+        chapters: list[Chapter] = []
+
+        def logs(j: int) -> Steps[tuple[str, ...]]:
+            heard = yield from self._graph(sessions[j])
+            while len(chapters) < j:
+                yield WAIT
+            chapter, lost = yield from self._chapter(chapters, sessions[j], heard)
+            chapters.append(chapter)
+            return heard.failed + lost
+
+        def dialogue(j: int) -> Steps[tuple[str, ...]]:
+            found, lost = yield from outlines.outline(sessions[j], self._render)
+            while len(chapters) <= j:
+                yield WAIT
+            refined, further = yield from outlines.refine(
+                chapters[j], found, self.space, self.recollection.k, self._render
+            )
+            chapters[j] = replace(chapters[j], outlines=refined)
+            return lost + further
+
+        parts = [part(j) for j in range(len(sessions)) for part in (logs, dialogue)]
+        failed = yield from paced(parts, self.at_once)
+        store = H2Store(user, tuple(names), tuple(f for lost in failed for f in lost), tuple(chapters))
+        return (yield from self.learn(store))
+
+    def learn(self, store: H2Store) -> Steps[H2Store]:
+        """Clusters and principles from all outlines so far, in place of those there were."""
+        after = store.heard[-1] if store.heard else ""
+        found = store.outlines
+        labels = principles.clusters(self._points(found), self.seed) if found else []
+        members = [[o for o, label in zip(found, labels) if label == c] for c in range(len(set(labels)))]
+        learned = yield from principles.learn(members, self.seed, self._render)
+        known = _labelled(store, {o.id: label for o, label in zip(found, labels)})
+        snapshot = Snapshot(after, tuple(principle for principle, _ in learned))
+        lost = tuple(f for _, failed in learned for f in failed)
+        return replace(known, snapshots=(snapshot,), failed=known.failed + lost)
+
+    # -- recall and files -------------------------------------------------------------------------------------
+
+    def recall(self, store: Store, session: Session, query: str, purpose: Purpose) -> list[Piece]:
+        """Background, situations, principles, outlines, as the purpose asks for."""
+        return self.recollection.pieces(_own(store), session, query, purpose, self.space)
+
+    def general(self, store: Store) -> list[Piece]:
+        """Background and principles."""
+        return self.recollection.general(_own(store))
+
+    def to_json(self, store: Store) -> dict[str, Any]:
+        """The store as plain data."""
+        return to_json(_own(store))
+
+    def of_json(self, data: dict[str, Any]) -> H2Store:
+        """The store that was written so."""
+        return of_json(data)
+
+    # -- steps ------------------------------------------------------------------------------------------------
+
+    def _render(self, name: str, **fields: Any) -> Request:
+        return replace(prompt(name, self.language, self.prompts).render(**fields), seed=self.seed)
+
+    def _graph(self, session: Session) -> Steps[log_graph.Heard]:
+        return log_graph.hear(session, self._render, together=self.one_call_situations)
+
+    def _chapter(
+        self, earlier: Sequence[Chapter], session: Session, heard: log_graph.Heard
+    ) -> Steps[tuple[Chapter, tuple[str, ...]]]:
+        logs = log_graph.in_order(session)
+        first, last = (logs[0].at, logs[-1].at) if logs else (None, None)
+        days = (first[:10], last[:10]) if first and last else ("", "")
+        state, lost = yield from background.update(earlier, session.id, days, heard.situations, self._render)
+        at = session.at
+        return Chapter(session.id, at, first, last, heard.relations, heard.situations, state), lost
+
+    def _points(self, found: Sequence[Outline]) -> principles.Points:
+        return self.space.vectors([outline.requirement for outline in found])
+
+    def _revise(self, store: H2Store, place: int) -> Steps[H2Store]:
+        """Principles after the dialogue at this place, whose outlines join clusters one by one."""
+        name, new = store.chapters[place].session, store.chapters[place].outlines
+        if new and not store.principles:
+            return (yield from self.learn(store))
+        if not new:
+            return replace(store, snapshots=(*store.snapshots, Snapshot(name, store.principles)))
+        old = [outline for outline in store.outlines if outline.cluster is not None]
+        labels = [outline.cluster for outline in old if outline.cluster is not None]
+        means, sizes = principles.centroids(self._points(old), labels, len(store.principles))
+        joined, _, _ = principles.join(self._points(new), means, sizes)
+        store = _labelled(store, {o.id: label for o, label in zip(new, joined)})
+        members = [[o for o in store.outlines if o.cluster == c] for c in range(len(store.principles))]
+        hit = {c: [o for o, label in zip(new, joined) if label == c] for c in dict.fromkeys(joined)}
+        revised, lost = yield from principles.revise(store.principles, hit, members, self.seed, self._render)
+        snapshots = (*store.snapshots, Snapshot(name, revised))
+        return replace(store, snapshots=snapshots, failed=store.failed + lost)
+
+
+def _own(store: Store) -> H2Store:
+    if not isinstance(store, H2Store):
+        raise DataError(f"This store is a {type(store).__name__}, not one of H²Memory: build it anew")
+    return store
+
+
+def _silent(earlier: Sequence[Chapter], session: Session) -> Chapter:
+    """A session whose logs were not heard: what was known stays."""
+    state = earlier[-1].background if earlier else background.EMPTY
+    return Chapter(session.id, session.at, background=state)
+
+
+def _with(store: H2Store, place: int, chapter: Chapter) -> H2Store:
+    return replace(store, chapters=(*store.chapters[:place], chapter, *store.chapters[place + 1 :]))
+
+
+def _labelled(store: H2Store, cluster: dict[str, int]) -> H2Store:
+    """The outlines with these clusters; others keep theirs."""
+    chapters = (
+        replace(c, outlines=tuple(replace(o, cluster=cluster.get(o.id, o.cluster)) for o in c.outlines))
+        for c in store.chapters
+    )
+    return replace(store, chapters=tuple(chapters))
