@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from perslib.cli import main as cli
 from perslib.corpus import load, read_release
 from perslib.corpus.palset_names import assistant_action, label, user_action
-from perslib.corpus.palset_side import read_side
+from perslib.corpus.palset_side import read_side, side_files
 from perslib.corpus.palset_statistics import averages, per_user
 from perslib.corpus.reading import Intake
 from perslib.errors import DataError, UnknownName
@@ -284,7 +284,7 @@ def test_sessions_of_other_corpora_are_told_apart_by_scenario():
 )
 def test_the_public_side_files_read_as_measured(language, genders, worded):
     intake = Intake()
-    side = read_side(real.ROOT / "mem_pal" / language, language, intake)
+    side = read_side(side_files(real.ROOT / "mem_pal" / language, language), intake)
     intake.settle()
     assert side.read == ["background", "requirement", "preference"]
     assert list(side.profiles) == [f"{i:04d}" for i in range(100)]

@@ -35,7 +35,7 @@ from perslib.corpus.corpus import Corpus
 from perslib.corpus.palset_fields import Fields
 from perslib.corpus.palset_names import PARTS
 from perslib.corpus.palset_session import Sample, read_sample
-from perslib.corpus.palset_side import Rows, Side, read_side
+from perslib.corpus.palset_side import Rows, Side, read_side, side_files
 from perslib.corpus.reading import Intake, Reading, frame, parse_json
 from perslib.corpus.schema import SCHEMA
 from perslib.errors import DataError, Problem
@@ -89,13 +89,21 @@ def read(path: Path, *, skip_bad: bool = False, name: str | None = None) -> Read
         raise DataError(content, REMEDY)
     if not isinstance(content, Mapping) or not content:
         raise DataError(Problem(file.name, "holds no object keyed by user"), REMEDY)
+    beside = side_files(file.parent, language)
+    return read_contents(content, beside, language, name or f"palset-{language}", skip_bad=skip_bad)
+
+
+def read_contents(
+    main: Mapping[str, Any], beside: Mapping[str, Any], language: str, name: str, *, skip_bad: bool = False
+) -> Reading:
+    """The corpus from what the main file says and what the files beside it say, by their stems."""
     intake = Intake(skip_bad)
-    samples = {user: _samples(user, value, intake) for user, value in content.items()}
-    side = read_side(file.parent, language, intake)
+    samples = {user: _samples(user, value, intake) for user, value in main.items()}
+    side = read_side(beside, intake)
     intake.settle()
     if not any(samples.values()):
-        raise DataError(intake.problems or Problem(file.name, "holds no session"), REMEDY)
-    return Reading(_corpus(name or f"palset-{language}", language, samples, side, intake), intake.rejected)
+        raise DataError(intake.problems or Problem(MAIN[language], "holds no session"), REMEDY)
+    return Reading(_corpus(name, language, samples, side, intake), intake.rejected)
 
 
 def _main(path: Path) -> tuple[str, Path]:

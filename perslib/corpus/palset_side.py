@@ -38,21 +38,28 @@ class Side:
     """Stems of the files that were there."""
 
 
-def read_side(folder: Path, language: str, intake: Intake) -> Side:
-    """Read whatever side files lie in a folder or below it; English ones end in `_en`."""
+def side_files(folder: Path, language: str) -> dict[str, Any]:
+    """What the side files in a folder or below it say, by stem; English ones end in `_en`."""
+    contents: dict[str, Any] = {}
+    for stem in READERS:
+        if file := find(folder, stem, language):
+            contents[stem] = parse_json(file.read_bytes(), file.name)
+            if isinstance(contents[stem], Problem):
+                raise DataError(contents[stem])
+    return contents
+
+
+def read_side(contents: Mapping[str, Any], intake: Intake) -> Side:
+    """Check what the side files say; those that are absent are counted."""
     side = Side()
     for stem, reader in READERS.items():
-        file = find(folder, stem, language)
-        if file is None:
+        if stem not in contents:
             intake.note(f"side files that are absent ({stem}.json)")
             continue
-        content = parse_json(file.read_bytes(), file.name)
-        if isinstance(content, Problem):
-            raise DataError(content)
-        if not isinstance(content, Mapping):
-            raise DataError(Problem(file.name, "holds no object keyed by user"))
+        if not isinstance(contents[stem], Mapping):
+            raise DataError(Problem(f"{stem}.json", "holds no object keyed by user"))
         side.read.append(stem)
-        reader(content, stem, side, intake)
+        reader(contents[stem], stem, side, intake)
     _compare(side, intake)
     return side
 

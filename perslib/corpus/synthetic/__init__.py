@@ -26,11 +26,15 @@ situations       user, situation (number), start, end, aspect (work, health, fam
                  liked and disliked kinds of solution
 candidates       user, scenario, session, turn, candidate (assistant), response, qualities, utility, expected:
                  what each of the five assistants says after the same prefix, for a share of the turns
+
+`palset(users, seed, language)` makes a PAL-Set of the same lives: months of device logs and dialogues about
+requirements, nothing rated (`perslib.corpus.synthetic.palset`).
 """
 
 from perslib.corpus.synthetic.assistants import ASSISTANTS
 from perslib.corpus.synthetic.lives import QUALITIES
+from perslib.corpus.synthetic.palset import palset, write_palset
 from perslib.corpus.synthetic.sample import write_sample
 from perslib.corpus.synthetic.world import world
 
-__all__ = ["ASSISTANTS", "QUALITIES", "world", "write_sample"]
+__all__ = ["ASSISTANTS", "QUALITIES", "palset", "world", "write_palset", "write_sample"]

@@ -30,7 +30,7 @@ def situations(
             recent[aspect] = number
             first = part * half + dice.between(0, 3)
             last = first + dice.between(6, 10)
-            slot = _slots(life, book, dice, last)
+            slot = details(life, book, dice, last)
             text, need, liked, disliked, lines = topics[number]
             begin, end = start + first * DAY, start + last * DAY
             told.append(
@@ -49,7 +49,8 @@ def situations(
     return told, logs
 
 
-def _slots(life: Life, book: Book, dice: Dice, last: int) -> dict[str, Any]:
+def details(life: Life, book: Book, dice: Dice, last: int) -> dict[str, Any]:
+    """Names, numbers and days that situations and logs mention; `last` is the last day of the situation."""
     job = life.job
     article = "an" if job[:1] in "aeiou" else "a"
     return {
@@ -58,11 +59,12 @@ def _slots(life: Life, book: Book, dice: Dice, last: int) -> dict[str, Any]:
         "p": dice.pick(life.friends),
         "n": dice.between(3, 9),
         "late": slots.clock(dice.between(22, 23), dice.pick([10, 20, 40])),
-        "d": _ordinal(min(28, last + dice.between(1, 3)), book.language),
+        "d": ordinal(min(28, last + dice.between(1, 3)), book.language),
     }
 
 
-def _ordinal(day: int, language: str) -> str:
+def ordinal(day: int, language: str) -> str:
+    """A day of the month as logs name it: 3 in Chinese, 3rd in English."""
     if language == "zh":
         return str(day)
     ending = {1: "st", 2: "nd", 3: "rd"}.get(day % 10 if day not in (11, 12, 13) else 0, "th")
