@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import prompt_fields_h2 as h2
+import prompt_fields_pal as pal
 
 from perslib.prompts import Prompt
 
@@ -57,12 +58,14 @@ FIELDS: dict[str, Any] = {
     "sat_rules": ["The reply names prices."],
     "dsat_rules": ["The reply is vague."],
 }
+#: Values that choose words instead of being shown.
+UNSEEN = pal.UNSEEN
 _GROUPS = [{"score": 3, "total": 1, "turns": [_TURN]}]
 
 
 def fields(prompt: Prompt, **other: Any) -> dict[str, Any]:
     """Values for the placeholders of one prompt, some replaced."""
-    own = h2.FIELDS if prompt.name.startswith("h2_") else {}
+    own = h2.FIELDS if prompt.name.startswith("h2_") else pal.FIELDS if prompt.name in pal.ANSWERS else {}
     values = {**FIELDS, **({"examples": _GROUPS} if prompt.name == "memory_build" else {}), **own, **other}
     return {name: values[name] for name in prompt.placeholders}
 
@@ -82,6 +85,7 @@ def answer(prompt: Prompt) -> dict[str, Any]:
     verdict = {**_JUDGED, "reason": reasons[1]} if len(reasons) > 1 else {}
     answers: dict[str, dict[str, Any]] = {
         **h2.ANSWERS,
+        **pal.ANSWERS,
         "judge_personal": {**verdict, "evidence": ["M2"]},
         "judge_episodic": {**verdict, "boundary_side": "dsat", "evidence_confidence": "medium"},
         "judge_episodic_boundary": {

@@ -1,0 +1,49 @@
+"""The memories that Mem-PAL compares H²Memory with (section 4), behind the same protocol.
+
+    memories = baselines("zh", embedder="embedded")
+
+The paper names them and says in a line each what is shown; how the three memory methods work is taken from their own
+papers, and what is inferred is said where it is done.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from perslib.llm import Embedder
+from perslib.memory.baselines.conditionmem import ConditionMem, Record, Records
+from perslib.memory.baselines.memorybank import Bank, MemoryBank, retention
+from perslib.memory.baselines.past import Baseline, Past, Vanilla
+from perslib.memory.baselines.recursum import RecurSum, Summaries
+from perslib.memory.baselines.retrieved import SessionRetrieval, TurnRetrieval
+
+__all__ = [
+    "Bank",
+    "Baseline",
+    "ConditionMem",
+    "MemoryBank",
+    "Past",
+    "Record",
+    "Records",
+    "RecurSum",
+    "SessionRetrieval",
+    "Summaries",
+    "TurnRetrieval",
+    "Vanilla",
+    "baselines",
+    "retention",
+]
+
+
+def baselines(language: str = "en", *, embedder: Embedder | str | None = None, k: int = 3) -> list[Baseline]:
+    """All seven, in the order of Table 2."""
+    looking: dict[str, Any] = {"embedder": embedder, "k": k}
+    return [
+        Vanilla(language, logs=False),
+        Vanilla(language),
+        TurnRetrieval(language, **looking),
+        SessionRetrieval(language, **looking),
+        RecurSum(language, **looking),
+        ConditionMem(language, **looking),
+        MemoryBank(language, **looking),
+    ]

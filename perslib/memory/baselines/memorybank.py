@@ -1,0 +1,222 @@
+"""MemoryBank (Zhong et al. 2024, as Mem-PAL uses it): dated pieces that fade, day summaries, a portrait of the user.
+
+A piece is an exchange or the summary of a day. It is retained with probability
+
+    R = exp(−t / (c · S))
+
+with t the days since it was last recalled (or made), and S its strength: 1, and 1 more with every recall, which also
+sets t back to 0. A recalled piece so lasts longer; reading the formula as exp(−t / c · S), as some code does, would let
+it fade faster. With c = 1, as in the original, a piece is gone after a week (R = 0.0009), while PAL-Set's sessions lie
+ten days apart; nobody says what Mem-PAL did. c = 30 unless told otherwise; None forgets nothing.
+
+A piece is forgotten once R falls below a number drawn for it, anew after each recall, from the seed, the user and the
+piece. So it is kept with probability R at any time, recalling changes nothing by itself, and what was recalled is
+written down by `recalled`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import lru_cache
+from random import Random
+
+from perslib.errors import DataError, Problem
+from perslib.llm import Steps
+from perslib.memory.baselines.past import Baseline, Past, logs_of, turns_of
+from perslib.memory.baselines.recursum import text_of
+from perslib.memory.checked import Question, checked, failures
+from perslib.memory.long import Piece, Purpose, Session, Store
+
+CONSTANT = 30.0
+"""c, in days."""
+
+
+@dataclass(frozen=True)
+class Day:
+    """What happened in a session's dialogue, and what it shows of the user; empty where a model failed."""
+
+    session: str
+    at: str
+    summary: str
+    insight: str
+
+
+@dataclass(frozen=True)
+class Whole:
+    """The account of all events and the portrait of the user, as they stood after a session."""
+
+    after: str
+    events: str
+    portrait: str
+
+
+@dataclass(frozen=True)
+class Recalls:
+    """How often a piece was recalled, and on which day last."""
+
+    piece: str
+    times: int
+    last: str
+
+
+@dataclass(frozen=True)
+class Bank(Past):
+    """Day summaries, what they amount to, and what was recalled."""
+
+    days: tuple[Day, ...] = ()
+    wholes: tuple[Whole, ...] = ()
+    recalls: tuple[Recalls, ...] = ()
+
+
+class MemoryBank(Baseline):
+    """Portrait and account of events, pieces that are looked up and not forgotten, earlier logs, the logs at hand.
+
+    `forgetting` is c of the formula, in days. The account and the portrait are merged from all day summaries, once at
+    the end of `build` and after each dialogue heard later: so a built memory is the same as one heard session by
+    session, with fewer questions.
+    """
+
+    called = "MemoryBank"
+    kept = Bank
+
+    def __init__(self, *args: object, forgetting: float | None = CONSTANT, **options: object):
+        super().__init__(*args, **options)  # type: ignore[arg-type]
+        if forgetting is not None and not forgetting > 0:
+            raise DataError(
+                Problem("forgetting", f"is {forgetting}, expected days above 0, or None to forget nothing")
+            )
+        self.forgetting = forgetting
+
+    def hear_dialogue(self, store: Store, session: Session) -> Steps[Bank]:
+        """Its day, and the whole anew."""
+        known: Bank = self._own(store)
+        if session.id in known.heard:
+            return known
+        days, lost = yield from self._days([session])
+        return (
+            yield from self._merged(
+                replace(known.with_dialogue(session), days=known.days + days, failed=known.failed + lost)
+            )
+        )
+
+    def build(self, user: str, sessions: Sequence[Session]) -> Steps[Bank]:
+        """All days at once, then the whole."""
+        days, lost = yield from self._days(sessions)
+        heard = tuple(session.id for session in sessions)
+        return (yield from self._merged(Bank(user, heard, lost, tuple(sessions), days)))
+
+    def recall(self, store: Store, session: Session, query: str, purpose: Purpose) -> list[Piece]:
+        """Portrait, events, pieces, earlier logs, current logs."""
+        known: Bank = self._own(store)
+        before = known.sessions[: known.place(session.id)]
+        pieces = self.kept_pieces(known, before, session.at)
+        found = self.space.nearest(query, [p.text for p in pieces], self.k)
+        named = {s.id for s in before}
+        whole = next((w for w in reversed(known.wholes) if w.after in named), None)
+        return [
+            *_of_whole(whole, tuple(s.id for s in before)),
+            *(pieces[i] for i in found),
+            *self.old_logs(known, session, query),
+            *logs_of(session),
+        ]
+
+    def recalled(self, store: Store, pieces: Iterable[Piece], at: str) -> Bank:
+        """The memory once these pieces were recalled: each is stronger, and fades from this day on."""
+        known: Bank = self._own(store)
+        counted = {r.piece: r for r in known.recalls}
+        for piece in pieces:
+            if piece.field in ("turn", "day"):
+                times = counted[piece.id].times if piece.id in counted else 0
+                counted[piece.id] = Recalls(piece.id, times + 1, at[:10])
+        return replace(known, recalls=tuple(counted.values()))
+
+    def kept_pieces(self, store: Bank, sessions: Sequence[Session], at: str) -> list[Piece]:
+        """The exchanges and day summaries of some sessions that are not forgotten by this day."""
+        pieces = self._pieces(store, sessions)
+        if self.forgetting is None:
+            return pieces
+        made, recalls = {s.id: s.at for s in sessions}, {r.piece: r for r in store.recalls}
+        kept = []
+        for piece in pieces:
+            told = recalls.get(piece.id) or Recalls(piece.id, 0, made[piece.sessions[0]])
+            drawn = _drawn(f"{self.seed}/{store.user}/{piece.id}/{told.times}")
+            if drawn <= retention(_days(told.last, at), 1 + told.times, self.forgetting):
+                kept.append(piece)
+        return kept
+
+    def general(self, store: Store) -> list[Piece]:
+        """Portrait and events as they stand."""
+        known: Bank = self._own(store)
+        return _of_whole(known.wholes[-1] if known.wholes else None, known.heard)
+
+    def _pieces(self, known: Bank, sessions: Sequence[Session]) -> list[Piece]:
+        days = {day.session: day for day in known.days if day.summary}
+        own = (days[s.id] for s in sessions if s.id in days)
+        return [
+            *(self.turn(*one) for one in turns_of(sessions)),
+            *(Piece(f"{d.session}/day", "day", f"[{d.at[:10]}] {d.summary}", (d.session,)) for d in own),
+        ]
+
+    def _days(self, sessions: Sequence[Session]) -> Steps[tuple[tuple[Day, ...], tuple[str, ...]]]:
+        spoken = [s for s in sessions if s.turns]
+        questions = []
+        for s in spoken:
+            turns = [{"user": turn.user, "assistant": turn.assistant} for turn in s.turns]
+            for name, key in (("memorybank_day", "summary"), ("memorybank_personality", "insight")):
+                request = self.render(name, at=s.at or "–", turns=turns)
+                questions.append(Question(f"{s.id}: {key} of the day", request, text_of(key)))
+        readings = yield from checked(questions)
+        said = [reading.value or "" for reading in readings]
+        days = tuple(Day(s.id, s.at, *said[2 * i : 2 * i + 2]) for i, s in enumerate(spoken))
+        return days, failures(questions, readings)
+
+    def _merged(self, known: Bank) -> Steps[Bank]:
+        """With account and portrait merged anew; where that fails, the ones before stay."""
+        last = known.wholes[-1] if known.wholes else Whole("", "", "")
+        parts = {
+            "summary": ("memorybank_events", [(d.at, d.summary) for d in known.days if d.summary]),
+            "portrait": ("memorybank_portrait", [(d.at, d.insight) for d in known.days if d.insight]),
+        }
+        after = known.heard[-1] if known.heard else ""
+        questions = {
+            key: Question(
+                f"{after}: {key} of the whole",
+                self.render(name, days=[{"at": at[:10], "text": text} for at, text in days]),
+                text_of(key),
+            )
+            for key, (name, days) in parts.items()
+            if days
+        }
+        readings = dict(zip(questions, (yield from checked(list(questions.values())))))
+        said = {key: reading.value for key, reading in readings.items() if reading.value}
+        whole = Whole(after, said.get("summary", last.events), said.get("portrait", last.portrait))
+        lost = failures(questions.values(), readings.values())
+        return replace(known, wholes=(*known.wholes, whole), failed=known.failed + lost)
+
+
+def retention(days: float, strength: int = 1, constant: float = 1.0) -> float:
+    """R = exp(−t / (c · S))."""
+    return math.exp(-days / (constant * strength))
+
+
+@lru_cache(maxsize=1 << 16)
+def _drawn(about: str) -> float:
+    """The number that a piece is forgotten by."""
+    return Random(about).random()
+
+
+@lru_cache(maxsize=1 << 14)
+def _days(since: str, until: str) -> int:
+    """Whole days between two dates; none where one of them is not known."""
+    try:
+        return max(0, (date.fromisoformat(until[:10]) - date.fromisoformat(since[:10])).days)
+    except ValueError:
+        return 0
+
+
+def _of_whole(whole: Whole | None, sessions: tuple[str, ...]) -> list[Piece]:
+    texts = {} if whole is None else {"portrait": whole.portrait, "events": whole.events}
+    return [Piece(field, field, text, sessions) for field, text in texts.items() if text]
