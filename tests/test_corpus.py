@@ -50,6 +50,50 @@ def test_targets_cannot_leak():
         first.score = 5  # type: ignore[misc]
 
 
+def logged_corpus() -> Corpus:
+    """Sessions at 10, 20 and 30 March, the second with a target; what was logged around them."""
+    corpus = tiny_corpus()
+    days = {("gift", "0"): 10, ("travel", "0"): 20, ("gift", "1"): 30}
+    keys = zip(corpus.sessions["scenario"], corpus.sessions["session"])
+    started = [pd.Timestamp(2026, 3, days[k]) if k in days else pd.NaT for k in keys]
+    started[-1] = pd.Timestamp(2026, 3, 5)  # another user's
+    rows = [
+        (None, None, 31, "after all"),
+        (None, None, 15, "before the target"),
+        ("gift", "1", 25, "named after the target"),
+        (None, None, 21, "right after the target"),
+        (None, None, 4, "first"),
+        (None, None, 10, "as it begins"),
+    ]
+    events = pd.DataFrame(
+        [("ada", s, n, pd.Timestamp(2026, 3, day), "k", what) for s, n, day, what in rows],
+        columns=["user", "scenario", "session", "at", "kind", "content"],
+    )
+    sessions = corpus.sessions.assign(started_at=started)
+    return Corpus("logged", "en", corpus.users, sessions, corpus.turns, events, {}, corpus.meta)
+
+
+def test_logs_come_with_the_session_that_they_led_up_to():
+    events = logged_corpus().block("ada", "travel").events
+    assert list(zip(events["scenario"], events["session"], events["content"])) == [
+        ("gift", "0", "first"),
+        ("gift", "0", "as it begins"),
+        ("travel", "0", "before the target"),
+        ("gift", "1", "named after the target"),
+    ]
+    assert logged_corpus().block("bo", "travel").events.empty
+
+
+def test_what_was_logged_right_after_a_target_may_tell_how_it_was_taken_and_stays_out():
+    corpus = logged_corpus()
+    assert "right after the target" not in set(corpus.block("ada", "travel").events["content"])
+    other = corpus.block("ada", "gift").events
+    assert "right after the target" in set(other["content"])  # there it led up to a target
+    assert "before the target" not in set(other["content"])  # there it came right after one
+    block = corpus.block("ada", "travel")
+    pd.testing.assert_frame_equal(block.unlabelled().events, block.events)
+
+
 def test_prefix_and_window_follow_the_conversation():
     corpus = tiny_corpus()
     _, second = corpus.block("ada", "travel")

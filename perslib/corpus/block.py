@@ -17,8 +17,10 @@ Message = dict[str, str]
 #: verdicts in `metrics`. `prefix` is what was said before the reply; what came after is nowhere.
 TARGET_COLUMNS = ["user", "scenario", "session", "turn", "task", "assistant", "prefix", "response"]
 
-#: All that is left of a user's other sessions where nobody may see a label: who they were with, and what was said.
+#: All that is left of a user's other sessions where nobody may see a label: who they were with, what was said, and what
+#: the user's device logged before them.
 SAID_IN_SESSIONS = ["user", "scenario", "session", "task", "assistant", "position", "trailing"]
+LOGGED = ["user", "scenario", "session", "at", "kind", "content"]
 SAID_IN_TURNS = ["user", "scenario", "session", "turn", "request", "earlier", "response", "task", "assistant"]
 
 
@@ -62,6 +64,8 @@ class Block:
     targets: pd.DataFrame = field(repr=False)
     labelled: bool = True
     """False where labels were taken out: the past then tells what the user asked for, not how the user scores."""
+    events: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=LOGGED), repr=False)
+    """Device logs, each with the session that it led up to, in the order of time."""
 
     def unlabelled(self) -> Block:
         """The same block for whoever writes replies: no label of any turn or session, no recorded reply of a target.
@@ -76,6 +80,7 @@ class Block:
             sessions=coerce(sessions, "sessions", self.id),
             targets=self.targets.filter(TARGET_COLUMNS).assign(response=""),
             labelled=False,
+            events=coerce(self.events.filter(LOGGED), "events", self.id),
         )
 
     @property

@@ -91,6 +91,10 @@ class Corpus:
         return dict(self.sessions.groupby("user", sort=False).indices)
 
     @cached_property
+    def _event_rows(self) -> dict[Hashable, np.ndarray]:
+        return dict(self.events.groupby("user", sort=False).indices)
+
+    @cached_property
     def _profiles(self) -> dict[str, dict[str, Any]]:
         return dict(zip(self.users["user"], self.users["profile"]))
 
@@ -147,7 +151,24 @@ class Corpus:
             self._evidence(others),
             others.reset_index(drop=True),
             self._targets(there),
+            events=self._led_up(user, scenario, own),
         )
+
+    def _led_up(self, user: str, scenario: str, sessions: pd.DataFrame) -> pd.DataFrame:
+        """The user's device logs, each with the session that followed: the one it names, else the next in time.
+
+        What was logged between a session of this scenario and the next one could tell how its replies were taken: it
+        stays out unless it is known to have led up to the next.
+        """
+        own = self.events.iloc[self._event_rows.get(user, np.array([], dtype=int))].copy()
+        starts = sessions[sessions["started_at"].notna()].sort_values("started_at", kind="stable")
+        place = np.searchsorted(starts["started_at"].to_numpy(), own["at"].to_numpy())
+        judged = np.array([False, *(starts["scenario"] == scenario)])
+        unnamed = own["session"].isna() & own["at"].notna() & (place < len(starts)) & ~judged[place]
+        following = starts.iloc[place[unnamed]]
+        for column in ("scenario", "session"):
+            own.loc[unnamed, column] = following[column].to_numpy()
+        return own[own["session"].notna()].sort_values("at", kind="stable").reset_index(drop=True)
 
     def _evidence(self, sessions: pd.DataFrame) -> pd.DataFrame:
         rows = [self._turn_rows.get(key) for key in self._keys(sessions)]

@@ -1,0 +1,196 @@
+"""Long-term memories as evidence: `Remembered(H2Memory())` is a memory system like any other.
+
+    Personal(Remembered(H2Memory()))        a judge that knows the user from months of logs and dialogues
+    context(Remembered(H2Memory()))         a candidate that does
+
+A block's evidence becomes sessions in the order of time, each with the device logs that led up to it; where labels may
+be seen, a rating is told as what the user says next, so that no reply can forge one. For a target the memory is asked
+with the user's last message, and hears the logs that led up to the target's session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pandas as pd
+
+from perslib.corpus import Block, Target
+from perslib.errors import UnknownName
+from perslib.llm import Steps, side_by_side
+from perslib.memory.base import MemorySystem, Statement, UserMemory, score_counts
+from perslib.memory.long import Log, LongTermMemory, Piece, Purpose, Session, Store, Turn
+from perslib.memory.retrieval import turn_id
+
+_WORDS: dict[str, dict[str, str]] = {
+    "en": {"rated": "(My rating of the last reply: {score} of 5{reason}.)", "reason": ", because: {reason}"},
+    "zh": {
+        "rated": "（我给上一条回复打 {score} 分{reason}。）",
+        "reason": "，原因：{reason}",
+        "background": "背景",
+        "situation": "近况",
+        "outline": "以往话题",
+        "principle": "偏好",
+        "log": "日志",
+        "turn": "以往对话",
+        "dialogue": "以往对话",
+        "summary": "概要",
+        "record": "记录",
+    },
+}
+_KEY = ["scenario", "session"]
+
+
+@dataclass(frozen=True)
+class Recalled(UserMemory):
+    """What a long-term memory knows of a user; each target is shown what is recalled for it."""
+
+    language: str = "en"
+    purpose: Purpose = "judging"
+    long: LongTermMemory | None = field(default=None, repr=False)
+    store: Store | None = field(default=None, repr=False)
+    here: Mapping[str, tuple[Store, Session]] = field(default_factory=dict, repr=False)
+    """The target scenario's sessions that logs led up to, and the memory once it heard them."""
+    pieces: Mapping[str, Statement] = field(default_factory=dict, repr=False)
+    """Piece → the statement that was made of it."""
+
+    def recall(self, target: Target) -> list[dict[str, Any]]:
+        """The pieces for this target in their order, as far as their statements stand, then statements of one's own."""
+        known = {s.id: s for s in self.statements}
+        found = [note for piece in self.found(target) if (note := self._note(piece, known)) is not None]
+        made = {s.id for s in self.pieces.values()}
+        found += [(s.id, s.field, s.text) for s in self.statements if s.id not in made]
+        taken = {id for id, _, _ in found} | made | set(known)
+        fresh = (f"M{n}" for n in range(1, 10_000) if f"M{n}" not in taken)
+        words = _WORDS[self.language]
+        return [
+            {"id": id or next(fresh), "field": words.get(f, f), "text": text, "task": None}
+            for id, f, text in found
+        ]
+
+    def found(self, target: Target) -> list[Piece]:
+        """What the memory recalls for the user's last message."""
+        if self.long is None or self.store is None:
+            return []
+        unheard = (self.store, Session(f"{target.scenario}/{target.session}", ""))
+        store, session = self.here.get(target.session, unheard)
+        return self.long.recall(store, session, target.request or target.task or "", self.purpose)
+
+    def _note(self, piece: Piece, known: Mapping[str, Statement]) -> tuple[str, str, str] | None:
+        """A piece as it is shown, in a person's words where they changed it; None where they took it out."""
+        built = self.pieces.get(piece.id)
+        if built is None:
+            return "", piece.field, piece.text
+        now = known.get(built.id)
+        if now is None:
+            return None
+        return now.id, piece.field, piece.text if now.text == built.text else now.text
+
+
+class Remembered(MemorySystem):
+    """Any long-term memory, built from a block's evidence; statements name the turns they rest on."""
+
+    def __init__(self, system: LongTermMemory, language: str | None = None, *, name: str | None = None):
+        self.system = system
+        self.language = language or str(getattr(system, "language", "en"))
+        if self.language not in _WORDS:
+            raise UnknownName("language", self.language, _WORDS)
+        self.name = name or system.name
+
+    def build(self, block: Block, judged: pd.DataFrame | None = None) -> Steps[UserMemory]:
+        """Hear the evidence, then the logs before each target session; replies judged since come last."""
+        known = block.evidence if judged is None else pd.concat([block.evidence, judged], ignore_index=True)
+        past, ids = sessions(block, known, self.language)
+        store = yield from self.system.build(block.user, past)
+        ahead = [
+            Session(f"{block.scenario}/{session}", logs[-1].at, logs)
+            for (scenario, session), logs in _logs(block.events).items()
+            if scenario == block.scenario
+        ]
+        stores = yield from side_by_side(self.system.hear_logs(store, session) for session in ahead)
+        lost = f"{len(store.failed)} pieces failed, the first: {store.failed[0]}" if store.failed else None
+        memory = Recalled(
+            block.user,
+            block.scenario,
+            self.name,
+            score_counts(known[known["score"].notna()]),
+            turns=tuple(ids.values()),
+            update="" if judged is None else f"with {len(judged)} judged replies",
+            language=self.language,
+            purpose="judging" if block.labelled else "reply",
+            long=self.system,
+            store=store,
+            here={s.id.removeprefix(f"{block.scenario}/"): (heard, s) for s, heard in zip(ahead, stores)},
+        )
+        told = [*self.system.general(store), *(piece for target in block for piece in memory.found(target))]
+        made = _statements(told, past, ids)
+        return replace(memory, statements=tuple(made.values()), pieces=made, error=None if made else lost)
+
+
+def sessions(
+    block: Block, turns: pd.DataFrame, language: str = "en"
+) -> tuple[list[Session], dict[tuple[str, int], str]]:
+    """These turns of a block's user as sessions in the order of time, and the ids of their turns."""
+    logs, order = _logs(block.events), block.sessions
+    if order["position"].notna().all():
+        order = order.sort_values("position", kind="stable")
+    elif order["started_at"].notna().all():
+        order = order.sort_values("started_at", kind="stable")
+    said: dict[Any, pd.DataFrame] = dict(iter(turns.groupby(_KEY, sort=False)))
+    keys = list(zip(order["scenario"], order["session"]))
+    times, trailing = dict(zip(keys, order["started_at"])), dict(zip(keys, order["trailing"]))
+    found: list[Session] = []
+    ids: dict[tuple[str, int], str] = {}
+    for key in dict.fromkeys([*times, *said]):
+        if key not in said:
+            continue
+        id, own, at = "/".join(key), logs.get(key, ()), times.get(key)
+        start = f"{at:%Y-%m-%d %H:%M:%S}" if at is not None and not pd.isna(at) else own[-1].at if own else ""
+        talk = _talk(said[key], trailing.get(key, ()), language if block.labelled else None)
+        found.append(Session(id, start, own, talk))
+        ids |= {(id, n): turn_id(key[0], key[1], int(turn)) for n, turn in enumerate(said[key]["turn"], 1)}
+    return found, ids
+
+
+def _talk(turns: pd.DataFrame, trailing: Iterable[str], language: str | None) -> tuple[Turn, ...]:
+    """The turns of a session; with a language, each rating as the beginning of what the user says next."""
+    talk: list[Turn] = []
+    before: list[str] = []
+    rows = zip(*(turns[c] for c in ("request", "earlier", "response", "score", "reason")))
+    for request, earlier, response, score, reason in rows:
+        asked = [*earlier, *([request] if isinstance(request, str) else [])]
+        talk.append(Turn("\n".join([*before, *asked]), response))
+        before = [] if language is None or pd.isna(score) else [_rating(int(score), reason, language)]
+    last = [*before, *trailing]
+    return (*talk, Turn("\n".join(last), "")) if last else tuple(talk)
+
+
+def _rating(score: int, reason: Any, language: str) -> str:
+    words = _WORDS[language]
+    because = words["reason"].format(reason=reason) if isinstance(reason, str) and score <= 3 else ""
+    return words["rated"].format(score=score, reason=because)
+
+
+def _logs(events: pd.DataFrame) -> dict[tuple[str, str], tuple[Log, ...]]:
+    """The logs that led up to each session, in the order of time."""
+    own = events[events["session"].notna() & events["scenario"].notna()].sort_values("at", kind="stable")
+    kept: dict[tuple[str, str], list[Log]] = {}
+    for scenario, session, at, content in zip(*(own[c] for c in (*_KEY, "at", "content"))):
+        when = "" if pd.isna(at) else f"{at:%Y-%m-%d %H:%M}"
+        kept.setdefault((scenario, session), []).append(Log(when, content))
+    return {key: tuple(logs) for key, logs in kept.items()}
+
+
+def _statements(
+    pieces: Iterable[Piece], past: Iterable[Session], ids: Mapping[tuple[str, int], str]
+) -> dict[str, Statement]:
+    """Piece → statement, each piece once."""
+    of_session = {s.id: [ids[s.id, n] for n in range(1, len(s.turns) + 1) if (s.id, n) in ids] for s in past}
+    found: dict[str, Statement] = {}
+    for piece in pieces:
+        if piece.id not in found:
+            turns = [ids[place] for place in piece.turns if place in ids]
+            turns = turns or [turn for session in piece.sessions for turn in of_session.get(session, ())]
+            found[piece.id] = Statement(f"M{len(found) + 1}", piece.field, piece.text, tuple(turns))
+    return found
