@@ -1,0 +1,223 @@
+"""Multi-turn interaction (Mem-PAL, section 5.4): a simulated user talks with an assistant that has a memory.
+
+The template says what each turn does. The user knows the needs while they are asked about, and the preferences while
+solutions are; the assistant knows the memory and what was said. What is looked up in the memory is a summary of the
+requirement so far, written by the assistant's model; the closing line needs nothing new and goes by the last one. A
+memory whose content does not depend on a query gets none. Where no summary comes, the user's last words are looked up.
+
+User and assistant may be different models, so dialogues go on turn by turn, all of them side by side. A line that a model
+does not give even when asked again ends its dialogue, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import pandas as pd
+
+from perslib.errors import DataError, Problem
+from perslib.llm import Backbone, Steps
+from perslib.memory.checked import Question, Reading
+from perslib.memory.long import LongTermMemory, Purpose, Session, Store
+from perslib.palbench.asking import Form, Spent, blocks, counted, looked_up
+from perslib.palbench.tasks import one, remembered
+from perslib.palbench.templates import Template, draw_templates
+from perslib.palbench.topics import Person, Scene
+
+Query = Literal["summary", "last utterance"]
+#: While the user does these, needs are talked about; otherwise solutions.
+ABOUT_NEEDS = ("topic_inquiry", "requirement_confirmation")
+CLOSING = "feedback_response"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One exchange, and what was looked up for it."""
+
+    user: str
+    assistant: str = ""
+    query: str = ""
+    spent: Spent = field(default_factory=Spent)
+    """What the assistant's side took."""
+    user_spent: Spent = field(default_factory=Spent)
+
+
+@dataclass(frozen=True)
+class Dialogue:
+    """A dialogue as far as it went; `error` says why it did not reach the end of its template."""
+
+    method: str
+    scene: Scene
+    template: Template
+    memory: LongTermMemory
+    store: Store
+    session: Session
+    lines: tuple[Line, ...] = ()
+    error: str | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is left to be said."""
+        return self.error is not None or len(self.lines) == len(self.template)
+
+    def said(self) -> list[dict[str, str]]:
+        """The messages so far."""
+        return messages((line.user, line.assistant) for line in self.lines)
+
+
+def messages(lines: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
+    """Exchanges as messages; what was not said yet is left out."""
+    both = ({"role": r, "content": t} for line in lines for r, t in zip(("user", "assistant"), line) if t)
+    return list(both)
+
+
+def begun(
+    memories: Sequence[LongTermMemory],
+    people: Sequence[Person],
+    backbone: Backbone,
+    templates: Mapping[str, Template] | None = None,
+    seed: int = 42,
+) -> list[Dialogue]:
+    """The dialogues to hold: every topic with every memory, as it stands before the session's dialogue."""
+    ids = [scene.topic.id for person in people for scene in person.scenes]
+    templates = draw_templates(ids, seed) if templates is None else templates
+    if missing := [id for id in ids if id not in templates]:
+        raise DataError(
+            Problem(missing[0], f"has no template, nor have {len(missing) - 1} other dialogues"),
+            "Give templates for all topics, or none to have them drawn.",
+        )
+    pairs = [(memory, person) for memory in memories for person in people]
+    stores = backbone.work([remembered(memory, person) for memory, person in pairs])
+    return [
+        Dialogue(memory.name, scene, templates[scene.topic.id], memory, store, session.before())
+        for (memory, person), own in zip(pairs, stores, strict=True)
+        for store, session in zip(own, person.query)
+        for scene in person.of(session)
+    ]
+
+
+def talked(
+    dialogues: Sequence[Dialogue],
+    user: Backbone,
+    assistant: Backbone,
+    form: Form | None = None,
+    *,
+    query: Query = "summary",
+) -> list[Dialogue]:
+    """The dialogues, held to the end of their templates."""
+    form, held = form or Form(), list(dialogues)
+    while open_ := [i for i, dialogue in enumerate(held) if not dialogue.is_over]:
+        for i, dialogue in zip(open_, user.work([user_turn(held[i], form) for i in open_]), strict=True):
+            held[i] = dialogue
+        waiting = [i for i in open_ if not held[i].error]
+        replies = assistant.work([assistant_turn(held[i], form, query) for i in waiting])
+        for i, dialogue in zip(waiting, replies, strict=True):
+            held[i] = dialogue
+    return held
+
+
+def user_turn(dialogue: Dialogue, form: Form) -> Steps[Dialogue]:
+    """The dialogue with what the user says next."""
+    number, scene = len(dialogue.lines), dialogue.scene
+    action = dialogue.template[number][0]
+    is_about_needs = action in ABOUT_NEEDS
+    request = form.request(
+        "pal_user",
+        profile=shown_profile(scene.profile),
+        situation=scene.situation,
+        query=scene.topic.query if is_about_needs else "",
+        needs=scene.needs if is_about_needs else [],
+        requirement=scene.topic.requirement,
+        preferences=[] if is_about_needs else scene.preferences,
+        solutions=[] if is_about_needs else scene.solutions,
+        conversation=dialogue.said(),
+        turn=number + 1,
+        action=action,
+    )
+    question = Question(f"{scene.topic.id}_{number + 1}: user", request, _content)
+    reading, spent = yield from counted(one(question), "user")
+    if not reading.value:
+        return replace(dialogue, error=question.failures(reading)[0])
+    return replace(dialogue, lines=(*dialogue.lines, Line(reading.value, user_spent=spent)))
+
+
+def assistant_turn(dialogue: Dialogue, form: Form, query: Query = "summary") -> Steps[Dialogue]:
+    """The dialogue with the assistant's reply to what the user has just said."""
+    number = len(dialogue.lines)
+    action, last = dialogue.template[number - 1][1], dialogue.lines[-1]
+    place = f"{dialogue.scene.topic.id}_{number}"
+
+    def reply() -> Steps[tuple[Reading[str], str, Question[str]]]:
+        wanted = last.user
+        if not getattr(dialogue.memory, "looks_up", True):
+            wanted = ""
+        elif query == "summary":
+            wanted = yield from _summary(dialogue, action, form, place)
+        purpose: Purpose = "requirement" if action == "requirement_prediction" else "solution"
+        pieces = yield from looked_up(dialogue.memory, dialogue.store, dialogue.session, wanted, purpose)
+        request = form.request(
+            "pal_assistant",
+            blocks=blocks(pieces),
+            conversation=dialogue.said(),
+            turn=number,
+            action=action,
+        )
+        question = Question(f"{place}: assistant", request, _content)
+        return (yield from one(question)), wanted, question
+
+    (reading, wanted, question), spent = yield from counted(reply(), "assistant")
+    line = replace(last, assistant=reading.value or "", query=wanted, spent=spent)
+    error = None if reading.value else question.failures(reading)[0]
+    return replace(dialogue, lines=(*dialogue.lines[:-1], line), error=error)
+
+
+def _summary(dialogue: Dialogue, action: str, form: Form, place: str) -> Steps[str]:
+    """What to look up: the requirement so far, else the user's last words."""
+    earlier = [line.query for line in dialogue.lines[:-1] if line.query]
+    if action == CLOSING and earlier:
+        return earlier[-1]
+    request = form.request("pal_summary", conversation=dialogue.said())
+    reading = yield from one(Question(f"{place}: summary", request, _requirement))
+    return reading.value or dialogue.lines[-1].user
+
+
+def _content(data: Any) -> Reading[str]:
+    text = data["content"].strip()
+    return Reading(text) if text else Reading(None, ("content is empty",))
+
+
+def _requirement(data: Any) -> Reading[str]:
+    text = data["requirement"].strip()
+    return Reading(text) if text else Reading(None, ("requirement is empty",))
+
+
+def shown_profile(profile: Mapping[str, Any]) -> dict[str, Any]:
+    """A profile as the prompts take it: texts, numbers, lists, and traits with their levels."""
+    return {str(key): value for key, value in profile.items() if value not in (None, "", [], {})}
+
+
+def as_frame(dialogues: Sequence[Dialogue]) -> pd.DataFrame:
+    """One row an exchange: method, user, session, topic, turn (from 1), what both do and said, what was looked up,
+    error (on the last row of a dialogue that broke off), and what user and assistant took."""
+    rows = []
+    for d in dialogues:
+        about = {"method": d.method, **d.scene.topic.key}
+        for n, (line, (asks, replies)) in enumerate(zip(d.lines or (Line(""),), d.template), start=1):
+            is_last = n == max(1, len(d.lines))
+            rows.append(
+                {
+                    **about,
+                    "turn": n,
+                    "user_action": asks,
+                    "assistant_action": replies,
+                    "user_said": line.user or None,
+                    "assistant_said": line.assistant or None,
+                    "query": line.query or None,
+                    "error": d.error if is_last else None,
+                    **line.spent.row(),
+                    **{f"user_{key}": value for key, value in line.user_spent.row().items()},
+                }
+            )
+    return pd.DataFrame(rows)

@@ -1,0 +1,178 @@
+"""What PAL-Bench asks about: topics of query sessions, the people they belong to, and what a simulated user knows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from perslib.corpus import Corpus
+from perslib.errors import DataError, Problem
+from perslib.memory.history import sessions_of
+from perslib.memory.long import Session
+
+
+@dataclass(frozen=True)
+class Topic:
+    """One thing a user asks for in a query session, and what would please this user."""
+
+    user: str
+    session: str
+    name: str
+    """`topic-1` … within the session"""
+    query: str
+    """What the user says."""
+    needs: tuple[str, ...]
+    """What the user leaves unsaid."""
+    requirement: str
+    """Both together, in full."""
+    positive: tuple[str, ...]
+    negative: tuple[str, ...]
+    candidates: tuple[str, ...]
+    labels: tuple[str, ...]
+    """pos, neg or neu of each candidate."""
+
+    @property
+    def id(self) -> str:
+        """`0000_sample30_topic-2`"""
+        return f"{self.session}_{self.name}"
+
+    @property
+    def key(self) -> dict[str, str]:
+        """What tells it from every other, as columns."""
+        return {"user": self.user, "session": self.session, "topic": self.name}
+
+    @property
+    def numbered(self) -> dict[str, str]:
+        """The candidates as S1, S2, … in their order, never shuffled."""
+        return {f"S{i}": text for i, text in enumerate(self.candidates, start=1)}
+
+    @property
+    def feedback(self) -> dict[str, str]:
+        """Label of each numbered candidate."""
+        return dict(zip(self.numbered, self.labels, strict=True))
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What a simulated user and a judge of dialogues know beyond the topic; empty where no file says it."""
+
+    topic: Topic
+    profile: Mapping[str, Any] = field(default_factory=dict)
+    situation: str = ""
+    evidences: tuple[tuple[str, ...], ...] = ()
+    """For each need, the experiences behind it."""
+    likes: str = ""
+    dislikes: str = ""
+    """Lasting preferences in requirements of this kind."""
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    """Solution → why the user would take it well or badly."""
+
+    @property
+    def needs(self) -> list[dict[str, Any]]:
+        """As prompts show them."""
+        behind = [*self.evidences, *[()] * len(self.topic.needs)]
+        return [{"need": need, "evidences": list(why)} for need, why in zip(self.topic.needs, behind)]
+
+    @property
+    def preferences(self) -> list[dict[str, str]]:
+        """As prompts show them."""
+        sides = (("pos", self.likes), ("neg", self.dislikes))
+        return [{"feedback": side, "text": text} for side, text in sides if text]
+
+    @property
+    def solutions(self) -> list[dict[str, str]]:
+        """As prompts show them."""
+        sides = (("pos", self.topic.positive), ("neg", self.topic.negative))
+        return [
+            {"feedback": side, "text": text, "reason": self.reasons.get(text, "")}
+            for side, texts in sides
+            for text in texts
+        ]
+
+
+@dataclass(frozen=True)
+class Person:
+    """A user: the past that is remembered, the sessions that are asked about, and their topics."""
+
+    user: str
+    history: tuple[Session, ...]
+    query: tuple[Session, ...]
+    scenes: tuple[Scene, ...]
+
+    def of(self, session: Session) -> list[Scene]:
+        """The topics of a query session."""
+        return [scene for scene in self.scenes if scene.topic.session == session.id]
+
+
+def people(corpus: Corpus, users: Sequence[str] | None = None) -> list[Person]:
+    """The users of a corpus that have query sessions with topics."""
+    if "topics" not in corpus.extras:
+        raise DataError(
+            Problem(f"corpus {corpus.name}", "has no topics to ask about"),
+            "PAL-Bench runs on a PAL-Set: `perslib import palset`, or the synthetic one.",
+        )
+    chosen = list(corpus.users["user"]) if users is None else list(users)
+    scenes = _Scenes(corpus)
+    found = []
+    for user in chosen:
+        parts = [tuple(sessions_of(corpus, user, part)) for part in ("history", "query")]
+        own = scenes.of(user, {session.id for session in parts[1]})
+        if own:
+            found.append(Person(user, parts[0], parts[1], tuple(own)))
+    return found
+
+
+class _Scenes:
+    """The extras of a PAL-Set, looked up by user, session and topic."""
+
+    def __init__(self, corpus: Corpus):
+        self.corpus = corpus
+        where = ["user", "session", "topic"]
+        self.topics = self._groups("topics", ["user"])
+        self.situations = self._groups("situations", ["user", "session"])
+        self.preferences = self._groups("preferences", ["user", "requirement_id"])
+        self.needs = self._groups("needs", where)
+        self.reasons = self._groups("solution_preferences", where)
+
+    def _groups(self, name: str, by: list[str]) -> dict[Any, list[dict[str, Any]]]:
+        frame = self.corpus.extras.get(name, pd.DataFrame(columns=by))
+        groups: dict[Any, list[dict[str, Any]]] = {}
+        for row in frame.to_dict("records"):
+            groups.setdefault(tuple(row[key] for key in by), []).append(row)
+        return groups
+
+    def of(self, user: str, sessions: set[str]) -> list[Scene]:
+        """The scenes of a user's topics in these sessions."""
+        profile = self.corpus.profile(user)
+        rows = [row for row in self.topics.get((user,), []) if row["session"] in sessions]
+        return [self._scene(row, profile) for row in rows]
+
+    def _scene(self, row: dict[str, Any], profile: Mapping[str, Any]) -> Scene:
+        topic = Topic(
+            user=row["user"],
+            session=row["session"],
+            name=row["topic"],
+            query=row["user_query"],
+            needs=tuple(row["implicit_needs"]),
+            requirement=row["requirement"],
+            positive=tuple(row["pos"]),
+            negative=tuple(row["neg"]),
+            candidates=tuple(row["candidates"]),
+            labels=tuple(row["labels"]),
+        )
+        key = (topic.user, topic.session, topic.name)
+        situation = self.situations.get(key[:2], [{}])[0]
+        liking = self.preferences.get((topic.user, row.get("requirement_id")), [{}])[0]
+        behind = {need["need"]: tuple(need["evidences"]) for need in self.needs.get(key, [])}
+        return Scene(
+            topic=topic,
+            profile=profile,
+            situation=situation.get("situation", ""),
+            evidences=tuple(behind.get(need, ()) for need in topic.needs),
+            likes=liking.get("pos", ""),
+            dislikes=liking.get("neg", ""),
+            reasons={r["solution"]: r["reason"] for r in self.reasons.get(key, [])},
+        )
