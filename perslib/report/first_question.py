@@ -51,7 +51,7 @@ def ask_first(corpus: Corpus, name: str, turns: int = 3, seed: int = 42) -> Firs
     table = pd.DataFrame(
         {
             "scenario": rows["scenario"].to_list(),
-            "reply": [_beginning(text) for text in rows["response"]],
+            "reply_begins": [_beginning(text) for text in rows["response"]],
             "score": rows["score"].to_list(),
             "model_score": pd.array([s.get("score") for s in said], dtype="Int64"),
             "mode": [a.mode for a in answers],

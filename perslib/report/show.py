@@ -29,6 +29,8 @@ SORTABLE = 12
 #: A score this near to a whole one would be written as that, with zeros.
 _WHOLE = 0.005
 _INTERVAL = re.compile(r"\[[−-]?[\d.]+, [−-]?[\d.]+\]")
+#: So many columns stand closer together, so that a table of judges and metrics fits the page.
+DENSE = 7
 #: Columns whose cells are labels that have a name in each language; all other text stays as it is.
 LABELLED = (
     *("scenario", "reason", "statistic", "quantity", "judge", "calibration", "metric", "control"),
@@ -232,7 +234,8 @@ def table_html(frame: pd.DataFrame, caption: str = "", digits: int = 2) -> str:
         )
         rows.append(f"<tr>{cells}</tr>")
     top = f"<div class='pl-caption'>{caption}</div>" if caption else ""
-    kind = "pl-table pl-sortable" if len(frame) >= SORTABLE else "pl-table"
+    kinds = {"pl-sortable": len(frame) >= SORTABLE, "pl-dense": frame.shape[1] >= DENSE}
+    kind = " ".join(["pl-table", *(name for name, holds in kinds.items() if holds)])
     table = f"<table class='{kind}'><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
     return f"<div class='pl-tablebox'>{top}<div class='pl-scroll'>{table}</div></div>"
 
