@@ -90,7 +90,7 @@ def results(samples: pd.DataFrame, resamples: int = RESAMPLES, seed: int = SEED)
 def differences(
     samples: pd.DataFrame, reference: str | None = None, resamples: int = RESAMPLES, seed: int = SEED
 ) -> pd.DataFrame:
-    """Methods against `reference`, or all pairs, on the samples that both have a value on, in the scale of `results`.
+    """`reference` against every other method, or all pairs, on the samples both have a value on, scaled as `results`.
 
     Columns: method, other, backbone, task, metric, difference, low, high (95 %, users resampled), p (of "no difference",
     the signs of users' totals flipped), p_holm (corrected for all comparisons of this task and metric), samples, users.
@@ -149,7 +149,7 @@ class _Cells:
         """Two methods of the same backbone, each pair once, or each against the reference."""
         for (a, own), (b, other) in combinations(self.methods(), 2):
             if a[1] == b[1] and reference in (None, a[0], b[0]):
-                yield ((b, other), (a, own)) if a[0] == reference else ((a, own), (b, other))
+                yield ((b, other), (a, own)) if b[0] == reference else ((a, own), (b, other))
 
     def totals(self, values: pd.Series) -> np.ndarray:
         known = values.notna().to_numpy()
@@ -191,16 +191,18 @@ def wide(table: pd.DataFrame, digits: int = 2) -> pd.DataFrame:
 def costs(answers: pd.DataFrame, served: Sequence[Served]) -> pd.DataFrame:
     """What each method took: a row a method, `build_…` a user and `answer_…` a sample, each a mean.
 
-    calls, tokens in and out, seconds (of the calls, one after another) and cost, and `failed`: pieces of memory that a
-    model did not give, in all.
+    calls, tokens in and out, seconds (of the calls, one after another) and cost, and `memory_failed`: pieces of memory
+    that a model did not give, in all.
     """
-    built = pd.DataFrame([{"method": s.method, **s.build.row(), "failed": len(s.failed)} for s in served])
+    built = pd.DataFrame(
+        [{"method": s.method, **s.build.row(), "memory_failed": len(s.failed)} for s in served]
+    )
     order = list(dict.fromkeys(built["method"]))
     taken = dict.fromkeys(_TAKEN, "float64")
     build = built.astype(taken).groupby("method")[_TAKEN].mean().add_prefix("build_")
     answer = answers.astype(taken).groupby("method")[_TAKEN].mean().add_prefix("answer_")
-    failed = built.groupby("method")["failed"].sum()
-    return build.join(answer).assign(failed=failed).loc[order].reset_index()
+    failed = built.groupby("method")["memory_failed"].sum()
+    return build.join(answer).assign(memory_failed=failed).loc[order].reset_index()
 
 
 def with_costs(table: pd.DataFrame, answers: pd.DataFrame, served: Sequence[Served]) -> pd.DataFrame:
