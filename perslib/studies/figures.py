@@ -95,6 +95,8 @@ def reliability(frame: pd.DataFrame, most: int = 8) -> Figure:
         ax.scatter(own["predicted"], own["gold"], s=sizes, color=ACCENT, zorder=3)
         ax.set_title(label(judge), fontsize=9.5, loc="left")
         ax.set(xlim=(0.8, 5.2), ylim=(0.8, 5.2), xticks=range(1, 6), yticks=range(1, 6))
+    for ax in axes.flat[: len(judges)][-columns:]:  # nothing stands below these
+        ax.tick_params(labelbottom=True)
     fig.supxlabel(current().word("predicted_score"), fontsize=10)
     fig.supylabel(current().word("mean_gold"), fontsize=10)
     return fig
