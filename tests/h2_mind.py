@@ -66,9 +66,9 @@ class Mind:
         try:
             ask = next(steps)
             while True:
-                assert ask.stage == "memory" and ask.requests
+                assert ask.stage == ("memory" if ask.requests else "wait")
                 self.asked += ask.requests
-                self.rounds.append(len(ask.requests))
+                self.rounds += [len(ask.requests)] * bool(ask.requests)
                 ask = steps.send([self.answer(request) for request in ask.requests])
         except StopIteration as end:
             return end.value

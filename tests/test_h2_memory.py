@@ -9,8 +9,8 @@ from h2_mind import PAST, Mind, Words, session, text_of
 
 from perslib.errors import DataError, UnknownName
 from perslib.llm import Answer
+from perslib.llm.paced import WAIT, paced
 from perslib.memory.h2 import H2Dialogues, H2Memory
-from perslib.memory.h2.paced import WAIT, paced
 
 NEXT = session(4, ["knee", "desk", "again desk"], ["knee", "w", "garden", "v"])
 

@@ -11,8 +11,11 @@ import asyncio
 from collections import defaultdict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from itertools import count
 from typing import Any, Generic, TypeVar
 
+from perslib.llm.paced import WAIT, Results, Together, stuck
 from perslib.llm.run import Run
 from perslib.llm.steps import Ask, Steps
 from perslib.llm.types import Answer
@@ -28,6 +31,19 @@ class _Method(Generic[T]):
     steps: Steps[T]
     asked: Ask = field(default_factory=lambda: Ask(()))
     answers: list[Answer | None] = field(default_factory=list)
+    group: _Group | None = None
+    """The group it belongs to, where another method wants it worked on."""
+
+
+@dataclass
+class _Group:
+    """Methods that one method wants worked on, each at its own pace."""
+
+    owner: _Method[Any]
+    size: int
+    results: dict[int, Any] = field(default_factory=dict)
+    waiting: list[_Method[Any]] = field(default_factory=list)
+    """Those that need what others of the group have not found yet."""
 
 
 class Work(Generic[T]):
@@ -37,7 +53,9 @@ class Work(Generic[T]):
         self.run = run
         self._methods = enumerate(methods)
         self._results: dict[int, T] = {}
-        self._queue: deque[tuple[_Method[T], int, str]] = deque()
+        self._members: deque[_Method[Any]] = deque()
+        self._queue: list[tuple[int, int, _Method[Any], int, str]] = []
+        self._counted = count()
         self._waiting: dict[str, list[tuple[_Method[T], int]]] = defaultdict(list)
         self._open = self._answered = 0
         self._changed = asyncio.Event()
@@ -56,7 +74,7 @@ class Work(Generic[T]):
 
     async def _worker(self) -> None:
         while await self._has_next():
-            method, place, key = self._queue.popleft()
+            *_, method, place, key = heappop(self._queue)
             self._waiting[key].append((method, place))
             if len(self._waiting[key]) > 1:
                 continue  # whoever asked first hands the answer on
@@ -72,7 +90,10 @@ class Work(Generic[T]):
     async def _has_next(self) -> bool:
         """Wait for a question; False when all methods have ended."""
         while not self._queue:
-            if (started := next(self._methods, None)) is not None:
+            if self._members:
+                self._go_on(self._members.popleft(), None)
+                await asyncio.sleep(0)
+            elif (started := next(self._methods, None)) is not None:
                 self._open += 1
                 self._go_on(_Method(*started), None)
                 await asyncio.sleep(0)  # a run from the cache must not hold up the loop
@@ -101,19 +122,47 @@ class Work(Generic[T]):
             answers.append(self.run.again(answer, ask.stage) if answer and is_repeated else answer)
         return answers
 
-    def _go_on(self, method: _Method[T], answers: list[Any] | None) -> None:
-        """Let the method take its next step, and further ones as long as the cache answers them."""
+    def _go_on(self, method: _Method[Any], answers: list[Any] | None) -> None:
+        """Let the method take its next step, and with it those of its group that waited for this."""
+        self._step(method, answers)
+        group, found = method.group, True
+        while group and found:
+            waiting, group.waiting = group.waiting, []
+            for other in waiting:
+                self._step(other, [])
+            found = len(group.waiting) < len(waiting)
+        self._changed.set()
+        if group and len(group.results) == group.size:
+            self._go_on(group.owner, Results(group.results[i] for i in range(group.size)))
+        elif group and len(group.results) + len(group.waiting) == group.size:
+            raise stuck()
+
+    def _step(self, method: _Method[Any], answers: list[Any] | None) -> None:
+        """The method's next step, and further ones as long as the cache answers them."""
         try:
             while True:
                 ask = method.steps.send(answers)  # type: ignore[arg-type]
+                if isinstance(ask, Together) and ask.methods:
+                    group = _Group(method, len(ask.methods))
+                    self._members += [_Method(i, s, group=group) for i, s in enumerate(ask.methods)]
+                    return
+                if ask is WAIT and method.group:
+                    method.group.waiting.append(method)
+                    return
                 keys = [self.run.key(request) for request in ask.requests]
                 answers = self._stored(ask, keys)
                 if None in answers:
                     break
         except StopIteration as end:
-            self._results[method.number] = end.value
-            self._open -= 1
+            if method.group:
+                method.group.results[method.number] = end.value
+            else:
+                self._results[method.number] = end.value
+                self._open -= 1
         else:
             method.asked, method.answers = ask, answers
-            self._queue += [(method, i, key) for i, key in enumerate(keys) if answers[i] is None]
-        self._changed.set()
+            # In the order of asking, but what the first of a group ask comes before what its later ones do.
+            rank = method.number if method.group else 0
+            for i, key in enumerate(keys):
+                if answers[i] is None:
+                    heappush(self._queue, (rank, next(self._counted), method, i, key))

@@ -17,8 +17,8 @@ from typing import Any
 
 from perslib.errors import DataError
 from perslib.llm import Embedder, Request, Steps
+from perslib.llm.paced import WAIT, paced
 from perslib.memory.h2 import background, log_graph, outlines, principles
-from perslib.memory.h2.paced import WAIT, paced
 from perslib.memory.h2.recall import Part, Recall
 from perslib.memory.h2.space import Space
 from perslib.memory.h2.store import Chapter, H2Store, Outline, Snapshot, of_json, to_json

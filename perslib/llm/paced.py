@@ -1,0 +1,80 @@
+"""Methods that wait for each other, as one method: `paced([first, second, …])`.
+
+A chain (session 2 of a background after session 1) is as long as it is, and everything else should be asked beside it.
+So a method that needs what another has not found yet yields `WAIT`. `Backbone.work` lets each of the methods go on as
+soon as its own answers are there. Whoever asks in rounds gets rounds of at most `at_once` questions, those of the first
+methods first, so that a chain is not held up by a heap of questions that could wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, TypeVar
+
+from perslib.llm.steps import Ask, Steps
+from perslib.llm.types import Answer
+
+T = TypeVar("T")
+
+WAIT = Ask((), "wait")
+"""Nothing to ask yet: go on when others have found more."""
+
+
+@dataclass(frozen=True)
+class Together(Ask):
+    """No questions, but methods that may be worked on each at its own pace; who does so sends `Results`."""
+
+    methods: tuple[Steps[Any], ...] = ()
+
+
+class Results(list[Any]):
+    """What the methods of a `Together` return, in order."""
+
+
+def stuck() -> RuntimeError:
+    """The error of methods that would wait for ever."""
+    return RuntimeError("methods wait for each other in a circle")
+
+
+def paced(methods: Iterable[Steps[T]], at_once: int = 32) -> Steps[list[T]]:
+    """The results of the methods, in order."""
+    running = dict(enumerate(methods))
+    done = yield Together((), "wait", tuple(running.values()))
+    if isinstance(done, Results):
+        return list(done)
+    given: dict[int, Sequence[Answer] | None] = dict.fromkeys(running)
+    wanted: dict[int, Ask] = {}
+    results: dict[int, T] = {}
+    while running:
+        ended = len(results)
+        for i in [i for i in running if i not in wanted]:
+            try:
+                ask = running[i].send(given[i])  # type: ignore[arg-type]  # None starts a generator
+            except StopIteration as end:
+                results[i] = end.value
+                del running[i]
+            else:
+                given[i] = ()
+                if ask.requests:
+                    wanted[i] = ask
+        if now := _first(wanted, at_once):
+            asked = [request for i in now for request in wanted[i].requests]
+            answers = iter((yield Ask(asked, wanted[now[0]].stage)))
+            given |= {i: list(islice(answers, len(wanted.pop(i).requests))) for i in now}
+        elif running and len(results) == ended:
+            raise stuck()
+    return [results[i] for i in sorted(results)]
+
+
+def _first(wanted: dict[int, Ask], at_once: int) -> list[int]:
+    """The methods whose questions fit into a round, all of one stage, the first at any rate."""
+    chosen: list[int] = []
+    room = at_once
+    for i in sorted(wanted):
+        size, stage = len(wanted[i].requests), wanted[i].stage
+        if not chosen or (size <= room and stage == wanted[chosen[0]].stage):
+            chosen.append(i)
+            room -= size
+    return chosen
