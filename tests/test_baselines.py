@@ -211,32 +211,36 @@ def many(n=3000):
     return Session("u_many", "2024-09-01 18:00:00", (), tuple(Turn(f"q{i}", f"a{i}") for i in range(n)))
 
 
+def kept_at(memory, store, day):
+    return memory.kept_pieces(store, Session("u_later", f"{day} 18:00:00"))
+
+
 def test_pieces_are_kept_with_the_probability_of_the_curve():
     past = [many()]
     store = Model().of(MemoryBank(forgetting=None).build("u", past))
     for day, share in (("2024-09-01", 1.0), ("2024-10-01", np.exp(-1)), ("2024-10-31", np.exp(-2))):
-        kept = MemoryBank().kept_pieces(store, past, day)
+        kept = kept_at(MemoryBank(), store, day)
         assert len(kept) / 3001 == pytest.approx(share, abs=0.03)
-        assert kept == MemoryBank().kept_pieces(store, past, day)
-    assert len(MemoryBank(forgetting=1.0).kept_pieces(store, past, "2024-09-08")) < 10
-    assert len(MemoryBank(forgetting=None).kept_pieces(store, past, "2030-01-01")) == 3001
-    later = {p.id for p in MemoryBank().kept_pieces(store, past, "2024-10-31")}
-    assert later <= {p.id for p in MemoryBank().kept_pieces(store, past, "2024-10-01")}
-    other = {p.id for p in MemoryBank(seed=1).kept_pieces(store, past, "2024-10-31")}
+        assert kept == kept_at(MemoryBank(), store, day)
+    assert len(kept_at(MemoryBank(forgetting=1.0), store, "2024-09-08")) < 10
+    assert len(kept_at(MemoryBank(forgetting=None), store, "2030-01-01")) == 3001
+    later = {p.id for p in kept_at(MemoryBank(), store, "2024-10-31")}
+    assert later <= {p.id for p in kept_at(MemoryBank(), store, "2024-10-01")}
+    other = {p.id for p in kept_at(MemoryBank(seed=1), store, "2024-10-31")}
     assert other != later
 
 
 def test_what_is_recalled_fades_more_slowly_and_from_then_on():
     past, memory = [many()], MemoryBank()
     store = Model().of(memory.build("u", past))
-    pieces = memory.kept_pieces(store, past, "2024-09-01")
+    pieces = kept_at(memory, store, "2024-09-01")
     strong = memory.recalled(store, pieces, "2024-09-01 18:00:00")
     assert store.recalls == () and strong.recalls[0].times == 1 and strong.recalls[0].last == "2024-09-01"
-    share = len(memory.kept_pieces(strong, past, "2024-10-31")) / 3001
+    share = len(kept_at(memory, strong, "2024-10-31")) / 3001
     assert share == pytest.approx(np.exp(-2 / 2), abs=0.03)  # 60 days, c = 30, S = 2
     again = memory.recalled(strong, pieces, "2024-10-31")
     assert again.recalls[0].times == 2
-    assert len(memory.kept_pieces(again, past, "2024-10-31")) == 3001
+    assert len(kept_at(memory, again, "2024-10-31")) == 3001
     assert memory.of_json(memory.to_json(again)) == again
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from perslib.llm import Steps
 from perslib.memory.baselines.past import Baseline, Past, logs_of
+from perslib.memory.baselines.shelf import Shelf
 from perslib.memory.checked import Question, Reading, checked, failures
 from perslib.memory.long import Piece, Purpose, Session, Store
 
@@ -70,18 +71,18 @@ class ConditionMem(Baseline):
     def recall(self, store: Store, session: Session, query: str, purpose: Purpose) -> list[Piece]:
         """Records, earlier logs, current logs."""
         known: Records = self._own(store)
-        return self._shown(known, session, query, self._found(known, session, query))
+        return self._shown(known, session, query, self._records_for(known, session, query))
 
     def reflected(self, store: Store, session: Session, query: str, purpose: Purpose) -> Steps[list[Piece]]:
         """What is recalled, and what the model asks for beyond it."""
         known: Records = self._own(store)
-        found = self._found(known, session, query)
+        found = self._records_for(known, session, query)
         for _ in range(self.reflection):
-            request = self.render("conditionmem_reflect", query=query, found=[r.text for r in found])
+            request = self.render("conditionmem_reflect", query=query, found=[piece.text for piece in found])
             (reading,) = yield from checked([Question(f"{session.id}: reflection", request, _wanted)])
             if not reading.value:
                 break
-            found += [r for r in self._found(known, session, reading.value) if r not in found]
+            found += [p for p in self._records_for(known, session, reading.value) if p not in found]
         return self._shown(known, session, query, found)
 
     def general(self, store: Store) -> list[Piece]:
@@ -89,14 +90,17 @@ class ConditionMem(Baseline):
         known: Records = self._own(store)
         return [_piece(record) for record in known.records]
 
-    def _found(self, known: Records, session: Session, query: str) -> list[Record]:
-        before = {s.id for s in known.sessions[: known.place(session.id)]}
-        records = [record for record in known.records if record.session in before]
-        return [records[i] for i in self.space.nearest(query, [r.text for r in records], self.k)]
+    def _records_for(self, known: Records, session: Session, query: str) -> list[Piece]:
+        def make() -> Shelf:
+            place = {s.id: i for i, s in enumerate(known.sessions)}
+            records = sorted(known.records, key=lambda record: place[record.session])
+            return self.shelf([(place[r.session], _piece(r)) for r in records], [r.text for r in records])
 
-    def _shown(self, known: Records, session: Session, query: str, found: Sequence[Record]) -> list[Piece]:
+        return self.found(known, session, query, "records", make)
+
+    def _shown(self, known: Records, session: Session, query: str, found: Sequence[Piece]) -> list[Piece]:
         return [
-            *(_piece(record) for record in found),
+            *found,
             *self.old_logs(known, session, query),
             *logs_of(session),
         ]

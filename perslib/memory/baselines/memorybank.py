@@ -23,10 +23,13 @@ from datetime import date
 from functools import lru_cache
 from random import Random
 
+import numpy as np
+
 from perslib.errors import DataError, Problem
 from perslib.llm import Steps
 from perslib.memory.baselines.past import Baseline, Past, logs_of, turns_of
 from perslib.memory.baselines.recursum import text_of
+from perslib.memory.baselines.shelf import Shelf
 from perslib.memory.checked import Question, checked, failures
 from perslib.memory.long import Piece, Purpose, Session, Store
 
@@ -111,14 +114,14 @@ class MemoryBank(Baseline):
     def recall(self, store: Store, session: Session, query: str, purpose: Purpose) -> list[Piece]:
         """Portrait, events, pieces, earlier logs, current logs."""
         known: Bank = self._own(store)
-        before = known.sessions[: known.place(session.id)]
-        pieces = self.kept_pieces(known, before, session.at)
-        found = self.space.nearest(query, [p.text for p in pieces], self.k)
-        named = {s.id for s in before}
-        whole = next((w for w in reversed(known.wholes) if w.after in named), None)
+        place = known.place(session.id)
+        before = tuple(s.id for s in known.sessions[:place])
+        shelf = self._shelf(known)
+        kept = self._kept(known, shelf, place, session.at)
+        whole = next((w for w in reversed(known.wholes) if w.after in before), None)
         return [
-            *_of_whole(whole, tuple(s.id for s in before)),
-            *(pieces[i] for i in found),
+            *_of_whole(whole, before),
+            *shelf.nearest(self.asked(query), self.k, kept),
             *self.old_logs(known, session, query),
             *logs_of(session),
         ]
@@ -133,32 +136,53 @@ class MemoryBank(Baseline):
                 counted[piece.id] = Recalls(piece.id, times + 1, at[:10])
         return replace(known, recalls=tuple(counted.values()))
 
-    def kept_pieces(self, store: Bank, sessions: Sequence[Session], at: str) -> list[Piece]:
-        """The exchanges and day summaries of some sessions that are not forgotten by this day."""
-        pieces = self._pieces(store, sessions)
+    def kept_pieces(self, store: Store, session: Session) -> list[Piece]:
+        """The exchanges and day summaries of earlier sessions that are not forgotten when a session takes place."""
+        known: Bank = self._own(store)
+        pieces = self._pieces(known)
+        shelf = Shelf(
+            [p for _, p in pieces],
+            np.array([place for place, _ in pieces], dtype=int),
+            np.zeros((0, 0), np.float32),
+        )
+        return [shelf.pieces[i] for i in self._kept(known, shelf, known.place(session.id), session.at)]
+
+    def _kept(self, known: Bank, shelf: Shelf, place: int, at: str) -> np.ndarray:
+        """Numbers of the pieces on the shelf that are not forgotten by this day."""
+        pieces = shelf.pieces[: shelf.before(place)]
         if self.forgetting is None:
-            return pieces
-        made, recalls = {s.id: s.at for s in sessions}, {r.piece: r for r in store.recalls}
-        kept = []
-        for piece in pieces:
-            told = recalls.get(piece.id) or Recalls(piece.id, 0, made[piece.sessions[0]])
-            drawn = _drawn(f"{self.seed}/{store.user}/{piece.id}/{told.times}")
-            if drawn <= retention(_days(told.last, at), 1 + told.times, self.forgetting):
-                kept.append(piece)
-        return kept
+            return np.arange(len(pieces))
+        days = np.array([_days(s.at, at) for s in known.sessions], dtype=float)[shelf.places[: len(pieces)]]
+        strength = np.ones(len(pieces))
+        recalls = {r.piece: r for r in known.recalls}
+        for i, piece in enumerate(pieces if recalls else ()):
+            if told := recalls.get(piece.id):
+                days[i], strength[i] = _days(told.last, at), 1 + told.times
+        names = [piece.id for piece in pieces]
+        drawn = _drawn(f"{self.seed}/{known.user}", tuple(names), tuple(strength))
+        return np.flatnonzero(drawn <= np.exp(-days / (self.forgetting * strength)))
+
+    def _shelf(self, known: Bank) -> Shelf:
+        def make() -> Shelf:
+            pieces = self._pieces(known)
+            return self.shelf(pieces, [piece.text for _, piece in pieces])
+
+        return self.shelves.of(known, "bank", make)
 
     def general(self, store: Store) -> list[Piece]:
         """Portrait and events as they stand."""
         known: Bank = self._own(store)
         return _of_whole(known.wholes[-1] if known.wholes else None, known.heard)
 
-    def _pieces(self, known: Bank, sessions: Sequence[Session]) -> list[Piece]:
+    def _pieces(self, known: Bank) -> list[tuple[int, Piece]]:
+        """Exchanges, and after them the summary of their day, session by session."""
         days = {day.session: day for day in known.days if day.summary}
-        own = (days[s.id] for s in sessions if s.id in days)
-        return [
-            *(self.turn(*one) for one in turns_of(sessions)),
-            *(Piece(f"{d.session}/day", "day", f"[{d.at[:10]}] {d.summary}", (d.session,)) for d in own),
-        ]
+        pieces = [(place, self.turn(s, n, turn)) for place, s, n, turn in turns_of(known.sessions)]
+        for place, d in ((i, days[s.id]) for i, s in enumerate(known.sessions) if s.id in days):
+            pieces.append(
+                (place, Piece(f"{d.session}/day", "day", f"[{d.at[:10]}] {d.summary}", (d.session,)))
+            )
+        return sorted(pieces, key=lambda one: one[0])
 
     def _days(self, sessions: Sequence[Session]) -> Steps[tuple[tuple[Day, ...], tuple[str, ...]]]:
         spoken = [s for s in sessions if s.turns]
@@ -202,10 +226,10 @@ def retention(days: float, strength: int = 1, constant: float = 1.0) -> float:
     return math.exp(-days / (constant * strength))
 
 
-@lru_cache(maxsize=1 << 16)
-def _drawn(about: str) -> float:
-    """The number that a piece is forgotten by."""
-    return Random(about).random()
+@lru_cache(maxsize=512)
+def _drawn(about: str, pieces: tuple[str, ...], strength: tuple[float, ...]) -> np.ndarray:
+    """The numbers that pieces are forgotten by, each drawn by itself."""
+    return np.array([Random(f"{about}/{p}/{s:.0f}").random() for p, s in zip(pieces, strength, strict=True)])
 
 
 @lru_cache(maxsize=1 << 14)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar, get_args, get_origin, get_type_hints
 
+import numpy as np
+
 from perslib.errors import DataError, UnknownName
 from perslib.llm import Embedder, Request, asks_nothing
+from perslib.llm.embeddings import Vectors, unit
+from perslib.memory.baselines.shelf import Shelf, Shelves
 from perslib.memory.h2.space import Space
 from perslib.memory.long import Log, LongTermMemory, Piece, Purpose, Session, Store, Turn
 from perslib.prompts import prompt
@@ -67,7 +71,7 @@ class Baseline(LongTermMemory):
         if language not in SAID:
             raise UnknownName("language", language, SAID)
         self.language, self.k, self.seed, self.prompts = language, k, seed, prompts
-        self.space = Space(embedder)
+        self.space, self.shelves = Space(embedder), Shelves()
         self.name = name or self.called
 
     def start(self, user: str) -> Past:
@@ -95,13 +99,33 @@ class Baseline(LongTermMemory):
 
     # -- for those that look things up ------------------------------------------------------------------------
 
+    def found(
+        self, store: Past, session: Session, query: str, kind: str, make: Callable[[], Shelf]
+    ) -> list[Piece]:
+        """The pieces of earlier sessions on a shelf that are nearest to the query."""
+        shelf = self.shelves.of(store, kind, make)
+        among = np.arange(shelf.before(store.place(session.id)))
+        return shelf.nearest(self.asked(query), self.k, among)
+
+    def asked(self, query: str) -> Vectors:
+        """The vector of a query."""
+        vector: Vectors = unit(self.space.vectors([query], "query"))[0]
+        return vector
+
+    def shelf(self, pieces: Sequence[tuple[int, Piece]], texts: Sequence[str]) -> Shelf:
+        """Pieces with the places of their sessions, found by these texts."""
+        places = np.array([place for place, _ in pieces], dtype=int)
+        return Shelf([piece for _, piece in pieces], places, unit(self.space.vectors(texts)))
+
     def old_logs(self, store: Past, session: Session, query: str) -> list[Piece]:
         """The logs of earlier sessions that are nearest to the query."""
-        known = [
-            (s, i, log) for s in store.sessions[: store.place(session.id)] for i, log in enumerate(s.logs)
-        ]
-        found = self.space.nearest(query, [log.content for _, _, log in known], self.k)
-        return [_log(*known[i], "past_log") for i in found]
+
+        def make() -> Shelf:
+            known = [(j, s, i, log) for j, s in enumerate(store.sessions) for i, log in enumerate(s.logs)]
+            pieces = [(j, _log(s, i, log, "past_log")) for j, s, i, log in known]
+            return self.shelf(pieces, [log.content for *_, log in known])
+
+        return self.found(store, session, query, "logs", make)
 
     def turn(self, session: Session, number: int, turn: Turn) -> Piece:
         """One exchange of an earlier dialogue, with its day; turns count from 1."""
@@ -133,9 +157,11 @@ def in_time(logs: Sequence[Log]) -> list[tuple[int, Log]]:
     return sorted(enumerate(logs), key=lambda one: one[1].at)
 
 
-def turns_of(sessions: Sequence[Session]) -> Iterator[tuple[Session, int, Turn]]:
-    """All turns of some sessions, counted from 1 in each."""
-    return ((s, n, turn) for s in sessions for n, turn in enumerate(s.turns, start=1))
+def turns_of(sessions: Sequence[Session]) -> Iterator[tuple[int, Session, int, Turn]]:
+    """All turns of some sessions, with the place of their session; counted from 1 in each."""
+    return (
+        (place, s, n, turn) for place, s in enumerate(sessions) for n, turn in enumerate(s.turns, start=1)
+    )
 
 
 def _log(session: Session, place: int, log: Log, field: str) -> Piece:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from perslib.memory.baselines.past import Baseline, logs_of, turns_of
-from perslib.memory.h2.space import nearest
+from perslib.llm.embeddings import unit
+from perslib.memory.baselines.past import Baseline, Past, logs_of, turns_of
+from perslib.memory.baselines.shelf import Shelf
 from perslib.memory.long import Piece, Purpose, Session, Store
 
 
@@ -17,13 +20,14 @@ class TurnRetrieval(Baseline):
     def recall(self, store: Store, session: Session, query: str, purpose: Purpose) -> list[Piece]:
         """Turns, earlier logs, current logs."""
         past = self._own(store)
-        turns = list(turns_of(past.sessions[: past.place(session.id)]))
-        found = self.space.nearest(query, [self.said(turn) for _, _, turn in turns], self.k)
-        return [
-            *(self.turn(*turns[i]) for i in found),
-            *self.old_logs(past, session, query),
-            *logs_of(session),
-        ]
+
+        def make() -> Shelf:
+            turns = list(turns_of(past.sessions))
+            pieces = [(place, self.turn(s, n, turn)) for place, s, n, turn in turns]
+            return self.shelf(pieces, [self.said(turn) for *_, turn in turns])
+
+        found = self.found(past, session, query, "turns", make)
+        return [*found, *self.old_logs(past, session, query), *logs_of(session)]
 
 
 class SessionRetrieval(Baseline):
@@ -42,23 +46,28 @@ class SessionRetrieval(Baseline):
     def recall(self, store: Store, session: Session, query: str, purpose: Purpose) -> list[Piece]:
         """Dialogues, earlier logs, current logs."""
         past = self._own(store)
-        known = [s for s in past.sessions[: past.place(session.id)] if s.turns]
-        texts = ["\n".join(self.said(turn) for turn in s.turns) for s in known]
-        if known and self.mean_of_turns:
-            each = self.space.vectors([self.said(turn) for s in known for turn in s.turns])
-            starts = np.cumsum([0, *(len(s.turns) for s in known)])[:-1]
-            means = np.add.reduceat(each, starts, axis=0)  # of unit length once compared by cosine
-            found = nearest(self.space.vectors([query], "query")[0], means, self.k)
-        else:
-            found = self.space.nearest(query, texts, self.k)
+        found = self.found(past, session, query, "dialogues", lambda: self._dialogues(past))
+        return [*found, *self.old_logs(past, session, query), *logs_of(session)]
+
+    def _dialogues(self, past: Past) -> Shelf:
+        known = [(place, s) for place, s in enumerate(past.sessions) if s.turns]
+        texts = ["\n".join(self.said(turn) for turn in s.turns) for _, s in known]
         pieces = [
-            Piece(
-                f"{s.id}/dialogue",
-                "dialogue",
-                f"[{s.at[:10]}]\n{text}" if s.at else text,
-                (s.id,),
-                tuple((s.id, n) for n in range(1, len(s.turns) + 1)),
+            (
+                place,
+                Piece(
+                    f"{s.id}/dialogue",
+                    "dialogue",
+                    f"[{s.at[:10]}]\n{text}" if s.at else text,
+                    (s.id,),
+                    tuple((s.id, n) for n in range(1, len(s.turns) + 1)),
+                ),
             )
-            for s, text in ((known[i], texts[i]) for i in found)
+            for (place, s), text in zip(known, texts, strict=True)
         ]
-        return [*pieces, *self.old_logs(past, session, query), *logs_of(session)]
+        shelf = self.shelf(pieces, [] if self.mean_of_turns else texts)
+        if not known or not self.mean_of_turns:
+            return shelf
+        each = self.space.vectors([self.said(turn) for _, s in known for turn in s.turns])
+        starts = np.cumsum([0, *(len(s.turns) for _, s in known)])[:-1]
+        return replace(shelf, rows=unit(np.add.reduceat(each, starts, axis=0)))
