@@ -6,6 +6,7 @@ from typing import Any
 
 import prompt_fields_h2 as h2
 import prompt_fields_pal as pal
+import prompt_fields_palsynth as synth
 
 from perslib.prompts import Prompt
 
@@ -66,6 +67,7 @@ _GROUPS = [{"score": 3, "total": 1, "turns": [_TURN]}]
 def fields(prompt: Prompt, **other: Any) -> dict[str, Any]:
     """Values for the placeholders of one prompt, some replaced."""
     own = h2.FIELDS if prompt.name.startswith("h2_") else pal.FIELDS if prompt.name in pal.ANSWERS else {}
+    own = synth.fields(prompt.name) if prompt.name.startswith("palsynth_") else own
     values = {**FIELDS, **({"examples": _GROUPS} if prompt.name == "memory_build" else {}), **own, **other}
     return {name: values[name] for name in prompt.placeholders}
 
@@ -86,6 +88,7 @@ def answer(prompt: Prompt) -> dict[str, Any]:
     answers: dict[str, dict[str, Any]] = {
         **h2.ANSWERS,
         **pal.ANSWERS,
+        **synth.answers(prompt),
         "judge_personal": {**verdict, "evidence": ["M2"]},
         "judge_episodic": {**verdict, "boundary_side": "dsat", "evidence_confidence": "medium"},
         "judge_episodic_boundary": {

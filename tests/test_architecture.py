@@ -14,8 +14,8 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 #: Each part may import itself and what stands before it.
 ORDER = [
-    *["errors", "paths", "fence", "llm", "prompts", "corpus", "memory", "judge", "calibrate", "inference"],
-    *["metrics", "replay", "palbench", "report", "studies", "explorer", "cli", "__main__"],
+    *["errors", "paths", "fence", "llm", "prompts", "corpus", "memory", "palsynth", "judge", "calibrate"],
+    *["inference", "metrics", "replay", "palbench", "report", "studies", "explorer", "cli", "__main__"],
 ]
 
 
@@ -58,6 +58,7 @@ def test_imports_flow_one_way(file):
             "memory",
             "metrics",
             "palbench",
+            "palsynth",
             "replay",
             "report",
         )

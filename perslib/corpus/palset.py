@@ -24,6 +24,7 @@ solution_preferences   user, date, topic, session, analysis, feedback, solution,
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -41,6 +42,16 @@ from perslib.corpus.schema import SCHEMA
 from perslib.errors import DataError, Problem
 
 MAIN = {"zh": "input.json", "en": "input_en.json"}
+#: Where the release keeps each of its side files.
+FOLDERS = {
+    "background": "background",
+    "requirement": "requirement",
+    "preference": "preference",
+    "situation": "situation",
+    "requirement_framework": "dialogue_framework/requirement",
+    "candidate_solution": "dialogue_framework/candidate_solution",
+    "solution_preference": "dialogue_framework/solution_preference",
+}
 REMEDY = "Give input.json or input_en.json of Mem-PAL's data release, or the folder that holds it."
 _WHERE = ["user", "scenario", "session"]
 _JOINED = ["user", "date", "topic", "session"]
@@ -104,6 +115,17 @@ def read_contents(
     if not any(samples.values()):
         raise DataError(intake.problems or Problem(MAIN[language], "holds no session"), REMEDY)
     return Reading(_corpus(name, language, samples, side, intake), intake.rejected)
+
+
+def write_release(folder: str | Path, files: Mapping[str, Any], language: str) -> Path:
+    """Write files, given by their stems ("input" is the main one), as the release lays them out."""
+    ending = "_en.json" if language == "en" else ".json"
+    for stem, content in files.items():
+        name = MAIN[language] if stem == "input" else f"{FOLDERS[stem]}/{stem}{ending}"
+        file = Path(folder) / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(content, ensure_ascii=False, indent=4), encoding="utf-8")
+    return Path(folder)
 
 
 def _main(path: Path) -> tuple[str, Path]:

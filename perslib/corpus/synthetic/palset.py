@@ -15,7 +15,6 @@ truth_candidates    user, scenario, session, topic, styles: the kind of each can
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,7 +22,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from perslib.corpus.corpus import Corpus
-from perslib.corpus.palset import MAIN, read_contents
+from perslib.corpus.palset import FOLDERS, read_contents, write_release
 from perslib.corpus.palset_names import ASPECTS
 from perslib.corpus.synthetic.draws import Dice
 from perslib.corpus.synthetic.palset_grammar import draw_parts
@@ -33,16 +32,6 @@ from perslib.corpus.synthetic.palset_topics import Topic, dialogue, framework, r
 from perslib.errors import DataError, Problem
 
 VERSION = 1
-#: Where the release keeps each of its side files.
-FOLDERS = {
-    "background": "background",
-    "requirement": "requirement",
-    "preference": "preference",
-    "situation": "situation",
-    "requirement_framework": "dialogue_framework/requirement",
-    "candidate_solution": "dialogue_framework/candidate_solution",
-    "solution_preference": "dialogue_framework/solution_preference",
-}
 
 
 class Made(NamedTuple):
@@ -70,13 +59,7 @@ def palset(users: int = 2, seed: int = 42, language: str = "zh", name: str | Non
 
 def write_palset(folder: str | Path, users: int = 2, seed: int = 42, language: str = "zh") -> Path:
     """Write the files as the release lays them out; returns the folder."""
-    ending = "_en.json" if language == "en" else ".json"
-    for stem, content in palset_files(users, seed, language).files.items():
-        name = MAIN[language] if stem == "input" else f"{FOLDERS[stem]}/{stem}{ending}"
-        file = Path(folder) / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(content, ensure_ascii=False, indent=4), encoding="utf-8")
-    return Path(folder)
+    return write_release(folder, palset_files(users, seed, language).files, language)
 
 
 def palset_files(users: int = 2, seed: int = 42, language: str = "zh") -> Made:

@@ -1,0 +1,18 @@
+"""PAL-Set synthesis (Mem-PAL, Section 3): users, months of device logs and dialogues, written by any model in small checked steps.
+
+    rehearse(100)                              calls and tokens of every step, before anything is asked
+    made = synthesize(backbone("…"), users=2)
+    made.write("folder")                       the files of the release, and what was rejected
+    made.corpus()
+
+Profile → timeline → kinds of need → likings → situations → accounts → logs, and frameworks → candidates → verdicts →
+dialogues. Spans, clock times, the sessions that get a dialogue and the turns of a dialogue are drawn with the seed. An
+answer is checked, asked for again with what is wrong, then recorded as rejected and left out. A run that was broken
+off, started again, takes from the answer cache what was answered.
+"""
+
+from perslib.palsynth.rehearsal import estimate, rehearse
+from perslib.palsynth.synthesis import Synthesis, synthesize
+from perslib.palsynth.writing import Reject
+
+__all__ = ["Reject", "Synthesis", "estimate", "rehearse", "synthesize"]

@@ -1,0 +1,156 @@
+"""What a synthesis will take, before it starts: its steps gone through with texts of the usual length in a model's place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import pandas as pd
+
+from perslib.corpus.palset_names import ASPECTS, LOG_TYPES, TRAITS
+from perslib.corpus.synthetic.draws import Dice
+from perslib.llm import Backbone, Estimate, answered
+from perslib.palsynth.persons import BATCH, profiles, span
+from perslib.palsynth.user import user_files
+from perslib.palsynth.writing import Writing
+
+#: Characters of a text as models write it on these prompts in Chinese; English takes three times as many.
+USUAL = {"short": 35, "sentence": 75, "paragraph": 280, "account": 1200}
+REHEARSED = 3
+"""Users gone through; the rest are taken to be like them, month by month."""
+
+
+@dataclass
+class StandIn:
+    """Answers every step with texts that say nothing, are of the usual length and pass all checks."""
+
+    language: str = "zh"
+    seed: int = 0
+
+    def __call__(self, step: str, fields: Mapping[str, Any]) -> Any:
+        """The answer to a step's question."""
+        return getattr(self, f"_{step}")(fields)
+
+    def _text(self, kind: str, mark: object = "") -> str:
+        filler = "某日有事要办，" if self.language == "zh" else "On some day something is to be done. "
+        length = USUAL[kind] * (1 if self.language == "zh" else 3)
+        return f"{mark}{filler * (length // len(filler) + 1)}"[:length]
+
+    def _profiles(self, fields: Mapping[str, Any]) -> Any:
+        told = {key: self._text("sentence") for key in ("occupation", "health", "family", "hobbies")}
+        traits = dict.fromkeys(TRAITS, "medium")
+        return {
+            "people": [
+                {
+                    "name": f"P{i}",
+                    "gender": ("female", "male")[i % 2],
+                    "age": 30 + i,
+                    **told,
+                    "personality": traits,
+                }
+                for i in range(fields["count"])
+            ]
+        }
+
+    def _timeline(self, fields: Mapping[str, Any]) -> Any:
+        return {"months": [{"month": m, "events": self._text("paragraph", m)} for m in fields["months"]]}
+
+    def _requirements(self, fields: Mapping[str, Any]) -> Any:
+        return {a: [f"{a} {n}" for n in range(4 + i % 2)] for i, a in enumerate(ASPECTS)}
+
+    def _preferences(self, fields: Mapping[str, Any]) -> Any:
+        texts = {key: self._text("paragraph") for key in ("analysis", "pos", "neg")}
+        return {"preferences": [{"id": one["id"], **texts} for one in fields["types"]]}
+
+    def _situations(self, fields: Mapping[str, Any]) -> Any:
+        first, last = date.fromisoformat(fields["first"]), date.fromisoformat(fields["last"])
+        dice = Dice(self.seed, fields["events"], fields["first"])
+        count = dice.between(4, 6)
+        width = ((last - first).days + 1) // count
+        ids = [one["id"] for one in fields["types"]]
+        found = []
+        for i in range(count):
+            start = first + timedelta(days=i * width)
+            chosen = dice.some(ids, dice.weighted({2: 0.55, 3: 0.45}))
+            days = {"start": str(start), "end": str(start + timedelta(days=max(1, width - 1)))}
+            found.append({**days, "requirement_ids": chosen, "situation": self._text("paragraph", start)})
+        return {"situations": found}
+
+    def _experience(self, fields: Mapping[str, Any]) -> Any:
+        return {"experience": self._text("account", fields["start"])}
+
+    def _frameworks(self, fields: Mapping[str, Any]) -> Any:
+        needs = [
+            {"need": self._text("short", n), "evidences": [self._text("sentence")] * 2} for n in ("a", "b")
+        ]
+        said = {"user_query": self._text("short"), "needs": needs}
+        return {
+            "topics": [
+                {"id": one["id"], **said, "requirement": self._text("sentence", one["id"])}
+                for one in fields["types"]
+            ]
+        }
+
+    def _candidates(self, fields: Mapping[str, Any]) -> Any:
+        return {
+            "topics": [
+                {"id": one["id"], "solutions": [self._text("sentence", i) for i in range(8)]}
+                for one in fields["topics"]
+            ]
+        }
+
+    def _verdicts(self, fields: Mapping[str, Any]) -> Any:
+        picks = [{"id": f"S{i}", "reason": self._text("sentence")} for i in range(1, 5)]
+        return {"analysis": self._text("paragraph"), "pos": picks[:2], "neg": picks[2:]}
+
+    def _logs(self, fields: Mapping[str, Any]) -> Any:
+        start = datetime.strptime(fields["start"], "%Y-%m-%d %H:%M")
+        end = datetime.strptime(fields["end"], "%Y-%m-%d %H:%M")
+        step = (end - start) / 22
+        types = LOG_TYPES[self.language]
+        return {
+            "logs": [
+                {
+                    "at": f"{start + i * step:%Y-%m-%d %H:%M}",
+                    "event": self._text("short")[:12],
+                    "type": types[i % len(types)],
+                    "content": self._text("short", i),
+                }
+                for i in range(22)
+            ]
+        }
+
+    def _dialogue(self, fields: Mapping[str, Any]) -> Any:
+        return {
+            "turns": [
+                {"turn": i, "user": self._text("short", i), "assistant": self._text("sentence", i)}
+                for i in range(1, len(fields["turns"]) + 1)
+            ]
+        }
+
+
+def rehearse(users: int = 100, language: str = "zh", seed: int = 42) -> pd.DataFrame:
+    """About how many calls and tokens each step will take for this many users, one row a step."""
+    writing = Writing(language, seed, stand_in=StandIn(language, seed))
+    months = [span(f"{user:04d}", writing) for user in range(users)]
+    for user, profile in answered(profiles(min(users, REHEARSED), writing)).items():
+        answered(user_files(user, profile, writing))
+    steps = pd.DataFrame(writing.calls).groupby("step", sort=False)
+    counted = steps.agg(
+        calls=("tokens_in", "size"), tokens_in=("tokens_in", "sum"), tokens_out=("tokens_out", "sum")
+    )
+    scaled = counted * (sum(months) / sum(months[:REHEARSED]))
+    once = ["profiles", "timeline", "requirements", "preferences"]  # a user, however many months
+    scaled.loc[once] = counted.loc[once] * (users / min(users, REHEARSED))
+    scaled.loc["profiles", "calls"] = -(-users // BATCH)
+    return scaled.round().astype(int)
+
+
+def estimate(model: Backbone, users: int = 100, language: str = "zh", seed: int = 42) -> Estimate:
+    """The whole of it, with the backbone's prices, when nothing is in the answer cache; re-asks come on top."""
+    whole = rehearse(users, language, seed).sum()
+    tokens = int(whole["tokens_in"]), int(whole["tokens_out"])
+    cost = model.entry.cost(tokens[0], 0, tokens[1])
+    return Estimate(int(whole["calls"]), 0, 0, *tokens, cost)

@@ -1,0 +1,176 @@
+"""What the users talk about: frameworks, candidate solutions, verdicts, and dialogues in the turns of the grammar."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from perslib.corpus.palset_names import ASSISTANT_ACTIONS, USER_ACTIONS
+from perslib.corpus.synthetic.draws import Dice
+from perslib.corpus.synthetic.palset_grammar import Part, draw_plan
+from perslib.memory.checked import Reading
+from perslib.palsynth.months import Situation
+from perslib.palsynth.persons import Persona
+from perslib.palsynth.writing import Task, Writing
+
+CANDIDATES = 8
+
+
+@dataclass
+class Topic:
+    """One topic of a session, as far as it is written."""
+
+    id: str
+    user_query: str
+    needs: list[dict[str, Any]]
+    requirement: str
+    solutions: list[str] = field(default_factory=list)
+    verdict: dict[str, Any] = field(default_factory=dict)
+    """analysis, and under pos and neg two pairs each of a place among the solutions and the reason."""
+
+    def label(self, place: int) -> str:
+        """pos, neg or neu of a solution."""
+        return next((side for side in ("pos", "neg") if place in dict(self.verdict[side])), "neu")
+
+
+def frameworks(one: Persona, own: Situation, account: str, writing: Writing) -> Task:
+    """The question for the topics of a session; read as those that are whole."""
+
+    def read(data: Any) -> Reading[list[Topic]]:
+        faults, topics = [], []
+        given = {topic["id"].strip(): topic for topic in data["topics"]}
+        for key in own.ids:
+            topic = given.get(key)
+            if topic is None:
+                faults.append(f"{key}: there is no topic for it")
+                continue
+            needs = [need for need in topic["needs"] if need["need"].strip(" .…")]
+            said = topic["user_query"].strip(" .…") and topic["requirement"].strip(" .…")
+            if len(needs) != 2 or not all(need["evidences"] for need in needs) or not said:
+                faults.append(f"{key}: a field is empty, or there are not two needs with evidence")
+                continue
+            topics.append(Topic(key, topic["user_query"], needs, topic["requirement"]))
+        if unknown := [key for key in given if key not in own.ids]:
+            faults.append(f"{', '.join(unknown)}: not asked for")
+        return Reading(topics or None, tuple(faults))
+
+    return writing.task(
+        "frameworks",
+        f"{one.user} {own.date}",
+        read,
+        profile=one.profile,
+        situation=own.text,
+        experience=account,
+        types=one.listed(own.ids),
+    )
+
+
+def candidates(one: Persona, own: Situation, topics: Sequence[Topic], writing: Writing) -> Task:
+    """The question for eight solutions of each topic, put without any word of the user; read as {topic id: solutions}."""
+
+    def read(data: Any) -> Reading[dict[str, list[str]]]:
+        given = {topic["id"].strip(): [s.strip() for s in topic["solutions"]] for topic in data["topics"]}
+        whole, faults = {}, []
+        for topic in topics:
+            solutions = [s for s in given.get(topic.id, ()) if s.strip(" .…")]
+            if len(set(solutions)) == len(solutions) == CANDIDATES:
+                whole[topic.id] = solutions
+            else:
+                faults.append(f"{topic.id}: {len(set(solutions))} different solutions, expected {CANDIDATES}")
+        return Reading(whole or None, tuple(faults))
+
+    shown = [
+        {
+            "id": topic.id,
+            "user_query": topic.user_query,
+            "needs": [need["need"] for need in topic.needs],
+            "requirement": topic.requirement,
+        }
+        for topic in topics
+    ]
+    return writing.task("candidates", f"{one.user} {own.date}", read, topics=shown)
+
+
+def verdicts(one: Persona, own: Situation, topic: Topic, writing: Writing) -> Task:
+    """The question which two solutions are liked best and which two least; read as the topic's verdict."""
+
+    def read(data: Any) -> Reading[dict[str, Any]]:
+        names = {f"S{i}": i - 1 for i in range(1, CANDIDATES + 1)}
+        picked = {
+            side: [(names.get(pick["id"].strip().upper()), pick["reason"]) for pick in data[side]]
+            for side in ("pos", "neg")
+        }
+        places = [place for side in picked.values() for place, _ in side]
+        if None in places or len(set(places)) != 4 or any(len(side) != 2 for side in picked.values()):
+            return Reading(None, ("expected four different ids of S1 to S8, two liked and two disliked",))
+        if not all(reason.strip(" .…") for side in picked.values() for _, reason in side):
+            return Reading(None, ("a reason is empty",))
+        return Reading({"analysis": data["analysis"], **picked})
+
+    return writing.task(
+        "verdicts",
+        f"{one.user} {own.date} {topic.id}",
+        read,
+        profile=one.profile,
+        situation=own.text,
+        requirement=topic.requirement,
+        likings=one.likings[topic.id],
+        candidates=[{"id": f"S{i}", "text": text} for i, text in enumerate(topic.solutions, start=1)],
+    )
+
+
+def dialogue(one: Persona, own: Situation, topics: Sequence[Topic], part: Part, writing: Writing) -> Task:
+    """The question for the dialogue, its turns drawn beforehand; read as the release has it."""
+    dice = Dice(writing.seed, writing.language, one.user, own.date, "dialogue")
+    shown, turns = [], []
+    for n, topic in enumerate(topics, start=1):
+        plan = draw_plan(part, len(topic.needs), dice)
+        picks = [(side, *topic.verdict[side][i]) for side, i in plan.solutions]
+        shown.append(
+            {
+                "id": f"T{n}",
+                "user_query": topic.user_query,
+                "requirement": topic.requirement,
+                "needs": [
+                    {"id": f"N{i}", "text": need["need"]}
+                    for i, need in enumerate(topic.needs[: plan.needs], start=1)
+                ],
+                "solutions": [
+                    {"id": f"S{i}", "text": topic.solutions[place], "feedback": side, "reason": reason}
+                    for i, (side, place, reason) in enumerate(picks, start=1)
+                ],
+            }
+        )
+        for step in plan.steps():
+            turns.append(
+                {
+                    "user": USER_ACTIONS[writing.language][step.user],
+                    "user_about": f"T{n} {step.user_about}",
+                    "assistant": ASSISTANT_ACTIONS[writing.language][step.assistant],
+                    "assistant_about": f"T{n} {step.assistant_about}",
+                }
+            )
+
+    def read(data: Any) -> Reading[dict[str, Any]]:
+        if [turn["turn"] for turn in data["turns"]] != list(range(1, len(turns) + 1)):
+            return Reading(None, (f"expected the turns 1 to {len(turns)}, each once, in order",))
+        said = {}
+        for plan, turn in zip(turns, data["turns"], strict=True):
+            if not turn["user"].strip(" .…") or not turn["assistant"].strip(" .…"):
+                return Reading(None, (f"turn {turn['turn']}: nothing is said",))
+            said[f"turn_{turn['turn']}"] = {
+                role: {"action": plan[role], "content": turn[role].strip()} for role in ("user", "assistant")
+            }
+        return Reading(said)
+
+    return writing.task(
+        "dialogue",
+        f"{one.user} {own.date}",
+        read,
+        profile=one.profile,
+        situation=own.text,
+        topics=shown,
+        turns=turns,
+        knows_all=part == "query",
+    )

@@ -1,0 +1,335 @@
+"""PAL-Set synthesis: whole runs with a model that fills everything in, faulty answers step by step, and its estimate."""
+
+from __future__ import annotations
+
+import copy
+from datetime import datetime
+
+import pytest
+
+from perslib.corpus import load
+from perslib.errors import DataError
+from perslib.llm import Answer, backbone
+from perslib.memory.history import sessions_of
+from perslib.palsynth import estimate, rehearse, synthesize
+from perslib.palsynth import topics as talk
+from perslib.palsynth.months import Situation, _account, _situations, logs
+from perslib.palsynth.persons import Persona, _likings, _months, _people, _types
+from perslib.palsynth.rehearsal import StandIn
+from perslib.palsynth.topics import Topic
+from perslib.palsynth.writing import Writing
+
+
+class Model:
+    """Answers as the stand-in does, unless `change` makes something else of the answer to (step, place, try)."""
+
+    name = "stand-in"
+
+    def __init__(self, monkeypatch, language="zh", change=lambda step, place, again, data: data):
+        self.stand_in, self.change = StandIn(language, 42), change
+        self.tasks = {}
+        self.asked = []
+        task = Writing.task
+
+        def remember(writing, step, place, read, /, **fields):
+            made = task(writing, step, place, read, **fields)
+            self.tasks[self._key(made.request)] = made
+            return made
+
+        monkeypatch.setattr(Writing, "task", remember)
+
+    @staticmethod
+    def _key(request):
+        return tuple(m["content"] for m in request.messages[:2])
+
+    def work(self, methods, **settings):
+        return [self._worked(steps) for steps in methods]
+
+    def _worked(self, steps):
+        try:
+            ask = next(steps)
+            while True:
+                ask = steps.send([self._answer(request) for request in ask.requests])
+        except StopIteration as end:
+            return end.value
+
+    def _answer(self, request):
+        task, again = self.tasks[self._key(request)], len(request.messages) > 2
+        self.asked.append((task.step, task.place, request))
+        data = self.change(task.step, task.place, again, copy.deepcopy(self.stand_in(task.step, task.fields)))
+        return Answer(text=str(data), data=data, error=None if data is not None else "no JSON")
+
+
+# -- whole runs --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_set_is_written_and_reads_as_the_release_does(monkeypatch, tmp_path, language):
+    made = synthesize(Model(monkeypatch, language), users=2, language=language)
+    assert made.rejects == ()
+    corpus = made.corpus("mine")
+    assert (corpus.name, corpus.language, len(corpus.users)) == ("mine", language, 2)
+    assert corpus.meta["irregularities"] == {}
+    written = load(made.write(tmp_path))
+    assert written.turns.equals(corpus.turns) and (tmp_path / "rejected.csv").is_file()
+    for user in corpus.users["user"]:
+        sessions = sessions_of(corpus, user)
+        assert all(s.logs and s.turns and s.logs[-1].at <= s.at for s in sessions)
+        assert sessions_of(corpus, user, "query")
+        before = [s.at for s in sessions]
+        assert all(s.logs[0].at > at for s, at in zip(sessions[1:], before, strict=False))
+    turns = corpus.turns
+    assert turns["user_action"].notna().all() and turns["assistant_action"].notna().all()
+    opened = (turns["user_action"] == "topic_inquiry").sum()
+    assert opened == (turns["assistant_action"] == "feedback_response").sum() == len(corpus.extras["topics"])
+
+
+def test_the_same_seed_asks_the_same_questions(monkeypatch):
+    """So a run that was broken off takes from the answer cache what was answered."""
+    first, second = Model(monkeypatch), Model(monkeypatch)
+    made = synthesize(first, users=1), synthesize(second, users=1)
+    assert made[0].files == made[1].files
+    assert [r for _, _, r in first.asked] == [r for _, _, r in second.asked]
+    other = Model(monkeypatch)
+    synthesize(other, users=1, seed=7)
+    assert len(other.asked) != len(first.asked) or other.asked != first.asked
+
+
+def test_independent_questions_go_together(monkeypatch):
+    asks = []
+    model = Model(monkeypatch)
+    answer = model._worked
+
+    def counting(steps):
+        def counted():
+            given = None
+            try:
+                while True:
+                    ask = steps.send(given)
+                    asks.append(len(ask.requests))
+                    given = yield ask
+            except StopIteration as end:
+                return end.value
+
+        return answer(counted())
+
+    model._worked = counting
+    made = synthesize(model, users=1)
+    months = len({d[:7] for d in made.files["situation"]["0000"]})
+    # profiles, timeline, needs, likings, a month at a time, accounts, logs with frameworks, candidates, verdicts, talks
+    assert len(asks) == 1 + 3 + months + 1 + 1 + 1 + 1 + 1
+    assert sum(asks) == len(model.asked)
+
+
+# -- faulty answers ----------------------------------------------------------------------------------------
+
+
+def test_a_faulty_answer_is_asked_for_again_with_what_is_wrong(monkeypatch):
+    def change(step, place, again, data):
+        if step == "timeline" and not again:
+            data["months"].pop()
+        return data
+
+    model = Model(monkeypatch, change=change)
+    assert synthesize(model, users=1).rejects == ()
+    first, second = [r for step, _, r in model.asked if step == "timeline"]
+    assert len(second.messages) == len(first.messages) + 2 and "2024-12" in second.messages[-1]["content"]
+    assert (first.seed, second.seed) == (42, 43) and second.sample == 1
+
+
+def test_what_a_model_never_gives_is_left_out_and_the_rest_goes_on(monkeypatch):
+    lost = {}
+
+    def change(step, place, again, data):
+        if step == "verdicts" and place.endswith("family-3"):
+            return {**data, "neg": data["pos"]}  # liked and disliked alike
+        if step in ("logs", "dialogue", "experience") and lost.setdefault(step, place) == place:
+            return None
+        return data
+
+    made = synthesize(Model(monkeypatch, change=change), users=1)
+    table = made.rejected
+    assert set(table["step"]) == {"verdicts", "logs", "dialogue", "experience"}
+    assert not table["kept"].any() and (table["step"] == "dialogue").sum() == 1
+    corpus = made.corpus()
+    assert "family-3" not in set(corpus.extras["topics"]["requirement_id"])
+    assert corpus.extras["topics"]["requirement_id"].notna().all()
+    assert "frameworks of no session" not in corpus.meta["irregularities"]
+
+
+@pytest.mark.parametrize("step", ["profiles", "timeline", "requirements"])
+def test_a_user_without_a_beginning_is_left_out(monkeypatch, step):
+    made = synthesize(Model(monkeypatch, change=lambda s, p, a, d: None if s == step else d), users=1)
+    assert made.files["input"] == {} and "left out" in made.rejects[-1].reason
+
+
+def test_no_december_no_user(monkeypatch):
+    def change(step, place, again, data):
+        return None if step == "situations" and place.endswith("-12") else data
+
+    made = synthesize(Model(monkeypatch, change=change), users=1)
+    assert made.files["input"] == {} and "December" in made.rejects[-1].reason
+
+
+def test_wrong_types_and_nulls_are_rejected_like_anything_else(monkeypatch):
+    def change(step, place, again, data):
+        return {
+            "logs": {"logs": None},
+            "frameworks": {"topics": "none"},
+            "preferences": [],
+        }.get(step, data)
+
+    made = synthesize(Model(monkeypatch, change=change), users=1)
+    assert made.files["input"] == {} and {r.step for r in made.rejects} == {"preferences", "user"}
+
+
+def test_bad_numbers_are_refused(monkeypatch):
+    with pytest.raises(DataError, match="expected 1 or more"):
+        synthesize(Model(monkeypatch), users=0)
+
+
+# -- the checks of each step -------------------------------------------------------------------------------
+
+ONE = Persona(
+    "0000",
+    {"name": "Ida"},
+    {"2024-12": "much"},
+    {"work-1": "shifts", "health-1": "sleep"},
+    {"work-1": {"pos": "warm", "neg": "cold"}, "health-1": {"pos": "warm", "neg": "cold"}},
+)
+OWN = Situation(datetime(2024, 12, 2, 8), datetime(2024, 12, 6, 18), ("work-1", "health-1"), "Nights.")
+WRITING = Writing("en")
+
+
+def situation(start, end, ids=("work-1",), text="Nights."):
+    return {"start": start, "end": end, "requirement_ids": list(ids), "situation": text}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (situation("2024-12-05", "2024-12-09"), "begins on 2024-12-05, expected 2024-12-06 or later"),
+        (situation("2024-12-09", "2024-12-09"), "expected after 2024-12-09"),
+        (situation("2024-12-28", "2025-01-02"), "not after 2024-12-31"),
+        (situation("soon", "2024-12-09"), "is no date"),
+        (situation("2024-12-07", "2024-12-09", ["work-9"]), "work-9 is no id"),
+        (situation("2024-12-07", "2024-12-09", ["work-1", "work-1"]), "1 to 3 different ids"),
+        (situation("2024-12-07", "2024-12-09", text=" … "), "nothing is told"),
+    ],
+)
+def test_situations_keep_to_the_month_one_after_another(given, said):
+    first, last = OWN.start.date(), datetime(2024, 12, 31).date()
+    good = situation("2024-12-02", "2024-12-05")
+    reading = _situations(ONE, first, last)({"situations": [good, given]})
+    assert [str(days[1]) for days in reading.value] == ["2024-12-05"]
+    assert said in reading.faults[0] and reading.faults[1] == "2 situations, expected 4 to 6"
+
+
+def entry(at, kind="Web Search", content="searched"):
+    return {"at": at, "event": "e", "type": kind, "content": content}
+
+
+def test_logs_out_of_order_are_sorted_and_those_outside_left_out():
+    good = [entry(f"2024-12-03 10:{i:02d}") for i in range(15)]
+    read = logs(ONE, OWN, "account", WRITING).read
+    assert read({"logs": good}).faults == ()
+    reading = read(
+        {"logs": [*good[::-1], entry("2024-12-07 09:00"), entry("noon"), entry("2024-12-03 11:00", "Dream")]}
+    )
+    assert [f"{at:%M}" for at, _ in reading.value] == [f"{i:02d}" for i in range(15)]
+    assert [fault.split(":")[0] for fault in reading.faults] == [
+        "logs[15]",
+        "logs[16]",
+        "logs[17]",
+        "the times do not increase",
+    ]
+    assert "14 usable" in read({"logs": good[:14]}).faults[0]
+    assert "do not increase" in read({"logs": [*good, good[-1]]}).faults[0]
+
+
+def test_frameworks_need_two_needs_with_evidence():
+    need = {"need": "eat", "evidences": ["seen"]}
+    topic = {"user_query": "Hm?", "needs": [need, need], "requirement": "r"}
+    read = talk.frameworks(ONE, OWN, "account", WRITING).read
+    reading = read({"topics": [{**topic, "id": "work-1"}, {**topic, "id": "family-1"}]})
+    assert [t.id for t in reading.value] == ["work-1"]
+    assert reading.faults == ("health-1: there is no topic for it", "family-1: not asked for")
+    for bad in ([need], [need, {"need": "…", "evidences": ["x"]}], [need, {"need": "eat", "evidences": []}]):
+        assert read({"topics": [{**topic, "id": "work-1", "needs": bad}]}).value is None
+
+
+def test_candidates_are_eight_and_different():
+    topic = Topic("work-1", "Hm?", [{"need": "a", "evidences": ["x"]}], "r")
+    read = talk.candidates(ONE, OWN, [topic], WRITING).read
+    ways = [f"way {i}" for i in range(8)]
+    assert read({"topics": [{"id": "work-1", "solutions": ways}]}).value == {"work-1": ways}
+    for bad in (ways[:7], [*ways[:7], ways[0]], [*ways[:7], " "]):
+        assert read({"topics": [{"id": "work-1", "solutions": bad}]}).value is None
+
+
+def test_candidates_are_asked_for_without_a_word_of_the_user():
+    topic = Topic("work-1", "Hm?", [{"need": "a", "evidences": ["secret evidence"]}], "r")
+    asked = str(talk.candidates(ONE, OWN, [topic], WRITING).request.messages)
+    assert not any(word in asked for word in ("Ida", "Nights.", "shifts", "secret evidence"))
+
+
+@pytest.mark.parametrize(
+    ("pos", "neg"),
+    [
+        (["S1", "S2"], ["S2", "S3"]),
+        (["S1", "S2", "S4"], ["S3", "S5"]),
+        (["S1", "S9"], ["S3", "S4"]),
+        (["S1", "S1"], ["S3", "S4"]),
+    ],
+)
+def test_verdicts_name_four_different_solutions(pos, neg):
+    topic = Topic("work-1", "Hm?", [], "r", [f"way {i}" for i in range(8)])
+    read = talk.verdicts(ONE, OWN, topic, WRITING).read
+    picks = {"pos": pos, "neg": neg}
+    given = {side: [{"id": i, "reason": "x"} for i in ids] for side, ids in picks.items()}
+    assert read({"analysis": "", **given}).value is None
+    good = {
+        "pos": [{"id": "s1", "reason": "x"}, {"id": "S8 ", "reason": "x"}],
+        "neg": [{"id": "S3", "reason": "x"}, {"id": "S4", "reason": "x"}],
+    }
+    topic.verdict = read({"analysis": "", **good}).value
+    assert [topic.label(i) for i in range(8)] == ["pos", "neu", "neg", "neg", "neu", "neu", "neu", "pos"]
+
+
+def test_the_beginnings_are_checked_too():
+    assert (
+        "2024-11, expected 2024-12"
+        in _months(["2024-12"])({"months": [{"month": "2024-11", "events": "x"}]}).faults[0]
+    )
+    four = {a: ["a", "b", "c", "d"] for a in ("work", "health", "family", "leisure")}
+    assert list(_types(four).value)[:5] == ["work-1", "work-2", "work-3", "work-4", "health-1"]
+    assert _types({**four, "work": ["a", "a", "b", "c"]}).value is None
+    assert _types({**four, "work": ["a", "b", "c"]}).value is None
+    own = [{"id": "work-1", "text": "t"}]
+    assert _likings(own)({"preferences": [{"id": "work-2", "pos": "x", "neg": "y"}]}).value is None
+    assert "99 characters" in _account({"experience": "x" * 99}).faults[0]
+    person = StandIn("en")("profiles", {"count": 3})
+    assert len(_people(3, WRITING)(person).value) == 3
+    reading = _people(5, WRITING)(person)
+    assert len(reading.value) == 3 and reading.faults == ("3 people, expected 5",)
+
+
+# -- what it will take -------------------------------------------------------------------------------------
+
+
+def test_the_estimate_is_near_what_the_published_programs_took():
+    table = rehearse(100, "zh")
+    assert (
+        list(table.index[:3]) == ["profiles", "timeline", "requirements"]
+        and table.loc["profiles", "calls"] == 10
+    )
+    assert table["calls"].sum() == pytest.approx(26_700, rel=0.2)
+    assert table["tokens_in"].sum() / 61e6 < 1.5 and table["tokens_out"].sum() / 31e6 < 1.5
+    whole = estimate(backbone("embedded"), users=100)
+    assert whole.calls == table["calls"].sum() and "calls" in str(whole)
+
+
+def test_a_rehearsal_asks_what_the_run_asks(monkeypatch):
+    model = Model(monkeypatch)
+    synthesize(model, users=2)
+    assert rehearse(2)["calls"].sum() == len(model.asked)
