@@ -11,7 +11,7 @@ from conftest import HASTY
 from endpoint import status
 
 from perslib.errors import BackboneError, DataError, Refused, UnknownName
-from perslib.llm import e5, embedder
+from perslib.llm import Ask, Request, e5, embedder
 from perslib.llm.embeddings import unit
 
 QUERIES = {
@@ -125,6 +125,17 @@ def test_an_endpoint_is_asked_once_for_each_text(remote, server):
     assert server.bodies[-1]["input"] == ["abcd"], "what is in the cache is not asked again"
     remote().embed(["a"], "query")
     assert len(server.bodies) == 3, "a query is not a passage"
+
+
+def test_a_method_in_steps_may_embed(remote, server, model):
+    """It runs on the loop that calls are made on, which must not wait for itself."""
+
+    def embedding():
+        yield Ask([Request("first")])
+        return remote().embed(["abc", "a"])
+
+    (vectors,) = model().work([embedding()], progress=False)
+    np.testing.assert_allclose(vectors, unit([[3, 1], [1, 1]]))
 
 
 def test_endpoint_faults_are_tried_again_and_refusals_are_not(remote, server):

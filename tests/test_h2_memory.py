@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
 from h2_mind import PAST, Mind, Words, session, text_of
+from prompt_fields_h2 import ANSWERS
 
 from perslib.errors import DataError, UnknownName
 from perslib.llm import Answer
 from perslib.llm.paced import WAIT, paced
 from perslib.memory.h2 import H2Dialogues, H2Memory
+from perslib.prompts import prompt
 
 NEXT = session(4, ["knee", "desk", "again desk"], ["knee", "w", "garden", "v"])
 
@@ -333,3 +336,33 @@ def test_dialogues_alone_have_outlines_and_a_principle_each():
     store = mind.work(system.hear_dialogue(mind.work(system.hear_logs(store, NEXT)), NEXT))
     assert mind.counts["h2_principle"] == 4 and len(store.principles) == 5
     assert system.of_json(system.to_json(store)) == store
+
+
+# -- over HTTP ---------------------------------------------------------------------------------------------
+
+
+def test_a_build_that_was_cut_off_goes_on_and_one_that_ended_asks_nothing(model, server):
+    mind = Mind()
+    names = {json.dumps(prompt(name).schema, sort_keys=True): name for name in ANSWERS}
+
+    def reply(body):
+        schema = body["response_format"]["json_schema"]["schema"]
+        return json.dumps(
+            getattr(mind, names[json.dumps(schema, sort_keys=True)])(body["messages"][1]["content"])
+        )
+
+    class Broken(Words):
+        def embed(self, texts, kind="passage"):
+            raise OSError("the power went")
+
+    server.reply = reply
+    one = model(concurrency=4)
+    with pytest.raises(OSError, match="power"):
+        one.work([H2Memory(embedder=Broken()).build("ada", PAST)], progress=False)
+    before = len(server.bodies)
+    (store,) = one.work([memory().build("ada", PAST)], progress=False)
+    after = len(server.bodies)
+    assert store == built()[1]
+    assert 0 < before < after <= 30 + 4  # those in flight at the end are asked again
+    assert one.work([memory().build("ada", PAST)], progress=False) == [store]
+    assert len(server.bodies) == after

@@ -11,8 +11,10 @@ Vectors have length one, so `a @ b.T` is the cosine similarity. Those of a model
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, Protocol
@@ -154,10 +156,21 @@ class Endpoint:
         return self._lines[os.getpid()]
 
     def encode(self, texts: list[str], kind: Kind) -> Vectors:
-        """The vectors as the endpoint gives them."""
-        return loop.run(self._ask(texts))
+        """The vectors as the endpoint gives them; a method in steps has them, too, and the loop waits meanwhile."""
+        if not loop.is_here():
+            return loop.run(self._ask(texts, self._line))
+        with ThreadPoolExecutor(1) as aside:
+            return aside.submit(asyncio.run, self._apart(texts)).result()
 
-    async def _ask(self, texts: list[str]) -> Vectors:
+    async def _apart(self, texts: list[str]) -> Vectors:
+        """On a loop of its own, with a connection of its own."""
+        transport = Transport(self.entry)
+        try:
+            return await self._ask(texts, Line(transport, self._patience))
+        finally:
+            await transport.close()
+
+    async def _ask(self, texts: list[str], line: Line) -> Vectors:
         # OpenAI refuses empty texts; a space stands for nothing at all.
         body = {
             "model": self.entry.model,
@@ -166,9 +179,9 @@ class Endpoint:
         }
 
         async def attempt() -> _Came:
-            return _read(await self._line.transport.exchange("POST", "/embeddings", body), len(texts))
+            return _read(await line.transport.exchange("POST", "/embeddings", body), len(texts))
 
-        return (await self._line.persist(attempt, sum(len(text) for text in texts) // 3)).vectors
+        return (await line.persist(attempt, sum(len(text) for text in texts) // 3)).vectors
 
 
 def _read(reply: dict[str, Any], wanted: int) -> _Came:

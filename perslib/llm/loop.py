@@ -75,6 +75,11 @@ async def wait_for(work: Coroutine[Any, Any, T]) -> T:
     return await asyncio.wrap_future(submit(work))
 
 
+def is_here() -> bool:
+    """Whether this runs on the background loop, as methods in steps do."""
+    return _loop is not None and _current() is _loop
+
+
 async def _announced(work: Coroutine[Any, Any, T], stopped: threading.Event) -> T:
     try:
         return await work
