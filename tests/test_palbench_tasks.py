@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from pal_made import Letters, Model, name_of, session, usual
+from prompt_fields_pal import ANSWERS
 
 from perslib.errors import DataError, UnknownName
 from perslib.llm import Answer, parse
@@ -198,6 +199,32 @@ def test_a_memory_that_reflects_is_let_to():
     assert "conditionmem_reflect" not in model.prompts()
 
 
+# -- over HTTP ---------------------------------------------------------------------------------------------
+
+
+def fitting(body):
+    """A good answer to whatever schema is asked for."""
+    wanted = set(body["response_format"]["json_schema"]["schema"]["properties"])
+    return json.dumps(next(a for a in ANSWERS.values() if set(a) == wanted))
+
+
+def test_a_run_over_http_resumes_without_asking_again(model, server):
+    server.reply = fitting
+    one = model()
+    memories = [Vanilla("zh"), RecurSum("zh"), MemoryBank("zh", embedder=Letters())]
+    frame, served = run(memories, [PERSON], one, Form("zh"))
+    assert frame["error"].isna().all() and len(frame) == 27 and not any(s.failed for s in served)
+    assert frame["tokens_in"].tolist() == [100] * 27
+    dialogues = talked(begun(memories, [PERSON], one), one, one, Form("zh"), progress=False)
+    assert not any(d.error for d in dialogues)
+    compared = judged(dialogues, one, Form("zh"), method="RecurSum")
+    assert compared["error"].isna().all() and set(outcomes(compared)["outcome"]) <= {"win", "tie", "lose"}
+    assert {"memory", "requirement", "user", "assistant", "compare"} <= set(one.ledger.stages)
+    asked = len(server.bodies)
+    again, _ = run(memories, [PERSON], one, Form("zh"))
+    assert len(server.bodies) == asked and again.equals(frame)
+
+
 # -- templates ---------------------------------------------------------------------------------------------
 
 
@@ -308,6 +335,20 @@ def test_a_line_that_does_not_come_ends_its_dialogue_and_no_other():
     assert frame["error"].notna().sum() == 1
     first = talked(begun([Vanilla()], [PERSON], Model()), Model(lambda r: {"content": None}), Model())
     assert all(d.error and not d.lines for d in first) and len(as_frame(first)) == 3
+
+
+def test_one_model_that_plays_both_holds_the_same_dialogues():
+    def say(request):
+        return (
+            {"content": f"{name_of(request)} {len(shown(request))}"}
+            if "content" in usual(request)
+            else usual(request)
+        )
+
+    apart, _, _ = held(user=Model(say), assistant=Model(say))
+    both = Model(say)
+    together, _, _ = held(user=both, assistant=both)
+    assert as_frame(together).equals(as_frame(apart)) and len(as_frame(apart)["assistant_said"].unique()) > 3
 
 
 def test_topics_without_a_template_are_named():

@@ -5,7 +5,7 @@ solutions are; the assistant knows the memory and what was said. What is looked 
 requirement so far, written by the assistant's model; the closing line needs nothing new and goes by the last one. A
 memory whose content does not depend on a query gets none. Where no summary comes, the user's last words are looked up.
 
-User and assistant may be different models, so dialogues go on turn by turn, all of them side by side. A line that a model
+User and assistant may be different models; dialogues go on side by side. A line that a model
 does not give even when asked again ends its dialogue, with the reason.
 """
 
@@ -105,17 +105,34 @@ def talked(
     form: Form | None = None,
     *,
     query: Query = "summary",
+    progress: bool = True,
 ) -> list[Dialogue]:
-    """The dialogues, held to the end of their templates."""
+    """The dialogues, held to the end of their templates.
+
+    Where one model plays both, no dialogue waits for another; with two, all take their next turn together.
+    """
     form, held = form or Form(), list(dialogues)
+    if user is assistant:
+        return user.work([talk(dialogue, form, query) for dialogue in held], progress=progress)
     while open_ := [i for i, dialogue in enumerate(held) if not dialogue.is_over]:
-        for i, dialogue in zip(open_, user.work([user_turn(held[i], form) for i in open_]), strict=True):
+        for i, dialogue in zip(
+            open_, user.work([user_turn(held[i], form) for i in open_], progress=progress), strict=True
+        ):
             held[i] = dialogue
         waiting = [i for i in open_ if not held[i].error]
-        replies = assistant.work([assistant_turn(held[i], form, query) for i in waiting])
+        replies = assistant.work([assistant_turn(held[i], form, query) for i in waiting], progress=progress)
         for i, dialogue in zip(waiting, replies, strict=True):
             held[i] = dialogue
     return held
+
+
+def talk(dialogue: Dialogue, form: Form, query: Query = "summary") -> Steps[Dialogue]:
+    """One dialogue to its end, user and assistant by turns."""
+    while not dialogue.is_over:
+        dialogue = yield from user_turn(dialogue, form)
+        if not dialogue.error:
+            dialogue = yield from assistant_turn(dialogue, form, query)
+    return dialogue
 
 
 def user_turn(dialogue: Dialogue, form: Form) -> Steps[Dialogue]:
