@@ -18,11 +18,11 @@ from perslib.errors import UnknownName
 from perslib.explorer.journal import Journal, Key
 from perslib.judge import Judge, Personal, Verdict
 from perslib.llm import Backbone
-from perslib.memory import Draft, Edited, Given, Measured, MemorySystem, Scores, Structured, UserMemory
+from perslib.memory import MEMORIES, Draft, Given, MemorySystem, UserMemory, memory
 from perslib.studies.extent import Extent, extent
 
-#: The memory systems one can look at, by the names that studies use.
-SYSTEMS = ("measured", "structured", "structured + measured", "scores")
+#: The memory systems one can look at, by the names that studies use; the first is built at once.
+SYSTEMS = ("measured", *(name for name in MEMORIES if name != "measured"))
 
 
 class Looking(HasTraits):
@@ -123,19 +123,8 @@ class Looking(HasTraits):
 
     def memory_system(self, name: str | None = None) -> MemorySystem:
         """The memory system of this name (`edited: …` for a saved one), prompts in the corpus's language."""
-        name = name or self.system
-        written = Structured(self.prompts, evidence=self.extent.evidence, budget=self.extent.budget)
-        if name.startswith("edited: "):
-            return Edited(name.removeprefix("edited: "), otherwise=Measured(self.prompts))
-        systems: dict[str, MemorySystem] = {
-            "measured": Measured(self.prompts),
-            "structured": written,
-            "structured + measured": Measured(self.prompts, beside=written),
-            "scores": Scores(),
-        }
-        if name not in systems:
-            raise UnknownName("memory system", name, systems)
-        return systems[name]
+        look = self.extent
+        return memory(name or self.system, self.prompts, evidence=look.evidence, budget=look.budget)
 
     def judge(self, memory: UserMemory | None, *, written: bool = True) -> Judge:
         """The personal judge with this memory, as the studies ask it on this backbone."""

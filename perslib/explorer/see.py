@@ -13,11 +13,9 @@ from perslib.explorer.past import by_scenario_html, cited_turns, over_time_html,
 from perslib.explorer.words import named, say
 from perslib.llm import answered
 from perslib.memory import Draft, Statement, UserMemory, saved_names
+from perslib.memory.named import FREE
 from perslib.report.show import escape, fold_html, profile_html, score_chip
 from perslib.report.words import name_of
-
-#: Memories that are built without asking a model, and so at once.
-FREE = ("measured", "scores")
 
 
 def see(looking: Looking) -> widgets.Widget:

@@ -5,6 +5,7 @@ from perslib.memory.citations import Citations, resolved
 from perslib.memory.draft import Draft
 from perslib.memory.edited import Edited, Given, read_draft, save_draft, saved_names
 from perslib.memory.measured import Measured
+from perslib.memory.named import MEMORIES, memory
 from perslib.memory.retrieval import (
     ANCHORS,
     DIALOGUES,
@@ -23,6 +24,7 @@ __all__ = [
     "ANCHORS",
     "DIALOGUES",
     "EPISODES",
+    "MEMORIES",
     "Anchor",
     "Citations",
     "DialogueForm",
@@ -38,6 +40,7 @@ __all__ = [
     "TextForm",
     "UserMemory",
     "chosen",
+    "memory",
     "profile_shown",
     "rated",
     "read_draft",

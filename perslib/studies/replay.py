@@ -15,7 +15,7 @@ from perslib.corpus import BLOCK, TURN, Corpus, coerce
 from perslib.errors import PerslibError, UnknownName
 from perslib.judge import Judge, LearnedJudge, Manner, Nearest, Supervised
 from perslib.llm import Backbone
-from perslib.memory import MemorySystem, Structured, UserMemory
+from perslib.memory import MEMORIES, MemorySystem, UserMemory, memory
 from perslib.replay import (
     ORIGINAL,
     Candidate,
@@ -179,7 +179,8 @@ def _asked(sets: dict[str, pd.DataFrame], look: Extent, seed: int) -> pd.DataFra
 def asking(contexts: str, language: str, look: Extent) -> list[Candidate]:
     """The candidates that a parameter names by their contexts, "" for those that suit the backbone, "none" for none.
 
-    Contexts are prefix, task, profile, tfidf, diverse, and structured: a memory written without scores.
+    Contexts are prefix, task, profile, tfidf, diverse, and any memory of `perslib.memory.MEMORIES` that can be written
+    without scores.
     """
     named = contexts or (LOOK_CONTEXTS if look.is_first_look else CONTEXTS)
     names = [] if named == "none" else listed(named)
@@ -192,7 +193,8 @@ def asking(contexts: str, language: str, look: Extent) -> list[Candidate]:
 
 
 def _context(name: str, language: str, look: Extent) -> str | MemorySystem:
-    return Structured(language, **look.memory) if name == "structured" else name
+    wanted = name.removeprefix("memory: ")
+    return memory(wanted, language, **look.memory) if wanted in MEMORIES else name
 
 
 def to_judge(run: Replay) -> pd.DataFrame:

@@ -30,7 +30,9 @@ from perslib.judge import (
     targets,
 )
 from perslib.llm import Backbone
-from perslib.memory import Edited, Measured, Scores, Structured
+from perslib.memory import MEMORIES, Measured, Scores, Structured
+from perslib.memory import memory as named
+from perslib.memory.named import EDITED
 from perslib.metrics import agreement, table
 from perslib.studies.extent import Extent
 from perslib.studies.listing import listed
@@ -49,13 +51,9 @@ ASKED = (
 )
 
 
-#: What the names of judges with memories that were edited by hand begin with.
-EDITED = "edited:"
-
-
 def asks(name: str) -> bool:
     """Whether this is the name of a judge that asks a model."""
-    return name in ASKED or name.startswith(EDITED)
+    return name in ASKED or name in MEMORIES or name.startswith(EDITED)
 
 
 def computed_judges() -> list[Judge]:
@@ -67,12 +65,11 @@ def computed_judges() -> list[Judge]:
 def asked_judge(name: str, manner: Manner, **memory: Any) -> Judge:
     """A judge that asks a model, by its name in `ASKED`; `memory` are options of `Structured`.
 
-    "edited: NAME" is the personal judge with the memories that were saved under this name in the explorer; users and
-    scenarios without one have the structured memory.
+    A name of `perslib.memory.MEMORIES` is the personal judge with that memory, "edited: NAME" with the memories that
+    were saved under this name in the explorer.
     """
-    if name.startswith(EDITED):
-        written = Structured(manner.language, **memory)
-        return Personal(Edited(name.removeprefix(EDITED).strip(), otherwise=written), manner, name=name)
+    if name not in ASKED and asks(name):
+        return Personal(named(name, manner.language, **memory), manner, name=name)
     if name == "personal":
         return Personal(Structured(manner.language, **memory), manner, name=name)
     if name == "measured":
@@ -95,7 +92,7 @@ def asked_judge(name: str, manner: Manner, **memory: Any) -> Judge:
         return Spur(replace(manner, written=True))
     if name in ASKED:
         return Generic(name, manner)
-    raise UnknownName("judge", name, ASKED)
+    raise UnknownName("judge", name, [*ASKED, *MEMORIES])
 
 
 def asked_judges(names: str | Iterable[str], manner: Manner, **memory: Any) -> list[Judge]:

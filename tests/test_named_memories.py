@@ -1,0 +1,59 @@
+"""Memories by name: every one can be made, judges with it, and is told apart from what nobody knows."""
+
+from __future__ import annotations
+
+import pytest
+from scripted import Scripted
+
+from perslib.corpus import load
+from perslib.errors import UnknownName
+from perslib.judge import Manner, Personal
+from perslib.llm import Answer
+from perslib.memory import MEMORIES, memory
+from perslib.memory.named import FREE
+from perslib.studies.extent import Extent
+from perslib.studies.replay import asking
+from perslib.studies.verification import asked_judges
+
+
+@pytest.fixture(scope="module")
+def block():
+    corpus = load("sample/en")
+    return corpus.block(corpus.users["user"][0], corpus.scenarios[0])
+
+
+@pytest.mark.parametrize("name", MEMORIES)
+def test_every_memory_is_had_by_its_name(name):
+    assert memory(name, "zh").name == name
+
+
+@pytest.mark.parametrize("name", FREE)
+def test_a_free_memory_asks_nothing(name, block):
+    model = Scripted()
+    model.work([memory(name, "en").build(block)])
+    assert not model.asked
+
+
+def test_an_unknown_memory_names_the_near_ones():
+    with pytest.raises(UnknownName, match="H²Memory"):
+        memory("H2Memory")
+
+
+def test_a_long_term_memory_is_a_judge_of_the_studies(block):
+    (judge,) = asked_judges("RecurSum", Manner("en"))
+    assert isinstance(judge, Personal) and judge.name == "RecurSum"
+    summary = Answer(text="{}", data={"summary": "Wants exact prices."}, mode="schema")
+    model = Scripted(
+        memory=summary, reply=lambda r: Answer(text="4", data={"score": 4, "summary": "Wants exact prices."})
+    )
+    (verdicts,) = model.work([judge.judge(block)])
+    assert len(verdicts) == len(block) and {v.memory for v in verdicts} == {"RecurSum"}
+    assert any(
+        "Wants exact prices." in str(request.messages) for stage, request in model.asked if stage == "judge"
+    )
+
+
+def test_a_replay_takes_any_memory_as_a_context():
+    look = Extent(4, 1, "full", 600, True)
+    (one, other) = asking("H²Memory, memory: RecurSum", "en", look)
+    assert [c.context.name for c in (one, other)] == ["H²Memory", "RecurSum"]
