@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import json
 from datetime import datetime
 
 import pytest
+from endpoint import status
 
 from perslib.corpus import load
-from perslib.errors import DataError
+from perslib.errors import BackboneError, DataError
 from perslib.llm import Answer, backbone
 from perslib.memory.history import sessions_of
 from perslib.palsynth import estimate, rehearse, synthesize
@@ -52,6 +54,11 @@ class Model:
                 ask = steps.send([self._answer(request) for request in ask.requests])
         except StopIteration as end:
             return end.value
+
+    def says(self, body):
+        """The answer to a question that came over HTTP."""
+        task = self.tasks[tuple(m["content"] for m in body["messages"][:2])]
+        return json.dumps(self.stand_in(task.step, task.fields), ensure_ascii=False)
 
     def _answer(self, request):
         task, again = self.tasks[self._key(request)], len(request.messages) > 2
@@ -119,6 +126,27 @@ def test_independent_questions_go_together(monkeypatch):
     # profiles, timeline, needs, likings, a month at a time, accounts, logs with frameworks, candidates, verdicts, talks
     assert len(asks) == 1 + 3 + months + 1 + 1 + 1 + 1 + 1
     assert sum(asks) == len(model.asked)
+
+
+def test_a_run_that_was_broken_off_asks_only_what_was_not_answered(monkeypatch, server, model):
+    script = Model(monkeypatch)
+    server.latency, live = 0.01, model(concurrency=8)
+
+    def breaking(body):
+        return status(401) if len(server.bodies) > 60 else script.says(body)
+
+    server.reply = breaking
+    with pytest.raises(BackboneError):
+        synthesize(live, users=1, progress=False)
+    answered = {body["messages"][-1]["content"] for body in server.bodies[:60]}
+    server.bodies.clear()
+    server.reply = script.says
+    made = synthesize(live, users=1, progress=False)
+    assert made.rejects == () and len(made.corpus().sessions) > 10
+    assert not answered & {body["messages"][-1]["content"] for body in server.bodies}
+    assert server.most_in_flight == 8
+    server.bodies.clear()
+    assert synthesize(live, users=1, progress=False).files == made.files and not server.bodies
 
 
 # -- faulty answers ----------------------------------------------------------------------------------------

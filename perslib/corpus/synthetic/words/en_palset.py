@@ -49,7 +49,7 @@ THEMES = {
                 ),
                 (
                     "keep up the work that a colleague left behind",
-                    "everything {p} left has come to me",
+                    "a colleague's work lies there with nobody to take it on",
                     "from {p}: the handover notes are on the shared drive",
                 ),
             ],
@@ -749,15 +749,15 @@ STYLES = {
         "tell": "Never mind; keep a few ways at hand and pick one when you feel like it.",
     },
     "free": {
-        "name": "free ways that use what is at home",
+        "name": "free ways that use what is already there",
         "liked": "they are thrifty and find that what is there will do",
         "disliked": "what is free can't be relied on and costs time",
         "solutions": [
-            "Spend nothing: {do} with what you already have at home and free material from the web.",
+            "Spend nothing: {do} with what you already have and free material from the web.",
             "Use free public offers to {do}, without spending a penny.",
         ],
         "ask": "Does it really cost nothing?",
-        "tell": "Nothing at all; what is at home and free material are enough.",
+        "tell": "Nothing at all; what you have and free material are enough.",
     },
     "expert": {
         "name": "paid guidance by a professional",
@@ -818,8 +818,8 @@ DISLIKES = (
     "As for {type}, the user won't accept {first}: {why_first}. The user also rejects {second}: {why_second}."
 )
 REASON = {
-    "pos": "It offers {style}, which suits the user: {why}.",
-    "neg": "It offers {style}, which the user won't accept: {why}.",
+    "pos": "This means {style}, which suits the user: {why}.",
+    "neg": "This means {style}, which the user won't accept: {why}.",
 }
 ANALYSIS = "In this matter the user likes {pos1} and {pos2}, dislikes {neg1} and {neg2}, and has no view on the rest."
 MESSAGE = "to {p}: {cause}"
@@ -837,7 +837,7 @@ PROPOSE_NEXT = [
 DISCUSS = ["That sounds interesting. {ask}", "Let me ask one thing. {ask}"]
 FEEDBACK = {
     "pos": ["That's good, I like {style}.", "That suits me, I get on well with {style}."],
-    "neg": ["That won't do, I don't like {style}.", "No thanks, {style} is not for me."],
+    "neg": ["That won't do, I don't like {style}.", "No thanks, I'd rather not have {style}."],
 }
 RESPOND = {
     "pos": ["Great, let's go with that. Good luck!", "That's settled then. Ask me any time."],
