@@ -159,9 +159,21 @@ def test_from_answers_to_the_table_with_costs(who):
     records = priced[priced.method == "ConditionMem"].iloc[0]
     assert records["build_calls"] == np.mean([len(p.history) + len(p.query) for p in who])
     assert records["answer_calls"] == 1 and records["answer_seconds"] == 0.5 and records["memory_failed"] == 0
-    words = scored(answers, who, tokens="words")
-    assert "word_bleu_1" in set(words["metric"]) and "bleu_1" not in set(words["metric"])
     assert wide(table).shape == (3, 10)
+
+
+def test_english_is_scored_by_words_under_its_own_name_or_as_published():
+    own = people(palset(users=1, seed=3, language="en"))
+    answers, _ = run([Vanilla(logs=False)], own, Model(), tasks=["requirement", "solution"])
+    by_words, published = scored(answers, own), scored(answers, own, tokens="jieba")
+    assert set(by_words["metric"]) == {f"word_bleu_{n}" for n in (1, 2, 3, 4)}
+    assert set(published["metric"]) == {f"bleu_{n}" for n in (1, 2, 3, 4)}
+
+
+def test_an_answer_that_failed_has_no_score_of_any_kind(who):
+    answers, _ = run([Vanilla("zh")], who, Model(lambda request: {"nonsense": 1}), Form("zh"))
+    table = results(scored(graded(answers, who, Model()), who), **FEW)
+    assert table["value"].isna().all() and (table["failed"] == sum(len(p.scenes) for p in who)).all()
 
 
 def test_h2memory_goes_through_the_same_tasks(who):

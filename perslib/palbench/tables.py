@@ -19,7 +19,7 @@ import pandas as pd
 
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.inference import FEWEST_USERS, RESAMPLES, SEED, holm, interval, resample_users, sign_flip
-from perslib.palbench.bleu import Tokens, best_bleu
+from perslib.palbench.bleu import Tokens, best_bleu, tokens_of
 from perslib.palbench.compared import OUTCOMES
 from perslib.palbench.kappa import kappa_of_decided
 from perslib.palbench.scores import points
@@ -35,12 +35,14 @@ _WHAT = ["task", "metric"]
 _TAKEN = ["calls", "tokens_in", "tokens_cached", "tokens_out", "seconds", "cost"]
 
 
-def scored(answers: pd.DataFrame, people: Sequence[Person], tokens: Tokens = "jieba") -> pd.DataFrame:
+def scored(answers: pd.DataFrame, people: Sequence[Person], tokens: Tokens | None = None) -> pd.DataFrame:
     """One row a sample and metric: method, backbone, user, session, topic, task, metric, value (null where none).
 
     BLEU of restated requirements and of solutions (of the nearer positive one), the judge's grade as `g` where there is
-    a column `grade`, the points of a selection as `s`. All on their own scale: 0–1, 0–2, −2–2.
+    a column `grade`, the points of a selection as `s`. All on their own scale: 0–1, 0–2, −2–2. Texts are cut as their
+    language asks for; `tokens="jieba"` gives the published form for English too.
     """
+    tokens = tokens or tokens_of(people[0].language if people else "en")
     topics = topics_by_key(people)
     rows: list[dict[str, Any]] = []
     for _, answer in answers.iterrows():

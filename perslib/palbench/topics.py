@@ -101,6 +101,7 @@ class Person:
     history: tuple[Session, ...]
     query: tuple[Session, ...]
     scenes: tuple[Scene, ...]
+    language: str = "en"
 
     def of(self, session: Session) -> list[Scene]:
         """The topics of a query session."""
@@ -121,7 +122,7 @@ def people(corpus: Corpus, users: Sequence[str] | None = None) -> list[Person]:
         parts = [tuple(sessions_of(corpus, user, part)) for part in ("history", "query")]
         own = scenes.of(user, {session.id for session in parts[1]})
         if own:
-            found.append(Person(user, parts[0], parts[1], tuple(own)))
+            found.append(Person(user, parts[0], parts[1], tuple(own), corpus.language))
     return found
 
 
