@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from h2_mind import Mind
 
+from perslib.llm import parse
 from perslib.memory.h2 import H2Memory
 from perslib.memory.h2.principles import centroids, clusters, join, learn, revise
 from perslib.memory.h2.space import nearest
@@ -100,3 +101,10 @@ def test_a_revision_that_fails_keeps_the_principle_and_one_never_learned_is_lear
     kept, failed = mind.work(revise(old, {1: [outline(3)], 0: [outline(2)]}, members, 42, RENDER))
     assert kept[1] == Principle("c", "d") and failed == ("principle 1, update: principle is empty",)
     assert kept[0].requirement.startswith("kind of wish") and kept[0].preference == "always calm"
+
+
+def test_an_answer_in_a_fence_is_read():
+    schema = RENDER("h2_requirement", requirements=["a"]).schema
+    assert parse('```json\n{"general_requirement": "walks"}\n```', schema)[0] == {
+        "general_requirement": "walks"
+    }

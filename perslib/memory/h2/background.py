@@ -30,7 +30,7 @@ def update(
     request = render(
         "h2_background",
         background=[{"aspect": aspect, "text": text} for aspect, text in state.items()],
-        since=f"{_start(earlier) or days[0]} ~ {earlier[-1].at[:10] if earlier else days[0]}",
+        since=f"{_start(earlier) or days[0]} ~ {(earlier[-1].at[:10] if earlier else '') or days[0]}",
         situations=[situation.text for situation in situations],
         days=" ~ ".join(days),
     )
@@ -42,6 +42,11 @@ def update(
 def _start(earlier: Sequence[Chapter]) -> str | None:
     """The day of the user's first log."""
     return next((chapter.first_log[:10] for chapter in earlier if chapter.first_log), None)
+
+
+def _end(earlier: Sequence[Chapter]) -> str:
+    """The day of the dialogue before."""
+    return earlier[-1].at[:10] if earlier else ""
 
 
 def _read(data: Any) -> Reading[State]:
