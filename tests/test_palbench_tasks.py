@@ -98,7 +98,7 @@ def test_restating_is_not_shown_the_requirement_and_candidates_keep_their_order(
 def test_everything_about_a_user_is_asked_at_once_with_the_memory_as_it_stood():
     model = Model()
     served = model.of(serve(TurnRetrieval(embedder=Letters()), PERSON, Form()))
-    assert model.rounds == 3 and model.stages == ["requirement"] * 3 + ["solution"] * 3 + ["selection"] * 3
+    assert model.rounds == 1 and model.stages == ["answer"] * 9
     assert [s.heard for s in served.stores] == [
         ("u_sample0", "u_sample1"),
         ("u_sample0", "u_sample1", "u_sample2"),
@@ -219,7 +219,7 @@ def test_a_run_over_http_resumes_without_asking_again(model, server):
     assert not any(d.error for d in dialogues)
     compared = judged(dialogues, one, Form("zh"), method="RecurSum")
     assert compared["error"].isna().all() and set(outcomes(compared)["outcome"]) <= {"win", "tie", "lose"}
-    assert {"memory", "requirement", "user", "assistant", "compare"} <= set(one.ledger.stages)
+    assert {"memory", "answer", "user", "assistant", "compare"} <= set(one.ledger.stages)
     asked = len(server.bodies)
     again, _ = run(memories, [PERSON], one, Form("zh"))
     assert len(server.bodies) == asked and again.equals(frame)

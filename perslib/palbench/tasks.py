@@ -28,6 +28,8 @@ from perslib.palbench.topics import Person, Topic
 
 Task = Literal["requirement", "solution", "selection"]
 TASKS: tuple[Task, ...] = ("requirement", "solution", "selection")
+STAGE = "answer"
+"""All tasks count under this line of the ledger, so that they can be asked at once."""
 Read = Callable[[Any], Reading[Any]]
 
 
@@ -151,7 +153,7 @@ def _answered(
         question = asked(form, task, topic, pieces)
         return (yield from one(question)), question, len(pieces)
 
-    (reading, question, pieces), spent = yield from counted(answer(), task)
+    (reading, question, pieces), spent = yield from counted(answer(), STAGE)
     return {
         **topic.key,
         "task": task,
