@@ -60,7 +60,7 @@ FIELDS: dict[str, Any] = {
     "dsat_rules": ["The reply is vague."],
 }
 #: Values that choose words instead of being shown.
-UNSEEN = pal.UNSEEN
+UNSEEN = pal.UNSEEN | synth.UNSEEN
 _GROUPS = [{"score": 3, "total": 1, "turns": [_TURN]}]
 
 

@@ -51,6 +51,8 @@ DIALOGUE_TOPICS = [
         "solutions": [{"id": "S1", "text": "Porridge.", "feedback": "pos", "reason": "it is warm"}],
     }
 ]
+#: Values that are translated.
+UNSEEN = {"high"}
 
 _LEVELS = dict.fromkeys(
     ("Openness", "Conscientiousness", "Extraversion", "Agreeableness", "Neuroticism"), "low"
