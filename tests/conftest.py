@@ -7,15 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from endpoint import Endpoint
-
-from perslib.llm.retry import Patience
+from endpoint import HASTY, Endpoint
 
 if TYPE_CHECKING:
     from perslib.llm.backbone import Backbone
-
-#: Retries as in life, a hundred times faster.
-HASTY = Patience(tries=4, backoff=0.01, longest=0.05, total=2.0)
 
 
 @pytest.fixture

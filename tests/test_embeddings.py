@@ -7,8 +7,7 @@ import signal
 
 import numpy as np
 import pytest
-from conftest import HASTY
-from endpoint import status
+from endpoint import HASTY, status
 
 from perslib.errors import BackboneError, DataError, Refused, UnknownName
 from perslib.llm import Ask, Request, e5, embedder

@@ -285,7 +285,7 @@ def test_corpus_and_language_can_be_changed_in_place(model, server, corpus):
     assert opened.corpus.value == "sample/en" and "sample/zh" in [v for _, v in opened.corpus.options]
     opened.language.value = "zh"
     assert shown.looking.language == "zh" and shown.looking.prompts == "en"
-    assert list(shown.children[2].titles)[0] == "用户"
+    assert shown.children[2].titles[0] == "用户"
     shown.children[1].corpus.value = "sample/zh"
     assert shown.looking.corpus.name == "sample/zh" and shown.looking.prompts == "zh"
     shown.children[1].system.value = "structured"

@@ -5,8 +5,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import pytest
-from conftest import HASTY
-from endpoint import empty, endless, html, raw, reset, says, silent, status
+from endpoint import HASTY, empty, endless, html, raw, reset, says, silent, status
 
 from perslib.errors import GaveUp, MissingKey, Refused, Unreachable
 from perslib.llm import Patience

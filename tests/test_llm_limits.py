@@ -4,8 +4,7 @@ import asyncio
 import time
 
 import pytest
-from conftest import HASTY
-from endpoint import completion, status
+from endpoint import HASTY, completion, status
 from hypothesis import given
 from hypothesis import strategies as st
 
