@@ -123,7 +123,9 @@ def pearson(moments: np.ndarray) -> np.ndarray:
     n, x, y, xx, yy, xy = moments
     with np.errstate(invalid="ignore", divide="ignore"):
         spread_x, spread_y = xx / n - (x / n) ** 2, yy / n - (y / n) ** 2
-        varies = (spread_x > 1e-12) & (spread_y > 1e-12)
+        # What rounding leaves of nothing grows with the square of the distance from zero.
+        least_x, least_y = 1e-12 * np.maximum(1, xx / n), 1e-12 * np.maximum(1, yy / n)
+        varies = (spread_x > least_x) & (spread_y > least_y)
         r: np.ndarray = (xy / n - x * y / n**2) / np.sqrt(np.where(varies, spread_x * spread_y, np.nan))
     return np.clip(r, -1.0, 1.0)
 
