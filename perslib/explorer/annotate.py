@@ -6,7 +6,6 @@ Each says whether its rater had seen the user's own score, or a verdict, by then
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -18,11 +17,10 @@ import pandas as pd
 from perslib.corpus import TURN
 from perslib.errors import DataError
 from perslib.explorer.form import Form
-from perslib.explorer.journal import Key
+from perslib.explorer.journal import Key, file_of
 from perslib.explorer.looking import Looking
 from perslib.explorer.rounds import drawn, next_unrated, of_block
 from perslib.explorer.so_far import SoFar
-from perslib.explorer.words import say
 from perslib.metrics import Rating, rate, rater, read_ratings
 from perslib.paths import state, workspace
 from perslib.report.show import conversation_html, escape, fold_html, profile_html
@@ -39,8 +37,7 @@ def annotate(looking: Looking) -> widgets.Widget:
 
 def ratings_file(corpus: str) -> Path:
     """Where ratings of the corpus of this name are kept."""
-    name = re.sub(r"[^\w.-]+", "_", corpus)
-    return workspace() / "ratings" / f"{name}.jsonl"
+    return workspace() / "ratings" / file_of(corpus)
 
 
 class Annotating(widgets.VBox):
@@ -53,8 +50,10 @@ class Annotating(widgets.VBox):
         self._open: Key | None = None
         self._choices()
         self.form = Form(looking.language, looking.corpus.language)
-        self.save = widgets.Button(description=self._say("rate_save"), icon="check", button_style="primary")
-        self.skip = widgets.Button(description=self._say("rate_skip"), icon="step-forward")
+        self.save = widgets.Button(
+            description=self.looking.say("rate_save"), icon="check", button_style="primary"
+        )
+        self.skip = widgets.Button(description=self.looking.say("rate_skip"), icon="step-forward")
         self.so_far = SoFar(looking, self.path)
         self.progress, self.place, self.shown, self.seen, self.message, self.file = (
             widgets.HTML() for _ in range(6)
@@ -85,22 +84,22 @@ class Annotating(widgets.VBox):
         wide = {"description_width": "initial"}
         self.rater = widgets.Text(
             value=_remembered(),
-            description=self._say("rate_name"),
-            placeholder=self._say("rate_name_hint"),
+            description=self.looking.say("rate_name"),
+            placeholder=self.looking.say("rate_name_hint"),
             continuous_update=False,
             style=wide,
         )
-        ways = [(self._say("rate_here"), "here"), (self._say("rate_sample"), "sample")]
-        self.which = widgets.Dropdown(options=ways, description=self._say("rate_which"), style=wide)
+        ways = [(self.looking.say("rate_here"), "here"), (self.looking.say("rate_sample"), "sample")]
+        self.which = widgets.Dropdown(options=ways, description=self.looking.say("rate_which"), style=wide)
         self.size = widgets.BoundedIntText(
             value=50,
             min=1,
             max=max(1, len(self.looking.corpus.turns)),
-            description=self._say("rate_size"),
+            description=self.looking.say("rate_size"),
             style=wide,
         )
         self.seed = widgets.BoundedIntText(
-            value=42, min=0, max=2**31 - 1, description=self._say("rate_seed"), style=wide
+            value=42, min=0, max=2**31 - 1, description=self.looking.say("rate_seed"), style=wide
         )
         for field in (self.size, self.seed):
             field.layout.width = "12em"
@@ -121,8 +120,12 @@ class Annotating(widgets.VBox):
         mine = found[found["judge"] == rater(self.rater.value.strip())]
         keys = mine[TURN].itertuples(index=False, name=None)
         self._own = {(u, s, i, int(t)): row for (u, s, i, t), row in zip(keys, mine.to_dict("records"))}
-        torn = self._say("rate_torn", places=", ".join(found.attrs["torn"])) if found.attrs["torn"] else ""
-        kept = self._say("rate_file", path=f"{self.path.parent.name}/{self.path.name}")
+        torn = (
+            self.looking.say("rate_torn", places=", ".join(found.attrs["torn"]))
+            if found.attrs["torn"]
+            else ""
+        )
+        kept = self.looking.say("rate_file", path=f"{self.path.parent.name}/{self.path.name}")
         said = escape(f"{kept} {torn}")
         self.file.value = f'<div class="pl-small" title="{escape(self.path)}">{said}</div>'
         return True
@@ -171,14 +174,16 @@ class Annotating(widgets.VBox):
         """The open turn, with the rating it has."""
         self._open = key = self.looking.key
         done = sum(k in self._own for k in self._turns)
-        self.progress.value = f"<b>{escape(self._say('rate_progress', done=done, all=len(self._turns)))}</b>"
+        self.progress.value = (
+            f"<b>{escape(self.looking.say('rate_progress', done=done, all=len(self._turns)))}</b>"
+        )
         self.save.disabled = key is None
         self.form.lock(key is None)
         own = self._own.get(key) if key else None
         self.form.fill(own)
         self.place.value = escape(self._named(key)) if key else ""
         self.shown.value = (
-            self._conversation(key) if key else f"<p>{escape(self._say('rate_nothing_here'))}</p>"
+            self._conversation(key) if key else f"<p>{escape(self.looking.say('rate_nothing_here'))}</p>"
         )
         self.message.value = ""
         if own:
@@ -191,8 +196,8 @@ class Annotating(widgets.VBox):
         block = self.looking.block
         target = block.target(*key[2:])
         said = conversation_html(target.prefix, target.task or "", recent=WINDOW)
-        profile = fold_html(escape(self._say("rate_profile")), profile_html(block.profile))
-        head = f'<div class="pl-head"><span class="pl-role">{escape(self._say("rate_reply"))}</span></div>'
+        profile = fold_html(escape(self.looking.say("rate_profile")), profile_html(block.profile))
+        head = f'<div class="pl-head"><span class="pl-role">{escape(self.looking.say("rate_reply"))}</span></div>'
         whole = (
             f'<div class="pl-text" dir="auto">{escape(target.response)}</div>'  # nothing of it is folded away
         )
@@ -211,7 +216,7 @@ class Annotating(widgets.VBox):
             else ""
         )
         self.seen.value = (
-            f'<div class="pl-small" role="status">{escape(self._say(said))}</div>' if said else ""
+            f'<div class="pl-small" role="status">{escape(self.looking.say(said))}</div>' if said else ""
         )
 
     # -- saving ---------------------------------------------------------------------------------------------
@@ -246,16 +251,13 @@ class Annotating(widgets.VBox):
 
     def _named(self, key: Key) -> str:
         user, scenario, session, turn = key
-        place = self._say("rate_place", session=session, turn=turn + 1)
+        place = self.looking.say("rate_place", session=session, turn=turn + 1)
         return " · ".join((user, name_of(scenario, self.looking.language), place))
 
     def _tell(self, key: str, role: str = "alert", **fields: object) -> None:
         kind = "failed" if role == "alert" else "said"
-        said = escape(self._say(key, **fields))
+        said = escape(self.looking.say(key, **fields))
         self.message.value = f'<div class="pl-line pl-line-{kind}" role="{role}">{said}</div>'
-
-    def _say(self, key: str, **fields: object) -> str:
-        return say(key, self.looking.language, **fields)
 
 
 def _row(*parts: widgets.Widget) -> widgets.HBox:

@@ -17,7 +17,6 @@ import ipywidgets as widgets
 
 from perslib.errors import PerslibError
 from perslib.explorer.looking import Looking
-from perslib.explorer.words import say
 from perslib.llm import Spending, Steps
 from perslib.report.show import escape
 
@@ -31,8 +30,8 @@ class Asking(widgets.HBox):
         self.looking = looking
         self.busy = False
         self._line = widgets.HTML(layout=widgets.Layout(flex="1 1 auto"))
-        self._cancel = widgets.Button(description=self._say("cancel"), icon="times")
-        self._again = widgets.Button(description=self._say("try_again"), icon="refresh")
+        self._cancel = widgets.Button(description=self.looking.say("cancel"), icon="times")
+        self._again = widgets.Button(description=self.looking.say("try_again"), icon="refresh")
         self._cancel.on_click(lambda _: self.cancel())
         self._again.on_click(lambda _: self._retry and self._retry())
         self._retry: Callable[[], None] | None = None
@@ -109,27 +108,24 @@ class Asking(widgets.HBox):
         now = self._spent()
         calls = now.calls - before.calls
         if not calls:
-            return self._say("cost_nothing")
+            return self.looking.say("cost_nothing")
         tokens = now.tokens_in + now.tokens_out - before.tokens_in - before.tokens_out
         cached = now.tokens_cached - before.tokens_cached
-        said = self._say(
+        said = self.looking.say(
             "cost", calls=calls, tokens=f"{tokens:,}", cached=f"{cached:,}", seconds=f"{seconds:.1f}"
         )
         money = None if now.cost is None or before.cost is None else now.cost - before.cost
-        return said + (self._say("cost_money", money=f"{money:.4f}") if money else "")
+        return said + (self.looking.say("cost_money", money=f"{money:.4f}") if money else "")
 
     def _fail(self, error: str) -> None:
         self._show("failed", error, self._again)
 
     def _show(self, kind: str, label: str, *buttons: widgets.Button) -> None:
         role = "alert" if kind == "failed" else "status"
-        said = self._say(kind, what=escape(label))
+        said = self.looking.say(kind, what=escape(label))
         spinner = '<span class="pl-spinner" aria-hidden="true"></span>' if kind == "asking" else ""
         self._line.value = f'<div class="pl-line pl-line-{kind}" role="{role}">{spinner}{said}</div>'
         self.children = [self._line, *buttons]
-
-    def _say(self, key: str, **fields: object) -> str:
-        return say(key, self.looking.language, **fields)
 
 
 def _way_back() -> Callable[[Callable[[], None]], None]:

@@ -16,7 +16,6 @@ from perslib.explorer.looking import Looking
 from perslib.explorer.see import counts_html
 from perslib.explorer.statements import Statements
 from perslib.explorer.verdicts import score_of
-from perslib.explorer.words import say
 from perslib.judge import Verdict
 from perslib.llm import side_by_side
 from perslib.memory import Draft, save_draft
@@ -33,7 +32,7 @@ class Change(widgets.VBox):
         self.statements = Statements(looking, self.edit)
         self.counts = widgets.HTML()
         self.text = widgets.Textarea(
-            placeholder=self._say("new_statement"),
+            placeholder=self.looking.say("new_statement"),
             rows=2,
             layout=widgets.Layout(flex="1 1 auto", width="auto"),
         )
@@ -42,7 +41,7 @@ class Change(widgets.VBox):
         self.stricter = button("stricter", "minus", lambda: self.edit(lambda d: d.stricter(1)))
         self.milder = button("milder", "plus", lambda: self.edit(lambda d: d.stricter(-1)))
         self.leave_out = button("leave_out", "bar-chart", self._leave_out)
-        self.name = widgets.Text(placeholder=self._say("save_as"), layout=widgets.Layout(width="14em"))
+        self.name = widgets.Text(placeholder=self.looking.say("save_as"), layout=widgets.Layout(width="14em"))
         self.save = button("save", "save", self._save)
         self.saved, self.effects, self.asking = widgets.HTML(), widgets.HTML(), Asking(looking)
         super().__init__(
@@ -78,7 +77,7 @@ class Change(widgets.VBox):
         self.counts.value = "" if draft is None else self._counts(draft)
 
     def _counts(self, draft: Draft) -> str:
-        mark = f'<span class="pl-note">{self._say("by_hand")}</span>' if draft.changed else ""
+        mark = f'<span class="pl-note">{self.looking.say("by_hand")}</span>' if draft.changed else ""
         return counts_html(draft.memory, self.looking.language) + mark
 
     def _add(self) -> None:
@@ -105,13 +104,13 @@ class Change(widgets.VBox):
             effects = pd.DataFrame({"id": [s.id for s in statements], "text": [s.text for s in statements]})
             self.effects.value = self._drawn(effects.assign(effect=scores[0] - np.array(scores[1:])), errors)
 
-        self.asking.start(steps, done, self._say("leaving_out", n=len(memories)))
+        self.asking.start(steps, done, self.looking.say("leaving_out", n=len(memories)))
 
     def _drawn(self, effects: pd.DataFrame, errors: list[str]) -> str:
         if effects.empty:
-            return f'<p class="pl-empty">{escape(self._say("no_statements"))}</p>'
+            return f'<p class="pl-empty">{escape(self.looking.say("no_statements"))}</p>'
         told = f'<div class="pl-nowhere">{escape(errors[0])}</div>' if errors else ""
-        said = escape(self._say("effects"))
+        said = escape(self.looking.say("effects"))
         return f'<div class="pl-caption">{said}</div>{told}{effects_html(effects, said)}'
 
     def _forget(self, change: Any) -> None:
@@ -128,17 +127,14 @@ class Change(widgets.VBox):
             return
         where = path.relative_to(workspace()).as_posix()
         how = f"judges='edited: {self.name.value.strip()}'"
-        self.saved.value = f'<span class="pl-small" role="status">{escape(self._say("saved_as", where=where, how=how))}</span>'
+        self.saved.value = f'<span class="pl-small" role="status">{escape(self.looking.say("saved_as", where=where, how=how))}</span>'
 
     def _button(self, key: str, icon: str, act: Callable[[], None]) -> widgets.Button:
         button = widgets.Button(
-            description=self._say(key),
-            tooltip=self._say(f"{key}_tip"),
+            description=self.looking.say(key),
+            tooltip=self.looking.say(f"{key}_tip"),
             icon=icon,
             layout=widgets.Layout(width="auto"),
         )
         button.on_click(lambda _: act())
         return button
-
-    def _say(self, key: str, **fields: object) -> str:
-        return say(key, self.looking.language, **fields)

@@ -51,8 +51,8 @@ class Two(widgets.VBox):
         self.looking = looking
         language = looking.language
         users = list(dict.fromkeys(user for user, _ in looking.corpus.block_ids())) or [looking.user]
-        self.users = [widgets.Dropdown(options=users, description=self._say("user")) for _ in range(2)]
-        self.memories = [widgets.Dropdown(description=self._say("memory")) for _ in range(2)]
+        self.users = [widgets.Dropdown(options=users, description=self.looking.say("user")) for _ in range(2)]
+        self.memories = [widgets.Dropdown(description=self.looking.say("memory")) for _ in range(2)]
         self.score, self.write = (_button(key, language) for key in ("judge_score", "judge_written"))
         self.asking, self.shown = Asking(looking), widgets.HTML()
         self._offer()
@@ -65,12 +65,14 @@ class Two(widgets.VBox):
         looking.observe(self._opened, "opened")
         looking.observe(self._edited, "draft")
         looking.observe(self._clear, ["at", "reply"])
-        said = f"<h3 class='pl-h'>{escape(self._say('compare_two'))}</h3>"
-        said += f"<div class='pl-small'>{escape(self._say('compare_two_said'))}</div>"
+        said = f"<h3 class='pl-h'>{escape(self.looking.say('compare_two'))}</h3>"
+        said += f"<div class='pl-small'>{escape(self.looking.say('compare_two_said'))}</div>"
         rows = [
             widgets.HBox(
                 [
-                    widgets.HTML(f"<b>{escape(self._say(key))}</b>", layout=widgets.Layout(width="5em")),
+                    widgets.HTML(
+                        f"<b>{escape(self.looking.say(key))}</b>", layout=widgets.Layout(width="5em")
+                    ),
                     user,
                     memory,
                 ]
@@ -86,7 +88,7 @@ class Two(widgets.VBox):
         """The memories there are now."""
         language = self.looking.language
         options = [(system_name(name, language), name) for name in systems()]
-        options += [(self._say("compare_draft"), DRAFT), (self._say("compare_none"), NONE)]
+        options += [(self.looking.say("compare_draft"), DRAFT), (self.looking.say("compare_none"), NONE)]
         for memory in self.memories:
             chosen = memory.value
             memory.options = options
@@ -112,15 +114,15 @@ class Two(widgets.VBox):
         self._clear()
         asked = self.looking.asked()
         if asked is None:
-            self.asking.fail(self._say("no_target"))
+            self.asking.fail(self.looking.say("no_target"))
             return
         chosen = [(u.value, m.value) for u, m in zip(self.users, self.memories)]
         for user, memory in chosen:
             if memory == DRAFT and self.looking.draft is None:
-                self.asking.fail(self._say("compare_no_draft"))
+                self.asking.fail(self.looking.say("compare_no_draft"))
                 return
             if memory == DRAFT and user != self.looking.user:
-                self.asking.fail(self._say("compare_draft_of", user=self.looking.user))
+                self.asking.fail(self.looking.say("compare_draft_of", user=self.looking.user))
                 return
         recorded = self.looking.reply is None
 
@@ -132,7 +134,7 @@ class Two(widgets.VBox):
         def both() -> Steps[list[Side]]:
             return (yield from side_by_side([self._side(asked, *side, written) for side in chosen]))
 
-        self.asking.start(both, done, self._say("compare_judging"))
+        self.asking.start(both, done, self.looking.say("compare_judging"))
 
     def _side(self, asked: Block, user: str, name: str, written: bool) -> Steps[Side]:
         """The reply judged as this user with this memory."""
@@ -146,7 +148,7 @@ class Two(widgets.VBox):
             memory = yield from looking.memory_system(name).build(block)
         verdicts = yield from looking.judge(memory, written=written).judge(block)
         own = {DRAFT: "compare_draft", NONE: "compare_none"}
-        called = self._say(own[name]) if name in own else system_name(name, looking.language)
+        called = self.looking.say(own[name]) if name in own else system_name(name, looking.language)
         return Side(f"{user} · {called}", block, memory, verdicts[0])
 
     # -- what is shown --------------------------------------------------------------------------------------
@@ -155,11 +157,11 @@ class Two(widgets.VBox):
         language = self.looking.language
         rows = [(side.label, side.verdict.p, score_of(side.verdict)) for side in sides]
         reply = fold_html(
-            escape(self._say("compare_reply")), text_html(str(asked.targets["response"].iloc[0]))
+            escape(self.looking.say("compare_reply")), text_html(str(asked.targets["response"].iloc[0]))
         )
         columns = [
             f"<div><div class='pl-part'>{escape(side.label)}</div>"
-            f"{fold_html(escape(self._say('rate_profile')), profile_html(side.block.profile))}"
+            f"{fold_html(escape(self.looking.say('rate_profile')), profile_html(side.block.profile))}"
             f"{verdict_html(side.verdict, side.block, side.memory, language)}</div>"
             for side in sides
         ]
@@ -176,10 +178,7 @@ class Two(widgets.VBox):
             return ""
         by = second - first
         key = "compare_same" if abs(by) < SAME else "compare_apart" if by > 0 else "compare_below"
-        return f"<p role='status'>{escape(self._say(key, by=f'{abs(by):.2f}'))}</p>"
-
-    def _say(self, key: str, **fields: object) -> str:
-        return say(key, self.looking.language, **fields)
+        return f"<p role='status'>{escape(self.looking.say(key, by=f'{abs(by):.2f}'))}</p>"
 
 
 def _button(key: str, language: str) -> widgets.Button:

@@ -13,12 +13,16 @@ Key = tuple[str, str, str, int]
 What = Literal["gold", "past", "verdict"]
 
 
+def file_of(corpus: str) -> str:
+    """The name of a file of lines about the corpus of this name."""
+    return re.sub(r"[^\w.-]+", "_", corpus) + ".jsonl"
+
+
 class Journal:
     """`.perslib/explorer/<corpus>.jsonl`: once a turn's label or verdict was seen, it cannot be unseen."""
 
     def __init__(self, corpus: str):
-        name = re.sub(r"[^\w.-]+", "_", corpus)
-        self.path = state() / "explorer" / f"{name}.jsonl"
+        self.path = state() / "explorer" / file_of(corpus)
         self._seen: set[tuple[str, Key]] = set()
         if self.path.is_file():
             for line in self.path.read_text(encoding="utf-8").splitlines():

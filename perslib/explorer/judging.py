@@ -12,7 +12,7 @@ from perslib.explorer.asking import Asking
 from perslib.explorer.drawing import distribution_html
 from perslib.explorer.looking import Looking
 from perslib.explorer.verdicts import score_of, verdict_html
-from perslib.explorer.words import named, say
+from perslib.explorer.words import named
 from perslib.judge import Verdict
 from perslib.memory import Draft, UserMemory
 from perslib.report.controls import controls_shown
@@ -40,9 +40,11 @@ class Judging(widgets.VBox):
     def __init__(self, looking: Looking):
         self.looking = looking
         self._seen: list[Seen] = []
-        self.turn = widgets.Dropdown(description=self._say("turn"), layout=widgets.Layout(width="100%"))
+        self.turn = widgets.Dropdown(
+            description=self.looking.say("turn"), layout=widgets.Layout(width="100%")
+        )
         self.paste = widgets.Textarea(
-            placeholder=self._say("paste"),
+            placeholder=self.looking.say("paste"),
             rows=4,
             continuous_update=False,
             layout=widgets.Layout(width="100%"),
@@ -54,7 +56,10 @@ class Judging(widgets.VBox):
         )
         self.show_gold = self._button("show_gold", "eye")
         self.follow = widgets.Checkbox(
-            value=True, description=self._say("follow"), indent=False, layout=widgets.Layout(width="auto")
+            value=True,
+            description=self.looking.say("follow"),
+            indent=False,
+            layout=widgets.Layout(width="auto"),
         )
         self.asking = Asking(looking)
         self.score.on_click(lambda _: self.ask(written=False))
@@ -114,9 +119,9 @@ class Judging(widgets.VBox):
     def _show_context(self) -> None:
         target = self.looking.target
         if target is None:
-            self.context.value = f'<p class="pl-empty">{self._say("no_target")}</p>'
+            self.context.value = f'<p class="pl-empty">{self.looking.say("no_target")}</p>'
             return
-        note = self._say("pasted" if self.looking.reply is not None else "to_judge")
+        note = self.looking.say("pasted" if self.looking.reply is not None else "to_judge")
         said = [*target.prefix, {"role": "assistant", "content": target.response, "note": note}]
         self.context.value = conversation_html(said, target.task or "", recent=WINDOW + 1)
 
@@ -125,17 +130,17 @@ class Judging(widgets.VBox):
         shown = looking.is_gold_shown()
         self.show_gold.disabled = shown or looking.at is None
         if not shown:
-            self.gold.value = f'<span class="pl-small">{self._say("gold_hidden")}</span>'
+            self.gold.value = f'<span class="pl-small">{self.looking.say("gold_hidden")}</span>'
             return
         score, reason = looking.gold()
         said = score_chip(float("nan") if score is None else score)
         why = f" {escape(name_of(reason, looking.language))}" if isinstance(reason, str) else ""
         other = (
-            f' <span class="pl-small">{self._say("gold_of_recorded")}</span>'
+            f' <span class="pl-small">{self.looking.say("gold_of_recorded")}</span>'
             if looking.reply is not None
             else ""
         )
-        self.gold.value = f'<span class="pl-small">{self._say("gold_shown")}</span> {said}{why}{other}'
+        self.gold.value = f'<span class="pl-small">{self.looking.say("gold_shown")}</span> {said}{why}{other}'
 
     # -- what the judge says -----------------------------------------------------------------------------------
 
@@ -145,7 +150,7 @@ class Judging(widgets.VBox):
         if block is None:
             return
         if looking.draft is None:
-            self.asking.fail(self._say("no_memory_yet"))
+            self.asking.fail(self.looking.say("no_memory_yet"))
             return
         draft, memory = looking.draft, looking.draft.memory
 
@@ -154,7 +159,7 @@ class Judging(widgets.VBox):
             looking.show_verdict(found[0])
             self._show_verdict()
 
-        label = self._say("judging_written" if written else "judging")
+        label = self.looking.say("judging_written" if written else "judging")
         self.asking.start(lambda: looking.judge(memory, written=written).judge(block), done, label)
 
     def _edited(self, change: Any) -> None:
@@ -172,22 +177,19 @@ class Judging(widgets.VBox):
             self.course.value = ""
             return
         rows = [(s.label, s.verdict.p, score_of(s.verdict)) for s in self._seen]
-        head = f'<div class="pl-part">{self._say("course")}</div>'
-        self.course.value = head + distribution_html(rows, self._say("no_distribution"))
+        head = f'<div class="pl-part">{self.looking.say("course")}</div>'
+        self.course.value = head + distribution_html(rows, self.looking.say("no_distribution"))
 
     def _label(self, draft: Draft) -> str:
         if not draft.changed:
-            return self._say("as_built")
+            return self.looking.say("as_built")
         what, id = draft.made
-        return f"{id} {named('made', what, self.looking.language)}".strip() or self._say("by_hand")
+        return f"{id} {named('made', what, self.looking.language)}".strip() or self.looking.say("by_hand")
 
     def _button(self, key: str, icon: str) -> widgets.Button:
         return widgets.Button(
-            description=self._say(key),
-            tooltip=self._say(f"{key}_tip"),
+            description=self.looking.say(key),
+            tooltip=self.looking.say(f"{key}_tip"),
             icon=icon,
             layout=widgets.Layout(width="auto"),
         )
-
-    def _say(self, key: str, **fields: object) -> str:
-        return say(key, self.looking.language, **fields)

@@ -13,12 +13,13 @@ from typing import Any
 import pandas as pd
 from traitlets import Bool, HasTraits, Instance, Int, Unicode, observe
 
-from perslib.corpus import TURN, Block, Corpus, Target
+from perslib.corpus import BLOCK, TURN, Block, Corpus, Target
 from perslib.errors import UnknownName
 from perslib.explorer.journal import Journal, Key
+from perslib.explorer.words import say
 from perslib.judge import Judge, Personal, Verdict
 from perslib.llm import Backbone
-from perslib.memory import MEMORIES, Draft, Given, MemorySystem, UserMemory, memory
+from perslib.memory import MEMORIES, Draft, Given, MemorySystem, UserMemory, memory, turns_by_id
 from perslib.studies.extent import Extent, extent
 
 #: The memory systems one can look at, by the names that studies use; the first is built at once.
@@ -46,10 +47,12 @@ class Looking(HasTraits):
         self.prompts = corpus.language if corpus.language in ("zh", "en") else language
         self.extent: Extent = extent(backbone, 0)
         self.journal = Journal(corpus.name)
-        pairs = corpus.block_ids() or list(
-            corpus.sessions[["user", "scenario"]].itertuples(index=False, name=None)
-        )
+        pairs = corpus.block_ids() or list(corpus.sessions[BLOCK].itertuples(index=False, name=None))
         self.open(*pairs[0])
+
+    def say(self, key: str, **fields: object) -> str:
+        """The interface's words for `key`, in its language."""
+        return say(key, self.language, **fields)
 
     # -- what is open ---------------------------------------------------------------------------------------
 
@@ -73,7 +76,8 @@ class Looking(HasTraits):
 
     @observe("opened")
     def _close_the_one_before(self, change: Mapping[str, Any]) -> None:
-        self.__dict__.pop("block", None)
+        for name in ("block", "evidence"):
+            self.__dict__.pop(name, None)
         targets = self.block.targets
         self.draft = self.reply = None
         self.at = (targets["session"].iloc[0], int(targets["turn"].iloc[0])) if len(targets) else None
@@ -96,6 +100,11 @@ class Looking(HasTraits):
         """The user's other scenarios as evidence, this one's replies as targets, without labels."""
         return self.corpus.block(self.user, self.scenario)
 
+    @cached_property
+    def evidence(self) -> dict[str, dict[Any, Any]]:
+        """The turns of the user's other scenarios by their ids."""
+        return turns_by_id(self.block)
+
     @property
     def key(self) -> Key | None:
         """The keys of the turn that is open."""
@@ -115,7 +124,7 @@ class Looking(HasTraits):
 
     @cached_property
     def _scenarios(self) -> dict[str, list[str]]:
-        pairs = self.corpus.turns[["user", "scenario"]].drop_duplicates()
+        pairs = self.corpus.turns[BLOCK].drop_duplicates()
         own = pairs.groupby("user", sort=False)["scenario"].agg(set).to_dict()
         return {str(u): [s for s in self.corpus.scenarios if s in there] for u, there in own.items()}
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from perslib.corpus import TURN, Block, Corpus
+from perslib.corpus import TURN, Corpus
 from perslib.explorer.drawing import Level, levels_html, over_time_svg
 from perslib.explorer.looking import Looking
 from perslib.explorer.words import say
-from perslib.memory import turn_id
 from perslib.report.show import escape, fold_html, score_chip, text_html
 from perslib.report.words import name_of
 from perslib.studies.rationale_cases import beginning
@@ -121,7 +121,7 @@ def _holds(turns: pd.DataFrame, wanted: str) -> pd.Series:
     )
 
 
-def turn_html(turn: dict[str, object], language: str, *, note: str = "") -> str:
+def turn_html(turn: dict[Any, Any], language: str) -> str:
     """One rated turn: score, reason and how the request begins; opened, request and reply as they were said."""
     score = turn["score"]
     reason = turn["reason"] if isinstance(turn["reason"], str) else ""
@@ -129,11 +129,10 @@ def turn_html(turn: dict[str, object], language: str, *, note: str = "") -> str:
         name_of(str(turn["scenario"]), language),
         f"{turn['session']}/{turn['turn']}",
         name_of(reason, language),
-        note,
     ]
     asked = str(turn["request"]) if isinstance(turn["request"], str) else ""
     head = (
-        f"{score_chip(float('nan') if pd.isna(score) else float(score))} "  # type: ignore[arg-type]
+        f"{score_chip(float('nan') if pd.isna(score) else float(score))} "
         f'<span class="pl-small">{escape(" · ".join(m for m in marks if m))}</span> {escape(beginning(asked) if asked else "–")}'
     )
     body = "".join(
@@ -144,18 +143,15 @@ def turn_html(turn: dict[str, object], language: str, *, note: str = "") -> str:
     return fold_html(head, f'<div class="pl-conversation">{body}</div>', "pl-turn")
 
 
-def cited_turns(block: Block, ids: Iterable[str], language: str) -> str:
+def cited_turns(looking: Looking, ids: Iterable[str]) -> str:
     """The turns of these ids, each to be opened; one that is not among the evidence is named."""
-    evidence = block.evidence
-    keys = zip(evidence["scenario"], evidence["session"], evidence["turn"])
-    known = {turn_id(*key): place for place, key in enumerate(keys)}
-    shown = []
-    for name in ids:
-        if name in known:
-            shown.append(turn_html(evidence.iloc[known[name]].to_dict(), language))
-        else:
-            shown.append(f'<div class="pl-nowhere">{escape(name)}: {say("from_nowhere", language)}</div>')
-    return "".join(shown)
+    known, language = looking.evidence, looking.language
+    return "".join(
+        turn_html(known[name], language)
+        if name in known
+        else f'<div class="pl-nowhere">{escape(name)}: {looking.say("from_nowhere")}</div>'
+        for name in ids
+    )
 
 
 def _empty(said: str) -> str:

@@ -40,12 +40,12 @@ class Replayed(widgets.VBox):
             "layout": widgets.Layout(width="min(46em, 100%)"),
         }
         self.file = widgets.Text(
-            description=self._say("compare_file"),
-            placeholder=self._say("compare_file_hint"),
+            description=self.looking.say("compare_file"),
+            placeholder=self.looking.say("compare_file_hint"),
             continuous_update=False,
             **wide,
         )
-        self.turn = widgets.Dropdown(description=self._say("compare_turns"), **wide)
+        self.turn = widgets.Dropdown(description=self.looking.say("compare_turns"), **wide)
         self.score, self.write = (
             widgets.Button(
                 description=say(key, language),
@@ -65,7 +65,7 @@ class Replayed(widgets.VBox):
         looking.observe(self._clear, ["draft", "system"])
         super().__init__(
             [
-                widgets.HTML(f"<h3 class='pl-h'>{escape(self._say('compare_candidates'))}</h3>"),
+                widgets.HTML(f"<h3 class='pl-h'>{escape(self.looking.say('compare_candidates'))}</h3>"),
                 *(self.file, self.loaded, self.turn, self.said),
                 widgets.HBox([self.score, self.write]).add_class("pl-bar"),
                 *(self.asking, self.shown),
@@ -103,7 +103,7 @@ class Replayed(widgets.VBox):
         targets = looking.block.targets
         places = [(str(s), int(t)) for s, t in zip(targets["session"], targets["turn"])]
         there = [place for place in places if place in pairs]
-        options = [(self._say("rate_place", session=s, turn=t + 1), (s, t)) for s, t in there]
+        options = [(self.looking.say("rate_place", session=s, turn=t + 1), (s, t)) for s, t in there]
         self.turn.unobserve(self._choose, "value")
         self.turn.options = options
         self.turn.value = looking.at if looking.at in there else None
@@ -157,7 +157,7 @@ class Replayed(widgets.VBox):
             looking.journal.note("verdict", key)
             self._show(names, said, *found)
 
-        label = self._say("compare_judging_n", n=len(said))
+        label = self.looking.say("compare_judging_n", n=len(said))
         self.asking.start(lambda: self._judged(block, written), done, label)
 
     def _judged(self, block: Block, written: bool) -> Steps[tuple[UserMemory, Sequence[Verdict]]]:
@@ -181,7 +181,7 @@ class Replayed(widgets.VBox):
         replies = [self._reply(called[i], said[i], verdicts[i]) for i in order]
         name = system_name(self.looking.system, language)
         edited = self.looking.draft is not None and self.looking.draft.changed
-        shown = f"{name}, {self._say('compare_draft')}" if edited else name
+        shown = f"{name}, {self.looking.say('compare_draft')}" if edited else name
         self.shown.value = (
             f"{self._line('compare_with', memory=shown)}"
             f"{distribution_html(rows, say('no_distribution', language))}{''.join(replies)}"
@@ -199,7 +199,7 @@ class Replayed(widgets.VBox):
         parts = [text_html(text)]
         if verdict.rationale:
             parts.append(
-                f'<div class="pl-part">{escape(self._say("rationale"))}</div>{text_html(verdict.rationale)}'
+                f'<div class="pl-part">{escape(self.looking.say("rationale"))}</div>{text_html(verdict.rationale)}'
             )
         if verdict.error:
             parts.append(f'<div class="pl-nowhere" role="alert">{escape(verdict.error)}</div>')
@@ -207,8 +207,5 @@ class Replayed(widgets.VBox):
 
     def _line(self, key: str, role: str = "status", **fields: object) -> str:
         kind = "failed" if role == "alert" else "said"
-        said = escape(self._say(key, **fields))
+        said = escape(self.looking.say(key, **fields))
         return f'<div class="pl-line pl-line-{kind}" role="{role}">{said}</div>'
-
-    def _say(self, key: str, **fields: object) -> str:
-        return say(key, self.looking.language, **fields)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import ipywidgets as widgets
@@ -13,14 +12,14 @@ from perslib.explorer.past import by_scenario_html, cited_turns, over_time_html,
 from perslib.explorer.words import named, say
 from perslib.llm import answered
 from perslib.memory import Draft, Statement, UserMemory, saved_names
-from perslib.memory.named import FREE
+from perslib.memory.named import EDITED, FREE
 from perslib.report.show import escape, fold_html, profile_html, score_chip
 from perslib.report.words import name_of
 
 
 def see(looking: Looking) -> widgets.Widget:
     """The panel to look at a user with."""
-    say_ = _sayer(looking)
+    say_ = looking.say
     profile, course, levels, past = (widgets.HTML() for _ in range(4))
     search = widgets.Text(
         placeholder=say_("search"), description=say_("search_label"), layout=widgets.Layout(width="100%")
@@ -46,7 +45,7 @@ def see(looking: Looking) -> widgets.Widget:
     def show_second(change: Any = None) -> None:
         asking.clear()
         name = second.value
-        build.layout.display = "none" if not name or name in FREE or name.startswith("edited: ") else None
+        build.layout.display = "none" if not name or name in FREE or name.startswith(EDITED) else None
         other.layout.display = None if name else "none"
         if not name:
             other.value = ""
@@ -96,17 +95,17 @@ def see(looking: Looking) -> widgets.Widget:
 
 def systems() -> list[str]:
     """The memory systems one can choose, those edited by hand last."""
-    return [*SYSTEMS, *(f"edited: {name}" for name in saved_names())]
+    return [*SYSTEMS, *(f"{EDITED} {name}" for name in saved_names())]
 
 
 def system_name(name: str, language: str) -> str:
     """How a memory system is called."""
-    if name.startswith("edited: "):
-        return say("edited_named", language, name=name.removeprefix("edited: "))
+    if name.startswith(EDITED):
+        return say("edited_named", language, name=name.removeprefix(EDITED).strip())
     return named("system", name, language)
 
 
-def memory_html(looking: Looking, memory: UserMemory | None, cited: Sequence[str] = ()) -> str:
+def memory_html(looking: Looking, memory: UserMemory | None) -> str:
     """A memory statement by statement; each opens the turns it was drawn from."""
     language = looking.language
     if memory is None:
@@ -114,7 +113,7 @@ def memory_html(looking: Looking, memory: UserMemory | None, cited: Sequence[str
     name, _, mark = memory.system.partition(", ")
     marked = f' <span class="pl-note">{say("by_hand", language)}</span>' if mark else ""
     head = f'<div class="pl-memory-head">{escape(named("system", name, language))}{marked}</div>'
-    lines = [statement_html(looking, s, s.id in cited) for s in memory.statements]
+    lines = [statement_html(looking, s) for s in memory.statements]
     error = none = ""
     if memory.error:
         error = f'<div class="pl-nowhere">{escape(say("memory_failed", language, why=memory.error))}</div>'
@@ -123,16 +122,15 @@ def memory_html(looking: Looking, memory: UserMemory | None, cited: Sequence[str
     return f'<div class="pl-memory">{head}{counts_html(memory, language)}{error}{none}{"".join(lines)}</div>'
 
 
-def statement_html(looking: Looking, statement: Statement, cited: bool = False) -> str:
+def statement_html(looking: Looking, statement: Statement) -> str:
     """A statement with what it rests on, to be opened."""
     language = looking.language
     about = statement_about(statement, language)
-    mark = f' <span class="pl-note">{say("cited", language)}</span>' if cited else ""
     head = (
-        f'<div class="pl-statement-text" dir="auto"><b>{escape(statement.id)}</b> {escape(statement.text)}{mark}</div>'
+        f'<div class="pl-statement-text" dir="auto"><b>{escape(statement.id)}</b> {escape(statement.text)}</div>'
         + (f'<div class="pl-small">{escape(about)}</div>' if about else "")
     )
-    return f'<div class="pl-statement{" pl-cited" if cited else ""}">{head}{evidence_html(looking, statement)}</div>'
+    return f'<div class="pl-statement">{head}{evidence_html(looking, statement)}</div>'
 
 
 def statement_about(statement: Statement, language: str) -> str:
@@ -150,13 +148,13 @@ def evidence_html(looking: Looking, statement: Statement) -> str:
     )
     if not statement.turns:
         return nowhere or f'<div class="pl-small">{say("rests_on_nothing", language)}</div>'
-    turns = cited_turns(looking.block, statement.turns, language)
+    turns = cited_turns(looking, statement.turns)
     return fold_html(say("drawn_from", language, n=len(statement.turns)), turns, "pl-drawn") + nowhere
 
 
 def build_free(looking: Looking) -> bool:
     """Build the memory that is looked at, if that asks no model; whether it did."""
-    if looking.system not in FREE and not looking.system.startswith("edited: "):
+    if looking.system not in FREE and not looking.system.startswith(EDITED):
         return False
     looking.draft = Draft.of(answered(looking.memory_system().build(looking.block)))
     return True
@@ -172,7 +170,3 @@ def counts_html(memory: UserMemory, language: str) -> str:
     counts = " ".join(f"<span>{score_chip(s)} ×{n}</span>" for s, n in enumerate(memory.counts, 1))
     mean = "–" if memory.average != memory.average else f"{memory.average:.2f}"
     return f'<div class="pl-caption pl-counts">{counts} <span>{say("mean", language)} {mean}</span></div>'
-
-
-def _sayer(looking: Looking) -> Any:
-    return lambda key, **fields: say(key, looking.language, **fields)

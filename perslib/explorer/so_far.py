@@ -13,11 +13,10 @@ from typing import Literal
 import ipywidgets as widgets
 import pandas as pd
 
-from perslib.corpus import TURN, Block
+from perslib.corpus import BLOCK, TURN, Block
 from perslib.errors import DataError
 from perslib.explorer.asking import Asking
 from perslib.explorer.looking import Looking
-from perslib.explorer.words import say
 from perslib.inference import FEWEST_USERS
 from perslib.judge import Judge, Personal, Verdict
 from perslib.judge.evaluate import frame
@@ -34,8 +33,8 @@ class SoFar(widgets.VBox):
 
     def __init__(self, looking: Looking, path: Path):
         self.looking, self.path, self.name = looking, path, ""
-        self.show = widgets.Button(description=self._say("rate_agreement"), icon="balance-scale")
-        self.ask = widgets.Button(description=self._say("rate_ask_judge"), icon="gavel")
+        self.show = widgets.Button(description=self.looking.say("rate_agreement"), icon="balance-scale")
+        self.ask = widgets.Button(description=self.looking.say("rate_ask_judge"), icon="gavel")
         self.asking = Asking(looking)
         self.table = widgets.HTML()
         self.verdicts: pd.DataFrame | None = None
@@ -43,7 +42,9 @@ class SoFar(widgets.VBox):
         self.ask.on_click(lambda _: self._judge())
         for button in (self.show, self.ask):
             button.layout.width = "auto"
-        warning = widgets.HTML(f'<div class="pl-small">{escape(self._say("rate_agreement_shows"))}</div>')
+        warning = widgets.HTML(
+            f'<div class="pl-small">{escape(self.looking.say("rate_agreement_shows"))}</div>'
+        )
         super().__init__([widgets.HBox([self.show, self.ask]), warning, self.asking, self.table])
 
     def forget(self) -> None:
@@ -73,14 +74,14 @@ class SoFar(widgets.VBox):
             self.looking.extent.manner(self.looking.prompts, written=False),
             name=f"personal ({self.looking.system})",
         )
-        blocks = [self._part(rows) for _, rows in own.groupby(["user", "scenario"], sort=False)]
+        blocks = [self._part(rows) for _, rows in own.groupby(BLOCK, sort=False)]
 
         def done(found: list[Sequence[Verdict]]) -> None:
             self.verdicts = frame(judge, self.looking.corpus, self.looking.backbone, blocks, found)
             self._note("verdict", own)
             self.update()
 
-        label = self._say("rate_judging", n=len(own))
+        label = self.looking.say("rate_judging", n=len(own))
         self.asking.start(lambda: _all(judge, blocks), done, label)
 
     def _part(self, rows: pd.DataFrame) -> Block:
@@ -148,10 +149,10 @@ class SoFar(widgets.VBox):
     def _row(self, title: str, found: pd.DataFrame) -> dict[str, object]:
         values = zip(found["metric"], found["value"], found["low"], found["high"])
         return {
-            self._say("rate_between"): self._say(title),
-            **{self._say(f"rate_metric_{m}"): with_interval(*value) for m, *value in values},
-            self._say("rate_turn_count"): int(found["turns"].iloc[0]),
-            self._say("rate_user_count"): int(found["users"].iloc[0]),
+            self.looking.say("rate_between"): self.looking.say(title),
+            **{self.looking.say(f"rate_metric_{m}"): with_interval(*value) for m, *value in values},
+            self.looking.say("rate_turn_count"): int(found["turns"].iloc[0]),
+            self.looking.say("rate_user_count"): int(found["users"].iloc[0]),
         }
 
     def _turn_by_turn(self, own: pd.DataFrame, judged: pd.DataFrame | None) -> str:
@@ -163,19 +164,17 @@ class SoFar(widgets.VBox):
         apart = both[opinions].max(axis=1) - both[opinions].min(axis=1)
         both = both.loc[apart.sort_values(ascending=False, kind="stable").index, [*TURN, *opinions]]
         places = [
-            self._say("rate_place", session=s, turn=t + 1) for s, t in zip(both["session"], both["turn"])
+            self.looking.say("rate_place", session=s, turn=t + 1)
+            for s, t in zip(both["session"], both["turn"])
         ]
-        both.insert(2, self._say("turn"), places)
+        both.insert(2, self.looking.say("turn"), places)
         both = both.drop(columns=["session", "turn"])
         called = {"raw": "rate_yours", "gold": "rate_users", "said": "rate_judges"}
-        shown = both.rename(columns={c: self._say(w) for c, w in called.items()})
-        return fold_html(escape(self._say("rate_turns")), table_html(shown, digits=0))
+        shown = both.rename(columns={c: self.looking.say(w) for c, w in called.items()})
+        return fold_html(escape(self.looking.say("rate_turns")), table_html(shown, digits=0))
 
     def _line(self, key: str, **fields: object) -> str:
-        return f'<p class="pl-small" role="status">{escape(self._say(key, **fields))}</p>'
-
-    def _say(self, key: str, **fields: object) -> str:
-        return say(key, self.looking.language, **fields)
+        return f'<p class="pl-small" role="status">{escape(self.looking.say(key, **fields))}</p>'
 
 
 def _all(judge: Judge, blocks: Sequence[Block]) -> Steps[list[Sequence[Verdict]]]:

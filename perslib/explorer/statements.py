@@ -24,7 +24,7 @@ class Row(widgets.VBox):
     def __init__(self, looking: Looking, change: Callable[[Callable[[Draft], Draft]], None]):
         self.looking, self._change = looking, change
         self._id, self._filling = "", False
-        say_ = _words(looking)
+        say_ = looking.say
         self.on = widgets.Checkbox(indent=False, tooltip=say_("switch"), layout=widgets.Layout(width="5.2em"))
         self.text = widgets.Textarea(
             continuous_update=False, layout=widgets.Layout(flex="1 1 auto", width="auto")
@@ -99,7 +99,3 @@ def _rows(text: str) -> int:
     """Lines that the text takes in its box; a Chinese character is as wide as two letters."""
     width = sum(2 if ord(c) > 0x2E7F else 1 for c in text)
     return max(1, min(8, -(-width // 66)))
-
-
-def _words(looking: Looking) -> Callable[[str], str]:
-    return lambda key: say(key, looking.language)

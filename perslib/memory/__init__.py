@@ -1,7 +1,7 @@
 """Memories: what is kept of a user's past, and how it is found again."""
 
 from perslib.memory.base import MemorySystem, Statement, UserMemory, profile_shown, score_counts
-from perslib.memory.citations import Citations, resolved
+from perslib.memory.citations import Citations, resolved, turns_by_id
 from perslib.memory.draft import Draft
 from perslib.memory.edited import Edited, Given, read_draft, save_draft, saved_names
 from perslib.memory.measured import Measured
@@ -49,4 +49,5 @@ __all__ = [
     "saved_names",
     "score_counts",
     "turn_id",
+    "turns_by_id",
 ]

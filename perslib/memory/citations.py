@@ -21,11 +21,16 @@ class Citations:
     """By their ids, rows of the evidence: the cited ones, and those that cited statements rest on."""
 
 
+def turns_by_id(block: Block) -> dict[str, dict[Any, Any]]:
+    """The rows of a block's evidence by the ids under which they are cited."""
+    keys = zip(block.evidence["scenario"], block.evidence["session"], block.evidence["turn"], strict=True)
+    return dict(zip((turn_id(*key) for key in keys), block.evidence.to_dict("records"), strict=True))
+
+
 def resolved(cited: Iterable[str], block: Block, memory: UserMemory | None = None) -> Citations:
     """What these names stand for in the block's evidence and the memory; ids of statements in either case."""
     statements = {s.id: s for s in memory.statements} if memory else {}
-    keys = zip(block.evidence["scenario"], block.evidence["session"], block.evidence["turn"], strict=True)
-    turns = dict(zip((turn_id(*key) for key in keys), block.evidence.to_dict("records"), strict=True))
+    turns = turns_by_id(block)
     said: list[Statement | str] = []
     behind: list[str] = []
     for name in dict.fromkeys(cited):

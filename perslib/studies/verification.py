@@ -30,7 +30,7 @@ from perslib.judge import (
     targets,
 )
 from perslib.llm import Backbone
-from perslib.memory import MEMORIES, Measured, Scores, Structured
+from perslib.memory import MEMORIES, Measured
 from perslib.memory import memory as named
 from perslib.memory.named import EDITED
 from perslib.metrics import agreement, table
@@ -49,6 +49,14 @@ ASKED = (
     *("zero-shot", "few-shot", "task rubric", "Prometheus"),
     *("RAG", "RAG boundary-first", "SPUR", "learned + measured"),
 )
+
+#: Rows of Table 2 that differ in the personal judge's memory → that memory.
+_REMEMBERS = {
+    "personal": "structured",
+    "measured": "measured",
+    "personal + measured": "structured + measured",
+    "scores only": "scores",
+}
 
 
 def asks(name: str) -> bool:
@@ -70,17 +78,10 @@ def asked_judge(name: str, manner: Manner, **memory: Any) -> Judge:
     """
     if name not in ASKED and asks(name):
         return Personal(named(name, manner.language, **memory), manner, name=name)
-    if name == "personal":
-        return Personal(Structured(manner.language, **memory), manner, name=name)
-    if name == "measured":
-        return Personal(Measured(manner.language), manner, name=name)
-    if name == "personal + measured":
-        written = Structured(manner.language, **memory)
-        return Personal(Measured(manner.language, beside=written), manner, name=name)
+    if name in _REMEMBERS:
+        return Personal(named(_REMEMBERS[name], manner.language, **memory), manner, name=name)
     if name == "learned + measured":
         return LearnedJudge(Personal(Measured(manner.language), manner, name="measured"))
-    if name == "scores only":
-        return Personal(Scores(), manner, name=name)
     if name == "no memory":
         return Personal(None, manner, name=name)
     if name == "RAG":
