@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from perslib.llm import Ask, Request, answered, side_by_side
@@ -38,6 +40,20 @@ def test_equal_questions_are_asked_once_and_counted_each(model, echoing):
     assert got == [["same", "same"], ["same"], ["other"]]
     assert len(echoing.bodies) == 2
     assert (one.ledger.total.calls, one.ledger.total.hits) == (2, 2)
+
+
+def test_a_question_answered_while_an_equal_one_stands_in_line_is_not_asked_again(model, server):
+    """The second method asks "slow" while it is on its way, and its turn comes after it was answered."""
+
+    def reply(body):
+        text = body["messages"][-1]["content"]
+        time.sleep({"slow": 0.3, "slower": 0.6}.get(text, 0))
+        return text
+
+    server.reply = reply
+    got = model(concurrency=2).work([asking(["slow"]), asking(["quick"], ["slower", "slow"])], progress=False)
+    assert got == [["slow"], ["quick", "slower", "slow"]]
+    assert len(server.bodies) == 3
 
 
 def test_a_second_run_asks_nothing(model, echoing):

@@ -56,7 +56,8 @@ class Work(Generic[T]):
         self._members: deque[_Method[Any]] = deque()
         self._queue: list[tuple[int, int, _Method[Any], int, str]] = []
         self._counted = count()
-        self._waiting: dict[str, list[tuple[_Method[T], int]]] = defaultdict(list)
+        self._waiting: dict[str, list[tuple[_Method[Any], int]]] = defaultdict(list)
+        self._under_way: set[str] = set()
         self._open = self._answered = 0
         self._changed = asyncio.Event()
 
@@ -75,13 +76,14 @@ class Work(Generic[T]):
     async def _worker(self) -> None:
         while await self._has_next():
             *_, method, place, key = heappop(self._queue)
-            self._waiting[key].append((method, place))
-            if len(self._waiting[key]) > 1:
-                continue  # whoever asked first hands the answer on
+            if key in self._under_way or key not in self._waiting:
+                continue  # whoever asked first hands, or has handed, the answer on
+            self._under_way.add(key)
             if await self.run.is_spent():
-                left = len(self._queue) + len(self._waiting)
+                left = sum(map(len, self._waiting.values()))
                 raise self.run.at_the_cap(self._answered, self._answered + left)
             answer = await self.run.paid(method.asked.requests[place], key, method.asked.stage)
+            self._under_way.remove(key)
             (first, *others) = self._waiting.pop(key)
             self._receive(*first, answer)
             for other, where in others:
@@ -165,4 +167,5 @@ class Work(Generic[T]):
             rank = method.number if method.group else 0
             for i, key in enumerate(keys):
                 if answers[i] is None:
+                    self._waiting[key].append((method, i))
                     heappush(self._queue, (rank, next(self._counted), method, i, key))
