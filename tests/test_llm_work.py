@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import time
+import asyncio
 
 import pytest
+from aiohttp import web
+from endpoint import completion
 
 from perslib.llm import Ask, Request, answered, side_by_side
 from perslib.llm.types import Answer
@@ -45,12 +47,12 @@ def test_equal_questions_are_asked_once_and_counted_each(model, echoing):
 def test_a_question_answered_while_an_equal_one_stands_in_line_is_not_asked_again(model, server):
     """The second method asks "slow" while it is on its way, and its turn comes after it was answered."""
 
-    def reply(body):
+    async def in_time(request, body):
         text = body["messages"][-1]["content"]
-        time.sleep({"slow": 0.3, "slower": 0.6}.get(text, 0))
-        return text
+        await asyncio.sleep({"slow": 0.2, "slower": 0.4}.get(text, 0))
+        return web.json_response(completion(text))
 
-    server.reply = reply
+    server.next(*[in_time] * 4)
     got = model(concurrency=2).work([asking(["slow"]), asking(["quick"], ["slower", "slow"])], progress=False)
     assert got == [["slow"], ["quick", "slower", "slow"]]
     assert len(server.bodies) == 3
