@@ -15,7 +15,8 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 #: Each part may import itself and what stands before it.
 ORDER = [
     *["errors", "paths", "fence", "llm", "prompts", "corpus", "memory", "palsynth", "judge", "calibrate"],
-    *["inference", "metrics", "replay", "palbench", "report", "studies", "explorer", "cli", "__main__"],
+    *["inference", "metrics", "replay", "palbench", "patience"],
+    *["report", "studies", "explorer", "cli", "__main__"],
 ]
 
 
@@ -59,6 +60,7 @@ def test_imports_flow_one_way(file):
             "metrics",
             "palbench",
             "palsynth",
+            "patience",
             "replay",
             "report",
         )

@@ -1,0 +1,256 @@
+"""Finished dialogues: what a fit may read (goal, states, actions, status) and the truth that only tests may.
+
+Turn k (0-based here, 1-based in the paper) holds the state *before* the system acts, the action, and what of the
+goal is unfinished *after* the user has heard it. `true_costs` and `true_patience` are the simulator's own numbers:
+estimates are compared with them, never made from them. (DEUS, sections 3.3 and 3.5.)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from perslib.errors import DataError, Problem
+
+SUCCESS, FAILURE, CENSORED = 1, -1, 0
+
+
+@dataclass(frozen=True, eq=False)
+class Actions:
+    """The list of actions that a system can take, and what each consists of; `digest` tells lists apart."""
+
+    names: tuple[str, ...]
+    atoms: tuple[str, ...]
+    multihot: np.ndarray  # float32 [actions, atoms]
+
+    def __post_init__(self) -> None:
+        if self.multihot.shape != (len(self.names), len(self.atoms)):
+            raise DataError(
+                f"The action list has {len(self.names)} names and {len(self.atoms)} atoms, but its features are "
+                f"{self.multihot.shape}.",
+                "Give one row of features an action and one column an atom.",
+            )
+        if not np.isfinite(self.multihot).all():
+            raise DataError(
+                "The features of the action list hold NaN or infinity.", "Fill or drop them first."
+            )
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 over names, atoms and features: equal for equal lists, whatever machine made them."""
+        head = json.dumps([self.names, self.atoms], ensure_ascii=False).encode()
+        return hashlib.sha256(head + np.ascontiguousarray(self.multihot, "<f4").tobytes()).hexdigest()
+
+    @cached_property
+    def onehot(self) -> np.ndarray:
+        """Every action a feature of its own: rare ones share nothing with their relatives."""
+        return np.eye(len(self.names), dtype=np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class Dialogue:
+    """One finished dialogue of T turns; vectors have G goal items, D state features, P profile features."""
+
+    goal: np.ndarray  # float32 [G]
+    states: np.ndarray  # float32 [T, D], each before the system acts
+    actions: np.ndarray  # int [T], rows of the action list
+    status: int  # +1 success, −1 failure, 0 censored: ended by the limit on turns
+    reason: str
+    rest: np.ndarray | None = None  # float32 [T, G], unfinished after each turn
+    user: str = ""
+    id: str = ""
+    true_costs: np.ndarray | None = field(default=None, repr=False)  # float32 [T], positive
+    true_patience: float | None = field(default=None, repr=False)
+    profile: np.ndarray | None = None  # float32 [P]
+    rating: float | None = None
+
+    def __len__(self) -> int:
+        return len(self.actions)
+
+
+#: Arrays that have one row a turn, and those that have one a dialogue.
+BY_TURN = ("states", "actions", "rest", "true_costs")
+BY_DIALOGUE = ("goal", "profile")
+SCALARS = ("status", "reason", "user", "id", "true_patience", "rating")
+
+
+@dataclass(frozen=True, eq=False)
+class Dialogues(Sequence[Dialogue]):
+    """Dialogues over one action list, with the names of what their vectors hold; checked when made."""
+
+    dialogues: tuple[Dialogue, ...]
+    action_list: Actions
+    goal_names: tuple[str, ...]
+    state_names: tuple[str, ...]
+    profile_names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        problems = [p for d in self.dialogues for p in self._problems(d)]
+        if problems:
+            raise DataError(problems, "Mend or leave out the dialogues named here; `id` finds them.")
+
+    def _problems(self, dialogue: Dialogue) -> Iterator[Problem]:
+        place, turns = f"dialogue {dialogue.id or '(no id)'}", len(dialogue)
+        if turns == 0:
+            yield Problem(place, "has no turns; a dialogue needs at least one system turn")
+            return
+        if dialogue.status not in (SUCCESS, FAILURE, CENSORED):
+            yield Problem(place, f"status is {dialogue.status!r}; expected 1, -1 or 0 (ended by a limit)")
+        outside = (dialogue.actions < 0) | (dialogue.actions >= len(self.action_list))
+        if outside.any():
+            turn = int(np.argmax(outside))
+            yield Problem(
+                place,
+                f"turn {turn + 1} has action {int(dialogue.actions[turn])}, the list has {len(self.action_list)}; "
+                "read it with the action list it was made with",
+            )
+        shapes = {
+            "goal": (len(self.goal_names),),
+            "states": (turns, len(self.state_names)),
+            "rest": (turns, len(self.goal_names)),
+            "true_costs": (turns,),
+            "profile": (len(self.profile_names),),
+        }
+        for name, shape in shapes.items():
+            values = getattr(dialogue, name)
+            if values is None and name not in ("goal", "states"):
+                continue
+            if np.shape(values) != shape:
+                yield Problem(place, f"{name} has shape {np.shape(values)}, expected {shape}")
+            elif not np.isfinite(values).all():
+                yield Problem(place, f"{name} holds NaN or infinity; fill it or leave the dialogue out")
+        if np.shape(dialogue.goal) == shapes["goal"] and not np.any(dialogue.goal):
+            yield Problem(place, "goal has nothing to do; a goal needs a request, a booking or a constraint")
+
+    def __len__(self) -> int:
+        return len(self.dialogues)
+
+    def __getitem__(self, index: Any) -> Any:
+        """A dialogue by position; by slice, mask or list of positions, `Dialogues` again."""
+        if isinstance(index, int | np.integer):
+            return self.dialogues[index]
+        if isinstance(index, slice):
+            return self._of(self.dialogues[index])
+        return self._of(self.dialogues[i] for i in np.arange(len(self))[np.asarray(index)])
+
+    def _of(self, dialogues: Any) -> Dialogues:
+        return Dialogues(
+            tuple(dialogues), self.action_list, self.goal_names, self.state_names, self.profile_names
+        )
+
+    def __add__(self, other: Dialogues) -> Dialogues:
+        """Both together; refused if they use different action lists."""
+        if self.action_list.digest != other.action_list.digest:
+            raise DataError("These dialogues use different action lists.", "Collect them with the same list.")
+        return self._of(self.dialogues + other.dialogues)
+
+    @cached_property
+    def status(self) -> np.ndarray:
+        """+1, −1 or 0 a dialogue."""
+        return np.array([d.status for d in self.dialogues], dtype=int)
+
+    @cached_property
+    def turns(self) -> np.ndarray:
+        """Number of system turns a dialogue."""
+        return np.array([len(d) for d in self.dialogues], dtype=int)
+
+    def by_status(self, *status: int) -> Dialogues:
+        """Those that ended so: `by_status(1, -1)` leaves out what a limit ended."""
+        return self[np.isin(self.status, status)]
+
+    def split(self, seed: int = 42, share: float = 0.8) -> tuple[Dialogues, Dialogues]:
+        """Two parts at random, the first with `share` of the dialogues."""
+        order = np.random.default_rng(seed).permutation(len(self))
+        cut = round(share * len(self))
+        return self[np.sort(order[:cut])], self[np.sort(order[cut:])]
+
+    def frame(self) -> pd.DataFrame:
+        """One row a turn: who, where in the dialogue, what was done, how it ended, and the true cost if known."""
+        rows = [
+            {
+                "dialogue": d.id or str(i),
+                "user": d.user,
+                "turn": k + 1,
+                "turns": len(d),
+                "action": int(d.actions[k]),
+                "name": self.action_list.names[int(d.actions[k])],
+                "unfinished": np.nan if d.rest is None else float(d.rest[k].sum()),
+                "true_cost": np.nan if d.true_costs is None else float(d.true_costs[k]),
+                "true_patience": np.nan if d.true_patience is None else d.true_patience,
+                "status": d.status,
+                "reason": d.reason,
+                "rating": np.nan if d.rating is None else d.rating,
+            }
+            for i, d in enumerate(self.dialogues)
+            for k in range(len(d))
+        ]
+        return pd.DataFrame(rows)
+
+    def save(self, path: str | Path) -> Path:
+        """Everything in one compressed `.npz`; `Dialogues.read` gives the same back."""
+        path = Path(path)
+        arrays: dict[str, np.ndarray] = {"lengths": self.turns, "multihot": self.action_list.multihot}
+        for name in (*BY_TURN, *BY_DIALOGUE):
+            held = [getattr(d, name) for d in self.dialogues]
+            known = np.array([v is not None for v in held], dtype=bool)
+            if known.any():
+                given = [v for v in held if v is not None]
+                arrays[name] = np.concatenate(given) if name in BY_TURN else np.stack(given)
+            arrays[f"has_{name}"] = known
+        names = {
+            "actions": self.action_list.names,
+            "atoms": self.action_list.atoms,
+            "goal": self.goal_names,
+            "state": self.state_names,
+            "profile": self.profile_names,
+        }
+        scalars = {s: [getattr(d, s) for d in self.dialogues] for s in SCALARS}
+        arrays["text"] = np.frombuffer(
+            json.dumps({"names": names, "scalars": scalars}).encode(), dtype=np.uint8
+        )
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(path.name + ".part")
+        with part.open("wb") as file:
+            np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+        part.replace(path)
+        return path
+
+    @classmethod
+    def read(cls, path: str | Path) -> Dialogues:
+        """What `save` wrote."""
+        try:
+            with np.load(path) as stored:
+                arrays = {key: stored[key] for key in stored.files}
+            text = json.loads(arrays["text"].tobytes())
+            lengths = arrays["lengths"]
+        except (OSError, ValueError, KeyError) as reason:
+            raise DataError(
+                Problem(str(path), f"no dialogues can be read here ({reason})"), "Collect them again."
+            ) from None
+        columns: dict[str, list[Any]] = dict(text["scalars"])
+        for name in (*BY_TURN, *BY_DIALOGUE):
+            known = arrays[f"has_{name}"]
+            cuts = np.cumsum(lengths[known])[:-1]
+            stored_values = arrays.get(name, np.empty(0))
+            pieces = iter(np.split(stored_values, cuts) if name in BY_TURN else list(stored_values))
+            columns[name] = [next(pieces) if has else None for has in known]
+        held = [dict(zip(columns, values)) for values in zip(*columns.values(), strict=True)]
+        names = {key: tuple(value) for key, value in text["names"].items()}
+        return cls(
+            tuple(Dialogue(**values) for values in held),
+            Actions(names["actions"], names["atoms"], arrays["multihot"]),
+            names["goal"],
+            names["state"],
+            names["profile"],
+        )
