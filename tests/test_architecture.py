@@ -15,7 +15,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 #: Each part may import itself and what stands before it.
 ORDER = [
     *["errors", "paths", "fence", "llm", "prompts", "corpus", "memory", "palsynth", "judge", "calibrate"],
-    *["inference", "metrics", "replay", "palbench", "patience"],
+    *["inference", "metrics", "replay", "palbench", "patience", "signals", "ux"],
     *["report", "studies", "explorer", "cli", "__main__"],
 ]
 
@@ -63,6 +63,7 @@ def test_imports_flow_one_way(file):
             "patience",
             "replay",
             "report",
+            "ux",
         )
     ],
 )

@@ -1,0 +1,48 @@
+"""The tables of UXBench (Hong, Zeng, Lei, Wang, Chen, Jiang et al., 2026, arXiv 2606.09570), as printed.
+
+Percentages stay percentages. `CASES` says how many cases stand behind them, so that they can be given intervals.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+
+from perslib.errors import UnknownName
+
+#: Cases behind the percentages: either side of UX Judge, UX Eval, UX Recovery, a pair of Table 10.
+CASES = {
+    "good_acc": 1000,
+    "bad_acc": 1000,
+    "accuracy": 2000,
+    "eval_good": 4900,
+    "recovery_good": 500,
+    "pair": 500,
+}
+#: The judge that the paper trained; all other rows of Table 3 are zero-shot.
+REWARD_MODEL = "GRM"
+_FOLDER = Path(__file__).parent
+
+
+def published(name: str) -> pd.DataFrame:
+    """One published table: `published("table3")`; see `TABLES`."""
+    if name not in TABLES:
+        raise UnknownName("published table", name, TABLES)
+    return _read(name).copy()
+
+
+@cache
+def _read(name: str) -> pd.DataFrame:
+    return pd.read_csv(_FOLDER / f"{name}.csv", comment="#")
+
+
+#: Names of the tables that are here.
+TABLES = tuple(sorted(file.stem for file in _FOLDER.glob("*.csv")))
+
+
+def families() -> dict[str, str]:
+    """Model → family, of all models named in the published tables (Table 8)."""
+    both = pd.concat([published("table3"), published("table9")])
+    return dict(zip(both["model"], both["family"], strict=True))

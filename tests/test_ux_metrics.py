@@ -1,0 +1,370 @@
+"""Metrics of UX judges: worked numbers of the published tables, and of small examples done by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from perslib.errors import DataError, UnknownName
+from perslib.ux import (
+    REWARD_MODEL,
+    at_learned_threshold,
+    best_threshold,
+    cases_needed,
+    cohen,
+    counted,
+    detection,
+    escapes,
+    gwet,
+    judged,
+    kendall_w,
+    krippendorff,
+    mcnemar,
+    paired_differences,
+    probability_metrics,
+    published,
+    rank_sets,
+    rank_sets_of_shares,
+    raters_agreement,
+    reliability,
+    separability,
+    unpaired,
+    wilson,
+)
+
+# -- published tables ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def table3() -> pd.DataFrame:
+    table = published("table3")
+    found = detection(10 * table["bad_acc"], 1000, 1000 - 10 * table["good_acc"], 1000)
+    return table.assign(d=found.d_prime, se=found.d_prime_se, c=found.criterion, best=found.at_best)
+
+
+@pytest.fixture(scope="module")
+def zero_shot(table3: pd.DataFrame) -> pd.DataFrame:
+    return table3[table3["model"] != REWARD_MODEL]
+
+
+def test_accuracy_is_the_mean_of_both_sides(table3):
+    assert ((table3["good_acc"] + table3["bad_acc"]) / 2 - table3["accuracy"]).abs().max() <= 0.0501
+    assert len(table3) == 27
+
+
+def test_positive_bias_of_the_published_judges(zero_shot):
+    bias = zero_shot["good_acc"] - zero_shot["bad_acc"]
+    assert (bias.min(), bias.max(), bias.mean()) == pytest.approx((19.9, 88.1, 57.89), abs=0.005)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "values"),
+    [
+        ("accuracy", "eval_good", (0.012, 0.014, 0.071)),
+        ("accuracy", "recovery_good", (0.360, 0.356, 0.242)),
+        ("eval_good", "recovery_good", (0.656, 0.654, 0.496)),
+        ("good_acc", "bad_acc", (-0.897, -0.895, -0.744)),
+    ],
+)
+def test_correlations_of_the_published_tasks(zero_shot, x, y, values):
+    for correlate, value in zip((stats.pearsonr, stats.spearmanr, stats.kendalltau), values):
+        assert correlate(zero_shot[x], zero_shot[y])[0] == pytest.approx(value, abs=0.0006)
+
+
+@pytest.mark.parametrize(
+    ("model", "d", "c"),
+    [
+        ("GRM", 1.51, 0.16),
+        ("DeepSeek V3", 1.55, 1.97),
+        ("GPT-5.2", 1.42, 0.32),
+        ("Gemini 3.0 Flash", 1.67, 1.16),
+    ],
+)
+def test_sensitivity_and_criterion(table3, model, d, c):
+    row = table3.set_index("model").loc[model]
+    assert (row["d"], row["c"]) == pytest.approx((d, c), abs=0.005)
+
+
+def test_most_of_the_published_gain_is_a_threshold(table3, zero_shot):
+    assert zero_shot["accuracy"].corr(zero_shot["c"]) == pytest.approx(-0.958, abs=0.0006)
+    assert zero_shot["accuracy"].corr(zero_shot["d"]) == pytest.approx(0.394, abs=0.0006)
+    rows = table3.set_index("model")
+    assert (zero_shot["d"] >= rows.loc[REWARD_MODEL, "d"]).sum() == 9
+    for model, best in (
+        ("Claude Opus 4.7", 77.7),
+        ("Gemini 3.0 Flash", 79.8),
+        ("GPT-5.1", 79.2),
+        ("GRM", 77.5),
+    ):
+        assert 100 * rows.loc[model, "best"] == pytest.approx(best, abs=0.06)
+    for model, error in (("GRM", 0.06), ("Claude Opus 4.7", 0.06), ("DeepSeek V3", 0.20)):
+        assert rows.loc[model, "se"] == pytest.approx(error, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("x", "n", "low", "high"),
+    [
+        (1545, 2000, 75.36, 79.03),
+        (1506, 2000, 73.36, 77.14),
+        (2798, 4900, 55.71, 58.48),
+        (64, 500, 10.15, 16.01),
+        (20, 500, 2.60, 6.10),
+        (25, 30, 66.44, 92.66),
+    ],
+)
+def test_wilson_intervals(x, n, low, high):
+    assert 100 * np.array(wilson(x, n)) == pytest.approx([low, high], abs=0.005)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "n", "z", "p"),
+    [
+        (1545, 1506, 2000, 1.450, 0.147),
+        (2798, 2773, 4900, 0.510, 0.610),
+        (64, 60, 500, 0.384, 0.701),
+        (64, 46, 500, 1.819, 0.069),
+    ],
+)
+def test_neighbours_on_the_leaderboard_are_hard_to_tell_apart(a, b, n, z, p):
+    assert np.array(unpaired(a, n, b, n)) == pytest.approx([z, p], abs=0.006)
+
+
+def test_table_5_benchmarks_agree_with_each_other_only_so_far():
+    table = published("table5")
+    assert table.drop(columns="model").mean().round(1).tolist() == [45.9, 84.1, 81.8, 69.1]
+    expected = {
+        "arena_hard": (0.809, 0.730, 0.609),
+        "wildbench": (0.743, 0.603, 0.479),
+        "alpaca_eval": (0.655, 0.494, 0.366),
+    }
+    for other, values in expected.items():
+        for correlate, value in zip((stats.pearsonr, stats.spearmanr, stats.kendalltau), values):
+            assert correlate(table["uxbench"], table[other])[0] == pytest.approx(value, abs=0.0006)
+
+
+def test_table_11_says_that_one_row_does_not_add_up():
+    table = published("table11").set_index("model")
+    means = (table["good_acc"] + table["bad_acc"]) / 2
+    assert means.tolist() == pytest.approx([58.96, 55.155], abs=1e-9)
+    assert (means - table["accuracy"]).abs().tolist() == pytest.approx([0.02, 0.505], abs=1e-9)
+
+
+def test_rank_sets_of_the_published_leaderboard(zero_shot):
+    ranks = rank_sets_of_shares(zero_shot.set_index("model")["recovery_good"], 500)
+    assert ranks["rank"].iloc[0] == 1 and ranks["model"].iloc[0] == "Claude Opus 4.6"
+    assert (ranks["best_rank"] <= ranks["rank"]).all() and (ranks["rank"] <= ranks["worst_rank"]).all()
+    assert ranks["tied_first"].sum() >= 15, "500 cases cannot tell most of these models from the first"
+    assert rank_sets_of_shares(pd.Series({"a": 90.0, "b": 10.0}), 500)["worst_rank"].tolist() == [1, 2]
+
+
+def test_a_table_that_is_not_there_brings_the_near_ones():
+    with pytest.raises(UnknownName, match="table9"):
+        published("table99")
+
+
+# -- judges ---------------------------------------------------------------------------------------------------
+
+
+def test_detection_stays_finite_at_the_ends():
+    found = detection([1000, 0], 1000, [0, 0], 1000)
+    assert np.isfinite(found.d_prime).all() and found.d_prime[1] == pytest.approx(0, abs=1e-9)
+    assert found.accuracy.tolist() == [1.0, 0.5]
+    assert np.isnan(detection(0, 0, 3, 10).d_prime)
+
+
+GOLD = [1, 1, 1, 1, -1, -1, -1, -1]
+SAID = [1, 1, 1, None, 1, -1, -1, None]
+
+
+def row(frame: pd.DataFrame) -> dict[str, float]:
+    found = judged(frame.assign(case=range(len(frame)), judge="j"), resamples=200)
+    return dict(zip(found["metric"], found["value"]))
+
+
+def test_what_could_not_be_read_is_wrong_and_counted():
+    found = row(pd.DataFrame({"gold": GOLD, "said": SAID}))
+    assert (found["accuracy"], found["good_acc"], found["bad_acc"]) == (5 / 8, 3 / 4, 1 / 2)
+    assert (found["parse_rate"], found["accuracy_read"]) == (6 / 8, 5 / 6)
+    assert (found["good_acc_read"], found["bad_acc_read"]) == (1.0, 2 / 3)
+    assert found["positive_bias"] == 0.25 and found["balanced"] == 5 / 8
+
+
+def test_measures_are_those_of_scikit_learn():
+    from sklearn.metrics import cohen_kappa_score, f1_score, matthews_corrcoef
+
+    rng = np.random.default_rng(3)
+    gold, said = rng.choice([1, -1], 200), rng.choice([1, 1, -1, 0], 200)
+    found = row(pd.DataFrame({"gold": gold, "said": said}))
+    assert found["mcc"] == pytest.approx(matthews_corrcoef(gold, said))
+    assert found["kappa"] == pytest.approx(cohen_kappa_score(gold, said))
+    assert found["macro_f1"] == pytest.approx(f1_score(gold, said, labels=[1, -1], average="macro"))
+
+
+def test_intervals_come_from_resampled_cases_and_users():
+    rng = np.random.default_rng(5)
+    users = np.repeat(np.arange(40), 10)
+    gold = rng.choice([1, -1], 400)
+    mood = rng.random(40)[users] < 0.5  # a user's cases are right together
+    said = np.where(mood, gold, -gold)
+    frame = pd.DataFrame({"gold": gold, "said": said, "case": range(400), "user": users, "judge": "j"})
+    by_case = judged(frame, metrics=["accuracy"], resamples=800).iloc[0]
+    by_user = judged(frame, metrics=["accuracy"], unit="user", resamples=800).iloc[0]
+    assert by_case["high"] - by_case["low"] == pytest.approx(
+        by_case["wilson_high"] - by_case["wilson_low"], abs=0.02
+    )
+    assert by_user["high"] - by_user["low"] > 2 * (by_case["high"] - by_case["low"])
+    assert by_case["unread"] == 0 and by_user["units"] == 40
+
+
+def test_neutral_is_an_escape_not_an_error_of_reading():
+    frame = pd.DataFrame({"judge": "j", "gold": [1, 1, -1, -1, -1], "said": [1, 0, 0, 0, 1]})
+    table = escapes(frame).set_index("side")
+    assert table.loc["bad", ["right", "neutral", "missed", "unread"]].tolist() == [0, 2, 1, 0]
+    assert table.loc["good", "neutral_percent"] == 50.0
+    assert row(frame)["neutral_bad"] == pytest.approx(2 / 3) and row(frame)["parse_rate"] == 1
+
+
+def test_labels_that_are_none_are_named():
+    with pytest.raises(DataError, match=r"said row 1: is 2"):
+        judged(pd.DataFrame({"gold": [1, -1], "said": [1, 2], "case": [0, 1], "judge": "j"}))
+    with pytest.raises(DataError, match="no column case"):
+        judged(pd.DataFrame({"gold": [1], "said": [1]}))
+    with pytest.raises(UnknownName, match="kapa"):
+        judged(pd.DataFrame({"gold": [1], "said": [1], "case": [1], "judge": "j"}), metrics=["kapa"])
+
+
+# -- probabilities ----------------------------------------------------------------------------------------------
+
+
+def test_probabilities_by_hand():
+    found = probability_metrics([1, 1, -1, -1], [0.9, 0.6, 0.7, 0.2], bins=2)
+    assert found["auroc"] == 0.75
+    assert found["brier"] == pytest.approx((0.01 + 0.16 + 0.49 + 0.04) / 4)
+    assert found["ece"] == pytest.approx((abs(0.4 - 0.5) + abs(0.8 - 0.5)) / 2)
+    assert found["uncertainty"] == 0.25
+    assert found["auprc"] == pytest.approx(0.5 * 1 + 0.5 * 2 / 3)
+
+
+def test_brier_falls_apart_into_its_parts():
+    rng = np.random.default_rng(0)
+    p = rng.choice([0.1, 0.3, 0.6, 0.9], 5000)
+    gold = np.where(rng.random(5000) < p, 1, -1)
+    found = probability_metrics(gold, p)
+    assert found["reliability"] - found["resolution"] + found["uncertainty"] == pytest.approx(found["brier"])
+    assert found["ece"] < 0.02 and reliability(gold, p)["cases"].sum() == 5000
+
+
+def test_a_threshold_gives_back_what_the_criterion_took():
+    rng = np.random.default_rng(1)
+    gold = rng.choice([1, -1], 2000)
+    x = rng.normal(gold * 0.8, 1)
+    lenient = 1 / (1 + np.exp(-(1.6 * x + 3)))  # a fine judge that hardly ever says bad
+    found = at_learned_threshold(gold, lenient)
+    assert found.raw < 0.66 and found.calibrated == pytest.approx(stats.norm.cdf(0.8), abs=0.02)
+    assert found.threshold > 0.9
+    noise = at_learned_threshold(gold, rng.random(2000))
+    assert noise.calibrated == pytest.approx(0.5, abs=0.04), "cross-validated: nothing is gained from noise"
+
+
+def test_the_best_threshold_does_not_part_equal_values():
+    good = np.array([False, True, True, False])
+    assert best_threshold(good, np.array([0.2, 0.5, 0.5, 0.5])) == pytest.approx(0.35)
+    assert best_threshold(np.array([True, True]), np.array([0.2, 0.5])) == 0.5
+    with pytest.raises(DataError, match="expected a probability"):
+        probability_metrics([1, -1], [0.5, 1.5])
+
+
+# -- comparisons --------------------------------------------------------------------------------------------------
+
+
+def test_mcnemar_is_the_binomial_of_the_discordant():
+    assert mcnemar(0, 6) == 2 / 64
+    assert mcnemar(3, 3) == 1.0 == mcnemar(0, 0)
+
+
+def outcomes(n: int, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    hard = rng.normal(size=n)
+    right = {
+        name: (rng.normal(size=n) + skill > hard).astype(float) for name, skill in zip("abc", (1.2, 0.0, 0.0))
+    }
+    return pd.DataFrame(right)
+
+
+def test_pairs_on_the_same_cases():
+    table = paired_differences(outcomes(400), resamples=2000).set_index(["a", "b"])
+    better, equal = table.loc[("a", "b")], table.loc[("b", "c")]
+    assert better["low"] > 0 and better["p_holm"] < 0.01 and better["p_mcnemar_holm"] < 0.001
+    assert equal["low"] < 0 < equal["high"] and equal["p_mcnemar"] > 0.05
+    assert better["only_a"] - better["only_b"] == pytest.approx(400 * better["difference"])
+
+
+def test_rank_sets_on_the_same_cases():
+    ranks = rank_sets(outcomes(400), resamples=2000).set_index("contender")
+    assert ranks.loc["a", ["best_rank", "worst_rank"]].tolist() == [1, 1]
+    assert ranks.loc["b", ["best_rank", "worst_rank"]].tolist() == [2, 3]
+    assert separability(ranks.reset_index()) == 0.5
+    few = rank_sets(outcomes(4))
+    assert (few["best_rank"] == 1).all() and few["low"].isna().all(), "with four cases nothing is ruled out"
+
+
+def test_the_number_of_cases_reaches_its_power():
+    n = cases_needed(3)
+    assert n == 2181 and cases_needed(3, correlation=0) > 4000
+    rng = np.random.default_rng(42)
+    # two shares .515 and .485, correlation one half: a case is shared by both with the common part
+    both, runs = 0.5, 400
+    hits = 0
+    for _ in range(runs):
+        shared = rng.random(n) < both
+        same = rng.random(n) < 0.5
+        a = np.where(shared, same, rng.random(n) < 0.53)
+        b = np.where(shared, same, rng.random(n) < 0.47)
+        apart = a.astype(float) - b
+        hits += abs(apart.mean()) / (apart.std() / np.sqrt(n)) > 1.96
+    assert hits / runs == pytest.approx(0.8, abs=0.06)
+    with pytest.raises(DataError, match="no number of cases"):
+        cases_needed(0)
+
+
+# -- agreement coefficients ---------------------------------------------------------------------------------------
+
+
+def test_krippendorff_of_his_own_example():
+    """Krippendorff (2011), section C: four observers, twelve units, missing ratings."""
+    nan = np.nan
+    ratings = pd.DataFrame(
+        {
+            "A": [1, 2, 3, 3, 2, 1, 4, 1, 2, nan, nan, nan],
+            "B": [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, nan, 3],
+            "C": [nan, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, nan],
+            "D": [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, nan],
+        }
+    )
+    assert krippendorff(ratings) == pytest.approx(0.743, abs=0.0006)
+    assert krippendorff(ratings, "ordinal") == pytest.approx(0.815, abs=0.0006)
+    assert krippendorff(ratings, "interval") == pytest.approx(0.849, abs=0.0006)
+    assert np.isnan(krippendorff(ratings[["A"]]))
+
+
+def test_ac1_stands_where_kappa_falls():
+    """Two raters who agree on 95 of 100, nearly all of one kind: κ is near zero, AC1 is not."""
+    pairs = [(1, 1)] * 95 + [(1, 0)] * 3 + [(0, 1)] * 2
+    one, other = zip(*pairs)
+    table = counted(pd.DataFrame({"one": one, "other": other}))
+    assert cohen(one, other) < 0 < 0.94 < gwet(table)
+    share = 0.975
+    by_chance = 2 * share * (1 - share)
+    assert gwet(table) == pytest.approx((0.95 - by_chance) / (1 - by_chance))
+    assert raters_agreement(pd.DataFrame({"one": one, "other": other}))["equal"] == pytest.approx(0.95)
+
+
+def test_kendall_w_with_and_without_ties():
+    assert kendall_w(pd.DataFrame({"x": [1, 2, 3], "y": [10, 20, 30]})) == 1.0
+    assert kendall_w(pd.DataFrame({"x": [1, 2, 3], "y": [3, 2, 1]})) == 0.0
+    two = pd.DataFrame({"x": [1, 2, 2, 4], "y": [1, 2, 3, 4]})
+    rho = stats.spearmanr(two["x"], two["y"])[0]
+    assert kendall_w(two) == pytest.approx((rho + 1) / 2, abs=0.01)
+    assert np.isnan(kendall_w(two[["x"]]))
