@@ -1,9 +1,46 @@
 """Patience as a budget: what a turn costs a user, recovered from success and failure alone (DEUS).
 
-dialogues = collect(NoisyRule(0.25), User2(), 3000, seed=1)
-dialogues.frame(), dialogues.by_status(1, -1).split(seed=42)
+    dialogues = collect(exploring(rule, 0.25), user2(), 3000, seed=1)
+    train, test = dialogues.split(seed=42)
+    train.frame(), train.by_status(1, -1)
+
+The world is `perslib.patience.world`, its gymnasium face `perslib.patience.env` (extra `patience`).
 """
 
+from perslib.patience.actions import ActionList, Atom, action_list
+from perslib.patience.collect import collect, talk
 from perslib.patience.dialogues import CENSORED, FAILURE, SUCCESS, Actions, Dialogue, Dialogues
+from perslib.patience.goals import Goal, Part, sample_goal
+from perslib.patience.policies import Policy, at_random, exploring, patient, rule
+from perslib.patience.users import User, outlook, people, user1, user2, user3
+from perslib.patience.world import Turn, World
 
-__all__ = ["CENSORED", "FAILURE", "SUCCESS", "Actions", "Dialogue", "Dialogues"]
+__all__ = [
+    "CENSORED",
+    "FAILURE",
+    "SUCCESS",
+    "ActionList",
+    "Actions",
+    "Atom",
+    "Dialogue",
+    "Dialogues",
+    "Goal",
+    "Part",
+    "Policy",
+    "Turn",
+    "User",
+    "World",
+    "action_list",
+    "at_random",
+    "collect",
+    "exploring",
+    "outlook",
+    "patient",
+    "people",
+    "rule",
+    "sample_goal",
+    "talk",
+    "user1",
+    "user2",
+    "user3",
+]

@@ -1,0 +1,143 @@
+"""What a user wants: an ordered list of domains with constraints, questions and bookings.
+
+Patience grows with it: h(goal) = slot_number(goal) + domain_number(goal), DEUS eq. 17. A goal's vector has a bit for
+every (domain, kind, slot) and one for every domain, so that eq. 17 is the sum of the vector; what is unfinished and
+what is done are vectors of the same kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from perslib.patience.domains import DOMAINS, VALUES, entities
+
+GOAL_NAMES = tuple(
+    f"{name}.{kind}.{slot}"
+    for name, domain in DOMAINS.items()
+    for kind in ("info", "reqt", "book")
+    for slot in getattr(domain, kind)
+) + tuple(DOMAINS)
+GOAL_INDEX = {name: i for i, name in enumerate(GOAL_NAMES)}
+
+#: How often each combination is wanted; a taxi comes last, since it joins the places before it.
+COMBINATIONS: dict[tuple[str, ...], float] = {
+    ("restaurant",): 9,
+    ("hotel",): 7,
+    ("attraction",): 7,
+    ("train",): 8,
+    ("taxi",): 4,
+    ("hospital",): 2,
+    ("police",): 2,
+    ("restaurant", "hotel"): 7,
+    ("restaurant", "attraction"): 7,
+    ("hotel", "attraction"): 5,
+    ("restaurant", "train"): 8,
+    ("hotel", "train"): 6,
+    ("attraction", "train"): 6,
+    ("restaurant", "taxi"): 3,
+    ("attraction", "taxi"): 2,
+    ("hotel", "taxi"): 2,
+    ("restaurant", "hotel", "taxi"): 4,
+    ("restaurant", "attraction", "taxi"): 4,
+    ("hotel", "attraction", "taxi"): 3,
+    ("restaurant", "attraction", "train"): 2,
+    ("hotel", "restaurant", "train"): 2,
+}
+WEIGHTS = np.cumsum(list(COMBINATIONS.values())) / sum(COMBINATIONS.values())
+
+INFO, NAMED, REQUESTED, BOOKED = 0.7, 0.1, {"taxi": 0.7}, 0.4
+REQUESTED_ELSEWHERE = 0.25
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is wanted in one domain: constraints, questions in the order they will be asked, booking details."""
+
+    domain: str
+    info: dict[str, int]
+    reqt: tuple[str, ...]
+    book: dict[str, int]
+
+    @cached_property
+    def items(self) -> tuple[int, ...]:
+        """Positions in the goal vector, the domain's own bit last."""
+        named = [
+            f"{self.domain}.{kind}.{slot}"
+            for kind in ("info", "reqt", "book")
+            for slot in getattr(self, kind)
+        ]
+        return tuple(GOAL_INDEX[name] for name in (*named, self.domain))
+
+
+@dataclass(frozen=True)
+class Goal:
+    """Parts in the order in which the user takes them."""
+
+    parts: tuple[Part, ...]
+
+    @cached_property
+    def vector(self) -> np.ndarray:
+        """A bit for every slot of every kind, and one for every domain."""
+        return vector(i for part in self.parts for i in part.items)
+
+    @property
+    def patience(self) -> int:
+        """h(goal) = slot_number + domain_number (eq. 17)."""
+        return sum(len(part.items) for part in self.parts)
+
+
+def vector(items: Iterable[int]) -> np.ndarray:
+    """Goal vector with these bits set."""
+    bits = np.zeros(len(GOAL_NAMES), dtype=np.float32)
+    bits[list(items)] = 1
+    return bits
+
+
+def _chosen(rng: np.random.Generator, slots: tuple[str, ...], share: float) -> list[str]:
+    draws = rng.random(len(slots))
+    return [slot for slot, draw in zip(slots, draws, strict=True) if draw < share]
+
+
+def _shuffled(rng: np.random.Generator, slots: list[str]) -> list[str]:
+    return [slots[i] for i in rng.permutation(len(slots))]
+
+
+def _constraints(rng: np.random.Generator, name: str) -> dict[str, int]:
+    """Some attributes of one entity, so that something always matches; a name needs no others."""
+    slots = DOMAINS[name].info
+    table = entities()[name]
+    row = int(rng.integers(DOMAINS[name].rows))
+    if "name" in slots and rng.random() < NAMED:
+        chosen = ["name"]
+    else:
+        open_slots = tuple(s for s in slots if s != "name")
+        chosen = _chosen(rng, open_slots, INFO)
+        if not chosen and open_slots:
+            chosen = [open_slots[int(rng.integers(len(open_slots)))]]
+    if "leave_at" in chosen and "arrive_by" in chosen:
+        chosen.remove("leave_at" if rng.random() < 0.5 else "arrive_by")
+    return {
+        slot: int(table[slot][row]) if slot in table else int(rng.integers(len(VALUES[slot])))
+        for slot in _shuffled(rng, chosen)
+    }
+
+
+def _part(rng: np.random.Generator, name: str) -> Part:
+    domain, info = DOMAINS[name], _constraints(rng, name)
+    askable = tuple(s for s in domain.reqt if s not in info)
+    asked = _chosen(rng, askable, REQUESTED.get(name, REQUESTED_ELSEWHERE))
+    booking = bool(domain.book) and rng.random() < BOOKED
+    if not asked and not booking:
+        asked = [askable[int(rng.integers(len(askable)))]]
+    book = {slot: int(rng.integers(len(VALUES[slot]))) for slot in domain.book} if booking else {}
+    return Part(name, info, tuple(_shuffled(rng, asked)), book)
+
+
+def sample_goal(rng: np.random.Generator) -> Goal:
+    """A goal at random: about 40 % have one domain, 45 % two, 15 % three."""
+    combination = list(COMBINATIONS)[int(np.searchsorted(WEIGHTS, rng.random(), side="right"))]
+    return Goal(tuple(_part(rng, name) for name in combination))

@@ -1,0 +1,162 @@
+"""The loop: the user speaks, the system acts, the user hears, pays and perhaps leaves (DEUS, section 4.1).
+
+    world = World(user2(), np.random.default_rng(1))
+    while not world.over:
+        world.act(policy(world.seen, rng))
+    world.reason, world.status, world.left
+
+After each system action, in this order: a budget below zero (zero is still alive), or too little left for the rest;
+then success; then the limit on turns. So a turn that completes the task but overspends is a failure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from perslib.errors import PerslibError
+from perslib.patience.actions import ActionList, action_list
+from perslib.patience.agenda import Agenda, Item
+from perslib.patience.dialogues import CENSORED, FAILURE, SUCCESS, Dialogue
+from perslib.patience.features import Seen
+from perslib.patience.goals import Goal, sample_goal, vector
+from perslib.patience.users import User, outlook
+
+STATUS = {
+    "success": SUCCESS,
+    "budget": FAILURE,
+    "forward": FAILURE,
+    "quit": FAILURE,
+    "maxturn": CENSORED,
+    "": CENSORED,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Turn:
+    """One exchange: what the user said before it, the state then, the action, its cost, and what was then left."""
+
+    said: tuple[Item, ...]
+    misheard: bool
+    state: np.ndarray
+    action: int
+    cost: int
+    rest: tuple[int, ...]
+    left: float  # budget after the turn
+    outlook: float  # h'(g') after the turn; 0 for users who do not look ahead
+
+
+class World:
+    """One dialogue between a user with a goal and a system that chooses actions from the list."""
+
+    def __init__(
+        self,
+        user: User,
+        rng: np.random.Generator,
+        goal: Goal | None = None,
+        actions: ActionList | None = None,
+        mishears: float = 0.0,
+    ):
+        self.user, self.rng, self.mishears = user, rng, mishears
+        self.actions = actions or action_list()
+        self.goal = goal or sample_goal(rng)
+        self.patience = user.patience(self.goal, rng)
+        self.agenda, self.seen = Agenda(self.goal, user.items, rng), Seen()
+        self.turns: list[Turn] = []
+        self.spent = 0.0
+        self.settled = 0.0  # cost up to the last finished domain
+        self.reason = ""
+        self._values = {
+            (part.domain, slot): value
+            for part in self.goal.parts
+            for slot, value in (*part.info.items(), *part.book.items())
+        }
+        self._speak()
+
+    @property
+    def over(self) -> bool:
+        """Whether the dialogue has ended."""
+        return bool(self.reason)
+
+    @property
+    def status(self) -> int:
+        """+1 success, −1 the user left, 0 ended by the limit on turns."""
+        return STATUS[self.reason]
+
+    @property
+    def left(self) -> float:
+        """Budget not yet spent."""
+        return self.patience - self.spent
+
+    def _speak(self) -> None:
+        self._said = self.agenda.speak()
+        values, self._misheard = self._values, False
+        if self.mishears:
+            kept = {p: v for p, v in values.items() if self.rng.random() >= self.mishears}
+            self._misheard = any((i.domain, i.slot) not in kept for i in self._said if i.kind == "inform")
+            values = kept
+        self.seen.hear(self._said, values)
+
+    def act(self, action: int) -> Turn:
+        """The system acts, the user hears and pays; ends the dialogue or lets the user speak again."""
+        if self.over:
+            raise PerslibError(f"The dialogue is over ({self.reason}); begin a new one.")
+        if not 0 <= action < len(self.actions.templates):
+            raise PerslibError(
+                f"Action {action} is not in the list, which has {len(self.actions.templates)} (0 …)."
+            )
+        template, state, agenda = self.actions.templates[action], self.seen.vector, self.agenda
+        position, cost = agenda.position, int(self.actions.slot_numbers[action]) + 1
+        agenda.hear(template, self.seen.entity, self.seen.told)
+        self.seen.act(template, agenda.booked)
+        self.spent += cost
+        if agenda.position > position:
+            self.settled = self.spent
+        rest = agenda.unfinished(self.user.granularity)
+        turn = Turn(
+            self._said, self._misheard, state, action, cost, tuple(rest), self.left, self._outlook(len(rest))
+        )
+        self.turns.append(turn)
+        self.reason = self._ending(turn)
+        if not self.over:
+            self._speak()
+        return turn
+
+    def _outlook(self, rest: int) -> float:
+        if not self.user.forward:
+            return 0.0
+        scale = self.patience / self.goal.patience
+        done, spent = self.goal.patience - rest, self.spent
+        if self.user.granularity == "domain":
+            spent = self.settled
+        return outlook(spent, done * scale, rest * scale, self.user.gamma, self.user.granularity)
+
+    def _ending(self, turn: Turn) -> str:
+        if self.user.budget and turn.left < 0:
+            return "budget"
+        if self.user.forward and turn.left - turn.outlook < -1e-9:
+            return "forward"
+        if self.agenda.current is None:
+            return "success"
+        if len(self.turns) >= self.user.max_turns:
+            return "maxturn"
+        if self.user.quits and self.rng.random() < self.user.quits:
+            return "quit"
+        return ""
+
+    def dialogue(self, name: str = "") -> Dialogue:
+        """What is kept of it."""
+        return Dialogue(
+            goal=self.goal.vector,
+            states=np.stack([turn.state for turn in self.turns]),
+            actions=np.array([turn.action for turn in self.turns]),
+            status=self.status,
+            reason=self.reason,
+            rest=np.stack([vector(turn.rest) for turn in self.turns]),
+            user=self.user.kind,
+            id=name,
+            true_costs=np.array([turn.cost for turn in self.turns], dtype=np.float32),
+            true_patience=self.patience,
+            profile=np.array(self.user.profile, dtype=np.float32) if self.user.profile else None,
+        )
