@@ -11,7 +11,7 @@ from perslib.patience.actions import ActionList, Atom, action_list
 from perslib.patience.collect import collect, talk
 from perslib.patience.dialogues import CENSORED, FAILURE, SUCCESS, Actions, Dialogue, Dialogues
 from perslib.patience.goals import Goal, Part, sample_goal
-from perslib.patience.policies import Policy, at_random, exploring, patient, rule
+from perslib.patience.policies import Policy, at_random, exploring, patient, rule, shrewd
 from perslib.patience.users import User, outlook, people, user1, user2, user3
 from perslib.patience.world import Turn, World
 
@@ -39,6 +39,7 @@ __all__ = [
     "people",
     "rule",
     "sample_goal",
+    "shrewd",
     "talk",
     "user1",
     "user2",

@@ -23,6 +23,7 @@ GROUPS: dict[str, tuple[object, ...]] = {
     "told": TELLABLE,
     "any": TELLABLE,
     "open": ASKABLE,
+    "answered": ASKABLE,
     "inform": TELLABLE,
     "request": ASKABLE,
     "book": tuple((n, "ref") for n in BOOKABLE),
@@ -46,6 +47,7 @@ class Seen:
         self.told: dict[tuple[str, str], int] = {}
         self.any: set[tuple[str, str]] = set()
         self.open: list[tuple[str, str]] = []
+        self.answered: set[tuple[str, str]] = set()
         self.said: tuple[Item, ...] = ()
         self.active = ""
         self.booked: set[str] = set()
@@ -83,6 +85,7 @@ class Seen:
                 self.offered.add(atom.domain)
                 if (atom.domain, atom.slot) in self.open:
                     self.open.remove((atom.domain, atom.slot))
+                    self.answered.add((atom.domain, atom.slot))
         self.booked = set(booked)
 
     def matches(self, domain: str) -> int:
@@ -100,9 +103,9 @@ class Seen:
 
     @property
     def vector(self) -> np.ndarray:
-        """State features: told, open, last said, active domain, booked, offered, matches, repeats."""
+        """State features: told, open, answered, last said, active domain, booked, offered, matches, repeats."""
         ones = [INDEX["repeats"][self.repeats]]
-        for group in ("told", "any", "open", "booked", "offered"):
+        for group in ("told", "any", "open", "answered", "booked", "offered"):
             index = INDEX[group]
             ones += [index[of] for of in getattr(self, group)]
         for kind, domain, slot in self.said:
