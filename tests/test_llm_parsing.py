@@ -65,12 +65,12 @@ def test_a_score_of_four_is_found(text):
         ('<think>{"score": 4}', "no complete JSON object"),
         ('{"score": 7}', "score: 7 is greater than the maximum of 5"),
         ('{"score": "7"}', "score: 7 is greater than the maximum of 5"),
-        ('{"score": 4.5}', "score: 4.5 is not of type 'integer'"),
-        ('{"score": true}', "score: True is not of type 'integer'"),
-        ('{"score": null}', "score: None is not of type 'integer'"),
-        ('{"score": NaN}', "score: None is not of type 'integer'"),
-        ('{"rating": 4}', "'score' is a required property"),
-        ("[1, 2]", "not of type 'object'"),
+        ('{"score": 4.5}', 'score: 4.5 is not of type "integer"'),
+        ('{"score": true}', 'score: true is not of type "integer"'),
+        ('{"score": null}', 'score: null is not of type "integer"'),
+        ('{"score": NaN}', 'score: null is not of type "integer"'),
+        ('{"rating": 4}', '"score" is a required property'),
+        ("[1, 2]", 'not of type "object"'),
         ("{" * 5000, "no complete JSON object"),
     ],
 )
@@ -107,9 +107,14 @@ def test_a_list_is_found_where_a_list_is_wanted():
 
 
 def test_strict_means_nothing_was_forgiven():
-    assert is_strict('{"score": 4}', SCORE)
-    assert not is_strict('{"score": "4"}', SCORE)
-    assert not is_strict('```json\n{"score": 4}\n```', SCORE)
+    for text, strict in {
+        '{"score": 4}': True,
+        '{"score": "4"}': False,
+        '```json\n{"score": 4}\n```': False,
+        '{"score": 4}, I think': False,
+    }.items():
+        data, problem = parse(text, SCORE)
+        assert problem is None and is_strict(text, data) is strict
 
 
 @pytest.mark.parametrize("text", [r"{'score': 4, 'reason': '\d'}", "{'score': 1if 2}", "{'a': 0or 1}"])

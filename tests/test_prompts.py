@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import jsonschema
 import numpy as np
 import pytest
+from jsonschema_rs import Draft202012Validator
 from prompt_fields import FIELDS, UNSEEN, answer, fields, text
 
 from perslib.errors import PromptError, UnknownName
@@ -116,8 +116,8 @@ def test_a_message_needs_role_and_text():
 
 FAULTS = {
     "unknown key": ("max_tokens", "max_token", r"own\.md:5: .*'max_token' \(did you mean max_tokens\?\)"),
-    "missing key": ("version: 3\n", "", r"own\.md:1: .*'version' is a required property"),
-    "wrong type": ("version: 3", "version: three", r"own\.md:2: version: 'three' is not of type 'integer'"),
+    "missing key": ("version: 3\n", "", r'own\.md:1: .*"version" is a required property'),
+    "wrong type": ("version: 3", "version: three", r'own\.md:2: version: "three" is not of type "integer"'),
     "bad YAML": ("description: a prompt", "description: a: b", r"own\.md:3: .*not YAML"),
     "bad schema": ("max_tokens: 9", "schema: {type: strng}", r"own\.md:5: schema is not a JSON schema"),
     "no front matter": ("---\nversion", "version", r"own\.md:1: .*front matter"),
@@ -264,7 +264,7 @@ def test_good_answers_fit_and_wrong_ones_do_not(name, language):
     asked = prompt(name, language)
     if asked.schema is None:
         return
-    check = jsonschema.Draft202012Validator(asked.schema)
+    check = Draft202012Validator(asked.schema)
     assert check.is_valid(answer(asked)), list(check.iter_errors(answer(asked)))
     for key in asked.schema["required"]:
         assert not check.is_valid({k: v for k, v in answer(asked).items() if k != key})

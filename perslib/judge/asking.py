@@ -10,7 +10,7 @@ from typing import Any
 from perslib.corpus import Target
 from perslib.errors import DataError, Problem
 from perslib.judge.base import Verdict
-from perslib.judge.reading import pooled, read, read_digit, with_logprobs
+from perslib.judge.reading import TOP_LOGPROBS, pooled, read, read_digit
 from perslib.llm import Answer, Ask, Request, Steps
 from perslib.prompts import Prompt, prompt
 
@@ -50,11 +50,13 @@ class Manner:
         """The question of this prompt, as often as it is to be asked."""
         found = prompt(name, self.language, self.prompts) if isinstance(name, str) else name
         request = found.render(**fields)
+        changes: dict[str, Any] = {"seed": self.seed, "top_logprobs": TOP_LOGPROBS}
         if not self.written:
             usual = 0.0 if self.samples == 1 else 1.0
-            request = replace(request, schema=None, max_tokens=1, temperature=usual)
-        temperature = request.temperature if self.temperature is None else self.temperature
-        request = with_logprobs(replace(request, temperature=temperature, seed=self.seed))
+            changes |= {"schema": None, "max_tokens": 1, "temperature": usual}
+        if self.temperature is not None:
+            changes["temperature"] = self.temperature
+        request = replace(request, **changes)
         if self.samples == 1:
             return [request]
         seeds = [None if self.seed is None else self.seed + i for i in range(self.samples)]

@@ -14,7 +14,7 @@ from typing import Any
 
 from perslib.corpus.reasons import legal_reason
 from perslib.judge.base import Verdict
-from perslib.llm import Answer, Request, digit_distribution, parse
+from perslib.llm import Answer, digit_distribution, parse
 
 #: Alternatives asked for at each token; what endpoints give at most.
 TOP_LOGPROBS = 20
@@ -116,11 +116,6 @@ def spent(answer: Answer) -> Verdict:
         seconds=answer.seconds,
         cost=answer.cost,
     )
-
-
-def with_logprobs(request: Request) -> Request:
-    """The request, asking for the alternatives at each token as well; endpoints without them leave them out."""
-    return replace(request, top_logprobs=TOP_LOGPROBS)
 
 
 def _of_object(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 from perslib.llm.cache import digest
 from perslib.llm.ladder import parameters
+from perslib.llm.parsing import schema_text
 from perslib.llm.registry import Entry
 from perslib.llm.transport import gguf
 from perslib.llm.types import Request
@@ -36,7 +38,7 @@ def content_address(entry: Entry, weights: str, request: Request) -> str:
     if request.brief:
         parts["brief"] = True
     if request.schema is not None:
-        parts["schema"] = _in_order(request.schema)
+        parts["schema"] = _pairs(schema_text(request.schema))
         parts["structured"] = entry.structured
     return digest(parts)
 
@@ -57,6 +59,11 @@ def _fingerprint(path: Path, changed: int) -> str:
             weights.seek(size * i // 64)
             sha.update(weights.read(1 << 16))
     return f"gguf:{sha.hexdigest()}"
+
+
+@lru_cache(maxsize=256)
+def _pairs(schema: str) -> Any:
+    return _in_order(json.loads(schema))
 
 
 def _in_order(schema: Any) -> Any:

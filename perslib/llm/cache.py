@@ -256,4 +256,4 @@ if hasattr(os, "register_at_fork"):
 
 def _encoded(answer: Mapping[str, Any]) -> tuple[str, bytes]:
     body = json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
-    return ("zlib", zlib.compress(body, 6)) if len(body) >= _COMPRESSED_FROM else ("json", body)
+    return ("zlib", zlib.compress(body, 1)) if len(body) >= _COMPRESSED_FROM else ("json", body)

@@ -22,6 +22,8 @@ def digest(parts: Mapping[str, Any]) -> str:
 
 
 def _canonical(value: Any) -> Any:
+    if type(value) is str or value is None:  # most of a request
+        return value
     if isinstance(value, Mapping):
         if wrong := [key for key in value if not isinstance(key, str)]:
             raise TypeError(f"keys must be text to be hashed, found {wrong[0]!r}")

@@ -59,7 +59,7 @@ class Ladder:
         rung: Rung | None = "schema" if flag == "auto" else flag
         if self.probe is not None and not self.forced:
             rung = "schema" if self.probe.schema else "json" if self.probe.json else "text"
-        while rung is not None and _lack(rung, schema) in self.line.lacks:
+        while rung is not None and self.line.lacks and _lack(rung, schema) in self.line.lacks:
             rung = structured.below(rung)
         return rung or "text"
 
@@ -126,7 +126,7 @@ class Ladder:
             return self._made([reply], "unscored", error=failure), _would_be_cut_again(request, reply)
         data, problem = _read(reply, schema)
         if problem is None:
-            mode: Mode = rung if is_strict(reply.text, schema) else "text"
+            mode: Mode = rung if is_strict(reply.text, data) else "text"
             return self._made([reply], mode, data=data), True
         again = structured.asked_again(messages, reply.text, problem, schema, language)
         try:

@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
+from jsonschema_rs import Draft202012Validator
+
 from perslib.llm.reply import split_reasoning
 
 LONGEST = 200_000
@@ -48,23 +50,22 @@ def parse(text: str, schema: Mapping[str, Any]) -> tuple[Any, str | None]:
     return None, problem or _nothing(text)
 
 
-def is_strict(text: str, schema: Mapping[str, Any]) -> bool:
-    """Whether the text is, as it came, nothing but JSON that fits the schema."""
+def is_strict(text: str, data: Any) -> bool:
+    """Whether the text is, as it came, nothing but the JSON of this object that was read from it."""
     try:
-        return faults(json.loads(text), schema) is None
+        return bool(json.loads(text) == data)
     except (ValueError, RecursionError):
         return False
 
 
 def faults(data: Any, schema: Mapping[str, Any]) -> str | None:
     """What of the object does not fit the schema, in words; None when it fits."""
-    errors = sorted(
-        _validator(_key(schema)).iter_errors(data), key=lambda e: [str(p) for p in e.absolute_path]
-    )
-    if not errors:
+    validator = _validator(schema_text(schema))
+    if validator.is_valid(data):
         return None
+    errors = sorted(validator.iter_errors(data), key=lambda e: [str(p) for p in e.instance_path])
     named = [
-        f"{'.'.join(str(p) for p in e.absolute_path) or 'reply'}: {_short(e.message)}" for e in errors[:SHOWN]
+        f"{'.'.join(str(p) for p in e.instance_path) or 'reply'}: {_short(e.message)}" for e in errors[:SHOWN]
     ]
     return "; ".join(named) + (f"; and {len(errors) - SHOWN} more" if len(errors) > SHOWN else "")
 
@@ -184,12 +185,11 @@ def _short(message: str) -> str:
     return message if len(message) <= 160 else message[:157] + "…"
 
 
-def _key(schema: Mapping[str, Any]) -> str:
+def schema_text(schema: Mapping[str, Any]) -> str:
+    """A schema as text, by which what is made of it is remembered."""
     return json.dumps(schema, ensure_ascii=False)
 
 
 @lru_cache(maxsize=256)
 def _validator(schema: str) -> Any:
-    from jsonschema import Draft202012Validator  # slow to import, and not every use of perslib reads replies
-
     return Draft202012Validator(json.loads(schema))

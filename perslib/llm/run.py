@@ -12,7 +12,7 @@ from typing import Any
 
 from perslib.errors import BackboneError, BudgetReached, GaveUp
 from perslib.llm.address import content_address
-from perslib.llm.cache import Cache
+from perslib.llm.cache import Cache, Meta
 from perslib.llm.estimate import USUAL_REPLY, tokens_of_messages
 from perslib.llm.ladder import Ladder, reread, unanswered
 from perslib.llm.ledger import Ledger
@@ -41,6 +41,8 @@ class Run:
         self._spent_before, self._ended = self._spent(), 0
         self._under_way: list[float] = []
         self._one_ended = asyncio.Event()
+        self._unwritten: list[tuple[str, Mapping[str, Any], Meta]] = []
+        self._written: asyncio.Future[None]
 
     async def one(self, request: Request, stage: str) -> Answer:
         """The answer to one question."""
@@ -96,8 +98,26 @@ class Run:
                 "stage": stage,
                 "prompt": request.prompt,
             }
-            self.cache.put(key, answer.stored(), meta)
+            await self._keep(key, answer.stored(), meta)
         return answer
+
+    async def _keep(self, key: str, answer: Mapping[str, Any], meta: Meta) -> None:
+        """Write an answer, in one transaction with those that come in at the same time."""
+        self._unwritten.append((key, answer, meta))
+        if len(self._unwritten) == 1:
+            loop = asyncio.get_running_loop()
+            self._written = loop.create_future()
+            loop.call_soon(self._write)
+        await asyncio.shield(self._written)  # others wait for it too
+
+    def _write(self) -> None:
+        rows, self._unwritten = self._unwritten, []
+        try:
+            self.cache.put_many(rows)
+        except Exception as error:
+            self._written.set_exception(error)
+        else:
+            self._written.set_result(None)
 
     async def paid(self, request: Request, key: str, stage: str) -> Answer:
         """The endpoint's answer, counted, with what is under way in view of the cap."""

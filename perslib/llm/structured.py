@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Literal
 
+from perslib.llm.parsing import schema_text
 from perslib.llm.types import Message
 
 Rung = Literal["schema", "json", "text"]
@@ -46,9 +48,15 @@ def below(rung: Rung) -> Rung | None:
 def response_format(schema: Mapping[str, Any], rung: Rung) -> dict[str, Any] | None:
     """The `response_format` of a request on this rung."""
     if rung == "schema":
-        named = {"name": _name(schema), "schema": dict(schema), "strict": is_closed(schema)}
-        return {"type": "json_schema", "json_schema": named}
+        return _named_form(schema_text(schema))
     return {"type": "json_object"} if rung == "json" else None
+
+
+@lru_cache(maxsize=256)
+def _named_form(schema: str) -> dict[str, Any]:
+    parsed = json.loads(schema)
+    named = {"name": _name(parsed), "schema": parsed, "strict": is_closed(parsed)}
+    return {"type": "json_schema", "json_schema": named}
 
 
 def spelled_out(

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-import jsonschema
 import yaml
+from jsonschema_rs import Draft202012Validator, ValidationError, meta
 
 from perslib.errors import PromptError
 from perslib.prompts.template import Sources, check_template
@@ -91,16 +91,16 @@ def _check_head(path: Path, text: str, head: Mapping[Any, Any]) -> None:
     for key in map(str, head):
         if key not in _KEYS:
             fail(key, f"front matter has no key {key!r}{near(key, _KEYS)}; it takes {', '.join(_KEYS)}")
-    for error in jsonschema.Draft202012Validator(_HEAD).iter_errors(head):
-        where = ".".join(map(str, error.path)) or "front matter"
+    for error in Draft202012Validator(_HEAD).iter_errors(head):
+        where = ".".join(map(str, error.instance_path)) or "front matter"
         fail(where.partition(".")[0], f"{where}: {error.message}")
     for name in head.get("trusted", []):
         if name not in head["placeholders"]:
             fail("trusted", f"{name!r} is trusted but not declared{near(name, head['placeholders'])}")
     if head.get("schema") is not None:
         try:
-            jsonschema.Draft202012Validator.check_schema(head["schema"])
-        except jsonschema.SchemaError as error:
+            meta.validate(head["schema"])
+        except ValidationError as error:
             fail("schema", f"schema is not a JSON schema: {error.message}")
 
 

@@ -59,7 +59,16 @@ def _message(message: Mapping[str, Any], headings: Mapping[str, str]) -> str:
     return f"<<<{headings[role]}>>>\n{content}"
 
 
-ENVIRONMENT = ImmutableSandboxedEnvironment(
+class _Environment(ImmutableSandboxedEnvironment):
+    """`note.text` of a mapping is found at once; the sandbox would first look for an attribute and fail."""
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        if type(obj) is dict and attribute in obj and not hasattr(dict, attribute):
+            return obj[attribute]
+        return super().getattr(obj, attribute)
+
+
+ENVIRONMENT = _Environment(
     undefined=jinja2.StrictUndefined,
     finalize=_printable,
     trim_blocks=True,
