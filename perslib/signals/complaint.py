@@ -1,0 +1,151 @@
+"""Complaints: weighted cues aimed at the reply, less what only looks like one.
+
+    score = 1 − Π (1 − w_c)     over the classes c of cues found
+
+A cue counts in full where it is aimed at the assistant: near a word for it or its answer, or at the start of a clause.
+Elsewhere in a short message it counts half. What idioms, quotations, third persons and the speaker's own mistakes
+("not bad", 头晕, "my boss says it is useless", 我算错了) hold is blanked out before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from itertools import chain, pairwise
+from typing import NamedTuple
+
+from perslib.signals import triggers
+from perslib.signals.settings import Settings
+from perslib.signals.similarity import Words
+from perslib.signals.wording import any_of, cues
+
+#: Classes whose cues name the assistant's conduct by themselves.
+AIMED = frozenset({"off_topic", "not_understood", "repeating", "meta_demand"})
+_CLAUSE = re.compile(r"[，。！？；：、,.!?;:~～…\n]")
+_NEAR = {"zh": 12, "en": 40}
+
+
+class Cue(NamedTuple):
+    """One pattern of one class."""
+
+    kind: str
+    number: int
+    weight: float
+    pattern: re.Pattern[str]
+
+
+class Complaint(NamedTuple):
+    """How much of a complaint a message is, by which rule, and where."""
+
+    score: float
+    rule: str
+    start: int
+    end: int
+
+
+class _Language(NamedTuple):
+    by_trigger: dict[tuple[str, ...], tuple[Cue, ...]]
+    words: frozenset[str]  # the most telling token of every trigger
+    glance: re.Pattern[str]  # finds a trigger, written together
+    blockers: re.Pattern[str]
+    referents: re.Pattern[str]
+    fillers: re.Pattern[str]
+
+
+@cache
+def _language(lang: str) -> _Language:
+    told = cues(lang)["complain"]
+    by_trigger: dict[tuple[str, ...], list[Cue]] = {}
+    for kind, entry in told["classes"].items():
+        for number, text in enumerate(entry["cues"]):
+            text = any_of([text])
+            cue = Cue(kind, number, float(entry["weight"]), re.compile(text))
+            for trigger in sorted(triggers.pairs(text, lang)):
+                by_trigger.setdefault(trigger, []).append(cue)
+    common = triggers.common(lang)
+    seconds: dict[str, str] = {}
+    for trigger in by_trigger:
+        seconds[trigger[0]] = seconds.get(trigger[0], "") + "".join(trigger[1:])
+    glance = [f"{re.escape(first)}[{re.escape(then)}]" if then else first for first, then in seconds.items()]
+    one = (r"\b{}\b" if lang == "en" else "{}").format
+    return _Language(
+        {trigger: tuple(found) for trigger, found in by_trigger.items()},
+        frozenset(min(trigger, key=lambda token: (token in common, -len(token))) for trigger in by_trigger),
+        re.compile("|".join(glance)),
+        re.compile(any_of(told["blockers"])),
+        re.compile(one(any_of(told["referents"]))),
+        re.compile(rf"(?:\W|{one(any_of(told['fillers']))})*"),
+    )
+
+
+def complaint(text: str, words: Words, settings: Settings) -> Complaint | None:
+    """The complaint in a message, or None."""
+    language = _language(words.lang)
+    if words.lang == "zh":
+        lowered = text.lower()
+        if not language.glance.search(lowered):
+            return None
+        tokens: Sequence[str] = lowered
+    else:
+        tokens = words.tokens
+        if language.words.isdisjoint(words.told_apart):
+            return None
+    near: list[triggers.Trigger] = [*pairwise(tokens), *((token,) for token in tokens)]
+    found = {trigger for trigger in near if trigger in language.by_trigger}
+    return _complaint(text, words.lang, sorted(found), settings) if found else None
+
+
+def _complaint(
+    text: str, lang: str, found: Sequence[tuple[str, ...]], settings: Settings
+) -> Complaint | None:
+    by_trigger = _language(lang).by_trigger
+    candidates = dict.fromkeys(chain.from_iterable(by_trigger[trigger] for trigger in found))
+    windows, long = _windows(text, lang, settings)
+    best: dict[str, tuple[float, Cue, int, int]] = {}
+    for begin, window in windows:
+        hits = [(cue, hit) for cue in candidates for hit in cue.pattern.finditer(window)]
+        if not hits:
+            continue
+        blank = _language(lang).blockers.sub(lambda m: " " * len(m[0]), window)
+        for cue, hit in hits:
+            start, end = hit.span()
+            if not cue.pattern.match(blank, start):
+                continue
+            weight = cue.weight * _aimed(cue, blank, start, end, lang, long)
+            if weight > (best[cue.kind][0] if cue.kind in best else 0.0):
+                best[cue.kind] = (weight, cue, begin + start, min(begin + end, len(text)))
+    if not best:
+        return None
+    rest = 1.0
+    for weight, *_ in best.values():
+        rest *= 1 - weight
+    _, cue, start, end = max(best.values(), key=lambda one: one[0])
+    return Complaint(1 - rest, f"{lang}.complain.{cue.kind}.{cue.number}", start, end)
+
+
+def _windows(text: str, lang: str, settings: Settings) -> tuple[list[tuple[int, str]], bool]:
+    """The parts of a message in which complaints are looked for, lower-cased, and whether it is a long one."""
+    size = len(text) if lang == "zh" else len(text.split(None, settings.short + 1))
+    long = size > settings.short
+    ends = settings.ends
+    if long and len(text) > 2 * ends:
+        parts = [(0, text[:ends]), (len(text) - ends, text[-ends:])]
+    else:
+        parts = [(0, text)]
+    return [(begin, part.lower().replace("’", "'")) for begin, part in parts], long
+
+
+def _aimed(cue: Cue, text: str, start: int, end: int, lang: str, long: bool) -> float:
+    """1 where the cue is aimed at the reply, ½ where that is likely in a short message, 0 in a long one."""
+    if cue.kind in AIMED:
+        return 1.0
+    near = _NEAR[lang]
+    language = _language(lang)
+    if language.referents.search(text, max(0, start - near), min(len(text), end + near)):
+        return 1.0
+    clause = max((m.end() for m in _CLAUSE.finditer(text, 0, start)), default=0)
+    opens = language.fillers.fullmatch(text, clause, start) is not None
+    if opens and (not long or clause < near):
+        return 1.0
+    return 0.0 if long else 0.5

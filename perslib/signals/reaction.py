@@ -1,0 +1,252 @@
+"""How every reply of a session was taken: all that the next message, the clock and the buttons say of it.
+
+What the user says next speaks of the last reply before it. Earlier replies to the same question were superseded, and a
+reply that was cut off says something about the system, not about its quality.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple
+
+from perslib.signals.closing import closing, interrupted
+from perslib.signals.complaint import complaint
+from perslib.signals.length import reading_seconds
+from perslib.signals.model import EXPRESSED, RANK, Message, Reaction, Session, Signal, Strength
+from perslib.signals.recovery import followed
+from perslib.signals.settings import DEFAULT, Settings
+from perslib.signals.similarity import Words, parallel, similarity, words
+from perslib.signals.topic import same_topic
+from perslib.signals.wording import any_of, cues
+
+
+class _Asked(NamedTuple):
+    """A user message, as later ones are compared with it; `round` counts the replies before it."""
+
+    message: Message
+    words: Words
+    round: int
+
+
+def reactions(
+    session: Session, reading: Sequence[float] | None = None, settings: Settings = DEFAULT
+) -> list[Reaction]:
+    """One reaction a reply, in the order of the session.
+
+    `reading` holds the replies' reading times where they are known already: `length.reading_seconds` is at its best
+    when it counts those of many sessions at once.
+    """
+    said = [m for m in session.messages if m.role == "user" or m.role == "assistant"]
+    if reading is None:
+        reading = reading_seconds([m.text for m in said if m.role == "assistant"]).tolist()
+    found: list[Reaction] = []
+    asked: deque[_Asked] = deque(maxlen=2 * settings.rounds_back)
+    i, n = 0, len(said)
+    while i < n and said[i].role == "user":
+        asked.append(_Asked(said[i], words(said[i].text), 0))
+        i += 1
+    while i < n:
+        reply, i = said[i], i + 1
+        begin = i
+        while i < n and said[i].role == "user":
+            i += 1
+        seconds = reading[len(found)]
+        if begin < i:
+            found.append(_taken(reply, said[begin:i], asked, found, seconds, settings))
+        else:
+            found.append(_unanswered(reply, asked, seconds, superseded=i < n))
+    return followed(found)
+
+
+def _unanswered(reply: Message, asked: Sequence[_Asked], reading: float, superseded: bool) -> Reaction:
+    """A reply after which the user said nothing, or got another one at once."""
+    signals = _clicked(reply)
+    if not superseded and interrupted(reply.text):
+        signals.append(_broken(reply))
+    lang = asked[-1].words.lang if asked else words(reply.text).lang
+    primary, conflict = _primary(signals, "superseded" if superseded else "no_followup")
+    return Reaction(
+        reply.idx,
+        None,
+        lang,
+        primary,
+        tuple(signals),
+        reading=reading,
+        n_chars=reply.n_chars,
+        superseded=superseded,
+        conflict=conflict,
+    )
+
+
+def _taken(
+    reply: Message,
+    after: Sequence[Message],
+    asked: deque[_Asked],
+    before: Sequence[Reaction],
+    reading: float,
+    settings: Settings,
+) -> Reaction:
+    """The reaction to a reply after which the user spoke; what was said joins what was asked."""
+    broken = interrupted(reply.text)
+    signals = _clicked(reply) if reply.feedback else []
+    if broken:
+        signals.append(_broken(reply))
+    earlier = list(asked)
+    round_ = len(before) + 1
+    first = after[0]
+    lang = ""
+    for message in after:
+        own = words(message.text)
+        lang = lang or own.lang
+        if not broken:
+            _say(signals, message, own, asked, round_, settings)
+        asked.append(_Asked(message, own, round_))
+    gap = None if first.t is None or reply.t is None else first.t - reply.t
+    bad_clock = gap is None or gap < 0
+    fraction = None
+    if not broken:
+        closed = any(s.name == "thanks" or s.name == "ack" for s in signals) if signals else False
+        if gap is not None and gap >= 0 and reading > 0:
+            fraction = _used(gap, first, reply, settings) / reading
+            if fraction < settings.skimmed_weakly and reading >= settings.least_reading and not closed:
+                signals.append(_skim(fraction, first, settings))
+        if not closed and _dropped(signals, first, earlier, reply, before, settings):
+            signals.append(Signal("abandon", 0.4, "weak", "topic", first.idx, 0, len(first.text)))
+    primary, conflict = _primary(signals, "continue") if signals else ("continue", False)
+    return Reaction(
+        reply.idx,
+        first.idx,
+        lang,
+        primary,
+        tuple(signals),
+        False,
+        broken,
+        conflict,
+        bad_clock,
+        gap,
+        reading,
+        reply.n_chars,
+        fraction,
+    )
+
+
+def _primary(signals: list[Signal], otherwise: str) -> tuple[str, bool]:
+    """The first signal in the order of precedence, and whether a like contradicts one that speaks against the reply."""
+    if len(signals) < 2:
+        return signals[0].name if signals else otherwise, False
+    signals.sort(key=lambda signal: RANK[signal.name])
+    against = any(s.name in EXPRESSED and s.strength != "weak" for s in signals)
+    return signals[0].name, against and any(s.name == "like" for s in signals)
+
+
+def _clicked(reply: Message) -> list[Signal]:
+    """What the buttons say."""
+    if reply.feedback == 0:
+        return []
+    found = [Signal("dislike" if reply.feedback < 0 else "like", 1.0, "explicit", "button", reply.idx)]
+    if reply.extra.get("both"):
+        found.append(Signal("like", 1.0, "explicit", "button", reply.idx))
+    return found
+
+
+def _broken(reply: Message) -> Signal:
+    return Signal("system_failure", 1.0, "strong", "interrupted", reply.idx, 0, len(reply.text))
+
+
+# -- what the next message says ---------------------------------------------------------------------------
+
+
+def _say(
+    signals: list[Signal],
+    message: Message,
+    own: Words,
+    asked: Sequence[_Asked],
+    round_: int,
+    settings: Settings,
+) -> None:
+    """Add the signals of what a user message says."""
+    text, lang = message.text, own.lang
+    blame = complaint(text, own, settings)
+    blamed = blame is not None and blame.score >= settings.complained
+    if blame is not None and blame.score >= settings.complained_weakly:
+        strength: Strength = "strong" if blamed else "weak"
+        signals.append(
+            Signal("complain", blame.score, strength, blame.rule, message.idx, blame.start, blame.end)
+        )
+    closed = closing(text, own)
+    if closed is not None:
+        if closed.name != "more" and not (blamed and closed.name in ("thanks", "ack")):
+            signals.append(
+                Signal(closed.name, closed.score, closed.strength, closed.rule, message.idx, 0, len(text))
+            )
+        if closed.name != "thanks" or closed.whole:
+            return
+    again = _again(message, own, asked, round_, lang, settings)
+    if again is not None:
+        signals.append(again)
+
+
+def _again(
+    message: Message, own: Words, asked: Sequence[_Asked], round_: int, lang: str, settings: Settings
+) -> Signal | None:
+    """Whether it asks again what was asked in the last rounds: repeat, rephrase, or the same of another thing."""
+    if not own.tokens:
+        return None
+    cue = _in_other_words(lang).search(message.text.lower())
+    best, sim = None, settings.rephrased_with_cue if cue else settings.rephrased
+    for earlier in asked:
+        if round_ - earlier.round <= settings.rounds_back:
+            score = similarity(own, earlier.words, sim)
+            if score >= sim:
+                best, sim = earlier, score
+    if best is None:
+        return None
+    span = (message.idx, 0, len(message.text), best.message.idx)
+    if sim < 1 and parallel(best.message.text, message.text, best.words, own):
+        return Signal("parallel_request", sim, "weak", "frame", *span)
+    if sim >= settings.repeated and (len(own.tokens) > 1 or own.tokens[0] < "\u2fff"):
+        return Signal("repeat", sim, "strong", "similarity", *span)
+    if cue:
+        return Signal("rephrase", max(sim, 0.5), "strong", "cue", *span)
+    return Signal("rephrase", sim, "strong" if sim >= 0.7 else "weak", "similarity", *span)
+
+
+@cache
+def _in_other_words(lang: str) -> re.Pattern[str]:
+    return re.compile(any_of(cues(lang)["again"]["rephrase"]))
+
+
+# -- what the clock says ----------------------------------------------------------------------------------
+
+
+def _used(gap: float, first: Message, reply: Message, settings: Settings) -> float:
+    """Seconds of a gap left for reading: without typing, and without generating where replies are timed at their start."""
+    if settings.generation_rate:
+        gap = max(0.0, gap - reply.n_chars / settings.generation_rate)
+    return gap - min(first.n_chars / settings.typing_rate, gap / 2)
+
+
+def _skim(fraction: float, first: Message, settings: Settings) -> Signal:
+    strong = fraction < settings.skimmed
+    return Signal("skim", 1 - fraction, "strong" if strong else "weak", "clock", first.idx)
+
+
+# -- what the change of topic says ------------------------------------------------------------------------
+
+
+def _dropped(
+    signals: Sequence[Signal],
+    first: Message,
+    earlier: Sequence[_Asked],
+    reply: Message,
+    before: Sequence[Reaction],
+    settings: Settings,
+) -> bool:
+    """Whether the user gave a question up: another topic soon after something went wrong, and nothing else to see."""
+    recent = [s for r in before[-settings.topics_back :] for s in r.signals]
+    if not any(s.name in EXPRESSED for s in recent) or any(s.name != "skim" for s in signals):
+        return False
+    return not same_topic(first.text, [*(one.message.text for one in earlier), reply.text])

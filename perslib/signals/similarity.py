@@ -1,0 +1,214 @@
+"""Whether a user asked the same again: in the same words, in other words, or the same of another thing.
+
+Texts are compared as sequences of tokens, a Han, Kana or Hangul character or a word of another script each, after
+NFKC, case folding, and without punctuation, politeness and closing particles:
+
+    sim(a, b) = max( 2·LCS / (|a|+|b|),  ½·(J₁ + J₂) )
+
+LCS is the longest common subsequence (so the first term is the normalised Indel similarity), J₁ and J₂ the Jaccard
+coefficients of the multisets of tokens and of pairs of neighbouring tokens.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from difflib import SequenceMatcher
+from functools import cache, lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from perslib.signals.wording import LANGUAGES, any_of, cues, language
+
+AT_MOST = 2_000
+"""Characters of a text that are compared: half from its head, half from its tail."""
+ALIGNED_AT_MOST = 200
+"""Tokens of texts that are aligned to see what differs; longer ones are not the same of another thing by a word."""
+
+_CJK = "\u3005\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
+_TOKENS = re.compile(f"[{_CJK}]|[^\\W_{_CJK}]+")
+_OF_OTHER_SCRIPTS = re.compile(f"[^\\W_{_CJK}]")
+_NO_LETTER = re.compile(r"[\W_]+")
+_ASCII = re.compile("[a-z0-9]+")
+_DIGITS = re.compile(r"\d")
+
+
+class Words(NamedTuple):
+    """A text as it is compared: its tokens, the same with repeated ones told apart, and its language."""
+
+    tokens: tuple[str, ...]
+    told_apart: frozenset[str]
+    lang: str
+
+
+@cache
+def _polite() -> tuple[tuple[str, ...], frozenset[str]]:
+    """Opening words of politeness, the longest first, and tokens that close a question, of all languages."""
+    first = [p for lang in LANGUAGES for p in cues(lang)["polite"]["opening"]]
+    return tuple(sorted(first, key=len, reverse=True)), frozenset(
+        token for lang in LANGUAGES for token in cues(lang)["polite"]["closing"]
+    )
+
+
+def words(text: str) -> Words:
+    """The text, normalised and taken apart; what lies between head and tail of a long one is left out."""
+    if len(text) > AT_MOST:
+        text = text[: AT_MOST // 2] + "\n" + text[-AT_MOST // 2 :]
+    return _words(text)
+
+
+@lru_cache(maxsize=4_096)
+def _words(text: str) -> Words:
+    lang = language(text)
+    openings, closings = _polite()
+    if text.isascii():
+        text = text.lower().replace("'", "")
+    else:
+        text = unicodedata.normalize("NFKC", text).casefold().replace("'", "").replace("’", "")
+    if text.startswith(openings):
+        text = text[len(next(p for p in openings if text.startswith(p))) :] or text
+    if lang == "en":
+        found = (_ASCII if text.isascii() else _TOKENS).findall(text)
+    else:
+        found = _TOKENS.findall(text) if _OF_OTHER_SCRIPTS.search(text) else list(_NO_LETTER.sub("", text))
+    while len(found) > 1 and found[-1] in closings:
+        found.pop()
+    return Words(tuple(found), _told_apart(found), lang)
+
+
+def _told_apart(tokens: list[str]) -> frozenset[str]:
+    """A set that says as much as the multiset: the second 的 is another element than the first."""
+    kinds = frozenset(tokens)
+    if len(kinds) == len(tokens):
+        return kinds
+    seen: Counter[str] = Counter()
+    apart = []
+    for token in tokens:
+        seen[token] += 1
+        apart.append(token if seen[token] == 1 else f"{token}\0{seen[token]}")
+    return frozenset(apart)
+
+
+def similarity(a: Words, b: Words, least: float = 0.0) -> float:
+    """How alike two texts are, 0–1; below `least` any number below it may come, found without looking closer.
+
+    The bound: neither a subsequence nor shared pairs can be more than the m shared tokens, so sim is at most
+    max(2m / (|a|+|b|), ½·(J₁ + m / (pairs − m))).
+    """
+    x, y = a.tokens, b.tokens
+    if x == y:
+        return 1.0 if x else 0.0
+    n = len(x) + len(y)
+    if not x or not y or 2 * min(len(x), len(y)) < least * n:
+        return 0.0
+    m = len(a.told_apart & b.told_apart)
+    one = m / (n - m)
+    bound = max(2 * m / n, (one + min(1.0, m / max(1, n - 2 - m))) / 2)
+    if bound < least:
+        return bound
+    pairs_x, pairs_y = Counter(pairwise(x)), Counter(pairwise(y))
+    shared = (pairs_x & pairs_y).total()
+    pairs = n - 2 - shared
+    two = shared / pairs if pairs else one
+    return max(2 * common(x, y) / n, (one + two) / 2)
+
+
+def common(x: tuple[str, ...], y: tuple[str, ...]) -> int:
+    """Length of the longest common subsequence, a whole row of the table at a time in the bits of one number.
+
+    Hyyrö's recurrence: V ← (V + (V ∧ M)) ∨ (V ∧ ¬M), M the places where x has the token; zeros of V count.
+    """
+    where: dict[str, int] = {}
+    for i, token in enumerate(x):
+        where[token] = where.get(token, 0) | (1 << i)
+    everywhere = (1 << len(x)) - 1
+    row = everywhere
+    for token in y:
+        if match := where.get(token):
+            both = row & match
+            row = ((row + both) | (row - both)) & everywhere
+    return len(x) - row.bit_count()
+
+
+# -- the same of another thing ----------------------------------------------------------------------------
+
+
+@cache
+def _frame() -> tuple[re.Pattern[str], frozenset[str], re.Pattern[str]]:
+    """Chinese words that frame a request, English ones, and the words that carry none of its content."""
+    zh, en = cues("zh")["frame"], cues("en")["frame"]
+    return (
+        re.compile(any_of(sorted(zh["words"], key=len, reverse=True))),
+        frozenset(en["words"]),
+        re.compile(any_of(sorted(zh["function"], key=len, reverse=True))),
+    )
+
+
+def parallel(before: str, after: str, a: Words, b: Words) -> bool:
+    """Whether the later request asks the same of another thing, which says nothing against the reply.
+
+    So it is when the text after a colon or in quotation marks differs behind the same instruction, when the numbers
+    differ, or when content stands in the place of other content and most of what is shared is a frame: the verb,
+    the form, the little words.
+    """
+    if _other_payload(before, after):
+        return True
+    x, y = a.tokens, b.tokens
+    if len(x) > ALIGNED_AT_MOST or len(y) > ALIGNED_AT_MOST:
+        return False
+    changes = SequenceMatcher(None, x, y, autojunk=False).get_opcodes()
+    shared = [x[i:j] for kind, i, j, _, _ in changes if kind == "equal"]
+    differing = [(x[i:j], y[k:m]) for kind, i, j, k, m in changes if kind == "replace"]
+    if any(_number(old) and _number(new) for old, new in differing):
+        return True
+    swapped = [pair for pair in differing if _swapped(*pair)]
+    return bool(swapped) and _framed(shared) > 0.5
+
+
+def _other_payload(before: str, after: str) -> bool:
+    for mark in ("：", ":"):
+        if mark in before and mark in after:
+            (old_head, _, old), (new_head, _, new) = before.partition(mark), after.partition(mark)
+            if 0 < len(old_head) <= 40 and old_head.strip().lower() == new_head.strip().lower():
+                return old.strip().lower() != new.strip().lower()
+    return False
+
+
+def _number(tokens: tuple[str, ...]) -> bool:
+    return any(_DIGITS.search(token) for token in tokens)
+
+
+def _swapped(old: tuple[str, ...], new: tuple[str, ...]) -> bool:
+    """Content in the place of as much other content: 小说 for 电影, apple for banana; not last for lasts."""
+    if _is_cjk(old[0]) and _is_cjk(new[0]):
+        little = _frame()[2]
+        kept = [little.sub("", "".join(side)) for side in (old, new)]
+        return len(old) == len(new) and all(len(text) >= 2 for text in kept)
+    frame = _frame()[1]
+    x, y = [[t for t in side if t not in frame] for side in (old, new)]
+    if len(x) != len(y) or not x:
+        return False
+    return not any(_inflected(one, other) for one, other in zip(x, y))
+
+
+def _inflected(one: str, other: str) -> bool:
+    """Whether two words are forms of one, or one a slip of the pen: they begin alike."""
+    least = max(3, round(0.6 * min(len(one), len(other))))
+    return one[:least] == other[:least] or sorted(one) == sorted(other)
+
+
+def _framed(shared: list[tuple[str, ...]]) -> float:
+    """The share of the shared text that is a frame."""
+    zh, en, _ = _frame()
+    total = framed = 0
+    for part in shared:
+        text = "".join(token if _is_cjk(token) else f" {token} " for token in part)
+        total += len(part)
+        framed += sum(token in en for token in part if not _is_cjk(token))
+        framed += sum(len(word) for word in zh.findall(text))
+    return framed / total if total else 0.0
+
+
+def _is_cjk(token: str) -> bool:
+    return len(token) == 1 and token > "\u2fff"
