@@ -61,7 +61,7 @@ def status_accuracy(predicted: np.ndarray, status: np.ndarray) -> dict[str, floa
     }
 
 
-def recovery(
+def recovered(
     model: Patience, dialogues: Dialogues, *, resamples: int = RESAMPLES, seed: int = SEED
 ) -> pd.DataFrame:
     """Everything in numbers: a row a measure, with value, low and high (95 %, over resampled dialogues).
@@ -76,7 +76,7 @@ def recovery(
     stop_accuracy      share of failed dialogues whose budget is first negative at the end, no earlier and no later
     """
     turns, ends = model.turn_satisfaction(dialogues), model.remaining_budget(dialogues)
-    weights = resample_users(len(dialogues), resamples, seed).astype(np.float32)
+    weights = resample_users(len(dialogues), resamples, seed).astype(float)
     of = np.repeat(np.arange(len(dialogues)), dialogues.turns)
     # One place for all resamples: each measure is a function of sums over dialogues.
     values = {
@@ -137,7 +137,7 @@ def _of_ends(ends: pd.DataFrame, dialogues: Dialogues, weights: np.ndarray) -> d
     known = succeeded | failed
     with np.errstate(invalid="ignore", divide="ignore"):
         n, yes, no, right, right_yes, right_no, stopped = (
-            np.asarray(flags, np.float32) @ weights
+            flags.astype(float) @ weights
             for flags in (
                 known, succeeded, failed, known & (said == status),
                 succeeded & (said == status), failed & (said == status), failed & stops,
