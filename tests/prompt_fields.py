@@ -7,6 +7,7 @@ from typing import Any
 import prompt_fields_h2 as h2
 import prompt_fields_pal as pal
 import prompt_fields_palsynth as synth
+import prompt_fields_ux as ux
 
 from perslib.prompts import Prompt
 
@@ -68,6 +69,7 @@ def fields(prompt: Prompt, **other: Any) -> dict[str, Any]:
     """Values for the placeholders of one prompt, some replaced."""
     own = h2.FIELDS if prompt.name.startswith("h2_") else pal.FIELDS if prompt.name in pal.ANSWERS else {}
     own = synth.fields(prompt.name) if prompt.name.startswith("palsynth_") else own
+    own = ux.FIELDS if prompt.name.startswith("ux_") else own
     values = {**FIELDS, **({"examples": _GROUPS} if prompt.name == "memory_build" else {}), **own, **other}
     return {name: values[name] for name in prompt.placeholders}
 
@@ -88,6 +90,7 @@ def answer(prompt: Prompt) -> dict[str, Any]:
     answers: dict[str, dict[str, Any]] = {
         **h2.ANSWERS,
         **pal.ANSWERS,
+        **ux.ANSWERS,
         **synth.answers(prompt),
         "judge_personal": {**verdict, "evidence": ["M2"]},
         "judge_episodic": {**verdict, "boundary_side": "dsat", "evidence_confidence": "medium"},

@@ -1,12 +1,28 @@
 """Judging user experience from what users do, and how judges err at it (UXBench).
 
-verdicts = judged_by(UXJudge("zh"), cases, backbone)          # good or bad, unread ones counted
+verdicts = judged_by(UXJudge(Form("zh")), cases, backbone)    # good or bad; what could not be read is counted
 judged(verdicts)                                              # accuracy, d′ and criterion, with intervals
-own_family_gap(good_shares, families)                         # does a judge prefer its own family?
-recovered = answered(cases, backbone, Recovery("cot"))        # replies after a complaint
+own_family_gaps(shares_of(judgments), families)               # does a judge prefer its own family?
+position_audit(judge, pairs_of(replies, 40), corpus)          # what does the order do, for any judge
 published("table3")                                           # the paper's numbers, for comparison
 """
 
+from perslib.ux.asking import (
+    Form,
+)
+from perslib.ux.audits import (
+    choices_on,
+    length_audit,
+    padded,
+    padding_audit,
+    pairs_of,
+    position_audit,
+)
+from perslib.ux.bradley_terry import (
+    Strengths,
+    bradley_terry,
+    choice_counts,
+)
 from perslib.ux.coefficients import (
     cohen,
     counted,
@@ -24,16 +40,44 @@ from perslib.ux.detection import (
     Detection,
     detection,
 )
+from perslib.ux.equal_quality import (
+    at_equal_quality,
+    mantel_haenszel,
+)
+from perslib.ux.item_model import (
+    ItemModel,
+    item_model,
+)
 from perslib.ux.labels import (
     BAD,
     GOOD,
     NEUTRAL,
+)
+from perslib.ux.own_family import (
+    double_centred,
+    own_family_by_case,
+    own_family_gaps,
+    permuted,
+    shares_of,
+)
+from perslib.ux.pair_judge import (
+    PairJudge,
 )
 from perslib.ux.paired import (
     mcnemar,
     paired_differences,
     rank_sets,
     separability,
+)
+from perslib.ux.pairwise import (
+    exact_test,
+    order_effects,
+    preferences,
+    wins,
+)
+from perslib.ux.parsing import (
+    SCHEMES,
+    parse_verdict,
 )
 from perslib.ux.power import (
     cases_needed,
@@ -66,23 +110,47 @@ __all__ = [
     "METRICS",
     "NEUTRAL",
     "REWARD_MODEL",
+    "SCHEMES",
     "TABLES",
     "Calibrated",
     "Detection",
+    "Form",
+    "ItemModel",
+    "PairJudge",
+    "Strengths",
+    "at_equal_quality",
     "at_learned_threshold",
     "best_threshold",
+    "bradley_terry",
     "cases_needed",
+    "choice_counts",
+    "choices_on",
     "cohen",
     "counted",
     "detection",
+    "double_centred",
     "escapes",
+    "exact_test",
     "families",
     "gwet",
+    "item_model",
     "judged",
     "kendall_w",
     "krippendorff",
+    "length_audit",
+    "mantel_haenszel",
     "mcnemar",
+    "order_effects",
+    "own_family_by_case",
+    "own_family_gaps",
+    "padded",
+    "padding_audit",
     "paired_differences",
+    "pairs_of",
+    "parse_verdict",
+    "permuted",
+    "position_audit",
+    "preferences",
     "probability_metrics",
     "published",
     "rank_sets",
@@ -90,7 +158,9 @@ __all__ = [
     "raters_agreement",
     "reliability",
     "separability",
+    "shares_of",
     "unpaired",
     "verdict_of",
     "wilson",
+    "wins",
 ]

@@ -1,0 +1,281 @@
+"""One call tells whether a judge goes by place or by length: for any judge of the library.
+
+    position_audit(judge, pairs_of(corpus.extras["candidates"], 40), corpus, backbone)
+    length_audit(verdicts, corpus)
+    padding_audit(judge, corpus, backbone)
+
+A judge that chooses between two replies (`PairJudge`) is shown each pair in both orders. A judge that scores replies one
+by one is given both as two targets of one block, in both orders, and prefers the higher score: if its choice follows
+the order, what stands before a reply has coloured its score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from perslib.corpus import TURN, Block, Corpus, Target
+from perslib.errors import DataError, PerslibError, Problem
+from perslib.inference import FEWEST_USERS, RESAMPLES, SEED, floats, interval, resample_users, two_sided_p
+from perslib.judge import Judge, Verdict
+from perslib.judge.evaluate import fit, targets, verdicts_on
+from perslib.llm import Backbone
+from perslib.metrics import with_gold
+from perslib.ux.pair_judge import PairJudge
+from perslib.ux.pairwise import order_effects
+
+Floats = npt.NDArray[np.float64]
+_PAIR = [*TURN, "a", "b", "reply_a", "reply_b"]
+
+
+def pairs_of(replies: pd.DataFrame, limit: int | None = None, seed: int = SEED) -> pd.DataFrame:
+    """Pairs of candidates' replies to the same turn, drawn by the seed: the keys of a turn, a, b, reply_a, reply_b.
+
+    Of every turn all pairs of candidates with a reply can be drawn; equal replies make no pair.
+    """
+    rows = []
+    for key, own in replies.dropna(subset=["response"]).groupby(TURN, sort=True):
+        for (_, one), (_, other) in combinations(own.sort_values("candidate").iterrows(), 2):
+            if one["response"] != other["response"]:
+                said = [one["candidate"], other["candidate"], one["response"], other["response"]]
+                rows.append([*key, *said])
+    table = pd.DataFrame(rows, columns=_PAIR)
+    if limit is None or limit >= len(table):
+        return table
+    return table.sample(limit, random_state=seed).sort_index().reset_index(drop=True)
+
+
+def choices_on(
+    judge: Judge | PairJudge,
+    pairs: pd.DataFrame,
+    corpus: Corpus,
+    backbone: Backbone | None = None,
+    *,
+    margin: float = 0.0,
+    progress: bool = True,
+) -> pd.DataFrame:
+    """The judge's choice on every pair in both orders, as `perslib.ux.order_effects` and `wins` take them.
+
+    Of a judge that scores, the higher score wins (`expected` where it gives a distribution, else `raw`), and a
+    difference of at most `margin` is a tie.
+    """
+    if missing := [c for c in _PAIR if c not in pairs]:
+        raise DataError(Problem("pairs", f"has no column {', '.join(missing)}"), "See `pairs_of`.")
+    shown = [(row, first) for row in pairs.to_dict("records") for first in ("a", "b")]
+    cut = {
+        key: corpus.block(*key) for key in dict.fromkeys((row["user"], row["scenario"]) for row, _ in shown)
+    }
+    if isinstance(judge, PairJudge):
+        if backbone is None:
+            raise PerslibError(f"Judge {judge.name!r} asks a model; say which with backbone=backbone('…').")
+        steps = [judge.choice(_target(cut, row), *_ordered(row, first)) for row, first in shown]
+        said = backbone.work(steps, progress=progress, totals={"judge": len(steps)})
+        places: list[str | None] = [found.choice for found in said]
+    else:
+        blocks = [_both(cut, row, first) for row, first in shown]
+        fit(judge, corpus, blocks, backbone, progress=progress)
+        places = [_higher(v, margin) for v in verdicts_on(judge, blocks, backbone, progress=progress)]
+    rows = []
+    for (row, first), place in zip(shown, places, strict=True):
+        other = "b" if first == "a" else "a"
+        choice = {"first": first, "second": other, "tie": "tie", None: None}[place]
+        about = {"judge": judge.name, "a": row["a"], "b": row["b"], **{c: row[c] for c in TURN}}
+        rows.append({**about, "case": "/".join(str(row[c]) for c in TURN), "first": first, "choice": choice})
+    return pd.DataFrame(rows).astype({"choice": "str"})
+
+
+def position_audit(
+    judge: Judge | PairJudge,
+    pairs: pd.DataFrame,
+    corpus: Corpus,
+    backbone: Backbone | None = None,
+    *,
+    margin: float = 0.0,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+    progress: bool = True,
+) -> pd.DataFrame:
+    """What the order of showing does to the judge's choices: one row, see `order_effects`; users are resampled."""
+    choices = choices_on(judge, pairs, corpus, backbone, margin=margin, progress=progress)
+    effects = order_effects(
+        choices.assign(case=choices["user"] + " " + choices["case"]), resamples=0, seed=seed
+    )
+    by_user = order_effects(choices.assign(b=choices["b"] + " " + choices["case"], case=choices["user"]), resamples=resamples, seed=seed)  # fmt: skip
+    return effects.assign(low=by_user["low"], high=by_user["high"], users=by_user["cases"])
+
+
+def _ordered(row: dict[Any, Any], first: str) -> tuple[str, str]:
+    return (row["reply_a"], row["reply_b"]) if first == "a" else (row["reply_b"], row["reply_a"])
+
+
+Cut = dict[tuple[str, str], Block]
+
+
+def _target(cut: Cut, row: dict[Any, Any]) -> Target:
+    return cut[row["user"], row["scenario"]].target(row["session"], int(row["turn"]))
+
+
+def _both(cut: Cut, row: dict[Any, Any], first: str) -> Block:
+    """The block with the two replies as its targets, in this order."""
+    block = cut[row["user"], row["scenario"]]
+    own = block.targets[(block.targets["session"] == row["session"]) & (block.targets["turn"] == row["turn"])]
+    if len(own) != 1:
+        raise DataError(Problem("pairs", f"the corpus has no turn {'/'.join(str(row[c]) for c in TURN)}"))
+    twice = pd.concat([own, own], ignore_index=True).assign(response=list(_ordered(row, first)))
+    return replace(block, targets=twice)
+
+
+def _higher(verdicts: Sequence[Verdict], margin: float) -> str | None:
+    scores = [v.raw if v.expected is None else v.expected for v in verdicts]
+    if scores[0] is None or scores[1] is None:
+        return None
+    apart = scores[0] - scores[1]
+    return "tie" if abs(apart) <= margin + 1e-9 else "first" if apart > 0 else "second"
+
+
+def length_audit(
+    verdicts: pd.DataFrame,
+    corpus: Corpus,
+    *,
+    score: str = "raw",
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> pd.DataFrame:
+    """Whether a judge likes long replies more than the users do, one row a judge and backbone.
+
+    All slopes are per doubling of the reply's length, in standard deviations of the score (or gold) concerned, with
+    scenarios as they are (one intercept each):
+
+    - of_score, of_gold: of the judge's score, of the users' own; excess = of_score − of_gold
+    - at_equal_gold: of the score once gold is known (one intercept a gold score): zero where the judge goes by length
+      only as far as it tells what the users thought
+
+    with low and high (users resampled) of excess and of at_equal_gold, and p of the latter. `gold_…` columns are missing
+    where nobody rated the replies.
+    """
+    frame = with_gold(verdicts, corpus, [score])
+    length = corpus.turns["response"].str.len().to_numpy(float)
+    frame = frame.assign(length=np.log2(np.maximum(1, length[frame["place"].to_numpy(int)])))
+    rows = []
+    for (judge, backbone), own in frame.groupby(["judge", "backbone"], sort=False, dropna=False):
+        known = own.assign(score=floats(own[score]), gold=floats(own["gold"])).dropna(
+            subset=["score", "gold"]
+        )
+        user, users = pd.factorize(known["user"])
+        weights = resample_users(len(users), resamples if len(users) >= FEWEST_USERS else 0, seed).astype(
+            float
+        )
+        scenario = pd.get_dummies(known["scenario"]).to_numpy(float)
+        gold = pd.get_dummies(known["gold"]).to_numpy(float)[:, 1:]
+        x, s, g = (known[c].to_numpy(float) for c in ("length", "score", "gold"))
+        slopes = {
+            "of_score": _slopes(x, _standard(s), scenario, user, weights),
+            "of_gold": _slopes(x, _standard(g), scenario, user, weights),
+            "at_equal_gold": _slopes(x, _standard(s), np.hstack([scenario, gold]), user, weights),
+        }
+        slopes["excess"] = slopes["of_score"] - slopes["of_gold"]
+        row: dict[str, Any] = {"judge": judge, "backbone": backbone}
+        row |= {name: float(values[0]) for name, values in slopes.items()}
+        for name, prefix in (("excess", "excess_"), ("at_equal_gold", "")):
+            drawn = slopes[name][1:]
+            row[f"{prefix}low"], row[f"{prefix}high"] = interval(drawn) if len(drawn) else (np.nan, np.nan)
+        row["p"] = two_sided_p(slopes["at_equal_gold"][1:]) if weights.shape[1] > 1 else np.nan
+        rows.append({**row, "turns": len(known), "users": len(users), "unscored": len(own) - len(known)})
+    return pd.DataFrame(rows)
+
+
+def _standard(values: Floats) -> Floats:
+    spread = values.std()
+    return (values - values.mean()) / spread if spread > 0 else np.zeros(len(values))
+
+
+def _slopes(x: Floats, y: Floats, controls: Floats, user: npt.NDArray[np.intp], weights: Floats) -> Floats:
+    """Least-squares slope of y on x beside the controls, in each resample of users.
+
+    One matrix product gives the normal equations of all resamples; a little ridge (1e-6) where a resample lacks a level.
+    """
+    design = np.column_stack([x - x.mean(), controls])
+    k, users = design.shape[1], weights.shape[0]
+    moments, products = np.zeros((users, k * k)), np.zeros((users, k))
+    np.add.at(moments, user, np.einsum("ij,ik->ijk", design, design).reshape(len(x), -1))
+    np.add.at(products, user, design * y[:, None])
+    a = (weights.T @ moments).reshape(-1, k, k) + 1e-6 * np.eye(k)
+    b = (weights.T @ products)[..., None]
+    return np.asarray(np.linalg.solve(a, b)[:, 0, 0])
+
+
+#: What is put behind a reply that says nothing: it restates, thanks and offers, and adds no content.
+_PADDING = {
+    "en": (
+        "To sum up, everything above belongs together, and each point can be read on its own or with the others. "
+        "Please take whatever time is needed to look it over from the top. All of it still holds as written, and "
+        "nothing in this closing remark changes or adds to what was said before."
+    ),
+    "zh": (
+        "总而言之，以上内容是一个整体，各点既可单独来看，也可放在一起看。请不必着急，从头慢慢过一遍即可。"
+        "前面所写的内容均保持不变，这段收尾的话没有对其作任何改动，也没有补充任何新的内容。"
+    ),
+}
+
+
+def padded(reply: str, language: str, times: float = 1.0) -> str:
+    """The reply with empty words behind it, about `times` its own length of them, at least one paragraph."""
+    filler = _PADDING["zh" if language == "zh" else "en"]
+    return "\n\n".join([reply, *[filler] * max(1, round(times * len(reply) / len(filler)))])
+
+
+def padding_audit(
+    judge: Judge,
+    corpus: Corpus,
+    backbone: Backbone | None = None,
+    *,
+    limit: int | None = None,
+    times: float = 1.0,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+    progress: bool = True,
+) -> pd.DataFrame:
+    """What empty words do to a judge's score: each reply as it is, and padded to about twice its length; one row.
+
+    Columns: judge, as_is and with_padding (mean scores), difference with low and high (users resampled) and p, raised
+    and lowered (shares of replies), turns, users, unscored. Length alone should not raise a score.
+    """
+    blocks = [block for block in targets(corpus, limit=limit, seed=seed) if len(block)]
+    more = [
+        replace(
+            b,
+            targets=b.targets.assign(
+                response=[padded(r, corpus.language, times) for r in b.targets["response"]]
+            ),
+        )
+        for b in blocks
+    ]
+    fit(judge, corpus, blocks, backbone, progress=progress)
+    scores = []
+    for given in (blocks, more):
+        found = verdicts_on(judge, given, backbone, progress=progress)
+        given_scores = pd.Series([v.raw if v.expected is None else v.expected for of in found for v in of])
+        scores.append(floats(given_scores))
+    change = scores[1] - scores[0]
+    known = ~np.isnan(change)
+    user, users = pd.factorize(np.concatenate([b.targets["user"].to_numpy(object) for b in blocks])[known])
+    weights = resample_users(len(users), resamples if len(users) >= FEWEST_USERS else 0, seed).astype(float)
+    total, n = (
+        np.bincount(user, v, len(users)) @ weights for v in (change[known], np.ones(int(known.sum())))
+    )
+    drawn = np.divide(total, n, out=np.full(total.shape, np.nan), where=n > 0)
+    low, high = interval(drawn[1:]) if len(drawn) > 1 else (np.nan, np.nan)
+    row = {
+        **{"judge": judge.name, "as_is": scores[0][known].mean(), "with_padding": scores[1][known].mean()},
+        **{"difference": float(drawn[0]), "low": low, "high": high},
+        **{"p": two_sided_p(drawn[1:]) if len(drawn) > 1 else np.nan},
+        **{"raised": float((change[known] > 1e-9).mean()), "lowered": float((change[known] < -1e-9).mean())},
+        **{"turns": int(known.sum()), "users": len(users), "unscored": int((~known).sum())},
+    }
+    return pd.DataFrame([row])

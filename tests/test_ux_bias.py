@@ -1,0 +1,263 @@
+"""Judge bias: the published numbers, and simulated judges whose bias is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from perslib.errors import DataError
+from perslib.ux import (
+    at_equal_quality,
+    bradley_terry,
+    choice_counts,
+    double_centred,
+    exact_test,
+    families,
+    item_model,
+    mantel_haenszel,
+    order_effects,
+    own_family_by_case,
+    own_family_gaps,
+    permuted,
+    preferences,
+    published,
+    shares_of,
+    wins,
+)
+
+FAMILY = {
+    "A1": "A",
+    "A2": "A",
+    "B1": "B",
+    "B2": "B",
+    "C1": "C",
+    "C2": "C",
+    "judge A": "A",
+    "judge B": "B",
+    "judge C": "C",
+}
+MODELS, JUDGES = list(FAMILY)[:6], list(FAMILY)[6:]
+
+
+# -- the published matrix ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def table9() -> pd.DataFrame:
+    return published("table9").set_index("model").drop(columns="family")
+
+
+def test_published_judges_in_numbers(table9):
+    assert table9.mean().round(2).tolist() == [47.76, 94.99, 84.01]
+    assert table9.std().round(2).tolist() == [12.39, 1.34, 7.07]
+    reward = published("table3").set_index("model")["eval_good"].dropna()
+    shared = table9.join(reward, how="inner")
+    assert len(shared) == 17
+    for judge, rho in (("GPT-5.2", -0.334), ("Gemini 2.5 Flash", 0.556), ("Gemini 3.1 Pro", 0.636)):
+        assert stats.spearmanr(shared[judge], shared["eval_good"])[0] == pytest.approx(rho, abs=0.0006)
+    between = table9.corr("spearman").to_numpy()[np.triu_indices(3, 1)]
+    assert sorted(between) == pytest.approx([0.151, 0.242, 0.472], abs=0.0006)
+
+
+def test_published_self_preference(table9):
+    gaps = own_family_gaps(table9, families()).set_index("judge")
+    assert gaps["raw"].iloc[:3].round(2).tolist() == [29.53, 0.87, 0.49]
+    assert gaps["adjusted"].iloc[:3].round(2).tolist() == [18.47, 2.84, 2.47]
+    assert gaps.loc["GPT-5.2", "p"] == pytest.approx(1 / 816, rel=1e-9) and gaps.loc["GPT-5.2", "exact"]
+    assert gaps.loc["GPT-5.2", "low"] > 10 and gaps.loc["Gemini 3.1 Pro", "low"] < 0
+    assert gaps.loc["all judges", "adjusted"] == pytest.approx(7.93, abs=0.005)
+
+
+def test_published_pairs():
+    table = published("table10")
+    counts = table.assign(**{n: (5 * table[n]).round().astype(int) for n in ("a_wins", "b_wins")})
+    counts["ties"] = (5 * table["tie"]).round().astype(int)
+    assert (counts[["a_wins", "b_wins", "ties"]].sum(axis=1) == 500).all()
+    found = preferences(counts)
+    assert (found["p_holm"] < 0.001).sum() == 13
+    fitted = bradley_terry(counts, families(), by_judge=True)
+    own = fitted.table[fitted.table["kind"] == "own family"].set_index("term")["estimate"]
+    assert own["GPT-5.2"] > 1.5 and own["Gemini 3.1 Pro"] > 0.9 and own["Claude Opus 4.7"] < -0.3
+    assert fitted.judgments == 7500 and fitted.tests["p"].max() < 1e-10
+
+
+# -- gaps between families ----------------------------------------------------------------------------------------
+
+
+def test_double_centring_takes_out_models_and_judges():
+    quality, mildness = np.array([10.0, 30, 50, 60, 65, 70]), np.array([0.0, 20, 5])
+    shares = pd.DataFrame(quality[:, None] + mildness, MODELS, JUDGES)
+    assert double_centred(shares).abs().to_numpy().max() < 1e-9
+    gaps = own_family_gaps(shares, FAMILY).set_index("judge")
+    assert abs(gaps.loc["judge C", "raw"]) > 10 and gaps["adjusted"].abs().max() < 1e-9
+    shares.loc[["C1", "C2"], "judge C"] += 12
+    own = own_family_gaps(shares, FAMILY).set_index("judge").loc["judge C"]
+    assert own["adjusted"] == pytest.approx(12 * (1 - 1 / 3))
+    assert own["p"] == pytest.approx(1 / 15), "two of six can be chosen in fifteen ways"
+    assert own["low"] == -np.inf, "fifteen ways cannot reject anything at five per cent"
+
+
+def test_permutation_intervals_cover():
+    rng = np.random.default_rng(3)
+    own = np.arange(12) < 4
+    covered = [(f := permuted(rng.normal(size=12) + 1.5 * own, own)).low <= 1.5 <= f.high for _ in range(150)]
+    assert np.mean(covered) >= 0.9
+    shifted = permuted(np.r_[10.0 + np.arange(4), np.arange(8)], own)
+    assert shifted.p < 0.05 and shifted.low > 0 and shifted.low < shifted.gap < shifted.high
+
+
+def judgments(cases: int = 120, prefers: float = 0.0, seed: int = 0, length: float = 0.0) -> pd.DataFrame:
+    """Three judges on six models' replies; each favours its family by `prefers` on the logit scale."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for case in range(cases):
+        ease = rng.normal()
+        for m, model in enumerate(MODELS):
+            characters = int(np.exp(rng.normal(6, 0.5)))
+            gold = 1 if rng.random() < 1 / (1 + np.exp(-(ease + m / 4 - 0.6))) else -1
+            for j, judge in enumerate(JUDGES):
+                own = FAMILY[model] == FAMILY[judge]
+                logit = 1.2 * gold + 0.5 * j + 0.4 * ease + prefers * own + length * np.log2(characters / 400)
+                said = 1 if rng.random() < 1 / (1 + np.exp(-logit)) else -1
+                rows.append((case, model, judge, said, gold, characters))
+    return pd.DataFrame(rows, columns=["case", "model", "judge", "said", "gold", "length"])
+
+
+def test_gaps_by_resampled_cases():
+    frame = judgments(prefers=1.2)
+    gaps = own_family_by_case(frame, FAMILY, resamples=500).set_index("judge")
+    assert (gaps["low"] > 0).all() and (gaps["cases"] == 120).all()
+    same = own_family_gaps(shares_of(frame), FAMILY).set_index("judge")
+    assert gaps["adjusted"].tolist() == pytest.approx(same["adjusted"].iloc[:3].tolist())
+    fair = own_family_by_case(judgments(prefers=0.0), FAMILY, resamples=500)
+    assert (fair["low"] < 0).sum() >= 2 and (fair["high"] > 0).sum() >= 2
+
+
+def test_a_family_that_nobody_named_is_an_error():
+    with pytest.raises(DataError, match="C2"):
+        own_family_gaps(shares_of(judgments(5)), {k: v for k, v in FAMILY.items() if k != "C2"})
+    with pytest.raises(DataError, match="judge A"):
+        own_family_gaps(shares_of(judgments(5).query("model != 'A1' or judge != 'judge A'")), FAMILY)
+
+
+# -- single judgments ---------------------------------------------------------------------------------------------
+
+
+def test_the_item_model_finds_what_was_put_in():
+    fitted = item_model(judgments(200, prefers=0.9, length=0.5, seed=4), FAMILY, judge_by_length=False)
+    rows = fitted.table.set_index("term")
+    assert rows.loc["same family", "low"] > 1 and rows.loc["same family", "estimate"] == pytest.approx(
+        0.9, abs=0.3
+    )
+    assert rows.loc["length, doubled", "estimate"] == pytest.approx(0.5, abs=0.2)
+    assert rows.loc["gold", "estimate"] == pytest.approx(2.4, abs=0.5)
+    assert rows.loc["judge C", "estimate"] == pytest.approx(1.0, abs=0.3)
+    assert fitted.case_spread == pytest.approx(0.4, abs=0.25) and fitted.cases == 200
+
+
+def test_the_item_model_finds_nothing_where_nothing_is():
+    rows = item_model(judgments(120, seed=8), FAMILY).table.set_index("term")
+    assert rows.loc["same family", "low"] < 1 < rows.loc["same family", "high"]
+    assert {"length × judge B", "length × judge C"} <= set(rows.index)
+    with pytest.raises(DataError, match="the same"):
+        item_model(judgments(5).assign(said=1), FAMILY)
+
+
+def test_equal_quality_tells_preference_from_better_replies():
+    """Family A writes better replies. A judge that sees only that has a raw gap, but none at equal gold."""
+    rng = np.random.default_rng(1)
+    case = np.repeat(np.arange(400), 6)
+    model = np.tile(MODELS, 400)
+    gold = np.where(rng.random(2400) < np.where(model < "B", 0.8, 0.4), 1, -1)
+    fair = np.where(rng.random(2400) < np.where(gold > 0, 0.9, 0.3), 1, -1)
+    kind = np.where((model < "B") & (gold < 0) & (rng.random(2400) < 0.5), 1, fair)
+    frame = pd.DataFrame({"case": case, "model": model, "gold": gold})
+    both = pd.concat([frame.assign(judge="judge A", said=fair), frame.assign(judge="judge B", said=kind)])
+    found = at_equal_quality(both, {**FAMILY, "judge B": "A"}, resamples=500).set_index("judge")
+    assert shares_of(both).loc[["A1", "A2"], "judge A"].mean() > 20 + shares_of(both).loc["B1", "judge A"]
+    assert found.loc["judge A", "low"] < 1 < found.loc["judge A", "high"] and found.loc["judge A", "p"] > 0.01
+    assert found.loc["judge B", "bad_gap_low"] > 0.1 and abs(found.loc["judge B", "good_gap"]) < 0.1
+    assert found.loc["judge B", "delta"] < -1 and found.loc["judge B", "p_holm"] < 0.001
+
+
+def test_mantel_haenszel_by_hand():
+    table = np.array([[[10.0], [5.0]], [[4.0], [11.0]]])
+    expected, variance = 15 * 14 / 30, 15 * 15 * 14 * 16 / (30**2 * 29)
+    assert mantel_haenszel(table) == pytest.approx((10 - expected - 0.5) ** 2 / variance)
+
+
+# -- pairs --------------------------------------------------------------------------------------------------------
+
+
+def test_exact_tests_with_ties():
+    assert exact_test(8, 2) == pytest.approx(stats.binomtest(2, 10).pvalue)
+    assert exact_test(8, 2, 4, split=True) == pytest.approx(stats.binomtest(4, 14).pvalue)
+    assert exact_test(8, 2, 1, split=True) == pytest.approx(stats.binomtest(3, 11).pvalue)
+    assert exact_test(0, 0) == 1.0
+
+
+def choices(n: int, first: float = 0.0, own: float = 0.0, tie: float = 0.2, seed: int = 0) -> pd.DataFrame:
+    """Two judges on pairs of four models, each pair of replies in both orders."""
+    rng = np.random.default_rng(seed)
+    strength = {"A1": 0.6, "B1": 0.0, "C1": -0.6}
+    rows = []
+    for case in range(n):
+        for a, b in (("A1", "B1"), ("B1", "C1"), ("A1", "C1")):
+            for judge in ("judge A", "judge B"):
+                mu = {m: strength[m] + own * (FAMILY[m] == FAMILY[judge]) for m in (a, b)}
+                for shown in ("a", "b"):
+                    apart = mu[a] - mu[b] + (first if shown == "a" else -first)
+                    w = np.array([np.exp(apart / 2), np.exp(-apart / 2), tie])
+                    rows.append((judge, a, b, case, shown, rng.choice(["a", "b", "tie"], p=w / w.sum())))
+    return pd.DataFrame(rows, columns=["judge", "a", "b", "case", "first", "choice"])
+
+
+def test_bradley_terry_finds_what_was_put_in():
+    fitted = bradley_terry(choice_counts(choices(400, first=0.4, own=0.8)), FAMILY)
+    rows = fitted.table.set_index("term")["estimate"]
+    assert rows[["A1", "B1", "C1"]].tolist() == pytest.approx([0.6, 0.0, -0.6], abs=0.15)
+    assert rows["own family"] == pytest.approx(0.8, abs=0.15) and rows["shown first"] == pytest.approx(
+        0.4, abs=0.1
+    )
+    assert np.exp(rows["tie"]) == pytest.approx(0.2, abs=0.03)
+    assert fitted.tests["p"].max() < 1e-6
+    fair = bradley_terry(choice_counts(choices(200, seed=3)), FAMILY)
+    assert fair.tests["p"].min() > 0.01
+
+
+def test_bradley_terry_without_ties_and_with_an_unbeaten_model():
+    counts = pd.DataFrame(
+        {"judge": "j", "a": ["x", "y"], "b": ["y", "z"], "a_wins": [20, 8], "b_wins": [0, 8], "ties": 0}
+    )
+    rows = bradley_terry(counts).table.set_index("term")
+    assert np.isfinite(rows.loc[["x", "y", "z"], "estimate"]).all()
+    assert rows.loc["x", "estimate"] > rows.loc["y", "estimate"]
+
+
+def test_order_effects_by_hand():
+    frame = pd.DataFrame(
+        [
+            *(("j", "x", "y", 0, "a", "a"), ("j", "x", "y", 0, "b", "a")),  # the same reply twice
+            *(("j", "x", "y", 1, "a", "a"), ("j", "x", "y", 1, "b", "b")),  # the first place twice
+            *(("j", "x", "y", 2, "a", "b"), ("j", "x", "y", 2, "b", "a")),  # the second place twice
+            *(("j", "x", "y", 3, "a", "a"), ("j", "x", "y", 3, "b", "b")),
+            *(("j", "x", "y", 4, "a", "tie"), ("j", "x", "y", 4, "b", None)),  # one could not be read
+        ],
+        columns=["judge", "a", "b", "case", "first", "choice"],
+    )
+    row = order_effects(frame).iloc[0]
+    assert (row["pairs"], row["left_out"]) == (4, 1)
+    assert (row["consistent"], row["first_twice"], row["second_twice"]) == (0.25, 0.5, 0.25)
+    assert row["position_bias"] == 0.25 and row["p"] == 1.0
+    assert wins(frame)[["a_wins", "b_wins", "ties", "unread"]].iloc[0].tolist() == [5, 3, 1, 1]
+
+
+def test_a_judge_of_places_is_found_out():
+    row = order_effects(choices(80, first=2.5, tie=0.01)).set_index("judge").loc["judge A"]
+    assert row["low"] > 0.5 and row["p"] < 1e-6 and row["first_share"] > 0.8
+    fair = order_effects(choices(80)).set_index("judge").loc["judge A"]
+    assert fair["low"] < 0 < fair["high"]
+    with pytest.raises(DataError, match="choice is 'neither'"):
+        order_effects(choices(2).assign(choice="neither"))
