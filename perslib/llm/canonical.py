@@ -24,11 +24,12 @@ def digest(parts: Mapping[str, Any]) -> str:
 def _canonical(value: Any) -> Any:
     if type(value) is str or value is None:  # most of a request
         return value
-    if isinstance(value, Mapping):
+    kind = type(value)
+    if kind is dict or isinstance(value, Mapping):
         if wrong := [key for key in value if not isinstance(key, str)]:
             raise TypeError(f"keys must be text to be hashed, found {wrong[0]!r}")
         return {key: _canonical(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
+    if kind is list or isinstance(value, list | tuple):
         return [_canonical(item) for item in value]
     if isinstance(value, np.generic):
         value = value.item()

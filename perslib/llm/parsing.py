@@ -104,12 +104,19 @@ def _balanced(text: str, brackets: str) -> Iterator[str]:
                 yield text[start : place + 1]
 
 
+def _attempts(text: str) -> Iterator[str]:
+    """The text with ever more of its writing forgiven."""
+    yield text
+    yield _repaired(text)
+    yield (straight := _repaired(text.translate(_CURLY)))
+    yield straight.translate(_FULL_WIDTH)
+
+
 def _reading(text: str) -> Any:
     """The text as JSON, else with ever more of its writing forgiven, else as a Python literal."""
     if not text.startswith(("{", "[")):
         return _UNREADABLE
-    straight = _repaired(text.translate(_CURLY))
-    for attempt in (text, _repaired(text), straight, straight.translate(_FULL_WIDTH)):
+    for attempt in _attempts(text):
         try:
             return json.loads(attempt, strict=False, parse_constant=lambda name: None)
         except (ValueError, RecursionError):

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import jinja2
 import numpy as np
 import pandas as pd
 
@@ -20,6 +19,7 @@ from perslib.llm.types import Request
 from perslib.paths import bundled, workspace
 from perslib.prompts.fencing import visible
 from perslib.prompts.file import near, read_prompt_file
+from perslib.prompts.pieces import Keys, Piece, key, pieces
 from perslib.prompts.template import ENVIRONMENT, Sources
 
 
@@ -42,7 +42,9 @@ class Prompt:
     digest: str
     """sha256 over the file and everything it includes."""
     path: Path
-    _messages: tuple[tuple[str, jinja2.Template], ...] = field(repr=False, compare=False)
+    _messages: tuple[tuple[str, tuple[Piece, ...]], ...] = field(repr=False, compare=False)
+    _last: dict[str, tuple[bytes, Any]] = field(default_factory=dict, repr=False, compare=False)
+    """Each placeholder's last value, as it is shown."""
 
     @property
     def label(self) -> str:
@@ -52,9 +54,12 @@ class Prompt:
     def render(self, /, **fields: Any) -> Request:
         """The request with every placeholder filled in; each must be given, and nothing else."""
         self._compare(fields)
-        values = {name: self._shown(value, name) for name, value in fields.items()}
+        keys = {name: key(value) for name, value in fields.items()}
+        values = {name: self._value(name, value, keys[name]) for name, value in fields.items()}
         return Request(
-            messages=[{"role": role, "content": self._fill(body, values)} for role, body in self._messages],
+            messages=[
+                {"role": role, "content": self._fill(body, values, keys)} for role, body in self._messages
+            ],
             schema=self.schema,
             temperature=self.temperature,
             max_tokens=self.max_tokens,
@@ -76,11 +81,21 @@ class Prompt:
             takes = ", ".join(self.placeholders) or "nothing"
             raise PromptError(f"{self.path}: {'; '.join(unknown + missing)}. This prompt takes: {takes}.")
 
-    def _fill(self, body: jinja2.Template, values: Mapping[str, Any]) -> str:
+    def _fill(self, body: Sequence[Piece], values: Mapping[str, Any], keys: Keys) -> str:
         try:
-            return body.render(values).strip()
+            return "".join(piece.render(values, keys) for piece in body).strip()
         except Exception as error:  # a template can fail in any way that Python can
             raise PromptError(f"{_place(error, self.path)}: {error}") from error
+
+    def _value(self, name: str, value: Any, key: bytes | None) -> Any:
+        """The value as it is shown; that of the last time if it is the same."""
+        last = self._last.get(name)
+        if key is not None and last is not None and last[0] == key:
+            return last[1]
+        shown = self._shown(value, name)
+        if key is not None:
+            self._last[name] = key, shown
+        return shown
 
     def _shown(self, value: Any, place: str) -> Any:
         """A copy of the value with all text in it made visible."""
@@ -118,7 +133,7 @@ def prompt(name: str, language: str = "en", folder: str | Path | None = None) ->
         language=language,
         digest=_digest(sources.texts),
         path=file.path,
-        _messages=tuple((role, environment.from_string(body)) for role, body in file.messages),
+        _messages=tuple((role, pieces(environment, body)) for role, body in file.messages),
         **file.head,
     )
     _read[place] = _Read(found, _files(shelves, language, sources.texts))
