@@ -1,0 +1,133 @@
+"""Patience of people rather than of tasks: the profile enters h, and f (what the paper leaves as future work).
+
+    people = of_world(corpus)                                  # users whose patience goes by their strictness
+    dialogues = with_profiles(collect(policy, [p.user for p in people], 3000), {p.user.kind: p.words for p in people})
+    train, test = apart(dialogues)                             # no user stands on both sides
+    conditioned(train, test)                                   # without profile, in h, in h and f
+
+In the synthetic world a strict person brings less patience to the same task than a lenient one, and the profile
+says so only in words ("demanding", "forgiving"), and only of some. So what a profile gives away is bounded; how much
+of a held-out user's patience it does give away is the correlation over users reported here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from perslib.corpus import Corpus
+from perslib.errors import DataError
+from perslib.inference import SEED, correlation
+from perslib.patience.dialogues import Dialogues
+from perslib.patience.estimator import Patience
+from perslib.patience.recovery import RESAMPLES, recovered
+from perslib.patience.users import User, user2
+
+#: Patience = (usual − slope · strictness) · eq. 17, strictness held within ± 1.5; from about .9 to 2.1 times eq. 17.
+USUAL, SLOPE, MOST = 1.5, 0.4, 1.5
+#: How the profile enters, by the name of the row.
+WAYS = {"without profile": "", "profile in h": "h", "profile in h and f": "hf"}
+
+
+@dataclass(frozen=True)
+class Person:
+    """A simulated user, and what their profile says, word by word."""
+
+    user: User
+    words: tuple[str, ...]
+
+
+def of_world(
+    corpus: Corpus, like: User | None = None, fields: Sequence[str] = ("personality",)
+) -> list[Person]:
+    """The people of a synthetic corpus as users of the patience world, each as patient as lenient.
+
+    Of their profiles only `fields` are read: few dialogues cannot tell what matters from a hundred entries.
+    """
+    truth = corpus.extras.get("truth_users")
+    if truth is None or "strictness" not in truth:
+        raise DataError(
+            f"{corpus.name} does not say how strict its users are.",
+            "Only synthetic corpora know: use perslib.corpus.synthetic.world, or data/sample.",
+        )
+    strict = truth.set_index("user")["strictness"].astype(float).clip(-MOST, MOST)
+    base = like or user2()
+    return [
+        Person(
+            replace(base, kind=str(row["user"]), scale=float(USUAL - SLOPE * strict[row["user"]])),
+            words_of({name: row["profile"][name] for name in fields}),
+        )
+        for row in corpus.users.to_dict("records")
+    ]
+
+
+def words_of(profile: Mapping[str, object]) -> tuple[str, ...]:
+    """What a profile lists, each entry with its field: `personality: demanding`; numbers say too little alone."""
+    found = []
+    for name, said in profile.items():
+        if isinstance(said, str):
+            found.append(f"{name}: {said}")
+        elif isinstance(said, Iterable):
+            found += [f"{name}: {entry}" for entry in said]
+    return tuple(found)
+
+
+def with_profiles(dialogues: Dialogues, words: Mapping[str, Sequence[str]], least: int = 3) -> Dialogues:
+    """The dialogues with their users' profiles as features: an entry each that at least so many users share."""
+    missing = sorted({d.user for d in dialogues} - set(words))
+    if missing:
+        raise DataError(f"There is no profile of {', '.join(missing[:5])}.", "Give one for every user.")
+    counts = pd.Series([entry for own in words.values() for entry in dict.fromkeys(own)]).value_counts()
+    names = tuple(sorted(counts.index[counts >= least]))
+    vectors = {
+        user: np.array([name in set(own) for name in names], dtype=np.float32) for user, own in words.items()
+    }
+    return replace(
+        dialogues,
+        dialogues=tuple(replace(d, profile=vectors[d.user]) for d in dialogues),
+        profile_names=names,
+    )
+
+
+def apart(dialogues: Dialogues, share: float = 0.7, seed: int = SEED) -> tuple[Dialogues, Dialogues]:
+    """Two parts by user: nobody is in both, the first has `share` of the users."""
+    users = np.array(sorted({d.user for d in dialogues}))
+    chosen = set(np.random.default_rng(seed).permutation(users)[: round(share * len(users))])
+    first = np.array([d.user in chosen for d in dialogues])
+    return dialogues[first], dialogues[~first]
+
+
+def relative_patience(model: Patience, dialogues: Dialogues) -> pd.DataFrame:
+    """How patient each user is for the same task: patience over eq. 17, estimated and true; a row a user."""
+    ends = model.remaining_budget(dialogues)
+    frame = pd.DataFrame(
+        {
+            "user": [d.user for d in dialogues],
+            "estimated": ends["patience"].to_numpy(),
+            "true": [np.nan if d.true_patience is None else d.true_patience for d in dialogues],
+            "task": [float(d.goal.sum()) for d in dialogues],
+        }
+    )
+    sums = frame.groupby("user").sum()
+    table = pd.DataFrame({name: sums[name] / sums["task"] for name in ("estimated", "true")})
+    return table.assign(dialogues=frame.groupby("user").size()).reset_index()
+
+
+def conditioned(
+    train: Dialogues, test: Dialogues, *, resamples: int = RESAMPLES, seed: int = SEED, **settings: object
+) -> pd.DataFrame:
+    """What the profile adds: a row a way, with user_r (over test users, of relative patience) and its interval,
+    h_r, step_r, balanced and stop_accuracy on the test users' dialogues. `settings` are those of `Patience`.
+    """
+    rows = []
+    for name, profile in WAYS.items():
+        model = Patience(**{"seed": seed, **settings, "profile": profile}).fit(train)  # type: ignore[arg-type]
+        users = relative_patience(model, test)
+        r, low, high = correlation(users["estimated"], users["true"], users["user"], resamples, seed)
+        found = recovered(model, test, resamples=0).set_index("measure")["value"]
+        kept = {m: found[m] for m in ("h_r", "step_r", "balanced", "stop_accuracy")}
+        rows.append({"way": name, "user_r": r, "low": low, "high": high, "users": len(users), **kept})
+    return pd.DataFrame(rows)

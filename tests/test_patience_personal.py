@@ -1,0 +1,84 @@
+"""Patience of people: what their profile says enters h and is found again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from perslib.corpus.synthetic import world
+from perslib.errors import DataError
+from perslib.patience.collect import collect
+from perslib.patience.personal import apart, conditioned, of_world, relative_patience, with_profiles, words_of
+from perslib.patience.policies import exploring, rule
+from perslib.patience.users import people, user2
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return world(users=12, seed=42, language="en")
+
+
+def test_the_strict_are_less_patient(corpus):
+    found = of_world(corpus)
+    strict = corpus.extras["truth_users"].set_index("user")["strictness"]
+    scale = [p.user.scale for p in found]
+    assert np.corrcoef(scale, [strict[p.user.kind] for p in found])[0, 1] < -0.95
+    assert 0.89 < min(scale) < 1.3 < 1.6 < max(scale) < 2.11
+    assert all(word.startswith("personality: ") for p in found for word in p.words)
+    assert not hasattr(found[0].user, "strictness")
+
+
+def test_words_of_a_profile():
+    said = {"age": 33, "occupation": "cook", "personality": ["calm", "brisk"]}
+    assert words_of(said) == ("occupation: cook", "personality: calm", "personality: brisk")
+
+
+def test_profiles_are_added_by_user_and_rare_entries_left_out():
+    dialogues = collect(rule, [user2(), *people(2)][:1], 4)
+    words = {"user2": ("a", "b"), "x": ("a",), "y": ("a", "b"), "z": ("c", "b")}
+    with_words = with_profiles(dialogues, words)
+    assert with_words.profile_names == ("a", "b")
+    assert with_words[0].profile.tolist() == [1, 1]
+    with pytest.raises(DataError, match="no profile of user2"):
+        with_profiles(dialogues, {"x": ("a",)})
+
+
+def test_nobody_is_on_both_sides():
+    dialogues = collect(rule, people(10), 50)
+    train, test = apart(dialogues)
+    assert len(train) + len(test) == 50
+    sides = [{d.user for d in part} for part in (train, test)]
+    assert not sides[0] & sides[1]
+    assert len(sides[0]) == 7
+
+
+def test_patience_is_measured_against_the_task():
+    class Twice:
+        def remaining_budget(self, dialogues):
+
+            return pd.DataFrame({"patience": [2 * d.goal.sum() for d in dialogues]})
+
+    dialogues = collect(rule, people(5), 25)
+    found = relative_patience(Twice(), dialogues)
+    assert found["estimated"].tolist() == pytest.approx([2.0] * 5)
+    assert found["dialogues"].tolist() == [5] * 5
+    assert found["true"].min() < 1.5 < found["true"].max()
+
+
+def test_the_profile_recovers_who_is_patient():
+    pytest.importorskip("torch")
+    train, test = apart(collect(exploring(rule, 0.3), people(40, seed=3), 900, seed=1))
+    found = conditioned(train, test, epochs=25, resamples=200).set_index("way")
+    assert found.loc["profile in h", "user_r"] > 0.8
+    assert found.loc["without profile", "user_r"] < 0.5
+    assert found.loc["profile in h", "low"] > found.loc["without profile", "user_r"]
+    assert found.loc["profile in h", "h_r"] > found.loc["without profile", "h_r"]
+
+
+def test_only_a_synthetic_world_knows_who_is_strict(corpus):
+
+    with pytest.raises(DataError, match="how strict"):
+        of_world(replace(corpus, extras={}))
