@@ -23,6 +23,8 @@ CJK_A_SECOND = 8.3
 WORDS_A_SECOND = 6.7
 CODE_COUNTS = 1 / 3
 _CJK, _WORD, _DIGIT, _AT, _POINT, _COLON, _MARKUP = 1, 2, 4, 8, 16, 32, 64
+_FIRST, _SECOND = 128, 64  # of a pair that `Counts.cues` counts; on letters, where 64 means nothing else
+_PAIRED = "我名姓先女微地住车护出生扣qQ", "叫字名生士信址牌照日号扣室qQ"
 _TABLE = 0x20000  # beyond are Han of the supplementary planes, or nothing that is read
 _AT_ONCE = 98_304  # characters; what a processor keeps close at hand
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
@@ -38,7 +40,10 @@ class Counts(NamedTuple):
     at: np.ndarray
     points: np.ndarray  # digits joined by a point
     colons: np.ndarray
-    markup: np.ndarray  # backticks, and brackets that can open a link or a tag
+    markup: np.ndarray  # backticks, slashes, and brackets that can open a link or a tag
+    cues: (
+        np.ndarray
+    )  # pairs of characters that can begin something personal: 我叫, 先生, 微信, QQ, a digit before 号
 
 
 @cache
@@ -57,6 +62,9 @@ def _classes() -> np.ndarray:
     for chars, kind in (("'’", _WORD), ("@", _AT), (".", _POINT), (":", _COLON), ("`[<", _MARKUP)):
         table[[ord(char) for char in chars]] = kind  # an apostrophe joins: don't is one word
     table[ord("/")] = _MARKUP
+    for chars, kind in zip(_PAIRED, (_FIRST, _SECOND)):
+        for char in chars:
+            table[ord(char)] |= kind
     table.flags.writeable = False
     return table
 
@@ -91,14 +99,16 @@ def _counted(texts: Sequence[str]) -> Counts:
     begins[1:] &= ~word[:-1]
     digit = (kinds & _DIGIT) != 0
     two = digit[:-1] & digit[1:]
-    runs, pointed = np.zeros_like(digit), np.zeros_like(digit)
+    second = ((kinds & _SECOND) != 0) & (kinds != _MARKUP)
+    runs, pointed, paired = np.zeros_like(digit), np.zeros_like(digit), np.zeros_like(digit)
+    paired[1:] = ((kinds[:-1] & (_FIRST | _DIGIT)) != 0) & second[1:]
     runs[3:] = two[:-2] & two[2:] if len(two) > 2 else False
     pointed[2:] = digit[:-2] & (kinds[1:-1] == _POINT) & digit[2:]
     return Counts(
-        total(kinds == _CJK),
+        total((kinds & _CJK) != 0),
         total(begins),
         total(runs),
-        *(total(mark) for mark in (kinds == _AT, pointed, kinds == _COLON, kinds == _MARKUP)),
+        *(total(mark) for mark in (kinds == _AT, pointed, kinds == _COLON, kinds == _MARKUP, paired)),
     )
 
 

@@ -1,0 +1,189 @@
+"""Which sessions are fit to become cases: an ordered list of rules without a model, each with its reason and counter.
+
+    gate = Gate(GateSettings(signals=("complain", "dislike", "like")))
+    kept = [s for s in sessions if gate(s, reactions(s)) is None]
+    gate.counts                                           # Counter({"no_signal": 812, "near_duplicate": 14, …})
+
+What is harmful is told from talk about it, and an angry user is not harmful: slurs are masked (`masked`), not dropped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+from perslib.errors import UnknownName
+from perslib.signals.duplicates import Duplicates
+from perslib.signals.model import PRECEDENCE, Reaction, Session
+from perslib.signals.payload import PICTURE
+from perslib.signals.similarity import words
+from perslib.signals.wording import LANGUAGES, any_of, cues
+
+MASK = "***"
+
+
+@dataclass(frozen=True)
+class GateSettings:
+    """What a session must be to pass; None switches a rule off."""
+
+    signals: tuple[str, ...] | None = (
+        "dislike",
+        "complain",
+        "repeat",
+        "rephrase",
+        "dismiss",
+        "skim",
+        "like",
+        "thanks",
+    )
+    languages: tuple[str, ...] | None = LANGUAGES
+    query: tuple[int, int] | None = (1, 4_000)
+    """Fewest and most characters of the request before the reply that shows a signal."""
+    reply: tuple[int, int] | None = (1, 20_000)
+    images: bool = False
+    """Whether sessions that depend on a picture or an attachment may pass."""
+    conflicts: bool = False
+    unsafe: Callable[[str], bool] | None = None
+    """A classifier of harmful requests to ask after the rules."""
+    alike: float | None = 0.9
+    """Estimated Jaccard similarity of request and reply from which a session is a near duplicate."""
+
+
+@dataclass
+class Gate:
+    """Rules in order: the first that a session fails gives the reason; `counts` has one number a reason."""
+
+    settings: GateSettings = field(default_factory=GateSettings)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        if self.settings.signals is not None and (unknown := set(self.settings.signals) - set(PRECEDENCE)):
+            raise UnknownName("signal", min(unknown), PRECEDENCE)
+        self._duplicates = None if self.settings.alike is None else Duplicates(self.settings.alike)
+
+    def __call__(self, session: Session, reactions: Sequence[Reaction]) -> str | None:
+        """Why a session does not pass, or None."""
+        reason = next((why for rule in RULES if (why := rule(session, reactions, self.settings))), None)
+        if reason is None and self._duplicates is not None:
+            reason = self._duplicates(_case(session, reactions, self.settings))
+        self.counts[reason or "pass"] += 1
+        return reason
+
+
+Rule = Callable[[Session, Sequence[Reaction], GateSettings], str | None]
+
+
+def both_speak(session: Session, reactions: Sequence[Reaction], settings: GateSettings) -> str | None:
+    """A user and an assistant said something."""
+    speaking = {m.role for m in session.messages if m.text.strip()}
+    return None if {"user", "assistant"} <= speaking else "no_exchange"
+
+
+def not_all_interrupted(
+    session: Session, reactions: Sequence[Reaction], settings: GateSettings
+) -> str | None:
+    """At least one reply was completed."""
+    return "all_interrupted" if reactions and all(r.interrupted for r in reactions) else None
+
+
+def signal_found(session: Session, reactions: Sequence[Reaction], settings: GateSettings) -> str | None:
+    """One of the signals asked for."""
+    wanted = settings.signals
+    return "no_signal" if wanted is not None and not _shown(reactions, wanted) else None
+
+
+def no_conflict(session: Session, reactions: Sequence[Reaction], settings: GateSettings) -> str | None:
+    """No reply was liked and rejected at once."""
+    return "conflict" if not settings.conflicts and any(r.conflict for r in reactions) else None
+
+
+def language_allowed(session: Session, reactions: Sequence[Reaction], settings: GateSettings) -> str | None:
+    """The user's language is one of those asked for."""
+    first = next((m.text for m in session.messages if m.role == "user"), "")
+    return None if settings.languages is None or words(first).lang in settings.languages else "language"
+
+
+def lengths(session: Session, reactions: Sequence[Reaction], settings: GateSettings) -> str | None:
+    """Neither request nor reply is too short or too long."""
+    query, reply = _case(session, reactions, settings)
+    for text, bounds, name in ((query, settings.query, "query"), (reply, settings.reply, "reply")):
+        if bounds is not None and not bounds[0] <= len(text) <= bounds[1]:
+            return f"{name}_length"
+    return None
+
+
+def no_image(session: Session, reactions: Sequence[Reaction], settings: GateSettings) -> str | None:
+    """Nothing that was not logged has to be seen to judge the reply."""
+    if settings.images:
+        return None
+    query, reply = _case(session, reactions, settings)
+    if reply.strip() == PICTURE:
+        return "image_reply"
+    return "image_request" if _found("images").search(query.lower()) else None
+
+
+def harmless(session: Session, reactions: Sequence[Reaction], settings: GateSettings) -> str | None:
+    """Nobody asks for what is sexual, violent or otherwise harmful; talk about it is none."""
+    for message in session.messages:
+        if message.role == "user":
+            text = message.text.lower()
+            for kind, pattern in _unsafe().items():
+                if pattern.search(text) and not _found("discussion").search(text):
+                    return f"unsafe_{kind}"
+            if settings.unsafe is not None and settings.unsafe(masked(message.text)):
+                return "unsafe_classifier"
+    return None
+
+
+RULES: tuple[Rule, ...] = (
+    both_speak,
+    not_all_interrupted,
+    signal_found,
+    no_conflict,
+    language_allowed,
+    lengths,
+    no_image,
+    harmless,
+)
+
+
+def masked(text: str) -> str:
+    """The text with slurs blanked out; whatever else it says stays."""
+    return _slurs().sub(MASK, text)
+
+
+def _shown(reactions: Sequence[Reaction], wanted: Sequence[str] | None) -> list[Reaction]:
+    return [r for r in reactions if wanted is None or any(name in wanted for name in r.names)]
+
+
+def _case(session: Session, reactions: Sequence[Reaction], settings: GateSettings) -> tuple[str, str]:
+    """The first reply that shows a signal asked for, and the request before it."""
+    shown = _shown(reactions, settings.signals) or list(reactions)
+    if not shown:
+        return "", ""
+    place = shown[0].idx
+    before = [m.text for m in session.messages[:place] if m.role == "user"]
+    return (before[-1] if before else ""), session.messages[place].text
+
+
+@cache
+def _found(name: str) -> re.Pattern[str]:
+    return re.compile(any_of(p for lang in LANGUAGES for p in cues(lang)["gate"][name]))
+
+
+@cache
+def _unsafe() -> dict[str, re.Pattern[str]]:
+    kinds = {kind: [] for lang in LANGUAGES for kind in cues(lang)["gate"]["unsafe"]}  # type: dict[str, list[str]]
+    for lang in LANGUAGES:
+        for kind, patterns in cues(lang)["gate"]["unsafe"].items():
+            kinds[kind] += patterns
+    return {kind: re.compile(any_of(patterns)) for kind, patterns in kinds.items()}
+
+
+@cache
+def _slurs() -> re.Pattern[str]:
+    zh, en = (any_of(cues(lang)["gate"]["slurs"]["words"]) for lang in LANGUAGES)
+    return re.compile(rf"{zh}|\b{en}\b", re.IGNORECASE)

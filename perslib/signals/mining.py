@@ -1,0 +1,185 @@
+"""A log of any size, mined block by block into one table: a row a reply.
+
+    mined("log.jsonl").table                               # as a frame
+    mined("log.parquet", out="mined/", processes=4)        # written as it goes, in constant memory
+
+A block becomes a table by a plain function, `block_table`, which knows of no other block; so the result does not depend
+on how the log is cut, nor on who works the blocks off.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import multiprocessing
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from perslib.errors import DataError, Problem
+from perslib.signals.blocks import AT_ONCE, LONGEST, ROWS, Block, Source, blocks
+from perslib.signals.model import PRECEDENCE, Session
+from perslib.signals.reading import Reject, read
+from perslib.signals.settings import DEFAULT, Settings
+from perslib.signals.table import SCHEMA, table
+
+TABLE = "signals.parquet"
+REJECTED = "rejected.jsonl"
+
+
+class BlockTable(NamedTuple):
+    """What a block gives: its rows, what was no session, what was odd, and a digest of every session's id."""
+
+    rows: pa.Table
+    rejected: list[Reject]
+    notes: Counter[str]
+    ids: np.ndarray
+
+
+def block_table(
+    block: Block,
+    settings: Settings = DEFAULT,
+    *,
+    private: bool = True,
+    key: bytes | None = None,
+    longest: int = LONGEST,
+) -> BlockTable:
+    """The table of one block; see `mined`."""
+    found = list(read(block, longest))
+    numbers = [number for number, one in found if isinstance(one, Session)]
+    sessions = [one for _, one in found if isinstance(one, Session)]
+    notes = Counter(note for session in sessions for note in session.notes)
+    ids = np.array([_digest(session.cid) for session in sessions], np.uint64)
+    rejected = [one for _, one in found if isinstance(one, Reject)]
+    return BlockTable(
+        table(sessions, settings, numbers=numbers, private=private, key=key), rejected, notes, ids
+    )
+
+
+def _digest(cid: str) -> int:
+    return int.from_bytes(
+        hashlib.blake2b(cid.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big"
+    )
+
+
+@dataclass
+class Mined:
+    """What mining gave: where the table is, how often each signal was found, and what was left out."""
+
+    replies: int = 0
+    sessions: int = 0
+    primary: Counter[str] = field(default_factory=Counter)
+    found: Counter[str] = field(default_factory=Counter)
+    rejected: Counter[str] = field(default_factory=Counter)
+    notes: Counter[str] = field(default_factory=Counter)
+    rejects: list[Reject] = field(default_factory=list)
+    folder: Path | None = None
+    parts: list[pa.Table] = field(default_factory=list, repr=False)
+
+    @property
+    def arrow(self) -> pa.Table:
+        """The table as Arrow has it."""
+        if self.folder is not None:
+            return pq.read_table(self.folder / TABLE)
+        return pa.concat_tables(self.parts) if self.parts else SCHEMA.empty_table()
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row a reply (`perslib.signals.table` says which columns)."""
+        frame: pd.DataFrame = self.arrow.to_pandas()
+        return frame
+
+    @property
+    def counts(self) -> pd.DataFrame:
+        """Signal by signal: on how many replies it was found, on how many it is the primary one, and their share."""
+        rows = [(name, self.found[name], self.primary[name]) for name in PRECEDENCE]
+        counted = pd.DataFrame(rows, columns=["signal", "found", "primary"])
+        return counted.assign(share=counted["primary"] / max(1, self.replies))
+
+
+def mined(
+    source: Source,
+    out: str | Path | None = None,
+    *,
+    settings: Settings = DEFAULT,
+    private: bool = True,
+    key: bytes | None = None,
+    processes: int = 1,
+    size: int = AT_ONCE,
+    rows: int = ROWS,
+    longest: int = LONGEST,
+) -> Mined:
+    """Mine a log: a .jsonl or .parquet file, a folder of them, or a frame.
+
+    `private` de-identifies every session first; with a `key`, ids become keyed digests and times are shifted. With
+    `out`, the table and the rejects are written there as they come, and memory stays what a few blocks take, plus
+    eight bytes a session, by which ids that occur twice are counted. `size` (bytes of lines) and `rows` (of Parquet)
+    say how large a block is; the table is the same whatever they are.
+    """
+    if processes < 1:
+        raise DataError(Problem("processes", f"is {processes}, expected 1 or more"))
+    work = partial(block_table, settings=settings, private=private, key=key, longest=longest)
+    cut = blocks(source, size=size, rows=rows, longest=longest)
+    made = map(work, cut) if processes == 1 else _in_order(work, cut, processes)
+    return _gathered(made, None if out is None else Path(out))
+
+
+def _in_order(work: partial[BlockTable], cut: Iterable[Block], processes: int) -> Iterator[BlockTable]:
+    """The blocks' tables in their order, a few blocks ahead worked off by other processes."""
+    waiting: deque[Future[BlockTable]] = deque()
+    with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn")) as pool:
+        for block in cut:
+            waiting.append(pool.submit(work, block))
+            if len(waiting) > 2 * processes:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def _gathered(made: Iterable[BlockTable], folder: Path | None) -> Mined:
+    result = Mined(folder=folder)
+    ids: list[np.ndarray] = []
+    if folder is None:
+        for part in made:
+            _count(result, part, ids)
+            result.parts.append(part.rows)
+            result.rejects += part.rejected
+    else:
+        folder.mkdir(parents=True, exist_ok=True)
+        with (
+            pq.ParquetWriter(folder / TABLE, SCHEMA, compression="zstd") as writer,
+            (folder / REJECTED).open("w", encoding="utf-8") as rejects,
+        ):
+            for part in made:
+                _count(result, part, ids)
+                writer.write_table(part.rows)
+                rejects.writelines(json.dumps(r._asdict(), ensure_ascii=False) + "\n" for r in part.rejected)
+    every = np.concatenate(ids) if ids else np.zeros(0, np.uint64)
+    if twice := len(every) - len(np.unique(every)):
+        result.notes["cid seen before"] += twice
+    return result
+
+
+def _count(result: Mined, part: BlockTable, ids: list[np.ndarray]) -> None:
+    result.replies += len(part.rows)
+    result.sessions += len(part.ids)
+    result.rejected.update(reject.reason for reject in part.rejected)
+    result.notes.update(part.notes)
+    ids.append(part.ids)
+    for column, counter in (("primary", result.primary), ("found", result.found)):
+        values = (
+            part.rows["primary"]
+            if column == "primary"
+            else part.rows["signals"].combine_chunks().flatten().field("name")
+        )
+        for entry in values.value_counts().to_pylist() if len(values) else []:
+            counter[entry["values"]] += entry["counts"]

@@ -1,0 +1,142 @@
+"""Reactions as columns: a row a reply.
+
+record     number of the session in its log (line or row), from 1; with `reply` the key of a row, for a cid can recur
+cid, reply, next      session, position of the reply in it, and of the user message that follows
+lang, primary         language of what follows; the reply's primary label
+dislike … abandon, like, thanks, ack, parallel_request, system_failure     the signals' scores, 0 where not found
+superseded, interrupted, conflict, bad_clock, left_after_negative
+gap, reading, fraction, n_chars, ratio     seconds to the next message and of reading, gap over reading after typing,
+                                           characters, and the paper's measure of skimming, gap over characters
+outcome    what became of a reply that was not liked (`perslib.signals.recovery`)
+signals    every signal with its score, strength, rule, and where it was found
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from perslib.signals.length import Counts, counts, reading_seconds
+from perslib.signals.model import NEGATIVE, POSITIVE, Reaction, Session, Signal
+from perslib.signals.private import deidentified, suspects
+from perslib.signals.reaction import reactions
+from perslib.signals.settings import DEFAULT, Settings
+
+SCORED = (*NEGATIVE, *POSITIVE, "ack", "parallel_request", "system_failure")
+_PLACE = {name: i for i, name in enumerate(SCORED)}
+_SIGNAL = pa.struct(
+    [
+        *[("name", pa.string()), ("score", pa.float32()), ("strength", pa.string()), ("rule", pa.string())],
+        *[("at", pa.int32()), ("start", pa.int32()), ("end", pa.int32()), ("back", pa.int32())],
+    ]
+)
+SCHEMA = pa.schema(
+    [
+        *[("record", pa.int64()), ("cid", pa.string()), ("reply", pa.int32()), ("next", pa.int32())],
+        *[("lang", pa.string()), ("primary", pa.string())],
+        *[(name, pa.float32()) for name in SCORED],
+        *[(name, pa.bool_()) for name in ("superseded", "interrupted", "conflict", "bad_clock")],
+        *[
+            ("gap", pa.float64()),
+            ("reading", pa.float32()),
+            ("fraction", pa.float32()),
+            ("n_chars", pa.int32()),
+        ],
+        *[("ratio", pa.float32()), ("left_after_negative", pa.bool_()), ("outcome", pa.string())],
+        ("signals", pa.list_(_SIGNAL)),
+    ]
+)
+
+
+def table(
+    sessions: Sequence[Session],
+    settings: Settings = DEFAULT,
+    *,
+    numbers: Sequence[int] | None = None,
+    private: bool = True,
+    key: bytes | None = None,
+) -> pa.Table:
+    """The table of some sessions: de-identified where `private`, read, and laid out in columns."""
+    told, reading = prepared(sessions, private=private, key=key)
+    found: list[Reaction] = []
+    lengths: list[int] = []
+    for session in told:
+        n = sum(m.role == "assistant" for m in session.messages)
+        begin = len(found)
+        found += reactions(session, reading[begin : begin + n], settings)
+        lengths.append(n)
+    return _columns(found, told, lengths, numbers or range(1, len(told) + 1))
+
+
+def prepared(
+    sessions: Sequence[Session], *, private: bool = True, key: bytes | None = None
+) -> tuple[Sequence[Session], list[float]]:
+    """The sessions, de-identified, and the reading time of every reply; all texts are looked at in one go."""
+    texts = [m.text for session in sessions for m in session.messages]
+    counted = counts(texts)
+    replies = np.array([m.role == "assistant" for session in sessions for m in session.messages], bool)
+    if private or key is not None:
+        sessions = _private(sessions, suspects(texts, counted) if private else [], key)
+    where = np.flatnonzero(replies)
+    reading = reading_seconds(
+        [texts[i] for i in where.tolist()], Counts(*(column[where] for column in counted))
+    )
+    return sessions, reading.tolist()
+
+
+def _private(sessions: Sequence[Session], suspected: Sequence[int], key: bytes | None) -> list[Session]:
+    done, begin, place = [], 0, 0
+    for session in sessions:
+        end = begin + len(session.messages)
+        own = []
+        while place < len(suspected) and suspected[place] < end:
+            own.append(suspected[place] - begin)
+            place += 1
+        done.append(deidentified(session, key, suspected=own) if own or key is not None else session)
+        begin = end
+    return done
+
+
+def _columns(
+    found: Sequence[Reaction], sessions: Sequence[Session], lengths: Sequence[int], numbers: Sequence[int]
+) -> pa.Table:
+    if not found:
+        return SCHEMA.empty_table()
+    each: dict[str, Any] = dict(zip(Reaction._fields, zip(*found)))
+    signals = list(chain.from_iterable(each["signals"]))
+    offsets = np.cumsum([0, *map(len, each["signals"])], dtype=np.int32)
+    scores = np.zeros((len(SCORED), len(found)), np.float32)
+    rows = np.repeat(np.arange(len(found)), np.diff(offsets))
+    for row, signal in zip(rows.tolist(), signals):
+        place = _PLACE[signal.name]
+        scores[place, row] = max(scores[place, row], signal.score)
+    chars = np.array(each["n_chars"], float)
+    ratio = np.array(each["gap"], float) / np.where(chars > 0, chars, np.nan)
+    columns = {
+        "record": np.repeat(np.array(numbers, np.int64), lengths),
+        "cid": _texts([s.cid for s in sessions]).take(np.repeat(np.arange(len(sessions)), lengths)),
+        "reply": each.pop("idx"),
+        "ratio": pa.array(ratio, pa.float64(), from_pandas=True).cast(pa.float32()),
+        **dict(zip(SCORED, scores)),
+        **each,
+    }
+    arrays = [pa.array(columns[name], SCHEMA.field(name).type) for name in SCHEMA.names if name != "signals"]
+    return pa.table([*arrays, _listed(signals, offsets)], schema=SCHEMA)
+
+
+def _texts(texts: Sequence[str]) -> pa.Array:
+    """Texts as Arrow takes them: a lone surrogate has no place in UTF-8."""
+    try:
+        return pa.array(texts, pa.string())
+    except UnicodeEncodeError:
+        return pa.array([t.encode("utf-8", "replace").decode() for t in texts], pa.string())
+
+
+def _listed(signals: Sequence[Signal], offsets: np.ndarray) -> pa.ListArray:
+    fields = zip(*signals) if signals else [()] * len(Signal._fields)
+    arrays = [pa.array(values, field.type) for values, field in zip(fields, _SIGNAL)]
+    return pa.ListArray.from_arrays(offsets, pa.StructArray.from_arrays(arrays, fields=list(_SIGNAL)))
