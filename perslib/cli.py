@@ -150,6 +150,7 @@ def import_(
       uss             USS dialogues: one text file, or the folder of them
       urs             URS sessions: chinese_merged.json or english_processed.json
       palset          Mem-PAL's PAL-Set: input.json or input_en.json, or the folder that holds one of them
+      uxbench         UXBench: a released split, a raw log (.jsonl or .parquet), or a folder of either
       table           your own JSONL or CSV, one row a reply: user, request, response, and what you have
                       of session, scenario, turn, score, reason, task, assistant, profile, times
 

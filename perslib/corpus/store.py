@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from perslib.corpus import palset, persturnbench, table, urs, uss
+from perslib.corpus import palset, persturnbench, table, urs, uss, uxbench
 from perslib.corpus.corpus import FRAMES, Corpus
 from perslib.corpus.reading import Reading
 from perslib.corpus.schema import storable
@@ -25,6 +25,7 @@ KINDS: dict[str, ModuleType] = {
     "uss": uss,
     "urs": urs,
     "palset": palset,
+    "uxbench": uxbench,
     "table": table,
 }
 _CARD = "corpus.json"

@@ -6,10 +6,11 @@ for taken in reactions(session({"cid": "7", "history": [...]})):
     print(taken.idx, taken.primary, taken.signals)
 """
 
+from perslib.corpus.uxbench_messages import Message, Session
+from perslib.corpus.uxbench_records import session
 from perslib.signals.length import reading_seconds, units
-from perslib.signals.model import NEGATIVE, PRECEDENCE, Message, Reaction, Session, Signal
+from perslib.signals.model import NEGATIVE, PRECEDENCE, Reaction, Signal
 from perslib.signals.reaction import reactions
-from perslib.signals.records import session
 from perslib.signals.settings import Settings
 
 __all__ = [

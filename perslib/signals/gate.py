@@ -15,10 +15,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
+from perslib.corpus.uxbench_messages import Session
+from perslib.corpus.uxbench_payload import PICTURE
 from perslib.errors import UnknownName
 from perslib.signals.duplicates import Duplicates
-from perslib.signals.model import PRECEDENCE, Reaction, Session
-from perslib.signals.payload import PICTURE
+from perslib.signals.model import PRECEDENCE, Reaction
 from perslib.signals.similarity import words
 from perslib.signals.wording import LANGUAGES, any_of, cues
 

@@ -25,10 +25,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from perslib.corpus.uxbench_blocks import AT_ONCE, LONGEST, ROWS, Block, Source, blocks
+from perslib.corpus.uxbench_messages import Session
+from perslib.corpus.uxbench_reading import Reject, read
 from perslib.errors import DataError, Problem
-from perslib.signals.blocks import AT_ONCE, LONGEST, ROWS, Block, Source, blocks
-from perslib.signals.model import PRECEDENCE, Session
-from perslib.signals.reading import Reject, read
+from perslib.signals.model import PRECEDENCE
 from perslib.signals.settings import DEFAULT, Settings
 from perslib.signals.table import SCHEMA, table
 

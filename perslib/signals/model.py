@@ -1,17 +1,10 @@
-"""What a log is made of, and what is found in it: messages, sessions, signals.
-
-Messages and findings are named tuples rather than frozen dataclasses: equally unchangeable, and made in a third of the
-time, which is what reading a log mostly consists of.
-"""
+"""What is found in a log: signals, and how each reply was taken."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 Strength = Literal["explicit", "strong", "weak"]
-NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 #: Signals in the order in which they give a reply its primary label (UXBench, section 3, with skim last among those
 #: that speak against a reply: it is the least specific).
@@ -22,27 +15,6 @@ PRECEDENCE = (*NEGATIVE, *POSITIVE, *NEUTRAL)
 RANK = {signal: place for place, signal in enumerate(PRECEDENCE)}
 #: Negative signals that a user expressed on purpose; reading too fast is none.
 EXPRESSED = frozenset(NEGATIVE) - {"skim"}
-
-
-class Message(NamedTuple):
-    """One utterance; `n_chars` is its length before anything was replaced in it."""
-
-    idx: int
-    role: str
-    text: str
-    t: float | None = None
-    feedback: int = 0
-    n_chars: int = 0
-    extra: Mapping[str, Any] = NOTHING
-
-
-class Session(NamedTuple):
-    """One dialogue; `notes` names what was odd in its record and survived."""
-
-    cid: str
-    messages: tuple[Message, ...]
-    meta: Mapping[str, Any] = NOTHING
-    notes: tuple[str, ...] = ()
 
 
 class Signal(NamedTuple):

@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from perslib.corpus.uxbench_messages import Session
 from perslib.signals.length import Counts, counts
-from perslib.signals.model import Session
 from perslib.signals.private_rules import RULES, Rule
 
 _FOUR_DIGITS = re.compile(r"\d{3}[- ]?\d")

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
+from perslib.corpus.uxbench_messages import Message, Session
 from perslib.signals.closing import closing, interrupted
 from perslib.signals.complaint import complaint
 from perslib.signals.length import reading_seconds
-from perslib.signals.model import EXPRESSED, RANK, Message, Reaction, Session, Signal, Strength
+from perslib.signals.model import EXPRESSED, RANK, Reaction, Signal, Strength
 from perslib.signals.recovery import followed
 from perslib.signals.settings import DEFAULT, Settings
 from perslib.signals.similarity import Words, parallel, similarity, words

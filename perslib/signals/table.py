@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from perslib.corpus.uxbench_messages import Session
 from perslib.signals.length import Counts, counts, reading_seconds
-from perslib.signals.model import NEGATIVE, POSITIVE, Reaction, Session, Signal
+from perslib.signals.model import NEGATIVE, POSITIVE, Reaction, Signal
 from perslib.signals.private import deidentified, suspects
 from perslib.signals.reaction import reactions
 from perslib.signals.settings import DEFAULT, Settings

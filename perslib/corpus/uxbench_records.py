@@ -11,9 +11,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from perslib.signals.model import NOTHING, Message, Session
-from perslib.signals.payload import plain
-from perslib.signals.times import seconds, truth
+from perslib.corpus.uxbench_messages import NOTHING, Message, Session
+from perslib.corpus.uxbench_payload import plain
+from perslib.corpus.uxbench_times import seconds, truth
 
 ROLES = {"user": "user", "assistant": "assistant", "human": "user", "ai": "assistant", "bot": "assistant"}
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from perslib.signals.blocks import LONGEST, Block, Source, blocks
-from perslib.signals.model import Session
-from perslib.signals.records import Unreadable, session
+from perslib.corpus.uxbench_blocks import LONGEST, Block, Source, blocks
+from perslib.corpus.uxbench_messages import Session
+from perslib.corpus.uxbench_records import Unreadable, session
 
 
 class Reject(NamedTuple):
@@ -19,17 +19,19 @@ class Reject(NamedTuple):
     reason: str
 
 
+def records(block: Block, longest: int = LONGEST) -> Iterator[tuple[str, Any]]:
+    """Place and record of every line or row of a block; `Unreadable` where a line holds none."""
+    for number, record in _records(block, longest):
+        yield f"{block.place}:{number}", record
+
+
 def read(block: Block, longest: int = LONGEST) -> Iterator[tuple[int, Session | Reject]]:
     """Number and session, or number and reject, of every record of a block."""
-    if block.too_long:
-        yield block.too_long, Reject(f"{block.place}:{block.too_long}", f"line longer than {longest} bytes")
-        return
     for number, record in _records(block, longest):
         place = f"{block.place}:{number}"
-        if isinstance(record, Unreadable):
-            yield number, Reject(place, str(record))
-            continue
         try:
+            if isinstance(record, Unreadable):
+                raise record
             yield number, session(record, name=place)
         except Unreadable as error:
             yield number, Reject(place, str(error))
@@ -49,6 +51,9 @@ def sessions(
 
 def _records(block: Block, longest: int) -> Iterator[tuple[int, Any]]:
     """Number and record, or number and why it cannot be read."""
+    if block.too_long:
+        yield block.too_long, Unreadable(f"line longer than {longest} bytes")
+        return
     if isinstance(block.data, bytes):
         lines = block.data.split(b"\n")
         for i, line in enumerate(lines):
