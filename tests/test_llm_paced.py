@@ -7,8 +7,9 @@ from itertools import pairwise
 import pytest
 
 from perslib.llm import Answer, Ask, Request
-from perslib.llm.paced import WAIT, paced
+from perslib.llm.paced import WAIT, paced, through
 from perslib.llm.steps import answered, side_by_side
+from perslib.palbench.asking import counted
 
 
 def chain(links: int, found: list[str], wide: int = 1):
@@ -119,3 +120,29 @@ def test_in_rounds_the_first_methods_come_first_and_rounds_are_bounded():
             given = [Answer(text=text) for text in texts]
     assert found == EXPECTED and max(map(len, rounds)) <= 4
     assert rounds[0] == ["0.0", "0.1", "0.2"] and rounds[1] == ["start>0", "1.0", "1.1", "1.2"]
+
+
+def test_what_is_asked_together_can_be_changed_and_its_answers_heard(model, echoing):
+    for run in (lambda steps: model().work([steps], progress=False)[0], in_rounds):
+        found: list[str] = []
+        heard: list[Answer] = []
+        shout = lambda ask: Ask([Request(str(r.messages[-1]["content"]).upper()) for r in ask.requests])  # noqa: E731
+        results = run(through(paced(chain(4, found, 3)), shout, heard.extend))
+        assert results == [[f"{j}.{i}" for i in range(3)] for j in range(4)] and len(heard) == 16
+        assert found[-1].startswith("START>0") and {a.text for a in heard} > {"0.0", "START>0"}
+
+
+def in_rounds(steps):
+    """The result of a method that is answered round by round."""
+    answers = None
+    try:
+        while True:
+            ask = steps.send(answers)
+            answers = [Answer(text=str(r.messages[-1]["content"])) for r in ask.requests]
+    except StopIteration as end:
+        return end.value
+
+
+def test_answers_of_methods_worked_on_together_are_counted(model, echoing):
+    (result,) = model().work([counted(paced(chain(3, [])))], progress=False)
+    assert result[1].calls == 6 and result[1].tokens_in == 600

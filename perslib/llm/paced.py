@@ -8,8 +8,8 @@ methods first, so that a chain is not held up by a heap of questions that could 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -66,6 +66,28 @@ def paced(methods: Iterable[Steps[T]], at_once: int = 32) -> Steps[list[T]]:
         elif running and len(results) == ended:
             raise stuck()
     return [results[i] for i in sorted(results)]
+
+
+def through(
+    steps: Steps[T],
+    change: Callable[[Ask], Ask] = lambda ask: ask,
+    hear: Callable[[Sequence[Answer]], object] = lambda answers: None,
+) -> Steps[T]:
+    """The method, with what it asks changed and the answers heard, also of methods that it has worked on together."""
+    try:
+        ask = next(steps)
+        while True:
+            if isinstance(ask, Together):
+                members = tuple(through(method, change, hear) for method in ask.methods)
+                answers = yield replace(ask, methods=members)
+            else:
+                answers = yield change(ask) if ask.requests else ask
+            if not isinstance(answers, Results):
+                hear(answers)
+            ask = steps.send(answers)
+    except StopIteration as end:
+        result: T = end.value
+        return result
 
 
 def _first(wanted: dict[int, Ask], at_once: int) -> list[int]:

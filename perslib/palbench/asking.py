@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from perslib.llm import Answer, Ask, Request, Steps
+from perslib.llm.paced import through
 from perslib.memory.long import LongTermMemory, Piece, Purpose, Session, Store
 from perslib.prompts import prompt
 
@@ -61,15 +62,11 @@ class Spent:
 
 def counted(steps: Steps[T], stage: str | None = None) -> Steps[tuple[T, Spent]]:
     """What a method returns and what its answers took; its questions under another line of the ledger, if named."""
-    spent = Spent()
-    try:
-        ask = next(steps)
-        while True:
-            answers = yield ask if stage is None else Ask(ask.requests, stage)
-            spent = spent.and_for(answers)
-            ask = steps.send(answers)
-    except StopIteration as end:
-        return end.value, spent
+    heard: list[Answer] = []
+    value = yield from through(
+        steps, lambda ask: ask if stage is None else Ask(ask.requests, stage), heard.extend
+    )
+    return value, Spent().and_for(heard)
 
 
 @runtime_checkable
