@@ -1,0 +1,34 @@
+"""Patience read off what was said: no states, no actions, only text, goal and success (DEUS, sections 4.2 and 5.2).
+
+train, validation, test = parts(crowd(1500, "en"))
+encoder = Bow("en").fit([pair for text in train for pair in text.pairs()])
+fitted = Patience(actions="none").fit(as_dialogues(train, encoder))
+budgets = fitted.remaining_budget(as_dialogues(test, encoder, goal_names(train)))
+against_ratings(budgets, rated(test), "appropriateness")
+"""
+
+from perslib.patience.text.compared import against_ratings, by_budget, by_rating, ceiling
+from perslib.patience.text.crowd import KAPPA, crowd, parts
+from perslib.patience.text.dialogues import TextDialogue, as_dialogues, goal_names, rated
+from perslib.patience.text.encoders import Bow, Embedded, Encoder
+from perslib.patience.text.importers import convlab, dstc, uss
+
+__all__ = [
+    "KAPPA",
+    "Bow",
+    "Embedded",
+    "Encoder",
+    "TextDialogue",
+    "against_ratings",
+    "as_dialogues",
+    "by_budget",
+    "by_rating",
+    "ceiling",
+    "convlab",
+    "crowd",
+    "dstc",
+    "goal_names",
+    "parts",
+    "rated",
+    "uss",
+]

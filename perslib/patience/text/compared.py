@@ -1,0 +1,91 @@
+"""Remaining budget against what people said of the whole dialogue (DEUS, section 5.2 and Figure 6).
+
+The paper correlates five level means. That is easily reached: whatever tells success from failure puts five means in
+order. So the same is asked of single dialogues, within successes and within failures, and of predictors that know
+nothing but the status or the length.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from scipy.stats import rankdata
+
+from perslib.inference import SEED, interval, mean_by
+from perslib.patience.dialogues import FAILURE, SUCCESS, Dialogues
+
+RESAMPLES = 500
+
+
+def ceiling(dialogues: Dialogues, kappa: float) -> float:
+    """Status accuracy of the true costs against budgets without their noise, κ · eq. 17: nobody can know more."""
+    known = [(d, d.true_costs.sum()) for d in dialogues if d.status and d.true_costs is not None]
+    said = [SUCCESS if kappa * d.goal.sum() >= cost else FAILURE for d, cost in known]
+    return float(np.mean([s == d.status for s, (d, _) in zip(said, known)])) if known else float("nan")
+
+
+def by_rating(budgets: pd.DataFrame, rated: pd.DataFrame, rating: str) -> pd.DataFrame:
+    """Mean remaining budget at each rating (Figure 6a and b): rating, mean, low, high, dialogues."""
+    frame = budgets[["dialogue", "budget"]].merge(rated[["dialogue", rating]], on="dialogue").dropna()
+    frame[rating] = frame[rating].round()
+    found = mean_by(frame, "budget", rating, user="dialogue")
+    return found.rename(columns={rating: "rating", "turns": "dialogues"}).drop(columns="users")
+
+
+def by_budget(budgets: pd.DataFrame, rated: pd.DataFrame, bins: int = 6) -> pd.DataFrame:
+    """Share of successes by remaining budget, in bins of equal size (Figure 6c): budget, success, low, high, dialogues."""
+    frame = budgets[["dialogue", "budget"]].merge(rated[["dialogue", "status"]], on="dialogue")
+    frame = frame[frame["status"] != 0]
+    frame["bin"] = pd.qcut(frame["budget"], bins, labels=False, duplicates="drop")
+    frame["success"] = (frame["status"] == SUCCESS).astype(float)
+    found = mean_by(frame, "success", "bin", user="dialogue").rename(
+        columns={"mean": "success", "turns": "dialogues"}
+    )
+    middle = frame.groupby("bin")["budget"].mean()
+    return found.assign(budget=found["bin"].map(middle)).drop(columns=["bin", "users"])
+
+
+def against_ratings(
+    budgets: pd.DataFrame, rated: pd.DataFrame, rating: str, *, resamples: int = RESAMPLES, seed: int = SEED
+) -> pd.DataFrame:
+    """A row a predictor (budget, status alone, fewer turns): level_means_r, spearman with its interval over
+    dialogues, within_success and within_failure (Spearman), and the number of dialogues.
+    """
+    frame = budgets[["dialogue", "budget"]].merge(rated, on="dialogue").dropna(subset=rating)
+    gold, status = frame[rating].to_numpy(float), frame["status"].to_numpy()
+    rng = np.random.default_rng(seed)
+    drawn = rng.integers(0, len(frame), (resamples, len(frame)))
+    predictors = {"budget": frame["budget"], "status alone": frame["status"], "fewer turns": -frame["turns"]}
+    rows = []
+    for name, column in predictors.items():
+        said = column.to_numpy(float)
+        low, high = (
+            interval(np.array([spearman(said[d], gold[d]) for d in drawn])) if resamples else (np.nan, np.nan)
+        )
+        rows.append(
+            {
+                "predictor": name,
+                "level_means_r": _level_means_r(said, gold),
+                "spearman": spearman(said, gold),
+                "low": low,
+                "high": high,
+                "within_success": spearman(said[status == SUCCESS], gold[status == SUCCESS]),
+                "within_failure": spearman(said[status == FAILURE], gold[status == FAILURE]),
+                "dialogues": len(frame),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def spearman(x: np.ndarray, y: np.ndarray) -> float:
+    """Rank correlation; missing where one of them does not vary."""
+    if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return float("nan")
+    return float(np.corrcoef(rankdata(x), rankdata(y))[0, 1])
+
+
+def _level_means_r(said: np.ndarray, gold: np.ndarray) -> float:
+    means = pd.Series(said).groupby(np.round(gold)).mean()
+    if len(means) < 3 or np.ptp(means.to_numpy()) == 0:
+        return float("nan")
+    return float(np.corrcoef(means.index.to_numpy(float), means.to_numpy())[0, 1])

@@ -1,0 +1,234 @@
+"""Written dialogues: the simulated crowd, encoders, budgets against ratings, and logs of others."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from perslib.corpus import uss as uss_release
+from perslib.errors import DataError, PerslibError, UnknownName
+from perslib.llm.embeddings import embedder
+from perslib.patience import Patience, status_accuracy
+from perslib.patience.text import (
+    KAPPA,
+    Bow,
+    Embedded,
+    TextDialogue,
+    against_ratings,
+    as_dialogues,
+    by_budget,
+    by_rating,
+    ceiling,
+    convlab,
+    crowd,
+    dstc,
+    goal_names,
+    parts,
+    rated,
+    uss,
+)
+from perslib.patience.text.importers import exchanges
+
+
+@pytest.fixture(scope="module")
+def workers():
+    return crowd(400, "en", seed=3)
+
+
+def pairs_of(texts):
+    return [pair for text in texts for pair in text.pairs()]
+
+
+def test_crowd_is_the_same_for_the_same_seed_and_grows_at_its_end(workers):
+    assert crowd(20, "en", seed=3) == workers[:20]
+    assert crowd(20, "en", seed=4) != workers[:20]
+
+
+def test_crowd_has_the_shape_that_was_asked_for(workers):
+    frame = rated(workers)
+    assert 0.5 <= (frame["status"] == 1).mean() <= 0.68
+    assert 0.02 <= (frame["reason"] == "quit").mean() <= 0.08
+    assert set(frame["system"]) == set("ABCDE")
+    for rating in ("understanding", "appropriateness"):
+        assert frame[rating].between(1, 5).all() and (frame[rating] % 1 == 0).all()
+    means = frame.groupby("system")[["understanding", "appropriateness"]].mean()
+    assert (means.loc["A"] > means.loc["E"]).all()
+    assert frame.groupby("status")["appropriateness"].mean().is_monotonic_increasing
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_what_is_said_is_whole_sentences_of_one_language(language):
+    for text in crowd(30, language, seed=1):
+        said = " ".join(utterance for turn in text.turns for utterance in turn)
+        assert "{" not in said and "_" not in said
+        assert bool(re.search("[\u4e00-\u9fff]", said)) == (language == "zh")
+        assert all(user and system for user, system in text.turns)
+    with pytest.raises(UnknownName, match="en, zh"):
+        crowd(1, "fr")
+
+
+def test_language_changes_words_and_nothing_else():
+    english, chinese = (crowd(30, language, seed=1) for language in ("en", "zh"))
+    for a, b in zip(english, chinese):
+        assert (a.goal, a.status, a.reason, a.true_costs, len(a.turns)) == (
+            b.goal,
+            b.status,
+            b.reason,
+            b.true_costs,
+            len(b.turns),
+        )
+
+
+def test_pairs_hold_the_last_utterances_before_a_system_turn():
+    text = TextDialogue(
+        "d", (("hello", "hi"), ("a hotel", "which area?"), ("north", "found one")), ("hotel",), 1
+    )
+    assert text.pairs() == [
+        ("hello", "hi"),
+        ("hi [SEP] a hotel", "which area?"),
+        ("which area? [SEP] north", "found one"),
+    ]
+    assert text.pairs(window=1)[1] == ("a hotel", "which area?")
+
+
+def test_goals_are_read_by_name_and_unknown_items_left_out():
+    known = TextDialogue("a", (("x y", "y x"),), ("hotel", "hotel.info.area"), 1)
+    other = TextDialogue("b", (("x y", "y x"),), ("hotel", "hotel.info.stars"), -1)
+    encoder = Bow().fit(pairs_of([known, known]))
+    assert goal_names([known]) == ("hotel", "hotel.info.area")
+    assert as_dialogues([other], encoder, goal_names([known]))[0].goal.tolist() == [1, 0]
+
+
+def test_bag_of_words_counts_both_sides():
+    encoder = Bow().fit([("area north", "found one"), ("area south", "found none"), ("area", "found")])
+    found = encoder.encode([("area area", "nothing found"), ("unknown", "words")])
+    assert found.shape == (2, 2)  # area; found: the others occur once
+    assert found.tolist() == [[2, 1], [0, 0]]
+    with pytest.raises(PerslibError, match="knows no words"):
+        Bow().encode([("a", "b")])
+
+
+def test_embedded_vectors_stand_beside_each_other():
+    encoder = Embedded(embedder("tfidf"))
+    found = encoder.encode([("a hotel", "which area"), ("a hotel", "booked")])
+    half = found.shape[1] // 2
+    assert np.array_equal(found[0, :half], found[1, :half])
+    assert not np.array_equal(found[0, half:], found[1, half:])
+    assert np.square(found[0, :half]).mean() == pytest.approx(1, rel=1e-4)
+    assert encoder.name == "tfidf"
+
+
+def test_budgets_go_with_ratings_but_less_than_bare_success_does():
+    pytest.importorskip("torch")
+    train, validation, test = parts(crowd(600, "en", seed=5))
+    test = validation + test
+    encoder = Bow().fit(pairs_of(train))
+    model = Patience(actions="none", epochs=12).fit(as_dialogues(train, encoder))
+    seen = as_dialogues(test, encoder, goal_names(train))
+    budgets, frame = model.remaining_budget(seen), rated(test)
+    accuracy = status_accuracy(model.predict_status(seen), seen.status)
+    assert accuracy["majority"] < accuracy["accuracy"] < ceiling(seen, KAPPA) + 0.1
+    table = against_ratings(budgets, frame, "appropriateness", resamples=50).set_index("predictor")
+    assert table.loc["budget", "level_means_r"] > 0.5
+    assert 0.1 < table.loc["budget", "spearman"] < table.loc["status alone", "spearman"]
+    assert by_budget(budgets, frame, 4)["success"].iloc[[0, -1]].is_monotonic_increasing
+
+
+def test_ratings_worked_by_hand():
+    budgets = pd.DataFrame({"dialogue": list("abcdef"), "budget": [-2.0, -1.0, 0.0, 1.0, 2.0, 5.0]})
+    frame = rated([TextDialogue(d, (("u", "s"),) * n, ("g",), y, {"overall": r}) for d, n, y, r in
+                   zip("abcdef", (5, 4, 3, 3, 2, 1), (-1, -1, -1, 1, 1, 1), (1, 1, 3, 3, 5, 5))])  # fmt: skip
+    means = by_rating(budgets, frame, "overall")
+    assert means["mean"].tolist() == pytest.approx([-1.5, 0.5, 3.5])
+    assert means["dialogues"].tolist() == [2, 2, 2]
+    table = against_ratings(budgets, frame, "overall", resamples=20).set_index("predictor")
+    assert table.loc["budget", "level_means_r"] == pytest.approx(
+        np.corrcoef([1, 3, 5], [-1.5, 0.5, 3.5])[0, 1]
+    )
+    ranks = np.corrcoef([1, 2, 3, 4, 5, 6], [1.5, 1.5, 3.5, 3.5, 5.5, 5.5])[0, 1]
+    assert table.loc["budget", "spearman"] == pytest.approx(ranks)
+    assert table.loc["fewer turns", "spearman"] > 0.9
+    assert np.isnan(table.loc["status alone", "within_success"])
+
+
+def test_convlab_logs(tmp_path):
+    one = {
+        "goal": {"domain_order": ["hotel"], "hotel": {"info": {"area": "north"}, "reqt": ["phone"], "book": {}}, "taxi": {}},
+        "log": [[0, "A hotel, please."], [0, "In the north."], [1, "There is one."], [1, "Do you like it?"], [0, "Yes."], [1, "Fine."]],
+        "success": True,
+        "understanding_score": 4,
+        "appropriateness_score": 5,
+    }  # fmt: skip
+    (tmp_path / "a.json").write_text(json.dumps(one))
+    (tmp_path / "b.json").write_text(json.dumps([{**one, "success": False}, one]))
+    first, second, _ = convlab(tmp_path)
+    assert first.turns == (
+        ("A hotel, please. In the north.", "There is one. Do you like it?"),
+        ("Yes.", "Fine."),
+    )
+    assert first.goal == ("hotel", "hotel.info.area", "hotel.reqt.phone")
+    assert (first.status, second.status) == (1, -1)
+    assert first.ratings == {"understanding": 4.0, "appropriateness": 5.0}
+    (tmp_path / "c.json").write_text(json.dumps({"goal": {}, "log": []}))
+    with pytest.raises(DataError, match=r"c\.json: the system never says anything"):
+        convlab(tmp_path)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match="holds no dialogue"):
+        convlab(tmp_path / "empty")
+
+
+def test_a_system_that_opens_and_one_that_never_speaks():
+    assert exchanges([(1, "hello"), (0, "a hotel"), (1, "which?")]) == (("", "hello"), ("a hotel", "which?"))
+    with pytest.raises(ValueError, match="never says"):
+        exchanges([(0, "hello?")])
+
+
+def test_dstc_calls(tmp_path):
+    call = tmp_path / "Mar13" / "voip-1"
+    call.mkdir(parents=True)
+    log = {"session-id": "voip-1", "caller-id": "c7", "turns": [
+        {"output": {"transcript": "Hello, which food?"}}, {"output": {"transcript": "Here is one."}}]}  # fmt: skip
+    label = {
+        "turns": [{"transcription": "thai food"}, {"transcription": "thank you"}],
+        "task-information": {
+            "goal": {"text": "…", "constraints": [["food", "thai"]], "request-slots": ["phone"]},
+            "feedback": {"success": True, "comments": None, "questionnaire": [
+                ["The system understood me well.", "agree"], ["It had good phrasing.", "slightly disagree"], ["Other", "agree"]]},
+        },
+    }  # fmt: skip
+    (call / "log.json").write_text(json.dumps(log))
+    (call / "label.json").write_text(json.dumps(label))
+    (text,) = dstc(tmp_path)
+    assert text.turns == (("", "Hello, which food?"), ("thai food", "Here is one."))
+    assert text.goal == ("task", "task.info.food", "task.reqt.phone")
+    assert (text.id, text.user, text.status) == ("voip-1", "c7", 1)
+    assert text.ratings == {"understanding": 5.0, "appropriateness": 3.0}
+    del label["task-information"]["feedback"]
+    (call / "label.json").write_text(json.dumps(label))
+    with pytest.raises(DataError, match=r"is not a labelled call \(has no 'feedback'\)"):
+        dstc(tmp_path)
+
+
+def test_uss_by_proxies_that_do_not_look_at_ratings(tmp_path):
+    def dialogue(end, report, overall):
+        lines = [
+            ("USER", "book a table", "INFORM", "3,3"), ("SYSTEM", "when?", "REQUEST", ""), ("USER", "at six", "INFORM", "3"),
+            ("SYSTEM", "well", report, ""), ("USER", "so", end, "3"), ("SYSTEM", "bye", "GOODBYE", ""), ("USER", "OVERALL", "", overall),
+        ]  # fmt: skip
+        return "\n".join("\t".join(line) for line in lines)
+
+    ends = [
+        ("THANK_YOU", "NOTIFY_SUCCESS", "4,4"),
+        ("THANK_YOU", "NOTIFY_FAILURE", "5"),
+        ("INFORM", "OFFER", "2"),
+    ]
+    (tmp_path / "SGD.txt").write_text("\n\n".join(dialogue(*end) for end in ends))
+    found = uss(uss_release.read(tmp_path / "SGD.txt").corpus)
+    assert [t.status for t in found] == [1, -1, -1]
+    assert [t.ratings["overall"] for t in found] == [4.0, 5.0, 2.0]
+    assert found[0].goal == ("INFORM", "THANK_YOU")
+    assert found[0].turns[0] == ("book a table", "when?")
