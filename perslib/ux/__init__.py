@@ -7,6 +7,15 @@ position_audit(judge, pairs_of(replies, 40), corpus)          # what does the or
 published("table3")                                           # the paper's numbers, for comparison
 """
 
+from perslib.ux.answers import (
+    Reply,
+    RewardModel,
+    answered,
+    by_scenario,
+    good_share,
+    outcomes,
+    scored_replies,
+)
 from perslib.ux.asking import (
     Form,
 )
@@ -18,10 +27,21 @@ from perslib.ux.audits import (
     pairs_of,
     position_audit,
 )
+from perslib.ux.benchmarks import (
+    prompts_from,
+)
 from perslib.ux.bradley_terry import (
     Strengths,
     bradley_terry,
     choice_counts,
+)
+from perslib.ux.cases import (
+    Case,
+    as_frame,
+    eval_cases,
+    from_frame,
+    judge_cases,
+    recovery_cases,
 )
 from perslib.ux.coefficients import (
     cohen,
@@ -44,9 +64,20 @@ from perslib.ux.equal_quality import (
     at_equal_quality,
     mantel_haenszel,
 )
+from perslib.ux.generation import (
+    SYSTEMS,
+    Generation,
+)
 from perslib.ux.item_model import (
     ItemModel,
     item_model,
+    logistic,
+)
+from perslib.ux.judging import (
+    UXJudge,
+    judged_by,
+    shots,
+    strategy_gains,
 )
 from perslib.ux.labels import (
     BAD,
@@ -89,6 +120,11 @@ from perslib.ux.published import (
     families,
     published,
 )
+from perslib.ux.recovery import (
+    LAYOUTS,
+    VARIANTS,
+    Recovery,
+)
 from perslib.ux.scored import (
     Calibrated,
     at_learned_threshold,
@@ -102,26 +138,59 @@ from perslib.ux.shares import (
     unpaired,
     wilson,
 )
+from perslib.ux.strategies import (
+    STRATEGIES,
+    Labelled,
+    StrategyLabeller,
+    label_by_rules,
+    labeller_agreement,
+    opening,
+    strategies_of,
+    strategy_shares,
+    strategy_success,
+)
+from perslib.ux.wall import (
+    BASELINES,
+    against_wall,
+    wall,
+)
 
 __all__ = [
     "BAD",
+    "BASELINES",
     "CASES",
     "GOOD",
+    "LAYOUTS",
     "METRICS",
     "NEUTRAL",
     "REWARD_MODEL",
     "SCHEMES",
+    "STRATEGIES",
+    "SYSTEMS",
     "TABLES",
+    "VARIANTS",
     "Calibrated",
+    "Case",
     "Detection",
     "Form",
+    "Generation",
     "ItemModel",
+    "Labelled",
     "PairJudge",
+    "Recovery",
+    "Reply",
+    "RewardModel",
+    "StrategyLabeller",
     "Strengths",
+    "UXJudge",
+    "against_wall",
+    "answered",
+    "as_frame",
     "at_equal_quality",
     "at_learned_threshold",
     "best_threshold",
     "bradley_terry",
+    "by_scenario",
     "cases_needed",
     "choice_counts",
     "choices_on",
@@ -130,17 +199,27 @@ __all__ = [
     "detection",
     "double_centred",
     "escapes",
+    "eval_cases",
     "exact_test",
     "families",
+    "from_frame",
+    "good_share",
     "gwet",
     "item_model",
+    "judge_cases",
     "judged",
+    "judged_by",
     "kendall_w",
     "krippendorff",
+    "label_by_rules",
+    "labeller_agreement",
     "length_audit",
+    "logistic",
     "mantel_haenszel",
     "mcnemar",
+    "opening",
     "order_effects",
+    "outcomes",
     "own_family_by_case",
     "own_family_gaps",
     "padded",
@@ -152,15 +231,24 @@ __all__ = [
     "position_audit",
     "preferences",
     "probability_metrics",
+    "prompts_from",
     "published",
     "rank_sets",
     "rank_sets_of_shares",
     "raters_agreement",
+    "recovery_cases",
     "reliability",
+    "scored_replies",
     "separability",
     "shares_of",
+    "shots",
+    "strategies_of",
+    "strategy_gains",
+    "strategy_shares",
+    "strategy_success",
     "unpaired",
     "verdict_of",
+    "wall",
     "wilson",
     "wins",
 ]

@@ -9,7 +9,7 @@ left out, and a weak prior (spread 5 on the logit scale) keeps a model that is a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,15 +60,25 @@ def item_model(
             kept &= ~np.isnan(floats(judgments[optional]))
     own = judgments[kept].reset_index(drop=True)
     good = (said[kept] == GOOD).astype(float)
+    return logistic(_columns(own, families, judge_by_length), good, own["case"], level)
+
+
+def logistic(
+    columns: Sequence[tuple[str, str, Floats]], good: Floats, groups: pd.Series, level: float = LEVEL
+) -> ItemModel:
+    """A logistic regression on named columns (term, kind, values), with a random intercept and clustered errors a group.
+
+    Columns that do not vary are left out, but for the intercept.
+    """
     if not 0 < good.sum() < len(good):
         raise DataError(
             "All of these judgments are the same", "A model of what moves them takes good and bad ones."
         )
-    columns = _columns(own, families, judge_by_length)
-    x = np.column_stack([values for _, _, values in columns])
-    case, cases = pd.factorize(own["case"])
-    order = np.argsort(case, kind="stable")
-    at, covariance = _fit(x[order], good[order], case[order], len(cases))
+    columns = [c for c in columns if c[0] == "intercept" or np.ptp(c[2]) > 0]
+    x = np.column_stack([np.asarray(values, dtype=float) for _, _, values in columns])
+    group, found = pd.factorize(groups)
+    order = np.argsort(group, kind="stable")
+    at, covariance = _fit(x[order], good[order], group[order], len(found))
     se, z = np.sqrt(np.diag(covariance)), norm.ppf((1 + level) / 2)
     rows = [
         {
@@ -84,7 +94,7 @@ def item_model(
         }
         for i, (term, kind, _) in enumerate(columns)
     ]
-    return ItemModel(pd.DataFrame(rows), float(np.exp(at[-1])), len(own), len(cases))
+    return ItemModel(pd.DataFrame(rows), float(np.exp(at[-1])), len(good), len(found))
 
 
 def _columns(
@@ -114,8 +124,7 @@ def _columns(
                 (f"length × {name}", "length", length * (own["judge"].astype(str) == name))
                 for name in judges[1:]
             ]
-    varying = [c for c in columns if c[0] == "intercept" or np.ptp(c[2]) > 0]
-    return [(term, kind, np.asarray(values, dtype=float)) for term, kind, values in varying]
+    return columns
 
 
 def _fit(x: Floats, y: Floats, case: npt.NDArray[np.intp], cases: int) -> tuple[Floats, Floats]:

@@ -1,0 +1,178 @@
+"""Cases of the three tasks: what was said before, the request, and what is to be judged, answered or made good.
+
+They come from the released splits, from any rated corpus (`judge_cases`, `eval_cases`, `recovery_cases`), or from a file
+of prompts of another benchmark (`perslib.ux.prompts_from`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from perslib.corpus import TURN, Corpus
+from perslib.errors import DataError, Problem
+from perslib.inference import SEED
+from perslib.llm.types import Message
+from perslib.ux.labels import BAD, GOOD
+
+#: A reply is a good case from this score on, a bad one up to that; likes and dislikes decide where there is no score.
+GOOD_FROM, BAD_TO = 5, 2
+
+
+@dataclass(frozen=True)
+class Case:
+    """One case. `history` ends before `query`, which `reply` answers; in UX Recovery `reply` failed and `complaint` came."""
+
+    case: str
+    query: str = field(repr=False)
+    history: tuple[Message, ...] = field(default=(), repr=False)
+    reply: str = field(default="", repr=False)
+    complaint: str = field(default="", repr=False)
+    gold: int | None = None
+    """1 good, −1 bad: what the user thought of `reply`."""
+    user: str = ""
+    scenario: str = ""
+    dimension: str = ""
+    """Of failure or success, where it was annotated."""
+
+    def __post_init__(self) -> None:
+        if self.gold not in (GOOD, BAD, None):
+            raise DataError(Problem(f"case {self.case}", f"gold is {self.gold!r}, expected 1, −1 or none"))
+
+    @property
+    def said(self) -> list[Message]:
+        """The conversation up to the request."""
+        return [*self.history, {"role": "user", "content": self.query}]
+
+
+def as_frame(cases: Sequence[Case]) -> pd.DataFrame:
+    """Cases as a frame, one row each, histories as tuples of {role, content}."""
+    return pd.DataFrame([asdict(c) for c in cases], columns=[f.name for f in fields(Case)]).astype(
+        {"gold": "Int64"}
+    )
+
+
+def from_frame(frame: pd.DataFrame, place: str = "cases") -> list[Case]:
+    """A frame of cases as cases; columns that a case has no place for are left aside."""
+    known = [f.name for f in fields(Case)]
+    if missing := [c for c in ("case", "query") if c not in frame]:
+        raise DataError(Problem(place, f"has no column {', '.join(missing)}"))
+    if (twice := frame["case"].duplicated()).any():
+        raise DataError(
+            Problem(f"{place} row {int(twice.to_numpy().argmax())}", "is a second case of the same name")
+        )
+    rows = frame[[c for c in known if c in frame]].to_dict("records")
+    return [Case(**{str(k): _cell(str(k), v) for k, v in row.items()}) for row in rows]
+
+
+def _cell(name: str, value: Any) -> Any:
+    if name == "history":
+        return tuple({"role": m["role"], "content": m["content"]} for m in value)
+    missing = value is None or pd.isna(value)
+    if name == "gold":
+        return None if missing else int(value)
+    return "" if missing else str(value)
+
+
+def judge_cases(
+    corpus: Corpus,
+    limit: int | None = None,
+    *,
+    good_from: int = GOOD_FROM,
+    bad_to: int = BAD_TO,
+    balanced: bool = True,
+    seed: int = SEED,
+) -> list[Case]:
+    """UX Judge from a corpus: replies that users clearly liked or clearly did not, as many of either where `balanced`.
+
+    In between, and where score and click disagree, nothing is gold. At most `limit` cases, drawn by the seed.
+    """
+    gold = _gold(corpus, good_from, bad_to)
+    rng = np.random.default_rng(seed)
+    if balanced:
+        sides = [rng.permutation(gold.index[gold == side]) for side in (GOOD, BAD)]
+        each = (
+            min(len(side) for side in sides) if limit is None else min(limit // 2, *(len(s) for s in sides))
+        )
+        gold = gold.loc[np.sort(np.concatenate([side[:each] for side in sides]))]
+    return _of_turns(corpus, _drawn(gold, limit, rng))
+
+
+def eval_cases(
+    corpus: Corpus, limit: int | None = None, *, bad_to: int = BAD_TO, seed: int = SEED
+) -> list[Case]:
+    """UX Eval from a corpus: requests whose recorded reply was disliked, without that reply."""
+    gold = _gold(corpus, GOOD_FROM, bad_to)
+    bad = _of_turns(corpus, _drawn(gold[gold == BAD], limit, np.random.default_rng(seed)))
+    return [replace(case, reply="", gold=None) for case in bad]
+
+
+def recovery_cases(
+    corpus: Corpus, limit: int | None = None, *, bad_to: int = BAD_TO, seed: int = SEED
+) -> list[Case]:
+    """UX Recovery from a corpus: a disliked reply and what the user wrote next.
+
+    Whether that is a complaint is not asked here: `perslib.signals` says so for those who want complaints only.
+    """
+    gold = _gold(corpus, GOOD_FROM, bad_to)
+    turns = corpus.turns
+    after = turns[[*TURN, "earlier", "request"]].assign(turn=turns["turn"] - 1)
+    known = (
+        turns.loc[gold.index[gold == BAD], TURN]
+        .reset_index()
+        .merge(after.dropna(subset=["request"]), on=TURN)
+    )
+    said = {row["index"]: "\n".join([*row["earlier"], row["request"]]) for row in known.to_dict("records")}
+    drawn = _drawn(gold.loc[sorted(said)], limit, np.random.default_rng(seed))
+    return [replace(c, complaint=said[i]) for i, c in zip(drawn.index, _of_turns(corpus, drawn), strict=True)]
+
+
+def _gold(corpus: Corpus, good_from: int, bad_to: int) -> pd.Series:
+    """1 or −1 of the turns with a request that have gold, by their place in corpus.turns."""
+    turns = corpus.turns.reset_index(drop=True)
+    turns = turns[turns["request"].notna()]
+    score = turns["score"].astype("Float64")
+    liked, disliked = ((turns["feedback"] == click).fillna(False) for click in ("like", "dislike"))
+    good = (score >= good_from).fillna(False) & ~disliked | (score.isna() & liked)
+    bad = (score <= bad_to).fillna(False) & ~liked | (score.isna() & disliked)
+    gold = pd.Series(np.select([good, bad], [GOOD, BAD], 0), turns.index)
+    return gold[gold != 0]
+
+
+def _drawn(gold: pd.Series, limit: int | None, rng: np.random.Generator) -> pd.Series:
+    if limit is None or limit >= len(gold):
+        return gold
+    return gold.loc[np.sort(rng.permutation(gold.index)[:limit])]
+
+
+def _of_turns(corpus: Corpus, gold: pd.Series) -> list[Case]:
+    """Turns as cases, in their order; what was said before each is its history."""
+    rows = corpus.turns.to_dict("records")
+    sessions: dict[tuple[Any, ...], list[int]] = {}
+    for place, row in enumerate(rows):
+        sessions.setdefault(tuple(row[c] for c in TURN[:3]), []).append(place)
+    cases = []
+    for place, label in gold.items():
+        row = rows[int(str(place))]
+        before = [rows[i] for i in sessions[tuple(row[c] for c in TURN[:3])] if rows[i]["turn"] < row["turn"]]
+        history = [m for earlier in sorted(before, key=lambda r: r["turn"]) for m in _messages(earlier)]
+        history += [{"role": "user", "content": text} for text in row["earlier"]]
+        about = {"user": row["user"], "scenario": row["scenario"], "gold": int(label)}
+        cases.append(
+            Case(
+                "/".join(str(row[c]) for c in TURN), row["request"], tuple(history), row["response"], **about
+            )
+        )
+    return cases
+
+
+def _messages(row: dict[Any, Any]) -> list[Message]:
+    asked = [*row["earlier"], *([row["request"]] if isinstance(row["request"], str) else [])]
+    return [
+        *({"role": "user", "content": text} for text in asked),
+        {"role": "assistant", "content": row["response"]},
+    ]

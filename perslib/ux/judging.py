@@ -1,0 +1,208 @@
+"""UX Judge: was the user satisfied with this reply? (UXBench, section 4.1.)
+
+Binary, or with neutral as a third verdict; asked outright, after weighing in writing, after labelled examples, or after
+picturing the user. What cannot be read as a verdict is a verdict all the same: `said` is missing and `error` says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from perslib.errors import DataError, Problem, UnknownName
+from perslib.inference import SEED
+from perslib.llm import Answer, Ask, Backbone, Steps, digit_distribution
+from perslib.prompts import prompt
+from perslib.ux.asking import Form
+from perslib.ux.cases import Case
+from perslib.ux.labels import BAD, GOOD, NAMES, labels
+from perslib.ux.paired import paired_differences
+from perslib.ux.parsing import Scheme, parse_verdict
+
+Strategy = Literal["zero-shot", "chain of thought", "few-shot", "user modelling"]
+PROMPTS: dict[str, str] = {
+    "zero-shot": "ux_judge",
+    "chain of thought": "ux_judge_cot",
+    "few-shot": "ux_judge",
+    "user modelling": "ux_judge_user",
+}
+#: Alternatives asked for at each token, so that a probability of "good" can be read where the endpoint gives them.
+TOP_LOGPROBS = 20
+SHOTS = 4
+COLUMNS = (
+    "judge",
+    "backbone",
+    "case",
+    "user",
+    "scenario",
+    "dimension",
+    "gold",
+    "said",
+    "p_good",
+    "rule",
+    "reason",
+    "error",
+)
+
+
+@dataclass(frozen=True)
+class UXJudge:
+    """How it is asked: `strategy` of `PROMPTS`, two or three `classes`, `examples` for few-shot, `form` for the rest."""
+
+    form: Form = field(default_factory=Form)
+    strategy: Strategy = "zero-shot"
+    classes: Literal[2, 3] = 2
+    examples: tuple[Case, ...] = field(default=(), repr=False)
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if self.strategy not in PROMPTS:
+            raise UnknownName("prompting strategy", self.strategy, PROMPTS)
+        if self.classes not in (2, 3):
+            raise DataError(Problem("classes", f"is {self.classes}, expected 2 or 3"))
+        if (self.strategy == "few-shot") != bool(self.examples):
+            raise DataError(
+                Problem("examples", f"there are {len(self.examples)} for a {self.strategy} judge"),
+                "few-shot takes labelled cases that are not judged (`shots` draws them), the others take none.",
+            )
+        if not self.name:
+            third = "" if self.classes == 2 else ", three classes"
+            object.__setattr__(self, "name", f"UX judge ({self.strategy}{third})")
+
+    @property
+    def scheme(self) -> Scheme:
+        """What numbers mean in its answers."""
+        return "binary" if self.classes == 2 else "three"
+
+    def verdict(self, case: Case) -> Steps[dict[str, Any]]:
+        """One question; what comes of it as columns of the verdicts frame."""
+        shown: dict[str, Any] = {
+            "conversation": self.form.shown(case.history),
+            "query": case.query,
+            "reply": case.reply,
+            "three": self.classes == 3,
+        }
+        name = PROMPTS[self.strategy]
+        if name == "ux_judge":
+            shown["examples"] = [self._example(example) for example in self.examples]
+        request = self.form.request(name, **shown)
+        request = replace(
+            request, schema=self._narrowed(dict(request.schema or {})), top_logprobs=TOP_LOGPROBS
+        )
+        (answer,) = yield Ask([request], "judge")
+        return {**self.read(answer), "prompt": prompt(name, self.form.language, self.form.prompts).label}
+
+    def read(self, answer: Answer) -> dict[str, Any]:
+        """said, p_good, rule, reason and error of an answer, and what it took."""
+        stated = answer.data.get("verdict") if isinstance(answer.data, dict) else None
+        label, rule = (
+            parse_verdict(str(stated), self.scheme)
+            if stated is not None
+            else parse_verdict(answer.text, self.scheme)
+        )
+        rule = rule if stated is None else answer.mode
+        reason = answer.data.get("reason") if isinstance(answer.data, dict) else None
+        why = None if label is not None else answer.error or f"no verdict in {answer.text[:40]!r}"
+        return {
+            **{"said": label, "p_good": self._p_good(answer), "rule": rule, "reason": reason, "error": why},
+            **{"tokens_in": answer.tokens_in, "tokens_out": answer.tokens_out, "seconds": answer.seconds},
+            **{"cost": answer.cost, "raw": answer.raw or answer.text},
+        }
+
+    def _p_good(self, answer: Answer) -> float | None:
+        """P(good) of good and bad at the verdict's token; missing where the endpoint gives no probabilities."""
+        options = tuple(NAMES.values()) if self.classes == 3 else (NAMES[GOOD], NAMES[BAD])
+        found = digit_distribution(answer, options, key="verdict")
+        if found is None or found[NAMES[GOOD]] + found[NAMES[BAD]] <= 0:
+            return None
+        return found[NAMES[GOOD]] / (found[NAMES[GOOD]] + found[NAMES[BAD]])
+
+    def _example(self, case: Case) -> dict[str, Any]:
+        return {
+            "conversation": self.form.shown(case.history),
+            "query": case.query,
+            "reply": case.reply,
+            "verdict": NAMES[case.gold or GOOD],
+        }
+
+    def _narrowed(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """The schema without the third verdict where there are two."""
+        if self.classes == 3:
+            return schema
+        two = {**schema["properties"]["verdict"], "enum": [NAMES[GOOD], NAMES[BAD]]}
+        return {**schema, "properties": {**schema["properties"], "verdict": two}}
+
+
+def shots(cases: Sequence[Case], number: int = SHOTS, seed: int = SEED) -> tuple[Case, ...]:
+    """Examples drawn by the seed, as many good as bad ones, in mixed order; from a pool that is not judged."""
+    rng = np.random.default_rng(seed)
+    sides = [[c for c in cases if c.gold == side] for side in (GOOD, BAD)]
+    if any(len(side) < number // 2 for side in sides):
+        raise DataError(
+            Problem("cases", f"hold {len(sides[0])} good and {len(sides[1])} bad ones"),
+            f"{number} examples take {number // 2} of each.",
+        )
+    drawn = [side[i] for side in sides for i in rng.permutation(len(side))[: number // 2]]
+    return tuple(drawn[i] for i in rng.permutation(len(drawn)))
+
+
+def judged_by(
+    judge: UXJudge,
+    cases: Sequence[Case],
+    backbone: Backbone,
+    *,
+    progress: bool = True,
+    cap: float | None = None,
+) -> pd.DataFrame:
+    """The judge's verdicts, one row a case, in their order; every answer is in the cache as soon as it comes.
+
+    Columns: `COLUMNS`, what each answer took, raw, prompt, strategy, effort. `perslib.ux.judged` makes metrics of it.
+    """
+    if overlap := {c.case for c in judge.examples} & {c.case for c in cases}:
+        raise DataError(
+            Problem("examples", f"{sorted(overlap)[0]} is among the cases to judge"),
+            "Draw the examples from other cases, or leave these out.",
+        )
+    steps = (judge.verdict(case) for case in cases)
+    found = backbone.work(steps, progress=progress, totals={"judge": len(cases)}, cap=cap)
+    rows = [
+        {
+            **{"judge": judge.name, "backbone": backbone.name, "case": case.case, "user": case.user},
+            **{"scenario": case.scenario, "dimension": case.dimension, "gold": case.gold, **row},
+            **{"strategy": judge.strategy, "effort": judge.form.effort},
+        }
+        for case, row in zip(cases, found, strict=True)
+    ]
+    frame = pd.DataFrame(rows, columns=list(dict.fromkeys([*COLUMNS, *(rows[0] if rows else ())])))
+    return frame.astype(
+        {"gold": "Int64", "said": "Int64", "p_good": "Float64", "error": "str", "reason": "str"}
+    )
+
+
+def strategy_gains(verdicts: Mapping[str, pd.DataFrame], baseline: str) -> pd.DataFrame:
+    """Accuracy of judges on the same cases less the baseline's, in points, paired: judge, accuracy, gain, low, high, p.
+
+    For prompting strategies, reasoning efforts, or anything else that the same cases were judged with.
+    """
+    if baseline not in verdicts:
+        raise UnknownName("judge", baseline, verdicts)
+    right = {}
+    for name, frame in verdicts.items():
+        gold, said = labels(frame["gold"], place="gold"), labels(frame["said"], 3, place="said")
+        right[name] = pd.Series(np.where(np.isnan(gold), np.nan, gold == said), frame["case"].to_numpy())
+    table = pd.DataFrame(right)
+    rows = []
+    for name in table:
+        pair = paired_differences(table[[name, baseline]]).iloc[0] if name != baseline else None
+        gain = (
+            (0.0, 0.0, 0.0, np.nan)
+            if pair is None
+            else tuple(pair[["difference", "low", "high", "p_mcnemar"]])
+        )
+        numbers = dict(zip(("gain", "low", "high"), (100 * g for g in gain[:3]), strict=True))
+        rows.append({"judge": name, "accuracy": 100 * table[name].mean(), **numbers, "p": gain[3]})
+    return pd.DataFrame(rows)

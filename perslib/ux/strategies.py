@@ -1,0 +1,258 @@
+"""With what a reply to a complaint opens: six strategies (UXBench, Table 4), labelled by rules and by a model.
+
+The opening is the reply's first two sentences, 120 units (Chinese characters or words) at most. `primary` is the strategy
+that comes first in it, `all` are all that occur; what has none is `other`. Neither labeller is the truth: how far they
+agree is part of the result (`labeller_agreement`).
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from perslib.errors import DataError, Problem
+from perslib.inference import FEWEST_USERS, LEVEL, RESAMPLES, SEED, interval, resample_users
+from perslib.llm import Answer, Ask, Backbone, Steps
+from perslib.ux.asking import Form, last_json
+from perslib.ux.item_model import logistic
+from perslib.ux.labels import GOOD, labels
+
+STRATEGIES = ("apology", "agreement", "error_diagnosis", "humor", "direct_fix", "clarification")
+OTHER = "other"
+SENTENCES, UNITS = 2, 120
+_UNIT = re.compile(r"[\u3400-\u9fff]|[^\W_\u3400-\u9fff]+(?:['’][^\W_]+)?")
+_END = re.compile(r"(?<=[。！？!?])|(?<=\.)\s+(?=[A-Z\"'(\d])|\n+")
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """What a reply opens with; `error` says why a labeller could not tell."""
+
+    primary: str | None
+    all: tuple[str, ...] = ()
+    error: str | None = None
+
+
+@cache
+def _cues() -> dict[str, tuple[re.Pattern[str], re.Pattern[str] | None]]:
+    """Strategy → its cues of both languages, and what blocks them."""
+    with (Path(__file__).parent / "strategies.toml").open("rb") as file:
+        said = tomllib.load(file)
+    found = {}
+    for name in STRATEGIES:
+        cues, blocked = (said[name][f"{p}en"] + said[name][f"{p}zh"] for p in ("", "blocked_"))
+        flags = re.IGNORECASE
+        found[name] = (
+            re.compile("|".join(cues), flags),
+            re.compile("|".join(blocked), flags) if blocked else None,
+        )
+    return found
+
+
+def opening(reply: str) -> str:
+    """The first two sentences, cut after 120 units."""
+    parts = [part for part in _END.split(reply.strip()) if part and part.strip()]
+    text = " ".join(part.strip() for part in parts[:SENTENCES])
+    units = list(_UNIT.finditer(text))
+    return text if len(units) <= UNITS else text[: units[UNITS - 1].end()]
+
+
+def label_by_rules(reply: str) -> Labelled:
+    """Strategies by the cues of `strategies.toml`, Chinese and English alike, in the order in which they occur."""
+    text = opening(reply)
+    if not text:
+        return Labelled(None, error="the reply is empty")
+    places = {}
+    for name, (cues, blocked) in _cues().items():
+        shown = blocked.sub(lambda match: " " * len(match[0]), text) if blocked else text
+        if match := cues.search(shown):
+            places[name] = match.start()
+    ordered = tuple(sorted(places, key=lambda name: (places[name], STRATEGIES.index(name))))
+    return Labelled(ordered[0] if ordered else OTHER, ordered)
+
+
+@dataclass(frozen=True)
+class StrategyLabeller:
+    """Asks a model with what a reply opens."""
+
+    form: Form = field(default_factory=Form)
+
+    def label(self, complaint: str, reply: str) -> Steps[Labelled]:
+        """One question about one opening."""
+        shown = opening(reply)
+        if not shown:
+            return Labelled(None, error="the reply is empty")
+        (answer,) = yield Ask([self.form.request("ux_strategy", complaint=complaint, reply=shown)], "label")
+        return read_label(answer)
+
+
+def read_label(answer: Answer) -> Labelled:
+    """The label in an answer; names that are none of the strategies are no label."""
+    data = answer.data if isinstance(answer.data, Mapping) else last_json(answer.text, "primary")
+    primary = str(data.get("primary")).strip().casefold() if data else ""
+    if primary not in (*STRATEGIES, OTHER):
+        return Labelled(None, error=answer.error or f"no strategy in {answer.text[:40]!r}")
+    listed = data.get("all") if data else None
+    every = [str(name) for name in listed if name in STRATEGIES] if isinstance(listed, list) else []
+    if primary != OTHER and primary not in every:
+        every = [primary, *every]
+    return Labelled(primary, tuple(dict.fromkeys(every)))
+
+
+def strategies_of(
+    replies: pd.DataFrame,
+    complaints: Mapping[str, str] | None = None,
+    labeller: StrategyLabeller | None = None,
+    backbone: Backbone | None = None,
+    *,
+    progress: bool = True,
+) -> pd.DataFrame:
+    """The replies with columns strategy (primary) and strategies (all) by rules; with a labeller and its backbone also
+    labelled and label_error by the model. `complaints` says what each case complained of.
+    """
+    written = replies["reply"].fillna("").astype(str)
+    by_rules = [label_by_rules(text) for text in written]
+    out = replies.assign(
+        strategy=pd.array([r.primary for r in by_rules], dtype="str"),
+        strategies=pd.Series([r.all for r in by_rules], index=replies.index, dtype=object),
+    )
+    if labeller is None or backbone is None:
+        return out
+    said = complaints or {}
+    steps = [labeller.label(said.get(case, ""), text) for case, text in zip(replies["case"], written)]
+    found = backbone.work(steps, progress=progress, totals={"label": len(steps)})
+    return out.assign(
+        labelled=pd.array([f.primary for f in found], dtype="str"),
+        label_error=pd.array([f.error for f in found], dtype="str"),
+    )
+
+
+def labeller_agreement(
+    labelled: pd.DataFrame,
+    *,
+    one: str = "strategy",
+    other: str = "labelled",
+    resamples: int = 1000,
+    seed: int = SEED,
+) -> pd.DataFrame:
+    """Cohen's κ of two labellings, of the primary label and of each strategy against the rest; cases resampled.
+
+    Columns: strategy ("all" first), kappa, low, high, equal (share of equal labels), one and other (how many each calls
+    so), replies (that both labelled), unlabelled.
+    """
+    known = labelled.dropna(subset=[one, other])
+    group, units = pd.factorize(known["case"])
+    weights = resample_users(len(units), resamples if len(units) >= FEWEST_USERS else 0, seed).astype(float)
+    rows = []
+    for name in ("all", *STRATEGIES):
+        a, b = (known[c] if name == "all" else known[c] == name for c in (one, other))
+        if name != "all" and not (a.any() or b.any()):
+            continue
+        kappas = _kappas(a.to_numpy(object), b.to_numpy(object), group, weights)
+        low, high = interval(kappas[1:]) if len(kappas) > 1 else (np.nan, np.nan)
+        called = (
+            {"one": len(a), "other": len(b)}
+            if name == "all"
+            else {"one": int(a.sum()), "other": int(b.sum())}
+        )
+        equal = float((a.to_numpy(object) == b.to_numpy(object)).mean()) if len(a) else np.nan
+        rows.append(
+            {
+                **{
+                    "strategy": name,
+                    "kappa": float(kappas[0]),
+                    "low": low,
+                    "high": high,
+                    "equal": equal,
+                    **called,
+                },
+                **{"replies": len(known), "unlabelled": len(labelled) - len(known)},
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _kappas(a: Any, b: Any, group: Any, weights: Any) -> Any:
+    """Cohen's κ of each resample of units, from one table a unit; missing where chance is all."""
+    codes, names = pd.factorize(np.concatenate([a, b]))
+    table = np.zeros((len(names), len(names), weights.shape[0]))
+    np.add.at(table, (codes[: len(a)], codes[len(a) :], group), 1.0)
+    drawn = table @ weights
+    n = drawn.sum(axis=(0, 1))
+    chance = (drawn.sum(axis=1) * drawn.sum(axis=0)).sum(axis=0)
+    over = n**2 - chance
+    return np.divide(n * np.trace(drawn) - chance, over, out=np.full(n.shape, np.nan), where=over > 1e-9)
+
+
+def strategy_shares(
+    labelled: pd.DataFrame,
+    column: str = "strategy",
+    by: str | None = None,
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+    level: float = LEVEL,
+) -> pd.DataFrame:
+    """How often each strategy is the primary one, in percent of all replies, with intervals over resampled cases.
+
+    Columns: `by` if named, strategy (those of Table 4 and other), replies, percent, low, high.
+    """
+    rows = []
+    groups = (
+        labelled.dropna(subset=[column]).groupby(by, sort=False)
+        if by
+        else [("", labelled.dropna(subset=[column]))]
+    )
+    for key, own in groups:
+        group, units = pd.factorize(own["case"])
+        weights = resample_users(len(units), resamples if len(units) >= FEWEST_USERS else 0, seed).astype(
+            float
+        )
+        n = np.bincount(group, minlength=len(units)) @ weights
+        for name in (*STRATEGIES, OTHER):
+            chosen = (own[column] == name).to_numpy(float)
+            drawn = 100 * (np.bincount(group, chosen, len(units)) @ weights) / n
+            low, high = interval(drawn[1:], level) if len(drawn) > 1 else (np.nan, np.nan)
+            row = {
+                "strategy": name,
+                "replies": int(chosen.sum()),
+                "percent": float(drawn[0]),
+                "low": low,
+                "high": high,
+            }
+            rows.append({by: key, **row} if by else row)
+    return pd.DataFrame(rows)
+
+
+def strategy_success(labelled: pd.DataFrame, column: str = "strategy", level: float = LEVEL) -> pd.DataFrame:
+    """Which openings go with success: logistic regression of good ~ strategy + model + log length, a random intercept and
+    clustered errors a case. An association over replies as they were written, not what a strategy would bring about.
+
+    Columns: term, kind, estimate, se, odds_ratio (against `other`, or the commonest strategy without it), low, high, p.
+    """
+    if missing := [c for c in ("case", "model", "said", "reply", column) if c not in labelled]:
+        raise DataError(
+            Problem("replies", f"has no column {', '.join(missing)}"), "Score them first: `scored_replies`."
+        )
+    said = labels(labelled["said"], 3, place="said")
+    kept = ~np.isnan(said) & labelled[column].notna().to_numpy()
+    own = labelled[kept].reset_index(drop=True)
+    used = own[column].value_counts()
+    usual = OTHER if OTHER in used else str(used.index[0]) if len(used) else OTHER
+    columns: list[tuple[str, str, Any]] = [("intercept", "intercept", np.ones(len(own)))]
+    columns += [
+        (name, "strategy", (own[column] == name).to_numpy(float)) for name in STRATEGIES if name != usual
+    ]
+    models: Sequence[str] = sorted(own["model"].astype(str).unique())
+    columns += [(name, "model", (own["model"] == name).to_numpy(float)) for name in models[1:]]
+    length = np.log2(np.maximum(1, own["reply"].str.len().to_numpy(float)))
+    columns.append(("length, doubled", "length", length - length.mean()))
+    return logistic(columns, (said[kept] == GOOD).astype(float), own["case"], level).table

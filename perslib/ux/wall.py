@@ -1,0 +1,156 @@
+"""The baselines that a judge has to beat (UXBench, section 4.1): what can be had without reading the reply against the request.
+
+Good requests of the published set are half as long again as bad ones, so a judge may be right about the selection of cases
+and know nothing of replies. Each baseline sees one thing only, learns from labelled cases, and predicts cases of other
+users (or sessions): its verdicts are a frame like those of `judged_by`, and go through the same metrics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from sklearn.dummy import DummyClassifier
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedGroupKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from perslib.errors import DataError, Problem
+from perslib.inference import RESAMPLES, SEED
+from perslib.ux.cases import Case
+from perslib.ux.labels import BAD, GOOD
+from perslib.ux.paired import paired_differences
+from perslib.ux.scored import verdict_of
+
+FOLDS = 5
+MOST_CHARACTERS = 6_000
+
+
+def _lengths(cases: Sequence[Case]) -> npt.NDArray[np.float64]:
+    """log lengths of request, reply and history, and the number of messages before."""
+    rows = [
+        [len(c.query), len(c.reply), sum(len(m["content"]) for m in c.history), len(c.history)] for c in cases
+    ]
+    return np.log1p(np.array(rows, dtype=float))
+
+
+def _text(cut: Callable[[Case], str]) -> tuple[Callable[[Sequence[Case]], Any], Callable[[], Any]]:
+    def build() -> Any:
+        grams = TfidfVectorizer(
+            analyzer="char_wb", ngram_range=(1, 3), max_features=30_000, sublinear_tf=True
+        )
+        return make_pipeline(grams, LogisticRegression(class_weight="balanced", max_iter=2000))
+
+    return lambda cases: [cut(c)[:MOST_CHARACTERS] for c in cases], build
+
+
+def _logistic(scaler: Any) -> Callable[[], Any]:
+    return lambda: make_pipeline(scaler(), LogisticRegression(class_weight="balanced", max_iter=2000))
+
+
+#: Baseline → what it sees of cases, and what learns from that.
+BASELINES: dict[str, tuple[Callable[[Sequence[Case]], Any], Callable[[], Any]]] = {
+    "majority": (lambda cases: np.zeros((len(cases), 1)), lambda: DummyClassifier(strategy="prior")),
+    "length only": (_lengths, _logistic(StandardScaler)),
+    "scenario only": (
+        lambda cases: np.array([[c.scenario] for c in cases], dtype=object),
+        _logistic(lambda: OneHotEncoder(handle_unknown="ignore")),
+    ),
+    "history only": _text(lambda c: "\n".join(m["content"] for m in c.history[-6:]) or " "),
+    "query only": _text(lambda c: c.query),
+    "reply only": _text(lambda c: c.reply),
+}
+
+
+def wall(
+    cases: Sequence[Case],
+    names: Sequence[str] = tuple(BASELINES),
+    *,
+    groups: Sequence[str] | None = None,
+    folds: int = FOLDS,
+    seed: int = SEED,
+) -> pd.DataFrame:
+    """Out-of-fold verdicts of the baselines, one row a baseline and case: judge, case, user, scenario, gold, said, p_good.
+
+    Cases of a group (the user, else the case itself) are in one fold, and gold is spread over folds evenly.
+    """
+    own = [c for c in cases if c.gold is not None]
+    gold = np.array([c.gold for c in own])
+    of = np.array(list(groups) if groups is not None else [c.user or c.case for c in own], dtype=object)
+    if len(of) != len(own):
+        raise DataError(Problem("groups", f"names {len(of)} for {len(own)} cases with gold"))
+    least = min((gold == GOOD).sum(), (gold == BAD).sum(), len(set(of)))
+    if least < 2:
+        raise DataError(
+            Problem("cases", "are of one kind, or of one user"),
+            "Baselines learn from good and bad cases of several users.",
+        )
+    number, _ = pd.factorize(of)
+    splitter = StratifiedGroupKFold(min(folds, int(least)), shuffle=True, random_state=seed)
+    parts = [
+        (train, test) for train, test in splitter.split(gold, gold, number) if len(set(gold[train])) == 2
+    ]
+    tables = []
+    for name in names:
+        sees, build = BASELINES[name]
+        shown = sees(own)
+        p = np.full(len(own), np.nan)
+        for train, test in parts:
+            model = build().fit(_rows(shown, train), gold[train])
+            p[test] = model.predict_proba(_rows(shown, test))[:, list(model.classes_).index(GOOD)]
+        said = verdict_of(p)
+        about = {
+            "case": [c.case for c in own],
+            "user": [c.user for c in own],
+            "scenario": [c.scenario for c in own],
+        }
+        tables.append(pd.DataFrame({"judge": name, **about, "gold": gold, "said": said, "p_good": p}))
+    return pd.concat(tables, ignore_index=True).astype(
+        {"gold": "Int64", "said": "Int64", "p_good": "Float64"}
+    )
+
+
+def _rows(shown: Any, places: npt.NDArray[np.intp]) -> Any:
+    return [shown[i] for i in places] if isinstance(shown, list) else shown[places]
+
+
+def against_wall(
+    verdicts: pd.DataFrame,
+    baselines: pd.DataFrame,
+    *,
+    unit: str = "case",
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> pd.DataFrame:
+    """Each judge against each baseline on the cases of both, paired: does it beat them all?
+
+    Columns: judge, baseline, cases, judge_accuracy, baseline_accuracy, difference, low, high, p_mcnemar, beaten (the whole
+    interval is above zero). A judge that does not beat `query only` may be telling which cases were selected.
+    """
+    rows = []
+    right = {name: _right(own) for name, own in baselines.groupby("judge", sort=False)}
+    for judge, own in verdicts.groupby("judge", sort=False):
+        units = own.drop_duplicates("case").set_index("case")[unit] if unit != "case" else None
+        for name, of_baseline in right.items():
+            both = pd.concat({"judge": _right(own), "baseline": of_baseline}, axis=1, join="inner")
+            named = None if units is None else units.loc[both.index].to_numpy(object)
+            pair = paired_differences(both, named, resamples=resamples, seed=seed).iloc[0]
+            rows.append(
+                {
+                    **{"judge": judge, "baseline": name, "cases": int(pair["cases"])},
+                    **{"judge_accuracy": both["judge"].mean(), "baseline_accuracy": both["baseline"].mean()},
+                    **{k: pair[k] for k in ("difference", "low", "high", "p_mcnemar")},
+                    "beaten": bool(pair["low"] > 0),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def _right(own: pd.DataFrame) -> pd.Series:
+    known = own[own["gold"].notna()]
+    return (known["said"] == known["gold"]).fillna(False).astype(float).set_axis(known["case"])

@@ -1,0 +1,423 @@
+"""The three tasks with a scripted model: what is asked, what is made of the answers, and what goes wrong."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from endpoint import completion
+from scripted import Scripted
+
+from perslib.corpus import Corpus, load
+from perslib.errors import DataError, PerslibError, UnknownName
+from perslib.llm import Answer, Request
+from perslib.ux import (
+    STRATEGIES,
+    Case,
+    Form,
+    Generation,
+    Recovery,
+    StrategyLabeller,
+    UXJudge,
+    against_wall,
+    answered,
+    as_frame,
+    by_scenario,
+    eval_cases,
+    from_frame,
+    good_share,
+    judge_cases,
+    judged,
+    judged_by,
+    label_by_rules,
+    labeller_agreement,
+    opening,
+    outcomes,
+    prompts_from,
+    rank_sets,
+    recovery_cases,
+    scored_replies,
+    shots,
+    strategies_of,
+    strategy_gains,
+    strategy_shares,
+    strategy_success,
+    wall,
+)
+
+TALK = ({"role": "user", "content": "Hello."}, {"role": "assistant", "content": "Hi."})
+
+
+def case(i: int, gold: int | None = 1, **other: object) -> Case:
+    reply = "Good plan, in detail." if gold == 1 else "No."
+    return Case(
+        **{"case": f"c{i}", "query": f"Plan {i}?", "history": TALK, "reply": reply, "gold": gold, **other}
+    )
+
+
+def said(request: Request) -> str:
+    return "\n".join(str(m["content"]) for m in request.messages)
+
+
+def verdict(request: Request) -> Answer:
+    """Good where the reply goes into detail."""
+    label = "good" if "in detail" in str(request.messages[-1]["content"]) else "bad"
+    return Answer(text=label, data={"verdict": label}, mode="schema", finish="stop", tokens_in=9)
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Corpus:
+    return load("sample/zh")
+
+
+# -- cases --------------------------------------------------------------------------------------------------------
+
+
+def test_cases_of_a_corpus(corpus):
+    cases = judge_cases(corpus, 60)
+    assert len(cases) == 60 and sum(c.gold or 0 for c in cases) == 0
+    turn = corpus.turns.set_index(["user", "scenario", "session", "turn"])
+    for c in cases[:10]:
+        user, scenario, session, number = c.case.split("/")
+        row = turn.loc[(user, scenario, session, int(number))]
+        assert (
+            (row["score"] >= 5) == (c.gold == 1) and row["response"] == c.reply and row["request"] == c.query
+        )
+        whole = corpus.messages(user, scenario, session)
+        place = len(c.history)
+        assert whole[place]["content"] == c.query and whole[place + 1]["content"] == c.reply
+    assert all(c.reply == "" and c.gold is None for c in eval_cases(corpus, 5))
+    after = recovery_cases(corpus, 8)
+    assert len(after) == 8 and all(c.complaint and c.reply and c.gold == -1 for c in after)
+    assert judge_cases(corpus, 60) == cases
+
+
+def test_cases_go_through_frames():
+    cases = [case(1), case(2, None), case(3, -1, scenario="gift")]
+    assert from_frame(as_frame(cases)) == cases
+    with pytest.raises(DataError, match="row 1: is a second case"):
+        from_frame(as_frame([case(1), case(1)]))
+    with pytest.raises(DataError, match="gold is 3"):
+        case(1, 3)
+
+
+def test_prompts_of_other_benchmarks(tmp_path):
+    lines = [
+        {"question_id": 7, "category": "writing", "turns": ["Write a poem."]},
+        {"instruction": "Explain tides.", "dataset": "helpful"},
+        {"session_id": "s", "conversation_input": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes?"}, {"role": "user", "content": "Go on."}]},
+        {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes?"}]},
+        {"answer": "none"},
+        [1],
+        {"question_id": 7, "turns": ["Again."]},
+    ]  # fmt: skip
+    file = tmp_path / "arena.jsonl"
+    file.write_text("\n".join(map(json.dumps, lines)) + '\n{"prompt": "cut', encoding="utf-8")
+    cases, rejected = prompts_from(file, "arena")
+    assert [c.case for c in cases] == ["arena/7", "arena/2", "arena/s"]
+    assert cases[2].query == "Go on." and len(cases[2].history) == 2 and cases[0].scenario == "writing"
+    assert rejected["place"].tolist() == [f"arena.jsonl:{i}" for i in (4, 5, 6, 7, 8)]
+    assert "not the user's" in rejected["reason"][0] and "second prompt" in rejected["reason"][3]
+    with pytest.raises(DataError, match="no such file"):
+        prompts_from(tmp_path / "none.jsonl")
+
+
+# -- UX Judge -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("strategy", ["zero-shot", "chain of thought", "user modelling"])
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_every_strategy_asks_and_is_read(strategy, language):
+    model = Scripted(reply=verdict)
+    judge = UXJudge(Form(language, effort="high"), strategy)
+    frame = judged_by(judge, [case(1), case(2, -1)], model)
+    assert frame["said"].tolist() == [1, -1] and frame["rule"].tolist() == ["schema"] * 2
+    (_, request), *_ = model.asked
+    assert request.extra == {"reasoning_effort": "high"} and request.schema is not None
+    assert request.schema["properties"]["verdict"]["enum"] == ["good", "bad"]
+    assert "Plan 1?" in said(request) and "Hi." in said(request)
+    assert ("neutral" in said(request)) is False
+    assert frame["effort"].tolist() == ["high"] * 2 and frame["prompt"][0].startswith(f"{language}/ux_judge")
+
+
+def test_unread_verdicts_are_rows():
+    answers = {1: "good", 2: "{'verdict'", 3: "好的，我认为这个回复很差", 4: '{"verdict": "neutral"}'}
+
+    def reply(request: Request) -> Answer:
+        number = int(re.search(r"Plan (\d)", said(request))[1])
+        return Answer(text=answers[number], error="no complete JSON object" if number == 2 else None)
+
+    frame = judged_by(UXJudge(), [case(i) for i in answers], Scripted(reply=reply))
+    assert frame["said"].isna().tolist() == [False, True, True, True]
+    assert frame["error"][1] == "no complete JSON object" and "no verdict in" in frame["error"][2]
+    rate = judged(frame, metrics=["accuracy", "parse_rate"], resamples=0).set_index("metric")
+    assert rate["value"].tolist() == [0.25, 0.25] and rate["unread"].tolist() == [3, 3]
+    three = judged_by(UXJudge(classes=3), [case(4)], Scripted(reply=reply))
+    assert three["said"].tolist() == [0]
+
+
+def test_probability_of_good_is_read_at_the_verdict():
+    tokens = ['{"', "verdict", '": "', "bad", '"}']
+    top = [("bad", float(np.log(0.6))), ("good", float(np.log(0.3))), ("ok", float(np.log(0.1)))]
+    logprobs = [{"token": t, "logprob": 0.0, "top": top if t == "bad" else []} for t in tokens]
+    logprobs[3]["logprob"] = float(np.log(0.6))
+    answer = Answer(text="".join(tokens), data={"verdict": "bad"}, mode="schema", logprobs=logprobs)
+    frame = judged_by(UXJudge(), [case(1, -1)], Scripted(reply=lambda r: answer))
+    assert frame["p_good"][0] == pytest.approx(1 / 3) and frame["said"][0] == -1
+
+
+def test_few_shot_examples_come_from_elsewhere():
+    pool = [case(i, 1 if i % 2 else -1) for i in range(10, 20)]
+    examples = shots(pool, 4)
+    assert sum(e.gold for e in examples) == 0 and examples == shots(pool, 4) != shots(pool, 4, seed=1)
+    model = Scripted(reply=verdict)
+    judged_by(UXJudge(strategy="few-shot", examples=examples), [case(1)], model)
+    assert all(e.query in said(model.asked[0][1]) for e in examples)
+    with pytest.raises(DataError, match="among the cases to judge"):
+        judged_by(UXJudge(strategy="few-shot", examples=examples), pool, model)
+    with pytest.raises(DataError, match="few-shot takes labelled cases"):
+        UXJudge(strategy="few-shot")
+    with pytest.raises(DataError, match="take 2 of each"):
+        shots(pool[:1])
+    with pytest.raises(UnknownName, match="zero-shot"):
+        UXJudge(strategy="zeroshot")  # type: ignore[arg-type]
+
+
+def test_history_is_shown_from_its_end():
+    form = Form(window=3, characters=10)
+    talk = [{"role": "user", "content": c * 6} for c in "abcd"]
+    assert [m["content"] for m in form.shown(talk)] == ["…cccc", "dddddd"]
+    assert Form(window=0).shown(talk) == [] and len(Form().shown(talk)) == 4
+    with pytest.raises(DataError, match="window"):
+        Form(window=-1)
+
+
+def test_gains_of_strategies_are_paired():
+    cases = [case(i, 1 if i % 2 else -1) for i in range(40)]
+    right = judged_by(UXJudge(), cases, Scripted(reply=verdict))
+    lenient = right.assign(said=1)
+    table = strategy_gains({"plain": lenient, "careful": right}, "plain").set_index("judge")
+    assert (
+        table.loc["careful", "gain"] == 50
+        and table.loc["careful", "low"] > 0
+        and table.loc["plain", "gain"] == 0
+    )
+
+
+def test_a_run_over_http_resumes_without_asking_again(model, server):
+    server.reply = lambda body: completion(json.dumps({"verdict": "good"}))
+    cases = [case(i) for i in range(6)]
+    first = judged_by(UXJudge(), cases, model(), progress=False)
+    asked = len(server.bodies)
+    second = judged_by(UXJudge(), cases, model(), progress=False)
+    assert len(server.bodies) == asked and first["said"].equals(second["said"])
+    judged_by(UXJudge(Form(effort="low")), cases[:2], model(), progress=False)
+    assert server.bodies[-1]["reasoning_effort"] == "low" and len(server.bodies) == asked + 2
+
+
+# -- UX Eval and UX Recovery --------------------------------------------------------------------------------------
+
+
+def test_replies_under_four_system_prompts():
+    for system, has_system in (("helpful", True), ("none", False), ("experience", True), ("empathy", True)):
+        model = Scripted(reply=lambda r: Answer(text="Here, in detail.", finish="stop"))
+        frame = answered(Generation(system, Form("zh")), [case(1, None)], model)
+        (_, request), *_ = model.asked
+        assert (request.messages[0]["role"] == "system") is has_system
+        assert [m["content"] for m in request.messages[-3:]] == ["Hello.", "Hi.", "Plan 1?"]
+        assert frame["reply"].tolist() == ["Here, in detail."] and frame["how"].tolist() == [system]
+        assert request.temperature == 0.7 and request.max_tokens == 2048
+
+
+def test_good_percent_counts_what_is_missing():
+    cases = [case(i, None, scenario="gift" if i < 25 else "travel") for i in range(30)]
+
+    def reply(request: Request) -> Answer:
+        number = int(re.search(r"Plan (\d+)", said(request))[1])
+        return (
+            Answer(error="filtered") if number % 5 == 0 else Answer(text="in detail" if number % 2 else "no")
+        )
+
+    replies = answered(Generation(), cases, Scripted(reply=reply))
+    assert replies["reply"].isna().sum() == 6 and set(replies["error"].dropna()) == {"filtered"}
+    scored = scored_replies(replies, cases, UXJudge(), Scripted(reply=verdict))
+    row = good_share(scored).iloc[0]
+    assert (row["cases"], row["replies"], row["verdicts"], row["good"]) == (30, 24, 24, 12)
+    assert row["percent"] == 40 and row["percent_of_verdicts"] == 50 and row["low"] < 40 < row["high"]
+    table = by_scenario(scored).set_index("scenario")
+    assert np.isfinite(table.loc["gift", "percent"]) and np.isnan(table.loc["travel", "percent"])
+    assert rank_sets(outcomes(scored)).iloc[0]["share"] == pytest.approx(0.4)
+
+
+class Short:
+    """A reward model that likes short replies."""
+
+    name = "short"
+
+    def score(self, history, query, response):
+        self.seen = (history, query)
+        return 1 / (1 + len(response) / 10)
+
+
+def test_a_reward_model_stands_where_a_judge_does():
+    cases = [case(1, None), case(2, None)]
+    replies = answered(
+        Generation(), cases, Scripted(reply=lambda r: Answer(text="x" * (5 if "1?" in said(r) else 50)))
+    )
+    scored = scored_replies(replies, cases, Short())
+    assert scored["said"].tolist() == [1, -1] and scored["p_good"].tolist() == pytest.approx([1 / 1.5, 1 / 6])
+    with pytest.raises(PerslibError, match="asks a model"):
+        scored_replies(replies, cases, UXJudge())
+    with pytest.raises(DataError, match="not among the cases"):
+        scored_replies(replies, cases[:1], Short())
+
+
+FAILED = Case("r1", "Plan it.", TALK, reply="Bath is a city.", complaint="That is no plan.", gold=-1)
+
+
+@pytest.mark.parametrize(
+    ("variant", "answer", "note"),
+    [
+        ("normal", Answer(text="Here."), None),
+        ("baseline", Answer(text="Here."), None),
+        ("chain of thought", Answer(data={"thoughts": "hm", "reply": "Here."}), "hm"),
+        ("failure-aware", Answer(data={"failure": "other", "reply": "Here."}), "other"),
+        ("critique", Answer(text='so: {"critique": "bad", "reply": "Here."}'), "bad"),
+    ],
+)
+def test_recovery_in_both_layouts(variant, answer, note):
+    for layout in ("briefed", "replay"):
+        model = Scripted(reply=lambda r: answer)
+        frame = answered(Recovery(variant, layout), [FAILED], model)
+        assert frame["reply"].tolist() == ["Here."] and (frame["note"][0] == note or note is None)
+        (_, request), *_ = model.asked
+        assert all(
+            words in said(request) for words in ("Hello.", "Plan it.", "Bath is a city.", "That is no plan.")
+        )
+        roles = [m["role"] for m in request.messages]
+        assert roles == (
+            ["system", "user"] if layout == "briefed" else ["system", *["user", "assistant"] * 2, "user"]
+        )
+
+
+def test_a_recovery_without_a_reply_says_so():
+    model = Scripted(reply=lambda r: Answer(text="I would rather not.", error="no JSON"))
+    frame = answered(Recovery("critique"), [FAILED], model)
+    assert frame["reply"].isna().all() and frame["error"].tolist() == ["no JSON"]
+    with pytest.raises(UnknownName, match="critique"):
+        Recovery("criticise")  # type: ignore[arg-type]
+
+
+def test_a_judge_of_recovery_sees_all_or_the_failed_reply_alone():
+    replies = answered(Recovery(), [FAILED], Scripted(reply=lambda r: Answer(text="Day one: baths.")))
+    judge = Short()
+    scored_replies(replies, [FAILED], judge)
+    assert [m["content"] for m in judge.seen[0]] == ["Hello.", "Hi.", "Plan it.", "Bath is a city."]
+    scored_replies(replies, [FAILED], judge, context="reference")
+    assert [m["content"] for m in judge.seen[0]] == ["Bath is a city."] and judge.seen[
+        1
+    ] == "That is no plan."
+
+
+# -- strategies ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reply", "primary", "every"),
+    [
+        ("I'm sorry about that. Here is the plan.", "apology", ("apology",)),
+        ("抱歉，我误解了你的问题。正确的步骤如下：……", "apology", ("apology", "error_diagnosis")),
+        ("You're right, that was no plan at all. Day one: baths.", "agreement", ("agreement",)),
+        ("你说得对，确实太啰嗦了。", "agreement", ("agreement",)),
+        ("I misread your question: you wanted a plan.", "error_diagnosis", ("error_diagnosis",)),
+        ("问题出在我把日期看错了。", "error_diagnosis", ("error_diagnosis",)),
+        ("Oops, my circuits took a day off!", "humor", ("humor",)),
+        ("哈哈，翻车了，马上改。", "humor", ("humor",)),
+        ("**Day 1**: the baths, then lunch.", "direct_fix", ("direct_fix",)),
+        ("更正：应该是三天。", "direct_fix", ("direct_fix",)),
+        ("Could you tell me how many days you have?", "clarification", ("clarification",)),
+        ("您是想要两天的还是三天的行程？", "clarification", ("clarification",)),
+        ("The baths open at nine.", "other", ()),
+        ("I'm sorry to hear that.", "other", ()),
+        ("不用道歉，我们继续。", "other", ()),
+    ],
+)
+def test_rules_by_hand(reply, primary, every):
+    found = label_by_rules(reply)
+    assert (found.primary, found.all) == (primary, every)
+
+
+def test_only_the_opening_counts():
+    assert label_by_rules("The baths open at nine. They are old. Sorry for that.").primary == "other"
+    assert len(opening("字" * 500)) == 120 and opening("One. Two. Three.") == "One. Two."
+    assert label_by_rules("  ").error == "the reply is empty"
+
+
+def test_two_labellers_and_their_agreement():
+    texts = [
+        "Sorry. Here.",
+        "You're right. Here.",
+        "Oops! Here.",
+        "Nine o'clock.",
+        "Sorry! Again.",
+        "I misread it.",
+    ]
+    names = ["apology", "agreement", "humor", "other", "apology", "apology"]
+    replies = pd.DataFrame({"case": [f"c{i % 6}" for i in range(24)], "model": "m", "reply": texts * 4})
+
+    def label(request: Request) -> Answer:
+        at = next(i for i, text in enumerate(texts) if text in said(request))
+        return Answer(data={"primary": names[at], "all": [names[at]]}) if at else Answer(text="I cannot say")
+
+    out = strategies_of(replies, {"c0": "Too long."}, StrategyLabeller(), Scripted(reply=label))
+    assert out["labelled"].isna().sum() == 4 and "no strategy in" in out["label_error"].dropna().iloc[0]
+    table = labeller_agreement(out, resamples=50).set_index("strategy")
+    assert table.loc["all", "equal"] == 0.8 and table.loc["all", "unlabelled"] == 4
+    assert table.loc["humor", "kappa"] == 1 and table.loc["error_diagnosis", "kappa"] == 0
+    shares = strategy_shares(out, resamples=200).set_index("strategy")
+    assert shares["percent"].sum() == pytest.approx(100) and shares.loc["apology", "replies"] == 8
+    assert set(shares.index) == {*STRATEGIES, "other"}
+
+
+def test_openings_and_success():
+    rng = np.random.default_rng(0)
+    n = 600
+    strategy = rng.choice(["apology", "direct_fix", "other"], n)
+    good = rng.random(n) < np.select([strategy == "direct_fix", strategy == "apology"], [0.7, 0.3], 0.3)
+    frame = pd.DataFrame(
+        {"case": np.arange(n) // 3, "model": "m", "reply": ["x" * k for k in rng.integers(50, 500, n)],
+         "strategy": strategy, "said": np.where(good, 1, -1)}
+    )  # fmt: skip
+    table = strategy_success(frame).set_index("term")
+    assert (
+        table.loc["direct_fix", "low"] > 2 and table.loc["apology", "low"] < 1 < table.loc["apology", "high"]
+    )
+    with pytest.raises(DataError, match="no column said"):
+        strategy_success(frame.drop(columns="said"))
+
+
+# -- baselines ----------------------------------------------------------------------------------------------------
+
+
+def test_the_wall_knows_what_each_baseline_sees():
+    rng = np.random.default_rng(0)
+    cases = []
+    for i in range(120):
+        gold = 1 if i % 2 else -1
+        query = "Please plan a long weekend away" if rng.random() < (0.8 if gold > 0 else 0.2) else "weather?"
+        cases.append(
+            Case(f"c{i}", query, TALK, reply=f"Reply {i % 7}", gold=gold, user=f"u{i // 4}", scenario="gift")
+        )
+    verdicts = wall(cases)
+    right = judged(verdicts, metrics=["balanced"], resamples=0).set_index("judge")["value"]
+    assert right["query only"] > 0.7 and right["length only"] > 0.7
+    for blind in ("majority", "history only", "scenario only"):
+        assert right[blind] == pytest.approx(0.5, abs=0.1)
+    judge = verdicts[verdicts["judge"] == "query only"].assign(judge="j")
+    table = against_wall(judge, verdicts, resamples=500).set_index("baseline")
+    assert table.loc["history only", "beaten"] and not table.loc["query only", "beaten"]
+    with pytest.raises(DataError, match="of one kind"):
+        wall([case(1), case(2)])
