@@ -51,6 +51,21 @@ DIALOGUE_TOPICS = [
         "solutions": [{"id": "S1", "text": "Porridge.", "feedback": "pos", "reason": "it is warm"}],
     }
 ]
+SESSION = {
+    "situations": FIELDS["earlier"],
+    "topics": DIALOGUE_TOPICS,
+    "turns": [
+        {
+            "id": "U1",
+            "role": "user",
+            "action": "Topic Inquiry",
+            "about": "T1 Q",
+            "text": "Why am I so tired?",
+        }
+    ],
+    "logs": [{"id": "L1", "at": "2024-11-04 08:15", "type": "Web Search", "text": "tired; two pages"}],
+    "wrong": [{"id": "L1", "what": "contradicts: there is no phone"}],
+}
 #: Values that are translated.
 UNSEEN = {"high"}
 
@@ -85,19 +100,24 @@ ANSWERS: dict[str, dict[str, Any]] = {
     },
     "palsynth_candidates": {"topics": [{"id": "work-1", "solutions": [f"Way {i}." for i in range(8)]}]},
     "palsynth_verdicts": {"analysis": "Frugal.", "pos": _PICKS[:2], "neg": _PICKS[2:]},
+    "palsynth_check": {"violations": [{"id": "L1", "kind": "contradiction", "what": "There is no phone."}]},
     "palsynth_dialogue": {"turns": [{"turn": 1, "user": "Tired.", "assistant": "Cold food?"}]},
 }
 
 
 def fields(name: str) -> dict[str, Any]:
-    """Values for one of the prompts; a dialogue is shown its topics with more in them."""
+    """Values for one of the prompts; a dialogue is shown its topics with more in them, as are those who correct it."""
+    if name in ("palsynth_check", "palsynth_repair"):
+        return FIELDS | SESSION
     return FIELDS | ({"topics": DIALOGUE_TOPICS} if name == "palsynth_dialogue" else {})
 
 
 def answers(prompt: Prompt) -> dict[str, dict[str, Any]]:
     """Good answers by name; types of logs are called otherwise in each language."""
-    if prompt.name != "palsynth_logs":
+    if prompt.name not in ("palsynth_logs", "palsynth_repair"):
         return ANSWERS
     kind = (prompt.schema or {})["properties"]["logs"]["items"]["properties"]["type"]["enum"][0]
+    if prompt.name == "palsynth_repair":
+        return {prompt.name: {"logs": [{"id": "L1", "type": kind, "text": "a; b"}], "turns": []}}
     entry = {"at": "2024-11-04 08:15", "event": "shopping", "type": kind, "content": "a thermos"}
     return {"palsynth_logs": {"logs": [entry]}}

@@ -123,8 +123,8 @@ def test_independent_questions_go_together(monkeypatch):
     model._worked = counting
     made = synthesize(model, users=1)
     months = len({d[:7] for d in made.files["situation"]["0000"]})
-    # profiles, timeline, needs, likings, a month at a time, accounts, logs with frameworks, candidates, verdicts, talks
-    assert len(asks) == 1 + 3 + months + 1 + 1 + 1 + 1 + 1
+    # profiles, timeline, needs, likings, a month at a time, accounts, logs with frameworks, candidates, verdicts, talks, checks
+    assert len(asks) == 1 + 3 + months + 1 + 1 + 1 + 1 + 1 + 1
     assert sum(asks) == len(model.asked)
 
 
@@ -265,7 +265,7 @@ def test_logs_out_of_order_are_sorted_and_those_outside_left_out():
     reading = read(
         {"logs": [*good[::-1], entry("2024-12-07 09:00"), entry("noon"), entry("2024-12-03 11:00", "Dream")]}
     )
-    assert [f"{at:%M}" for at, _ in reading.value] == [f"{i:02d}" for i in range(15)]
+    assert [f"{e.at:%M}" for e in reading.value] == [f"{i:02d}" for i in range(15)]
     assert [fault.split(":")[0] for fault in reading.faults] == [
         "logs[15]",
         "logs[16]",
@@ -352,10 +352,15 @@ def test_the_estimate_is_near_what_the_published_programs_took():
         list(table.index[:3]) == ["profiles", "timeline", "requirements"]
         and table.loc["profiles", "calls"] == 10
     )
-    assert table["calls"].sum() == pytest.approx(26_700, rel=0.2)
+    plain = rehearse(100, "zh", check=False)
+    assert plain["calls"].sum() == pytest.approx(26_700, rel=0.2) and "check" not in plain.index
+    assert table.loc["check", "calls"] == table.loc["dialogue", "calls"], (
+        "each session is looked through once"
+    )
     assert table["tokens_in"].sum() / 61e6 < 1.5 and table["tokens_out"].sum() / 31e6 < 1.5
     whole = estimate(backbone("embedded"), users=100)
     assert whole.calls == table["calls"].sum() and "calls" in str(whole)
+    assert estimate(backbone("embedded"), users=100, check=False).calls == plain["calls"].sum()
 
 
 def test_a_rehearsal_asks_what_the_run_asks(monkeypatch):

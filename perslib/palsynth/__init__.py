@@ -6,9 +6,10 @@
     made.corpus()
 
 Profile → timeline → kinds of need → likings → situations → accounts → logs, and frameworks → candidates → verdicts →
-dialogues. Spans, clock times, the sessions that get a dialogue and the turns of a dialogue are drawn with the seed. An
-answer is checked, asked for again with what is wrong, then recorded as rejected and left out. A run that was broken
-off, started again, takes from the answer cache what was answered.
+dialogues; then what was written of a session is looked through and mended. Spans, clock times, the sessions that get a
+dialogue and the turns of a dialogue are drawn with the seed. An answer is checked, asked for again with what is wrong,
+then recorded as rejected and left out. A run that was broken off, started again, takes from the answer cache what was
+answered.
 """
 
 from perslib.palsynth.rehearsal import estimate, rehearse

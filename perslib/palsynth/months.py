@@ -43,6 +43,15 @@ class Situation:
         return {"start": f"{self.start:{MINUTE}}", "end": f"{self.end:{MINUTE}}", "situation": self.text}
 
 
+@dataclass(frozen=True)
+class Entry:
+    """A line of a device log, and its type, which the release does not tell."""
+
+    at: datetime
+    type: str
+    content: str
+
+
 def situations(one: Persona, writing: Writing) -> Steps[list[Situation]]:
     """Month after month, each told what came before; a month that no model gave stays empty."""
     dice = Dice(writing.seed, writing.language, one.user, "hours")
@@ -140,7 +149,7 @@ def _account(data: Any) -> Reading[str]:
 
 
 def logs(one: Persona, own: Situation, account: str, writing: Writing) -> Task:
-    """The question for the device log of a situation; read as (time, content) in order."""
+    """The question for the device log of a situation; read as its entries in order."""
     return writing.task(
         "logs",
         f"{one.user} {own.date}",
@@ -155,9 +164,9 @@ def logs(one: Persona, own: Situation, account: str, writing: Writing) -> Task:
 def _logs(own: Situation, types: Sequence[str]) -> Any:
     """Times out of order are put in order and those outside are left out, once asking again was of no use."""
 
-    def read(data: Any) -> Reading[list[tuple[datetime, str]]]:
+    def read(data: Any) -> Reading[list[Entry]]:
         faults: list[str] = []
-        entries: list[tuple[datetime, str]] = []
+        entries: list[Entry] = []
         for i, entry in enumerate(data["logs"]):
             try:
                 at = datetime.strptime(entry["at"].strip(), MINUTE)
@@ -171,12 +180,12 @@ def _logs(own: Situation, types: Sequence[str]) -> Any:
             elif entry["type"] not in types or not entry["content"].strip(" .…"):
                 faults.append(f"logs[{i}]: has an unknown type or no content")
             else:
-                entries.append((at, entry["content"].strip()))
-        times = [at for at, _ in entries]
+                entries.append(Entry(at, entry["type"], entry["content"].strip()))
+        times = [e.at for e in entries]
         if any(after <= before for before, after in pairwise(times)):
             faults.append("the times do not increase")
         if len(entries) < FEWEST_LOGS:
             faults.append(f"{len(entries)} usable entries, expected {FEWEST_LOGS} or more")
-        return Reading(sorted(entries, key=lambda e: e[0]) or None, tuple(faults))
+        return Reading(sorted(entries, key=lambda e: e.at) or None, tuple(faults))
 
     return read

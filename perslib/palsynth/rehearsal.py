@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from itertools import repeat
 from typing import Any
 
 import pandas as pd
@@ -12,6 +13,7 @@ import pandas as pd
 from perslib.corpus.palset_names import ASPECTS, LOG_TYPES, TRAITS
 from perslib.corpus.synthetic.draws import Dice
 from perslib.llm import Backbone, Estimate, answered
+from perslib.palsynth.patterns import filled
 from perslib.palsynth.persons import BATCH, profiles, span
 from perslib.palsynth.user import user_files
 from perslib.palsynth.writing import Writing
@@ -96,7 +98,7 @@ class StandIn:
     def _candidates(self, fields: Mapping[str, Any]) -> Any:
         return {
             "topics": [
-                {"id": one["id"], "solutions": [self._text("sentence", i) for i in range(8)]}
+                {"id": one["id"], "solutions": [self._text("sentence", f"w{i} ") for i in range(8)]}
                 for one in fields["topics"]
             ]
         }
@@ -116,7 +118,9 @@ class StandIn:
                     "at": f"{start + i * step:%Y-%m-%d %H:%M}",
                     "event": self._text("short")[:12],
                     "type": types[i % len(types)],
-                    "content": self._text("short", i),
+                    "content": filled(
+                        types[i % len(types)], repeat(self._text("short", i)[:20]), self.language
+                    ),
                 }
                 for i in range(22)
             ]
@@ -130,10 +134,25 @@ class StandIn:
             ]
         }
 
+    def _check(self, fields: Mapping[str, Any]) -> Any:
+        return {"violations": []}
 
-def rehearse(users: int = 100, language: str = "zh", seed: int = 42) -> pd.DataFrame:
-    """About how many calls and tokens each step will take for this many users, one row a step."""
-    writing = Writing(language, seed, stand_in=StandIn(language, seed))
+    def _repair(self, fields: Mapping[str, Any]) -> Any:
+        types, language = {log["id"]: log["type"] for log in fields["logs"]}, self.language
+        logs = [
+            {"id": id, "type": kind, "text": filled(kind, repeat(self._text("short", id)[:20]), language)}
+            for id, kind in types.items()
+        ]
+        said = [one["id"] for one in fields["wrong"] if one["id"] not in types]
+        return {"logs": logs, "turns": [{"id": id, "text": self._text("sentence", id)} for id in said]}
+
+
+def rehearse(users: int = 100, language: str = "zh", seed: int = 42, *, check: bool = True) -> pd.DataFrame:
+    """About how many calls and tokens each step will take for this many users, one row a step.
+
+    A session in which the check finds something takes a call to mend it and one more check, at most twice.
+    """
+    writing = Writing(language, seed, check=check, stand_in=StandIn(language, seed))
     months = [span(f"{user:04d}", writing) for user in range(users)]
     for user, profile in answered(profiles(min(users, REHEARSED), writing)).items():
         answered(user_files(user, profile, writing))
@@ -148,9 +167,12 @@ def rehearse(users: int = 100, language: str = "zh", seed: int = 42) -> pd.DataF
     return scaled.round().astype(int)
 
 
-def estimate(model: Backbone, users: int = 100, language: str = "zh", seed: int = 42) -> Estimate:
-    """The whole of it, with the backbone's prices, when nothing is in the answer cache; re-asks come on top."""
-    whole = rehearse(users, language, seed).sum()
+def estimate(
+    model: Backbone, users: int = 100, language: str = "zh", seed: int = 42, *, check: bool = True
+) -> Estimate:
+    """The whole of it, with the backbone's prices, when nothing is in the answer cache; re-asks and what is mended
+    come on top."""
+    whole = rehearse(users, language, seed, check=check).sum()
     tokens = int(whole["tokens_in"]), int(whole["tokens_out"])
     cost = model.entry.cost(tokens[0], 0, tokens[1])
     return Estimate(int(whole["calls"]), 0, 0, *tokens, cost)

@@ -51,19 +51,22 @@ def synthesize(
     *,
     seed: int = 42,
     attempts: int = 2,
+    check: bool = True,
     prompts: str | Path | None = None,
     progress: bool = True,
     cap: float | None = None,
 ) -> Synthesis:
     """Write a PAL-Set with a model. `cap` stops the run at a cost; the same call goes on from the answer cache.
 
+    With `check` a model looks every session through for what contradicts the person, logs of the wrong type and turns
+    that do not do their action; without it only what can be seen without a model is mended.
     The first users do not depend on how many follow, as long as whole tens of profiles are asked for.
     """
     if users < 1 or attempts < 1:
         raise DataError(Problem("users and attempts", f"are {users} and {attempts}, expected 1 or more"))
 
     def writing() -> Writing:
-        return Writing(language, seed, attempts, prompts)
+        return Writing(language, seed, attempts, prompts, check)
 
     first = writing()
     (people,) = model.work([profiles(users, first)], progress=progress, cap=cap)

@@ -120,8 +120,16 @@ def verdicts(one: Persona, own: Situation, topic: Topic, writing: Writing) -> Ta
     )
 
 
-def dialogue(one: Persona, own: Situation, topics: Sequence[Topic], part: Part, writing: Writing) -> Task:
-    """The question for the dialogue, its turns drawn beforehand; read as the release has it."""
+@dataclass(frozen=True)
+class Script:
+    """What a dialogue is to go through, as prompts take it: its topics, and for each turn what both do and about what."""
+
+    topics: list[dict[str, Any]] = field(default_factory=list)
+    turns: list[dict[str, str]] = field(default_factory=list)
+
+
+def script(one: Persona, own: Situation, topics: Sequence[Topic], part: Part, writing: Writing) -> Script:
+    """The turns of a dialogue, drawn by the grammar."""
     dice = Dice(writing.seed, writing.language, one.user, own.date, "dialogue")
     shown, turns = [], []
     for n, topic in enumerate(topics, start=1):
@@ -151,16 +159,22 @@ def dialogue(one: Persona, own: Situation, topics: Sequence[Topic], part: Part, 
                     "assistant_about": f"T{n} {step.assistant_about}",
                 }
             )
+    return Script(shown, turns)
+
+
+def dialogue(one: Persona, own: Situation, plan: Script, part: Part, writing: Writing) -> Task:
+    """The question for the dialogue in the turns of its script; read as the release has it."""
+    turns = plan.turns
 
     def read(data: Any) -> Reading[dict[str, Any]]:
         if [turn["turn"] for turn in data["turns"]] != list(range(1, len(turns) + 1)):
             return Reading(None, (f"expected the turns 1 to {len(turns)}, each once, in order",))
         said = {}
-        for plan, turn in zip(turns, data["turns"], strict=True):
+        for step, turn in zip(turns, data["turns"], strict=True):
             if not turn["user"].strip(" .…") or not turn["assistant"].strip(" .…"):
                 return Reading(None, (f"turn {turn['turn']}: nothing is said",))
             said[f"turn_{turn['turn']}"] = {
-                role: {"action": plan[role], "content": turn[role].strip()} for role in ("user", "assistant")
+                role: {"action": step[role], "content": turn[role].strip()} for role in ("user", "assistant")
             }
         return Reading(said)
 
@@ -170,7 +184,7 @@ def dialogue(one: Persona, own: Situation, topics: Sequence[Topic], part: Part, 
         read,
         profile=one.profile,
         situation=own.text,
-        topics=shown,
+        topics=plan.topics,
         turns=turns,
         knows_all=part == "query",
     )

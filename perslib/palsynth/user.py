@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 from perslib.corpus.palset_names import ASPECTS
 from perslib.corpus.synthetic.draws import Dice
-from perslib.corpus.synthetic.palset_grammar import QUERY_MONTH, Part, draw_parts
+from perslib.corpus.synthetic.palset_grammar import QUERY_MONTH, draw_parts
 from perslib.llm import Steps
 from perslib.palsynth import topics as talk
+from perslib.palsynth.correction import corrected
 from perslib.palsynth.months import Situation, accounts, logs, situations
 from perslib.palsynth.persons import Persona, persona
+from perslib.palsynth.session import Chapter
 from perslib.palsynth.topics import Topic
 from perslib.palsynth.writing import Writing
 
 Files = dict[str, Any]
-
-
-@dataclass
-class Chapter:
-    """A situation with its log and, where one followed, its dialogue; without a dialogue, `part` is None."""
-
-    situation: Situation
-    part: Part | None
-    logs: list[tuple[datetime, str]] = field(default_factory=list)
-    topics: list[Topic] = field(default_factory=list)
-    dialogue: dict[str, Any] = field(default_factory=dict)
 
 
 def user_files(user: str, profile: dict[str, Any], writing: Writing) -> Steps[Files]:
@@ -64,11 +53,14 @@ def _chapters(one: Persona, told: list[Situation], writing: Writing) -> Steps[li
         chapter.topics = found or []
     yield from _solutions(one, [chapter for chapter, _ in held if chapter.topics], writing)
     talks = [chapter for chapter, _ in held if chapter.topics]
-    tasks = [talk.dialogue(one, c.situation, c.topics, c.part or "history", writing) for c in talks]
+    for c in talks:
+        c.script = talk.script(one, c.situation, c.topics, c.part or "history", writing)
+    tasks = [talk.dialogue(one, c.situation, c.script, c.part or "history", writing) for c in talks]
     for chapter, said in zip(talks, (yield from writing.written(tasks)), strict=True):
         chapter.dialogue = said or {}
     for chapter in chapters:
         chapter.part = chapter.part if chapter.dialogue else None
+    yield from corrected(one, chapters, writing)
     return chapters
 
 
@@ -112,7 +104,7 @@ def _files(one: Persona, chapters: list[Chapter]) -> Files:
             "requirement_ids": [t.id for t in chapter.topics] if is_held else list(chapter.situation.ids),
             "situation": chapter.situation.text,
         }
-        waiting += [{"timestamp": f"{at:%Y-%m-%d %H:%M}", "content": text} for at, text in chapter.logs]
+        waiting += [{"timestamp": f"{e.at:%Y-%m-%d %H:%M}", "content": e.content} for e in chapter.logs]
         if chapter.part is None:
             continue
         parts[chapter.part].append(

@@ -59,6 +59,8 @@ class Writing:
     seed: int = 42
     attempts: int = 2
     prompts: str | Path | None = None
+    check: bool = True
+    """Whether a model looks through what was written, besides the checks that take none."""
     stand_in: StandIn | None = field(default=None, repr=False)
     rejected: list[Reject] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)

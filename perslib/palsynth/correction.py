@@ -1,0 +1,152 @@
+"""What was written is looked through and mended (Mem-PAL, Section 3): logs of the wrong type, turns that do not do
+their action, content that contradicts the person. The paper names the faults; how they are found and mended is ours.
+
+    check    every log against the pattern of its type, every utterance against what it must not say (no model); where
+             `Writing.check` is on, a model lists what it finds in a session
+    mend     what was found is written anew, at most twice, and a mended session is looked through again
+    record   what is still wrong stays as it is and is recorded with its reason
+
+A session is a dialogue and the logs of all situations since the one before it, as in the release.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from perslib.llm import Steps
+from perslib.memory.checked import Reading
+from perslib.palsynth.months import MINUTE, Entry
+from perslib.palsynth.patterns import pattern_fault
+from perslib.palsynth.persons import Persona
+from perslib.palsynth.session import Chapter, Session, sessions
+from perslib.palsynth.writing import Task, Writing
+
+ROUNDS = 2
+KINDS = {"type": "is of the wrong type", "action": "does not do its action", "contradiction": "contradicts"}
+_LABEL = re.compile(r"(?<![A-Za-z0-9])[TNS]\d(?![A-Za-z0-9])|<\w[\w ]*>")
+
+Found = dict[str, list[str]]
+"""What is wrong with a session: id of a log (L3) or an utterance (U2, A2) → reasons."""
+
+
+def corrected(one: Persona, chapters: Sequence[Chapter], writing: Writing) -> Steps[None]:
+    """Correct the sessions of a user in place, all at once; what stays wrong is recorded."""
+    doubtful = list(sessions(chapters))
+    found = yield from _found(one, doubtful, writing)
+    for _ in range(ROUNDS):
+        wrong = [(session, own) for session, own in zip(doubtful, found, strict=True) if own]
+        given = yield from writing.written([_repair(one, session, own, writing) for session, own in wrong])
+        mended = []
+        for (session, own), change in zip(wrong, given, strict=True):
+            if change is None:  # nothing new to look through
+                _record(one, session, own, writing)
+            else:
+                session.mend(*change)
+                mended.append(session)
+        doubtful = mended
+        found = yield from _found(one, doubtful, writing)
+    for session, own in zip(doubtful, found, strict=True):
+        _record(one, session, own, writing)
+
+
+def _found(one: Persona, asked: Sequence[Session], writing: Writing) -> Steps[list[Found]]:
+    """What is wrong with each session: what can be seen without a model, and what a model lists."""
+    found = [faults(session, writing.language) for session in asked]
+    if writing.check:
+        given = yield from writing.written([_check(one, session, writing) for session in asked])
+        for own, listed in zip(found, given, strict=True):
+            for id, reason in listed or ():
+                own.setdefault(id, []).append(reason)
+    return found
+
+
+def _record(one: Persona, session: Session, found: Found, writing: Writing) -> None:
+    for id, reasons in found.items():
+        writing.reject("correction", f"{one.user} {session.place(id)}", reasons, kept=True)
+
+
+# -- without a model ---------------------------------------------------------------------------------------
+
+
+def faults(session: Session, language: str) -> Found:
+    """Logs that do not read like their type; utterances that name labels, repeat or run ahead of their turn."""
+    found: Found = {}
+    for id, entry in session.logs().items():
+        if fault := pattern_fault(entry.type, entry.content, language):
+            found[id] = [fault]
+    ahead = {
+        f"{topic['id']} {part['id']}": part["text"].strip(" .。")
+        for topic in session.script.topics
+        for part in (*topic["needs"], *topic["solutions"])
+    }
+    said: dict[str, str] = {}
+    for turn in session.turns():
+        reasons = []
+        if label := _LABEL.search(turn["text"]):
+            reasons.append(f"names the label {label.group()}")
+        if turn["text"] in said:
+            reasons.append(f"says the same as {said[turn['text']]}")
+        ahead.pop(turn["about"], None)  # from here on it may be said
+        reasons += [f"tells {key} before its turn" for key, text in ahead.items() if text in turn["text"]]
+        said[turn["text"]] = turn["id"]
+        if reasons:
+            found[turn["id"]] = reasons
+    return found
+
+
+# -- with a model ------------------------------------------------------------------------------------------
+
+
+def _shown(one: Persona, session: Session) -> dict[str, Any]:
+    """What both questions are told."""
+    return {
+        "profile": one.profile,
+        "situations": [chapter.situation.shown() for chapter in session.chapters],
+        "topics": session.script.topics,
+        "turns": session.turns(),
+    }
+
+
+def _log(id: str, entry: Entry) -> dict[str, str]:
+    return {"id": id, "at": f"{entry.at:{MINUTE}}", "type": entry.type, "text": entry.content}
+
+
+def _check(one: Persona, session: Session, writing: Writing) -> Task:
+    """The question what is wrong with a session; read as pairs of an id and a reason."""
+    logs = session.logs()
+    known = [*logs, *(turn["id"] for turn in session.turns())]
+
+    def read(data: Any) -> Reading[list[tuple[str, str]]]:
+        given = [(v["id"].strip().upper(), f"{KINDS[v['kind']]}: {v['what']}") for v in data["violations"]]
+        unknown = tuple(f"{id} is no id that was given" for id, _ in given if id not in known)
+        return Reading([(id, reason) for id, reason in given if id in known], unknown)
+
+    shown = [_log(id, entry) for id, entry in logs.items()]
+    return writing.task("check", f"{one.user} {session.date}", read, **_shown(one, session), logs=shown)
+
+
+def _repair(one: Persona, session: Session, found: Found, writing: Writing) -> Task:
+    """The question for other words in the place of what is wrong; read as mended logs and mended utterances."""
+    logs = session.logs()
+
+    def read(data: Any) -> Reading[tuple[dict[str, Entry], dict[str, str]]]:
+        given = {
+            m["id"].strip().upper(): m for m in (*data["logs"], *data["turns"]) if m["text"].strip(" .…")
+        }
+        lacking = tuple(f"{id} is not mended" for id in found if id not in given)
+        mended = {id: m for id, m in given.items() if id in found}
+        entries = {
+            id: replace(logs[id], type=m.get("type", logs[id].type), content=m["text"].strip())
+            for id, m in mended.items()
+            if id in logs
+        }
+        said = {id: m["text"].strip() for id, m in mended.items() if id not in logs}
+        return Reading((entries, said) if mended else None, lacking)
+
+    wrong = [{"id": id, "what": "; ".join(reasons)} for id, reasons in found.items()]
+    shown = [_log(id, logs[id]) for id in found if id in logs]
+    place = f"{one.user} {session.date}"
+    return writing.task("repair", place, read, **_shown(one, session), logs=shown, wrong=wrong)
