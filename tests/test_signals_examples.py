@@ -10,7 +10,7 @@ import pytest
 
 from perslib.signals.model import NEGATIVE, Reaction
 from perslib.signals.reaction import reactions
-from perslib.signals.records import session
+from perslib.corpus.uxbench_records import session
 
 ZH = "这里先说明几个要点，再给出可以照着做的步骤，其中每一步都写明需要准备什么材料以及大概花多少时间"
 EN = "here are the main points first and then the steps that you can follow one after another with care "
@@ -119,7 +119,7 @@ EXAMPLES = {
     "C10": (round_("讲个笑话", "你是AI吗"), "continue", set()),
     "C11": (round_("推荐修图软件", "有不需要联网的吗"), "continue", set()),
     "C12": (Talk([("user", "这道题我算错了，帮我看看"), ("assistant", pad(150))]), "no_followup", set()),
-    "C13": (round_("check my essay", "Not bad! Now make the ending stronger"), "continue", set()),
+    "C13": (round_("check my essay", "Not bad! Now make the ending stronger"), "ack", set()),
     "C14": (round_("一百除以四等于二十五", "对不对"), "continue", set()),
     "C15": (
         round_(

@@ -1,7 +1,7 @@
-"""Messages that ask for nothing: giving up, acknowledging, thanking, or wanting more of the same.
+"""How a message closes what was talked about: giving up, acknowledging, thanking, or wanting more of the same.
 
-A message is taken clause by clause; it closes only where every clause does. Thanks count in the first or last clause
-whatever else is said.
+A message is taken clause by clause. It gives up only where every clause does; thanks and acknowledgements count as well
+where they come first and something else is asked behind. Thanks behind a request are mere politeness.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ from perslib.signals.similarity import Words
 from perslib.signals.wording import LANGUAGES, any_of, cues
 
 AT_MOST = 60
-"""Characters; nobody takes longer to say that they are done."""
+"""Characters of a message that are looked at; nobody takes longer to say that they are done."""
 _KINDS = ("thanks", "praise", "dismiss", "resigned", "acknowledge", "more")
-_BETWEEN = re.compile(r"[^\w\s'’]+|\n+")
+BRIEF = 24
+"""Characters of a message that thanks at its end and does not merely ask politely."""
+_CLAUSES = re.compile(r"[\w'’][\w \t'’]*")
 _DRAWN_OUT = re.compile(r"(.)\1{2,}")
 _FIRST = re.compile(r"\W*([\w\s'’]*)")
 _THANKING = ("谢", "thank", "thx", "ty", "cheers", "appreciat")
@@ -26,13 +28,16 @@ _QUOTING = re.compile('[:："“「《]')
 
 
 class Closing(NamedTuple):
-    """What a message without a request is: `thanks`, `dismiss`, `ack` or `more`."""
+    """How a message closes what was talked about: `thanks`, `dismiss`, `ack` or `more`.
+
+    Where something is asked as well, `rest` is the place at which that begins; else it is 0.
+    """
 
     name: str
     score: float
     strength: Strength
     rule: str
-    whole: bool = True
+    rest: int = 0
 
 
 @cache
@@ -42,26 +47,34 @@ def _clause(lang: str) -> re.Pattern[str]:
 
 
 def closing(text: str, words: Words) -> Closing | None:
-    """What closes the exchange, or None where something is asked."""
-    return _closing(text, words.lang) if len(text) <= AT_MOST and words.tokens else None
+    """What a message closes the exchange with, or None where it only asks."""
+    return _closing(text[:AT_MOST], len(text) > AT_MOST, words.lang) if words.tokens else None
 
 
 @lru_cache(maxsize=4_096)
-def _closing(text: str, lang: str) -> Closing | None:
-    lowered = text.lower()
-    start = _FIRST.match(lowered)
+def _closing(text: str, cut: bool, lang: str) -> Closing | None:
+    start = _FIRST.match(lowered := text.lower())
     first = _kind(start[1], lang) if start else None
-    if first is None and not any(sign in lowered for sign in _THANKING):
+    if first is None and (cut or not any(sign in lowered for sign in _THANKING)):
         return None  # most messages end here
-    lowered = _DRAWN_OUT.sub(r"\1\1", lowered.replace("’", "'"))
-    clauses = [clause for part in _BETWEEN.split(lowered) if (clause := part.strip())]
-    kinds = [_kind(clause, lang) for clause in clauses]
-    whole = None not in kinds
-    if "thanks" in (kinds[0], kinds[-1]) and not _QUOTING.search(text):
-        return Closing("thanks", 0.8 if whole else 0.5, "weak", f"{lang}.thanks", whole)
-    if len(kinds) == 1 and kinds[0] == "more":
+    spans = [m.span() for m in _CLAUSES.finditer(lowered)]
+    kinds = [_kind(lowered[begin:end], lang) for begin, end in spans]
+    if cut:
+        kinds[-1] = None  # nobody knows how it goes on
+    opening = next((i for i, kind in enumerate(kinds) if kind is None), len(kinds))
+    if opening < len(kinds):
+        thankful = {"thanks", "praise"} & set(kinds[:opening])
+        if kinds[-1] == "thanks" and len(text) <= BRIEF and not _QUOTING.search(text):
+            return Closing("thanks", 0.5, "weak", f"{lang}.thanks", rest=spans[opening][0])
+        if thankful or "acknowledge" in kinds[:opening]:
+            name = "thanks" if thankful else "ack"
+            return Closing(name, 0.5, "weak", f"{lang}.{name}.then", rest=spans[opening][0])
+        return None
+    if "thanks" in kinds:
+        return Closing("thanks", 0.8, "weak", f"{lang}.thanks")
+    if kinds == ["more"]:
         return Closing("more", 1.0, "weak", "more")
-    if not whole or "more" in kinds:
+    if "more" in kinds:
         return None
     if "praise" in kinds:
         return Closing("thanks", 0.6, "weak", f"{lang}.praise")
@@ -74,6 +87,7 @@ def _closing(text: str, lang: str) -> Closing | None:
 
 def _kind(clause: str, lang: str) -> str | None:
     """Which list a clause is in; a clause in Latin letters is looked up in the English ones, wherever it stands."""
+    clause = _DRAWN_OUT.sub(r"\1\1", clause.strip().replace("’", "'"))
     if lang != "en" and clause.isascii() and (match := _clause("en").fullmatch(clause)):
         return match.lastgroup
     if len(clause) > _LONGEST[lang]:

@@ -104,17 +104,18 @@ def _taken(
         lang = lang or own.lang
         if not broken:
             _say(signals, message, own, asked, round_, settings)
-        asked.append(_Asked(message, own, round_))
+        closed = None if broken else closing(message.text, own)
+        asked.append(_Asked(message, words(message.text[closed.rest :]) if closed else own, round_))
     gap = None if first.t is None or reply.t is None else first.t - reply.t
     bad_clock = gap is None or gap < 0
     fraction = None
     if not broken:
-        closed = any(s.name == "thanks" or s.name == "ack" for s in signals) if signals else False
+        content = any(s.score > 0.5 for s in signals if s.name == "thanks" or s.name == "ack")
         if gap is not None and gap >= 0 and reading > 0:
             fraction = _used(gap, first, reply, settings) / reading
-            if fraction < settings.skimmed_weakly and reading >= settings.least_reading and not closed:
+            if fraction < settings.skimmed_weakly and reading >= settings.least_reading and not content:
                 signals.append(_skim(fraction, first, settings))
-        if not closed and _dropped(signals, first, earlier, reply, before, settings):
+        if not content and _dropped(signals, first, earlier, reply, before, settings):
             signals.append(Signal("abandon", 0.4, "weak", "topic", first.idx, 0, len(first.text)))
     primary, conflict = _primary(signals, "continue") if signals else ("continue", False)
     return Reaction(
@@ -180,11 +181,13 @@ def _say(
     closed = closing(text, own)
     if closed is not None:
         if closed.name != "more" and not (blamed and closed.name in ("thanks", "ack")):
+            end = closed.rest or len(text)
             signals.append(
-                Signal(closed.name, closed.score, closed.strength, closed.rule, message.idx, 0, len(text))
+                Signal(closed.name, closed.score, closed.strength, closed.rule, message.idx, 0, end)
             )
-        if closed.name != "thanks" or closed.whole:
+        if not closed.rest:
             return
+        own = words(text[closed.rest :])
     again = _again(message, own, asked, round_, lang, settings)
     if again is not None:
         signals.append(again)

@@ -1,0 +1,146 @@
+"""From behaviour to a user's memory: weak labels where nobody rated anything.
+
+    signals = signals_of(corpus)          # a row a turn: how each reply was taken
+    labels = weak_labels(signals)         # what that says of satisfaction, how surely, and why
+    weak = behavioural(corpus)            # the corpus with these labels for ratings, for any memory and any judge
+
+A signal votes for a score with a weight; the label is the mean of the votes, the weight their sum up to 1:
+
+    label = Σ wᵢ·vᵢ / Σ wᵢ        weight = min(1, Σ wᵢ)
+
+The votes are decisions taken before any rating was seen: a button says most, a word less, the clock least, and to go on
+talking speaks faintly for a reply that was good enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from perslib.corpus import TURN, Corpus
+from perslib.corpus.uxbench_messages import Message, Session
+from perslib.errors import DataError, Problem
+from perslib.signals.settings import DEFAULT, Settings
+from perslib.signals.table import SCORED, table
+
+#: Signal → (score it votes for, weight of the vote at full strength).
+VOTES: dict[str, tuple[float, float]] = {
+    "dislike": (1.0, 1.0),
+    "complain": (2.0, 0.9),
+    "repeat": (2.0, 0.6),
+    "rephrase": (2.0, 0.5),
+    "dismiss": (2.0, 0.7),
+    "skim": (3.0, 0.3),
+    "abandon": (3.0, 0.1),
+    "like": (5.0, 1.0),
+    "thanks": (5.0, 0.7),
+    "ack": (4.0, 0.3),
+    "parallel_request": (4.0, 0.3),
+    "continue": (4.0, 0.15),
+    "no_followup": (4.0, 0.1),
+}
+SATISFIED = 3.5
+_OF_LOG = ("record", "cid", "reply", "next")
+
+
+def signals_of(corpus: Corpus, settings: Settings = DEFAULT) -> pd.DataFrame:
+    """How each reply of a corpus was taken: the columns of `perslib.signals.table`, a row a turn in the corpus' order."""
+    sessions, places = sessions_of(corpus)
+    found = table(sessions, settings, private=False).to_pandas().drop(columns=list(_OF_LOG))
+    found.index = pd.Index(places)
+    keys = corpus.turns[TURN]
+    return pd.concat([keys, found.loc[keys.index]], axis=1)
+
+
+def sessions_of(corpus: Corpus) -> tuple[list[Session], list[int]]:
+    """The conversations of a corpus as sessions of a log, and the rows of `turns` that their replies are."""
+    sessions, places = [], []
+    trailing = corpus.sessions.set_index(TURN[:3])["trailing"]
+    for key, rows in corpus.turns.groupby(TURN[:3], sort=False):
+        messages: list[Message] = []
+        for place, row in zip(rows.index.tolist(), rows.itertuples(index=False)):
+            asked, answered = _seconds(row.asked_at), _seconds(row.answered_at)
+            said = [*row.earlier, row.request] if isinstance(row.request, str) else [*row.earlier]
+            messages += [_message(len(messages) + i, "user", text, asked) for i, text in enumerate(said)]
+            clicked = {"like": 1, "dislike": -1}.get(row.feedback, 0)
+            messages.append(_message(len(messages), "assistant", row.response, answered, clicked))
+            places.append(place)
+        last = trailing.loc[key]
+        messages += [_message(len(messages) + i, "user", text, None) for i, text in enumerate(last)]
+        sessions.append(Session("/".join(str(part) for part in key), tuple(messages)))
+    return sessions, places
+
+
+def _message(idx: int, role: str, text: str, t: float | None, feedback: int = 0) -> Message:
+    return Message(idx, role, text, t, feedback, len(text))
+
+
+def _seconds(value: Any) -> float | None:
+    return None if pd.isna(value) else pd.Timestamp(value).timestamp()
+
+
+def weak_labels(signals: pd.DataFrame, votes: Mapping[str, tuple[float, float]] = VOTES) -> pd.DataFrame:
+    """Labels from signals: `label` (1–5, null where nothing speaks), `weight` (0–1), `satisfied`, and `why`.
+
+    A reply that was cut off or superseded, and one that was liked and rejected at once, gets no label.
+    """
+    if unknown := set(votes) - set(VOTES):
+        raise DataError(Problem("votes", f"{min(unknown)!r} is no signal"), f"Known: {', '.join(VOTES)}.")
+    strengths = {name: signals[name].to_numpy(float) for name in SCORED if name in votes}
+    primary = signals["primary"].to_numpy()
+    strengths |= {
+        name: (primary == name).astype(float) for name in ("continue", "no_followup") if name in votes
+    }
+    weights = np.array([votes[name][1] * strength for name, strength in strengths.items()])
+    scores = np.array([votes[name][0] for name in strengths])
+    mute = (signals["superseded"] | signals["interrupted"] | signals["conflict"]).to_numpy(bool)
+    weights[:, mute] = 0.0
+    total = weights.sum(axis=0)
+    label = np.divide(scores @ weights, total, out=np.full(len(total), np.nan), where=total > 0)
+    names = np.array(list(strengths))
+    why = [", ".join(names[np.argsort(-w, kind="stable")][: (w > 0).sum()]) for w in weights.T]
+    return pd.DataFrame(
+        {
+            **{column: signals[column] for column in TURN if column in signals},
+            "label": pd.array(label, "Float64"),
+            "weight": np.minimum(1.0, total),
+            "satisfied": pd.array(np.where(total > 0, label >= SATISFIED, None), "boolean"),
+            "why": pd.Series(why, index=signals.index, dtype="str"),
+        },
+        index=signals.index,
+    )
+
+
+def behavioural(
+    corpus: Corpus,
+    settings: Settings = DEFAULT,
+    *,
+    votes: Mapping[str, tuple[float, float]] = VOTES,
+    least: float = 0.0,
+    name: str | None = None,
+) -> Corpus:
+    """The corpus as if nobody had rated: weak labels stand where ratings stood, and `meta["labels"]` says so.
+
+    Labels of a weight below `least` are left out. Scores are whole, as a memory expects them; `weak_label`,
+    `weak_weight` and `weak_why` hold what they come from. Reasons, several annotators' ratings, and the satisfaction
+    with whole sessions are gone, and so are the extras, where a synthetic corpus keeps its truth.
+    """
+    labels = weak_labels(signals_of(corpus, settings), votes)
+    enough = (labels["label"].notna() & (labels["weight"] > 0) & (labels["weight"] >= least)).to_numpy(bool)
+    whole = labels["label"].where(enough).round().clip(1, 5).astype("Int64")
+    turns = corpus.turns.assign(
+        score=whole,
+        reason=None,
+        ratings=[()] * len(corpus.turns),
+        weak_label=labels["label"],
+        weak_weight=labels["weight"],
+        weak_why=labels["why"],
+    )
+    sessions = corpus.sessions.assign(satisfaction=None, success=None)
+    meta = {**corpus.meta, "labels": "behaviour", "least_weight": least}
+    called = name or f"{corpus.name}-behaviour"
+    return replace(corpus, name=called, turns=turns, sessions=sessions, extras={}, meta=meta)
