@@ -282,7 +282,7 @@ def test_frameworks_need_two_needs_with_evidence():
     read = talk.frameworks(ONE, OWN, "account", WRITING).read
     reading = read({"topics": [{**topic, "id": "work-1"}, {**topic, "id": "family-1"}]})
     assert [t.id for t in reading.value] == ["work-1"]
-    assert reading.faults == ("health-1: there is no topic for it", "family-1: not asked for")
+    assert reading.faults == ("health-1: nothing is given for it", "family-1: not asked for")
     for bad in ([need], [need, {"need": "…", "evidences": ["x"]}], [need, {"need": "eat", "evidences": []}]):
         assert read({"topics": [{**topic, "id": "work-1", "needs": bad}]}).value is None
 

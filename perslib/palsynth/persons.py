@@ -11,7 +11,7 @@ from perslib.corpus.synthetic.draws import Dice
 from perslib.corpus.synthetic.palset_life import person, texts
 from perslib.llm import Steps
 from perslib.memory.checked import Reading
-from perslib.palsynth.writing import Writing
+from perslib.palsynth.writing import Writing, by_id
 
 BATCH = 10
 """People invented by one call; each call is given another example."""
@@ -139,20 +139,9 @@ def _types(data: Any) -> Reading[dict[str, str]]:
 
 
 def _likings(types: list[dict[str, str]]) -> Any:
-    wanted = [one["id"] for one in types]
+    def both(given: Any) -> Reading[dict[str, str]]:
+        if not given["pos"].strip(" .…") or not given["neg"].strip(" .…"):
+            return Reading(None, ("a preference is empty",))
+        return Reading({"pos": given["pos"], "neg": given["neg"]})
 
-    def read(data: Any) -> Reading[dict[str, dict[str, str]]]:
-        faults = []
-        given = {one["id"].strip(): one for one in data["preferences"]}
-        kept = {}
-        for key in wanted:
-            one = given.get(key)
-            if one is None or not one["pos"].strip(" .…") or not one["neg"].strip(" .…"):
-                faults.append(f"{key}: no preference is given")
-            else:
-                kept[key] = {"pos": one["pos"], "neg": one["neg"]}
-        if unknown := [key for key in given if key not in wanted]:
-            faults.append(f"{', '.join(unknown)}: not asked for")
-        return Reading(kept or None, tuple(faults))
-
-    return read
+    return lambda data: by_id(data["preferences"], [one["id"] for one in types], both)

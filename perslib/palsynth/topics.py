@@ -12,7 +12,7 @@ from perslib.corpus.synthetic.palset_grammar import Part, draw_plan
 from perslib.memory.checked import Reading
 from perslib.palsynth.months import Situation
 from perslib.palsynth.persons import Persona
-from perslib.palsynth.writing import Task, Writing
+from perslib.palsynth.writing import Task, Writing, by_id
 
 CANDIDATES = 8
 
@@ -37,23 +37,16 @@ class Topic:
 def frameworks(one: Persona, own: Situation, account: str, writing: Writing) -> Task:
     """The question for the topics of a session; read as those that are whole."""
 
+    def topic(given: Any) -> Reading[Topic]:
+        needs = [need for need in given["needs"] if need["need"].strip(" .…")]
+        said = given["user_query"].strip(" .…") and given["requirement"].strip(" .…")
+        if len(needs) != 2 or not all(need["evidences"] for need in needs) or not said:
+            return Reading(None, ("a field is empty, or there are not two needs with evidence",))
+        return Reading(Topic(given["id"].strip(), given["user_query"], needs, given["requirement"]))
+
     def read(data: Any) -> Reading[list[Topic]]:
-        faults, topics = [], []
-        given = {topic["id"].strip(): topic for topic in data["topics"]}
-        for key in own.ids:
-            topic = given.get(key)
-            if topic is None:
-                faults.append(f"{key}: there is no topic for it")
-                continue
-            needs = [need for need in topic["needs"] if need["need"].strip(" .…")]
-            said = topic["user_query"].strip(" .…") and topic["requirement"].strip(" .…")
-            if len(needs) != 2 or not all(need["evidences"] for need in needs) or not said:
-                faults.append(f"{key}: a field is empty, or there are not two needs with evidence")
-                continue
-            topics.append(Topic(key, topic["user_query"], needs, topic["requirement"]))
-        if unknown := [key for key in given if key not in own.ids]:
-            faults.append(f"{', '.join(unknown)}: not asked for")
-        return Reading(topics or None, tuple(faults))
+        found = by_id(data["topics"], own.ids, topic)
+        return Reading(list(found.value.values()) if found.value else None, found.faults)
 
     return writing.task(
         "frameworks",
@@ -69,16 +62,14 @@ def frameworks(one: Persona, own: Situation, account: str, writing: Writing) -> 
 def candidates(one: Persona, own: Situation, topics: Sequence[Topic], writing: Writing) -> Task:
     """The question for eight solutions of each topic, put without any word of the user; read as {topic id: solutions}."""
 
+    def eight(given: Any) -> Reading[list[str]]:
+        solutions = list(dict.fromkeys(s.strip() for s in given["solutions"] if s.strip(" .…")))
+        if len(solutions) == len(given["solutions"]) == CANDIDATES:
+            return Reading(solutions)
+        return Reading(None, (f"{len(solutions)} different solutions, expected {CANDIDATES}",))
+
     def read(data: Any) -> Reading[dict[str, list[str]]]:
-        given = {topic["id"].strip(): [s.strip() for s in topic["solutions"]] for topic in data["topics"]}
-        whole, faults = {}, []
-        for topic in topics:
-            solutions = [s for s in given.get(topic.id, ()) if s.strip(" .…")]
-            if len(set(solutions)) == len(solutions) == CANDIDATES:
-                whole[topic.id] = solutions
-            else:
-                faults.append(f"{topic.id}: {len(set(solutions))} different solutions, expected {CANDIDATES}")
-        return Reading(whole or None, tuple(faults))
+        return by_id(data["topics"], [topic.id for topic in topics], eight)
 
     shown = [
         {

@@ -6,15 +6,17 @@ The published programs repeat the same prompt up to ten times; here a model is t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from perslib.llm import Answer, Ask, Request, Steps
 from perslib.llm.estimate import tokens_of, tokens_of_messages
 from perslib.memory.checked import Question, Reading
 from perslib.prompts import prompt
+
+T = TypeVar("T")
 
 STAGE = "synthesis"
 StandIn = Callable[[str, Mapping[str, Any]], Any]
@@ -106,6 +108,22 @@ class Writing:
         data = stand_in(task.step, task.fields)
         self.calls.append(Call(task.step, tokens_of_messages(task.request.messages), tokens_of(str(data))))
         return task.reading(Answer(text=str(data), data=data)).value
+
+
+def by_id(
+    given: Iterable[Mapping[str, Any]], wanted: Iterable[str], read: Callable[[Any], Reading[T]]
+) -> Reading[dict[str, T]]:
+    """What an answer gives for each id that it was asked for, in their order; whole items are kept, the rest is told."""
+    items = {item["id"].strip(): item for item in given}
+    readings = {
+        key: read(items[key]) if key in items else Reading[T](None, ("nothing is given for it",))
+        for key in wanted
+    }
+    faults = [f"{key}: {fault}" for key, reading in readings.items() for fault in reading.faults]
+    if unknown := [key for key in items if key not in readings]:
+        faults.append(f"{', '.join(unknown)}: not asked for")
+    whole = {key: reading.value for key, reading in readings.items() if reading.value is not None}
+    return Reading(whole or None, tuple(faults))
 
 
 def _may_be_asked_again(answer: Answer) -> bool:
