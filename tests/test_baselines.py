@@ -18,7 +18,8 @@ from perslib.memory.baselines import (
     baselines,
     retention,
 )
-from perslib.memory.long import Log, Session, Turn
+from perslib.memory.h2 import H2Memory
+from perslib.memory.long import Log, Session, Store, Turn
 
 PAST = [session(i, day) for i, day in enumerate(("09-01", "09-20", "10-10", "11-01"))]
 NOW = session(4, "12-03").before()
@@ -242,6 +243,17 @@ def test_what_is_recalled_fades_more_slowly_and_from_then_on():
     assert again.recalls[0].times == 2
     assert len(kept_at(memory, again, "2024-10-31")) == 3001
     assert memory.of_json(memory.to_json(again)) == again
+
+
+@pytest.mark.parametrize("memory", [*baselines(embedder=Letters()), H2Memory()], ids=lambda m: m.name)
+def test_what_another_system_wrote_is_no_store(memory, tmp_path):
+    file = tmp_path / "store.json"
+    first = memory.save(memory.start("u"), file).read_bytes()
+    assert memory.save(memory.load(file), file).read_bytes() == first
+    with pytest.raises(DataError, match="This is no store of"):
+        memory.of_json({"user": "u", "heard": []})
+    with pytest.raises(DataError, match="This store is a Store, not one of"):
+        memory.to_json(Store("u"))
 
 
 def test_recalling_changes_nothing_by_itself():

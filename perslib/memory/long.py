@@ -16,10 +16,11 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
+from perslib.errors import DataError
 from perslib.llm import Steps
 
 #: What recalled text is for: saying what the user needs, proposing solutions, judging a reply, or answering freely.
@@ -87,10 +88,12 @@ class LongTermMemory(ABC):
     """A way to remember a user over months."""
 
     name: str
+    kept: ClassVar[type[Store]] = Store
+    """What it keeps of a user: made of dataclasses, tuples and plain values, so that it goes to a file and back."""
 
-    @abstractmethod
-    def start(self, user: str) -> Store:
+    def start(self, user: str) -> Any:
         """The memory of a user of whom nothing is known."""
+        return self.kept(user)
 
     @abstractmethod
     def hear_logs(self, store: Store, session: Session) -> Steps[Store]:
@@ -116,13 +119,21 @@ class LongTermMemory(ABC):
             store = yield from self.hear_dialogue(store, session)
         return store
 
-    @abstractmethod
     def to_json(self, store: Store) -> dict[str, Any]:
         """The store as plain JSON data."""
+        return asdict(self._own(store))
 
-    @abstractmethod
-    def of_json(self, data: dict[str, Any]) -> Store:
+    def of_json(self, data: dict[str, Any]) -> Any:
         """The store that was written so."""
+        try:
+            return _made(self.kept, data)
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(f"This is no store of {self.name} ({error!r}); build it anew") from None
+
+    def _own(self, store: Store) -> Any:
+        if not isinstance(store, self.kept):
+            raise DataError(f"This store is a {type(store).__name__}, not one of {self.name}: build it anew")
+        return store
 
     def save(self, store: Store, path: Path) -> Path:
         """Write a store to a file, whole or not at all."""
@@ -136,3 +147,15 @@ class LongTermMemory(ABC):
     def load(self, path: Path) -> Store:
         """Read a store that this system wrote."""
         return self.of_json(json.loads(path.read_text(encoding="utf-8")))
+
+
+def _made(kind: Any, data: Any) -> Any:
+    """A value of a type hint from JSON data: dataclasses from objects, tuples from lists, the rest as it is."""
+    if is_dataclass(kind) and isinstance(kind, type):
+        hints = get_type_hints(kind)
+        return kind(**{f.name: _made(hints[f.name], data[f.name]) for f in fields(kind)})
+    if get_origin(kind) is tuple:
+        each = get_args(kind)
+        kinds = [each[0]] * len(data) if each[-1] is Ellipsis else each
+        return tuple(_made(k, value) for k, value in zip(kinds, data, strict=True))
+    return data

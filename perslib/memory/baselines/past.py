@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from perslib.errors import DataError, UnknownName
+from perslib.errors import UnknownName
 from perslib.llm import Embedder, Request, asks_nothing
 from perslib.llm.embeddings import Vectors, unit
 from perslib.memory.baselines.shelf import Shelf, Shelves
@@ -54,7 +54,7 @@ class Baseline(LongTermMemory):
     """
 
     called: ClassVar[str]
-    kept: ClassVar[type[Past]] = Past
+    kept: ClassVar[type[Store]] = Past
     looks_up: ClassVar[bool] = True
     """Whether what is recalled depends on the query; where it does not, nobody need think of one."""
 
@@ -74,10 +74,6 @@ class Baseline(LongTermMemory):
         self.space, self.shelves = Space(embedder), Shelves()
         self.name = name or self.called
 
-    def start(self, user: str) -> Past:
-        """Nothing known."""
-        return self.kept(user)
-
     @asks_nothing
     def hear_logs(self, store: Store, session: Session) -> Store:
         """The logs, as they are."""
@@ -87,15 +83,6 @@ class Baseline(LongTermMemory):
     def hear_dialogue(self, store: Store, session: Session) -> Store:
         """The dialogue, as it is."""
         return self._own(store).with_dialogue(session)
-
-    def to_json(self, store: Store) -> dict[str, Any]:
-        """The store as plain data."""
-        return asdict(self._own(store))
-
-    def of_json(self, data: dict[str, Any]) -> Store:
-        """The store that was written so."""
-        made: Store = _made(self.kept, data)
-        return made
 
     # -- for those that look things up ------------------------------------------------------------------------
 
@@ -141,11 +128,6 @@ class Baseline(LongTermMemory):
         """A question of this memory."""
         return replace(prompt(name, self.language, self.prompts).render(**values), seed=self.seed)
 
-    def _own(self, store: Store) -> Any:
-        if not isinstance(store, self.kept):
-            raise DataError(f"This store is a {type(store).__name__}, not one of {self.name}: build it anew")
-        return store
-
 
 def logs_of(session: Session) -> list[Piece]:
     """All logs of a session, by their time."""
@@ -166,18 +148,6 @@ def turns_of(sessions: Sequence[Session]) -> Iterator[tuple[int, Session, int, T
 
 def _log(session: Session, place: int, log: Log, field: str) -> Piece:
     return Piece(f"{session.id}/log_{place}", field, f"[{log.at}] {log.content}", (session.id,))
-
-
-def _made(kind: Any, data: Any) -> Any:
-    """A value of a type hint from JSON data: dataclasses from objects, tuples from lists."""
-    if is_dataclass(kind) and isinstance(kind, type):
-        hints = get_type_hints(kind)
-        return kind(**{f.name: _made(hints[f.name], data[f.name]) for f in fields(kind) if f.name in data})
-    if get_origin(kind) is tuple:
-        each = get_args(kind)
-        kinds = [each[0]] * len(data) if each[-1] is Ellipsis else each
-        return tuple(_made(k, value) for k, value in zip(kinds, data, strict=True))
-    return data
 
 
 class Vanilla(Baseline):

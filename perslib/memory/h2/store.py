@@ -6,11 +6,8 @@ which the embedder gives again, so a store can be read with another embedder tha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
-from perslib.errors import DataError
 from perslib.memory.long import Store
 
 #: The parts of life that a background has a sentence for; the same keys in every language, as in PAL-Set.
@@ -129,41 +126,3 @@ class H2Store(Store):
         before = {"", *(chapter.session for chapter in self.chapters[:place])}
         known = [snapshot for snapshot in self.snapshots if snapshot.after in before]
         return known[-1].principles if known else ()
-
-
-def to_json(store: H2Store) -> dict[str, Any]:
-    """The store as plain data."""
-    return asdict(store)
-
-
-def of_json(data: dict[str, Any]) -> H2Store:
-    """The store that plain data describes."""
-    try:
-        return H2Store(
-            data["user"],
-            tuple(data["heard"]),
-            tuple(data["failed"]),
-            tuple(_chapter(c) for c in data["chapters"]),
-            tuple(
-                Snapshot(s["after"], tuple(Principle(**p) for p in s["principles"]))
-                for s in data["snapshots"]
-            ),
-        )
-    except (KeyError, TypeError) as error:
-        raise DataError(f"This is no store of H²Memory ({error!r}); build it anew") from None
-
-
-def _chapter(data: dict[str, Any]) -> Chapter:
-    parts = {
-        "relations": tuple(Relation(**_tupled(r)) for r in data["relations"]),
-        "situations": tuple(Situation(**_tupled(s)) for s in data["situations"]),
-        "outlines": tuple(
-            Outline(**{**_tupled(o), "solutions": tuple(Solution(**s) for s in o["solutions"])})
-            for o in data["outlines"]
-        ),
-    }
-    return Chapter(**{**data, **parts})
-
-
-def _tupled(data: dict[str, Any]) -> dict[str, Any]:
-    return {k: tuple(v) if isinstance(v, Sequence) and not isinstance(v, str) else v for k, v in data.items()}

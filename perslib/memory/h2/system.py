@@ -21,7 +21,7 @@ from perslib.llm.paced import WAIT, paced
 from perslib.memory.h2 import background, log_graph, outlines, principles
 from perslib.memory.h2.recall import Part, Recall
 from perslib.memory.h2.space import Space
-from perslib.memory.h2.store import Chapter, H2Store, Outline, Snapshot, of_json, to_json
+from perslib.memory.h2.store import Chapter, H2Store, Outline, Snapshot
 from perslib.memory.long import LongTermMemory, Piece, Purpose, Session, Store
 from perslib.prompts import prompt
 
@@ -33,6 +33,8 @@ class H2Memory(LongTermMemory):
     that one build, and its answers in the cache, serve them all. `one_call_situations` tells all situations of a
     session in one question instead of one each. `at_once` questions are asked together while a past is built.
     """
+
+    kept = H2Store
 
     def __init__(
         self,
@@ -53,15 +55,11 @@ class H2Memory(LongTermMemory):
         self.space = Space(embedder)
         self.name = name or ("H²Memory" if without is None else f"H²Memory without {without}")
 
-    def start(self, user: str) -> H2Store:
-        """Nothing known."""
-        return H2Store(user)
-
     # -- session by session -----------------------------------------------------------------------------------
 
     def hear_logs(self, store: Store, session: Session) -> Steps[H2Store]:
         """Relations, situations, background."""
-        known = _own(store)
+        known = self._own(store)
         place = known.place(session.id)
         heard = yield from self._graph(session)
         chapter, lost = yield from self._chapter(known.chapters[:place], session, heard)
@@ -71,7 +69,7 @@ class H2Memory(LongTermMemory):
 
     def hear_dialogue(self, store: Store, session: Session) -> Steps[H2Store]:
         """Outlines, refined; once principles were learned, those that the outlines touch are revised."""
-        known = _own(store)
+        known = self._own(store)
         if session.id in known.heard:
             return known
         place = known.place(session.id)
@@ -134,19 +132,11 @@ class H2Memory(LongTermMemory):
 
     def recall(self, store: Store, session: Session, query: str, purpose: Purpose) -> list[Piece]:
         """Background, situations, principles, outlines, as the purpose asks for."""
-        return self.recollection.pieces(_own(store), session, query, purpose, self.space)
+        return self.recollection.pieces(self._own(store), session, query, purpose, self.space)
 
     def general(self, store: Store) -> list[Piece]:
         """Background and principles."""
-        return self.recollection.general(_own(store))
-
-    def to_json(self, store: Store) -> dict[str, Any]:
-        """The store as plain data."""
-        return to_json(_own(store))
-
-    def of_json(self, data: dict[str, Any]) -> H2Store:
-        """The store that was written so."""
-        return of_json(data)
+        return self.recollection.general(self._own(store))
 
     # -- steps ------------------------------------------------------------------------------------------------
 
@@ -186,12 +176,6 @@ class H2Memory(LongTermMemory):
         revised, lost = yield from principles.revise(store.principles, hit, members, self.seed, self._render)
         snapshots = (*store.snapshots, Snapshot(name, revised))
         return replace(store, snapshots=snapshots, failed=store.failed + lost)
-
-
-def _own(store: Store) -> H2Store:
-    if not isinstance(store, H2Store):
-        raise DataError(f"This store is a {type(store).__name__}, not one of H²Memory: build it anew")
-    return store
 
 
 def _silent(earlier: Sequence[Chapter], session: Session) -> Chapter:
