@@ -39,6 +39,7 @@ from perslib.ux import (
     prompts_from,
     rank_sets,
     recovery_cases,
+    released_cases,
     scored_replies,
     shots,
     strategies_of,
@@ -421,3 +422,21 @@ def test_the_wall_knows_what_each_baseline_sees():
     assert table.loc["history only", "beaten"] and not table.loc["query only", "beaten"]
     with pytest.raises(DataError, match="of one kind"):
         wall([case(1), case(2)])
+
+
+def test_released_splits_become_cases(tmp_path):
+    from perslib.corpus import uxbench
+
+    talk = [{"turn_index": i, "role": m["role"], "message": m["content"]} for i, m in enumerate(TALK)]
+    record = {
+        **{"cid": "a", "selected_history": talk, "source_query": {"turn_index": 2, "message": "Plan it."}},
+        **{"agent_response_full": "Bath is a city.", "ground_truth": -1, "failure_dimension": "verbosity"},
+    }
+    file = tmp_path / "uxbench_task1_judge_bad_1k.jsonl"
+    file.write_text("\n".join(json.dumps(r) for r in (record, record)), encoding="utf-8")
+    corpus = uxbench.read(file).corpus
+    (found,) = released_cases(corpus, "task1")
+    assert (found.query, found.reply, found.gold) == ("Plan it.", "Bath is a city.", -1)
+    assert found.history == TALK and found.dimension == "verbosity"
+    with pytest.raises(DataError, match="no case of task3"):
+        released_cases(corpus, "task3")

@@ -42,6 +42,7 @@ from perslib.ux.cases import (
     from_frame,
     judge_cases,
     recovery_cases,
+    released_cases,
 )
 from perslib.ux.coefficients import (
     cohen,
@@ -237,6 +238,7 @@ __all__ = [
     "rank_sets_of_shares",
     "raters_agreement",
     "recovery_cases",
+    "released_cases",
     "reliability",
     "scored_replies",
     "separability",

@@ -24,7 +24,8 @@ from perslib.corpus import TURN, Block, Corpus, Target
 from perslib.errors import DataError, PerslibError, Problem
 from perslib.inference import FEWEST_USERS, RESAMPLES, SEED, floats, interval, resample_users, two_sided_p
 from perslib.judge import Judge, Verdict
-from perslib.judge.evaluate import fit, targets, verdicts_on
+from perslib.judge.evaluate import fit as fit_judge
+from perslib.judge.evaluate import targets, verdicts_on
 from perslib.llm import Backbone
 from perslib.metrics import with_gold
 from perslib.ux.pair_judge import PairJudge
@@ -58,12 +59,13 @@ def choices_on(
     backbone: Backbone | None = None,
     *,
     margin: float = 0.0,
+    fit: bool = True,
     progress: bool = True,
 ) -> pd.DataFrame:
     """The judge's choice on every pair in both orders, as `perslib.ux.order_effects` and `wins` take them.
 
     Of a judge that scores, the higher score wins (`expected` where it gives a distribution, else `raw`), and a
-    difference of at most `margin` is a tie.
+    difference of at most `margin` is a tie. With `fit` off, a judge that learns is taken as it is.
     """
     if missing := [c for c in _PAIR if c not in pairs]:
         raise DataError(Problem("pairs", f"has no column {', '.join(missing)}"), "See `pairs_of`.")
@@ -79,7 +81,8 @@ def choices_on(
         places: list[str | None] = [found.choice for found in said]
     else:
         blocks = [_both(cut, row, first) for row, first in shown]
-        fit(judge, corpus, blocks, backbone, progress=progress)
+        if fit:
+            fit_judge(judge, corpus, blocks, backbone, progress=progress)
         places = [_higher(v, margin) for v in verdicts_on(judge, blocks, backbone, progress=progress)]
     rows = []
     for (row, first), place in zip(shown, places, strict=True):
@@ -97,12 +100,13 @@ def position_audit(
     backbone: Backbone | None = None,
     *,
     margin: float = 0.0,
+    fit: bool = True,
     resamples: int = RESAMPLES,
     seed: int = SEED,
     progress: bool = True,
 ) -> pd.DataFrame:
     """What the order of showing does to the judge's choices: one row, see `order_effects`; users are resampled."""
-    choices = choices_on(judge, pairs, corpus, backbone, margin=margin, progress=progress)
+    choices = choices_on(judge, pairs, corpus, backbone, margin=margin, fit=fit, progress=progress)
     effects = order_effects(
         choices.assign(case=choices["user"] + " " + choices["case"]), resamples=0, seed=seed
     )
@@ -236,7 +240,9 @@ def padding_audit(
     backbone: Backbone | None = None,
     *,
     limit: int | None = None,
+    blocks: Sequence[Block] | None = None,
     times: float = 1.0,
+    fit: bool = True,
     resamples: int = RESAMPLES,
     seed: int = SEED,
     progress: bool = True,
@@ -244,9 +250,11 @@ def padding_audit(
     """What empty words do to a judge's score: each reply as it is, and padded to about twice its length; one row.
 
     Columns: judge, as_is and with_padding (mean scores), difference with low and high (users resampled) and p, raised
-    and lowered (shares of replies), turns, users, unscored. Length alone should not raise a score.
+    and lowered (shares of replies), turns, users, unscored. Length alone should not raise a score. `blocks` are judged
+    instead of drawn ones where they are given.
     """
-    blocks = [block for block in targets(corpus, limit=limit, seed=seed) if len(block)]
+    blocks = list(targets(corpus, limit=limit, seed=seed)) if blocks is None else blocks
+    blocks = [block for block in blocks if len(block)]
     more = [
         replace(
             b,
@@ -256,7 +264,8 @@ def padding_audit(
         )
         for b in blocks
     ]
-    fit(judge, corpus, blocks, backbone, progress=progress)
+    if fit:
+        fit_judge(judge, corpus, blocks, backbone, progress=progress)
     scores = []
     for given in (blocks, more):
         found = verdicts_on(judge, given, backbone, progress=progress)

@@ -78,6 +78,20 @@ def _cell(name: str, value: Any) -> Any:
     return "" if missing else str(value)
 
 
+def released_cases(corpus: Corpus, task: str) -> list[Case]:
+    """Cases of a released split that was imported (`perslib import uxbench`): `task1`, `task2` or `task3`.
+
+    A case that comes twice is taken once.
+    """
+    found = corpus.extras.get("cases", pd.DataFrame(columns=["case", "task", "query"]))
+    own = found[found["task"].astype(str).str.startswith(task)].drop_duplicates("case")
+    if own.empty:
+        raise DataError(
+            Problem(corpus.name, f"holds no case of {task}"), "Import a released split, or see `judge_cases`."
+        )
+    return from_frame(own, f"{corpus.name}: cases")
+
+
 def judge_cases(
     corpus: Corpus,
     limit: int | None = None,
