@@ -7,11 +7,17 @@ training(estimated(patience))  the same with a recovered f, on the scale where t
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from perslib.patience.actions import action_list
 from perslib.patience.dialogues import SUCCESS
+from perslib.patience.networks import torch_here
 from perslib.patience.world import Turn, World
+
+if TYPE_CHECKING:
+    from perslib.patience.estimator import Patience
 
 #: Constants of eq. 12–14: |p| a turn, at the end twice the limit on turns for success and once for failure.
 TURN = 1.0
@@ -35,11 +41,18 @@ def true_cost(turn: Turn, world: World) -> float:
     return -float(turn.cost)
 
 
-def estimated(satisfaction: Callable[[np.ndarray, int], float], v_b: float = -1.0) -> Reward:
+def estimated(model: Patience) -> Reward:
     """A recovered f(s, a), divided by |v_b|; never better than −0.2, so that no turn is free."""
+    torch = torch_here()
+    features = None if model.actions == "none" else getattr(action_list().features, model.actions)
 
     def reward(turn: Turn, world: World) -> float:
-        return min(satisfaction(turn.state, turn.action) / abs(v_b), -LEAST_COST)
+        shown = [turn.state] if model.state else []
+        if features is not None:
+            shown.append(features[turn.action])
+        with torch.inference_mode():
+            cost = float(model.f_(torch.from_numpy(np.concatenate(shown)))) / abs(model.v_b)
+        return min(cost, -LEAST_COST)
 
     return reward
 

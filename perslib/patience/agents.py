@@ -1,0 +1,234 @@
+"""Agents that learn whom they talk to: double deep Q-learning over the 300 actions (DEUS, section 4.1.2).
+
+    agent = learn(user1(), task_reward, Settings(steps=60_000, discount=0.95))
+    success_rate(agent, user2(), 1000, seed=9), agent.curve
+
+An agent is a policy: it is called with what the system sees. It is trained with users who do not leave (with the exits
+on, success is never seen and nothing is learned) and judged with users who do.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from perslib.errors import DataError, Problem
+from perslib.patience.actions import action_list
+from perslib.patience.collect import talk
+from perslib.patience.features import STATE_NAMES, Seen
+from perslib.patience.networks import seeded, torch_here
+from perslib.patience.policies import Policy, exploring, rule
+from perslib.patience.replay import Replay, play
+from perslib.patience.rewards import Reward
+from perslib.patience.users import User
+from perslib.patience.world import World
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Module
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How an agent is trained; the defaults are those of the paper's pipeline where it tells them."""
+
+    steps: int = 60_000
+    discount: float = 0.97
+    ahead: int = 1  # turns that are summed before the network's own estimate takes over
+    hidden: tuple[int, ...] = (128, 128)
+    rate: float = 1e-3
+    batch: int = 128
+    memory: int = 50_000
+    clip: float = 10.0
+    refresh: int = 500  # steps between copies to the target network
+    every: int = 8  # steps between updates
+    explore: tuple[float, float, float] = (0.3, 0.02, 0.6)  # from, to, by this share of the steps
+    shown: int = 1500  # dialogues of the teacher to begin with
+    drilled: int = 2000  # updates on them before the agent acts
+    cutoff: bool = False  # whether users leave while it learns
+    check: int = 10_000  # steps between evaluations
+    checked: int = 200  # dialogues an evaluation
+    caution: float = (
+        1.0  # weight of log Σ exp Q(s, ·) − Q(s, a), which keeps actions that were never tried low
+    )
+    seed: int = 42
+
+
+#: Evaluations choose the weights to keep, so what is reported comes from dialogues with other seeds.
+CHECK_SEED = 1_000_003
+
+
+@dataclass(frozen=True, eq=False)
+class Agent:
+    """A policy with values: takes the action that its network values most."""
+
+    network: Module
+    curve: pd.DataFrame = field(repr=False)
+    card: dict[str, Any] = field(default_factory=dict)
+
+    def __call__(self, seen: Seen, rng: np.random.Generator) -> int:
+        """The best action by the network."""
+        torch = torch_here()
+        with torch.inference_mode():
+            return int(self.network(torch.from_numpy(seen.vector)).argmax())
+
+    def save(self, folder: str | Path) -> Path:
+        """Weights, learning curve, and the card last, which says that all is there."""
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        torch_here().save(self.network.state_dict(), folder / "weights.pt")
+        self.curve.to_csv(folder / "curve.csv", index=False)
+        (folder / "card.json").write_text(json.dumps(self.card, indent=1), encoding="utf-8")
+        return folder
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Agent:
+        """What `save` wrote; refused if it was trained on another action list or other state features."""
+        folder = Path(folder)
+        try:
+            card = json.loads((folder / "card.json").read_text("utf-8"))
+            weights = torch_here().load(folder / "weights.pt", weights_only=True)
+            curve = pd.read_csv(folder / "curve.csv")
+        except (OSError, ValueError) as reason:
+            raise DataError(Problem(str(folder), f"no agent here ({reason})"), "Train it again.") from None
+        for name, now in (("actions", action_list().features.digest), ("features", len(STATE_NAMES))):
+            if card[name] != now:
+                raise DataError(
+                    Problem(str(folder), f"the agent knows other {name} ({card[name]}, now {now})"),
+                    "Train it again with the present ones.",
+                )
+        network = q_network(tuple(card["settings"]["hidden"]))
+        network.load_state_dict(weights)
+        return cls(network, curve, card)
+
+
+def q_network(hidden: tuple[int, ...]) -> Module:
+    """Q(s, ·): state → hidden → a value an atom → a value an action, at first the sum over its atoms.
+
+    Actions share atoms, so that what is learned of `inform(hotel.phone)` is at once known of all actions with it.
+    """
+    torch = torch_here()
+    nn, atoms = torch.nn, torch.from_numpy(action_list().features.multihot)
+    layers = [part for a, b in pairwise([len(STATE_NAMES), *hidden]) for part in (nn.Linear(a, b), nn.ReLU())]
+    composed = nn.Linear(atoms.shape[1], atoms.shape[0])
+    with torch.no_grad():
+        composed.weight.copy_(atoms)
+        composed.bias.zero_()
+    network: Module = nn.Sequential(*layers, nn.Linear(hidden[-1], atoms.shape[1]), composed)
+    return network
+
+
+def success_rate(policy: Policy, user: User, number: int, seed: int) -> float:
+    """Share of dialogues that end in success."""
+    ended = (talk(policy, World(user, np.random.default_rng((seed, i)))).status for i in range(number))
+    return sum(status == 1 for status in ended) / number
+
+
+def learn(
+    user: User,
+    reward: Reward,
+    settings: Settings | None = None,
+    teacher: Policy | None = None,
+    start: Agent | None = None,
+    progress: Callable[[int, float], None] | None = None,
+) -> Agent:
+    """Train an agent for a user; of the weights evaluated on the way, keep those with most success.
+
+    The teacher's dialogues fill the memory first, a noisy rule's by default. With `start`, training goes on from
+    that agent's weights.
+    """
+    made = settings or Settings()
+    while_learning = user if made.cutoff else user.without_exits()
+    teacher = teacher or exploring(rule, 0.25)
+    rng = np.random.default_rng((made.seed, 1))
+    with seeded(made.seed) as torch:
+        learner = _Learner(torch, made, start)
+        for i in range(made.shown):
+            learner.memory.add(play(teacher, World(while_learning, _seed(made, 2, i)), reward))
+        for update in range(made.drilled if made.shown else 0):
+            learner.update(rng, refresh=update * made.every % made.refresh == 0)
+        curve: list[dict[str, float]] = []
+        best: tuple[float, Any] = (-1.0, None)
+        step, dialogue, next_check = 0, 0, 0
+        while True:
+            if step >= next_check or step >= made.steps:
+                success = success_rate(learner.agent, user, made.checked, CHECK_SEED)
+                curve.append({"step": step, "success": success})
+                if success >= best[0]:
+                    best = (success, {k: v.clone() for k, v in learner.q.state_dict().items()})
+                if progress:
+                    progress(step, success)
+                next_check += made.check
+            if step >= made.steps:
+                break
+            policy = exploring(learner.agent, _epsilon(made, step))
+            played = play(policy, World(while_learning, _seed(made, 3, dialogue)), reward)
+            learner.memory.add(played)
+            for _ in played.actions:
+                step += 1
+                if step % made.every == 0:
+                    learner.update(rng, refresh=False)
+                if step % made.refresh == 0:
+                    learner.refresh()
+            dialogue += 1
+        learner.q.load_state_dict(best[1])
+    card = {
+        "user": user.kind,
+        "settings": asdict(made),
+        "actions": action_list().features.digest,
+        "features": len(STATE_NAMES),
+        "best": best[0],
+    }
+    return replace(learner.agent, curve=pd.DataFrame(curve), card=card)
+
+
+def _seed(settings: Settings, stream: int, number: int) -> np.random.Generator:
+    return np.random.default_rng((settings.seed, stream, number))
+
+
+def _epsilon(settings: Settings, step: int) -> float:
+    first, last, by = settings.explore
+    return first + (last - first) * min(1.0, step / max(1.0, by * settings.steps))
+
+
+class _Learner:
+    """Networks, memory and one update: Huber loss to r + γ·Q'(s', argmax Q(s', ·))."""
+
+    def __init__(self, torch: Any, settings: Settings, start: Agent | None):
+        self.torch, self.settings = torch, settings
+        self.q, self.target = q_network(settings.hidden), q_network(settings.hidden)
+        if start is not None:
+            self.q.load_state_dict(start.network.state_dict())
+        self.refresh()
+        self.optimiser = torch.optim.Adam(self.q.parameters(), lr=settings.rate, fused=True)
+        self.memory = Replay(settings.memory, len(STATE_NAMES), settings.discount, settings.ahead)
+        self.agent = Agent(self.q, pd.DataFrame())
+
+    def refresh(self) -> None:
+        self.target.load_state_dict(self.q.state_dict())
+
+    def update(self, rng: np.random.Generator, refresh: bool) -> None:
+        torch, made = self.torch, self.settings
+        sampled = self.memory.sample(rng, made.batch)
+        states, actions, returns, discounts, later = (torch.from_numpy(part) for part in sampled)
+        with torch.no_grad():
+            chosen = self.q(later).argmax(1, keepdim=True)
+            goal: Tensor = returns + discounts * self.target(later).gather(1, chosen).squeeze(1)
+        values = self.q(states)
+        value = values.gather(1, actions[:, None]).squeeze(1)
+        loss = torch.nn.functional.smooth_l1_loss(value, goal)
+        if made.caution:
+            loss = loss + made.caution * (values.logsumexp(1) - value).mean()
+        self.optimiser.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.q.parameters(), made.clip)
+        self.optimiser.step()
+        if refresh:
+            self.refresh()
