@@ -8,6 +8,7 @@ import prompt_fields_h2 as h2
 import prompt_fields_pal as pal
 import prompt_fields_palsynth as synth
 import prompt_fields_ux as ux
+import prompt_fields_uxc as uxc
 
 from perslib.prompts import Prompt
 
@@ -70,6 +71,7 @@ def fields(prompt: Prompt, **other: Any) -> dict[str, Any]:
     own = h2.FIELDS if prompt.name.startswith("h2_") else pal.FIELDS if prompt.name in pal.ANSWERS else {}
     own = synth.fields(prompt.name) if prompt.name.startswith("palsynth_") else own
     own = ux.FIELDS if prompt.name.startswith("ux_") else own
+    own = uxc.FIELDS if prompt.name.startswith("uxc_") else own
     values = {**FIELDS, **({"examples": _GROUPS} if prompt.name == "memory_build" else {}), **own, **other}
     return {name: values[name] for name in prompt.placeholders}
 
@@ -91,6 +93,7 @@ def answer(prompt: Prompt) -> dict[str, Any]:
         **h2.ANSWERS,
         **pal.ANSWERS,
         **ux.ANSWERS,
+        **uxc.ANSWERS,
         **synth.answers(prompt),
         "judge_personal": {**verdict, "evidence": ["M2"]},
         "judge_episodic": {**verdict, "boundary_side": "dsat", "evidence_confidence": "medium"},

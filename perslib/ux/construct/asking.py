@@ -1,0 +1,75 @@
+"""How the stages put their questions: checked answers, asked again with what is wrong; or rehearsed for an estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from perslib.llm import Answer, Ask, Steps
+from perslib.llm.estimate import tokens_of, tokens_of_messages
+from perslib.memory.checked import Question, Reading
+from perslib.prompts import prompt
+from perslib.ux.construct.rules import Rules
+
+
+@dataclass(frozen=True)
+class Task(Question[Any]):
+    """A question of a stage, with an answer of the usual length that a rehearsal takes for given."""
+
+    stage: str = ""
+    usual: Any = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One question of a rehearsal: its stage and about how many tokens go in and come out."""
+
+    stage: str
+    tokens_in: int
+    tokens_out: int
+
+
+@dataclass
+class Asking:
+    """What all questions have in common. With a list of `calls` nothing is asked; what would be is added to it."""
+
+    rules: Rules
+    language: str = "zh"
+    prompts: str | Path | None = None
+    calls: list[Call] | None = None
+
+    def task(
+        self,
+        stage: str,
+        name: str,
+        place: str,
+        read: Callable[[Any], Reading[Any]],
+        usual: Any,
+        **fields: Any,
+    ) -> Task:
+        """The question that the prompt `uxc_<name>` puts."""
+        request = prompt(f"uxc_{name}", self.language, self.prompts).render(**fields)
+        return Task(place, replace(request, seed=self.rules.seed), read, stage, usual)
+
+    def put(self, task: Task) -> Steps[Reading[Any]]:
+        """What the answer says; where something is wrong, after saying so and asking again."""
+        if self.calls is not None:
+            said = str(task.usual)
+            self.calls.append(Call(task.stage, tokens_of_messages(task.request.messages), tokens_of(said)))
+            return task.reading(Answer(text=said, data=task.usual))
+        (answer,) = yield Ask([task.request], f"ux {task.stage}")
+        reading = task.reading(answer)
+        for attempt in range(1, self.rules.attempts):
+            if not reading.faults or (answer.data is None and (answer.earlier or not answer.text)):
+                break  # what does not fit its schema was asked for again already, or never came
+            # Another draw, lest the cache give the same answer.
+            again = replace(
+                task.repeated(answer, reading.faults), sample=attempt, seed=self.rules.seed + attempt
+            )
+            (other,) = yield Ask([again], f"ux {task.stage}")
+            later = task.reading(other)
+            if (later.value is None, len(later.faults)) <= (reading.value is None, len(reading.faults)):
+                reading, answer = later, other
+        return reading

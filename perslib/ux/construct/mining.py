@@ -1,0 +1,160 @@
+"""The miner: a model reads a session with its signals and says which replies are cases, and of what kind.
+
+Bad cases and good ones are mined apart, with mirrored prompts. The model names messages by number; every text of a case
+is taken from the log. A reply that showed no signal can become a case where the model points to the user's words.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from perslib.llm import Steps
+from perslib.memory.checked import Reading
+from perslib.signals.private import audit
+from perslib.ux.construct.asking import Asking
+from perslib.ux.construct.candidates import CONFIDENCE, Candidate, candidate
+from perslib.ux.construct.dialogue import shown
+from perslib.ux.construct.rules import Rejection, Rules, Side
+from perslib.ux.construct.sources import Talk
+from perslib.ux.construct.taxonomy import DIMENSIONS, SCENARIOS
+
+
+class Mined(NamedTuple):
+    """A candidate that the miner took for a case, and what it said of it."""
+
+    candidate: Candidate
+    dimension: str
+    scenario: str
+    sentiment: str
+    representativeness: str
+    confidence: float
+    explanation: str
+    quote: str
+    """The user's words that show it, where the model quoted them as they stand."""
+
+    @property
+    def signal_confidence(self) -> str:
+        """How far the signal is to be trusted: high, medium or low."""
+        return CONFIDENCE[self.candidate.strength]
+
+
+def mined(
+    talk: Talk, side: Side, found: Sequence[Candidate], asking: Asking
+) -> Steps[tuple[list[Mined], list[Rejection]]]:
+    """The cases of one side of a session, and why its other candidates are none."""
+    known = {c.reply_turn: c for c in found}
+    usual = {"cases": [_usual(c, asking.language) for c in found]}
+    task = asking.task(
+        "mine",
+        f"mine_{side}",
+        talk.key,
+        _reader(talk, known),
+        usual,
+        dialogue=shown(talk, known, asking.rules),
+        candidates=", ".join(str(turn) for turn in known),
+    )
+    reading = yield from asking.put(task)
+    rejected: list[Rejection] = []
+
+    def reject(reason: str, turn: Any, detail: str = "") -> None:
+        place = known[turn].case if turn in known else f"{talk.key} message {turn}"
+        rejected.append(Rejection("mine", reason, place, detail))
+
+    if reading.value is None:
+        for turn in known:
+            reject("unread", turn, "; ".join(reading.faults)[:300])
+        return [], rejected
+    cases: list[Mined] = []
+    named: set[int] = set()
+    for said in reading.value:
+        turn = said["reply"]
+        if turn in named:
+            continue
+        named.add(turn)
+        own, why = known.get(turn), ""
+        if own is None:
+            own, why = _beyond(talk, side, said, asking.rules)
+        if own is None:
+            if why:
+                reject(why, turn)
+        elif said["confidence"] < asking.rules.confident:
+            reject("unsure", turn, str(said["confidence"]))
+        else:
+            cases.append(_labelled(own, said, talk))
+    for turn in known.keys() - named:
+        reject("declined", turn)
+    return cases, rejected
+
+
+def _reader(talk: Talk, known: dict[int, Candidate]) -> Any:
+    """Reads an answer; numbers that are no replies are faults, which the model is told once."""
+    replies = {r.idx for r in talk.reactions}
+
+    def read(data: Any) -> Reading[list[dict[str, Any]]]:
+        faults = [
+            f"message {said['reply']} is not one of the assistant's replies"
+            for said in data["cases"]
+            if said["reply"] not in replies
+        ]
+        return Reading(list(data["cases"]), tuple(faults))
+
+    return read
+
+
+def _beyond(talk: Talk, side: Side, said: dict[str, Any], rules: Rules) -> tuple[Candidate | None, str]:
+    """A candidate that the rules did not find, if the user's own words after the reply show it; else why not.
+
+    Replies with a signal were candidates or were rejected before, so nothing more is said of them.
+    """
+    reaction = next((r for r in talk.reactions if r.idx == said["reply"]), None)
+    if reaction is None:
+        return None, "wrong_turn"
+    if set(reaction.names) & {*rules.bad, *rules.good}:
+        return None, ""
+    where = said["shown_in"]
+    later = {m.idx: m for m in talk.session.messages if m.role == "user" and m.idx > reaction.idx}
+    is_shown = where in later and _quoted(said["quote"], later[where].text)
+    if not is_shown or reaction.interrupted or reaction.superseded:
+        return None, "unfounded"
+    made = candidate(talk, reaction, side, shown_in=where)
+    return made, "" if made else "unfounded"
+
+
+def _labelled(own: Candidate, said: dict[str, Any], talk: Talk) -> Mined:
+    after = next((m.text for m in talk.session.messages if m.idx == own.after_turn), "")
+    return Mined(
+        own,
+        said["dimension"],
+        said["scenario"],
+        "explicit" if own.strength == "explicit" else said["sentiment"],
+        said["representativeness"],
+        said["confidence"] / 100,
+        said["explanation"].strip(),
+        said["quote"].strip() if _quoted(said["quote"], after) else "",
+    )
+
+
+def _quoted(quote: str, text: str) -> bool:
+    """Whether words stand in a text, but for spaces, width and case."""
+    plain, whole = (re.sub(r"\s+", "", unicodedata.normalize("NFKC", t)).casefold() for t in (quote, text))
+    return bool(plain) and plain in whole and not audit([quote])
+
+
+def _usual(own: Candidate, language: str) -> dict[str, Any]:
+    words = (
+        "用户要的没有给到，" * 8 if language == "zh" else "The reply left out what the user asked for. " * 3
+    )
+    return {
+        "reply": own.reply_turn,
+        "shown_in": own.after_turn or 0,
+        "quote": own.after[:30],
+        "dimension": DIMENSIONS[own.side][0],
+        "scenario": SCENARIOS[0],
+        "sentiment": "implicit",
+        "representativeness": "medium",
+        "confidence": 80,
+        "explanation": words,
+    }

@@ -1,0 +1,257 @@
+"""The whole construction: sessions, candidates, miner, judge, checkers, rules; what it will take, and what came of it.
+
+Every stage is written to the folder when it ends. A run that was broken off, started again, takes from the backbones'
+answer cache what was answered, and asks only the rest.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from perslib.corpus import Corpus
+from perslib.corpus.uxbench_blocks import Source
+from perslib.llm import Backbone, answered
+from perslib.prompts import prompt
+from perslib.ux.coefficients import cohen
+from perslib.ux.construct.asking import Asking
+from perslib.ux.construct.candidates import SAID, Candidate, candidates
+from perslib.ux.construct.checking import Check, checked, checkers_agreement, why_not
+from perslib.ux.construct.cleaning import cleaned
+from perslib.ux.construct.grading import Grades, graded
+from perslib.ux.construct.mining import Mined, mined
+from perslib.ux.construct.rules import SIDES, Rejection, Rules, Side, plain, tier
+from perslib.ux.construct.sources import Talk, talks
+from perslib.ux.construct.stages import Stages
+from perslib.ux.labels import BAD, GOOD
+
+AT_ONCE = 8
+"""Candidates of one side of a session that are asked about together."""
+Unit = tuple[Talk, Side]
+COLUMNS = (
+    *(*Candidate._fields, "gold", "complaint", *(f for f in Mined._fields if f != "candidate")),
+    *(
+        "signal_confidence",
+        "axis_completeness",
+        "axis_credibility",
+        "axis_representativeness",
+        "axis_severity",
+    ),
+    *("axis_fidelity", "mean", "quality", "severity_tier", "judge_dimension", "judge_note"),
+    *("needs_context", "needs_image"),
+)
+
+
+@dataclass
+class Construction:
+    """What a construction gave. `cases` are in the columns of `perslib.ux.from_frame`, with their annotations."""
+
+    cases: pd.DataFrame
+    rejects: list[Rejection]
+    funnel: pd.DataFrame
+    """A row a stage: what came in, what was left, what was rejected."""
+    agreement: dict[str, float]
+    """Share of the judge's own means and qualities that follow from its axes, κ of the miner's and the judge's
+    dimensions, and Krippendorff's α of the checkers."""
+    doubtful: pd.DataFrame
+    """Cases that checkers doubt or could not be read about: for people to decide."""
+    models: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def rejected(self) -> pd.DataFrame:
+        """What was left out, one row each: stage, reason, place, detail."""
+        return pd.DataFrame(self.rejects, columns=list(Rejection._fields))
+
+    @property
+    def reasons(self) -> pd.DataFrame:
+        """How often each reason was given, stage by stage."""
+        counted = Counter((one.stage, one.reason) for one in self.rejects)
+        return pd.DataFrame([(*key, n) for key, n in counted.items()], columns=["stage", "reason", "count"])
+
+
+def construct(
+    source: Source | Corpus,
+    folder: str | Path | None = None,
+    *,
+    miner: Backbone,
+    judge: Backbone | None = None,
+    checkers: Sequence[Backbone] = (),
+    language: str = "zh",
+    rules: Rules | None = None,
+    key: bytes | None = None,
+    prompts: str | Path | None = None,
+    progress: bool = True,
+    cap: float | None = None,
+) -> Construction:
+    """Cases from a log (a .jsonl or .parquet file, a folder of them, a frame) or from a corpus with times and clicks.
+
+    A judge of another family than the miner's is better; without one the miner judges itself, and without checkers the
+    judge checks. `language` is that of the prompts. With a `key` ids become digests, times days. `cap` stops the run at
+    a cost of any one backbone.
+    """
+    judge = judge or miner
+    checkers = list(checkers) or [judge]
+    asking = Asking(rules or Rules(), language, prompts)
+    run = Stages(None if folder is None else Path(folder), progress, cap)
+    found = _units(source, asking.rules, run, key)
+    cases = run.staged("mine", miner, [mined(t, s, own, asking) for (t, s), own in found])
+    units = [(u, own) for (u, _), own in zip(found, cases, strict=True) if own]
+    passed = run.staged("grade", judge, [graded(t, own, asking) for (t, _), own in units])
+    every = [pair for own in passed for pair in own]
+    checks = _checked(every, checkers, asking, run)
+    frame, doubtful = _sorted_out(every, checks, run)
+    kept, why = cleaned(frame, asking.rules)
+    run.end("clean", len(frame), len(kept), why)
+    agreement = {
+        "judge_consistent": _share([g.claimed_rightly for _, g in every]),
+        "dimension_kappa": cohen([m.dimension for m, _ in every], [g.dimension for _, g in every]),
+        "checkers_alpha": checkers_agreement(checks),
+    }
+    models = {"miner": miner.model, "judge": judge.model, "checkers": [c.model for c in checkers]}
+    made = Construction(kept, run.rejects, pd.DataFrame(run.funnel), agreement, doubtful, models)
+    _write(made, asking, run)
+    return made
+
+
+def estimate(
+    source: Source | Corpus,
+    *,
+    miner: Backbone,
+    judge: Backbone | None = None,
+    checkers: Sequence[Backbone] = (),
+    language: str = "zh",
+    rules: Rules | None = None,
+    prompts: str | Path | None = None,
+) -> pd.DataFrame:
+    """What the models will be asked at most, if they keep every candidate: calls, tokens and cost, a row a stage.
+
+    Nothing is asked; answers of the usual length stand in. Re-asks come on top, what the answer cache has goes off.
+    """
+    judge = judge or miner
+    checkers = list(checkers) or [judge]
+    asking = Asking(rules or Rules(), language, prompts, calls=[])
+    for (talk, side), own in _units(source, asking.rules, Stages(None, False, None), None):
+        cases, _ = answered(mined(talk, side, own, asking))
+        for case, _ in answered(graded(talk, cases, asking))[0]:
+            for _ in checkers:
+                answered(checked(case, asking))
+    rows = []
+    for stage, model in [("mine", miner), ("grade", judge), ("check", checkers[0])]:
+        calls = [c for c in asking.calls or [] if c.stage == stage]
+        tokens = sum(c.tokens_in for c in calls), sum(c.tokens_out for c in calls)
+        cost = model.entry.cost(tokens[0], 0, tokens[1])
+        if stage == "check" and len(checkers) > 1:
+            parts = [
+                c.entry.cost(tokens[0] // len(checkers), 0, tokens[1] // len(checkers)) for c in checkers
+            ]
+            cost = None if None in parts else sum(p for p in parts if p is not None)
+        rows.append((stage, len(calls), *tokens, cost))
+    return pd.DataFrame(rows, columns=["stage", "calls", "tokens_in", "tokens_out", "cost"]).set_index(
+        "stage"
+    )
+
+
+def _units(
+    source: Source | Corpus, rules: Rules, run: Stages, key: bytes | None
+) -> list[tuple[Unit, list[Candidate]]]:
+    """The sides of sessions that have candidates."""
+    rejected: list[Rejection] = []
+    sessions = talks(source, rules, rejected, key)
+    run.end("read and gate", len(sessions) + len(rejected), len(sessions), rejected)
+    every: list[tuple[Unit, list[Candidate]]] = []
+    why: list[Rejection] = []
+    for talk in sessions:
+        found = candidates(talk, rules, why)
+        for side in SIDES:
+            own = [c for c in found if c.side == side]
+            every += [((talk, side), own[i : i + AT_ONCE]) for i in range(0, len(own), AT_ONCE)]
+    count = sum(len(own) for _, own in every)
+    run.end("candidates", count + len(why), count, why)
+    run.write("1_candidates", [c for _, own in every for c in own])
+    return every
+
+
+def _checked(
+    every: Sequence[tuple[Mined, Grades]], checkers: Sequence[Backbone], asking: Asking, run: Stages
+) -> dict[str, list[Check]]:
+    checks: dict[str, list[Check]] = {case.candidate.case: [] for case, _ in every}
+    for checker in checkers:
+        given = run.work(checker, [checked(case, asking) for case, _ in every])
+        for own, check in zip(checks.values(), given, strict=True):
+            own.append(check)
+    run.write("4_checked", [{"case": case, "checks": own} for case, own in checks.items()])
+    return checks
+
+
+def _sorted_out(
+    every: Sequence[tuple[Mined, Grades]], checks: dict[str, list[Check]], run: Stages
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The cases that are in, and those that people should look at."""
+    rows, doubtful, rejected = [], [], []
+    for case, grades in every:
+        own = checks[case.candidate.case]
+        row = _row(case, grades, own)
+        if (why := why_not(own)) is None:
+            rows.append(row)
+            continue
+        rejected.append(Rejection("check", why[0], case.candidate.case, why[1]))
+        if why[0] != "rejected":
+            doubtful.append(row)
+    run.end("check", len(every), len(rows), rejected)
+    return pd.DataFrame(rows, columns=list(COLUMNS)), pd.DataFrame(doubtful, columns=list(COLUMNS))
+
+
+def _row(case: Mined, grades: Grades, checks: Sequence[Check]) -> dict[str, Any]:
+    own = case.candidate
+    said = {name: value for name, value in case._asdict().items() if name != "candidate"}
+    return {
+        **own._asdict(),
+        "gold": BAD if own.side == "bad" else GOOD,
+        "complaint": own.after if own.side == "bad" and _complains(own) else "",
+        **said,
+        "signal_confidence": case.signal_confidence,
+        **{f"axis_{axis}": grade for axis, grade in grades.axes.items()},
+        "mean": grades.mean,
+        "quality": grades.quality,
+        "severity_tier": tier(grades.axes["severity"]),
+        "judge_dimension": grades.dimension,
+        "judge_note": grades.note,
+        "needs_context": any(c.needs_context for c in checks),
+        "needs_image": any(c.needs_image for c in checks),
+    }
+
+
+def _complains(own: Candidate) -> bool:
+    return "complain" in own.signals or own.signal == SAID
+
+
+def _share(flags: Sequence[bool]) -> float:
+    return sum(flags) / len(flags) if flags else float("nan")
+
+
+def _write(made: Construction, asking: Asking, run: Stages) -> None:
+    """The cases, what was left out, and what was used."""
+    if run.folder is None:
+        return
+    run.write("cases", made.cases.to_dict("records"))
+    run.write("doubtful", made.doubtful.to_dict("records"))
+    run.write("rejected", made.rejects)
+    made.funnel.to_csv(run.folder / "funnel.csv", index=False)
+    names = [f"uxc_{step}_{side}" for step in ("mine", "grade", "check") for side in SIDES]
+    card = {
+        "models": made.models,
+        "language": asking.language,
+        "prompts": [prompt(name, asking.language, asking.prompts).label for name in names],
+        "rules": {k: v for k, v in asdict(asking.rules).items() if k != "gate"},
+        "gate": {k: v for k, v in asdict(asking.rules.gate).items() if k != "unsafe"},
+        "agreement": {k: None if v != v else v for k, v in made.agreement.items()},
+        "reasons": made.reasons.to_dict("records"),
+    }
+    text = json.dumps(plain(card), ensure_ascii=False, indent=2, default=str)
+    (run.folder / "construction.json").write_text(text + "\n", encoding="utf-8")
