@@ -15,6 +15,7 @@ Mem-PAL, section 5. What fails is recorded where it fails, left out of means, an
 from perslib.palbench.asking import Form, Spent, counted
 from perslib.palbench.bleu import WEIGHTS, best_bleu, bleu, tokens_of
 from perslib.palbench.compared import DIMENSIONS, judged, outcomes, read_votes, voted
+from perslib.palbench.faultless import Faultless
 from perslib.palbench.kappa import fleiss, kappa_of_decided, vote
 from perslib.palbench.multi_turn import Dialogue, Line, as_frame, begun, talked
 from perslib.palbench.pairwise import RUNS, Run, outcome, runs
@@ -31,7 +32,7 @@ from perslib.palbench.tables import (
 )
 from perslib.palbench.tasks import TASKS, Served, graded, remembered, run, serve
 from perslib.palbench.templates import PATTERNS, draw_templates, read_templates, template, write_templates
-from perslib.palbench.topics import Person, Scene, Topic, people
+from perslib.palbench.topics import Person, Scene, Topic, people, shortened
 
 __all__ = [
     "DIMENSIONS",
@@ -42,6 +43,7 @@ __all__ = [
     "TASKS",
     "WEIGHTS",
     "Dialogue",
+    "Faultless",
     "Form",
     "Line",
     "Person",
@@ -77,6 +79,7 @@ __all__ = [
     "runs",
     "scored",
     "serve",
+    "shortened",
     "talked",
     "template",
     "tokens_of",

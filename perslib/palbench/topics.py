@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pandas as pd
@@ -124,6 +124,34 @@ def people(corpus: Corpus, users: Sequence[str] | None = None) -> list[Person]:
         if own:
             found.append(Person(user, parts[0], parts[1], tuple(own), corpus.language))
     return found
+
+
+def shortened(
+    person: Person,
+    *,
+    history: int = 0,
+    query: int = 0,
+    logs: int = 0,
+    turns: int = 0,
+    topics: int = 0,
+) -> Person:
+    """The person with fewer months: of each kind at most so many, 0 leaves all.
+
+    `history` keeps the last sessions before the query sessions, `query` the first of these, `logs` the last logs of a
+    session (those nearest to its dialogue), `turns` the first of a dialogue, `topics` the first of a query session.
+    """
+
+    def cut(session: Session) -> Session:
+        return replace(session, logs=session.logs[-logs:], turns=session.turns[: turns or None])
+
+    asked = person.query[: query or None]
+    kept = [scene for session in asked for scene in person.of(session)[: topics or None]]
+    return replace(
+        person,
+        history=tuple(map(cut, person.history[-history:])),
+        query=tuple(map(cut, asked)),
+        scenes=tuple(kept),
+    )
 
 
 class _Scenes:

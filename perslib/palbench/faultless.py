@@ -1,0 +1,215 @@
+"""H²Memory as a model without faults would write it: from the truth of a synthetic PAL-Set, without asking any.
+
+    memory = Faultless(palset(users=2, language="zh"))
+
+It keeps what H²Memory keeps and is asked in the same way, so it says how much of H²Memory's score is lost where models
+read logs and dialogues, and what the memory looks like when they do not err. Logs that speak for the same need cause
+one another, other logs of a requirement follow each other, everyday logs stand alone and tell nothing; a situation is
+what the world says of the requirement; the background has, of each side of life, how the last two situations began;
+outlines are the topics as they were meant. Clusters are H²Memory's own, over the vectors of its embedder.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+from perslib.corpus import Corpus
+from perslib.corpus.synthetic.palset_life import person
+from perslib.corpus.synthetic.palset_months import Raised, situations
+from perslib.errors import DataError, Problem
+from perslib.llm import asks_nothing
+from perslib.memory.h2 import H2Memory, H2Store
+from perslib.memory.h2 import principles as clustering
+from perslib.memory.h2.background import EMPTY
+from perslib.memory.h2.log_graph import components, in_order
+from perslib.memory.h2.store import (
+    Chapter,
+    Outline,
+    Principle,
+    Relation,
+    Situation,
+    Snapshot,
+    Solution,
+    State,
+)
+from perslib.memory.long import Session, Store
+
+_SENTENCE = re.compile(r"(?<=[.!?。！？])\s*")
+REMEMBERED = 2
+"""Situations that the background speaks of, for each side of life."""
+
+
+class Faultless(H2Memory):
+    """H²Memory's store from the truth; `options` are those of `H2Memory`, whose recall it shares."""
+
+    def __init__(self, corpus: Corpus, **options: Any):
+        if not corpus.meta.get("synthetic") or "truth_preferences" not in corpus.extras:
+            raise DataError(
+                Problem(
+                    f"corpus {corpus.name}", "is no synthetic PAL-Set, so what is true of it is not known"
+                )
+            )
+        super().__init__(corpus.language, **{"name": "faultless H²Memory", **options})
+        seed = int(corpus.meta["seed"])
+        self.raised: dict[str, list[tuple[str, str, Raised]]] = {
+            user: [
+                (f"{one.start:%Y-%m-%d %H:%M}", f"{one.end:%Y-%m-%d %H:%M}", raised)
+                for one in situations(person(number, seed, corpus.language), seed)
+                for raised in one.raised
+            ]
+            for number, user in enumerate(corpus.users["user"])
+        }
+        extras = corpus.extras
+        self.topics = {key: own.to_dict("records") for key, own in extras["topics"].groupby("session")}
+        self.likings = {
+            (row["user"], row["requirement_id"]): (row["requirement"], row["pos"], row["neg"])
+            for row in extras["preferences"].to_dict("records")
+        }
+        reasons = extras["solution_preferences"].to_dict("records")
+        self.reasons = {(row["session"], row["solution"]): row["reason"] for row in reasons}
+        asked = corpus.turns[corpus.turns["user_action"] == "topic_inquiry"]
+        self.starts = {key: [int(turn) + 1 for turn in own] for key, own in asked.groupby("session")["turn"]}
+
+    # -- session by session -----------------------------------------------------------------------------------
+
+    @asks_nothing
+    def hear_logs(self, store: Store, session: Session) -> H2Store:
+        """Relations, situations, background."""
+        assert isinstance(store, H2Store)
+        return self._with_logs(store, session)
+
+    @asks_nothing
+    def hear_dialogue(self, store: Store, session: Session) -> H2Store:
+        """Outlines, and clusters joined by them."""
+        assert isinstance(store, H2Store)
+        known = self._with_outlines(store, session)
+        return self._joined(known, session) if known.snapshots else known
+
+    @asks_nothing
+    def build(self, user: str, sessions: Sequence[Session]) -> H2Store:
+        """All of a past, then clusters of its outlines."""
+        store = self.start(user)
+        for session in sessions:
+            store = self._with_outlines(self._with_logs(store, session), session)
+        found = store.outlines
+        labels = clustering.clusters(self._points(found), self.seed) if found else []
+        known = self._labelled(store, dict(zip((o.id for o in found), labels)))
+        return replace(known, snapshots=(self._snapshot(known, store.heard[-1] if store.heard else ""),))
+
+    def _with_logs(self, store: H2Store, session: Session) -> H2Store:
+        logs = in_order(session)
+        relations: list[Relation] = []
+        told: dict[int, Raised] = {}
+        for since, until, raised in self.raised[store.user]:
+            own = [
+                i for i, log in enumerate(logs) if since <= log.at <= until and log.content in raised.lines
+            ]
+            told |= dict.fromkeys(own, raised)
+            for before, i in pairwise(own):
+                earlier = _same_need(raised, logs[i].content, {j: logs[j].content for j in own if j < i})
+                relations += [Relation(i, caused_by=earlier) if earlier else Relation(i, follows=(before,))]
+        groups = [group for group in components(len(logs), relations) if group[0] in told]
+        happened = tuple(
+            Situation(told[g[0]].told, (_aspect(told[g[0]].requirement_id),), tuple(g)) for g in groups
+        )
+        before_that = store.chapters[-1].background if store.chapters else EMPTY
+        first, last = (logs[0].at, logs[-1].at) if logs else (None, None)
+        state = _background(before_that, happened)
+        chapter = Chapter(session.id, session.at, first, last, tuple(relations), happened, state)
+        return replace(store, chapters=(*store.chapters, chapter))
+
+    def _with_outlines(self, store: H2Store, session: Session) -> H2Store:
+        if session.id in store.heard:
+            return store
+        topics = self.topics.get(session.id, []) if session.turns else []
+        starts = [*self.starts.get(session.id, []), len(session.turns) + 1]
+        outlines = tuple(
+            self._outline(store.user, session, topic, i, starts) for i, topic in enumerate(topics)
+        )
+        *earlier, chapter = store.chapters
+        return replace(
+            store,
+            heard=(*store.heard, session.id),
+            chapters=(*earlier, replace(chapter, outlines=outlines)),
+        )
+
+    def _outline(
+        self, user: str, session: Session, topic: dict[str, Any], place: int, starts: list[int]
+    ) -> Outline:
+        last = len(session.turns)
+        first, end = (starts[place], starts[place + 1] - 1) if place + 1 < len(starts) else (1, last)
+        _, likes, dislikes = self.likings[user, topic["requirement_id"]]
+        solutions = tuple(
+            Solution(text, self.reasons.get((session.id, text), ""), side)
+            for side in ("pos", "neg")
+            for text in topic[side]
+        )
+        return Outline(
+            f"{session.id}_topic{place}",
+            (min(first, last), min(max(first, end), last)),
+            topic["requirement"],
+            topic["user_query"],
+            solutions,
+            " ".join((likes, dislikes)) if self.language == "en" else likes + dislikes,
+        )
+
+    # -- principles -------------------------------------------------------------------------------------------
+
+    def _joined(self, store: H2Store, session: Session) -> H2Store:
+        new = store.chapters[-1].outlines
+        if new:
+            old = [o for o in store.outlines if o.cluster is not None]
+            labels = [o.cluster for o in old if o.cluster is not None]
+            means, sizes = clustering.centroids(self._points(old), labels, len(store.principles))
+            joined, _, _ = clustering.join(self._points(new), means, sizes)
+            store = self._labelled(store, {o.id: label for o, label in zip(new, joined)})
+        return replace(store, snapshots=(*store.snapshots, self._snapshot(store, session.id)))
+
+    def _labelled(self, store: H2Store, cluster: dict[str, int]) -> H2Store:
+        chapters = (
+            replace(c, outlines=tuple(replace(o, cluster=cluster.get(o.id, o.cluster)) for o in c.outlines))
+            for c in store.chapters
+        )
+        return replace(store, chapters=tuple(chapters))
+
+    def _snapshot(self, store: H2Store, after: str) -> Snapshot:
+        """Of each cluster the kinds of requirement that come up most in it, and what the user likes in the first."""
+        kinds = {
+            f"{session}_topic{i}": topic["requirement_id"]
+            for session, topics in self.topics.items()
+            for i, topic in enumerate(topics)
+        }
+        count = 1 + max((o.cluster for o in store.outlines if o.cluster is not None), default=-1)
+        principles = []
+        for cluster in range(count):
+            members = Counter(kinds[o.id] for o in store.outlines if o.cluster == cluster)
+            named = [self.likings[store.user, kind] for kind, _ in members.most_common(REMEMBERED)]
+            between = "；" if self.language == "zh" else "; "
+            principles.append(Principle(between.join(name for name, _, _ in named), named[0][1]))
+        return Snapshot(after, tuple(principles))
+
+
+def _same_need(raised: Raised, line: str, earlier: dict[int, str]) -> tuple[int, ...]:
+    """The latest earlier log that speaks for the same need, if there is one."""
+    speaking = next((evidence for evidence in raised.evidences if line in evidence), ())
+    found = [i for i, other in earlier.items() if other in speaking]
+    return (max(found),) if found else ()
+
+
+def _aspect(requirement: str) -> str:
+    return requirement.rpartition("-")[0]
+
+
+def _background(before: State, happened: Sequence[Situation]) -> State:
+    state = dict(before)
+    for situation in happened:
+        aspect, begins = situation.aspects[0], _SENTENCE.split(situation.text)[0]
+        known = [s for s in _SENTENCE.split(state[aspect]) if s and s != begins]
+        blank = " " if begins.isascii() else ""
+        state[aspect] = blank.join([*known, begins][-REMEMBERED:])
+    return state

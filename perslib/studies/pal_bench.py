@@ -1,0 +1,294 @@
+"""The PAL-Bench study: whose months, which memories, how much of both is put before a model, and what came of it.
+
+    data, stands_in = pal_set(load(corpus), language)
+    asked = months(data, model)                                    people, and how far their months were cut
+    memories = memories_named("", data, first_look=asked.is_first_look)
+    bench = single_turn(asked, memories, model, judge)             Table 2
+    held, evaluations = multi_turn(asked, memories, model, user, judge)   Table 3
+
+A model on this machine gets a first look. It could neither write a memory nor be waited for while it tries, so the
+memory is the faultless one of a synthetic set, and the model answers a single topic, its answers kept short by their form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar, cast
+
+import pandas as pd
+
+from perslib.corpus import Corpus
+from perslib.corpus.synthetic import palset
+from perslib.errors import UnknownName
+from perslib.llm import Ask, Backbone, Request, Steps
+from perslib.llm.canonical import digest
+from perslib.llm.paced import through
+from perslib.memory.baselines import baselines
+from perslib.memory.h2 import H2Memory
+from perslib.memory.long import LongTermMemory
+from perslib.palbench import (
+    Dialogue,
+    Faultless,
+    Form,
+    Person,
+    Served,
+    begun,
+    draw_templates,
+    graded,
+    judged,
+    people,
+    read_templates,
+    run,
+    scored,
+    shortened,
+    talked,
+)
+from perslib.palbench.templates import Template
+from perslib.studies.listing import listed
+
+T, X = TypeVar("T"), TypeVar("X")
+
+OURS, FAULTLESS = "H²Memory", "faultless H²Memory"
+PARTS = ("situations", "background", "outlines", "principles")
+#: Those of the methods that hold dialogues (Mem-PAL, Table 3).
+TALKING = (OURS, "vanilla (without log)", "vanilla (with log)", "RecurSum", "ConditionMem", "MemoryBank")
+USERS, TOPICS = 2, 40
+"""Users of a synthetic set, and topics asked about unless a limit is given: about five users of PAL-Set."""
+#: A first look: methods, what is asked about of a user's last month, texts recalled of each kind, evaluations of a pair.
+LOOK = (FAULTLESS, "vanilla (without log)")
+LOOK_QUERY, LOOK_K, LOOK_RUNS = {"query": 1, "topics": 1}, 1, 2
+LOOK_TEMPLATE: Template = (("topic_inquiry", "solution_proposal"),)
+
+
+# -- whose months ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Months:
+    """The people that are asked about."""
+
+    who: tuple[Person, ...]
+    language: str
+    is_first_look: bool
+    stands_in: bool
+    """Whether the synthetic set takes the place of a corpus without topics."""
+    left_out: int = 0
+    """Users of the corpus beyond the limit."""
+
+    @property
+    def topics(self) -> int:
+        """Topics asked about."""
+        return sum(len(person.scenes) for person in self.who)
+
+    @property
+    def digest(self) -> str:
+        """What tells this set of questions from every other: runs with the same may be compared."""
+        asked = [[s.topic.id, s.topic.requirement, len(p.history)] for p in self.who for s in p.scenes]
+        return digest({"asked": asked})[:12]
+
+
+def pal_set(
+    corpus: Corpus, model: Backbone, language: str, users: int = USERS, seed: int = 42
+) -> tuple[Corpus, bool]:
+    """The corpus if it has topics to ask about, else a synthetic PAL-Set, and whether that stands in.
+
+    The synthetic one is in the page's language, or in one that the model reads.
+    """
+    if "topics" in corpus.extras:
+        return corpus, False
+    if model.entry.languages and language not in model.entry.languages:
+        language = model.entry.languages[0]
+    return palset(users=users, seed=seed, language=language), True
+
+
+def months(
+    corpus: Corpus,
+    model: Backbone,
+    *,
+    stands_in: bool = False,
+    limit: int = 0,
+    history: int = 0,
+    logs: int = 0,
+) -> Months:
+    """Whole users of the corpus until there are `limit` topics (0: `TOPICS`, -1: all).
+
+    `history` sessions and `logs` of each session are kept, the last ones; 0 keeps all. A first look takes one topic of
+    one user, where the truth of the corpus is known; elsewhere it takes as much as any model.
+    """
+    known = people(corpus)
+    look = limit == 0 and model.entry.kind == "embedded" and is_synthetic(corpus)
+    wanted = {0: 1 if look else TOPICS, -1: None}.get(limit, limit)
+    who: list[Person] = []
+    for person in known:
+        if wanted is not None and sum(len(p.scenes) for p in who) >= wanted:
+            break
+        person = shortened(person, history=history, logs=logs)
+        who.append(shortened(person, **LOOK_QUERY) if look else person)
+    return Months(tuple(who), corpus.language, look, stands_in, len(known) - len(who))
+
+
+def is_synthetic(corpus: Corpus) -> bool:
+    """Whether a PAL-Set's truth is known."""
+    return bool(corpus.meta.get("synthetic")) and "truth_preferences" in corpus.extras
+
+
+# -- which memories ----------------------------------------------------------------------------------------------
+
+
+def memories_named(
+    names: str, corpus: Corpus, embedder: str = "auto", *, first_look: bool = False
+) -> list[LongTermMemory]:
+    """Methods by their names, all where none is named; the first is the one that others are compared with.
+
+    All are H²Memory and its ablations (`H²Memory without situations`, background, outlines, principles), on synthetic
+    sets also `faultless H²Memory`, and the baselines of Table 2. All look things up with the same embedder.
+    """
+    options: dict[str, Any] = {"embedder": embedder, **({"k": LOOK_K} if first_look else {})}
+    language = corpus.language
+    ablated = [H2Memory(language, without=part, **options) for part in PARTS]  # type: ignore[arg-type]
+    known: dict[str, LongTermMemory] = {m.name: m for m in (H2Memory(language, **options), *ablated)}
+    if is_synthetic(corpus):
+        known[FAULTLESS] = Faultless(corpus, **options)
+    known |= {memory.name: memory for memory in baselines(language, **options)}
+    wanted = listed(names) or list(LOOK if first_look else known)
+    for name in wanted:
+        if name not in known:
+            raise UnknownName("memory", name, known)
+    return [known[name] for name in dict.fromkeys(wanted)]
+
+
+def talking(names: str, memories: Sequence[LongTermMemory], *, first_look: bool) -> list[LongTermMemory]:
+    """Those of the memories that hold dialogues, the first always: the ones named, else those of Table 3.
+
+    None for "none"; at a first look all.
+    """
+    known = {memory.name: memory for memory in memories}
+    if names == "none":
+        return []
+    for name in listed(names):
+        if name not in known:
+            raise UnknownName("memory among the methods", name, known)
+    wanted = listed(names) or (list(known) if first_look else TALKING)
+    chosen = [memories[0].name, *(name for name in wanted if name in known)]
+    return [known[name] for name in dict.fromkeys(chosen)]
+
+
+def drawn(memories: Sequence[LongTermMemory]) -> H2Memory | None:
+    """The memory that the page draws: the first H²Memory."""
+    return next((memory for memory in memories if isinstance(memory, H2Memory)), None)
+
+
+# -- short answers -----------------------------------------------------------------------------------------------
+
+SHORT, ASIDE = 60, 20
+_ASIDES = ("analysis", "assistant_1", "assistant_2", "overall")
+_CANDIDATES = [f"S{i}" for i in range(1, 9)]
+
+
+class Brief:
+    """A backbone whose answers are kept short by their form: texts of `SHORT` characters, analyses of `ASIDE`, lists of two.
+
+    So a very small model comes to an end, and says something that can be read.
+    """
+
+    def __init__(self, model: Backbone):
+        self.asked = model
+        self.name, self.model, self.entry = model.name, model.model, model.entry
+
+    def work(self, methods: Iterable[Steps[T]], **settings: Any) -> list[T]:
+        """As the backbone does."""
+        return self.asked.work([through(steps, _briefly) for steps in methods], **settings)
+
+    def map(self, method: Callable[[X], Steps[T]], items: Iterable[X], **settings: Any) -> list[T]:
+        """As the backbone does."""
+        return self.work([method(item) for item in items], **settings)
+
+
+def brief(model: Backbone) -> Backbone:
+    """The backbone with short answers."""
+    return cast(Backbone, Brief(model))
+
+
+def _briefly(ask: Ask) -> Ask:
+    return replace(ask, requests=[_short(request) for request in ask.requests])
+
+
+def _short(request: Request) -> Request:
+    return replace(request, schema=_tightened(request.schema)) if request.schema else request
+
+
+def _tightened(schema: Mapping[str, Any], name: str = "") -> dict[str, Any]:
+    own = dict(schema)
+    if own.get("type") == "string" and "enum" not in own:
+        longest = ASIDE if name in _ASIDES else SHORT
+        own["maxLength"] = min(longest, own.get("maxLength", longest))
+    if name == "selected_solutions":
+        own["items"] = {"type": "string", "enum": _CANDIDATES}
+    elif own.get("type") == "array":
+        own["maxItems"] = min(2, own.get("maxItems", 2))
+        own["items"] = _tightened(own["items"], name)
+    if "properties" in own:
+        own["properties"] = {key: _tightened(value, key) for key, value in own["properties"].items()}
+    return own
+
+
+# -- what came of it ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Answers to the single-turn tasks, their scores, and the memories as they grew."""
+
+    answers: pd.DataFrame
+    samples: pd.DataFrame
+    served: tuple[Served, ...]
+    judge: str
+
+    def of(self, method: str, user: str) -> Served:
+        """What a method made of a user."""
+        return next(s for s in self.served if (s.method, s.user) == (method, user))
+
+
+def single_turn(
+    asked: Months, memories: Sequence[LongTermMemory], model: Backbone, judge: Backbone, seed: int = 42
+) -> Bench:
+    """Requirements restated and graded, solutions proposed and selected, with every memory."""
+    form = Form(asked.language, seed=seed)
+    if asked.is_first_look:
+        model, judge = brief(model), brief(judge)
+    answers, served = run(memories, asked.who, model, form)
+    answers = graded(answers, asked.who, judge, form)
+    return Bench(answers, scored(answers, asked.who), tuple(served), judge.name)
+
+
+def multi_turn(
+    asked: Months,
+    memories: Sequence[LongTermMemory],
+    model: Backbone,
+    user: Backbone,
+    judge: Backbone,
+    *,
+    templates: str = "",
+    runs: int = 6,
+    temperature: float = 0.7,
+    seed: int = 42,
+) -> tuple[list[Dialogue], pd.DataFrame]:
+    """Dialogues on every topic with every memory, and all evaluations of the first memory's against the others'.
+
+    `templates` is a file as published; without one they are drawn, at a first look a single turn. `user` may be
+    `model` itself, which then plays both sides.
+    """
+    form = Form(asked.language, seed=seed)
+    ids = [scene.topic.id for person in asked.who for scene in person.scenes]
+    given: Mapping[str, Template] = read_templates(templates) if templates else draw_templates(ids, seed)
+    if asked.is_first_look:
+        same = user is model
+        model, judge = brief(model), brief(judge)
+        user, runs = model if same else brief(user), min(runs, LOOK_RUNS)
+        given = given if templates else dict.fromkeys(ids, LOOK_TEMPLATE)
+    held = talked(begun(memories, asked.who, model, given), user, model, form)
+    name = memories[0].name
+    if not any(d.method == name and not d.error for d in held):
+        return held, pd.DataFrame()
+    return held, judged(held, judge, replace(form, temperature=temperature), method=name, number_of_runs=runs)

@@ -1,0 +1,193 @@
+"""The tables of the PAL-Bench page, in the order and form of Mem-PAL's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from perslib.errors import PerslibError
+from perslib.palbench import (
+    DIMENSIONS,
+    Dialogue,
+    Served,
+    agreement_with_people,
+    as_frame,
+    costs,
+    read_votes,
+    voted,
+)
+from perslib.studies import pal_bench_published as published
+
+#: What the two dimensions of a comparison are called in tables.
+ASPECTS = {"requirement": "understands the requirement", "preference": "meets the preference"}
+#: What metrics are called in tables, beside BLEU.
+METRICS = {"g": "g_score", "s": "s_score"}
+#: The metrics that stand for the others where there is room for few.
+SHORT = (("requirement", "g"), ("selection", "s"))
+
+
+def methods(table: pd.DataFrame, tasks: Sequence[str]) -> pd.DataFrame:
+    """Table 2, or half of it: a row a method, a column a metric of these tasks, with intervals where there are any."""
+    own = table[table["task"].isin(tasks)]
+    cells = [_cell(*row) for row in own[["value", "low", "high"]].to_numpy(float)]
+    order = list(dict.fromkeys(own["method"]))
+    columns = list(dict.fromkeys(own["metric"]))
+    shown = own.assign(cell=cells).pivot(index="method", columns="metric", values="cell").loc[order, columns]
+    failed = own.groupby("method")["failed"].max().loc[order]
+    return shown.assign(failed=failed).reset_index().rename_axis(columns=None).rename(columns=METRICS)
+
+
+def differences(table: pd.DataFrame) -> pd.DataFrame:
+    """The first method against every other by G-Score and S-Score; p (Holm) where users are enough to test."""
+    shown = table[["other", "users"]].drop_duplicates("other").rename(columns={"other": "against"})
+    for task, metric in SHORT:
+        own = table[(table["task"] == task) & (table["metric"] == metric)].set_index("other")
+        cells = [_cell(*row) for row in own[["difference", "low", "high"]].to_numpy(float)]
+        name = METRICS[metric]
+        shown[f"difference: {name}"] = shown["against"].map(dict(zip(own.index, cells)))
+        shown[f"p_holm: {name}"] = shown["against"].map(own["p_holm"])
+        shown[f"samples: {name}"] = shown["against"].map(own["samples"])
+    return shown.dropna(axis=1, how="all").reset_index(drop=True)
+
+
+def taken(answers: pd.DataFrame, served: Sequence[Served], table: pd.DataFrame) -> pd.DataFrame:
+    """What each method takes, building a user's memory and answering a task, beside what it reaches."""
+    own = costs(answers, served)
+    lost = answers.assign(lost=answers["said"].isna()).groupby("method")["lost"].sum()
+    reached = {
+        metric: table[(table["task"] == task) & (table["metric"] == metric)].set_index("method")["value"]
+        for task, metric in SHORT
+    }
+    shown = pd.DataFrame(
+        {
+            "method": own["method"],
+            "build_calls": own["build_calls"],
+            "build_tokens": own["build_tokens_in"] + own["build_tokens_out"],
+            "build_seconds": own["build_seconds"],
+            "build_cost": own["build_cost"],
+            "answer_tokens": own["answer_tokens_in"] + own["answer_tokens_out"],
+            "answer_seconds": own["answer_seconds"],
+            "answer_cost": own["answer_cost"],
+            "memory_failed": own["memory_failed"],
+            "answers_failed": own["method"].map(lost),
+            **{METRICS[metric]: own["method"].map(values) for metric, values in reached.items()},
+        }
+    )
+    whole = {"build_tokens": "int64", "memory_failed": "int64", "answers_failed": "int64"}
+    free = [c for c in ("build_cost", "answer_cost") if not shown[c].fillna(0).any()]
+    return shown.astype(whole).drop(columns=free)
+
+
+def outcomes(table: pd.DataFrame) -> pd.DataFrame:
+    """Table 3: win, tie and lose of H²Memory, with the lead (share of wins minus share of losses)."""
+    lead = [_cell(*row) for row in table[["lead", "low", "high"]].to_numpy(float)]
+    kept = ["dimension", "other", "win", "tie", "lose", "unscored"]
+    shown = table[kept].assign(lead=lead, **table[["p", "p_holm", "topics", "users"]])
+    shown = shown.sort_values("dimension", key=lambda d: d.map(DIMENSIONS.index), kind="stable")
+    shown = shown.assign(dimension=shown["dimension"].map(ASPECTS)).rename(columns={"other": "against"})
+    return shown.dropna(axis=1, how="all").reset_index(drop=True)
+
+
+def talked(dialogues: Sequence[Dialogue]) -> pd.DataFrame:
+    """What the dialogues took: a row a method, means a dialogue, and how many broke off."""
+    frame = as_frame(dialogues)
+    frame["tokens"] = frame["tokens_in"] + frame["tokens_out"]
+    each = frame.groupby(["method", "user", "session", "topic"], sort=False)
+    sums = each.agg(
+        turns=("turn", "max"), calls=("calls", "sum"), tokens=("tokens", "sum"), broke=("error", "count")
+    )
+    own = sums.groupby("method", sort=False)
+    means = own[["turns", "calls", "tokens"]].mean()
+    return means.assign(dialogues=own.size(), broke_off=own["broke"].sum()).reset_index()
+
+
+# -- other runs --------------------------------------------------------------------------------------------------
+
+RUN = [
+    "backbone",
+    "judge",
+    "embedder",
+    "method",
+    "task",
+    "metric",
+    "value",
+    "low",
+    "high",
+    "samples",
+    "users",
+]
+
+
+def as_run(table: pd.DataFrame, judge: str, embedder: str, asked: str) -> pd.DataFrame:
+    """`results` with what is needed to set it beside other runs: judge, embedder, and which topics were asked about."""
+    return table.assign(judge=judge, embedder=embedder, asked=asked)[["asked", *RUN]]
+
+
+def runs(own: pd.DataFrame, out: str | Path, name: str = "pal_run") -> pd.DataFrame:
+    """Table 10: G-Score and S-Score of this run and of those that lie beside it and asked about the same topics.
+
+    Pages of one corpus lie in a folder a backbone; each has its `tables/pal_run.csv`.
+    """
+    frames = [own]
+    here = Path(out).resolve() if out else None
+    for file in sorted(here.parent.glob(f"*/tables/{name}.csv")) if here else []:
+        if file.parent.parent != here:
+            frames.append(_read_run(file))
+    both = pd.concat(frames, ignore_index=True)
+    both = both[(both["asked"] == own["asked"].iloc[0]) & both["metric"].isin(["g", "s"])]
+    cells = [_cell(*row) for row in both[["value", "low", "high"]].to_numpy(float)]
+    keys = ["method", "backbone", "judge", "embedder"]
+    wide = both.assign(cell=cells).drop_duplicates([*keys, "metric"])
+    order = list(dict.fromkeys(wide[keys].itertuples(index=False, name=None)))
+    shown = wide.pivot(index=keys, columns="metric", values="cell").reindex(order).reset_index()
+    return shown.rename_axis(columns=None).reindex(columns=[*keys, "g", "s"]).rename(columns=METRICS)
+
+
+def _read_run(file: Path) -> pd.DataFrame:
+    try:
+        frame = pd.read_csv(file)
+        return frame[["asked", *RUN]]
+    except (OSError, ValueError, KeyError):
+        return pd.DataFrame(columns=["asked", *RUN])
+
+
+# -- people ------------------------------------------------------------------------------------------------------
+
+
+def to_vote_on(pairs: pd.DataFrame) -> pd.DataFrame:
+    """The sheet that people fill in: a row a topic and dimension, rater and vote left open."""
+    keys = ["user", "session", "topic", "dimension", "method", "other"]
+    return pairs[keys].assign(rater="", vote="")
+
+
+def with_people(pairs: pd.DataFrame, votes: str | Path) -> pd.DataFrame:
+    """Table 11 from a file of votes: judge and people, and κ over the topics that both decide."""
+    said = read_votes(votes)
+    if "other" not in said and pairs["other"].nunique() > 1:
+        raise PerslibError(
+            f"{Path(votes).name} does not say which method H²Memory was compared with: add columns method and other."
+        )
+    found = agreement_with_people(pairs, voted(said))
+    rows = []
+    for row in found.to_dict("records"):
+        counts = {
+            who: " / ".join(str(row[f"{who}_{kind}"]) for kind in ("win", "tie", "lose"))
+            for who in ("judge", "people")
+        }
+        kappa = _cell(row["kappa"], row["kappa_low"], row["kappa_high"])
+        about = {"against": row["other"], "dimension": ASPECTS[row["dimension"]], "topics": row["topics"]}
+        rows.append(
+            {**about, "judge_votes": counts["judge"], "people_votes": counts["people"]} | {"kappa": kappa}
+        )
+        rows[-1] |= {"decided": row["decided"], "published_kappa": published.PEOPLE[row["dimension"]][2]}
+    return pd.DataFrame(rows)
+
+
+def _cell(value: float, low: float, high: float) -> str:
+    if not np.isfinite(value):
+        return "–"
+    bounds = f" [{low:.2f}, {high:.2f}]" if np.isfinite(low) else ""
+    return f"{value:.2f}{bounds}".replace("-", "−")

@@ -1,0 +1,390 @@
+"""The PAL-Bench study: what a page asks about, its tables and sentences, a faultless memory, and the notebook."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from types import SimpleNamespace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from pal_made import Letters, Model, name_of, usual
+
+from perslib.corpus import load
+from perslib.corpus.synthetic import palset
+from perslib.errors import DataError, PerslibError, UnknownName
+from perslib.llm.steps import answered
+from perslib.memory.baselines import Vanilla
+from perslib.memory.h2 import H2Memory
+from perslib.palbench import Faultless, differences, outcomes, people, results, shortened, win_tie_lose
+from perslib.palbench.tasks import remembered
+from perslib.report import begin
+from perslib.studies import pal_bench as study
+from perslib.studies import pal_bench_figures as figures
+from perslib.studies import pal_bench_memory as grown
+from perslib.studies import pal_bench_memory_figures as drawings
+from perslib.studies import pal_bench_notes as said
+from perslib.studies import pal_bench_published as published
+from perslib.studies import pal_bench_tables as tables
+
+pytestmark = pytest.mark.filterwarnings("ignore:No font with Chinese glyphs")
+
+
+class Known(Model):
+    """A model with an entry, as a backbone has one."""
+
+    def __init__(self, kind="openai", say=usual):
+        super().__init__(say)
+        self.entry = SimpleNamespace(kind=kind, languages=("en",) if kind == "embedded" else ())
+
+    def map(self, method, items, **settings):
+        """One method after another."""
+        return self.work(map(method, items))
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return palset(users=2, seed=7, language="en")
+
+
+@pytest.fixture(scope="module")
+def asked(corpus):
+    whole = study.months(corpus, Known(), limit=-1, history=3, logs=8)
+    return replace(whole, who=tuple(shortened(p, query=1, topics=2) for p in whole.who))
+
+
+@pytest.fixture(scope="module")
+def memories(corpus):
+    few = [Faultless(corpus, embedder=Letters()), Vanilla("en", logs=False), Vanilla("en")]
+    return few
+
+
+@pytest.fixture(scope="module")
+def bench(asked, memories):
+    return study.single_turn(asked, memories, Known(), Known())
+
+
+# -- what is asked about -----------------------------------------------------------------------------------------
+
+
+def test_months_are_shortened_at_the_end_that_matters(corpus):
+    one = people(corpus)[0]
+    cut = shortened(one, history=2, query=1, logs=5, turns=2, topics=1)
+    assert [s.id for s in cut.history] == [s.id for s in one.history[-2:]]
+    assert [s.id for s in cut.query] == [one.query[0].id] and len(cut.scenes) == 1
+    assert cut.history[0].logs == one.history[-2].logs[-5:]
+    assert cut.history[0].turns == one.history[-2].turns[:2]
+    assert shortened(one) == one
+
+
+def test_whole_users_are_asked_about_until_there_are_topics_enough(corpus):
+    first, second = (len(p.scenes) for p in people(corpus))
+    assert study.months(corpus, Known(), limit=1).topics == first
+    both = study.months(corpus, Known(), limit=first + 1)
+    assert both.topics == first + second and both.left_out == 0
+    assert study.months(corpus, Known(), limit=1).left_out == 1
+    assert not study.months(corpus, Known()).is_first_look
+    assert both.digest != study.months(corpus, Known(), limit=1).digest
+    look = study.months(corpus, Known("embedded"))
+    assert look.is_first_look and look.topics == 1 and len(look.who[0].history) > 5
+    assert not study.months(corpus, Known("embedded"), limit=-1).is_first_look
+
+
+def test_another_corpus_is_stood_in_for_in_a_language_that_the_model_reads(corpus):
+    sample = load("sample/zh")
+    made, stands_in = study.pal_set(sample, Known(), "zh")
+    assert stands_in and made.language == "zh"
+    assert study.pal_set(sample, Known("embedded"), "zh")[0].language == "en"
+    assert study.pal_set(corpus, Known(), "zh") == (corpus, False)
+    asked = study.months(made, Known(), stands_in=True, limit=1)
+    assert "stands in" in said.whose(asked)["en"] and "代替" in said.whose(asked)["zh"]
+
+
+def test_methods_go_by_the_names_of_table_2(corpus):
+    known = study.memories_named("", corpus, "tfidf")
+    assert known[0].name == study.OURS
+    assert {m.name for m in known} == {*published.MAIN, study.FAULTLESS}
+    few = study.memories_named("MemoryBank, H²Memory without outlines", corpus, "tfidf")
+    assert [m.name for m in few] == ["MemoryBank", "H²Memory without outlines"]
+    assert study.drawn(few) is few[1] and study.drawn(few[:1]) is None
+    assert [m.name for m in study.memories_named("", corpus, "tfidf", first_look=True)] == list(study.LOOK)
+    with pytest.raises(UnknownName, match="Did you mean MemoryBank"):
+        study.memories_named("MemoryBnk", corpus, "tfidf")
+    assert study.FAULTLESS not in {
+        m.name for m in study.memories_named("", replace(corpus, meta={}), "tfidf")
+    }
+    assert [m.name for m in study.talking("", known, first_look=False)] == list(study.TALKING)
+    assert study.talking("none", known, first_look=False) == []
+    with pytest.raises(UnknownName):
+        study.talking("nobody", known, first_look=False)
+
+
+def test_answers_of_a_first_look_are_short_by_their_form(corpus):
+    model = Known("embedded")
+    look = study.months(corpus, model)
+    study.single_turn(look, [Vanilla("en")], model, model)
+    schemas = {name_of(r): r.schema["properties"] for r in model.asked}
+    assert set(schemas) == {"pal_requirement", "pal_solution", "pal_selection", "pal_grade"}
+    assert schemas["pal_solution"]["solution"]["maxLength"] == study.SHORT
+    assert schemas["pal_grade"]["analysis"]["maxLength"] == study.ASIDE
+    assert schemas["pal_selection"]["selected_solutions"]["items"]["enum"][-1] == "S8"
+    assert schemas["pal_grade"]["score"]["enum"] == [0, 0.5, 1, 1.5, 2]
+
+
+# -- a memory without faults -------------------------------------------------------------------------------------
+
+
+def test_a_faultless_memory_says_what_is_true(corpus):
+    memory = Faultless(corpus, embedder=Letters())
+    one = people(corpus)[0]
+    *_, store = answered(remembered(memory, one))
+    assert [c.session for c in store.chapters] == [s.id for s in (*one.history, *one.query)]
+    topics = corpus.extras["topics"].query("user == @one.user").set_index("session")
+    assert [o.requirement for o in store.outlines] == topics["requirement"].tolist()
+    for session, chapter in zip((*one.history, *one.query), store.chapters):
+        spans = [o.turns for o in chapter.outlines]
+        assert spans[0][0] == 1 and spans[-1][1] == len(session.turns)
+        assert all(a[1] + 1 == b[0] for a, b in zip(spans, spans[1:]))  # noqa: RUF007
+        assert all(e < r.log for r in chapter.relations for e in (*r.caused_by, *r.follows))
+        for situation in chapter.situations:
+            assert len(situation.logs) > 1 and len(situation.aspects) == 1
+    needs = corpus.extras["needs"]
+    chapter, session = store.chapters[0], one.history[0]
+    causes = {(r.log, e) for r in chapter.relations for e in r.caused_by}
+    pairs = [e for own in needs[needs["session"] == session.id]["evidences"] for e in [set(own)]]
+    told = [{session.logs[a].content, session.logs[b].content} for a, b in causes]
+    assert causes and sum(pair in told for pair in pairs) == len(pairs)
+    assert all(p.requirement and p.preference for p in store.principles)
+    assert len(store.snapshots) == 1 + len(one.query)
+    assert {o.cluster for o in store.outlines} == set(range(len(store.principles)))
+    with pytest.raises(DataError, match="no synthetic PAL-Set"):
+        Faultless(load("sample/zh"))
+
+
+def test_a_faultless_memory_recalls_what_is_liked_before_it_is_asked(corpus):
+    memory = Faultless(corpus, embedder=Letters())
+    one = people(corpus)[0]
+    first, *_ = answered(remembered(memory, one))
+    topic = one.scenes[0].topic
+    pieces = memory.recall(first, one.query[0].before(), topic.requirement, "solution")
+    assert {p.field for p in pieces} == {"background", "situation", "principle", "outline"}
+    assert not any(one.query[0].id in p.sessions for p in pieces if p.field == "outline")
+    alone = H2Memory("en", embedder=Letters()).recall(
+        first, one.query[0].before(), topic.requirement, "solution"
+    )
+    assert alone == pieces  # one recall serves both
+
+
+# -- tables and sentences ----------------------------------------------------------------------------------------
+
+
+def test_table_2_in_halves_with_what_failed(bench):
+    table = results(bench.samples)
+    one, two = tables.methods(table, ["requirement"]), tables.methods(table, ["solution", "selection"])
+    assert list(one.columns) == ["method", *(f"word_bleu_{n}" for n in range(1, 5)), "g_score", "failed"]
+    assert list(two.columns)[-2:] == ["s_score", "failed"] and set(one["failed"]) == {0}
+    assert one["g_score"].tolist() == ["25.00"] * 3  # half a point of two
+    value = table.query("metric == 's'")["value"].iloc[0]
+    assert two["s_score"].iloc[0] == f"{value:.2f}".replace("-", "−")
+    note = said.failures(bench)
+    assert f"All {len(bench.answers):,} answers came" in note["en"]
+
+
+def test_few_users_have_neither_intervals_nor_tests_and_the_page_says_so(asked, bench):
+    note = said.sure(asked)
+    assert note is not None and note["en"].startswith("**No intervals and no tests**: 2 users")
+    shown = tables.differences(differences(bench.samples, study.FAULTLESS))
+    assert list(shown.columns) == [
+        *("against", "users", "difference: g_score", "samples: g_score"),
+        *("difference: s_score", "samples: s_score"),
+    ]
+    assert said.compared(differences(bench.samples, study.FAULTLESS)) is None
+
+
+def drawn(users=12):
+    """Samples of two methods over many users, the first better by one point everywhere."""
+    rng = np.random.default_rng(3)
+    rows = []
+    for u in range(users):
+        for t in range(3):
+            base = int(rng.integers(-1, 2))
+            about = {"backbone": "b", "user": f"u{u}", "session": f"u{u}_s", "topic": f"topic-{t}"}
+            rows += [
+                {**about, "method": m, "task": task, "metric": metric, "value": base + gain}
+                for m, gain in ((study.OURS, 1), ("RecurSum", 0))
+                for task, metric in (("requirement", "g"), ("selection", "s"))
+            ]
+    return pd.DataFrame(rows).astype({"value": "Float64"})
+
+
+def test_with_enough_users_a_difference_has_an_interval_and_a_corrected_p():
+    compared = differences(drawn(), study.OURS)
+    shown = tables.differences(compared).iloc[0]
+    assert shown["difference: s_score"] == "50.00 [50.00, 50.00]" and shown["p_holm: s_score"] < 0.01
+    note = said.compared(compared)
+    assert note is not None and "ahead of RecurSum by S-Score" in note["en"]
+    first = said.first(results(drawn()))
+    assert "**H²Memory**" in first["en"] and "above" in first["en"]
+    assert "随机" in first["zh"]
+
+
+def test_published_numbers_are_those_of_the_paper():
+    own = published.main_results()
+    assert len(own) == 120
+    best = own.query("metric == 's'").set_index("method")["published"]
+    assert best.idxmax() == "H²Memory" and best.max() == 38.32
+    assert published.as_printed("requirement").shape == (12, 6)
+    counts = published.outcomes()
+    assert (counts[["win", "tie", "lose"]].sum(axis=1) == 826).all() and len(counts) == 10
+    assert published.other_backbone().set_index("method").loc["H²Memory"].tolist() == [49.77, 40.40]
+    beside = published.beside(results(drawn()))
+    assert set(beside["method"]) == {"H²Memory", "RecurSum"} and len(beside) == 4
+
+
+def test_what_a_method_takes_stands_beside_what_it_reaches(bench):
+    table = results(bench.samples)
+    taken = tables.taken(bench.answers, bench.served, table).set_index("method")
+    assert taken.loc["vanilla (with log)", "build_calls"] == 0
+    assert taken.loc["vanilla (with log)", "answer_tokens"] == 110 and taken["answer_cost"].eq(0.01).all()
+    assert taken["g_score"].tolist() == [25.0] * 3 and taken["answers_failed"].sum() == 0
+    assert "build_cost" not in taken  # nothing was asked for a memory
+
+
+def test_runs_beside_this_one_are_found_where_they_asked_the_same(bench, asked, tmp_path):
+    own = tables.as_run(results(bench.samples), "judge", "tfidf", asked.digest)
+    for folder, frame in (
+        ("other", own.assign(backbone="other")),
+        ("elsewhere", own.assign(backbone="elsewhere", asked="x")),
+    ):
+        (tmp_path / folder / "tables").mkdir(parents=True)
+        frame.to_csv(tmp_path / folder / "tables" / "pal_run.csv", index=False)
+    (tmp_path / "broken" / "tables").mkdir(parents=True)
+    (tmp_path / "broken" / "tables" / "pal_run.csv").write_text("no,run\n")
+    runs = tables.runs(own, tmp_path / "mine")
+    assert set(runs["backbone"]) == {"made", "other"} and len(runs) == 6
+    assert len(tables.runs(own, "")) == 3
+
+
+def test_dialogues_are_compared_and_people_are_asked(asked, memories, tmp_path):
+    few = replace(asked, who=tuple(shortened(p, query=1, topics=1) for p in asked.who))
+    model = Known()
+    held, evaluations = study.multi_turn(few, memories[:2], model, model, model, runs=2)
+    assert len(held) == 4 and not any(d.error for d in held)
+    assert len(evaluations) == 2 * 2 * 2 and evaluations["run"].nunique() == 2
+    assert "4 dialogues, 0 of which broke off" in said.dialogues(held, evaluations, 0)["en"]
+    pairs = outcomes(evaluations)
+    table = tables.outcomes(win_tie_lose(pairs))
+    assert table["dimension"].tolist() == list(tables.ASPECTS.values())
+    assert table[["win", "tie", "lose"]].to_numpy().sum() == 4
+    assert tables.talked(held)["dialogues"].tolist() == [2, 2]
+    votes = tables.to_vote_on(pairs).assign(rater="a", vote="win")
+    votes.to_csv(tmp_path / "votes.csv", index=False)
+    agreed = tables.with_people(pairs, tmp_path / "votes.csv")
+    assert agreed["people_votes"].tolist() == ["2 / 0 / 0"] * 2 and agreed["published_kappa"].tolist() == [
+        0.54,
+        0.62,
+    ]
+    more = pd.concat([pairs, pairs.assign(other="RecurSum")])
+    votes.drop(columns=["method", "other"]).to_csv(tmp_path / "bare.csv", index=False)
+    with pytest.raises(PerslibError, match="does not say which method"):
+        tables.with_people(more, tmp_path / "bare.csv")
+
+
+# -- the memory drawn --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def memory(asked, memories, bench):
+    return bench.of(study.FAULTLESS, asked.who[0].user).stores[-1], memories[0], asked.who[0]
+
+
+def test_growth_counts_what_was_heard_and_kept(memory):
+    store, _, person = memory
+    growth = grown.growth(store, person)
+    sessions = (*person.history, *person.query)
+    assert growth["logs"].iloc[-1] == sum(len(s.logs) for s in sessions)
+    assert growth["outlines"].iloc[-1] == len(store.outlines)
+    assert growth["principles"].iloc[0] == 0 < growth["principles"].iloc[-1]
+    assert (growth[["logs", "turns", "heard", "situations", "outlines"]].diff().dropna() >= 0).all(axis=None)
+    kept = growth.filter(like="_size").iloc[-1].sum()
+    note = said.grown(growth, study.FAULTLESS)
+    assert f"{kept:,} characters" in note["en"] and "faultless" in note["en"]
+
+
+def test_a_log_graph_has_a_number_for_each_group_of_related_logs(memory):
+    store, _, person = memory
+    graph = grown.graph_of(store, person)
+    numbered = graph.logs[graph.logs["group"] > 0]
+    assert set(numbered["log"]) == {*graph.edges["log"], *graph.edges["earlier"]}
+    told = grown.situations_table(graph)
+    assert told["logs"].sum() == len(numbered) and told["group"].iloc[0] == "1"
+    named = grown.graph_of(store, person, person.query[0].id)
+    assert named.session == person.query[0].id
+
+
+def test_a_diff_strikes_out_what_went_and_underlines_what_came():
+    html = grown.diff_html("They cook at home on <Mondays>.", "They cook at home on Fridays.", "en")
+    assert html.startswith("They cook at home on ") and "&lt;Mondays&gt;" in html
+    assert re.search(r"line-through[^>]*>&lt;Mondays&gt;\.</span> <span [^>]*underline[^>]*>Fridays\.", html)
+    assert "line-through" not in grown.diff_html("周末在家做饭。", "周末在家做饭。", "zh")
+    whole = grown.diff_html("cats purr in the sun", "a tax form is due", "en")
+    assert whole.count("<span") == 2
+
+
+def test_revisions_are_the_changes_of_the_background(memory):
+    store, _, _ = memory
+    changes = grown.revisions(store)
+    for aspect, own in changes.groupby("aspect"):
+        assert own["after"].iloc[-1] == store.chapters[-1].background[aspect]
+        assert (own["before"].iloc[1:].to_numpy() == own["after"].iloc[:-1].to_numpy()).all()
+
+
+def test_outlines_lie_in_the_plane_of_their_main_directions():
+    points = np.array([[0.0, 0, 0], [4, 0, 0], [0, 2, 0], [4, 2, 0]])
+    places, explained = grown.plane(points)
+    distances = np.linalg.norm(places[:, None] - places[None], axis=-1)
+    assert np.allclose(distances, np.linalg.norm(points[:, None] - points[None], axis=-1))
+    assert explained == pytest.approx((0.8, 0.2))
+    assert grown.plane(np.zeros((0, 3)))[0].shape == (0, 2)
+    one, shares = grown.plane(np.ones((1, 3)))
+    assert one.tolist() == [[0.0, 0.0]] and shares == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_figures_are_drawn_in_both_languages(language, bench, memory):
+    begin(language=language)
+    store, system, person = memory
+    table, compared = results(bench.samples), differences(bench.samples, study.FAULTLESS)
+    graph, kinds = grown.graph_of(store, person), grown.principles_table(store)
+    pairs = pd.DataFrame(
+        {"dimension": ["requirement", "preference"], "other": "RecurSum", "win": 3, "tie": 0, "lose": 1}
+    )
+    made = [
+        figures.scores(table),
+        figures.differences(compared),
+        figures.beside_published(published.beside(table)),
+        figures.outcomes(pairs),
+        figures.taken(tables.taken(bench.answers, bench.served, table)),
+        drawings.growth(grown.growth(store, person)),
+        drawings.log_graph(graph),
+        drawings.outlines(grown.outline_map(store, system), kinds),
+    ]
+    for figure in made:
+        figure.canvas.draw()
+        assert any(ax.has_data() for ax in figure.axes)
+    texts = {t.get_text() for t in made[0].findobj(match=plt.Text)}
+    assert ("随机" in texts) == (language == "zh") and ("chance" in texts) == (language == "en")
+    assert any(
+        row.content[:20] in "".join(t.get_text() for t in made[6].findobj(match=plt.Text))
+        for row in graph.logs.itertuples()
+    )
+    for figure in made:
+        plt.close(figure)
+    begin()
+
+
+def test_names_are_moved_apart_as_little_as_it_takes():
+    assert figures.spread(np.array([1.0, 1.0, 5.0]), 1.0).tolist() == [0.5, 1.5, 5.0]
+    assert figures.spread(np.array([0.0, 3.0]), 1.0).tolist() == [0.0, 3.0]
