@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from perslib.corpus.uxbench_records import session
 from perslib.signals.model import NEGATIVE, Reaction
 from perslib.signals.reaction import reactions
-from perslib.corpus.uxbench_records import session
 
 ZH = "这里先说明几个要点，再给出可以照着做的步骤，其中每一步都写明需要准备什么材料以及大概花多少时间"
 EN = "here are the main points first and then the steps that you can follow one after another with care "

@@ -1,28 +1,58 @@
 """What behaviour says of replies that nobody rated: signals mined from interaction logs (UXBench, section 3).
 
-from perslib.signals import reactions, session
+from perslib.signals import behavioural, mined, reactions, session
 
+mined("log.jsonl", out="mined/").counts           # any size, block by block
 for taken in reactions(session({"cid": "7", "history": [...]})):
     print(taken.idx, taken.primary, taken.signals)
+weak = behavioural(corpus)                        # weak labels for ratings, for any memory and any judge
 """
 
 from perslib.corpus.uxbench_messages import Message, Session
+from perslib.corpus.uxbench_reading import Reject, sessions
 from perslib.corpus.uxbench_records import session
+from perslib.signals.behavioural import VOTES, behavioural, sessions_of, signals_of, weak_labels
+from perslib.signals.gate import Gate, GateSettings, masked
 from perslib.signals.length import reading_seconds, units
-from perslib.signals.model import NEGATIVE, PRECEDENCE, Reaction, Signal
+from perslib.signals.mining import BlockTable, Mined, block_table, mined
+from perslib.signals.model import NEGATIVE, POSITIVE, PRECEDENCE, Reaction, Signal
+from perslib.signals.private import audit, deidentified
 from perslib.signals.reaction import reactions
 from perslib.signals.settings import Settings
+from perslib.signals.similarity import parallel, similarity, words
+from perslib.signals.table import table
 
 __all__ = [
     "NEGATIVE",
+    "POSITIVE",
     "PRECEDENCE",
+    "VOTES",
+    "BlockTable",
+    "Gate",
+    "GateSettings",
     "Message",
+    "Mined",
     "Reaction",
+    "Reject",
     "Session",
     "Settings",
     "Signal",
+    "audit",
+    "behavioural",
+    "block_table",
+    "deidentified",
+    "masked",
+    "mined",
+    "parallel",
     "reactions",
     "reading_seconds",
     "session",
+    "sessions",
+    "sessions_of",
+    "signals_of",
+    "similarity",
+    "table",
     "units",
+    "weak_labels",
+    "words",
 ]

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -58,20 +57,25 @@ def signals_of(corpus: Corpus, settings: Settings = DEFAULT) -> pd.DataFrame:
 
 def sessions_of(corpus: Corpus) -> tuple[list[Session], list[int]]:
     """The conversations of a corpus as sessions of a log, and the rows of `turns` that their replies are."""
+    turns = corpus.turns
+    asked, answered = _seconds(turns["asked_at"]), _seconds(turns["answered_at"])
+    said = list(
+        zip(turns["earlier"], turns["request"], turns["response"], turns["feedback"], asked, answered)
+    )
+    trailing = dict(zip(zip(*(corpus.sessions[c] for c in TURN[:3])), corpus.sessions["trailing"]))
     sessions, places = [], []
-    trailing = corpus.sessions.set_index(TURN[:3])["trailing"]
-    for key, rows in corpus.turns.groupby(TURN[:3], sort=False):
+    for key, rows in turns.groupby(TURN[:3], sort=False).indices.items():
         messages: list[Message] = []
-        for place, row in zip(rows.index.tolist(), rows.itertuples(index=False)):
-            asked, answered = _seconds(row.asked_at), _seconds(row.answered_at)
-            said = [*row.earlier, row.request] if isinstance(row.request, str) else [*row.earlier]
-            messages += [_message(len(messages) + i, "user", text, asked) for i, text in enumerate(said)]
-            clicked = {"like": 1, "dislike": -1}.get(row.feedback, 0)
-            messages.append(_message(len(messages), "assistant", row.response, answered, clicked))
-            places.append(place)
-        last = trailing.loc[key]
-        messages += [_message(len(messages) + i, "user", text, None) for i, text in enumerate(last)]
-        sessions.append(Session("/".join(str(part) for part in key), tuple(messages)))
+        for row in rows.tolist():
+            earlier, request, response, feedback, asked_at, answered_at = said[row]
+            for text in [*earlier, request] if isinstance(request, str) else earlier:
+                messages.append(_message(len(messages), "user", text, asked_at))
+            clicked = {"like": 1, "dislike": -1}.get(feedback, 0)
+            messages.append(_message(len(messages), "assistant", response, answered_at, clicked))
+            places.append(row)
+        for text in trailing[key]:
+            messages.append(_message(len(messages), "user", text, None))
+        sessions.append(Session("/".join(map(str, key)), tuple(messages)))
     return sessions, places
 
 
@@ -79,8 +83,9 @@ def _message(idx: int, role: str, text: str, t: float | None, feedback: int = 0)
     return Message(idx, role, text, t, feedback, len(text))
 
 
-def _seconds(value: Any) -> float | None:
-    return None if pd.isna(value) else pd.Timestamp(value).timestamp()
+def _seconds(times: pd.Series) -> list[float | None]:
+    values = times.astype("datetime64[us]").astype("int64").to_numpy() / 1e6
+    return [None if gone else value for value, gone in zip(values.tolist(), times.isna())]
 
 
 def weak_labels(signals: pd.DataFrame, votes: Mapping[str, tuple[float, float]] = VOTES) -> pd.DataFrame:

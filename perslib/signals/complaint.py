@@ -64,10 +64,13 @@ def _language(lang: str) -> _Language:
             for trigger in sorted(triggers.pairs(text, lang)):
                 by_trigger.setdefault(trigger, []).append(cue)
     common = triggers.common(lang)
-    seconds: dict[str, str] = {}
+    firsts: dict[str, set[str]] = {}
     for trigger in by_trigger:
-        seconds[trigger[0]] = seconds.get(trigger[0], "") + "".join(trigger[1:])
-    glance = [f"{re.escape(first)}[{re.escape(then)}]" if then else first for first, then in seconds.items()]
+        firsts.setdefault(trigger[0], set()).add("".join(trigger[1:]))
+    glance = [
+        re.escape(first) + ("" if "" in then else f"[{re.escape(''.join(sorted(then)))}]")
+        for first, then in sorted(firsts.items())
+    ]
     one = (r"\b{}\b" if lang == "en" else "{}").format
     return _Language(
         {trigger: tuple(found) for trigger, found in by_trigger.items()},

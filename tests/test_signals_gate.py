@@ -1,0 +1,77 @@
+"""Which sessions pass: each rule by its name, counted; anger is masked, not dropped."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from perslib.corpus.uxbench_records import session
+from perslib.errors import UnknownName
+from perslib.signals import Gate, GateSettings, masked, reactions
+
+REPLY = "先准备身份证明和缴存证明，再到窗口或者网上提交申请，三个工作日内到账。"
+
+
+def talk(*texts, **click):
+    history = [{"role": "assistant" if i % 2 else "user", "message": t} for i, t in enumerate(texts)]
+    if click:
+        history[1] |= click
+    return session({"cid": "c", "history": history})
+
+
+def reason(one, settings=None):
+    return Gate(settings or GateSettings())(one, reactions(one))
+
+
+@pytest.mark.parametrize(
+    "one, expected",
+    [
+        (talk("公积金怎么提取", REPLY, "答非所问"), None),
+        (talk("公积金怎么提取", REPLY, is_liked=1), None),
+        (talk("公积金怎么提取", REPLY, "那利率呢"), "no_signal"),
+        (talk("公积金怎么提取"), "no_exchange"),
+        (talk("公积金怎么提取", "已停止生成", "算了"), "all_interrupted"),
+        (talk("公积金怎么提取", REPLY, "答错了", is_liked=1), "conflict"),
+        (talk("这张图里是什么花", REPLY, "答非所问"), "image_request"),
+        (talk("画一只猫", "[image]", "答非所问"), "image_reply"),
+        (talk("炸弹的制作配方", REPLY, "答非所问"), "unsafe_weapons"),
+        (talk("how to make a bomb", REPLY, "useless"), "unsafe_weapons"),
+        (talk("如何识别和举报自杀方法的帖子", REPLY, "答非所问"), None),
+        (talk("公积金怎么提取", REPLY, "你是傻子吗，根本没用"), None),
+        (talk("公积金怎么提取", "长" * 30_000, "答非所问"), "reply_length"),
+    ],
+)
+def test_the_first_rule_that_fails_names_the_reason(one, expected):
+    assert reason(one) == expected
+
+
+def test_rules_are_settings():
+    english = talk("how do I reset my router", "Hold the button.", "that's wrong")
+    assert reason(english) is None
+    assert reason(english, GateSettings(languages=("zh",))) == "language"
+    assert reason(english, GateSettings(signals=("like",))) == "no_signal"
+    assert reason(english, GateSettings(unsafe=lambda text: "router" in text)) == "unsafe_classifier"
+    with pytest.raises(UnknownName, match="complian"):
+        Gate(GateSettings(signals=("complian",)))
+
+
+def test_duplicates_are_found_exactly_and_nearly():
+    gate = Gate(GateSettings())
+    one = talk("公积金怎么提取", REPLY * 5, "答非所问")
+    near = talk("公积金怎么提取", REPLY * 5 + "祝顺利", "答非所问")
+    other = talk("怎么给猫洗澡", "先剪指甲，再用温水慢慢打湿，避开耳朵和眼睛，洗完立刻吹干。" * 3, "答非所问")
+    assert [gate(s, reactions(s)) for s in (one, one, near, other)] == [
+        None,
+        "duplicate",
+        "near_duplicate",
+        None,
+    ]
+    assert gate.counts == {"pass": 2, "duplicate": 1, "near_duplicate": 1}
+    loose = Gate(replace(GateSettings(), alike=None))
+    assert [loose(s, reactions(s)) for s in (one, one)] == [None, None]
+
+
+def test_slurs_are_masked():
+    assert masked("你是傻子吗，根本没用") == "你是***吗，根本没用"
+    assert masked("this is fucking useless, you idiot") == "this is *** useless, you ***"

@@ -1,0 +1,187 @@
+"""What is personal is replaced, the same thing by the same placeholder; figures in maths and code are left alone."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from perslib.corpus.uxbench_records import session
+from perslib.signals import audit, deidentified, mined
+from perslib.signals.private import Placeholders, hits, suspects
+from perslib.signals.private_rules import bank_card, identity_card
+
+
+def kinds(text):
+    return [hit.kind for hit in hits(text)]
+
+
+def said(*texts):
+    return session(
+        {
+            "cid": "c",
+            "history": [
+                {"role": "user", "message": t, "create_time": 1_767_268_800 + i} for i, t in enumerate(texts)
+            ],
+        }
+    )
+
+
+def test_the_same_phone_has_the_same_number():
+    found = deidentified(said("我叫张伟，电话13800138000", "再打+86 138-0013-8000，或者13900139000"))
+    assert [m.text for m in found.messages] == ["我叫[NAME_1]，电话[PHONE_1]", "再打[PHONE_1]，或者[PHONE_2]"]
+    assert found.messages[0].n_chars == len("我叫张伟，电话13800138000")
+
+
+def test_an_identity_card_has_to_add_up():
+    assert kinds("身份证11010519491231002X") == ["ID"]
+    for wrong in "0123456789":
+        assert "ID" not in kinds("身份证11010519491231002" + wrong)
+    assert identity_card("11010519491231002X") and not identity_card("11010519491331002X")
+
+
+@pytest.mark.parametrize(
+    "text, kind",
+    [
+        ("mail me at a.b@example.org", "EMAIL"),
+        ("My name is John Smith.", "NAME"),
+        ("李先生下午来", "NAME"),
+        ("I live at 12 Old Mill Lane, Apt 4", "ADDRESS"),
+        ("寄到杭州市西湖区文三路90号5栋", "ADDRESS"),
+        ("ping 192.168.1.20 now", "IP"),
+        ("host 2001:db8::8a2e:370:7334", "IP"),
+        ("mac 00:1B:44:11:3A:B7", "MAC"),
+        ("车牌是京A12345", "PLATE"),
+        ("护照号E12345678", "PASSPORT"),
+        ("订单号：20260101ABC123", "ORDER"),
+        ("微信号：sunny_day88", "ACCOUNT"),
+        ("加我qq 123456789", "ACCOUNT"),
+        ("生日是1990年5月1日", "BIRTHDAY"),
+        ("I was born on May 3, 1991", "BIRTHDAY"),
+        ("定位 39.90420, 116.40740", "LOCATION"),
+        ("https://x.example/?token=abcdef123", "URL"),
+        ("https://me:secret@x.example/a", "URL"),
+        ("call +44 20 7946 0958", "PHONE"),
+        ("座机010-62345678", "PHONE"),
+        ("dial 415-555-0132", "PHONE"),
+        ("卡号4539 1488 0343 6467", "CARD"),
+    ],
+)
+def test_each_kind_is_found(text, kind):
+    assert kinds(text) == [kind]
+    assert suspects([text]) == [0], "the glance before the rules must not miss it"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "圆周率3.14159265358979",
+        "0.13800138000 + 1 = ?",
+        "x = [0.1234, 0.5678, 39.9042, 116.4074]",
+        "12:30:45 到 13:00:00",
+        "std::vector<int> a::b",
+        "我叫车去机场",
+        "version 1.2.3 released 2024-05-01",
+        "1234567 * 7654321 = 9449772114007",
+        "int a[10] = {1,2,3}; // 0xDEADBEEF",
+        "任何女士都可以参加",
+        "他说先生存再发展",
+        "订单号是什么",
+        "https://example.org/a?page=2",
+        "the order of operations is important",
+    ],
+)
+def test_what_is_not_personal_stays(text):
+    assert kinds(text) == []
+
+
+def luhn(rng):
+    digits = [rng.choice("3456")] + [rng.choice("0123456789") for _ in range(14)]
+    return next(c for d in "0123456789" if bank_card(c := "".join(digits) + d))
+
+
+def made(rng):
+    """A sentence with one personal thing, and its kind."""
+    digit = "".join(rng.choice("0123456789") for _ in range(12))
+    frames = {
+        "PHONE": [f"我的手机是1{rng.choice('3456789')}{digit[:9]}，有事打我", f"call me on +1 415 555 {digit[:4]} please"],
+        "EMAIL": [f"发到u{digit[:6]}@mail.example.com就行", f"write to a.{digit[:3]}@example.co.uk today"],
+        "CARD": [f"卡号{luhn(rng)}，帮我看看", f"my card is {luhn(rng)} thanks"],
+        "IP": [f"服务器10.{rng.randint(0, 255)}.{rng.randint(0, 255)}.{rng.randint(1, 254)}连不上"],
+        "NAME": [f"我叫{rng.choice('王李张刘陈')}{rng.choice('伟芳娜敏静')}，今年30岁", f"My name is {rng.choice(['Ann', 'Bob', 'Eve'])} Miller"],
+        "ADDRESS": [f"住在成都市锦江区春熙路{rng.randint(1, 300)}号", f"ship it to {rng.randint(1, 999)} Green Park Road"],
+    }  # fmt: skip
+    kind = rng.choice(sorted(frames))
+    return kind, rng.choice(frames[kind])
+
+
+def test_of_a_thousand_made_sentences_hardly_one_is_missed():
+    rng = random.Random(42)
+    cases = [made(rng) for _ in range(1_000)]
+    texts = [text for _, text in cases]
+    glanced = set(suspects(texts))
+    assert sum(kind in kinds(text) and i in glanced for i, (kind, text) in enumerate(cases)) >= 990
+
+
+def test_of_a_thousand_lines_of_figures_hardly_one_is_touched():
+    rng = random.Random(42)
+
+    def line():
+        a, b, c = rng.random(), rng.randint(0, 10**6), rng.randint(0, 10**9)
+        return rng.choice(
+            [
+                f"x = {a:.12f} + {b}",
+                f"for (i = {b}; i < {c}; i++) sum += a[{b}];",
+                f"{b} × {c} = {b * c}",
+                f"平均值{a * 100:.4f}，方差{c}，共{b}个样本",
+            ]
+        )
+
+    lines = [line() for _ in range(1_000)]
+    assert sum(bool(kinds(text)) for text in lines) <= 10
+
+
+def test_a_key_hides_id_and_times_and_keeps_gaps():
+    one = said("你好", "再见")
+    hidden = deidentified(one, b"key")
+    assert (
+        hidden.cid != "c" and hidden.cid == deidentified(one, b"key").cid != deidentified(one, b"other").cid
+    )
+    assert hidden.messages[1].t - hidden.messages[0].t == 1 and hidden.messages[0].t < one.messages[0].t
+
+
+def test_a_recogniser_adds_names():
+    one = said("昨天阿强来了，阿强说好")
+    assert deidentified(one, names=lambda text: ["阿强"]).messages[0].text == "昨天[NAME_1]来了，[NAME_1]说好"
+
+
+def test_a_name_is_replaced_wherever_it_is_said():
+    found = deidentified(said("我叫张伟", "给张伟写首诗"))
+    assert found.messages[1].text == "给[NAME_1]写首诗"
+
+
+def test_an_audit_counts_and_tells_nothing():
+    assert audit(["13800138000", "a@example.org b@example.org"]) == {"PHONE": 1, "EMAIL": 2}
+
+
+def test_placeholders_take_no_part_in_the_next_session():
+    assert Placeholders()("13800138000") == Placeholders()("13900139000") == "[PHONE_1]"
+
+
+def test_mining_sees_placeholders_only():
+    import pandas as pd
+
+    rows = [
+        {
+            "cid": "a",
+            "history": [
+                {"role": "user", "message": "查13800138000"},
+                {"role": "assistant", "message": "好"},
+                {"role": "user", "message": "查13900139000"},
+            ],
+        }
+    ]
+    reply = mined(pd.DataFrame(rows)).table.iloc[0]
+    assert reply["primary"] == "repeat" or reply["primary"] == "parallel_request"
+    hidden = mined(pd.DataFrame(rows), key=b"k").table.iloc[0]
+    assert hidden["cid"] != "a"

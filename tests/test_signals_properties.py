@@ -1,0 +1,172 @@
+"""What holds of any log: nothing crashes, indices do not matter, and work grows with the length of a session."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from perslib.corpus.uxbench_records import Unreadable, session
+from perslib.signals import PRECEDENCE, Settings, deidentified, reactions, similarity, words
+from perslib.signals import reaction as module
+from perslib.signals.closing import closing
+from perslib.signals.complaint import _language, complaint
+from perslib.signals.length import counts, reading_seconds, units
+from perslib.signals.table import table
+from perslib.signals.wording import cues
+
+ANY = st.text(st.characters(), max_size=60)
+CUED = st.sampled_from(
+    [
+        "答非所问",
+        "不对",
+        "谢谢",
+        "算了",
+        "继续",
+        "你",
+        "。",
+        "，",
+        "useless",
+        " ",
+        "that's wrong",
+        "thanks",
+        "ok",
+        "```",
+        "13800138000",
+        "我叫",
+        "\ud800",
+        "İ",
+        "ﬃ",
+        "e\u0301",
+    ]
+)
+TEXT = st.one_of(ANY, st.lists(CUED, max_size=6).map("".join))
+VALUE = st.one_of(st.none(), st.booleans(), st.integers(-5, 5), st.floats(), st.text(max_size=8))
+MESSAGE = st.fixed_dictionaries(
+    {"role": st.one_of(st.sampled_from(["user", "assistant"]), VALUE), "message": st.one_of(TEXT, VALUE)},
+    optional={"content": TEXT, "turn_index": VALUE, "create_time": st.one_of(VALUE, st.integers(1_700_000_000, 1_800_000_000)), "is_unliked": VALUE, "is_liked": VALUE, "feedback": VALUE},
+)  # fmt: skip
+TALK = st.lists(st.tuples(st.sampled_from(["user", "assistant"]), TEXT), min_size=1, max_size=12)
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.lists(st.one_of(MESSAGE, VALUE), max_size=8), VALUE)
+def test_no_record_makes_it_crash(history, cid):
+    try:
+        one = session({"cid": cid, "history": history})
+    except Unreadable:
+        return
+    found = table([one])
+    assert found.num_rows == sum(m.role == "assistant" for m in one.messages)
+    assert set(found["primary"].to_pylist()) <= set(PRECEDENCE)
+
+
+@settings(deadline=None, max_examples=150)
+@given(TALK, st.integers(0, 50), st.integers(1, 7))
+def test_indices_do_not_matter(talk, first, step):
+    plain = [{"role": role, "message": text} for role, text in talk]
+    indexed = [{**m, "turn_index": first + i * step} for i, m in enumerate(plain)]
+    one = reactions(session({"cid": "a", "history": plain}))
+    assert one == reactions(session({"cid": "a", "history": indexed}))
+    assert one == reactions(session({"cid": "a", "history": [{**m, "turn_index": 3} for m in plain]}))
+    assert one == reactions(session({"cid": "a", "history": list(reversed(indexed))})) or len(talk) == 1
+
+
+@settings(deadline=None, max_examples=150)
+@given(TALK)
+def test_signals_point_into_their_messages(talk):
+    one = session({"cid": "a", "history": [{"role": r, "message": t} for r, t in talk]})
+    for taken in reactions(one):
+        for signal in taken.signals:
+            assert 0 <= signal.start <= signal.end <= len(one.messages[signal.at].text)
+            assert 0 < signal.score <= 1
+            assert signal.back is None or one.messages[signal.back].role == "user"
+
+
+@settings(deadline=None, max_examples=200)
+@given(TEXT, TEXT, st.floats(0, 1))
+def test_similarity_is_a_similarity_and_its_bound_is_one(a, b, least):
+    x, y = words(a), words(b)
+    exact = similarity(x, y)
+    assert exact == pytest.approx(similarity(y, x)) and 0 <= exact <= 1
+    assert similarity(x, x) == (1 if x.tokens else 0)
+    bounded = similarity(x, y, least)
+    assert bounded == exact or (bounded < least and exact < least)
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.lists(TEXT, max_size=6))
+def test_counting_many_texts_is_counting_each(texts):
+    together = counts(texts)
+    for i, text in enumerate(texts):
+        alone = counts([text])
+        assert [int(column[i]) for column in together] == [int(column[0]) for column in alone]
+    assert reading_seconds(texts).tolist() == [reading_seconds([t])[0] for t in texts]
+
+
+@settings(deadline=None, max_examples=100)
+@given(TALK)
+def test_what_is_private_once_is_private(talk):
+    one = session({"cid": "a", "history": [{"role": r, "message": t} for r, t in talk]})
+    hidden = deidentified(one)
+    assert len(hidden.messages) == len(one.messages)
+    assert "13800138000" not in "".join(m.text for m in hidden.messages) or "13800138000" not in [
+        m.text for m in one.messages
+    ]
+
+
+@pytest.mark.parametrize("rounds", [10, 100, 1_000])
+def test_comparisons_grow_with_the_length_of_a_session(rounds, monkeypatch):
+    asked = 0
+
+    def counted(*args):
+        nonlocal asked
+        asked += 1
+        return similarity(*args)
+
+    monkeypatch.setattr(module, "similarity", counted)
+    history = [
+        {"role": ("user", "assistant")[i % 2], "message": f"第{i}个关于天气的问题怎么看"}
+        for i in range(2 * rounds)
+    ]
+    reactions(session({"cid": "a", "history": history}))
+    assert asked <= Settings().rounds_back * rounds
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_no_cue_is_missed_by_the_glance_before_it(lang):
+    """Every text that a cue spells out, and is aimed, is found as a complaint of its class or a stronger one."""
+    from perslib.signals import triggers
+    from perslib.signals.wording import any_of
+
+    missed = []
+    for kind, entry in cues(lang)["complain"]["classes"].items():
+        for cue in entry["cues"]:
+            for text in sorted(triggers.spelled(any_of([cue])))[:20]:
+                text = text.replace(triggers.ANYTHING, "")
+                pattern = next(
+                    c.pattern
+                    for cs in _language(lang).by_trigger.values()
+                    for c in cs
+                    if c.pattern.pattern == any_of([cue])
+                )
+                said = ("你" if lang == "zh" else "you: ") + text
+                if pattern.search(said) and not _language(lang).blockers.search(said):
+                    found = complaint(said, words(said), Settings())
+                    if found is None or found.score < 0.5:
+                        missed.append((kind, said))
+    assert missed == []
+
+
+def test_long_texts_are_bounded_work():
+    a, b = "今天天气很好我们去公园走走" * 1_600, "明天下雨所以留在家里看书吧" * 1_600
+    assert len(words(a).tokens) <= 2_000
+    assert 0 < similarity(words(a), words(b)) < 0.5 < similarity(words(a), words(a + "吧"))
+
+
+def test_a_long_message_is_no_closing():
+    text = "谢谢" * 5_000
+    assert closing(text, words(text)) is None or units(text) > 0
+    assert json.dumps(words(text).lang) == '"zh"'
