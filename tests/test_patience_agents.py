@@ -126,3 +126,17 @@ def test_an_estimated_reward_is_f_on_the_scale_of_v_b_and_never_free():
     given = [reward(world.act(int(a)), world) for a in first.actions]
     f = model.turn_satisfaction(held[:1])["satisfaction"].to_numpy()
     np.testing.assert_allclose(given, np.minimum(f / 2, -LEAST_COST), rtol=1e-5)
+
+
+def test_the_other_back_end_makes_an_agent_of_the_same_kind(small, tmp_path):
+    pytest.importorskip("stable_baselines3")
+    from perslib.patience.agents import Agent
+    from perslib.patience.agents_sb3 import learn_sb3
+
+    agent = learn_sb3(
+        user1(), task_reward, replace(small, shown=30, drilled=40, steps=50, check=25, checked=5)
+    )
+    assert agent.curve["step"].tolist() == [0, 25, 50]
+    seen = World(user2(), np.random.default_rng(1)).seen
+    back = Agent.load(agent.save(tmp_path / "agent"))
+    assert back(seen, np.random.default_rng(0)) == agent(seen, np.random.default_rng(0))

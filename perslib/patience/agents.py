@@ -110,18 +110,11 @@ class Agent:
 
 
 def q_network(hidden: tuple[int, ...]) -> Module:
-    """Q(s, ·): state → hidden → a value an atom → a value an action, at first the sum over its atoms.
-
-    Actions share atoms, so that what is learned of `inform(hotel.phone)` is at once known of all actions with it.
-    """
-    torch = torch_here()
-    nn, atoms = torch.nn, torch.from_numpy(action_list().features.multihot)
-    layers = [part for a, b in pairwise([len(STATE_NAMES), *hidden]) for part in (nn.Linear(a, b), nn.ReLU())]
-    composed = nn.Linear(atoms.shape[1], atoms.shape[0])
-    with torch.no_grad():
-        composed.weight.copy_(atoms)
-        composed.bias.zero_()
-    network: Module = nn.Sequential(*layers, nn.Linear(hidden[-1], atoms.shape[1]), composed)
+    """Q(s, ·): state → hidden layers → a value an action."""
+    nn = torch_here().nn
+    widths = [len(STATE_NAMES), *hidden]
+    layers = [part for a, b in pairwise(widths) for part in (nn.Linear(a, b), nn.ReLU())]
+    network: Module = nn.Sequential(*layers, nn.Linear(widths[-1], len(action_list().templates)))
     return network
 
 

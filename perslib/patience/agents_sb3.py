@@ -1,0 +1,94 @@
+"""The same agents trained by stable-baselines3, whose deep Q-learning is plain: neither double nor cautious.
+
+    agent = learn_sb3(user1(), task_reward, Settings(steps=60_000))
+
+Same sizes and the same teacher; what comes out is an `Agent` like any other. It is here to compare with: shown the
+same dialogues, it needs many more steps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from perslib.errors import PerslibError
+from perslib.patience.actions import action_list
+from perslib.patience.agents import CHECK_SEED, Agent, Settings, q_network, success_rate
+from perslib.patience.features import STATE_NAMES
+from perslib.patience.networks import seeded
+from perslib.patience.policies import Policy, exploring, rule
+from perslib.patience.replay import play
+from perslib.patience.rewards import Reward
+from perslib.patience.users import User
+from perslib.patience.world import World
+
+
+def learn_sb3(
+    user: User, reward: Reward, settings: Settings | None = None, teacher: Policy | None = None
+) -> Agent:
+    """Train with stable-baselines3; evaluations on the way make the curve, and the last weights are kept."""
+    try:
+        from stable_baselines3 import DQN
+        from stable_baselines3.common.logger import configure
+    except ImportError as missing:
+        raise PerslibError(
+            "This back end needs stable-baselines3, which is not installed. "
+            "Install it with `pip install stable-baselines3`, or train with `learn`."
+        ) from missing
+    from perslib.patience.env import DialogueEnv
+
+    made = settings or Settings()
+    first, last, by = made.explore
+    with seeded(made.seed):
+        model = DQN(
+            "MlpPolicy",
+            DialogueEnv(user, reward, cutoff=made.cutoff),
+            learning_rate=made.rate, buffer_size=made.memory, batch_size=made.batch, gamma=made.discount,
+            learning_starts=0, train_freq=made.every, target_update_interval=made.refresh,
+            max_grad_norm=made.clip, exploration_initial_eps=first, exploration_final_eps=last,
+            exploration_fraction=by, policy_kwargs={"net_arch": list(made.hidden)}, seed=made.seed, device="cpu",
+        )  # fmt: skip
+        model.set_logger(configure(None, []))
+        _show(model, user if made.cutoff else user.without_exits(), reward, made, teacher)
+        curve = []
+        for step in range(0, made.steps + 1, made.check):
+            if step:
+                model.learn(min(made.check, made.steps), reset_num_timesteps=False)
+            agent = Agent(_network(model, made), pd.DataFrame())
+            curve.append({"step": step, "success": success_rate(agent, user, made.checked, CHECK_SEED)})
+        network = _network(model, made)
+    card = {
+        "user": user.kind,
+        "settings": asdict(made),
+        "actions": action_list().features.digest,
+        "features": len(STATE_NAMES),
+        "best": curve[-1]["success"],
+        "back_end": "stable-baselines3",
+    }
+    return Agent(network, pd.DataFrame(curve), card)
+
+
+def _show(model: Any, user: User, reward: Reward, settings: Settings, teacher: Policy | None) -> None:
+    """Fill the memory with the teacher's dialogues and drill on them; `train` alone never moves the target."""
+    policy = teacher or exploring(rule, 0.25)
+    for i in range(settings.shown):
+        played = play(policy, World(user, np.random.default_rng((settings.seed, 2, i))), reward)
+        for t, action in enumerate(played.actions):
+            done = np.array([t + 1 == len(played.actions)])
+            model.replay_buffer.add(
+                played.states[t], played.states[t + 1], np.array([action]), played.rewards[t : t + 1], done, [{}]
+            )  # fmt: skip
+    block = max(1, settings.refresh // settings.every)
+    for done_updates in range(0, settings.drilled if settings.shown else 0, block):
+        model.train(min(block, settings.drilled - done_updates), settings.batch)
+        model.q_net_target.load_state_dict(model.q_net.state_dict())
+
+
+def _network(model: Any, settings: Settings) -> Any:
+    """Its weights in a network of ours."""
+    network = q_network(settings.hidden)
+    network.load_state_dict({k: v.clone() for k, v in model.q_net.q_net.state_dict().items()})
+    return network
