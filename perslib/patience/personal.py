@@ -19,6 +19,9 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import Corpus
+from perslib.corpus.synthetic.lives import life
+from perslib.corpus.synthetic.satisfaction import NOISE, STRICTNESS_SPREAD
+from perslib.corpus.synthetic.words.books import book
 from perslib.errors import DataError
 from perslib.inference import SEED, correlation
 from perslib.patience.dialogues import Dialogues
@@ -53,15 +56,31 @@ def of_world(
             f"{corpus.name} does not say how strict its users are.",
             "Only synthetic corpora know: use perslib.corpus.synthetic.world, or data/sample.",
         )
-    strict = truth.set_index("user")["strictness"].astype(float).clip(-MOST, MOST)
-    base = like or user2()
+    strict = truth.set_index("user")["strictness"].astype(float)
     return [
-        Person(
-            replace(base, kind=str(row["user"]), scale=float(USUAL - SLOPE * strict[row["user"]])),
-            words_of({name: row["profile"][name] for name in fields}),
-        )
+        _person(str(row["user"]), strict[row["user"]], row["profile"], like or user2(), fields)
         for row in corpus.users.to_dict("records")
     ]
+
+
+def of_lives(
+    number: int,
+    seed: int = SEED,
+    language: str = "en",
+    like: User | None = None,
+    fields: Sequence[str] = ("personality",),
+) -> list[Person]:
+    """The first people of a synthetic world, as `of_world` has them, without writing their conversations."""
+    lives = [life(i, seed, book(language), STRICTNESS_SPREAD, NOISE) for i in range(number)]
+    return [_person(one.user, one.strictness, one.profile, like or user2(), fields) for one in lives]
+
+
+def _person(
+    name: str, strictness: float, profile: Mapping[str, object], base: User, fields: Sequence[str]
+) -> Person:
+    scale = USUAL - SLOPE * float(np.clip(strictness, -MOST, MOST))
+    words = words_of({field: profile[field] for field in fields})
+    return Person(replace(base, kind=name, scale=scale), words)
 
 
 def words_of(profile: Mapping[str, object]) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from perslib.patience.dialogues import FAILURE, SUCCESS
 from perslib.patience.goals import GOAL_NAMES
 from perslib.patience.policies import Policy, exploring, patient, rule
 from perslib.patience.text.dialogues import TextDialogue
-from perslib.patience.text.wording import Wording
+from perslib.patience.text.wording import Wording, values_of
 from perslib.patience.users import User
 from perslib.patience.world import World
 
@@ -54,7 +54,7 @@ def _dialogue(number: int, user: User, language: str, rng: np.random.Generator) 
     # What is said and how it is rated must not change who leaves when: a generator of its own.
     words = np.random.default_rng((int(rng.integers(2**31)), number))
     wording = Wording(language, words)
-    values = {(p.domain, slot): v for p in world.goal.parts for slot, v in (*p.info.items(), *p.book.items())}
+    values = values_of(world.goal)
     turns = []
     for turn in world.turns:
         said = wording.user(turn.said, values)

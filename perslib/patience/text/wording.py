@@ -14,6 +14,7 @@ from perslib.errors import UnknownName
 from perslib.patience.actions import Template
 from perslib.patience.agenda import Item
 from perslib.patience.domains import VALUES, word
+from perslib.patience.goals import Goal
 
 LANGUAGES = ("en", "zh")
 Values = Mapping[tuple[str, str], int]
@@ -25,6 +26,11 @@ def _bank(language: str) -> dict[str, Any]:
         raise UnknownName("language", language, LANGUAGES)
     bank: dict[str, Any] = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))[language]
     return bank
+
+
+def values_of(goal: Goal) -> Values:
+    """What a goal's user says of each slot, by domain and slot."""
+    return {(p.domain, slot): v for p in goal.parts for slot, v in (*p.info.items(), *p.book.items())}
 
 
 class Wording:
@@ -69,6 +75,7 @@ class Wording:
             key: self.bank[f"{key}s"].get(v, v.replace("_", " "))
             for key, v in (("domain", domain), ("slot", slot))
         }
+        name["a_domain"] = f"{'an' if name['domain'][:1] in 'aeiou' else 'a'} {name['domain']}"
         text: str = ways[int(self.rng.integers(len(ways)))]
         return text.format(**name, value=self._value(slot, value)) if "{" in text else text
 
