@@ -7,9 +7,10 @@ where they come first and something else is asked behind. Thanks behind a reques
 from __future__ import annotations
 
 import re
-from functools import cache, lru_cache
+from functools import cache
 from typing import NamedTuple
 
+from perslib.signals import triggers
 from perslib.signals.model import Strength
 from perslib.signals.similarity import Words
 from perslib.signals.wording import LANGUAGES, any_of, cues
@@ -46,16 +47,23 @@ def _clause(lang: str) -> re.Pattern[str]:
     return re.compile("|".join(f"(?P<{kind}>{any_of(told[kind])})" for kind in _KINDS))
 
 
+@cache
+def _starts(lang: str) -> tuple[str, ...]:
+    """How a clause of the lists can begin, so that most need not be matched."""
+    told = {**cues(lang)["closing"], "more": cues(lang)["again"]["more"]}
+    found = {start for kind in _KINDS for pattern in told[kind] for start in triggers.starts(pattern)}
+    return tuple(sorted(found))
+
+
 def closing(text: str, words: Words) -> Closing | None:
     """What a message closes the exchange with, or None where it only asks."""
-    return _closing(text[:AT_MOST], len(text) > AT_MOST, words.lang) if words.tokens else None
-
-
-@lru_cache(maxsize=4_096)
-def _closing(text: str, cut: bool, lang: str) -> Closing | None:
-    start = _FIRST.match(lowered := text.lower())
+    if not words.tokens:
+        return None
+    cut, lang = len(text) > AT_MOST, words.lang
+    lowered = text[:AT_MOST].lower()
+    start = _FIRST.match(lowered)
     first = _kind(start[1], lang) if start else None
-    if first is None and (cut or not any(sign in lowered for sign in _THANKING)):
+    if first is None and (len(text) > BRIEF or not any(sign in lowered for sign in _THANKING)):
         return None  # most messages end here
     spans = [m.span() for m in _CLAUSES.finditer(lowered)]
     kinds = [_kind(lowered[begin:end], lang) for begin, end in spans]
@@ -64,7 +72,7 @@ def _closing(text: str, cut: bool, lang: str) -> Closing | None:
     opening = next((i for i, kind in enumerate(kinds) if kind is None), len(kinds))
     if opening < len(kinds):
         thankful = {"thanks", "praise"} & set(kinds[:opening])
-        if kinds[-1] == "thanks" and len(text) <= BRIEF and not _QUOTING.search(text):
+        if kinds[-1] == "thanks" and not _QUOTING.search(text):
             return Closing("thanks", 0.5, "weak", f"{lang}.thanks", rest=spans[opening][0])
         if thankful or "acknowledge" in kinds[:opening]:
             name = "thanks" if thankful else "ack"
@@ -87,12 +95,15 @@ def _closing(text: str, cut: bool, lang: str) -> Closing | None:
 
 def _kind(clause: str, lang: str) -> str | None:
     """Which list a clause is in; a clause in Latin letters is looked up in the English ones, wherever it stands."""
-    clause = _DRAWN_OUT.sub(r"\1\1", clause.strip().replace("’", "'"))
-    if lang != "en" and clause.isascii() and (match := _clause("en").fullmatch(clause)):
-        return match.lastgroup
-    if len(clause) > _LONGEST[lang]:
+    clause = clause.strip()
+    if lang == "zh" and clause.isascii():
+        return _kind(clause, "en")
+    if not clause or len(clause) > _LONGEST[lang] or not clause.startswith(_starts(lang)):
         return None
-    match = _clause(lang).fullmatch(clause)
+    pattern = _clause(lang)
+    match = pattern.fullmatch(clause)
+    if match is None and _DRAWN_OUT.search(clause):
+        match = pattern.fullmatch(_DRAWN_OUT.sub(r"\1\1", clause))
     return match.lastgroup if match else None
 
 

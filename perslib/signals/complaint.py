@@ -92,7 +92,7 @@ def complaint(text: str, words: Words, settings: Settings) -> Complaint | None:
         tokens: Sequence[str] = lowered
     else:
         tokens = words.tokens
-        if language.words.isdisjoint(words.told_apart):
+        if language.words.isdisjoint(words.kinds):
             return None
     near: list[triggers.Trigger] = [*pairwise(tokens), *((token,) for token in tokens)]
     found = {trigger for trigger in near if trigger in language.by_trigger}

@@ -6,29 +6,27 @@ reply that was cut off says something about the system, not about its quality.
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Sequence
-from functools import cache
 from typing import NamedTuple
 
 from perslib.corpus.uxbench_messages import Message, Session
-from perslib.signals.closing import closing, interrupted
-from perslib.signals.complaint import complaint
+from perslib.signals.closing import interrupted
+from perslib.signals.heard import Heard, hearing
 from perslib.signals.length import reading_seconds
 from perslib.signals.model import EXPRESSED, RANK, Reaction, Signal, Strength
 from perslib.signals.recovery import followed
 from perslib.signals.settings import DEFAULT, Settings
-from perslib.signals.similarity import Words, parallel, similarity, words
+from perslib.signals.similarity import parallel, similarity
 from perslib.signals.topic import same_topic
-from perslib.signals.wording import any_of, cues
+from perslib.signals.wording import language
 
 
 class _Asked(NamedTuple):
     """A user message, as later ones are compared with it; `round` counts the replies before it."""
 
     message: Message
-    words: Words
+    heard: Heard
     round: int
 
 
@@ -47,7 +45,7 @@ def reactions(
     asked: deque[_Asked] = deque(maxlen=2 * settings.rounds_back)
     i, n = 0, len(said)
     while i < n and said[i].role == "user":
-        asked.append(_Asked(said[i], words(said[i].text), 0))
+        asked.append(_Asked(said[i], hearing(settings)(said[i].text), 0))
         i += 1
     while i < n:
         reply, i = said[i], i + 1
@@ -67,7 +65,7 @@ def _unanswered(reply: Message, asked: Sequence[_Asked], reading: float, superse
     signals = _clicked(reply)
     if not superseded and interrupted(reply.text):
         signals.append(_broken(reply))
-    lang = asked[-1].words.lang if asked else words(reply.text).lang
+    lang = asked[-1].heard.lang if asked else language(reply.text)
     primary, conflict = _primary(signals, "superseded" if superseded else "no_followup")
     return Reaction(
         reply.idx,
@@ -95,17 +93,16 @@ def _taken(
     signals = _clicked(reply) if reply.feedback else []
     if broken:
         signals.append(_broken(reply))
-    earlier = list(asked)
     round_ = len(before) + 1
     first = after[0]
-    lang = ""
+    hear = hearing(settings)
+    earlier = [one.message.text for one in asked]
     for message in after:
-        own = words(message.text)
-        lang = lang or own.lang
+        own = hear(message.text)
         if not broken:
             _say(signals, message, own, asked, round_, settings)
-        closed = None if broken else closing(message.text, own)
-        asked.append(_Asked(message, words(message.text[closed.rest :]) if closed else own, round_))
+        asked.append(_Asked(message, own, round_))
+    lang = asked[-len(after)].heard.lang
     gap = None if first.t is None or reply.t is None else first.t - reply.t
     bad_clock = gap is None or gap < 0
     fraction = None
@@ -164,63 +161,55 @@ def _broken(reply: Message) -> Signal:
 def _say(
     signals: list[Signal],
     message: Message,
-    own: Words,
+    own: Heard,
     asked: Sequence[_Asked],
     round_: int,
     settings: Settings,
 ) -> None:
     """Add the signals of what a user message says."""
-    text, lang = message.text, own.lang
-    blame = complaint(text, own, settings)
+    blame, closed = own.blame, own.closed
     blamed = blame is not None and blame.score >= settings.complained
     if blame is not None and blame.score >= settings.complained_weakly:
         strength: Strength = "strong" if blamed else "weak"
         signals.append(
             Signal("complain", blame.score, strength, blame.rule, message.idx, blame.start, blame.end)
         )
-    closed = closing(text, own)
     if closed is not None:
         if closed.name != "more" and not (blamed and closed.name in ("thanks", "ack")):
-            end = closed.rest or len(text)
+            end = closed.rest or len(message.text)
             signals.append(
                 Signal(closed.name, closed.score, closed.strength, closed.rule, message.idx, 0, end)
             )
         if not closed.rest:
             return
-        own = words(text[closed.rest :])
-    again = _again(message, own, asked, round_, lang, settings)
+    again = _again(message, own, asked, round_, settings)
     if again is not None:
         signals.append(again)
 
 
 def _again(
-    message: Message, own: Words, asked: Sequence[_Asked], round_: int, lang: str, settings: Settings
+    message: Message, heard: Heard, asked: Sequence[_Asked], round_: int, settings: Settings
 ) -> Signal | None:
     """Whether it asks again what was asked in the last rounds: repeat, rephrase, or the same of another thing."""
+    own, cue = heard.asks, heard.again
     if not own.tokens:
         return None
-    cue = _in_other_words(lang).search(message.text.lower())
     best, sim = None, settings.rephrased_with_cue if cue else settings.rephrased
     for earlier in asked:
         if round_ - earlier.round <= settings.rounds_back:
-            score = similarity(own, earlier.words, sim)
+            score = similarity(own, earlier.heard.asks, sim)
             if score >= sim:
                 best, sim = earlier, score
     if best is None:
         return None
     span = (message.idx, 0, len(message.text), best.message.idx)
-    if sim < 1 and parallel(best.message.text, message.text, best.words, own):
+    if sim < 1 and parallel(best.message.text, message.text, best.heard.asks, own):
         return Signal("parallel_request", sim, "weak", "frame", *span)
     if sim >= settings.repeated and (len(own.tokens) > 1 or own.tokens[0] < "\u2fff"):
         return Signal("repeat", sim, "strong", "similarity", *span)
     if cue:
         return Signal("rephrase", max(sim, 0.5), "strong", "cue", *span)
     return Signal("rephrase", sim, "strong" if sim >= 0.7 else "weak", "similarity", *span)
-
-
-@cache
-def _in_other_words(lang: str) -> re.Pattern[str]:
-    return re.compile(any_of(cues(lang)["again"]["rephrase"]))
 
 
 # -- what the clock says ----------------------------------------------------------------------------------
@@ -244,13 +233,15 @@ def _skim(fraction: float, first: Message, settings: Settings) -> Signal:
 def _dropped(
     signals: Sequence[Signal],
     first: Message,
-    earlier: Sequence[_Asked],
+    earlier: Sequence[str],
     reply: Message,
     before: Sequence[Reaction],
     settings: Settings,
 ) -> bool:
     """Whether the user gave a question up: another topic soon after something went wrong, and nothing else to see."""
-    recent = [s for r in before[-settings.topics_back :] for s in r.signals]
-    if not any(s.name in EXPRESSED for s in recent) or any(s.name != "skim" for s in signals):
+    if any(s.name != "skim" for s in signals):
         return False
-    return not same_topic(first.text, [*(one.message.text for one in earlier), reply.text])
+    recent = [s for r in before[-settings.topics_back :] if r.signals for s in r.signals]
+    if not any(s.name in EXPRESSED for s in recent):
+        return False
+    return not same_topic(first.text, [*earlier, reply.text])

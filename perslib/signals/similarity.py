@@ -15,7 +15,7 @@ import re
 import unicodedata
 from collections import Counter
 from difflib import SequenceMatcher
-from functools import cache, lru_cache
+from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -29,16 +29,19 @@ ALIGNED_AT_MOST = 200
 _CJK = "\u3005\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _TOKENS = re.compile(f"[{_CJK}]|[^\\W_{_CJK}]+")
 _OF_OTHER_SCRIPTS = re.compile(f"[^\\W_{_CJK}]")
+_COMPATIBLE = re.compile(
+    "[^\0-\u00a0\u2000-\u206f\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uff01-\uff0f\uff1a-\uff20]"
+)
 _NO_LETTER = re.compile(r"[\W_]+")
 _ASCII = re.compile("[a-z0-9]+")
 _DIGITS = re.compile(r"\d")
 
 
 class Words(NamedTuple):
-    """A text as it is compared: its tokens, the same with repeated ones told apart, and its language."""
+    """A text as it is compared: its tokens, their kinds, and its language."""
 
     tokens: tuple[str, ...]
-    told_apart: frozenset[str]
+    kinds: frozenset[str]
     lang: str
 
 
@@ -55,63 +58,59 @@ def words(text: str) -> Words:
     """The text, normalised and taken apart; what lies between head and tail of a long one is left out."""
     if len(text) > AT_MOST:
         text = text[: AT_MOST // 2] + "\n" + text[-AT_MOST // 2 :]
-    return _words(text)
-
-
-@lru_cache(maxsize=4_096)
-def _words(text: str) -> Words:
-    lang = language(text)
     openings, closings = _polite()
     if text.isascii():
-        text = text.lower().replace("'", "")
+        lang, text = "en", text.lower()
     else:
-        text = unicodedata.normalize("NFKC", text).casefold().replace("'", "").replace("’", "")
+        lang = language(text)
+        if _COMPATIBLE.search(text):
+            text = unicodedata.normalize("NFKC", text).casefold()
+        else:
+            text = text.lower()
+        text = text.replace("’", "'")
     if text.startswith(openings):
         text = text[len(next(p for p in openings if text.startswith(p))) :] or text
+    if "'" in text:
+        text = text.replace("'", "")
     if lang == "en":
         found = (_ASCII if text.isascii() else _TOKENS).findall(text)
     else:
         found = _TOKENS.findall(text) if _OF_OTHER_SCRIPTS.search(text) else list(_NO_LETTER.sub("", text))
     while len(found) > 1 and found[-1] in closings:
         found.pop()
-    return Words(tuple(found), _told_apart(found), lang)
-
-
-def _told_apart(tokens: list[str]) -> frozenset[str]:
-    """A set that says as much as the multiset: the second 的 is another element than the first."""
-    kinds = frozenset(tokens)
-    if len(kinds) == len(tokens):
-        return kinds
-    seen: Counter[str] = Counter()
-    apart = []
-    for token in tokens:
-        seen[token] += 1
-        apart.append(token if seen[token] == 1 else f"{token}\0{seen[token]}")
-    return frozenset(apart)
+    return Words(tuple(found), frozenset(found), lang)
 
 
 def similarity(a: Words, b: Words, least: float = 0.0) -> float:
     """How alike two texts are, 0–1; below `least` any number below it may come, found without looking closer.
 
     The bound: neither a subsequence nor shared pairs can be more than the m shared tokens, so sim is at most
-    max(2m / (|a|+|b|), ½·(J₁ + m / (pairs − m))).
+    max(2m / (|a|+|b|), ½·(J₁ + m / (pairs − m))); and m is at most the shared kinds and what is said twice.
     """
     x, y = a.tokens, b.tokens
     if x == y:
         return 1.0 if x else 0.0
-    n = len(x) + len(y)
-    if not x or not y or 2 * min(len(x), len(y)) < least * n:
+    n, shorter = len(x) + len(y), min(len(x), len(y))
+    if not shorter or 2 * shorter < least * n:
         return 0.0
-    m = len(a.told_apart & b.told_apart)
-    one = m / (n - m)
-    bound = max(2 * m / n, (one + min(1.0, m / max(1, n - 2 - m))) / 2)
+    kinds = a.kinds & b.kinds
+    bound = _bound(min(shorter, len(kinds) + min(len(x) - len(a.kinds), len(y) - len(b.kinds))), n)
     if bound < least:
         return bound
-    pairs_x, pairs_y = Counter(pairwise(x)), Counter(pairwise(y))
-    shared = (pairs_x & pairs_y).total()
-    pairs = n - 2 - shared
+    one_of_a, one_of_b = Counter(x), Counter(y)
+    m = sum(min(one_of_a[token], one_of_b[token]) for token in kinds)
+    bound = _bound(m, n)
+    if bound < least:
+        return bound
+    shared = (Counter(pairwise(x)) & Counter(pairwise(y))).total()
+    one, pairs = m / (n - m), n - 2 - shared
     two = shared / pairs if pairs else one
     return max(2 * common(x, y) / n, (one + two) / 2)
+
+
+def _bound(m: int, n: int) -> float:
+    """The most that m shared tokens of n together can come to."""
+    return max(2 * m / n, (m / (n - m) + min(1.0, m / max(1, n - 2 - m))) / 2)
 
 
 def common(x: tuple[str, ...], y: tuple[str, ...]) -> int:

@@ -59,6 +59,38 @@ def _one(operation: str, argument: Any) -> Iterator[str]:
         yield ANYTHING
 
 
+def starts(pattern: str, length: int = 2) -> set[str]:
+    """The first characters, up to `length`, of what a pattern matches; shorter where what follows is not literal."""
+    return {start.split(ANYTHING)[0] for start in _begun(_parser.parse(pattern), length)}
+
+
+def _begun(items: Any, length: int) -> set[str]:
+    texts = {""}
+    for operation, argument in items:
+        if all(len(text) >= length or ANYTHING in text for text in texts):
+            break
+        parts = _begun_one(str(operation), argument, length)
+        texts = {
+            text if len(text) >= length or ANYTHING in text else (text + part)[:length]
+            for text in texts
+            for part in parts
+        }
+    return texts
+
+
+def _begun_one(operation: str, argument: Any, length: int) -> set[str]:
+    if operation == "BRANCH":
+        return {text for branch in argument[1] for text in _begun(branch, length)}
+    if operation == "SUBPATTERN":
+        return _begun(argument[3], length)
+    if operation in ("MAX_REPEAT", "MIN_REPEAT"):
+        least, most, inner = argument
+        texts = _begun(inner, length)
+        texts = texts if most == 1 else {text + ANYTHING for text in texts}
+        return texts | {""} if least == 0 else texts
+    return set(_one(operation, argument))
+
+
 def _gap(kinds: Any) -> bool:
     return all(str(kind) in ("CATEGORY_SPACE", "CATEGORY_NOT_WORD") for _, kind in kinds)
 
