@@ -110,6 +110,7 @@ def against_truth(tables: pd.DataFrame, columns: int = 4) -> Figure:
                 zorder=3,
             )
         ax.set_title(_name(name), fontsize=9.5)
+        ax.tick_params(labelbottom=True)  # below some panels there is none to carry them
     for ax in axes.flat[len(names) :]:
         ax.set_visible(False)
     fig.supxlabel(page.word("true_reward"), fontsize=10)

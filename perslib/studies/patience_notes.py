@@ -145,3 +145,16 @@ def ratings(found: Rated, compared: pd.DataFrame) -> Note:
         f"（这里的评分在构造上就包含成败。）成功的对话中有 {found.spent_successes:.0%} 结束时已无预算，与论文一致；只要各人的耐心有差异就会如此。"
         f"状态准确率为 {found.accuracy['accuracy']:.2f}；若知道真实代价与通常的耐心，可达 {found.ceiling:.2f}。",
     }
+
+
+def proxies(found: Rated, compared: pd.DataFrame) -> Note:
+    """Budgets of people's own dialogues, where status and goal are only guessed."""
+    table = compared.set_index("predictor")
+    budget, bare = table.loc["budget"], table.loc["status alone"]
+    return {
+        "en": f"USS tells neither goal nor success; both are read off the acts of its dialogues, not off ratings. Over "
+        f"{len(found.ratings):,} held-out dialogues the budget and the overall rating have Spearman's ρ "
+        f"{budget['spearman']:.2f} [{budget['low']:.2f}, {budget['high']:.2f}], the guessed status alone {bare['spearman']:.2f}.",
+        "zh": f"USS 既不给目标也不给成败，两者都由对话行为推得，而不看评分。在 {len(found.ratings):,} 段留出的对话上，预算与总评的 Spearman ρ 为 "
+        f"{budget['spearman']:.2f} [{budget['low']:.2f}, {budget['high']:.2f}]，单凭推得的成败为 {bare['spearman']:.2f}。",
+    }

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
+from perslib.corpus import load
 from perslib.errors import UnknownName
 from perslib.patience import Patience, status_accuracy
 from perslib.patience.text import (
@@ -13,6 +16,7 @@ from perslib.patience.text import (
     Bow,
     Embedded,
     Encoder,
+    TextDialogue,
     against_ratings,
     as_dialogues,
     by_budget,
@@ -22,10 +26,12 @@ from perslib.patience.text import (
     goal_names,
     parts,
     rated,
+    uss,
 )
 from perslib.studies.patience import Size
 
-RATINGS = ("appropriateness", "understanding")
+#: Ratings of whole dialogues, the first of them being the one that tables go by.
+RATINGS = ("appropriateness", "understanding", "overall")
 
 
 @dataclass(frozen=True)
@@ -44,18 +50,23 @@ class Rated:
         both = self.budgets.merge(self.ratings[["dialogue", "status"]], on="dialogue")
         return float((both.loc[both["status"] == 1, "budget"] < 0).mean())
 
+    @property
+    def kinds(self) -> list[str]:
+        """Which ratings there are."""
+        return [kind for kind in RATINGS if kind in self.ratings]
+
     def by_rating(self) -> pd.DataFrame:
         """Mean budget at each rating, `kind` being which."""
-        tables = [by_rating(self.budgets, self.ratings, kind).assign(kind=kind) for kind in RATINGS]
+        tables = [by_rating(self.budgets, self.ratings, kind).assign(kind=kind) for kind in self.kinds]
         return pd.concat(tables, ignore_index=True)
 
     def by_budget(self) -> pd.DataFrame:
         """Success by remaining budget."""
         return by_budget(self.budgets, self.ratings)
 
-    def compared(self, seed: int, kind: str = RATINGS[0]) -> pd.DataFrame:
-        """The budget and what knows nothing but status or length, against a rating."""
-        return against_ratings(self.budgets, self.ratings, kind, seed=seed)
+    def compared(self, seed: int) -> pd.DataFrame:
+        """The budget and what knows nothing but status or length, against the first rating."""
+        return against_ratings(self.budgets, self.ratings, self.kinds[0], seed=seed)
 
 
 def encoder_of(name: str, language: str, pairs: list[tuple[str, str]]) -> Encoder:
@@ -67,13 +78,30 @@ def encoder_of(name: str, language: str, pairs: list[tuple[str, str]]) -> Encode
     raise UnknownName("encoder", name, ("bow", "embedded"))
 
 
-def crowd_rated(size: Size, encoder: str, language: str, seed: int, loss: str = "full") -> Rated:
+def crowd_rated(size: Size, encoder: str, language: str, seed: int) -> Rated:
     """Fit on the training part of a simulated crowd, read budgets off validation and test dialogues together."""
     train, validation, test = parts(crowd(size.text, language, seed))
-    test = [*validation, *test] if size.text < 3000 else test
+    return _read(train, [*validation, *test], size, encoder, language, seed)
+
+
+def uss_rated(name: str, size: Size, encoder: str, seed: int) -> Rated:
+    """The same for an imported corpus of USS, whose status and goal are proxies (`perslib.patience.text.uss`)."""
+    corpus = load(name)
+    texts = np.array(uss(corpus), dtype=object)[np.random.default_rng(seed).permutation(len(corpus.sessions))]
+    cut = round(0.7 * len(texts))
+    return _read(list(texts[:cut]), list(texts[cut:]), size, encoder, corpus.language, seed)
+
+
+def _read(
+    train: Sequence[TextDialogue],
+    test: Sequence[TextDialogue],
+    size: Size,
+    encoder: str,
+    language: str,
+    seed: int,
+) -> Rated:
     reads = encoder_of(encoder, language, [pair for text in train for pair in text.pairs()])
-    settings = {"actions": "none", "loss": loss, "epochs": size.epochs, "seed": seed}
-    model = Patience(**settings).fit(as_dialogues(train, reads))  # type: ignore[arg-type]
+    model = Patience(actions="none", epochs=size.epochs, seed=seed).fit(as_dialogues(train, reads))
     seen = as_dialogues(test, reads, goal_names(train))
     return Rated(
         model.remaining_budget(seen),
