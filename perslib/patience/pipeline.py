@@ -47,14 +47,13 @@ class Preset:
     gamma: float = 0.3
 
 
+BRIEF = Settings(2000, shown=300, drilled=600, check=1000, checked=60, caution=1.0)
+FULL = Settings(20_000, shown=3000, drilled=3000, check=4000)
+PATIENT = Settings(80_000, shown=5000, drilled=6000, check=10_000, checked=500)
 PRESETS = {
-    "smoke": Preset(
-        600, 200, 30, 64, Settings(2000, shown=300, drilled=600, check=1000, checked=60), 200, (42,)
-    ),
-    "paper": Preset(8000, 1000, 150, 32, Settings(20_000, drilled=2500, check=5000), 1000, (42, 43, 44)),
-    "long": Preset(
-        20_000, 2000, 150, 32, Settings(80_000, shown=5000, drilled=6000), 2000, (42, 43, 44, 45, 46)
-    ),
+    "smoke": Preset(600, 200, 30, 64, BRIEF, 200, (42,)),
+    "paper": Preset(8000, 1000, 150, 32, FULL, 1000, (42, 43, 44)),
+    "long": Preset(20_000, 2000, 150, 32, PATIENT, 2000, (42, 43, 44, 45, 46)),
 }
 
 #: What each agent is trained for: the user, and the reward by its name.
