@@ -172,6 +172,11 @@ def test_detection_stays_finite_at_the_ends():
     assert np.isfinite(found.d_prime).all() and found.d_prime[1] == pytest.approx(0, abs=1e-9)
     assert found.accuracy.tolist() == [1.0, 0.5]
     assert np.isnan(detection(0, 0, 3, 10).d_prime)
+    assert detection(0, 50, 0, 720).d_prime == pytest.approx(0, abs=1e-9), (
+        "always good: it tells nothing apart"
+    )
+    from_equal = stats.norm.ppf(1000.5 / 1001) - stats.norm.ppf(0.5 / 1001)
+    assert found.d_prime[0] == pytest.approx(from_equal)
 
 
 GOLD = [1, 1, 1, 1, -1, -1, -1, -1]

@@ -40,16 +40,18 @@ def detection(
 
         SE(d′)² = H (1 − H) / (n_bad φ(z_H)²) + F (1 − F) / (n_good φ(z_F)²),   SE(c) = SE(d′) / 2
 
-    Where a rate is 0 or 1 its Φ⁻¹ is infinite; there both counts get the log-linear correction (Hautus 1995):
-    (x + ½) / (n + 1). Missing where a side has no case. `accuracy` is (H + 1 − F) / 2.
+    Where a rate is 0 or 1 its Φ⁻¹ is infinite; there both counts get the log-linear correction (Hautus 1995),
+    (x + w) / (n + 2w) with w the side's share of all cases: ½ and 1 where both sides have as many, and d′ = 0 for a
+    judge that always says the same. Missing where a side has no case. `accuracy` is (H + 1 − F) / 2.
     """
     hits, signals, alarms, noise = (
         np.asarray(x, dtype=float) for x in (bad_called_bad, bad, good_called_bad, good)
     )
     with np.errstate(invalid="ignore", divide="ignore"):
         extreme = (hits <= 0) | (hits >= signals) | (alarms <= 0) | (alarms >= noise)
-        hit = np.where(extreme, (hits + 0.5) / (signals + 1), hits / signals)
-        alarm = np.where(extreme, (alarms + 0.5) / (noise + 1), alarms / noise)
+        of_signals, of_noise = signals / (signals + noise), noise / (signals + noise)
+        hit = np.where(extreme, (hits + of_signals) / (signals + 2 * of_signals), hits / signals)
+        alarm = np.where(extreme, (alarms + of_noise) / (noise + 2 * of_noise), alarms / noise)
         plain = (hits / signals + 1 - alarms / noise) / 2
     known = (signals > 0) & (noise > 0)
     hit, alarm = np.where(known, hit, np.nan), np.where(known, alarm, np.nan)
