@@ -47,7 +47,8 @@ from perslib.palbench import (
 from perslib.palbench.templates import Template
 from perslib.studies.listing import listed
 
-T, X = TypeVar("T"), TypeVar("X")
+T = TypeVar("T")
+X = TypeVar("X")
 
 OURS, FAULTLESS = "H²Memory", "faultless H²Memory"
 PARTS = ("situations", "background", "outlines", "principles")

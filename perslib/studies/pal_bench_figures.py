@@ -80,7 +80,15 @@ def differences(table: pd.DataFrame) -> Figure:
         _dots(ax, own[["difference", "low", "high"]], [_color(m) for m in methods], sure)
         ax.axvline(0, color=INK, linewidth=0.7)
         ax.set_title(_title(task, own["metric"].dropna()), fontsize=9.5, loc="left")
+        _roomy(ax)
     return fig
+
+
+def _roomy(ax: Axes, least: float = 10.0) -> None:
+    """Points of ten and more, so that what hardly differs looks so."""
+    low, high = ax.get_xlim()
+    if high - low < least:
+        ax.set_xlim((low + high - least) / 2, (low + high + least) / 2)
 
 
 def _panels(methods: Sequence[str]) -> tuple[Figure, Sequence[Axes]]:
@@ -177,9 +185,11 @@ def taken(table: pd.DataFrame) -> Figure:
         ax.set_xscale("log")
         ax.scatter(own["tokens"], own["reached"], c=[_color(m) for m in own["method"]], s=34, zorder=3)
         low, high = own["reached"].min(), own["reached"].max()
-        room = max(high - low, 5.0)
-        ax.set(ylim=(low - 0.2 * room, high + 0.2 * room), xlim=(tokens.min() / 1.8, tokens.max() * 2.6))
-        _named(ax, own, 0.06 * 1.4 * room)
+        room = max(high - low, 10.0)
+        gap = 0.06 * room
+        reach = 0.12 * room + gap * len(own) / 3
+        ax.set(ylim=(low - reach, high + reach), xlim=(tokens.min() / 2.2, tokens.max() * 2.6))
+        _named(ax, own, 1.5 * gap)
         if metric == "s" and low <= 0 <= high + 0.2 * room:
             ax.axhline(0, color=SCORES[2], linewidth=1, linestyle=(0, (4, 3)))
         ax.set_title(_metric(metric), fontsize=10, loc="left")
@@ -191,15 +201,14 @@ def taken(table: pd.DataFrame) -> Figure:
 def _named(ax: Axes, own: pd.DataFrame, gap: float) -> None:
     """Names beside their points, apart from one another; a line leads to the point where a name had to move."""
     middle = np.sqrt(np.prod(ax.get_xlim()))
-    for left in (True, False):
-        side = own[(own["tokens"] > middle) == left].sort_values("reached", kind="stable")
-        for row, y in zip(side.itertuples(), spread(side["reached"].to_numpy(float), gap)):
-            moved = abs(y - row.reached) > gap / 4
-            ax.annotate(
-                _name(row.method), (row.tokens, row.reached), (row.tokens * (0.8 if left else 1.25), y),
-                ha="right" if left else "left", va="center", fontsize=8, annotation_clip=False,
-                arrowprops={"arrowstyle": "-", "color": FAINT, "linewidth": 0.5} if moved else None,
-            )  # fmt: skip
+    ordered = own.sort_values("reached", kind="stable")
+    for row, y in zip(ordered.itertuples(), spread(ordered["reached"].to_numpy(float), gap)):
+        left, moved = row.tokens > middle, abs(y - row.reached) > gap / 4
+        ax.annotate(
+            _name(row.method), (row.tokens, row.reached), (row.tokens * (0.8 if left else 1.25), y),
+            ha="right" if left else "left", va="center", fontsize=8, annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": FAINT, "linewidth": 0.5} if moved else None,
+        )  # fmt: skip
 
 
 def spread(places: np.ndarray, gap: float) -> np.ndarray:

@@ -125,7 +125,7 @@ def situations_table(graph: Graph) -> pd.DataFrame:
     """What a session's groups of logs were told as; those of several logs first, by the numbers of the drawing."""
     own = graph.situations
     aspects = [", ".join(_aspect(a) for a in given) for given in own["aspects"]]
-    shown = own.assign(aspects=aspects, order=own["group"].replace(0, len(own) + 1))
+    shown = own.drop(columns="aspects").assign(sides=aspects, order=own["group"].replace(0, len(own) + 1))
     shown = shown.sort_values("order", kind="stable").drop(columns="order").reset_index(drop=True)
     return shown.assign(group=[str(g) if g else "–" for g in shown["group"]])
 
@@ -151,29 +151,42 @@ def revisions(store: H2Store) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["aspect", "session", "at", "before", "after"])
 
 
-ALIKE = 0.4
-"""Share of words that two versions have in common from which on they are shown word by word."""
+SENTENCES = re.compile(r"[^.!?。！？]+[.!?。！？]*\s*|[.!?。！？]+\s*")
+ALIKE = 0.6
+"""Share of words in common from which on two sentences are shown word by word."""
+LATEST = 6
+"""Versions of a side of life that are shown at once."""
 _GONE = "text-decoration: line-through; color: #9a3a05; background-color: rgba(224, 117, 31, .12)"
 _NEW = "text-decoration: underline; background-color: rgba(58, 143, 107, .18)"
 
 
 def diff_html(before: str, after: str, language: str) -> str:
-    """What became of a text: words that went struck out, words that came underlined, in Chinese words as cut by jieba."""
-    old, new = ([*_pieces(text, language)] for text in (before, after))
+    """What became of a text: what went struck out, what came underlined.
+
+    Sentence by sentence, and within those that stayed alike word by word (Chinese words as cut by jieba).
+    """
+    old, new = (SENTENCES.findall(text) for text in (before, after))
     parts = []
-    match = difflib.SequenceMatcher(None, old, new, autojunk=False)
-    codes = match.get_opcodes()
-    if match.ratio() < ALIKE:  # another text: a few words in common say nothing
-        codes = [("replace", 0, len(old), 0, len(new))]
-    for kind, a, b, c, d in codes:
-        if kind == "equal":
-            parts.append(escape("".join(new[c:d])))
-            continue
+    for kind, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         gone, come = "".join(old[a:b]), "".join(new[c:d])
-        parts += [f'<span style="{_GONE}">{escape(gone)}</span>'] if gone else []
-        parts += [" "] if gone and come and language != "zh" and not gone.endswith(" ") else []
-        parts += [f'<span style="{_NEW}">{escape(come)}</span>'] if come else []
+        if kind == "equal":
+            parts.append(escape(come))
+            continue
+        these, those = _pieces(gone, language), _pieces(come, language)
+        inner = difflib.SequenceMatcher(None, these, those, autojunk=False)
+        if inner.ratio() < ALIKE:  # another sentence: a few words in common say nothing
+            parts.append(_changed(gone, come, language))
+            continue
+        for what, e, f, g, h in inner.get_opcodes():
+            said = "".join(those[g:h])
+            parts.append(escape(said) if what == "equal" else _changed("".join(these[e:f]), said, language))
     return "".join(parts)
+
+
+def _changed(gone: str, come: str, language: str) -> str:
+    parts = [f'<span style="{_GONE}">{escape(gone)}</span>'] if gone else []
+    parts += [" "] if gone and come and language != "zh" and not gone.endswith(" ") else []
+    return "".join([*parts, f'<span style="{_NEW}">{escape(come)}</span>' if come else ""])
 
 
 def _pieces(text: str, language: str) -> Sequence[str]:
@@ -194,11 +207,17 @@ def show_revisions(changes: pd.DataFrame, language: str, opened: int = 1) -> Non
             items.append(f'<li>{when} <div class="pl-text" dir="auto">{said}</div></li>')
         head = f'<span class="pl-case-place">{escape(_aspect(str(aspect)))}</span> '
         head += f'<span class="pl-small">{escape(page.word("pal_versions_n", n=len(own)))}</span>'
-        body = f'<ul class="pl-case-list">{"".join(items)}</ul>'
+        body = _list(items[-LATEST:])
+        if earlier := items[:-LATEST]:
+            body = fold_html(escape(page.word("pal_earlier_n", n=len(earlier))), _list(earlier)) + body
         lines.append(fold_html(head, body, "pl-case", place < opened))
     show_html(
         f'<div class="pl-cases" lang="{page.language}">{"".join(lines)}</div>', changes.to_string(index=False)
     )
+
+
+def _list(items: Sequence[str]) -> str:
+    return f'<ul class="pl-case-list">{"".join(items)}</ul>'
 
 
 # -- kinds of requirements ---------------------------------------------------------------------------------------

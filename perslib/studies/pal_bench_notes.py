@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 
 from perslib.inference import FEWEST_USERS
-from perslib.metrics import number, with_interval
 from perslib.palbench import Dialogue
 from perslib.report.words import name_of
 from perslib.studies.notes import Note
@@ -87,14 +86,16 @@ def first(table: pd.DataFrame) -> Note:
             en.append(f"No answer has a {name_of(METRICS[metric])}.")
             zh.append(f"没有得到{name_of(METRICS[metric], 'zh')}的回答。")
             continue
-        best = own.sort_values("value").iloc[-1]
-        value = with_interval(float(best["value"]), float(best["low"]), float(best["high"]), 2)
-        en.append(f"Highest {name_of(METRICS[metric])}: **{name_of(best['method'])}** with {value}")
-        zh.append(f"{name_of(METRICS[metric], 'zh')}最高：**{name_of(best['method'], 'zh')}**，{value}")
-        ours = own[own["method"] == reference]
-        if len(ours) and best["method"] != reference:
-            en[-1] += f"; {name_of(reference)} has {number(float(ours['value'].iloc[0]), 2)}"
-            zh[-1] += f"；{name_of(reference, 'zh')} 为 {number(float(ours['value'].iloc[0]), 2)}"
+        most, value = own["value"].max(), own.set_index("method")["value"]
+        leaders = own[own["value"] == most]
+        bounds = leaders[["low", "high"]].iloc[0].to_numpy(float) if len(leaders) == 1 else [np.nan]
+        shown = f"{most:.2f}" + (f" [{bounds[0]:.2f}, {bounds[1]:.2f}]" if np.isfinite(bounds[0]) else "")
+        names_en, names_zh = ([name_of(m, language) for m in leaders["method"]] for language in ("en", "zh"))
+        en.append(f"Highest {name_of(METRICS[metric])}: **{', '.join(names_en)}** with {shown}")
+        zh.append(f"{name_of(METRICS[metric], 'zh')}最高：**{'、'.join(names_zh)}**，{shown}")
+        if reference in value.index and reference not in set(leaders["method"]):
+            en[-1] += f"; {name_of(reference)} has {value[reference]:.2f}"
+            zh[-1] += f"；{name_of(reference, 'zh')} 为 {value[reference]:.2f}"
         en[-1] += "."
         zh[-1] += "。"
     chance = table[(table["metric"] == "s") & (table["method"] == reference)]
@@ -178,7 +179,7 @@ def grown(frame: pd.DataFrame, name: str) -> Note:
     """How much was heard and how much of it is kept, and who wrote it."""
     last = frame.iloc[-1]
     kept = int(last[["situations_size", "background_size", "outlines_size", "principles_size"]].sum())
-    heard = max(int(last["heard"]), 1)
+    heard = int(last["heard"])
     truth = name == FAULTLESS
     en = "Drawn is the faultless memory, written from the truth of the synthetic world. " if truth else ""
     zh = "画出的是无误的记忆，按合成世界的真实情况写成。" if truth else ""
@@ -187,11 +188,11 @@ def grown(frame: pd.DataFrame, name: str) -> Note:
         + f"After {_n(len(frame), 'session')} ({_n(int(last['logs']), 'log')}, {_n(int(last['turns']), 'turn')}) the memory holds "
         f"{_n(int(last['situations']), 'situation')}, {_n(int(last['outlines']), 'outline')}, "
         f"{_n(int(last['principles']), 'principle')} and sentences on {int(last['aspects'])} of four sides of life: "
-        f"{kept:,} characters of the {heard:,} heard ({kept / heard:.0%}).",
+        f"{kept:,} characters, of {heard:,} that were heard.",
         "zh": zh
         + f"听过 {len(frame)} 段会话（日志 {int(last['logs']):,} 条、对话 {int(last['turns']):,} 轮）后，记忆中有情境 "
         f"{int(last['situations']):,} 个、话题纲要 {int(last['outlines']):,} 条、原则 {int(last['principles']):,} 条，"
-        f"背景写到四个方面中的 {int(last['aspects'])} 个：所听 {heard:,} 字，所记 {kept:,} 字（{kept / heard:.0%}）。",
+        f"背景写到四个方面中的 {int(last['aspects'])} 个：所听 {heard:,} 字，所记 {kept:,} 字。",
     }
 
 

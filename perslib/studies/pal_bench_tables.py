@@ -49,7 +49,6 @@ def differences(table: pd.DataFrame) -> pd.DataFrame:
         name = METRICS[metric]
         shown[f"difference: {name}"] = shown["against"].map(dict(zip(own.index, cells)))
         shown[f"p_holm: {name}"] = shown["against"].map(own["p_holm"])
-        shown[f"samples: {name}"] = shown["against"].map(own["samples"])
     return shown.dropna(axis=1, how="all").reset_index(drop=True)
 
 
