@@ -67,7 +67,7 @@ def candidates(talk: Talk, rules: Rules, rejected: list[Rejection]) -> list[Cand
 
 def _unfit(reaction: Reaction, rules: Rules) -> str | None:
     names = set(reaction.names)
-    if reaction.interrupted:
+    if reaction.interrupted or "system_failure" in names:
         return "interrupted"
     if reaction.conflict or (names & set(NEGATIVE) and names & set(POSITIVE)):
         return "mixed_signals"

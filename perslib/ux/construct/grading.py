@@ -14,7 +14,7 @@ from perslib.memory.checked import Reading
 from perslib.ux.construct.asking import Asking
 from perslib.ux.construct.dialogue import shown
 from perslib.ux.construct.mining import Mined
-from perslib.ux.construct.rules import Rejection, quality
+from perslib.ux.construct.rules import Rejection, quality, readable
 from perslib.ux.construct.sources import Talk
 from perslib.ux.construct.taxonomy import AXES
 
@@ -126,5 +126,11 @@ def _counted(said: dict[str, Any], asking: Asking) -> Grades:
     axes = {axis: int(said[axis]) for axis in AXES}
     mean, own = quality(axes, asking.rules)
     return Grades(
-        axes, mean, own, float(said["mean"]), said["quality"], said["dimension"], said["note"].strip()
+        axes,
+        mean,
+        own,
+        float(said["mean"]),
+        said["quality"],
+        said["dimension"],
+        readable(said["note"]).strip(),
     )

@@ -17,7 +17,7 @@ from perslib.signals.private import audit
 from perslib.ux.construct.asking import Asking
 from perslib.ux.construct.candidates import CONFIDENCE, Candidate, candidate
 from perslib.ux.construct.dialogue import shown
-from perslib.ux.construct.rules import Rejection, Rules, Side
+from perslib.ux.construct.rules import Rejection, Rules, Side, readable
 from perslib.ux.construct.sources import Talk
 from perslib.ux.construct.taxonomy import DIMENSIONS, SCENARIOS
 
@@ -132,7 +132,7 @@ def _labelled(own: Candidate, said: dict[str, Any], talk: Talk) -> Mined:
         "explicit" if own.strength == "explicit" else said["sentiment"],
         said["representativeness"],
         said["confidence"] / 100,
-        said["explanation"].strip(),
+        readable(said["explanation"]).strip(),
         said["quote"].strip() if _quoted(said["quote"], after) else "",
     )
 

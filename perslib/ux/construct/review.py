@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 import zipfile
 from collections.abc import Sequence
+from io import StringIO
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -134,9 +135,9 @@ def _read(path: Path) -> pd.DataFrame:
     try:
         if _is_xlsx(path):
             return pd.read_excel(path, dtype=str, keep_default_na=False, engine="openpyxl")
-        return pd.read_csv(
-            path, dtype=str, keep_default_na=False, encoding="utf-8-sig", sep=None, engine="python"
-        )
+        text = path.read_text("utf-8-sig")
+        between = max(",;\t", key=text.partition("\n")[0].count)  # spreadsheet programs differ by country
+        return pd.read_csv(StringIO(text), dtype=str, keep_default_na=False, sep=between)
     except UnicodeDecodeError:
         raise DataError(Problem(str(path), "is not UTF-8"), 'Save it as "CSV UTF-8".') from None
     except (
@@ -198,10 +199,10 @@ def reviewed(
             rejected.append(Rejection("review", reason, case, ", ".join(given)))
     out = {one.place for one in rejected}
     kept = cases[~cases["case"].isin(out)].reset_index(drop=True)
-    named = reviews[reviews["dimension"] != ""].groupby("case")["dimension"].agg(list)
-    corrected = {}
-    for case, names in named.items():
-        best = max(sorted(set(names)), key=names.count)
-        if 2 * names.count(best) > len(votes[case]):
-            corrected[case] = best
-    return kept.assign(dimension=kept["case"].map(corrected).fillna(kept["dimension"])), rejected
+    named = reviews[reviews["dimension"] != ""].groupby("case")["dimension"].agg(list).to_dict()
+    corrected = []
+    for case, dimension in zip(kept["case"], kept["dimension"]):
+        names = named.get(case, [])
+        best = max(sorted(set(names)), key=names.count, default="")
+        corrected.append(best if 2 * names.count(best) > len(votes.get(case, ())) else dimension)
+    return kept.assign(dimension=corrected), rejected

@@ -6,6 +6,7 @@ few of the numbers (UXBench, section 3).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
@@ -13,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 from perslib.signals.gate import GateSettings
 from perslib.signals.settings import Settings
 
+_HALF = re.compile("[\ud800-\udfff]")
 Side = Literal["bad", "good"]
 SIDES: tuple[Side, ...] = ("bad", "good")
 
@@ -125,6 +127,11 @@ def quality(axes: Mapping[str, int], rules: Rules) -> tuple[float, str]:
 def tier(severity: int) -> str:
     """How grave a failure is, from its axis."""
     return "critical" if severity >= 4 else "moderate" if severity == 3 else "mild"
+
+
+def readable(text: str) -> str:
+    """A text without half characters (lone surrogates), which no file in UTF-8 can hold."""
+    return _HALF.sub("\ufffd", text)
 
 
 def clipped(text: str, most: int) -> str:

@@ -18,7 +18,7 @@ import pandas as pd
 
 from perslib.errors import DataError, Problem
 from perslib.inference import SEED
-from perslib.signals import units
+from perslib.signals.length import counts
 
 #: Units (Chinese characters or words) of a request at which a length bin ends.
 LENGTHS = (12, 30, 80)
@@ -102,7 +102,8 @@ def systematic(
 
 def binned(cases: pd.DataFrame) -> pd.DataFrame:
     """The cases with `length` (bin of the request's units) and `rounds` (bin of the messages before it)."""
-    length = np.searchsorted(LENGTHS, [units(q) for q in cases["query"]], side="left")
+    counted = counts(list(cases["query"]))
+    length = np.searchsorted(LENGTHS, counted.cjk + counted.words, side="left")
     before = np.array([len(h) for h in cases["history"]], dtype=int)
     names = [f"≤{LENGTHS[0]}", *(f"{a + 1}–{b}" for a, b in pairwise(LENGTHS)), f">{LENGTHS[-1]}"]
     rounds = np.select([before == 0, before <= 2, before <= 6], ["first", "second", "3rd–4th"], "later")

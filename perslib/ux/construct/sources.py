@@ -11,6 +11,8 @@ import hmac
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -23,9 +25,10 @@ from perslib.corpus.uxbench_records import session
 from perslib.signals import Reaction, reactions
 from perslib.signals.gate import Gate, masked
 from perslib.signals.private import deidentified
-from perslib.ux.construct.rules import Rejection, Rules
+from perslib.ux.construct.rules import Rejection, Rules, readable
 
 _SESSION = ["user", "scenario", "session"]
+_TURN = ["request", "earlier", "response", "asked_at", "answered_at", "feedback"]
 
 
 class Talk(NamedTuple):
@@ -48,8 +51,8 @@ def talks(
     names: Counter[str] = Counter()
     found = []
     for one in _sessions(source, unread):
-        user = str(next((one.meta[k] for k in ("user", "user_id", "uid") if one.meta.get(k)), ""))
-        told = deidentified(one, key)
+        user = readable(str(next((one.meta[k] for k in ("user", "user_id", "uid") if one.meta.get(k)), "")))
+        told = deidentified(_whole(one), key)
         taken = reactions(told, settings=rules.signals)
         names[told.cid] += 1
         name = told.cid if names[told.cid] == 1 else f"{told.cid}#{names[told.cid]}"
@@ -72,16 +75,22 @@ def _sessions(source: Source | Corpus, unread: list[Reject]) -> Iterator[Session
 def records_of(corpus: Corpus) -> Iterator[dict[str, Any]]:
     """The sessions of a corpus as records of a raw log: texts, times and clicks, no scores."""
     trailing = corpus.sessions.set_index(_SESSION)["trailing"].to_dict()
-    for where, rows in corpus.turns.sort_values([*_SESSION, "turn"]).groupby(_SESSION, sort=False):
-        user, scenario, name = (str(part) for part in where)
+    turns = corpus.turns.sort_values([*_SESSION, "turn"])[[*_SESSION, *_TURN]].to_dict("records")
+    for where, rows in groupby(turns, key=itemgetter(*_SESSION)):
         history: list[dict[str, Any]] = []
-        for row in rows.to_dict("records"):
+        for row in rows:
             asked = [*row["earlier"], *([] if pd.isna(row["request"]) else [row["request"]])]
             history += [_said("user", text, row["asked_at"]) for text in asked]
             clicks = {"is_liked": row["feedback"] == "like", "is_unliked": row["feedback"] == "dislike"}
             history.append({**_said("assistant", row["response"], row["answered_at"]), **clicks})
-        history += [_said("user", text, None) for text in trailing.get((user, scenario, name), ())]
-        yield {"cid": f"{user}/{scenario}/{name}", "user": user, "history": history}
+        history += [_said("user", text, None) for text in trailing.get(where, ())]
+        yield {"cid": "/".join(map(str, where)), "user": where[0], "history": history}
+
+
+def _whole(one: Session) -> Session:
+    """The session without half characters in its texts."""
+    said = tuple(m._replace(text=readable(m.text)) for m in one.messages)
+    return one._replace(cid=readable(one.cid), messages=said)
 
 
 def _said(role: str, text: str, at: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from perslib.errors import DataError, Problem
 from perslib.llm import Backbone, Steps
-from perslib.ux.construct.rules import Rejection, plain
+from perslib.ux.construct.rules import Rejection, plain, readable
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Stages:
 
     def end(self, stage: str, came: int, left: int, why: Iterable[Rejection]) -> None:
         """Put a stage on record."""
-        why = list(why)
+        why = [one._replace(detail=readable(one.detail)) for one in why]
         self.rejects += why
         self.funnel.append({"stage": stage, "in": came, "left": left, "rejected": len(why)})
 
