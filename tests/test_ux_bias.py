@@ -146,7 +146,7 @@ def test_a_family_that_nobody_named_is_an_error():
 
 
 def test_the_item_model_finds_what_was_put_in():
-    fitted = item_model(judgments(200, prefers=0.9, length=0.5, seed=4), FAMILY, judge_by_length=False)
+    fitted = item_model(judgments(200, prefers=0.9, length=0.5, seed=4), FAMILY, by_judge=False)
     rows = fitted.table.set_index("term")
     assert rows.loc["same family", "low"] > 1 and rows.loc["same family", "estimate"] == pytest.approx(
         0.9, abs=0.3
@@ -163,6 +163,18 @@ def test_the_item_model_finds_nothing_where_nothing_is():
     assert {"length × judge B", "length × judge C"} <= set(rows.index)
     with pytest.raises(DataError, match="the same"):
         item_model(judgments(5).assign(said=1), FAMILY)
+
+
+def test_judges_differ_in_what_place_does_to_them():
+    frame = judgments(150, seed=2)
+    rng = np.random.default_rng(0)
+    first = rng.integers(0, 2, len(frame))
+    swayed = (frame["judge"] == "judge C").to_numpy() & (first == 1) & (rng.random(len(frame)) < 0.7)
+    rows = item_model(frame.assign(first=first, said=np.where(swayed, 1, frame["said"]))).table.set_index(
+        "term"
+    )
+    assert rows.loc["first × judge C", "low"] > 2
+    assert rows.loc["shown first", "low"] < 1 < rows.loc["shown first", "high"]
 
 
 def test_equal_quality_tells_preference_from_better_replies():

@@ -1,6 +1,6 @@
 """What moves a single judgment: logistic regression of "called good" with a random intercept a case.
 
-    logit P(good) = α + model + judge + scenario + γ₁ [same family] + γ₂ [same model] + β log length (+ judge × length) + u_case
+    logit P(good) = α + model + judge + scenario + γ₁ [same family] + γ₂ [same model] + β log length + δ [first] (+ judge × both) + u_case
 
 with u_case normal with spread σ, integrated out by Gauss–Hermite quadrature. Standard errors are a sandwich over cases, so
 that they hold even where judgments of a case hang together in other ways than by u. What is the same for all rows is
@@ -42,7 +42,7 @@ def item_model(
     judgments: pd.DataFrame,
     families: Mapping[str, str] | None = None,
     *,
-    judge_by_length: bool = True,
+    by_judge: bool = True,
     level: float = LEVEL,
 ) -> ItemModel:
     """Fit the model to one row a judgment: case, model, judge, said, and where there are any length, scenario, gold, first.
@@ -60,7 +60,7 @@ def item_model(
             kept &= ~np.isnan(floats(judgments[optional]))
     own = judgments[kept].reset_index(drop=True)
     good = (said[kept] == GOOD).astype(float)
-    return logistic(_columns(own, families, judge_by_length), good, own["case"], level)
+    return logistic(_columns(own, families, by_judge), good, own["case"], level)
 
 
 def logistic(
@@ -98,7 +98,7 @@ def logistic(
 
 
 def _columns(
-    own: pd.DataFrame, families: Mapping[str, str] | None, judge_by_length: bool
+    own: pd.DataFrame, families: Mapping[str, str] | None, by_judge: bool
 ) -> list[tuple[str, str, Floats]]:
     """(term, kind, values); of each set of names the first is the one that others are compared with."""
     columns: list[tuple[str, str, Floats]] = [("intercept", "intercept", np.ones(len(own)))]
@@ -112,18 +112,18 @@ def _columns(
     columns.append(("same model", "preference", (own["model"] == own["judge"]).to_numpy(float)))
     if "gold" in own:
         columns.append(("gold", "gold", floats(own["gold"]) / 2))
+    covariates: list[tuple[str, str, str, Floats]] = []
     if "first" in own:
-        columns.append(("shown first", "position", floats(own["first"])))
+        covariates.append(("shown first", "first", "position", floats(own["first"])))
     if "length" in own:
         length = np.log2(np.maximum(1, floats(own["length"])))
-        length = length - length.mean()
-        columns.append(("length, doubled", "length", length))
-        if judge_by_length:
-            judges = sorted(own["judge"].astype(str).unique())
-            columns += [
-                (f"length × {name}", "length", length * (own["judge"].astype(str) == name))
-                for name in judges[1:]
-            ]
+        covariates.append(("length, doubled", "length", "length", length - length.mean()))
+    judges = sorted(own["judge"].astype(str).unique())[1:] if by_judge else []
+    for term, short, kind, values in covariates:
+        columns.append((term, kind, values))
+        columns += [
+            (f"{short} × {name}", kind, values * (own["judge"].astype(str) == name)) for name in judges
+        ]
     return columns
 
 
