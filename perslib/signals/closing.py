@@ -23,8 +23,9 @@ BRIEF = 24
 _CLAUSES = re.compile(r"[\w'’][\w \t'’]*")
 _DRAWN_OUT = re.compile(r"(.)\1{2,}")
 _FIRST = re.compile(r"\W*([\w\s'’]*)")
-_THANKING = ("谢", "thank", "thx", "ty", "cheers", "appreciat")
+_THANKING = re.compile("谢|thank|thx|ty|cheers|appreciat")
 _LONGEST = {"zh": 16, "en": AT_MOST}
+_BEGUN = 4
 _QUOTING = re.compile('[:："“「《]')
 
 
@@ -48,23 +49,37 @@ def _clause(lang: str) -> re.Pattern[str]:
 
 
 @cache
-def _starts(lang: str) -> tuple[str, ...]:
+def _starts(lang: str) -> frozenset[str]:
     """How a clause of the lists can begin, so that most need not be matched."""
     told = {**cues(lang)["closing"], "more": cues(lang)["again"]["more"]}
-    found = {start for kind in _KINDS for pattern in told[kind] for start in triggers.starts(pattern)}
-    return tuple(sorted(found))
+    return frozenset(
+        start for kind in _KINDS for pattern in told[kind] for start in triggers.starts(pattern, _BEGUN)
+    )
+
+
+def _can_begin(start: str, lang: str) -> bool:
+    starts = _starts(lang)
+    if start in starts or start[:3] in starts or start[:2] in starts or start[:1] in starts:
+        return True
+    return lang != "en" and start.isascii() and _can_begin(start, "en")
 
 
 def closing(text: str, words: Words) -> Closing | None:
     """What a message closes the exchange with, or None where it only asks."""
     if not words.tokens:
         return None
-    cut, lang = len(text) > AT_MOST, words.lang
-    lowered = text[:AT_MOST].lower()
+    lang = words.lang
+    if (
+        text[0].isalnum()
+        and not _can_begin(text[:_BEGUN].lower(), lang)
+        and (len(text) > BRIEF or not _THANKING.search(text.lower()))
+    ):
+        return None  # most messages end here
+    cut, lowered = len(text) > AT_MOST, text[:AT_MOST].lower()
     start = _FIRST.match(lowered)
     first = _kind(start[1], lang) if start else None
-    if first is None and (len(text) > BRIEF or not any(sign in lowered for sign in _THANKING)):
-        return None  # most messages end here
+    if first is None and (len(text) > BRIEF or not _THANKING.search(lowered)):
+        return None
     spans = [m.span() for m in _CLAUSES.finditer(lowered)]
     kinds = [_kind(lowered[begin:end], lang) for begin, end in spans]
     if cut:
@@ -95,10 +110,10 @@ def closing(text: str, words: Words) -> Closing | None:
 
 def _kind(clause: str, lang: str) -> str | None:
     """Which list a clause is in; a clause in Latin letters is looked up in the English ones, wherever it stands."""
-    clause = clause.strip()
+    clause = clause.rstrip()
     if lang == "zh" and clause.isascii():
-        return _kind(clause, "en")
-    if not clause or len(clause) > _LONGEST[lang] or not clause.startswith(_starts(lang)):
+        lang = "en"
+    if len(clause) > _LONGEST[lang] or not _can_begin(clause[:_BEGUN], lang):
         return None
     pattern = _clause(lang)
     match = pattern.fullmatch(clause)

@@ -94,8 +94,8 @@ def complaint(text: str, words: Words, settings: Settings) -> Complaint | None:
         tokens = words.tokens
         if language.words.isdisjoint(words.kinds):
             return None
-    near: list[triggers.Trigger] = [*pairwise(tokens), *((token,) for token in tokens)]
-    found = {trigger for trigger in near if trigger in language.by_trigger}
+    near = {*pairwise(tokens), *((token,) for token in tokens)}
+    found = language.by_trigger.keys() & near
     return _complaint(text, words.lang, sorted(found), settings) if found else None
 
 

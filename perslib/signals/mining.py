@@ -31,7 +31,7 @@ from perslib.corpus.uxbench_reading import Reject, read
 from perslib.errors import DataError, Problem
 from perslib.signals.model import PRECEDENCE
 from perslib.signals.settings import DEFAULT, Settings
-from perslib.signals.table import SCHEMA, table
+from perslib.signals.table import SCHEMA, table, uncollected
 
 TABLE = "signals.parquet"
 REJECTED = "rejected.jsonl"
@@ -55,7 +55,8 @@ def block_table(
     longest: int = LONGEST,
 ) -> BlockTable:
     """The table of one block; see `mined`."""
-    found = list(read(block, longest))
+    with uncollected():
+        found = list(read(block, longest))
     numbers = [number for number, one in found if isinstance(one, Session)]
     sessions = [one for _, one in found if isinstance(one, Session)]
     notes = Counter(note for session in sessions for note in session.notes)

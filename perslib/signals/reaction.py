@@ -43,20 +43,27 @@ def reactions(
         reading = reading_seconds([m.text for m in said if m.role == "assistant"]).tolist()
     found: list[Reaction] = []
     asked: deque[_Asked] = deque(maxlen=2 * settings.rounds_back)
+    hear = hearing(settings)
     i, n = 0, len(said)
     while i < n and said[i].role == "user":
-        asked.append(_Asked(said[i], hearing(settings)(said[i].text), 0))
+        asked.append(_Asked(said[i], hear(said[i].text), 0))
         i += 1
+    trouble = -settings.topics_back - 1  # the place of the last reply that was not liked
     while i < n:
         reply, i = said[i], i + 1
         begin = i
         while i < n and said[i].role == "user":
             i += 1
-        seconds = reading[len(found)]
+        place = len(found)
         if begin < i:
-            found.append(_taken(reply, said[begin:i], asked, found, seconds, settings))
+            recently = place - trouble <= settings.topics_back
+            heard = [hear(message.text) for message in said[begin:i]]
+            one = _taken(reply, said[begin:i], heard, asked, place, reading[place], recently, settings)
         else:
-            found.append(_unanswered(reply, asked, seconds, superseded=i < n))
+            one = _unanswered(reply, asked, reading[place], superseded=i < n)
+        if one.signals and any(s.name in EXPRESSED for s in one.signals):
+            trouble = place
+        found.append(one)
     return followed(found)
 
 
@@ -83,48 +90,49 @@ def _unanswered(reply: Message, asked: Sequence[_Asked], reading: float, superse
 def _taken(
     reply: Message,
     after: Sequence[Message],
+    heard: Sequence[Heard],
     asked: deque[_Asked],
-    before: Sequence[Reaction],
+    place: int,
     reading: float,
+    recently: bool,
     settings: Settings,
 ) -> Reaction:
-    """The reaction to a reply after which the user spoke; what was said joins what was asked."""
-    broken = interrupted(reply.text)
+    """The reaction to a reply after which the user spoke; what was said joins what was asked.
+
+    `place` counts the replies before, `recently` says whether one of the last few was not liked.
+    """
+    first = after[0]
+    gap = None if first.t is None or reply.t is None else first.t - reply.t
+    fraction = None
     signals = _clicked(reply) if reply.feedback else []
+    broken = interrupted(reply.text)
     if broken:
         signals.append(_broken(reply))
-    round_ = len(before) + 1
-    first = after[0]
-    hear = hearing(settings)
-    earlier = [one.message.text for one in asked]
-    for message in after:
-        own = hear(message.text)
-        if not broken:
-            _say(signals, message, own, asked, round_, settings)
-        asked.append(_Asked(message, own, round_))
-    lang = asked[-len(after)].heard.lang
-    gap = None if first.t is None or reply.t is None else first.t - reply.t
-    bad_clock = gap is None or gap < 0
-    fraction = None
-    if not broken:
-        content = any(s.score > 0.5 for s in signals if s.name == "thanks" or s.name == "ack")
+    else:
+        for message, own in zip(after, heard):
+            _say(signals, message, own, asked, place, settings)
+        content = bool(signals) and any(s.score > 0.5 and s.name in ("thanks", "ack") for s in signals)
         if gap is not None and gap >= 0 and reading > 0:
             fraction = _used(gap, first, reply, settings) / reading
             if fraction < settings.skimmed_weakly and reading >= settings.least_reading and not content:
                 signals.append(_skim(fraction, first, settings))
-        if not content and _dropped(signals, first, earlier, reply, before, settings):
-            signals.append(Signal("abandon", 0.4, "weak", "topic", first.idx, 0, len(first.text)))
+        if recently and not content and all(s.name == "skim" for s in signals):
+            said = [one.message.text for one in reversed(asked)]
+            if not same_topic(first.text, [*said, reply.text]):
+                signals.append(Signal("abandon", 0.4, "weak", "topic", first.idx, 0, len(first.text)))
+    for message, own in zip(after, heard):
+        asked.append(_Asked(message, own, place + 1))
     primary, conflict = _primary(signals, "continue") if signals else ("continue", False)
     return Reaction(
         reply.idx,
         first.idx,
-        lang,
+        heard[0].lang,
         primary,
         tuple(signals),
         False,
         broken,
         conflict,
-        bad_clock,
+        gap is None or gap < 0,
         gap,
         reading,
         reply.n_chars,
@@ -163,7 +171,7 @@ def _say(
     message: Message,
     own: Heard,
     asked: Sequence[_Asked],
-    round_: int,
+    place: int,
     settings: Settings,
 ) -> None:
     """Add the signals of what a user message says."""
@@ -182,24 +190,25 @@ def _say(
             )
         if not closed.rest:
             return
-    again = _again(message, own, asked, round_, settings)
+    again = _again(message, own, asked, place, settings)
     if again is not None:
         signals.append(again)
 
 
 def _again(
-    message: Message, heard: Heard, asked: Sequence[_Asked], round_: int, settings: Settings
+    message: Message, heard: Heard, asked: Sequence[_Asked], place: int, settings: Settings
 ) -> Signal | None:
     """Whether it asks again what was asked in the last rounds: repeat, rephrase, or the same of another thing."""
     own, cue = heard.asks, heard.again
     if not own.tokens:
         return None
     best, sim = None, settings.rephrased_with_cue if cue else settings.rephrased
-    for earlier in asked:
-        if round_ - earlier.round <= settings.rounds_back:
-            score = similarity(own, earlier.heard.asks, sim)
-            if score >= sim:
-                best, sim = earlier, score
+    for earlier in reversed(asked):
+        if place - earlier.round >= settings.rounds_back:
+            break
+        score = similarity(own, earlier.heard.asks, sim)
+        if score > sim or (best is None and score == sim):
+            best, sim = earlier, score
     if best is None:
         return None
     span = (message.idx, 0, len(message.text), best.message.idx)
@@ -225,23 +234,3 @@ def _used(gap: float, first: Message, reply: Message, settings: Settings) -> flo
 def _skim(fraction: float, first: Message, settings: Settings) -> Signal:
     strong = fraction < settings.skimmed
     return Signal("skim", 1 - fraction, "strong" if strong else "weak", "clock", first.idx)
-
-
-# -- what the change of topic says ------------------------------------------------------------------------
-
-
-def _dropped(
-    signals: Sequence[Signal],
-    first: Message,
-    earlier: Sequence[str],
-    reply: Message,
-    before: Sequence[Reaction],
-    settings: Settings,
-) -> bool:
-    """Whether the user gave a question up: another topic soon after something went wrong, and nothing else to see."""
-    if any(s.name != "skim" for s in signals):
-        return False
-    recent = [s for r in before[-settings.topics_back :] if r.signals for s in r.signals]
-    if not any(s.name in EXPRESSED for s in recent):
-        return False
-    return not same_topic(first.text, [*earlier, reply.text])

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from perslib.signals.model import EXPRESSED, NEGATIVE, Reaction
 
+_NEGATIVE = frozenset(NEGATIVE)
 _AGAINST = EXPRESSED - {"abandon"}
 
 
@@ -21,7 +22,7 @@ def expressed(reaction: Reaction) -> bool:
 
 def followed(found: list[Reaction]) -> list[Reaction]:
     """The reactions with their outcomes, and whether the session ended on a negative note."""
-    if not any(r.primary in NEGATIVE for r in found):
+    if not any(r.primary in _NEGATIVE for r in found):
         return found
     done = list(found)
     for i, reaction in enumerate(found):

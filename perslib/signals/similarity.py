@@ -38,11 +38,12 @@ _DIGITS = re.compile(r"\d")
 
 
 class Words(NamedTuple):
-    """A text as it is compared: its tokens, their kinds, and its language."""
+    """A text as it is compared: its tokens, their kinds, its language, and how many tokens are of a kind said before."""
 
     tokens: tuple[str, ...]
     kinds: frozenset[str]
     lang: str
+    twice: int
 
 
 @cache
@@ -67,7 +68,8 @@ def words(text: str) -> Words:
             text = unicodedata.normalize("NFKC", text).casefold()
         else:
             text = text.lower()
-        text = text.replace("’", "'")
+        if "’" in text:
+            text = text.replace("’", "")
     if text.startswith(openings):
         text = text[len(next(p for p in openings if text.startswith(p))) :] or text
     if "'" in text:
@@ -78,7 +80,8 @@ def words(text: str) -> Words:
         found = _TOKENS.findall(text) if _OF_OTHER_SCRIPTS.search(text) else list(_NO_LETTER.sub("", text))
     while len(found) > 1 and found[-1] in closings:
         found.pop()
-    return Words(tuple(found), frozenset(found), lang)
+    kinds = frozenset(found)
+    return Words(tuple(found), kinds, lang, len(found) - len(kinds))
 
 
 def similarity(a: Words, b: Words, least: float = 0.0) -> float:
@@ -90,13 +93,15 @@ def similarity(a: Words, b: Words, least: float = 0.0) -> float:
     x, y = a.tokens, b.tokens
     if x == y:
         return 1.0 if x else 0.0
-    n, shorter = len(x) + len(y), min(len(x), len(y))
-    if not shorter or 2 * shorter < least * n:
-        return 0.0
+    n = len(x) + len(y)
+    shorter = len(x) if len(x) < len(y) else len(y)
     kinds = a.kinds & b.kinds
-    bound = _bound(min(shorter, len(kinds) + min(len(x) - len(a.kinds), len(y) - len(b.kinds))), n)
-    if bound < least:
-        return bound
+    m = len(kinds) + (a.twice if a.twice < b.twice else b.twice)
+    m = m if m < shorter else shorter
+    if 2 * m < least * n and 2 * m + 4 <= n:  # then the first term is the larger one
+        return 2 * m / n
+    if not m:
+        return 0.0
     one_of_a, one_of_b = Counter(x), Counter(y)
     m = sum(min(one_of_a[token], one_of_b[token]) for token in kinds)
     bound = _bound(m, n)

@@ -13,7 +13,9 @@ signals    every signal with its score, strength, rule, and where it was found
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from typing import Any
 
@@ -62,15 +64,27 @@ def table(
     key: bytes | None = None,
 ) -> pa.Table:
     """The table of some sessions: de-identified where `private`, read, and laid out in columns."""
-    told, reading = prepared(sessions, private=private, key=key)
-    found: list[Reaction] = []
-    lengths: list[int] = []
-    for session in told:
-        n = sum(m.role == "assistant" for m in session.messages)
-        begin = len(found)
-        found += reactions(session, reading[begin : begin + n], settings)
-        lengths.append(n)
-    return _columns(found, told, lengths, numbers or range(1, len(told) + 1))
+    with uncollected():
+        told, reading = prepared(sessions, private=private, key=key)
+        found: list[Reaction] = []
+        lengths: list[int] = []
+        for session in told:
+            begin = len(found)
+            found += reactions(session, reading[begin : begin + len(session.messages)], settings)
+            lengths.append(len(found) - begin)
+        return _columns(found, told, lengths, numbers or range(1, len(told) + 1))
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Without the cyclic garbage collector: nothing here makes a cycle, and it would walk all that the process holds."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def prepared(

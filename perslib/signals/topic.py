@@ -32,16 +32,21 @@ def same_topic(text: str, earlier: Sequence[str]) -> bool:
     lowered = text.lower()
     if len(words(text).tokens) < LEAST_TOKENS or _TAKES_UP.match(lowered):
         return True
-    content = _content(text)
-    said = [part[:AT_MOST].lower() for part in earlier]
-    return not content or any(piece in part for piece in content for part in said)
+    content = _content(lowered)
+    if not content:
+        return True
+    for part in earlier:
+        said = part[:AT_MOST].lower()
+        if any(piece in said for piece in content):
+            return True
+    return False
 
 
-def _content(text: str) -> list[str]:
+def _content(lowered: str) -> list[str]:
     """Pairs of Han characters and words that carry content."""
     little, frame = _little()
     pieces: list[str] = []
-    for run in re.findall(r"[\u3400-\u9fff]+|[a-z0-9]+", text.lower()):
+    for run in re.findall(r"[\u3400-\u9fff]+|[a-z0-9]+", lowered):
         if run[0] > "\u2fff":
             for part in little.split(run):
                 pieces += ["".join(pair) for pair in pairwise(part)]
