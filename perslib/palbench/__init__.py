@@ -9,7 +9,8 @@
     pairs = outcomes(judged(dialogues, judge, Form("zh"), method="H²Memory"))
     win_tie_lose(pairs), agreement_with_people(pairs, voted(read_votes("votes.csv")))
 
-Mem-PAL, section 5. What fails is recorded where it fails, left out of means, and counted beside them.
+`shortened(person, history=3, logs=20)` cuts a user's months; `Faultless(corpus)` is H²Memory from the truth of a synthetic
+set, without a model. Mem-PAL, section 5. What fails is recorded where it fails, left out of means, and counted beside them.
 """
 
 from perslib.palbench.asking import Form, Spent, counted
