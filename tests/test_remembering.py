@@ -14,8 +14,9 @@ from scripted import Scripted
 from perslib.corpus import Corpus
 from perslib.errors import UnknownName
 from perslib.judge import Personal
-from perslib.llm import Answer, Request
+from perslib.llm import Answer, Request, answered
 from perslib.memory import Draft, resolved
+from perslib.memory.baselines import SessionRetrieval, TurnRetrieval
 from perslib.memory.h2 import H2Memory
 from perslib.memory.remembering import Recalled, Remembered, sessions
 from perslib.replay.contexts import context
@@ -186,6 +187,45 @@ def test_nothing_known_and_nothing_given():
     assert lost.statements == () and "pieces failed, the first: " in lost.error and not lost.is_empty
     with pytest.raises(UnknownName, match="zh"):
         Remembered(system(), "fr")
+
+
+class Counted(Words):
+    """An embedder that notes what it was given, call by call."""
+
+    def __init__(self):
+        super().__init__()
+        self.given = []
+
+    def embed(self, texts, kind="passage"):
+        self.given.append((kind, list(texts)))
+        return super().embed(texts, kind)
+
+
+@pytest.mark.parametrize("kind", [TurnRetrieval, SessionRetrieval])
+def test_each_text_of_a_user_is_embedded_once_and_the_questions_of_a_block_together(kind):
+    counted = Counted()
+    made, memory = corpus(), Remembered(kind("en", embedder=counted))
+    for scenario, most in (("gift", 3), ("recipe", 3), ("travel", 2)):
+        counted_before, block = len(counted.given), made.block("ada", scenario)
+        recalled = answered(memory.build(block))
+        kinds = [k for k, _ in counted.given[counted_before:]]
+        assert kinds.count("query") <= 1 and len(kinds) <= most
+        for target in block:
+            recalled.recall(target)
+        assert len(counted.given) == counted_before + len(kinds), "all was at hand"
+    given = [(k, text) for k, texts in counted.given for text in texts]
+    assert len(given) == len(set(given))
+
+
+def test_logs_at_hand_are_shown_and_not_looked_among():
+    counted = Counted()
+    block = corpus().block("ada", "gift")
+    memory = answered(Remembered(TurnRetrieval("en", embedder=counted)).build(block))
+    embedded = {text for kind, texts in counted.given if kind == "passage" for text in texts}
+    assert {"desk", "garden"} <= embedded and not {"knee", "paper"} & embedded
+    shown = {(n["field"], n["text"]) for n in memory.recall(block.target("1", 0))}
+    assert ("log", "[2026-03-19 00:00] paper") in shown
+    assert ("past_log", "[2026-03-04 00:00] desk") in shown
 
 
 # -- judges and candidates ---------------------------------------------------------------------------------

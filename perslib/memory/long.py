@@ -107,6 +107,10 @@ class LongTermMemory(ABC):
     def recall(self, store: Store, session: Session, query: str, purpose: Purpose) -> list[Piece]:
         """What is shown of the memory for a query in a session whose logs were heard, most general first."""
 
+    def look_up(self, queries: Sequence[str]) -> None:
+        """Get ready to be asked these: what takes time is done for all of them at once. `recall` works without it."""
+        return None
+
     def general(self, store: Store) -> list[Piece]:
         """What a store says whatever is asked, as people want to read it; nothing where all of it is looked up."""
         return []

@@ -84,6 +84,11 @@ class Baseline(LongTermMemory):
         """The dialogue, as it is."""
         return self._own(store).with_dialogue(session)
 
+    def look_up(self, queries: Sequence[str]) -> None:
+        """Their vectors, in one go."""
+        if self.looks_up:
+            self.space.vectors(queries, "query")
+
     # -- for those that look things up ------------------------------------------------------------------------
 
     def found(
@@ -107,12 +112,17 @@ class Baseline(LongTermMemory):
     def old_logs(self, store: Past, session: Session, query: str) -> list[Piece]:
         """The logs of earlier sessions that are nearest to the query."""
 
+        # A session that is at hand is seldom over: its logs are shown as they are, and nobody looks among them.
+        places = len(store.sessions)
+        before = places - 1 if store.place(session.id) == places - 1 else places
+
         def make() -> Shelf:
-            known = [(j, s, i, log) for j, s in enumerate(store.sessions) for i, log in enumerate(s.logs)]
+            earlier = store.sessions[:before]
+            known = [(j, s, i, log) for j, s in enumerate(earlier) for i, log in enumerate(s.logs)]
             pieces = [(j, _log(s, i, log, "past_log")) for j, s, i, log in known]
             return self.shelf(pieces, [log.content for *_, log in known])
 
-        return self.found(store, session, query, "logs", make)
+        return self.found(store, session, query, f"logs of {before}", make)
 
     def turn(self, session: Session, number: int, turn: Turn) -> Piece:
         """One exchange of an earlier dialogue, with its day; turns count from 1."""

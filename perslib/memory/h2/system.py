@@ -134,6 +134,10 @@ class H2Memory(LongTermMemory):
         """Background, situations, principles, outlines, as the purpose asks for."""
         return self.recollection.pieces(self._own(store), session, query, purpose, self.space)
 
+    def look_up(self, queries: Sequence[str]) -> None:
+        """Their vectors, in one go."""
+        self.space.vectors(queries, "query")
+
     def general(self, store: Store) -> list[Piece]:
         """Background and principles."""
         return self.recollection.general(self._own(store))
