@@ -4,6 +4,7 @@ verdicts = judged_by(UXJudge(Form("zh")), cases, backbone)    # good or bad; wha
 judged(verdicts)                                              # accuracy, d′ and criterion, with intervals
 own_family_gaps(shares_of(judgments), families)               # does a judge prefer its own family?
 position_audit(judge, pairs_of(replies, 40), corpus)          # what does the order do, for any judge
+Reward().fit(lessons_of(corpus))                              # how likely is a reply to be liked: learned, calibrated
 published("table3")                                           # the paper's numbers, for comparison
 """
 
@@ -126,6 +127,40 @@ from perslib.ux.recovery import (
     VARIANTS,
     Recovery,
 )
+from perslib.ux.reward import (
+    Reward,
+)
+from perslib.ux.reward_adapters import (
+    FromJudge,
+    RewardJudge,
+)
+from perslib.ux.reward_checks import (
+    discrimination,
+    out_of_fold,
+    reward_numbers,
+    selective_risk,
+    swapped,
+)
+from perslib.ux.reward_embedded import (
+    Embedded,
+)
+from perslib.ux.reward_lessons import (
+    Lesson,
+    by_exposure,
+    by_source,
+    lessons_of,
+)
+from perslib.ux.reward_lora import (
+    Lora,
+    Tuning,
+)
+from perslib.ux.reward_noise import (
+    label_audit,
+    without_suspects,
+)
+from perslib.ux.reward_words import (
+    Words,
+)
 from perslib.ux.scored import (
     Calibrated,
     at_learned_threshold,
@@ -173,17 +208,25 @@ __all__ = [
     "Calibrated",
     "Case",
     "Detection",
+    "Embedded",
     "Form",
+    "FromJudge",
     "Generation",
     "ItemModel",
     "Labelled",
+    "Lesson",
+    "Lora",
     "PairJudge",
     "Recovery",
     "Reply",
+    "Reward",
+    "RewardJudge",
     "RewardModel",
     "StrategyLabeller",
     "Strengths",
+    "Tuning",
     "UXJudge",
+    "Words",
     "against_wall",
     "answered",
     "as_frame",
@@ -191,13 +234,16 @@ __all__ = [
     "at_learned_threshold",
     "best_threshold",
     "bradley_terry",
+    "by_exposure",
     "by_scenario",
+    "by_source",
     "cases_needed",
     "choice_counts",
     "choices_on",
     "cohen",
     "counted",
     "detection",
+    "discrimination",
     "double_centred",
     "escapes",
     "eval_cases",
@@ -212,14 +258,17 @@ __all__ = [
     "judged_by",
     "kendall_w",
     "krippendorff",
+    "label_audit",
     "label_by_rules",
     "labeller_agreement",
     "length_audit",
+    "lessons_of",
     "logistic",
     "mantel_haenszel",
     "mcnemar",
     "opening",
     "order_effects",
+    "out_of_fold",
     "outcomes",
     "own_family_by_case",
     "own_family_gaps",
@@ -240,7 +289,9 @@ __all__ = [
     "recovery_cases",
     "released_cases",
     "reliability",
+    "reward_numbers",
     "scored_replies",
+    "selective_risk",
     "separability",
     "shares_of",
     "shots",
@@ -248,9 +299,11 @@ __all__ = [
     "strategy_gains",
     "strategy_shares",
     "strategy_success",
+    "swapped",
     "unpaired",
     "verdict_of",
     "wall",
     "wilson",
     "wins",
+    "without_suspects",
 ]

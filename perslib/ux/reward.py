@@ -1,0 +1,233 @@
+"""A reward model: how likely a user likes this reply to this request (UXBench, section 5).
+
+    model = Reward().fit(lessons_of(corpus))            # seconds; calibrated on users held out
+    model.score(history, query, response)               # P(good)
+    model.verdicts(cases)                               # good or bad by the threshold, and where it abstains
+    model.explain(history, query, response)             # what spoke for and against
+    model.save("runs/reward"); Reward.load("runs/reward")
+
+What learns is the backend: `Words()` (default), `Embedded()`, `Lora("model")`, or `FromJudge(judge)` for any judge that
+is there already. Around it all is alike: probabilities are calibrated, the threshold is chosen, and what it takes to be
+sure is found, on cases of users that the backend has not seen.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.special import logit
+
+import perslib
+from perslib.corpus.split import group_shuffle_split
+from perslib.errors import DataError, PerslibError, Problem
+from perslib.inference import SEED
+from perslib.llm.canonical import digest
+from perslib.llm.types import Message
+from perslib.ux import reward_saved as saved
+from perslib.ux.cases import Case
+from perslib.ux.judging import COLUMNS
+from perslib.ux.reward_calibration import (
+    Abstention,
+    Calibration,
+    Kind,
+    abstention,
+    calibrated,
+    cheapest_threshold,
+)
+from perslib.ux.reward_lessons import goods, labelled, owners, weights
+from perslib.ux.reward_words import Backend, Words
+from perslib.ux.scored import best_threshold, probability_metrics, verdict_of
+
+Floats = npt.NDArray[np.float64]
+HELD = 0.2
+ALPHA = 0.1
+LEAST_P = 1e-6
+
+
+class Reward:
+    """P(good) of replies, from a `backend` that learns log odds.
+
+    calibration   "platt", "temperature", "isotonic" or "none", on the held-out users
+    threshold     "balanced" (greatest balanced accuracy), "cost" (least `cost`), or a probability
+    cost          of a bad reply called good, and of a good one called bad
+    held          share of users that calibration, threshold and abstention are learned on; 0: none of them is
+    alpha         of good replies, and of bad ones, at most this share is called the other without abstaining
+    """
+
+    def __init__(
+        self,
+        backend: Backend | None = None,
+        *,
+        calibration: Kind = "platt",
+        threshold: Literal["balanced", "cost"] | float = "balanced",
+        cost: tuple[float, float] = (1.0, 1.0),
+        held: float = HELD,
+        alpha: float = ALPHA,
+        seed: int = SEED,
+        name: str | None = None,
+    ):
+        self.backend: Backend = Words() if backend is None else backend
+        self.chosen, self.calibration, self.cost = threshold, calibration, cost
+        self.held, self.alpha, self.seed = held, alpha, seed
+        self.name = name or self.backend.name
+        self.threshold = 0.5
+        self.calibration_, self.abstention_ = Calibration(), Abstention(alpha)
+        self.card_: dict[str, Any] | None = None
+        self._check()
+
+    def fit(self, cases: Sequence[Case], held_out: Sequence[Case] | None = None) -> Self:
+        """Learn from labelled cases; `held_out` are cases of other users, taken instead of a share of these."""
+        known = labelled(cases)
+        learn, held = (known, labelled(held_out)) if held_out is not None else self._parts(known)
+        if shared := set(owners(learn).tolist()) & set(owners(held).tolist()):
+            raise DataError(
+                Problem("held_out", f"{min(map(str, shared))} is among those that are learned from"),
+                "Hold out whole users: what is alike in their cases would be taken for knowledge.",
+            )
+        self.backend.fit(labelled(learn), goods(learn), weights(learn), self.seed)
+        numbers = self._calibrate(held) if held else {}
+        self.card_ = self._card(learn, held, numbers)
+        return self
+
+    def _parts(self, known: list[Case]) -> tuple[list[Case], list[Case]]:
+        if self.held == 0:
+            return known, []
+        of = owners(known)
+        if len(set(of.tolist())) < 2:
+            raise DataError(
+                Problem("cases", f"are all of {of[0]}"),
+                "Calibration needs users that are not learned from: add some, or set held=0.",
+            )
+        parts = group_shuffle_split(of.tolist(), 1 - self.held, self.seed)
+        kept = set(parts["train"])
+        learn, held = ([c for c, o in zip(known, of) if (o in kept) is side] for side in (True, False))
+        return learn, held
+
+    def _calibrate(self, held: Sequence[Case]) -> dict[str, Any]:
+        logits, good = np.asarray(self.backend.logits(held), dtype=float), goods(held)
+        self.calibration_ = calibrated(self.calibration, logits, good, weights(held))
+        p, known = self.calibration_(logits), ~np.isnan(logits)
+        if self.chosen == "balanced":
+            self.threshold = best_threshold(good[known], p[known])
+        elif self.chosen == "cost":
+            self.threshold = cheapest_threshold(good, p, self.cost)
+        self.abstention_ = abstention(logits, good, owners(held), self.alpha)
+        gold = np.where(good, 1, -1)
+        return {"scored": int(known.sum()), **probability_metrics(gold, p)}
+
+    # -- what it says ----------------------------------------------------------------------------------------
+
+    def score(self, history: Sequence[Message], query: str, response: str) -> float:
+        """P(good) of one reply; not a number where the backend says nothing."""
+        return float(self.scores([Case("0", query, tuple(history), response)])[0])
+
+    def scores(self, cases: Sequence[Case]) -> Floats:
+        """P(good) of each case."""
+        return self.calibration_(self.logits(cases))
+
+    def logits(self, cases: Sequence[Case]) -> Floats:
+        """Log odds of each case as the backend gives them, before calibration."""
+        if self.card_ is None:
+            raise PerslibError("This reward model has not learned anything yet: run its fit(cases) first.")
+        return np.asarray(self.backend.logits(cases), dtype=float)
+
+    def predict(self, cases: Sequence[Case], threshold: float | None = None) -> Floats:
+        """1 good, −1 bad, missing where there is no score."""
+        return verdict_of(self.scores(cases), self.threshold if threshold is None else threshold)
+
+    def verdicts(self, cases: Sequence[Case], threshold: float | None = None) -> pd.DataFrame:
+        """One row a case, as `perslib.ux.judged_by` has them, with `abstains` and `sure`.
+
+        It abstains where its conformal set does not hold the label it says, and that label alone: see `Abstention`.
+        `sure` is how far P(good) is from the threshold, in log odds.
+        """
+        logits = self.logits(cases)
+        p = self.calibration_(logits)
+        line = self.threshold if threshold is None else threshold
+        said = verdict_of(p, line)
+        far = np.abs(logit(np.clip(p, LEAST_P, 1 - LEAST_P)) - logit(np.clip(line, LEAST_P, 1 - LEAST_P)))
+        good, bad = self.abstention_.sets(logits)
+        sure = np.where(said == 1, good & ~bad, np.where(said == -1, bad & ~good, False))
+        about = {c: [getattr(x, c) for x in cases] for c in ("case", "user", "scenario", "dimension", "gold")}
+        rest = {"judge": self.name, "backbone": None, "rule": "reward", "reason": None}
+        error = [f"no score: {self.backend.name} says nothing of it" if np.isnan(x) else None for x in p]
+        frame = pd.DataFrame({**about, "said": said, "p_good": p, **rest, "error": error})
+        kinds = {"gold": "Int64", "said": "Int64", "p_good": "Float64", "error": "str"}
+        return frame[list(COLUMNS)].astype(kinds).assign(abstains=~sure, sure=far)
+
+    def explain(self, history: Sequence[Message], query: str, response: str) -> pd.DataFrame:
+        """What spoke for the reply (above zero) and against it, in log odds, the strongest first."""
+        return self.backend.explain(Case("0", query, tuple(history), response))
+
+    def anew(self) -> Reward:
+        """A reward model like this one that has learned nothing: for cross-validation."""
+        return Reward(
+            saved.backend_of(self.backend.settings(), self.backend), calibration=self.calibration,
+            threshold=self.chosen, cost=self.cost, held=self.held, alpha=self.alpha, seed=self.seed, name=self.name,
+        )  # fmt: skip
+
+    # -- kept ------------------------------------------------------------------------------------------------
+
+    def save(self, folder: str | Path) -> Path:
+        """Weights, and a card (`card.json`): what it learned from, which labels, numbers, and their hashes."""
+        if self.card_ is None:
+            raise PerslibError("This reward model has not learned anything yet: run its fit(cases) first.")
+        return saved.write(self, folder)
+
+    @classmethod
+    def load(cls, folder: str | Path, backend: Backend | None = None) -> Self:
+        """What `save` wrote; `backend` where it rests on something that no folder holds (an embedder, a judge)."""
+        model: Self = saved.read(cls, folder, backend)
+        return model
+
+    def _card(self, learn: Sequence[Case], held: Sequence[Case], numbers: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "format": saved.FORMAT,
+            "name": self.name,
+            "backend": self.backend.settings(),
+            "labels": "1 good, -1 bad: what the user thought of the reply; p is P(good)",
+            "learned_from": _about(learn),
+            "held_out": _about(held),
+            "numbers": {
+                "of": "the held-out users, on whom it was calibrated: ranking is honest, calibration flattered",
+                **{k: round(float(v), 6) for k, v in numbers.items() if np.isfinite(v)},
+            },
+            "seed": self.seed,
+            "versions": {"perslib": perslib.__version__, "numpy": np.__version__},
+        }
+
+    def _check(self) -> None:
+        if not 0 <= self.held < 1:
+            raise DataError(Problem("held", f"is {self.held}, expected a share of users below 1"))
+        if isinstance(self.chosen, str):
+            if self.chosen not in ("balanced", "cost"):
+                raise DataError(
+                    Problem("threshold", f"is {self.chosen!r}, expected balanced, cost or a probability")
+                )
+        elif 0 <= self.chosen <= 1:
+            self.threshold = float(self.chosen)
+        else:
+            raise DataError(Problem("threshold", f"is {self.chosen}, expected a probability"))
+        if min(self.cost) < 0 or sum(self.cost) <= 0:
+            raise DataError(Problem("cost", f"is {self.cost}, expected two costs, one of them above 0"))
+
+
+def _about(cases: Sequence[Case]) -> dict[str, Any]:
+    """How many cases, whose, of which labels and sources, and the hash of all that was learned from."""
+    good = goods(cases)
+    content = [[c.case, list(c.history), c.query, c.reply, c.gold, getattr(c, "weight", 1.0)] for c in cases]
+    return {
+        "cases": len(cases),
+        "users": len(set(owners(cases).tolist())),
+        "good": int(good.sum()),
+        "bad": int((~good).sum()),
+        "weight": round(float(weights(cases).sum()), 6),
+        "sources": dict(sorted(Counter(getattr(c, "source", "") or "unknown" for c in cases).items())),
+        "sha256": digest({"cases": content}),
+    }

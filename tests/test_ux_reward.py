@@ -1,0 +1,228 @@
+"""A reward model learns what is liked, says how sure it is, tells what it went by, and is the same after loading."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from reward_made import made
+
+from perslib.corpus import load
+from perslib.errors import DataError, PerslibError, UnknownName
+from perslib.ux.reward import Reward
+from perslib.ux.reward_embedded import Embedded
+from perslib.ux.reward_lessons import (
+    Lesson,
+    as_lesson,
+    by_exposure,
+    by_source,
+    lessons_of,
+)
+from perslib.ux.reward_words import Words
+
+
+@pytest.fixture(scope="module")
+def model():
+    return Reward().fit(made())
+
+
+def test_it_learns_what_is_liked(model):
+    assert model.score((), "how do I plan a trip", "clear steps and then prices") > 0.8
+    assert model.score((), "how do I plan a trip", "perhaps it depends on things") < 0.2
+    new = made(4, seed=9, prefix="new")
+    assert (model.predict(new) == [c.gold for c in new]).mean() > 0.95
+    assert set(model.predict(new, threshold=0.0)) == {1.0}
+
+
+def test_verdicts_are_those_of_any_ux_judge(model):
+    found = Reward(alpha=0.4).fit(made()).verdicts(made(3, seed=5, prefix="new"))
+    assert {"judge", "case", "gold", "said", "p_good", "error", "abstains", "sure"} <= set(found)
+    assert found["error"].isna().all() and found["p_good"].between(0, 1).all()
+    assert found["abstains"].mean() < 0.2, "cases this clear are seldom abstained from"
+    # Four held-out users cannot promise what holds nine times in ten.
+    assert model.verdicts(made(3, seed=5, prefix="new"))["abstains"].all()
+
+
+def test_what_it_went_by_is_told_in_words(model):
+    told = model.explain((), "how do I plan a trip", "clear steps and then prices")
+    by_name = told[told["part"] == "reply"].set_index("feature")["contribution"]
+    assert by_name["steps"] > 0 and by_name["prices"] > 0
+    case = Lesson("0", "how do I plan a trip", (), "clear steps and then prices")
+    inside = model.backend._model.intercept + told["contribution"].sum()
+    assert inside == pytest.approx(model.logits([case])[0], abs=1e-6), "contributions add up to the log odds"
+
+
+def test_the_same_after_saving_and_loading(model, tmp_path):
+    new = made(3, seed=5, prefix="new")
+    folder = model.save(tmp_path / "reward")
+    again = Reward.load(folder)
+    pd.testing.assert_frame_equal(again.verdicts(new), model.verdicts(new))
+    card = json.loads((folder / "card.json").read_text("utf-8"))
+    assert card["learned_from"]["users"] + card["held_out"]["users"] == 20
+    assert card["learned_from"]["good"] == card["learned_from"]["bad"] == 64
+    assert set(card["files"]) == {"weights.npz"} and len(card["learned_from"]["sha256"]) == 64
+    assert card["numbers"]["auroc"] > 0.95
+
+
+def test_learning_twice_gives_the_same(model):
+    new = made(3, seed=5, prefix="new")
+    assert (Reward().fit(made()).scores(new) == model.scores(new)).all()
+    assert (model.anew().fit(made()).scores(new) == model.scores(new)).all()
+
+
+def test_a_changed_file_is_not_loaded(model, tmp_path):
+    folder = model.save(tmp_path)
+    (folder / "weights.npz").write_bytes(b"else")
+    with pytest.raises(DataError, match=r"weights\.npz is not the file"):
+        Reward.load(folder)
+    with pytest.raises(DataError, match="no reward model can be read"):
+        Reward.load(tmp_path / "nowhere")
+
+
+def test_blind_to_length(model):
+    """Where only length tells good from bad, the one sees it, the other does not."""
+    rng = np.random.default_rng(0)
+    cases = []
+    for u in range(20):
+        for i in range(8):
+            words = rng.choice(list("abcdefghij"), 40 if i % 2 else 8)
+            cases.append(
+                Lesson(f"{u}/{i}", "question", (), " ".join(words), gold=1 if i % 2 else -1, user=f"u{u}")
+            )
+    lengths = [Reward(Words(views=(), length=length)).fit(cases) for length in (True, False)]
+    gap = [abs(m.backend._model.coef).max() for m in lengths]
+    assert len(lengths[0].backend._names) - len(lengths[1].backend._names) == 7
+    assert lengths[0].score((), "question", " ".join("abcdefghij" * 4)) > 0.9 and gap[1] > 0
+
+
+@pytest.mark.parametrize("kind", ["temperature", "isotonic", "none"])
+def test_other_calibrations_and_thresholds(kind, tmp_path):
+    model = Reward(calibration=kind, threshold="cost", cost=(5, 1)).fit(made(wrong=0.1))
+    again = Reward.load(model.save(tmp_path))
+    new = made(3, seed=5, prefix="new")
+    assert again.threshold == model.threshold and (again.scores(new) == model.scores(new)).all()
+    assert Reward(threshold=0.7).fit(made()).threshold == 0.7
+
+
+def test_a_costlier_pass_raises_the_threshold():
+    some = made(wrong=0.15)
+    careful, lax = (Reward(threshold="cost", cost=cost).fit(some).threshold for cost in ((9, 1), (1, 9)))
+    assert careful > lax
+
+
+def test_weights_count():
+    """Two sources that contradict each other: the one that is trusted wins."""
+    right = made()
+    wrong = [replace(c, case=c.case + "x", gold=-c.gold) for c in made(seed=3)]
+    for trusted, other, sign in ((right, wrong, 1), (wrong, right, -1)):
+        cases = [as_lesson(c, weight=1.0) for c in trusted] + [as_lesson(c, weight=0.05) for c in other]
+        model = Reward(held=0, calibration="none").fit(cases)
+        good, bad = (
+            model.score((), "how", reply)
+            for reply in ("clear steps and then prices", "it depends on many things")
+        )
+        assert sign * (good - bad) > 0.2
+
+
+def test_users_are_held_out_whole():
+    with pytest.raises(DataError, match="is among those that are learned from"):
+        Reward().fit(made(), held_out=made(2))
+    with pytest.raises(DataError, match="set held=0"):
+        Reward().fit(made(1))
+    fitted = Reward().fit(made(), held_out=made(6, prefix="other"))
+    assert fitted.card_["held_out"]["users"] == 6 and fitted.card_["learned_from"]["users"] == 20
+
+
+@pytest.mark.parametrize(
+    ("make", "match"),
+    [
+        (lambda: Reward(held=1.5), "held"),
+        (lambda: Reward(threshold="best"), "balanced, cost"),
+        (lambda: Reward(threshold=2.0), "probability"),
+        (lambda: Reward(cost=(0, 0)), "cost"),
+        (lambda: Reward(alpha=0).fit(made()), "alpha"),
+        (lambda: Reward(calibration="plat").fit(made()), "Did you mean platt"),
+        (lambda: Reward(Words(views=("answer",))), "view of a case"),
+        (lambda: Reward().fit([c for c in made() if c.gold == 1]), "0 bad"),
+        (lambda: Reward().fit([]), "learns from good and bad"),
+        (lambda: Reward().score((), "a", "b"), "run its fit"),
+        (lambda: Reward().save("x"), "run its fit"),
+        (lambda: Lesson("c", "q", weight=-1.0), "expected 0 or more"),
+    ],
+)
+def test_what_is_wrong_is_said(make, match):
+    with pytest.raises((DataError, PerslibError, UnknownName), match=match):
+        make()
+
+
+def test_odd_cases_get_a_score(model):
+    history = ({"role": "user", "content": "x"}, {"role": "assistant", "content": ""})
+    for query, reply in (("", ""), ("?", "x" * 50_000), ("旅行", "先列步骤，再列价格"), ("\ud800", "\x00🙂")):
+        assert 0 <= model.score(history, query, reply) <= 1
+
+
+def test_lessons_of_a_corpus():
+    corpus = load("sample/zh")
+    found = lessons_of(corpus)
+    scores = corpus.turns.dropna(subset=["score", "request"])["score"]
+    assert len(found) == len(scores) and sum(c.gold == 1 for c in found) == (scores >= 4).sum()
+    assert {c.source for c in found} == {"score"}
+    first, second = found[:2]
+    assert first.history == () and [m["content"] for m in second.history] == [first.query, first.reply]
+
+
+def test_lessons_of_weak_labels():
+    from perslib.signals.behavioural import behavioural
+
+    corpus = load("sample/en")
+    weak = behavioural(corpus.of_users(corpus.users["user"].head(4)))
+    found = lessons_of(weak)
+    assert {c.source for c in found} >= {"continue", "complain"} and all(0 < c.weight <= 1 for c in found)
+    row = weak.turns[weak.turns["score"].notna()].iloc[0]
+    assert found[0].weight == row["weak_weight"] and found[0].gold == (1 if row["score"] >= 4 else -1)
+    trusted = {c.source: c.weight for c in by_source([as_lesson(c, weight=1.0) for c in found])}
+    assert trusted["complain"] == 0.8 and trusted["continue"] == 1.0
+
+
+def test_those_who_say_much_weigh_no_more():
+    cases = [*made(1, 9, prefix="much"), *made(1, 3, prefix="little")]
+    even = by_exposure(cases)
+    sums = pd.Series([c.weight for c in even]).groupby([c.user for c in even]).sum()
+    assert sums["much0"] == pytest.approx(sums["little0"]) == pytest.approx(6)
+    assert [c.weight for c in by_exposure(cases, power=0)] == [1.0] * 12
+
+
+class Letters:
+    """An encoder without a model: how often each letter occurs."""
+
+    name = "letters"
+
+    def embed(self, texts, kind="passage"):
+        found = np.array([[t.count(chr(97 + i)) for i in range(26)] for t in texts], dtype=float)
+        return found / np.maximum(1, np.linalg.norm(found, axis=1, keepdims=True))
+
+
+def test_an_embedding_head_learns_too(tmp_path):
+    model = Reward(Embedded(Letters())).fit(made())
+    new = made(4, seed=9, prefix="new")
+    assert (model.predict(new) == [c.gold for c in new]).mean() > 0.9
+    told = model.explain((), "how do I save money", "clear steps")
+    case = Lesson("0", "how do I save money", (), "clear steps")
+    assert model.backend._model.intercept + told["contribution"].sum() == pytest.approx(
+        model.logits([case])[0]
+    )
+    with pytest.raises(PerslibError, match="cannot be found again by its name"):
+        model.save(tmp_path)
+    named = Reward(Embedded("tfidf"))
+    assert named.backend.settings()["encoder"] == "tfidf"
+
+
+def test_the_encoder_of_the_workbench(tmp_path, monkeypatch):
+    """By name it is found again, so that what rests on it can be loaded."""
+    monkeypatch.setattr("perslib.ux.reward_embedded.embedder", lambda name, **more: Letters())
+    model = Reward(Embedded("embedded")).fit(made(8))
+    new = made(2, seed=9, prefix="new")
+    assert (Reward.load(model.save(tmp_path)).scores(new) == model.scores(new)).all()
