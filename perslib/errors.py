@@ -21,12 +21,23 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 SHOWN_PROBLEMS = 20
 
 
 class PerslibError(Exception):
-    """Root of everything perslib raises on purpose."""
+    """Root of everything perslib raises on purpose. Travels between processes, whatever its class is made from."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (type(self), self.args, self.__dict__)
+
+
+def _again(kind: type[PerslibError], args: tuple[Any, ...], fields: dict[str, Any]) -> PerslibError:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(fields)
+    return error
 
 
 @dataclass(frozen=True)

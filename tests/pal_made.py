@@ -65,6 +65,10 @@ class Model:
         """One method after another."""
         return [self.of(steps) for steps in methods]
 
+    def map(self, method: Any, items: Iterable[Any], **settings: Any) -> list[Any]:
+        """`work` on the method of each item."""
+        return self.work(map(method, items), **settings)
+
     def prompts(self) -> list[str]:
         """Names of the prompts asked, in order."""
         return [name_of(request) for request in self.asked]

@@ -42,6 +42,10 @@ class Scripted:
         """One method after another."""
         return [self._worked(steps) for steps in methods]
 
+    def map(self, method: Any, items: Iterable[Any], **settings: Any) -> list[Any]:
+        """`work` on the method of each item."""
+        return self.work(map(method, items), **settings)
+
     def _worked(self, steps: Steps[Any]) -> Any:
         try:
             ask = next(steps)

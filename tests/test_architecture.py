@@ -14,7 +14,19 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 #: Each part may import itself and what stands before it.
 ORDER = [
-    *["errors", "paths", "fence", "llm", "prompts", "corpus", "memory", "palsynth", "judge", "calibrate"],
+    *[
+        "errors",
+        "paths",
+        "fence",
+        "cluster",
+        "llm",
+        "prompts",
+        "corpus",
+        "memory",
+        "palsynth",
+        "judge",
+        "calibrate",
+    ],
     *["inference", "metrics", "replay", "palbench", "patience", "signals", "ux"],
     *["report", "studies", "explorer", "cli", "__main__"],
 ]
@@ -63,6 +75,7 @@ def test_imports_flow_one_way(file):
             "patience",
             "replay",
             "report",
+            "signals",
             "ux",
         )
     ],

@@ -41,6 +41,9 @@ class Counts:
                 found.append(end.value)
         return found
 
+    def map(self, method: Any, items: Any, **settings: Any) -> list[Any]:
+        return self.work(map(method, items), **settings)
+
     @staticmethod
     def score(text: str) -> str:
         return "5" if "good" in text else "2"

@@ -7,7 +7,7 @@ that was killed goes on where it stopped and ends in the same table, one row a r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import TypeVar
 
@@ -21,6 +21,7 @@ from perslib.judge.base import Judge, Verdict
 from perslib.llm import Backbone, Steps
 
 T = TypeVar("T")
+X = TypeVar("X")
 #: With a limit, about this many turns are judged of each user, so that there are several users.
 TURNS_A_USER = 12
 
@@ -72,7 +73,11 @@ def fit(
             f"Judge {judge.name!r} learns from train users, and {corpus.name} has none that are not judged; "
             "judge its test users, or take a judge that learns nothing."
         )
-    _worked([judge.fit(corpus.of_users(train))], judge, backbone, {}, progress, cap)
+    learning = judge.fit(corpus.of_users(train))
+    if backbone is not None and judge.sees.model:
+        backbone.work([learning], progress=progress, cap=cap)  # here: what is learned is kept in the judge
+    else:
+        _alone(learning, judge)
 
 
 def verdicts_on(
@@ -85,7 +90,7 @@ def verdicts_on(
 ) -> list[Sequence[Verdict]]:
     """The verdicts of a judge that knows what it has to know, block by block and target by target."""
     totals = {"judge": sum(map(len, blocks))}
-    return _worked((judge.judge(block) for block in blocks), judge, backbone, totals, progress, cap)
+    return _worked(judge.judge, blocks, judge, backbone, totals, progress, cap)
 
 
 def targets(
@@ -177,7 +182,8 @@ def _columns(verdict: Verdict, language: str) -> dict[str, object]:
 
 
 def _worked(
-    methods: Iterable[Steps[T]],
+    method: Callable[[X], Steps[T]],
+    items: Iterable[X],
     judge: Judge,
     backbone: Backbone | None,
     totals: dict[str, int],
@@ -186,10 +192,9 @@ def _worked(
 ) -> list[T]:
     if backbone is not None and judge.sees.model:
         samples = getattr(getattr(judge, "manner", None), "samples", 1)
-        return backbone.work(
-            methods, progress=progress, totals={k: n * samples for k, n in totals.items()}, cap=cap
-        )
-    return [_alone(steps, judge) for steps in methods]
+        totals = {k: n * samples for k, n in totals.items()}
+        return backbone.map(method, items, progress=progress, totals=totals, cap=cap)
+    return [_alone(method(item), judge) for item in items]
 
 
 def _alone(steps: Steps[T], judge: Judge) -> T:

@@ -37,6 +37,7 @@ from perslib.llm.work import Work
 
 Question = Request | str | Sequence[Message]
 T = TypeVar("T")
+X = TypeVar("X")
 
 _lines: dict[tuple[Any, ...], Line] = {}
 _lines_lock = threading.Lock()
@@ -48,14 +49,22 @@ def backbone(
     cache: Cache | Policy = "use",
     ledger: Ledger | None = None,
     patience: Patience | None = None,
+    scheduler: Any = None,
     **overrides: Any,
 ) -> Backbone:
     """The backbone called `name` in `backbones.toml`, with fields of its entry replaced by keyword.
 
     `cache` is a policy — use, refresh (ask anew, keep the new answer), off, only (never call) — or a cache.
+    `scheduler` spreads every stage that asks it over a Dask cluster: an address such as `tcp://10.0.0.1:8786`, a
+    cluster or client object, or `local`.
     """
     store = cache if isinstance(cache, Cache) else Cache(policy=cache)
     forced = overrides.get("structured", "auto") != "auto"
+    if scheduler is not None:
+        from perslib.llm.spread import SpreadBackbone
+
+        found = entry(name, **overrides)
+        return SpreadBackbone(found, store, ledger, patience, scheduler=scheduler, forced=forced)
     return Backbone(entry(name, **overrides), store, ledger, patience, forced=forced)
 
 
@@ -163,6 +172,18 @@ class Backbone:
         """`work`, awaited; works in any event loop."""
         with Stages(self.ledger, totals, enabled=progress) as stages:
             return await loop.wait_for(self._work(methods, stages, cap))
+
+    def map(
+        self,
+        method: Callable[[X], Steps[T]],
+        items: Iterable[X],
+        *,
+        progress: bool = True,
+        totals: Mapping[str, int] | None = None,
+        cap: float | None = None,
+    ) -> list[T]:
+        """`work` on the method of each item; with a scheduler, on the machines of a cluster."""
+        return self.work((method(item) for item in items), progress=progress, totals=totals, cap=cap)
 
     def begin(self, method: Steps[T]) -> Future[T]:
         """Start on a method in steps and do not wait; cancelling the future stops its questions."""

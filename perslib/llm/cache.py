@@ -163,6 +163,9 @@ class Cache:
                 self._unsaved.clear()
             self._file.close()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Cache, (self.path, self.policy)  # another process opens the same file
+
     def __len__(self) -> int:
         with self._using("read") as db:
             return db.execute("SELECT COUNT(*) FROM entries").fetchone()[0]

@@ -88,6 +88,12 @@ class Ledger:
         with self._lock:
             self._stages[stage] = self._stages.get(stage, Spending()) + spent
 
+    def add(self, other: Ledger) -> None:
+        """Count what another ledger counted."""
+        with self._lock:
+            for stage, spent in other.stages.items():
+                self._stages[stage] = self._stages.get(stage, Spending()) + spent
+
     def stage(self, name: str) -> Spending:
         """What a stage took so far."""
         with self._lock:

@@ -57,12 +57,16 @@ class Progress:
 
     def step(self, answer: Answer) -> None:
         """Count one answer, which the ledger has counted before."""
+        self._backbone = answer.backbone or self._backbone
+        self.move(1, int(not answer.cached))
+
+    def move(self, done: int, called: int) -> None:
+        """Count things that are done, and of these the calls."""
         with self._lock:
-            self.done += 1
-            self._called += not answer.cached
-            self._backbone = answer.backbone or self._backbone
+            self.done += done
+            self._called += called
             if self._bar is not None:
-                self._bar.update()
+                self._bar.update(done)
             if self._is_due():
                 self._tell()
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 import pandas as pd
@@ -89,13 +90,17 @@ def begun(
             "Give templates for all topics, or none to have them drawn.",
         )
     pairs = [(memory, person) for memory in memories for person in people]
-    stores = backbone.work([remembered(memory, person) for memory, person in pairs])
+    stores = backbone.map(_remembered, pairs)
     return [
         Dialogue(memory.name, scene, templates[scene.topic.id], memory, store, session.before())
         for (memory, person), own in zip(pairs, stores, strict=True)
         for store, session in zip(own, person.query)
         for scene in person.of(session)
     ]
+
+
+def _remembered(pair: tuple[LongTermMemory, Person]) -> Steps[list[Store]]:
+    return remembered(*pair)
 
 
 def talked(
@@ -113,7 +118,7 @@ def talked(
     """
     form, held = form or Form(), list(dialogues)
     if user is assistant:
-        return user.work([talk(dialogue, form, query) for dialogue in held], progress=progress)
+        return user.map(partial(talk, form=form, query=query), held, progress=progress)
     while open_ := [i for i, dialogue in enumerate(held) if not dialogue.is_over]:
         for i, dialogue in zip(
             open_, user.work([user_turn(held[i], form) for i in open_], progress=progress), strict=True

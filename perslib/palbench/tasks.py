@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import product
 from typing import Any, Literal
 
 import pandas as pd
@@ -145,6 +147,10 @@ def serve(memory: LongTermMemory, person: Person, form: Form, tasks: Sequence[Ta
     return Served(person.user, memory.name, tuple(stores), tuple(rows), build)
 
 
+def _serve(pair: tuple[LongTermMemory, Person], form: Form, tasks: Sequence[Task]) -> Steps[Served]:
+    return serve(*pair, form, tasks)
+
+
 def _answered(
     memory: LongTermMemory, store: Store, session: Session, topic: Topic, task: Task, form: Form
 ) -> Steps[dict[str, Any]]:
@@ -182,7 +188,7 @@ def run(
         if task not in TASKS:
             raise UnknownName("task", task, TASKS)
     form = form or Form()
-    served = backbone.work([serve(m, person, form, tasks) for m in memories for person in people])
+    served = backbone.map(partial(_serve, form=form, tasks=tasks), product(memories, people))
     rows = [{"method": s.method, "backbone": backbone.name, **row} for s in served for row in s.rows]
     return pd.DataFrame(rows, columns=COLUMNS), served
 
@@ -201,7 +207,7 @@ def graded(
     form = form or Form()
     due = answers.index[(answers["task"] == "requirement") & answers["said"].notna()]
     questions = [grading(form, topics[key_of(answers.loc[i])], answers.loc[i, "said"]) for i in due]
-    given = judge.work([counted(one(question), "grade") for question in questions])
+    given = judge.map(_one_grade, questions)
     readings = [reading for reading, _ in given]
     values = pd.Series([r.value for r in readings], index=due, dtype="Float64")
     errors = pd.Series(
@@ -210,6 +216,10 @@ def graded(
     return answers.assign(
         grade=values.reindex(answers.index), grade_error=errors.reindex(answers.index), graded_by=judge.name
     )
+
+
+def _one_grade(question: Question[float]) -> Steps[tuple[Reading[float], Spent]]:
+    return counted(one(question), "grade")
 
 
 def topics_by_key(people: Sequence[Person]) -> dict[tuple[str, str, str], Topic]:

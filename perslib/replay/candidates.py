@@ -132,8 +132,8 @@ def generated(
     system message rests on. `cap` bounds what the backbone may cost; what was answered is kept in the cache.
     """
     turns = known_turns(corpus, replay_turns)
-    methods = (candidate.reply(block) for block in _blocks(corpus, turns))
-    found = backbone.work(methods, progress=progress, totals={"candidate": len(turns)}, cap=cap)
+    blocks, totals = _blocks(corpus, turns), {"candidate": len(turns)}
+    found = backbone.map(candidate.reply, blocks, progress=progress, totals=totals, cap=cap)
     columns = ["candidate", *TURN, "records"]
     rows = pd.DataFrame([row for of_block in found for row in of_block], columns=None if found else columns)
     rows = rows.assign(
