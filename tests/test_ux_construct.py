@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from endpoint import status
@@ -25,9 +27,12 @@ from perslib.ux.construct import (
     cleaned,
     construct,
     estimate,
+    label_id,
+    labels,
     splits,
     write_splits,
 )
+from perslib.ux.construct.labels import KINDS
 from perslib.ux.construct.rules import quality
 from perslib.ux.construct.taxonomy import OBJECTIONS
 
@@ -69,6 +74,7 @@ def test_the_synthetic_world_becomes_splits_that_the_loader_reads(tmp_path, lang
     for name, one in drawn.items():
         read = back[back["task"] == name]
         assert list(read["query"]) == list(one["query"])
+        assert list(read["case"]) == list(one["case"])
         assert [[m["content"] for m in h] for h in read["history"]] == [
             [m["content"] for m in h] for h in one["history"]
         ]
@@ -439,6 +445,38 @@ def test_prompts_offer_the_names_of_the_taxonomy(side):
         check = prompt(f"uxc_check_{side}", language).schema["properties"]
         assert check["objections"]["items"]["enum"] == list(OBJECTIONS)
     assert all(f"- {name}" in shown(f"mine_{side}") for name in (*DIMENSIONS[side], *SCENARIOS))
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "said"),
+    [
+        ("冗余啰嗦", "bad", "verbosity"),
+        ("  Intent-Misunderstanding ", "bad", "intent_misunderstanding"),
+        ("過度拒絕", "bad", "safety_refusal"),
+        ("需求澄清不足", "bad", "intent_misunderstanding"),
+        ("没有冗余啰嗦", "bad", "other"),
+        ("Ｔａｓｋ　completion", "good", "task_completion"),
+        ("verbosity", "good", "other"),
+        ("信息与知识查询", "scenario", "information_knowledge"),
+        ("", "scenario", "other"),
+    ],
+)
+def test_other_names_are_brought_to_ids(name, kind, said):
+    assert label_id(name, kind) == said == label_id(said, kind)
+
+
+def test_every_other_name_leads_to_one_id():
+    for kind, ids in KINDS.items():
+        names = tomllib.loads(bundled_names())[kind]
+        assert set(names) - {"other"} == set(ids)
+        bare = [(label_id(name, kind), one) for one, others in names.items() for name in others]
+        assert all(found == one for found, one in bare)
+    with pytest.raises(UnknownName, match="scenario"):
+        label_id("x", "scenarios")
+
+
+def bundled_names():
+    return (Path(labels.__file__).parent / "labels.toml").read_text("utf-8")
 
 
 def test_mistakes_are_named(tmp_path):

@@ -61,7 +61,7 @@ def split_session(record: Any, split: str, place: str) -> tuple[Session, dict[st
     one = session({"cid": record.get("cid"), "history": said, **about}, name=place)
     shown = [{"role": m.role, "content": m.text} for m in one.messages[: len(history)]]
     return one._replace(notes=(*one.notes, *notes)), {
-        "case": _case_id(split, str(record.get("cid")), query, reply),
+        "case": _word(record.get("case_id")) or _case_id(split, str(record.get("cid")), query, reply),
         "task": split,
         "cid": one.cid,
         "query": query,

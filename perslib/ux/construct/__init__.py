@@ -15,6 +15,7 @@ from perslib.ux.construct.candidates import Candidate, candidates
 from perslib.ux.construct.checking import Check
 from perslib.ux.construct.cleaning import cleaned
 from perslib.ux.construct.grading import Grades
+from perslib.ux.construct.labels import label_id
 from perslib.ux.construct.mining import Mined
 from perslib.ux.construct.pipeline import Construction, construct, estimate
 from perslib.ux.construct.review import export_review, import_review, review_agreement, reviewed
@@ -51,6 +52,7 @@ __all__ = [
     "import_review",
     "in_windows",
     "inclusion",
+    "label_id",
     "matched",
     "records_of",
     "review_agreement",
