@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import LogLocator, NullFormatter, PercentFormatter
 
 from perslib.report.page import current
 from perslib.report.style import ACCENT, FAINT, INK, RULE, SCORES, literal
@@ -67,6 +67,7 @@ def scores(table: pd.DataFrame) -> Figure:
             ax.text(
                 0, -0.62, current().word("pal_chance"), fontsize=8, color=SCORES[1], ha="center", va="bottom"
             )
+        _roomy(ax)
     return fig
 
 
@@ -183,6 +184,10 @@ def taken(table: pd.DataFrame) -> Figure:
             subset="reached"
         )
         ax.set_xscale("log")
+        wide = tokens.max() / tokens.min() > 30
+        ax.xaxis.set_major_locator(LogLocator(subs=(1.0,) if wide else (1.0, 2.0, 5.0)))
+        ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        ax.xaxis.set_minor_formatter(NullFormatter())
         ax.scatter(own["tokens"], own["reached"], c=[_color(m) for m in own["method"]], s=34, zorder=3)
         low, high = own["reached"].min(), own["reached"].max()
         room = max(high - low, 10.0)
