@@ -3,7 +3,8 @@
     save_draft(draft, "prices-first")       one file a user and scenario, in the workspace's `memories/`
     Edited("prices-first", otherwise=Structured("zh"))
 
-An edited memory stays marked: `system` says "edited by hand", and so does every verdict made with it.
+A long-term memory goes on recalling for each target what it recalled when it was built, edits on top; where it is asked
+something else, it shows all its statements. An edited memory stays marked: `system` says "edited by hand", and so does every verdict made with it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from perslib.llm import Steps, answered, asks_nothing
 from perslib.memory.base import MemorySystem, Statement, UserMemory
 from perslib.memory.draft import EDITED, Counts, Draft, Line
 from perslib.memory.measured import Measured, MeasuredMemory
+from perslib.memory.remembering import Recalled
 from perslib.paths import workspace
 
 _NAME = re.compile(r"\w[\w -]*\Z")
@@ -72,6 +74,7 @@ def save_draft(draft: Draft, name: str) -> Path:
         "built_counts": memory.counts,
         "trait_of": dict(memory.trait_of) if isinstance(memory, MeasuredMemory) else {},
         "language": memory.language if isinstance(memory, MeasuredMemory) else None,
+        "recalled": memory.to_json() if isinstance(memory, Recalled) else None,
         "lines": [asdict(line) for line in draft.lines],
         "built": [asdict(s) for s in memory.statements],
     }
@@ -129,6 +132,8 @@ def _draft(record: dict[str, Any], block: Block) -> Draft:
     )
     if record["trait_of"]:
         built = _measured(built, record, block)
+    elif record.get("recalled"):
+        built = Recalled.of_json(built, record["recalled"])
     lines = tuple(
         Line(_statement(r["statement"]), bool(r["on"]), bool(r["by_hand"])) for r in record["lines"]
     )

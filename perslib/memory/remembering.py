@@ -14,7 +14,7 @@ about a millisecond of a processor for a Chinese character, half a minute for al
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -58,9 +58,13 @@ class Recalled(UserMemory):
     """The target scenario's sessions that logs led up to, and the memory once it heard them."""
     pieces: Mapping[str, Statement] = field(default_factory=dict, repr=False)
     """Piece → the statement that was made of it."""
+    at_hand: Mapping[tuple[str, str], tuple[Piece, ...]] = field(default_factory=dict, repr=False)
+    """Session and question → what was recalled there: all that is left of the system in a memory from a file."""
 
-    def recall(self, target: Target) -> list[dict[str, Any]]:
+    def recall(self, target: Target) -> list[dict[str, Any]] | str:
         """The pieces for this target in their order, as far as their statements stand, then statements of one's own."""
+        if self.long is None and _place(target) not in self.at_hand:
+            return super().recall(target)
         known = {s.id: s for s in self.statements}
         found = [note for piece in self.found(target) if (note := self._note(piece, known)) is not None]
         made = {s.id for s in self.pieces.values()}
@@ -73,13 +77,44 @@ class Recalled(UserMemory):
             for id, f, text in found
         ]
 
-    def found(self, target: Target) -> list[Piece]:
+    def found(self, target: Target) -> Sequence[Piece]:
         """What the memory recalls for the user's last message."""
+        if _place(target) in self.at_hand:
+            return self.at_hand[_place(target)]
         if self.long is None or self.store is None:
             return []
         unheard = (self.store, Session(f"{target.scenario}/{target.session}", ""))
         store, session = self.here.get(target.session, unheard)
         return self.long.recall(store, session, _query(target), self.purpose)
+
+    def to_json(self) -> dict[str, Any]:
+        """What it recalled for the targets it was built with, as plain data: each piece once, then where it was shown."""
+        pieces = list(dict.fromkeys(piece for shown in self.at_hand.values() for piece in shown))
+        number = {piece: i for i, piece in enumerate(pieces)}
+        return {
+            "language": self.language,
+            "pieces": [{"id": p.id, "field": p.field, "text": p.text} for p in pieces],
+            "statements": {piece: statement.id for piece, statement in self.pieces.items()},
+            "shown": [
+                {"session": session, "query": query, "pieces": [number[p] for p in shown]}
+                for (session, query), shown in self.at_hand.items()
+            ],
+        }
+
+    @classmethod
+    def of_json(cls, built: UserMemory, data: Mapping[str, Any]) -> Recalled:
+        """The memory that says what `built` says and recalls what was written so."""
+        pieces = [Piece(**piece) for piece in data["pieces"]]
+        statements = {s.id: s for s in built.statements}
+        return cls(
+            **{name: getattr(built, name) for name in UserMemory.__dataclass_fields__},
+            language=data["language"],
+            pieces={piece: statements[id] for piece, id in data["statements"].items()},
+            at_hand={
+                (shown["session"], shown["query"]): tuple(pieces[i] for i in shown["pieces"])
+                for shown in data["shown"]
+            },
+        )
 
     def _note(self, piece: Piece, known: Mapping[str, Statement]) -> tuple[str, str, str] | None:
         """A piece as it is shown, in a person's words where they changed it; None where they took it out."""
@@ -129,14 +164,21 @@ class Remembered(MemorySystem):
         )
         if past or ahead:
             self.system.look_up([_query(target) for target in block])
-        told = [*self.system.general(store), *(piece for target in block for piece in memory.found(target))]
+        shown = {_place(target): tuple(memory.found(target)) for target in block}
+        told = [*self.system.general(store), *(piece for pieces in shown.values() for piece in pieces)]
         made = _statements(told, past, ids)
-        return replace(memory, statements=tuple(made.values()), pieces=made, error=None if made else lost)
+        error = None if made else lost
+        return replace(memory, statements=tuple(made.values()), pieces=made, at_hand=shown, error=error)
 
 
 def _query(target: Target) -> str:
     """What a memory is asked for a target: the user's last message, else the task."""
     return target.request or target.task or ""
+
+
+def _place(target: Target) -> tuple[str, str]:
+    """All that recalling depends on."""
+    return target.session, _query(target)
 
 
 def sessions(
