@@ -74,7 +74,9 @@ def _language(lang: str) -> _Language:
     one = (r"\b{}\b" if lang == "en" else "{}").format
     return _Language(
         {trigger: tuple(found) for trigger, found in by_trigger.items()},
-        frozenset(min(trigger, key=lambda token: (token in common, -len(token))) for trigger in by_trigger),
+        frozenset(
+            min(trigger, key=lambda token: (common.get(token, 0.0), -len(token))) for trigger in by_trigger
+        ),
         re.compile("|".join(glance)),
         re.compile(any_of(told["blockers"])),
         re.compile(one(any_of(told["referents"]))),

@@ -96,9 +96,9 @@ def _gap(kinds: Any) -> bool:
 
 
 @cache
-def common(lang: str) -> frozenset[str]:
-    """Characters or words that are in every other text, so that others tell more."""
-    return frozenset(cues(lang)["common"])
+def common(lang: str) -> dict[str, float]:
+    """How common the characters or words are that are in every other text; the others tell more."""
+    return {token: 1 / (10 + rank) for rank, token in enumerate(cues(lang)["common"])}
 
 
 def pairs(pattern: str, lang: str) -> set[Trigger]:
@@ -111,7 +111,9 @@ def pairs(pattern: str, lang: str) -> set[Trigger]:
         both = both or [(token,) for run in runs for token in run]
         if not both:
             raise ValueError(f"nothing is certain to be in what the cue {pattern!r} matches")
-        found.add(min(both, key=lambda pair: (sum(t in often for t in pair), -sum(map(len, pair)), pair)))
+        found.add(
+            min(both, key=lambda pair: (sum(often.get(t, 0.0) for t in pair), -sum(map(len, pair)), pair))
+        )
     return found
 
 
