@@ -7,6 +7,7 @@ import tomllib
 from collections import Counter
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from endpoint import status
 from prompt_fields_uxc import FIELDS
@@ -27,8 +28,11 @@ from perslib.ux.construct import (
     cleaned,
     construct,
     estimate,
+    export_review,
+    in_windows,
     label_id,
     labels,
+    read_cases,
     splits,
     write_splits,
 )
@@ -96,6 +100,10 @@ def test_the_synthetic_world_becomes_splits_that_the_loader_reads(tmp_path, lang
         "4_checked.jsonl",
         "cases.jsonl",
     } <= files
+    kept = read_cases(tmp_path / "run")
+    pd.testing.assert_frame_equal(kept, made.cases)
+    with pytest.raises(DataError, match="that ended"):
+        read_cases(tmp_path)
     card = json.loads((tmp_path / "run" / "construction.json").read_text("utf-8"))
     assert card["models"]["judge"] == "scripted" and len(card["prompts"]) == 6
 
@@ -488,6 +496,9 @@ def test_mistakes_are_named(tmp_path):
     with pytest.raises(UnknownName, match="task1_judge_bad"):
         splits(built(log(LIKED)).cases, {"task1_judge": 3})
     empty = built(log([("user", "Hi"), ("assistant", "Hello.")]))
+    assert export_review(empty.cases, tmp_path / "none.csv").is_file()
+    window = {"train": ("2026-01-01", "2026-02-01"), "test": ("2026-02-01", "2026-03-01")}
+    assert in_windows(empty.cases, **window).train.empty
     assert empty.cases.empty and set(splits(empty.cases)) == {
         "task1_judge_bad", "task1_judge_good", "task2_eval", "task3_recovery",
     }  # fmt: skip

@@ -17,7 +17,7 @@ from perslib.ux.construct.cleaning import cleaned
 from perslib.ux.construct.grading import Grades
 from perslib.ux.construct.labels import label_id
 from perslib.ux.construct.mining import Mined
-from perslib.ux.construct.pipeline import Construction, construct, estimate
+from perslib.ux.construct.pipeline import Construction, construct, estimate, read_cases
 from perslib.ux.construct.review import export_review, import_review, review_agreement, reviewed
 from perslib.ux.construct.rules import REASONS, Rejection, Rules
 from perslib.ux.construct.sampling import Sample, apportioned, inclusion, matched, sampled, systematic
@@ -54,6 +54,7 @@ __all__ = [
     "inclusion",
     "label_id",
     "matched",
+    "read_cases",
     "records_of",
     "review_agreement",
     "reviewed",

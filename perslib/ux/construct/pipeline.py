@@ -17,6 +17,7 @@ import pandas as pd
 
 from perslib.corpus import Corpus
 from perslib.corpus.uxbench_blocks import Source
+from perslib.errors import DataError, Problem
 from perslib.llm import Backbone, answered
 from perslib.prompts import prompt
 from perslib.ux.coefficients import cohen
@@ -60,7 +61,8 @@ class Construction:
     """Share of the judge's own means and qualities that follow from its axes, κ of the miner's and the judge's
     dimensions, and Krippendorff's α of the checkers."""
     doubtful: pd.DataFrame
-    """Cases that checkers doubt or could not be read about: for people to decide."""
+    """Cases that checkers doubt or could not be read about: for people to decide. What they keep has still to be
+    `cleaned` together with the rest."""
     models: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -204,7 +206,24 @@ def _sorted_out(
         if why[0] != "rejected":
             doubtful.append(row)
     run.end("check", len(every), len(rows), rejected)
-    return pd.DataFrame(rows, columns=list(COLUMNS)), pd.DataFrame(doubtful, columns=list(COLUMNS))
+    return _frame(rows), _frame(doubtful)
+
+
+def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"after_turn": "Int64"})
+
+
+def read_cases(folder: str | Path, name: str = "cases") -> pd.DataFrame:
+    """The cases of a construction from its folder, or those that checkers doubt (name="doubtful")."""
+    file = Path(folder) / f"{name}.jsonl"
+    if not file.is_file():
+        raise DataError(
+            Problem(str(file), "there is no such file"), "Give the folder of a construction that ended."
+        )
+    rows = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    return _frame(
+        [{**row, "history": tuple(row["history"]), "signals": tuple(row["signals"])} for row in rows]
+    )
 
 
 def _row(case: Mined, grades: Grades, checks: Sequence[Check]) -> dict[str, Any]:

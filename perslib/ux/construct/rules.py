@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+import pandas as pd
+
 from perslib.signals.gate import GateSettings
 from perslib.signals.settings import Settings
 
@@ -141,7 +143,9 @@ def clipped(text: str, most: int) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Named tuples and tuples as JSON has them."""
+    """Named tuples, tuples and missing values as JSON has them."""
+    if value is pd.NA or (isinstance(value, float) and value != value):
+        return None
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return {k: plain(v) for k, v in value._asdict().items()}
     if isinstance(value, list | tuple):

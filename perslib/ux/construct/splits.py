@@ -4,7 +4,7 @@ task1_judge_bad, task1_judge_good   a reply to judge
 task2_eval                          a request whose reply was rejected on purpose, without that reply
 task3_recovery                      a failed reply and the complaint that followed
 
-A case is in one split only. `inclusion` is its chance of being drawn, for estimates about the log it comes from.
+A case is in one split only. `inclusion` is its chance of being drawn, for estimates about the cases it was drawn from.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ def splits(
 
     Recovery comes first, for it needs complaints, then Task 1, then Task 2 from the bad cases that are left. Without
     `sizes` they are those of the release, or smaller in the same proportions where there are fewer bad cases.
+    `inclusion` is the chance within a split's own draw, from what the splits before it left.
     """
     sizes = _sizes(cases) if sizes is None else sizes
     if unknown := set(sizes) - set(RELEASED):
