@@ -108,7 +108,7 @@ def log_graph(graph: Graph) -> Figure:
 
 def _color(group: int) -> str:
     """Groups by turns in the colours for categories; a log by itself is grey."""
-    hues = [color for color in CATEGORIES if color != "#6b7a8f"]
+    hues = [*(color for color in CATEGORIES if color != "#6b7a8f"), "#39424e"]
     return hues[(group - 1) % len(hues)] if group else "#b4bcc7"
 
 

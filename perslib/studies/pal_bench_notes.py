@@ -25,7 +25,7 @@ def whose(asked: Months) -> Note:
     en += f"asked about, {_n(logs, 'log')}."
     zh = f"{users} 位用户：供记忆的会话 {history:,} 段，被提问的会话 {query:,} 段、话题 {asked.topics:,} 个，日志 {logs:,} 条。"
     if asked.left_out:
-        en += f" {asked.left_out:,} more users of the corpus are left out; `limit` says how many topics are asked about."
+        en += f" Users of the corpus left out: {asked.left_out:,}; `limit` says how many topics are asked about."
         zh += f"语料中另有 {asked.left_out:,} 位用户未用；`limit` 决定提问多少个话题。"
     if asked.stands_in:
         en = "**The corpus named above has no topics to ask about, so the synthetic PAL-Set stands in**, made of the synthetic "
@@ -109,7 +109,7 @@ def first(table: pd.DataFrame) -> Note:
     else:
         en.append("Whoever selects at random has an S-Score of 0 in the long run.")
         zh.append("随机选择的 S 分，长期来看为 0。")
-    return {"en": " ".join(en), "zh": "".join(zh)}
+    return {"en": " ".join(en).replace(" -", " −").replace("[-", "[−"), "zh": "".join(zh).replace("-", "−")}
 
 
 def compared(differences: pd.DataFrame) -> Note | None:
@@ -127,11 +127,11 @@ def compared(differences: pd.DataFrame) -> Note | None:
         zh.append(
             f"{name_of(METRICS[row['metric']], 'zh')}{'高于' if ahead else '低于'}{name_of(row['other'], 'zh')}"
         )
-    said_en = "; ".join(en) or "no difference holds after correction"
+    said_en = "; ".join(en) or "neither ahead nor behind"
     said_zh = "；".join(zh) or "校正后没有显著的差别"
     en_name, zh_name = (name_of(own["method"].iloc[0], language) for language in ("en", "zh"))
     return {
-        "en": f"{en_name}, p < 0.05 after Holm: {said_en}.",
+        "en": f"With p < 0.05 after Holm, {en_name} is {said_en}.",
         "zh": f"{zh_name}（Holm 校正后 p < 0.05）：{said_zh}。",
     }
 
