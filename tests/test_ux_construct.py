@@ -298,6 +298,16 @@ def test_a_quote_that_nobody_said_is_dropped():
     assert made.cases["quote"].tolist() == [""]
 
 
+def test_an_answer_has_room_for_its_cases_and_models_that_think_get_more():
+    asked = []
+    remember = lambda step, data, request: asked.append((step, request.max_tokens)) or data  # noqa: E731
+    built(log(LIKED), remember)
+    assert asked == [("mine_good", 500), ("grade_good", 500), ("check_good", 150)]
+    asked.clear()
+    built(log(LIKED), remember, rules=Rules(room=20_000))
+    assert {room for _, room in asked} == {20_000}
+
+
 def test_long_sessions_are_asked_about_in_parts():
     said = [
         m

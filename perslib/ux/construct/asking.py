@@ -13,6 +13,9 @@ from perslib.memory.checked import Question, Reading
 from perslib.prompts import prompt
 from perslib.ux.construct.rules import Rules
 
+ROOM = 250
+"""Tokens that an answer takes for each case, and as many once; so that a small model that rambles comes to an end."""
+
 
 @dataclass(frozen=True)
 class Task(Question[Any]):
@@ -47,11 +50,14 @@ class Asking:
         place: str,
         read: Callable[[Any], Reading[Any]],
         usual: Any,
+        /,
+        about: int = 1,
         **fields: Any,
     ) -> Task:
-        """The question that the prompt `uxc_<name>` puts."""
+        """The question that the prompt `uxc_<name>` puts about so many cases, with room for an answer about each."""
         request = prompt(f"uxc_{name}", self.language, self.prompts).render(**fields)
-        return Task(place, replace(request, seed=self.rules.seed), read, stage, usual)
+        room = self.rules.room or min(request.max_tokens or ROOM, ROOM * (1 + about))
+        return Task(place, replace(request, seed=self.rules.seed, max_tokens=room), read, stage, usual)
 
     def put(self, task: Task) -> Steps[Reading[Any]]:
         """What the answer says; where something is wrong, after saying so and asking again."""

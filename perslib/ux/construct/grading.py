@@ -102,6 +102,7 @@ def _task(talk: Talk, cases: Sequence[tuple[int, Mined]], asking: Asking) -> Any
         talk.key,
         _reader({i for i, _ in cases}),
         {"grades": usual},
+        about=len(cases),
         dialogue=shown(talk, turns, asking.rules),
         cases=shown_cases,
     )

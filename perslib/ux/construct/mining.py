@@ -53,6 +53,7 @@ def mined(
         talk.key,
         _reader(talk, known),
         usual,
+        about=len(found),
         dialogue=shown(talk, known, asking.rules),
         candidates=", ".join(str(turn) for turn in known),
     )

@@ -50,6 +50,8 @@ class Rules:
     languages: tuple[str, ...] = ("zh", "en")
     alike: float = 0.9
     """Estimated Jaccard similarity of request and reply from which two cases are near duplicates."""
+    room: int | None = None
+    """Tokens for an answer, instead of what it should take: models that think first want 20,000."""
     seed: int = 42
     attempts: int = 2
     """How often a question is put whose answer does not hold."""
