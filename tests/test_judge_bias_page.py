@@ -26,7 +26,7 @@ class Long(Computed):
 
 @pytest.fixture(scope="module")
 def audit() -> study.Audit:
-    return study.audit([Long(), Constant(4)], load("sample/en"), pairs=6, limit=150)
+    return study.audit([Long(), Constant(4)], load("sample/en"), pairs=6, limit=240)
 
 
 @pytest.fixture(autouse=True)
@@ -82,6 +82,7 @@ def test_an_audit_names_who_goes_by_length(audit):
     assert "d′" not in said.beaten(audit.quality)["zh"] and "基线" in said.beaten(audit.quality)["zh"]
     constant = audit.quality[audit.quality["judge"] == Constant(4).name].set_index("metric")["value"]
     assert constant["balanced"] == 0.5 and constant["d_prime"] == pytest.approx(0, abs=1e-9)
+    assert audit.padding["users"].min() > 8 and audit.padding["low"].notna().all()
     assert tables.positions(audit.position)["consistent"].tolist() == ["100%", "100%"]
     assert (
         tables.quality(audit.quality).shape == (6, 8)

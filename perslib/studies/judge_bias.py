@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -237,15 +237,10 @@ def audit(
 
 
 def _few(blocks: Sequence[Block], replies: int) -> list[Block]:
-    """One block a user, then further ones, until there are so many replies."""
-    place = pd.Series([b.user for b in blocks]).groupby([b.user for b in blocks]).cumcount()
-    kept, n = [], 0
-    for i in place.sort_values(kind="stable").index:
-        if n >= replies:
-            break
-        kept.append(blocks[i])
-        n += len(blocks[i])
-    return kept
+    """About so many replies, the first few of one block of each user."""
+    first = {block.user: block for block in reversed(blocks)}
+    each = -(-replies // len(first)) if first else 0
+    return [replace(block, targets=block.targets.head(each)) for block in first.values()]
 
 
 def _quality(verdicts: pd.DataFrame, corpus: Corpus, blocks: Sequence[Block], seed: int) -> pd.DataFrame:

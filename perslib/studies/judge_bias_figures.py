@@ -127,7 +127,7 @@ def own_family(residual: pd.DataFrame) -> Figure:
     for y, model in enumerate(shown.index):
         for x, judge in enumerate(shown.columns):
             value = shown.loc[model, judge]
-            ink = "white" if abs(value) > 0.65 * most else INK
+            ink = "white" if abs(value) > 0.55 * most else INK
             ax.text(
                 x, y, f"{value:+.1f}".replace("-", "−"), ha="center", va="center", fontsize=8.5, color=ink
             )

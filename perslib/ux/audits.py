@@ -40,12 +40,16 @@ def pairs_of(replies: pd.DataFrame, limit: int | None = None, seed: int = SEED) 
 
     Of every turn all pairs of candidates with a reply can be drawn; equal replies make no pair.
     """
-    rows = []
-    for key, own in replies.dropna(subset=["response"]).groupby(TURN, sort=True):
-        for (_, one), (_, other) in combinations(own.sort_values("candidate").iterrows(), 2):
-            if one["response"] != other["response"]:
-                said = [one["candidate"], other["candidate"], one["response"], other["response"]]
-                rows.append([*key, *said])
+    by_turn: dict[tuple[Any, ...], list[dict[Any, Any]]] = {}
+    columns = replies.dropna(subset=["response"])[[*TURN, "candidate", "response"]]
+    for row in columns.sort_values([*TURN, "candidate"]).to_dict("records"):
+        by_turn.setdefault(tuple(row[c] for c in TURN), []).append(row)
+    rows = [
+        [*key, one["candidate"], other["candidate"], one["response"], other["response"]]
+        for key, own in by_turn.items()
+        for one, other in combinations(own, 2)
+        if one["response"] != other["response"]
+    ]
     table = pd.DataFrame(rows, columns=_PAIR)
     if limit is None or limit >= len(table):
         return table
