@@ -17,6 +17,7 @@ from perslib.patience.text import (
     KAPPA,
     Bow,
     Embedded,
+    NextTurn,
     TextDialogue,
     against_ratings,
     as_dialogues,
@@ -120,6 +121,24 @@ def test_embedded_vectors_stand_beside_each_other():
     assert not np.array_equal(found[0, half:], found[1, half:])
     assert np.square(found[0, :half]).mean() == pytest.approx(1, rel=1e-4)
     assert encoder.name == "tfidf"
+
+
+def test_a_small_network_learns_what_is_said_next():
+    pytest.importorskip("torch")
+    topics = ["hotel", "train", "taxi", "museum", "police", "hospital"]
+    ways = ["please find a {}", "now about a {}", "is there any {}", "i need the {}"]
+    pairs = [
+        (w.format(t), f"the {t} is {a}") for t in topics for w in ways for a in ("near", "far", "open")
+    ] * 2
+    encoder = NextTurn("en", width=16, epochs=60, rate=0.01).fit(pairs)
+    assert encoder.accuracy_ > 0.75  # guessing has .5, and one false turn in six is about the same thing
+    found = encoder.encode(pairs[:50])
+    assert found.shape == (50, 16) and np.abs(found).max() <= 1
+    assert np.array_equal(found, NextTurn("en", width=16, epochs=60, rate=0.01).fit(pairs).encode(pairs[:50]))
+    alone = np.concatenate([encoder.encode([pair]) for pair in pairs[:5]])
+    np.testing.assert_allclose(alone, found[:5], atol=1e-5)
+    with pytest.raises(PerslibError, match="not learned"):
+        NextTurn().encode(pairs[:1])
 
 
 def test_budgets_go_with_ratings_but_less_than_bare_success_does():

@@ -16,6 +16,7 @@ from perslib.patience.text import (
     Bow,
     Embedded,
     Encoder,
+    NextTurn,
     TextDialogue,
     against_ratings,
     as_dialogues,
@@ -70,12 +71,14 @@ class Rated:
 
 
 def encoder_of(name: str, language: str, pairs: list[tuple[str, str]]) -> Encoder:
-    """`bow`, which learns its words here, or `embedded`, the workbench's embedder."""
+    """`bow` and `next turn`, which learn from these pairs, or `embedded`, the workbench's embedder."""
     if name == "bow":
         return Bow(language).fit(pairs)
+    if name == "next turn":
+        return NextTurn(language).fit(pairs)
     if name == "embedded":
         return Embedded()
-    raise UnknownName("encoder", name, ("bow", "embedded"))
+    raise UnknownName("encoder", name, ("bow", "embedded", "next turn"))
 
 
 def crowd_rated(size: Size, encoder: str, language: str, seed: int) -> Rated:

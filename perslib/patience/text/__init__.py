@@ -12,12 +12,14 @@ from perslib.patience.text.crowd import KAPPA, crowd, parts
 from perslib.patience.text.dialogues import TextDialogue, as_dialogues, goal_names, rated
 from perslib.patience.text.encoders import Bow, Embedded, Encoder
 from perslib.patience.text.importers import convlab, dstc, uss
+from perslib.patience.text.next_turn import NextTurn
 
 __all__ = [
     "KAPPA",
     "Bow",
     "Embedded",
     "Encoder",
+    "NextTurn",
     "TextDialogue",
     "against_ratings",
     "as_dialogues",
