@@ -383,6 +383,18 @@ def test_missing_grades_are_asked_for_by_themselves():
     assert [r for r, _ in of(strict, "grade")] == ["unread"] and len(strict.cases) == 1
 
 
+def test_grades_that_cannot_be_read_are_drawn_again():
+    asked = []
+
+    def change(step, data, request):
+        if step.startswith("grade"):
+            asked.append((request.sample, request.seed))
+            return data if request.sample else None
+        return data
+
+    assert len(built(log(LIKED), change).cases) == 1 and asked == [(0, 42), (1, 43)]
+
+
 def test_two_different_gradings_of_a_case_are_none():
     def change(step, data, request):
         grades = data.get("grades", [])

@@ -52,12 +52,19 @@ class Asking:
         usual: Any,
         /,
         about: int = 1,
+        draw: int = 0,
         **fields: Any,
     ) -> Task:
         """The question that the prompt `uxc_<name>` puts about so many cases, with room for an answer about each."""
         request = prompt(f"uxc_{name}", self.language, self.prompts).render(**fields)
         room = self.rules.room or min(request.max_tokens or ROOM, ROOM * (1 + about))
-        return Task(place, replace(request, seed=self.rules.seed, max_tokens=room), read, stage, usual)
+        return Task(
+            place,
+            replace(request, seed=self.rules.seed + draw, sample=draw, max_tokens=room),
+            read,
+            stage,
+            usual,
+        )
 
     def put(self, task: Task) -> Steps[Reading[Any]]:
         """What the answer says; where something is wrong, after saying so and asking again."""

@@ -49,11 +49,11 @@ def graded(
     """
     given: dict[int, dict[str, Any]] = {}
     faults: tuple[str, ...] = ()
-    for _ in range(asking.rules.attempts):
+    for attempt in range(asking.rules.attempts):
         missing = [i for i in range(len(cases)) if i not in given]
         if not missing:
             break
-        reading = yield from asking.put(_task(talk, [(i, cases[i]) for i in missing], asking))
+        reading = yield from asking.put(_task(talk, [(i, cases[i]) for i in missing], asking, attempt))
         faults = reading.faults
         given |= reading.value or {}
     passed, rejected = [], []
@@ -70,7 +70,7 @@ def graded(
     return passed, rejected
 
 
-def _task(talk: Talk, cases: Sequence[tuple[int, Mined]], asking: Asking) -> Any:
+def _task(talk: Talk, cases: Sequence[tuple[int, Mined]], asking: Asking, attempt: int) -> Any:
     turns = {c.candidate.reply_turn for _, c in cases}
     shown_cases = [
         {
@@ -103,6 +103,7 @@ def _task(talk: Talk, cases: Sequence[tuple[int, Mined]], asking: Asking) -> Any
         _reader({i for i, _ in cases}),
         {"grades": usual},
         about=len(cases),
+        draw=attempt,
         dialogue=shown(talk, turns, asking.rules),
         cases=shown_cases,
     )
