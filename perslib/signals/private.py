@@ -24,38 +24,24 @@ from perslib.corpus.uxbench_messages import Session
 from perslib.signals.length import Counts, counts
 from perslib.signals.private_rules import RULES, Rule
 
-_FOUR_DIGITS = re.compile(r"\d{3}[- ]?\d")
+#: Signs of figures that rules can ask for, as they ask for words: see `Rule.needs`.
+_SIGNS = {
+    " 0000000": re.compile(r"\d(?:[ ()-]{0,2}\d){6}"),
+    " 0.0.0": re.compile(r"\d\.\d{1,3}\.\d"),
+    " 0.0000": re.compile(r"\d\.\d{4}"),
+    " f:f:f:f:f:": re.compile(r"(?:[0-9A-Fa-f]{1,4}:){5}"),
+    " 00:00:00:": re.compile(r"(?:[0-9A-Fa-f]{2}[:-]){3}"),
+}
 _EVERYWHERE = ("NAME", "ACCOUNT")
 _YEARS_OF_SHIFT = 10 * 365 * 86_400
-_LATIN_CUES = (
-    *(
-        "name is",
-        "name's",
-        "call me",
-        "mr.",
-        "mrs.",
-        "ms.",
-        "dr. ",
-        "wechat",
-        "telegram",
-        "whatsapp",
-        "passport",
-    ),
-    *(
-        " street",
-        " st.",
-        " road",
-        " rd.",
-        " avenue",
-        " ave",
-        " lane",
-        " drive",
-        "boulevard",
-        "plate",
-        "born",
-        "dob",
-    ),
-    *("token=", "key=", "secret=", "password=", "qq", "birthday", "order", "tracking"),
+_LATIN_CUES = tuple(
+    cue.encode()
+    for cue in (
+        *(" ave", " avenue", " drive", " lane", " rd.", " road", " st.", " street"),
+        *("::", "birthday", "born", "boulevard", "call me", "dob", "dr. ", "key="),
+        *("mr.", "mrs.", "ms.", "name is", "name's", "order", "passport", "password="),
+        *("plate", "qq", "secret=", "telegram", "token=", "tracking", "wechat", "whatsapp"),
+    )
 )
 Recogniser = Callable[[str], Iterable[str]]
 
@@ -72,7 +58,7 @@ class Hit(NamedTuple):
 def hits(text: str, names: Recogniser | None = None) -> list[Hit]:
     """What is personal in a text, from left to right, without overlaps; of two rules the earlier wins."""
     found: list[Hit] = []
-    lowered = text.lower() + (" 0000" if _FOUR_DIGITS.search(text) else "")
+    lowered = text.lower() + "".join(sign for sign, pattern in _SIGNS.items() if pattern.search(text))
     for rule in RULES:
         if not any(need in lowered for need in rule.needs):
             continue
@@ -140,8 +126,8 @@ def suspects(texts: Sequence[str], counted: Counts | None = None) -> list[int]:
     sign = (
         (counted.numbers > 0)
         | (counted.at > 0)
-        | (counted.points > 1)
-        | (counted.colons > 1)
+        | (counted.points > 2)
+        | (counted.colons > 4)
         | (counted.cues > 0)
     )
     latin = np.flatnonzero(~sign & (counted.words > 1))
@@ -150,8 +136,9 @@ def suspects(texts: Sequence[str], counted: Counts | None = None) -> list[int]:
 
 
 def _latin(text: str) -> bool:
-    lowered = text.lower()
-    return any(cue in lowered for cue in _LATIN_CUES)
+    """Whether one of the cues in Latin letters is in a text; what is between its Latin letters does not matter."""
+    letters = text.encode("ascii", "ignore").lower()
+    return any(cue in letters for cue in _LATIN_CUES)
 
 
 def deidentified(

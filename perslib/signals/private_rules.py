@@ -17,7 +17,8 @@ class Rule(NamedTuple):
     group: int = 0
     check: Callable[[str], bool] | None = None
     needs: tuple[str, ...] = ()
-    """One of these must be in the lower-cased text, else the pattern need not be tried; "0000" is any four digits."""
+    """One of these must be in the lower-cased text, else the pattern need not be tried; a word of noughts stands for figures of that
+    form (`perslib.signals.private`)."""
 
 
 def identity_card(text: str) -> bool:
@@ -105,40 +106,40 @@ RULES: tuple[Rule, ...] = (
         "@",
         r"(?<![A-Za-z0-9._%+-])[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){0,4}\.[A-Za-z]{2,24}(?![A-Za-z0-9-])",
     ),
-    _rule("ID", "0000", r"(?<![\dA-Za-z])(?<!\d\.)\d{17}[\dXx](?![\dA-Za-z])", check=identity_card),
+    _rule("ID", " 0000000", r"(?<![\dA-Za-z])(?<!\d\.)\d{17}[\dXx](?![\dA-Za-z])", check=identity_card),
     _rule(
         "PHONE",
-        "0000",
+        " 0000000",
         r"(?<![\dA-Za-z])(?<!\d\.)(?:\+?86[- ]?)?1[3-9]\d[- ]?\d{4}[- ]?\d{4}(?![\dA-Za-z])(?!\.\d)",
     ),
     _rule(
         "PHONE",
-        "0000",
+        " 0000000",
         r"(?<![A-Za-z0-9_+])\+\d{1,3}[- .]?(?:\(\d{1,4}\)[- .]?)?\d{1,4}(?:[- .]?\d{2,4}){1,5}(?!\d)",
         check=_international,
     ),
-    _rule("PHONE", "0000", r"(?<![\d.-])(?:0\d{2,3}[- ]|\(0\d{2,3}\)[- ]?)\d{7,8}(?![\d-])"),
-    _rule("PHONE", "0000", r"(?<![\d.-])(?:\(\d{3}\) ?\d{3}-\d{4}|\d{3}-\d{3}-\d{4})(?![\d-])"),
+    _rule("PHONE", " 0000000", r"(?<![\d.-])(?:0\d{2,3}[- ]|\(0\d{2,3}\)[- ]?)\d{7,8}(?![\d-])"),
+    _rule("PHONE", " 0000000", r"(?<![\d.-])(?:\(\d{3}\) ?\d{3}-\d{4}|\d{3}-\d{3}-\d{4})(?![\d-])"),
     _rule(
         "CARD",
-        "0000",
+        " 0000000",
         r"(?<![\dA-Za-z.=×*+/÷-])(?<![=×*+/÷-] )[3-6]\d{3}(?:[- ]?\d{4}){2}[- ]?\d{1,7}(?![\dA-Za-z])(?!\.\d)",
         check=bank_card,
     ),
     _rule(
         "MAC",
-        ":|-",
+        " 00:00:00:",
         r"(?<![0-9A-Za-z:-])[0-9A-Fa-f]{2}(?:([:-])[0-9A-Fa-f]{2})(?:\1[0-9A-Fa-f]{2}){4}(?![0-9A-Za-z:-])",
     ),
     _rule(
         "IP",
-        ":",
+        "::| f:f:f:f:f:",
         r"(?<![A-Za-z0-9_:.])[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}(?![A-Za-z0-9_:.])",
         check=_ipv6,
     ),
     _rule(
         "IP",
-        ".",
+        " 0.0.0",
         r"(?<![A-Za-z0-9_.])(?<![vV]ersion )\d{1,3}(?:\.\d{1,3}){3}(?![A-Za-z0-9_.]*\d)",
         check=_address,
     ),
@@ -239,7 +240,7 @@ RULES: tuple[Rule, ...] = (
     _rule("BIRTHDAY", "生日|出生|生于|生人", rf"({_DATE})(?=出生|生日|生于|生人)", 1, flags=_I),
     _rule(
         "LOCATION",
-        "0000",
+        " 0.0000",
         r"(?<![A-Za-z0-9_.\[,])(?<!, )-?\d{1,2}\.\d{4,12}\s{0,2}[,，]\s{0,2}-?\d{1,3}\.\d{4,12}(?![A-Za-z0-9_.])(?!\s?,\s?-?\d)",
         check=_coordinates,
     ),
