@@ -13,6 +13,9 @@ from perslib.studies.judge_bias import Audit
 from perslib.studies.notes import Note
 from perslib.ux import REWARD_MODEL
 
+#: Shares of accuracy that a threshold brings and that are worth a word.
+A_LOT = 0.05
+
 
 def mildness(table: pd.DataFrame) -> Note:
     """How mild the zero-shot judges are."""
@@ -131,12 +134,16 @@ def beaten(quality: pd.DataFrame) -> Note:
         "、".join(name_of(j, "zh") for j in better) or "无",
     ]
     en, zh = called["en"], called["zh"]
+    gained = first["value"] - own.set_index("judge")["value"].get(first["judge"], first["value"])
+    more = {
+        "en": " Much of what looked like blindness is a threshold." if gained > A_LOT else "",
+        "zh": "看似分不出好坏，多半只是界线划错了地方。" if gained > A_LOT else "",
+    }
     return {
         "en": f"As they stand, the best baseline is *{en[0]}* with {best['value']:.0%}; judges whose interval lies above it: "
         f"**{names[0]}**. At thresholds learned on other users (rings) the furthest judge is *{en[1]}* with "
-        f"{first['value']:.0%}, the furthest baseline *{en[2]}* with {rival['value']:.0%}: here too, what looked like blindness "
-        "is largely a threshold.",
+        f"{first['value']:.0%}, the furthest baseline *{en[2]}* with {rival['value']:.0%}.{more['en']}",
         "zh": f"照原样，最好的基线是“{zh[0]}”，为 {best['value']:.0%}；区间高于它的评判者：**{names[1]}**。改用在其他用户上学得的"
-        f"阈值（空心圈），最好的评判者是“{zh[1]}”，为 {first['value']:.0%}，最好的基线是“{zh[2]}”，为 {rival['value']:.0%}："
-        "这里同样如此，看似分不出好坏，多半只是界线划错了地方。",
+        f"阈值（空心圈），最好的评判者是“{zh[1]}”，为 {first['value']:.0%}，最好的基线是“{zh[2]}”，为 {rival['value']:.0%}。"
+        f"{more['zh']}",
     }

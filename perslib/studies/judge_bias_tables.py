@@ -29,7 +29,7 @@ def _cell(value: float, low: float, high: float, digits: int) -> str:
 
 def _plain(value: float, digits: int) -> str:
     """A number with its zero before the point and a minus sign that is one."""
-    return f"{value:.{digits}f}".replace("-", "−")
+    return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")
 
 
 def sensitivity(table: pd.DataFrame) -> pd.DataFrame:
