@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections import Counter
 
+import pandas as pd
 import pytest
 
 from perslib.corpus import load
@@ -185,6 +186,19 @@ def test_texts_are_filled_in(corpus):
         assert not column.str.contains(r"[{}]").any()
     if corpus.language == "zh":
         assert corpus.turns["request"].str.contains(r"[\u4e00-\u9fff]").all()
+
+
+def test_what_is_said_can_be_so_and_is_not_said_twice(corpus):
+    said = pd.concat([corpus.turns["request"], corpus.turns["response"], corpus.events["content"]])
+    assert not said.str.contains(
+        r"本周[89]天|on [89] days this week|hundred (?:photos )?(?:saved|moved)"
+    ).any()
+    assert not said.str.contains(r"的事(?:这件事|的同时)|我就是想|rather not have \w+ing").any()
+    if corpus.language == "zh":
+        assert (corpus.extras["preferences"]["pos"].str.count("用户") == 2).all()
+        jobs = {p["occupation"].removeprefix("用户是").split("，")[0] for p in corpus.users["profile"]}
+        told = corpus.extras["situations"]["situation"]
+        assert not any(told.str.contains(job).any() for job in jobs), "the user is not called by their job"
 
 
 def test_both_languages_have_the_same_material():

@@ -78,6 +78,7 @@ def situations(one: Person, seed: int) -> list[Situation]:
 def _raised(one: Person, key: str, dice: Dice, last: date) -> Raised:
     theme = one.themes[key]
     slot = details(one.life, one.book, dice, last.day)
+    slot["job"] = one.words.PERSON.format(**slot)
     slot["d"] = ordinal((last + timedelta(days=dice.between(1, 3))).day, one.book.language)
 
     def filled(pattern: str) -> str:

@@ -7,9 +7,9 @@ GIVEN = {
 }
 GENDERS = {"Male": "Male", "Female": "Female"}
 WORK = [
-    "There are always several small things on the go at once. {p} is the colleague they deal with most.",
-    "The job is rarely quiet, least of all at the end of a month. {p} helps out, but most of it stays with them.",
-    "After some years they know the trade well, though much has changed lately. The boss looks at results, and it shows.",
+    "There are always several small things on the go at once. {p} is the one they deal with most.",
+    "The job is rarely quiet, least of all at the end of a month. {p} helps out at times, but most of it stays with them.",
+    "They know their way around by now, though much has changed lately. Only results count, and the pressure is felt.",
 ]
 HEALTH = [
     "There is no serious illness, but sleep is light and long sitting leaves the neck stiff. A few values of the last check-up were near the limit.",
@@ -17,21 +17,21 @@ HEALTH = [
     "Hours are irregular and exercise comes and goes. The doctor has asked for earlier nights, less salt and more walking.",
 ]
 FAMILY = {
-    "alone": "The user lives alone; the parents are in another town and there is a call every week. Visits are for holidays, and {p} is asked for advice.",
+    "alone": "The user lives alone during the week and spends most weekends at the parents' house, where everyone shares the housework. For advice there is {p}.",
     "partner": "The user lives with a partner; both work and they take turns at the housework. The parents live nearby and are seen at weekends.",
     "child": "The user is married and has a child at primary school. Both parents work, so school runs and homework are settled day by day.",
     "parents": "The user lives with the parents, who are in fair health but need an eye on them when the weather turns. Most of the shopping falls to the user.",
-    "friends": "The user shares a flat with friends who keep different hours. The parents are back home, with a video call every few days.",
+    "friends": "The user shares a flat with friends, and housework goes by turns. The parents live not too far away, and there is a visit every week or two.",
 }
-HOBBIES = "In free hours the user enjoys {interests}. Time is short and it mostly happens on a whim; lately the wish is for something more regular."
-JOB = "The user works as {a_job} with a background in {background}."
+HOBBIES = "In their free time the user enjoys {interests}. Time is short, so it mostly happens on a whim; lately they would like to make it more regular."
+JOB = "The user is {a_job} with a background in {background}."
 
 THEMES = {
     "work": [
         {
             "type": "Getting working hours under control in busy weeks",
             "goal": "get the open tasks in order so that there is rest without missing the deadline",
-            "do": "sort the open tasks",
+            "do": "sort out the open tasks",
             "queries": [
                 "There is far too much on my desk lately, any ideas?",
                 "I never get to the end of my work. What can I do?",
@@ -48,7 +48,7 @@ THEMES = {
                     "health app: {n} lunch breaks under ten minutes this week",
                 ),
                 (
-                    "keep up the work that a colleague left behind",
+                    "keep the work going that a colleague left behind",
                     "a colleague's work lies there with nobody to take it on",
                     "from {p}: the handover notes are on the shared drive",
                 ),
@@ -117,7 +117,7 @@ THEMES = {
             "needs": [
                 (
                     "have the newcomer work alone within two weeks",
-                    "in two weeks the newcomer has a shift alone",
+                    "the newcomer will soon have a shift alone",
                     "calendar: “first shift alone”, the {d}, 9:00, office",
                 ),
                 (
@@ -131,7 +131,7 @@ THEMES = {
                     "searched “how to give feedback to a beginner”; viewed {n} answers",
                 ),
             ],
-            "scene": "Somebody new has joined the team and {a_job} is to train them for a while. The usual work has not become less, so explanations happen in between. {p} has done it before and says the first two weeks matter most.",
+            "scene": "Somebody new has joined the team and the user is to train them for a while. The usual work has not become less, so explanations happen in between. {p} has done it before and says the first two weeks matter most.",
             "logs": [
                 "searched “onboarding plan”; viewed {n} samples",
                 "posted on the internal forum: common questions of the first week",
@@ -168,7 +168,7 @@ THEMES = {
                     "searched “decline a meeting politely”; viewed two articles",
                 ),
             ],
-            "scene": "Several departments are working together and meetings fill the calendar. The real work as {a_job} is left until {late}. {p} complains too and says half of the meetings could be skipped.",
+            "scene": "Several departments are working together and meetings fill the calendar. The real work is left until {late}. {p} complains too and says half of the meetings could be skipped.",
             "logs": [
                 "searched “too many meetings what helps”; viewed {n} experiences",
                 "posted the minutes and a to-do list to the team channel",
@@ -263,7 +263,7 @@ THEMES = {
         {
             "type": "Losing weight slowly",
             "goal": "lose weight slowly and keep it off",
-            "do": "work on the weight",
+            "do": "bring the weight down",
             "queries": [
                 "I've put on a bit of weight again, how do I lose it?",
                 "I'd like to lose a few pounds, where do I begin?",
@@ -282,10 +282,10 @@ THEMES = {
                 (
                     "lose two or three kilos before the check-up",
                     "the yearly check-up is next month",
-                    "calendar: “yearly check-up”, the {d}, 8:00, clinic",
+                    "calendar: “yearly check-up”, the {d} of next month, 8:00, clinic",
                 ),
             ],
-            "scene": "With the change of season the old trousers no longer close. Being {a_job} means a lot of sitting, and late meals are hard to avoid. {p} is losing weight too and suggests keeping an eye on each other.",
+            "scene": "With the change of season the old trousers no longer close. Work means a lot of sitting, and late meals are hard to avoid. {p} is losing weight too and suggests keeping an eye on each other.",
             "logs": [
                 "searched “healthy weight loss per month”; read {n} articles",
                 "posted to a challenge group: day {n} without a late snack",
@@ -322,7 +322,7 @@ THEMES = {
                     "browsed a product page for anti-glare films, saving {n}",
                 ),
             ],
-            "scene": "By the afternoon the eyes are dry and distant things blur. As {a_job} the whole day is spent at a screen, and the evening at the phone. {p} urges an eye test.",
+            "scene": "By the afternoon the eyes are dry and distant things blur. The whole day is spent at a screen, and the evening on the phone. {p} urges an eye test.",
             "logs": [
                 "searched “dry eyes what helps”; viewed {n} tips",
                 "posted on a forum, asking which desk lamps people use",
@@ -391,7 +391,7 @@ THEMES = {
         {
             "type": "Planning a relative's birthday",
             "goal": "agree on a birthday that pleases everyone",
-            "do": "prepare the birthday",
+            "do": "plan the birthday",
             "queries": [
                 "There's a birthday in the family, how do we make it nice?",
                 "Nobody agrees about the birthday. What now?",
@@ -439,7 +439,7 @@ THEMES = {
                     "searched “talking about chores without a row”; viewed {n} articles",
                 ),
             ],
-            "scene": "Everyone at home has been busy; dishes pile up and the washing stays in the machine. Back from work as {a_job}, words come out sharper than meant. {p} says they simply take turns.",
+            "scene": "Everyone at home has been busy; dishes pile up and the washing stays in the machine. After a long day, words come out sharper than meant. {p} says they simply take turns.",
             "logs": [
                 "searched “sharing housework”; viewed how {n} families do it",
                 "posted a photo of a chore list to the family group",
@@ -463,7 +463,7 @@ THEMES = {
                 (
                     "have dinner together at least twice a week",
                     "not one family dinner worked out this week",
-                    "time sheet: left after 20:00 on {n} days",
+                    "time sheet: left after 20:00 on {n} days this month",
                 ),
                 (
                     "talk without phones on the table",
@@ -545,14 +545,14 @@ THEMES = {
         {
             "type": "Having friends round for a meal",
             "goal": "have friends round for an easy meal",
-            "do": "prepare the dinner with friends",
+            "do": "prepare the dinner party",
             "queries": [
                 "I'd like to have friends for dinner, how do I prepare?",
                 "People are coming at the weekend and I have no menu.",
             ],
             "needs": [
                 (
-                    "feed those well who eat nothing spicy",
+                    "cook something good for those who eat nothing spicy",
                     "two of them can't eat anything spicy",
                     "from {p}: remember, nothing spicy for me",
                 ),
@@ -593,7 +593,7 @@ THEMES = {
                     "browsed reviews of {n} books of the year",
                 ),
             ],
-            "scene": "More books have come into the shelf still wrapped, and at bedtime it is two pages at most. By day {a_job} reads documents; in the evening the phone wins. {p} runs a book club and has sent two invitations.",
+            "scene": "More books have joined the shelf, still in their wrapping, and at bedtime it is two pages at most. By day it is all documents; in the evening the phone wins. {p} runs a book club and has sent two invitations.",
             "logs": [
                 "searched “how to keep reading”; viewed {n} experiences",
                 "posted a list of {n} books in a readers' community",
@@ -608,7 +608,7 @@ THEMES = {
         {
             "type": "Taking better photos and sorting them",
             "goal": "take better photos and keep them in order",
-            "do": "practise taking and sorting photos",
+            "do": "practise with the camera and sort the photos",
             "queries": [
                 "My photos never come out well, how do I get better?",
                 "The photos on my phone are a mess. What now?",
@@ -621,7 +621,7 @@ THEMES = {
                 ),
                 (
                     "make an album for the family by New Year",
-                    "an album was promised for New Year",
+                    "an album is promised for New Year",
                     "from Mum: is the album ready",
                 ),
                 (
@@ -636,10 +636,10 @@ THEMES = {
                 "posted a set of photos with one line",
                 "browsed an article on using natural light",
                 "to {p}: how did you take that night shot",
-                "from the cloud album: {n} hundred photos saved",
+                "from the cloud album: {n}00 photos saved",
                 "calendar: “photo walk”, the {d}, 15:30–17:30, park",
                 "shopping site, product: one phone tripod",
-                "computer: new folder “photos of the year”, {n} hundred moved",
+                "computer: new folder “photos of the year”, {n}00 moved",
             ],
         },
     ],
@@ -665,8 +665,8 @@ STYLES = {
         "liked": "with an app that reminds them, nothing is forgotten and there is less to worry about",
         "disliked": "there are too many notifications on the phone already, and one more app only annoys",
         "solutions": [
-            "Use a phone app to {do}: enter the items once, let it remind you on time and tick them off.",
-            "Let an app on the phone help you {do}, with a daily notification and your progress in view.",
+            "Let a phone app remind you to {do}: enter the steps once, get an alert on time and tick them off.",
+            "Use an app on the phone to {do}, with a daily notification and your progress in view.",
         ],
         "ask": "Is the app easy to get into?",
         "tell": "Very: you enter it once and the phone reminds you from then on.",
@@ -677,7 +677,7 @@ STYLES = {
         "disliked": "writing by hand is a chore and paper gets lost",
         "solutions": [
             "Keep a paper notebook to {do}: write each item by hand and cross it out when it is done.",
-            "Draw a big chart for the wall to {do}, and add a handwritten line every evening.",
+            "Put a big chart on the wall to help you {do}, and add a handwritten line every evening.",
         ],
         "ask": "What would I write down?",
         "tell": "The date, what to do and one line on how it went; any notebook will do.",
@@ -695,7 +695,7 @@ STYLES = {
     },
     "block": {
         "name": "one long session at the weekend",
-        "liked": "they like to get it done in one go and be left in peace otherwise",
+        "liked": "it is done in one go, and the rest of the week stays free",
         "disliked": "giving up a whole weekend is out of the question",
         "solutions": [
             "Leave it during the week and use one long Saturday afternoon to {do} in one go.",
@@ -712,18 +712,18 @@ STYLES = {
             "Find a quiet corner and {do} alone, with nobody to wait for.",
             "Close the door and {do} by yourself, at your own pace.",
         ],
-        "ask": "Can it be done alone?",
-        "tell": "It can; no helper is needed, and quiet makes it quicker.",
+        "ask": "Can I really do it alone?",
+        "tell": "You can; no helper is needed, and quiet makes it quicker.",
     },
     "together": {
         "name": "doing it together with friends or family",
         "liked": "company gives them drive, and people keep each other going",
         "disliked": "finding a time that suits others is not worth the trouble",
         "solutions": [
-            "Ask a friend to {do} together with you, keep each other going and compare notes afterwards.",
+            "Ask a friend to {do} with you; keep each other going and compare notes afterwards.",
             "Form a small group with family or colleagues to {do}, taking turns to lead.",
         ],
-        "ask": "Whom would I ask?",
+        "ask": "Who would I ask?",
         "tell": "A friend with the same wish; two people keep each other going.",
     },
     "plan": {
@@ -731,22 +731,22 @@ STYLES = {
         "liked": "they feel safe when every step has its time and only needs following",
         "disliked": "a rigid timetable leaves no room to breathe",
         "solutions": [
-            "Follow a fixed timetable to {do}, with the start and the end of every step written down.",
+            "Draw up a fixed timetable to {do}, with the start and the end of every step written down.",
             "Set out steps one, two and three to {do}, give each its date and length, and keep strictly to the plan.",
         ],
         "ask": "What would the timetable look like?",
-        "tell": "One step on Monday, one on Wednesday and one on Friday, each with its hours.",
+        "tell": "One step on Monday, one on Wednesday and one on Friday, each with a start and an end.",
     },
     "loose": {
-        "name": "no fixed times, choosing by mood",
+        "name": "choosing by mood, without fixed times",
         "liked": "they like some leeway and do things when they feel like it",
         "disliked": "without a plan it gets put off again and again",
         "solutions": [
-            "Set no timetable: keep three or four ways to {do} at hand and choose by the mood of the day.",
+            "Set no timetable: think of three or four ways to {do} and choose by the mood of the day.",
             "Just {do} whenever it comes to mind, with no deadline and free to switch.",
         ],
         "ask": "Won't I forget without fixed times?",
-        "tell": "Never mind; keep a few ways at hand and pick one when you feel like it.",
+        "tell": "Don't worry; keep a few ways at hand and pick one when you feel like it.",
     },
     "free": {
         "name": "free ways that use what is already there",
@@ -754,7 +754,7 @@ STYLES = {
         "disliked": "what is free can't be relied on and costs time",
         "solutions": [
             "Spend nothing: {do} with what you already have and free material from the web.",
-            "Use free public offers to {do}, without spending a penny.",
+            "Use free public services to {do}, without spending a penny.",
         ],
         "ask": "Does it really cost nothing?",
         "tell": "Nothing at all; what you have and free material are enough.",
@@ -765,7 +765,7 @@ STYLES = {
         "disliked": "paying somebody for this seems needless",
         "solutions": [
             "Pay a professional coach who shows you one to one how to {do}, and follow their programme.",
-            "Book a paid course by experts on how to {do}, with an adviser for your questions.",
+            "Book a paid course on how to {do}, taught by experts, with an adviser for your questions.",
         ],
         "ask": "What does a professional charge?",
         "tell": "Mostly by the session; book an assessment first, then decide.",
@@ -776,17 +776,17 @@ STYLES = {
         "disliked": "a heap of figures puts pressure on them",
         "solutions": [
             "Keep weekly figures while you {do}, compare them in a chart and adjust by the results.",
-            "Measure where you stand, then {do}, and compare the numbers each week.",
+            "Measure where you stand first, then {do} and compare the numbers each week.",
         ],
         "ask": "Which figures would I keep?",
         "tell": "How often, how long and with what result; one curve a week is enough.",
     },
     "feel": {
-        "name": "going by one's own feeling, without figures",
+        "name": "going by feel, without figures",
         "liked": "they trust their own feeling and won't be led by numbers",
         "disliked": "feeling alone leaves them unsure",
         "solutions": [
-            "Keep no figures: {do} and go by your own feeling, on if it feels good and off if not.",
+            "Keep no figures: {do} and trust your own feeling; go on if it feels good and stop if not.",
             "Just {do} by feel, without measuring; feeling lighter is all the proof you need.",
         ],
         "ask": "How would I know that it works?",
@@ -810,7 +810,9 @@ MONTHS = [
     "December",
 ]
 DAY = "{day} {month}"
-TIMES = "This is how the days from {start} to {end} went."
+#: Who a scene is about.
+PERSON = "{job}"
+TIMES = "From {start} to {end}, this is what happened."
 HEARD = ["What is more, {cause}.", "Besides, {cause}."]
 REQUIREMENT = "The user needs to {goal}; they also want to {need1} and to {need2}."
 LIKES = "As for {type}, the user prefers {first}: {why_first}. The user also likes {second}: {why_second}."
@@ -821,13 +823,13 @@ REASON = {
     "pos": "This means {style}, which suits the user: {why}.",
     "neg": "This means {style}, which the user won't accept: {why}.",
 }
-ANALYSIS = "In this matter the user likes {pos1} and {pos2}, dislikes {neg1} and {neg2}, and has no view on the rest."
+ANALYSIS = "Here the user likes {pos1}, and also {pos2}; they dislike {neg1}, and also {neg2}; the rest leaves them cold."
 MESSAGE = "to {p}: {cause}"
 GUESS = [
-    "From what has been going on, would you like to {need}?",
+    "From the way things have been going, would you like to {need}?",
     "I take it you'd like to {need}, is that right?",
 ]
-GUESS_NEXT = ["I see. Would you also like to {need}?", "Understood. And do you want to {need} as well?"]
+GUESS_NEXT = ["I see. Would you also like to {need}?", "Understood. And do you also want to {need}?"]
 CONFIRM = ["Yes, I'd like to {need}.", "Right, I really want to {need}."]
 PROPOSE = ["How about this: {solution}", "I suggest this: {solution}"]
 PROPOSE_NEXT = [
@@ -837,7 +839,7 @@ PROPOSE_NEXT = [
 DISCUSS = ["That sounds interesting. {ask}", "Let me ask one thing. {ask}"]
 FEEDBACK = {
     "pos": ["That's good, I like {style}.", "That suits me, I get on well with {style}."],
-    "neg": ["That won't do, I don't like {style}.", "No thanks, I'd rather not have {style}."],
+    "neg": ["That won't do, I don't like {style}.", "No thanks, I can't get on with {style}."],
 }
 RESPOND = {
     "pos": ["Great, let's go with that. Good luck!", "That's settled then. Ask me any time."],
