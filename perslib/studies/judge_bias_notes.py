@@ -91,16 +91,16 @@ def pairs(table: pd.DataFrame, fitted: pd.DataFrame) -> Note:
     sure = table[table["p_holm"] < 0.05]
     own = fitted[fitted["kind"] == "own family"]
     odds = {r.term: np.exp(r.estimate) for r in own.itertuples()}
-    en = ", ".join(f"{name} ×{value:.1f}" for name, value in odds.items())
-    zh = "，".join(f"{name} ×{value:.1f}" for name, value in odds.items())
+    en = ", ".join(f"{value:.1f} with {name} as judge" for name, value in odds.items())
+    zh = "，".join(f"{name} 为 {value:.1f}" for name, value in odds.items())
     return {
         "en": f"{len(sure)} of {len(table)} pairs are decided beyond chance (Holm), {int((sure['share'] > 0.5).sum())} of "
         "them for the judge's own family. Since judges of three families compare some of the same models, strength and "
         f"preference can be told apart (Bradley–Terry with ties): being of the judge's family multiplies the odds by {en}. "
         "Claude is harder on its own than on others. The orders in which replies were shown were not published.",
         "zh": f"{len(table)} 对中有 {len(sure)} 对超出了偶然（Holm 校正），其中 {int((sure['share'] > 0.5).sum())} 对偏向评判者自家。"
-        "由于三家的评判者比较过一些相同的模型，实力与偏好可以分开（带平局的 Bradley–Terry）：与评判者同属一家，使胜出的几率变为 "
-        f"{zh} 倍。Claude 对自家反而更严。回复出示的先后次序没有公布。",
+        "由于三家的评判者比较过一些相同的模型，实力与偏好可以分开（带平局的 Bradley–Terry）：与评判者同属一家，胜出的几率要乘以一个倍数："
+        f"{zh}。Claude 对自家反而更严。回复出示的先后次序没有公布。",
     }
 
 
