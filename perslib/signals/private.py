@@ -24,14 +24,16 @@ from perslib.corpus.uxbench_messages import Session
 from perslib.signals.length import Counts, counts
 from perslib.signals.private_rules import RULES, Rule
 
-#: Signs of figures that rules can ask for, as they ask for words: see `Rule.needs`.
-_SIGNS = {
-    " 0000000": re.compile(r"\d(?:[ ()-]{0,2}\d){6}"),
-    " 0.0.0": re.compile(r"\d\.\d{1,3}\.\d"),
-    " 0.0000": re.compile(r"\d\.\d{4}"),
-    " f:f:f:f:f:": re.compile(r"(?:[0-9A-Fa-f]{1,4}:){5}"),
-    " 00:00:00:": re.compile(r"(?:[0-9A-Fa-f]{2}[:-]){3}"),
-}
+#: Figures that rules ask for as they ask for words (`Rule.needs`): how they are found, and of which character there are
+#: at least so many where they are.
+_SIGNS = (
+    (" 0000000", re.compile(r"\d(?:[ ()-]{0,2}\d){6}"), "", 0),
+    (" 0.0.0", re.compile(r"\d\.\d{1,3}\.\d"), ".", 3),
+    (" 0.0000", re.compile(r"\d\.\d{4}"), ".", 2),
+    (" f:f:f:f:f:", re.compile(r"(?:[0-9A-Fa-f]{1,4}:){5}"), ":", 5),
+    (" 00:00:00:", re.compile(r"(?:[0-9A-Fa-f]{2}:){3}"), ":", 5),
+    (" 00:00:00:", re.compile(r"(?:[0-9A-Fa-f]{2}-){3}"), "-", 5),
+)
 _EVERYWHERE = ("NAME", "ACCOUNT")
 _YEARS_OF_SHIFT = 10 * 365 * 86_400
 _LATIN_CUES = tuple(
@@ -58,7 +60,8 @@ class Hit(NamedTuple):
 def hits(text: str, names: Recogniser | None = None) -> list[Hit]:
     """What is personal in a text, from left to right, without overlaps; of two rules the earlier wins."""
     found: list[Hit] = []
-    lowered = text.lower() + "".join(sign for sign, pattern in _SIGNS.items() if pattern.search(text))
+    signs = [s for s, pattern, char, least in _SIGNS if text.count(char) >= least and pattern.search(text)]
+    lowered = text.lower() + "".join(signs)
     for rule in RULES:
         if not any(need in lowered for need in rule.needs):
             continue
