@@ -92,7 +92,9 @@ def test_it_scores_generated_replies(model):
             **{"model": "m", "how": "baseline"},
         }
     )  # fmt: skip
-    found = scored_replies(replies, cases, model, threshold=model.threshold)
+    found = scored_replies(replies, cases, model)
+    at = scored_replies(replies, cases, model, threshold=0.0)
+    assert (at["said"] == 1).all(), "a threshold that is given counts, else the model's own"
     assert good_share(found, resamples=100)["percent"].iloc[0] == pytest.approx(75)
     assert found["judge"].unique().tolist() == ["reward"]
 

@@ -10,14 +10,13 @@ import numpy as np
 import pandas as pd
 
 from perslib.errors import DataError, PerslibError, Problem, UnknownName
-from perslib.inference import FEWEST_USERS, LEVEL, RESAMPLES, SEED, floats, interval, resample_users
+from perslib.inference import FEWEST_USERS, LEVEL, RESAMPLES, SEED, floats, interval, resample_users, wilson
 from perslib.llm import Answer, Backbone, Steps
 from perslib.llm.types import Message
 from perslib.ux.cases import Case
 from perslib.ux.judging import UXJudge, judged_by
 from perslib.ux.labels import GOOD, labels
 from perslib.ux.scored import verdict_of
-from perslib.ux.shares import wilson
 
 #: What a judge of a recovery is shown before the complaint: all, or the failed reply alone.
 JudgeContext = Literal["full", "reference"]
@@ -96,14 +95,15 @@ def scored_replies(
     judge: UXJudge | RewardModel,
     backbone: Backbone | None = None,
     *,
-    threshold: float = 0.5,
+    threshold: float | None = None,
     context: JudgeContext = "full",
     progress: bool = True,
 ) -> pd.DataFrame:
     """The replies with the judge's verdict: said (1, −1, 0, or missing), p_good, judge, judge_error, context.
 
-    A `UXJudge` asks the backbone; a reward model is good from the threshold on. After a complaint the reply to it is
-    judged, `context` says with what before it. A case without a reply has no verdict, which is not good.
+    A `UXJudge` asks the backbone; a reward model says good from `threshold` on, else from its own, else from ½. After a
+    complaint the reply to it is judged, `context` says with what before it. A case without a reply has no verdict, which is
+    not good.
     """
     if context not in CONTEXTS:
         raise UnknownName("context of a judge", context, CONTEXTS)
@@ -123,9 +123,13 @@ def scored_replies(
         said, p, why = (found[c].to_numpy(object) for c in ("said", "p_good", "error"))
         name = judge.name
     else:
-        p = np.array([judge.score(c.history, c.query, c.reply) for c in own], dtype=object)
+        at_once = getattr(judge, "scores", None)
+        p = np.array(
+            at_once(own) if at_once else [judge.score(c.history, c.query, c.reply) for c in own], dtype=object
+        )
+        line = getattr(judge, "threshold", 0.5) if threshold is None else threshold
         said, why = (
-            verdict_of(pd.Series(p, dtype="Float64"), threshold).astype(object),
+            verdict_of(pd.Series(p, dtype="Float64"), line).astype(object),
             np.full(len(own), None),
         )
         name = str(getattr(judge, "name", type(judge).__name__))

@@ -139,9 +139,8 @@ def _p_good(verdict: Verdict) -> float:
 class RewardJudge(Judge):
     """A reward model in a judge's place: `evaluate`, a replay's frozen judge, audits of place and length.
 
-    The score is 1 + 4 P(good), and `satisfied` (4 or above) is brought in line with the model's threshold τ by moving
-    P(good) so that τ lies at score 3.5: piecewise linear, 0 ↦ 1, τ ↦ 3.5, 1 ↦ 5. A model that has learned already is
-    taken as it is; any other learns from the train users' rated replies.
+    P(good) becomes a score by two straight lines, 0 ↦ 1, τ ↦ 3.5, 1 ↦ 5, so that from the model's threshold τ on it rounds
+    to satisfied. A model that has learned already is taken as it is; any other learns from the train users' rated replies.
     """
 
     def __init__(self, reward: Reward | None = None, *, name: str | None = None):
