@@ -20,6 +20,8 @@ FIELDS: dict[str, Any] = {
     ],
     "needs": [{"need": "easy on the stomach", "evidences": ["saw a doctor"]}],
     "prediction": "Wants something warm.",
+    "rubric": "Works at night and has a weak stomach.",
+    "answer": "Take porridge in a thermos to your shift.",
     "situation": "Night shifts began, the stomach aches.",
     "preferences": [{"feedback": "pos", "text": "Home-made food."}, {"feedback": "neg", "text": "Delivery."}],
     "solutions": [
@@ -51,6 +53,8 @@ ANSWERS: dict[str, dict[str, Any]] = {
     "conditionmem_records": {"records": [{"condition": "on night shift", "content": "eats cold meals"}]},
     "conditionmem_reflect": {"enough": False, "query": "the stomach"},
     "pal_selection": {"analysis": "Warm.", "selected_solutions": ["S1", "S2"]},
+    "pal_lme_answer": {"answer": "Porridge in a thermos."},
+    "pal_lme_grade": {"analysis": "Warm and easy.", "right": True},
     "pal_grade": {"analysis": "One in part.", "score": 0.5},
     "pal_judge_requirement": _JUDGED,
     "pal_judge_preference": _JUDGED,

@@ -24,6 +24,7 @@ from perslib.inference.prediction_powered import (
     ppi_difference,
     ppi_mean,
 )
+from perslib.inference.proportions import wilson
 
 __all__ = [
     "FEWEST_USERS",
@@ -50,4 +51,5 @@ __all__ = [
     "sign_flip",
     "two_sided_p",
     "users_needed",
+    "wilson",
 ]

@@ -172,7 +172,6 @@ from perslib.ux.scored import (
 from perslib.ux.shares import (
     rank_sets_of_shares,
     unpaired,
-    wilson,
 )
 from perslib.ux.strategies import (
     STRATEGIES,
@@ -303,7 +302,6 @@ __all__ = [
     "unpaired",
     "verdict_of",
     "wall",
-    "wilson",
     "wins",
     "without_suspects",
 ]

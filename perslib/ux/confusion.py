@@ -15,10 +15,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.inference import FEWEST_USERS, LEVEL, RESAMPLES, SEED, interval, resample_users
+from perslib.inference import FEWEST_USERS, LEVEL, RESAMPLES, SEED, interval, resample_users, wilson
 from perslib.ux.detection import detection
 from perslib.ux.labels import BAD, GOOD, NEUTRAL, labels
-from perslib.ux.shares import wilson
 
 Floats = npt.NDArray[np.float64]
 SIDES = (GOOD, BAD)

@@ -13,9 +13,8 @@ import pandas as pd
 from scipy.stats import binom
 
 from perslib.errors import DataError, Problem
-from perslib.inference import FEWEST_USERS, LEVEL, RESAMPLES, SEED, holm, interval, resample_users
+from perslib.inference import FEWEST_USERS, LEVEL, RESAMPLES, SEED, holm, interval, resample_users, wilson
 from perslib.ux.paired import mcnemar
-from perslib.ux.shares import wilson
 
 CHOICES = ("a", "b", "tie")
 

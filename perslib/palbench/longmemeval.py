@@ -1,0 +1,197 @@
+"""LongMemEval's questions on preferences, as Mem-PAL's Table 4 asks them: dialogues only, graded by each question's rubric.
+
+    questions = read_questions("longmemeval_s.json")                  # those of type single-session-preference
+    answers = answered([H2Dialogues("en"), *baselines("en")], questions, backbone, judge)
+    accuracies(answers)
+
+Every question has a haystack of dated dialogues of its own and is asked when all of them are over. The data set is not
+bundled; a file is a JSON list of questions with question_id, question_type, question, answer (here: what a good answer
+takes into account), question_date, haystack_session_ids, haystack_dates, and haystack_sessions, each a list of messages
+with role and content.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from perslib.errors import DataError, Problem
+from perslib.inference import wilson
+from perslib.llm import Backbone, Steps
+from perslib.memory.checked import Question, Reading
+from perslib.memory.long import LongTermMemory, Session, Turn
+from perslib.palbench.asking import Form, blocks, counted, looked_up
+from perslib.palbench.tasks import one
+
+TYPE = "single-session-preference"
+_FIELDS = ("question_id", "question_type", "question", "answer", "haystack_sessions")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question, what a good answer takes into account, and the dialogues that came before it."""
+
+    id: str
+    at: str
+    question: str
+    rubric: str
+    haystack: tuple[Session, ...]
+
+    @property
+    def now(self) -> Session:
+        """The session in which it is asked."""
+        return Session(f"{self.id}_now", self.at)
+
+
+def read_questions(path: Path | str, kind: str | None = TYPE) -> list[Asked]:
+    """The questions of a LongMemEval file, of one type or (None) of all; what cannot be read is named with its place."""
+    path = Path(path)
+    try:
+        records = json.loads(path.read_text("utf-8-sig"))
+    except (OSError, ValueError) as reason:
+        raise DataError(Problem(str(path), f"is no JSON file that can be read ({reason})")) from None
+    if not isinstance(records, list):
+        raise DataError(Problem(str(path), "holds no list of questions; expected LongMemEval's format"))
+    problems = [p for i, record in enumerate(records) for p in _problems(f"{path.name}[{i}]", record)]
+    if problems:
+        raise DataError(problems, "Take the file as LongMemEval releases it.")
+    wanted = [_asked(record) for record in records if kind in (None, record["question_type"])]
+    if not wanted:
+        raise DataError(Problem(path.name, f"has no question of type {kind!r}"))
+    return wanted
+
+
+def _problems(place: str, record: Any) -> list[Problem]:
+    if not isinstance(record, dict):
+        return [Problem(place, "is no object")]
+    if missing := [name for name in _FIELDS if name not in record]:
+        return [Problem(place, f"has no {', '.join(missing)}")]
+    for j, session in enumerate(record["haystack_sessions"]):
+        for k, message in enumerate(session if isinstance(session, list) else [None]):
+            if not isinstance(message, dict) or not isinstance(message.get("content"), str):
+                return [
+                    Problem(f"{place}.haystack_sessions[{j}][{k}]", "is no message with role and content")
+                ]
+    return []
+
+
+def _asked(record: dict[str, Any]) -> Asked:
+    said = record["haystack_sessions"]
+    ids = record.get("haystack_session_ids") or [f"{record['question_id']}_{j}" for j in range(len(said))]
+    dates = record.get("haystack_dates") or [""] * len(said)
+    # The same dialogue may stand in a haystack twice; a memory hears every session under a name of its own.
+    named = [f"{j:03}_{id}" for j, id in enumerate(ids)]
+    sessions = [Session(id, _date(at), (), _turns(s)) for id, at, s in zip(named, dates, said, strict=True)]
+    sessions.sort(key=lambda session: session.at)
+    return Asked(
+        str(record["question_id"]),
+        _date(record.get("question_date") or ""),
+        str(record["question"]),
+        str(record["answer"]),
+        tuple(sessions),
+    )
+
+
+def _turns(messages: list[dict[str, str]]) -> tuple[Turn, ...]:
+    """Messages by turns; what only one side said leaves the other empty."""
+    turns: list[Turn] = []
+    open_ = ""
+    for message in messages:
+        if message.get("role") == "assistant":
+            turns.append(Turn(open_, message["content"]))
+            open_ = ""
+        else:
+            open_ = f"{open_}\n{message['content']}" if open_ else message["content"]
+    return (*turns, Turn(open_, "")) if open_ else tuple(turns)
+
+
+def _date(text: str) -> str:
+    """`2023/05/20 (Sat) 02:21` → `2023-05-20 02:21:00`; what is no date stays as it is."""
+    day, _, rest = text.partition(" ")
+    found = pd.to_datetime(f"{day} {rest.rpartition(') ')[2] or rest}".strip(), errors="coerce")
+    return text if pd.isna(found) else f"{found:%Y-%m-%d %H:%M:%S}"
+
+
+def answered(
+    memories: Sequence[LongTermMemory],
+    questions: Sequence[Asked],
+    backbone: Backbone,
+    judge: Backbone | None = None,
+    form: Form | None = None,
+) -> pd.DataFrame:
+    """One row a memory and question: method, backbone, question, said, right (null where `error` says why), and costs.
+
+    The judge is shown the question, the rubric and the answer, not which memory it came from.
+    """
+    form, judge = form or Form(), judge or backbone
+    rows = backbone.map(partial(_answer, form=form), product(memories, questions))
+    due = [i for i, row in enumerate(rows) if row["said"] is not None]
+    rubric = {question.id: question for question in questions}
+    grades = judge.map(
+        partial(_grade, form=form), [(rubric[rows[i]["question"]], str(rows[i]["said"])) for i in due]
+    )
+    for i, grade in zip(due, grades, strict=True):
+        rows[i] |= {"right": grade.value, "error": "; ".join(grade.faults) or None}
+    frame = pd.DataFrame(rows).assign(backbone=backbone.name, judge=judge.name)
+    return frame.astype({"right": "boolean"})
+
+
+def _answer(pair: tuple[LongTermMemory, Asked], form: Form) -> Steps[dict[str, Any]]:
+    memory, asked = pair
+
+    def steps() -> Steps[Reading[str]]:
+        store = yield from memory.build(asked.id, asked.haystack)
+        pieces = yield from looked_up(memory, store, asked.now, asked.question, "solution")
+        request = form.request("pal_lme_answer", blocks=blocks(pieces), query=asked.question)
+        return (yield from one(Question(f"{asked.id}: answer", request, _text)))
+
+    reading, spent = yield from counted(steps())
+    fault = "; ".join(reading.faults) if reading.value is None else None
+    about = {
+        "method": memory.name,
+        "question": asked.id,
+        "said": reading.value,
+        "right": None,
+        "error": fault,
+    }
+    return {**about, **spent.row()}
+
+
+def _grade(pair: tuple[Asked, str], form: Form) -> Steps[Reading[bool]]:
+    asked, said = pair
+    request = form.request("pal_lme_grade", query=asked.question, rubric=asked.rubric, answer=said)
+    return (
+        yield from one(Question(f"{asked.id}: grade", request, lambda data: Reading(bool(data["right"]))))
+    )
+
+
+def _text(data: Any) -> Reading[str]:
+    said = data["answer"].strip()
+    return Reading(said) if said else Reading(None, ("answer is empty",))
+
+
+def accuracies(answers: pd.DataFrame) -> pd.DataFrame:
+    """Table 4: share of right answers in per cent, with Wilson's interval over questions; failed are counted apart."""
+    rows = []
+    for (method, backbone), own in answers.groupby(["method", "backbone"], sort=False):
+        known = own["right"].dropna()
+        low, high = wilson(int(known.sum()), len(known)) if len(known) else (float("nan"),) * 2
+        rows.append(
+            {
+                "method": method,
+                "backbone": backbone,
+                "accuracy": 100 * float(known.mean()) if len(known) else float("nan"),
+                "low": 100 * low,
+                "high": 100 * high,
+                "questions": len(own),
+                "failed": len(own) - len(known),
+            }
+        )
+    return pd.DataFrame(rows)
