@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from perslib.corpus import TURN, Block, Corpus
-from perslib.inference import SEED, floats
+from perslib.inference import SEED, floats, wilson
 from perslib.judge import Judge
 from perslib.judge.evaluate import evaluate, targets
 from perslib.llm import Backbone
@@ -38,7 +38,6 @@ from perslib.ux import (
     published,
     rank_sets_of_shares,
     wall,
-    wilson,
 )
 
 #: Tasks of Table 3 by the column that holds their percentage.
