@@ -136,10 +136,24 @@ def test_users_are_held_out_whole():
     assert fitted.card_["held_out"]["users"] == 6 and fitted.card_["learned_from"]["users"] == 20
 
 
+def test_few_users_are_held_out_in_turn(tmp_path):
+    """All are learned from, all calibrate: ten users are enough for a promise that two of ten could not give."""
+    few = made(10)
+    model, split = Reward(folds=5).fit(few), Reward().fit(few)
+    assert model.abstention_.users == 10 and split.abstention_.users == 2
+    assert model.card_["learned_from"]["users"] == model.card_["held_out"]["users"] == 10
+    assert np.isfinite([model.abstention_.good_misfit, model.abstention_.bad_misfit]).all()
+    new = made(3, seed=5, prefix="new")
+    again = Reward.load(model.save(tmp_path))
+    assert again.folds == 5 and (again.scores(new) == model.scores(new)).all()
+    assert (model.predict(new) == [c.gold for c in new]).mean() > 0.9
+
+
 @pytest.mark.parametrize(
     ("make", "match"),
     [
         (lambda: Reward(held=1.5), "held"),
+        (lambda: Reward(folds=1), "2 or more"),
         (lambda: Reward(threshold="best"), "balanced, cost"),
         (lambda: Reward(threshold=2.0), "probability"),
         (lambda: Reward(cost=(0, 0)), "cost"),

@@ -57,6 +57,8 @@ class Reward:
     threshold     "balanced" (greatest balanced accuracy), "cost" (least `cost`), or a probability
     cost          of a bad reply called good, and of a good one called bad
     held          share of users that calibration, threshold and abstention are learned on; 0: none of them is
+    folds         2 or more, for few users: instead of a share, each fold of the users is held out in turn, and what is
+                  kept learns from all; abstention then promises 1 − 2 alpha (Barber et al. 2021) and mostly gives 1 − alpha
     alpha         of good replies, and of bad ones, at most this share is called the other without abstaining
     """
 
@@ -68,13 +70,14 @@ class Reward:
         threshold: Literal["balanced", "cost"] | float = "balanced",
         cost: tuple[float, float] = (1.0, 1.0),
         held: float = HELD,
+        folds: int = 0,
         alpha: float = ALPHA,
         seed: int = SEED,
         name: str | None = None,
     ):
         self.backend: Backend = Words() if backend is None else backend
         self.chosen, self.calibration, self.cost = threshold, calibration, cost
-        self.held, self.alpha, self.seed = held, alpha, seed
+        self.held, self.folds, self.alpha, self.seed = held, folds, alpha, seed
         self.name = name or self.backend.name
         self.threshold = 0.5
         self.calibration_, self.abstention_ = Calibration(), Abstention(alpha)
@@ -84,6 +87,8 @@ class Reward:
     def fit(self, cases: Sequence[Case], held_out: Sequence[Case] | None = None) -> Self:
         """Learn from labelled cases; `held_out` are cases of other users, taken instead of a share of these."""
         known = labelled(cases)
+        if self.folds and held_out is None:
+            return self._crossed(known)
         learn, held = (known, labelled(held_out)) if held_out is not None else self._parts(known)
         if shared := set(owners(learn).tolist()) & set(owners(held).tolist()):
             raise DataError(
@@ -91,8 +96,25 @@ class Reward:
                 "Hold out whole users: what is alike in their cases would be taken for knowledge.",
             )
         self.backend.fit(labelled(learn), goods(learn), weights(learn), self.seed)
-        numbers = self._calibrate(held) if held else {}
+        numbers = self._decide(self.backend.logits(held), held) if held else {}
         self.card_ = self._card(learn, held, numbers)
+        return self
+
+    def _crossed(self, known: list[Case]) -> Self:
+        """Log odds of every case by a backend that has not seen its user; the one that stays learns from all."""
+        of = owners(known)
+        users = np.random.default_rng(self.seed).permutation(sorted(set(of.tolist())))
+        if len(users) < 2:
+            raise DataError(Problem("cases", f"are all of {of[0]}"), "Folds need several users.")
+        logits = np.full(len(known), np.nan)
+        for fold in np.array_split(users, min(self.folds, len(users))):
+            out = np.isin(of.astype(str), fold)
+            learn = labelled([c for c, apart in zip(known, out) if not apart])
+            other = saved.backend_of(self.backend.settings(), self.backend)
+            other.fit(learn, goods(learn), weights(learn), self.seed)
+            logits[out] = other.logits([c for c, apart in zip(known, out) if apart])
+        self.backend.fit(known, goods(known), weights(known), self.seed)
+        self.card_ = self._card(known, known, self._decide(logits, known))
         return self
 
     def _parts(self, known: list[Case]) -> tuple[list[Case], list[Case]]:
@@ -109,8 +131,9 @@ class Reward:
         learn, held = ([c for c, o in zip(known, of) if (o in kept) is side] for side in (True, False))
         return learn, held
 
-    def _calibrate(self, held: Sequence[Case]) -> dict[str, Any]:
-        logits, good = np.asarray(self.backend.logits(held), dtype=float), goods(held)
+    def _decide(self, logits: Floats, held: Sequence[Case]) -> dict[str, Any]:
+        """Calibration, threshold and abstention from the log odds of cases held out, and numbers on these."""
+        logits, good = np.asarray(logits, dtype=float), goods(held)
         self.calibration_ = calibrated(self.calibration, logits, good, weights(held))
         p, known = self.calibration_(logits), ~np.isnan(logits)
         if self.chosen == "balanced":
@@ -169,7 +192,7 @@ class Reward:
         """A reward model like this one that has learned nothing: for cross-validation."""
         return Reward(
             saved.backend_of(self.backend.settings(), self.backend), calibration=self.calibration,
-            threshold=self.chosen, cost=self.cost, held=self.held, alpha=self.alpha, seed=self.seed, name=self.name,
+            threshold=self.chosen, cost=self.cost, held=self.held, folds=self.folds, alpha=self.alpha, seed=self.seed, name=self.name,
         )  # fmt: skip
 
     # -- kept ------------------------------------------------------------------------------------------------
@@ -205,6 +228,10 @@ class Reward:
     def _check(self) -> None:
         if not 0 <= self.held < 1:
             raise DataError(Problem("held", f"is {self.held}, expected a share of users below 1"))
+        if self.folds < 0 or self.folds == 1:
+            raise DataError(
+                Problem("folds", f"is {self.folds}, expected 2 or more, or 0 to hold out a share")
+            )
         if isinstance(self.chosen, str):
             if self.chosen not in ("balanced", "cost"):
                 raise DataError(

@@ -49,6 +49,7 @@ def write(model: Reward, folder: str | Path) -> Path:
             "chosen": model.chosen,
             "cost": list(model.cost),
             "held": model.held,
+            "folds": model.folds,
             "calibration": asdict(model.calibration_),
             "abstention": _finite(asdict(model.abstention_)),
         },
@@ -79,7 +80,7 @@ def read(kind: type[Model], folder: str | Path, backend: Backend | None = None) 
         how = card["decision"]
         model = kind(
             backend, calibration=how["calibration"]["kind"], threshold=how["chosen"], cost=tuple(how["cost"]),
-            held=how["held"], alpha=how["abstention"]["alpha"], seed=card["seed"], name=card["name"],
+            held=how["held"], folds=how["folds"], alpha=how["abstention"]["alpha"], seed=card["seed"], name=card["name"],
         )  # fmt: skip
         model.threshold = float(how["threshold"])
         fitted = how["calibration"]
