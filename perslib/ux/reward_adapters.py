@@ -33,6 +33,7 @@ from perslib.ux.reward_words import EXPLAINED
 Floats = npt.NDArray[np.float64]
 #: A judge that is certain is held to be wrong once in a hundred.
 CERTAIN = 0.99
+FOLDS = 5
 
 
 class FromJudge:
@@ -144,7 +145,7 @@ class RewardJudge(Judge):
     """
 
     def __init__(self, reward: Reward | None = None, *, name: str | None = None):
-        self.reward = reward or Reward()
+        self.reward = reward or Reward(folds=FOLDS)  # train users are few
         self.name = name or self.reward.name
         self.sees = Sees(reply=True, train=self.reward.card_ is None)
 
