@@ -77,6 +77,7 @@ def test_imports_flow_one_way(file):
             "report",
             "signals",
             "ux",
+            "ux.construct",
         )
     ],
 )

@@ -1,0 +1,334 @@
+"""The page on UXBench: construction's funnel, the three tasks, and a reward model, on the corpus at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import pandas as pd
+
+from perslib.corpus import TURN, Corpus
+from perslib.corpus.uxbench_blocks import Source
+from perslib.errors import DataError
+from perslib.inference import SEED, floats
+from perslib.judge import LearnedJudge
+from perslib.judge.evaluate import evaluate, targets
+from perslib.llm import Backbone
+from perslib.signals import behavioural
+from perslib.studies.extent import Extent
+from perslib.ux import (
+    SYSTEMS,
+    VARIANTS,
+    Case,
+    Form,
+    Generation,
+    Recovery,
+    Reward,
+    UXJudge,
+    answered,
+    at_learned_threshold,
+    detection,
+    discrimination,
+    eval_cases,
+    good_share,
+    judge_cases,
+    judged,
+    judged_by,
+    lessons_of,
+    out_of_fold,
+    published,
+    recovery_cases,
+    released_cases,
+    scored_replies,
+    strategies_of,
+    wall,
+)
+from perslib.ux.construct import Construction, Rejection, Rules, candidates, construct, estimate, talks
+from perslib.ux.judging import Strategy
+
+METRICS = (
+    "balanced",
+    "accuracy",
+    "good_acc",
+    "bad_acc",
+    "positive_bias",
+    "d_prime",
+    "criterion",
+    "parse_rate",
+)
+#: What one thing alone tells of cases (`perslib.ux.wall`).
+BESIDE = ("majority", "length only", "history only", "query only", "reply only")
+#: Cases that are judged, answered and made good where a study does not say.
+CASES = 400
+#: The reward model that has learned from all rated replies of other users, not from the judged cases alone.
+ALL_RATED = "reward, all ratings"
+RECORDED = "as recorded"
+
+
+# -- construction -----------------------------------------------------------------------------------------------------
+
+
+def funnel(source: Source | Corpus) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """What construction takes up before any model is asked: a row a stage, and how often each reason was given."""
+    rules, held, unfit = Rules(), list[Rejection](), list[Rejection]()
+    found = talks(source, rules, held)
+    every = [one for talk in found for one in candidates(talk, rules, unfit)]
+    rows = [
+        ("read and gate", len(found) + len(held), len(found), len(held)),
+        ("candidates", len(every) + len(unfit), len(every), len(unfit)),
+    ]
+    sides = pd.Series([one.side for one in every], dtype="str").value_counts()
+    rows += [(f"candidates, {side}", int(n), int(n), 0) for side, n in sides.items()]
+    why = pd.DataFrame([(one.stage, one.reason) for one in [*held, *unfit]], columns=["stage", "reason"])
+    reasons = why.value_counts().rename("count").reset_index()
+    return pd.DataFrame(rows, columns=["stage", "in", "left", "rejected"]), reasons
+
+
+def takes(source: Source | Corpus, model: Backbone, language: str) -> pd.DataFrame:
+    """Calls, tokens and cost of a construction at most, a row a stage; nothing is asked."""
+    return estimate(source, miner=model, language=language).reset_index()
+
+
+def constructed(
+    source: Source | Corpus, model: Backbone, judge: Backbone | None, language: str, folder: str
+) -> Construction:
+    """The construction itself, with models that are really asked."""
+    where = Path(folder) / "construction" if folder else None
+    return construct(source, where, miner=model, judge=judge, language=language)
+
+
+# -- UX Judge ---------------------------------------------------------------------------------------------------------
+
+
+def cases_to_judge(corpus: Corpus, limit: int = CASES, seed: int = SEED) -> list[Case]:
+    """A released split's cases, else replies that users clearly liked or did not, as many of either."""
+    try:
+        found = [c for c in released_cases(corpus, "task1") if c.gold is not None]
+    except DataError:
+        return judge_cases(corpus, limit, seed=seed)
+    drawn = np.sort(np.random.default_rng(seed).permutation(len(found))[:limit])
+    return [found[i] for i in drawn]
+
+
+def asked(
+    cases: Sequence[Case],
+    model: Backbone,
+    language: str,
+    look: Extent,
+    strategies: Sequence[str],
+    seed: int = SEED,
+) -> pd.DataFrame:
+    """A model's verdicts with two classes and with three; at a first look on a few cases, shown the request alone."""
+    few = few_of(cases, look.turns or len(cases), seed)
+    form = Form(language, window=look.window if look.is_first_look else None)
+    judges = [UXJudge(form, cast(Strategy, strategy)) for strategy in strategies]
+    judges.append(UXJudge(form, cast(Strategy, strategies[0]), classes=3))
+    return pd.concat([judged_by(judge, few, model) for judge in judges], ignore_index=True)
+
+
+def few_of(cases: Sequence[Case], number: int, seed: int = SEED) -> list[Case]:
+    """So many cases, good and bad in turn, drawn by the seed."""
+    rng = np.random.default_rng(seed)
+    sides = [[c for c in cases if c.gold == side] for side in (1, -1)]
+    mixed = [side[i] for side in sides for i in rng.permutation(len(side))[: -(-number // 2)]]
+    return mixed if len(mixed) <= number else mixed[: number // 2] + mixed[-(number - number // 2) :]
+
+
+def learned(corpus: Corpus, cases: Sequence[Case], seed: int = SEED) -> pd.DataFrame:
+    """The learned judge on the cases of test users: 4 and up is good; as a third class, what rounds to 3 is neutral."""
+    test = [u for u in corpus.split().get("test", []) if u in {c.user for c in cases}]
+    if not test or not corpus.turns["score"].notna().any():
+        return pd.DataFrame()
+    known = {c.case: c for c in cases}
+    every = (
+        (b, b.targets[TURN].astype(str).agg("/".join, axis=1).isin(known))
+        for b in targets(corpus, users=test)
+    )
+    blocks = [replace(b, targets=b.targets[own].reset_index(drop=True)) for b, own in every if own.any()]
+    found = evaluate(LearnedJudge(), corpus, blocks=blocks, progress=False)
+    found = found.assign(case=found[TURN].astype(str).agg("/".join, axis=1))
+    found = found[found["case"].isin(known) & found["expected"].notna()].reset_index(drop=True)
+    own, score = [known[c] for c in found["case"]], floats(found["expected"])
+    table = pd.DataFrame(
+        {
+            **{"judge": "learned", "case": [c.case for c in own], "user": [c.user for c in own]},
+            **{"scenario": [c.scenario for c in own], "gold": [c.gold for c in own]},
+            **{"said": np.where(score >= 3.5, 1, -1), "p_good": (score - 1) / 4, "score": score},
+        }
+    )
+    return table.astype({"gold": "Int64", "said": "Int64", "p_good": "Float64"})
+
+
+@dataclass(frozen=True)
+class Judging:
+    """Verdicts of judges and baselines on the same cases, and what they come to."""
+
+    cases: list[Case]
+    verdicts: pd.DataFrame
+    wall: pd.DataFrame
+    quality: pd.DataFrame
+    """A row a judge or baseline and metric; `at_learned` is balanced accuracy at a threshold learned on other users."""
+
+
+def judging(cases: list[Case], verdicts: Iterable[pd.DataFrame], seed: int = SEED) -> Judging:
+    """Metrics of judges and baselines, users resampled."""
+    columns = ["judge", "case", "user", "scenario", "gold", "said", "p_good"]
+    own = pd.concat([v[columns] for v in verdicts if len(v)], ignore_index=True)
+    beside = wall(cases, BESIDE, seed=seed)
+    both = pd.concat([own, beside[columns]], ignore_index=True)
+    both["unit"] = both["user"].where(both["user"] != "", both["case"])
+    table = judged(both, metrics=METRICS, unit="unit", seed=seed)
+    rows = [
+        {"judge": judge, "metric": "at_learned", "value": f.calibrated, "cases": f.cases}
+        for judge, part in both.groupby("judge", sort=False)
+        for f in [at_learned_threshold(part["gold"], part["p_good"], part["unit"], seed=seed)]
+    ]
+    quality = pd.concat([table, pd.DataFrame(rows)], ignore_index=True)
+    return Judging(cases, own, beside, quality.assign(is_baseline=quality["judge"].isin(BESIDE)))
+
+
+def neutral(verdicts: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
+    """Three classes: verdicts of judges that may say neutral, and of the learned judge where its score rounds to 3."""
+    three = verdicts[verdicts["judge"].str.contains("three", na=False)] if len(verdicts) else verdicts
+    parts = [three[["judge", "gold", "said"]]] if len(three) else []
+    if len(scored):
+        middle = scored["score"].between(2.5, 3.5, inclusive="left")
+        parts.append(scored.assign(said=scored["said"].mask(middle, 0))[["judge", "gold", "said"]])
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+
+def published_points() -> pd.DataFrame:
+    """Table 3's judges by d′ and criterion."""
+    table, n = published("table3"), 1000
+    found = detection(table["bad_acc"] / 100 * n, n, n - table["good_acc"] / 100 * n, n)
+    return table[["model", "family"]].assign(d_prime=found.d_prime, criterion=found.criterion)
+
+
+# -- the reward model -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Rewards:
+    """Two reward models, each learned from one half of the users and asked about the other."""
+
+    models: tuple[Reward, Reward]
+    half: dict[str, int]
+    """User → which of the models has not seen this user."""
+    verdicts: pd.DataFrame
+    """On every labelled reply, by the model that has not seen its user."""
+    labels: str
+    """What they learned from: ratings, or behaviour."""
+
+    def scored(self, replies: pd.DataFrame, cases: Sequence[Case]) -> pd.DataFrame:
+        """The replies with a verdict each, by the model that has not seen the case's user."""
+        which = replies["case"].map({c.case: self.half.get(c.user or c.case, 0) for c in cases})
+        parts = [
+            scored_replies(replies[which == i], cases, m)
+            for i, m in enumerate(self.models)
+            if (which == i).any()
+        ]
+        return pd.concat(parts).sort_index() if parts else pd.DataFrame()
+
+
+def rewards(corpus: Corpus, seed: int = SEED) -> Rewards:
+    """Learned from all ratings (else clicks); where there are none, from what behaviour says."""
+    lessons, labels = lessons_of(corpus), "ratings"
+    if len({c.gold for c in lessons}) < 2:
+        lessons, labels = lessons_of(behavioural(corpus)), "behaviour"
+    users = sorted({c.user or c.case for c in lessons})
+    order = np.random.default_rng(seed).permutation(len(users))
+    half = {users[i]: place % 2 for place, i in enumerate(order)}
+    sides = [[c for c in lessons if half[c.user or c.case] == side] for side in (0, 1)]
+    models = tuple(Reward(seed=seed, name=ALL_RATED).fit(sides[1 - side]) for side in (0, 1))
+    verdicts = pd.concat([m.verdicts(own) for m, own in zip(models, sides)], ignore_index=True)
+    return Rewards((models[0], models[1]), half, verdicts, labels)
+
+
+def own_fold(cases: Sequence[Case], seed: int = SEED) -> pd.DataFrame:
+    """A reward model that learns from the judged cases of other users only, as the baselines do."""
+    return out_of_fold(Reward(seed=seed), cases, seed=seed)
+
+
+def against(judging: Judging, seed: int = SEED) -> pd.DataFrame:
+    """AUROC of the reward model and of the baselines, all learned from the same cases."""
+    own = judging.verdicts[judging.verdicts["judge"] == "reward"]
+    return discrimination(own, judging.wall, seed=seed)
+
+
+# -- UX Eval and UX Recovery ------------------------------------------------------------------------------------------
+
+
+def recorded_replies(corpus: Corpus) -> tuple[list[Case], pd.DataFrame]:
+    """Requests that candidates answered, and their replies, with the recorded ones; `truth` is a known mean score.
+
+    Of the cases, `dimension` is "disliked" where the recorded reply was: UX Eval proper.
+    """
+    given = corpus.extras.get("candidates", pd.DataFrame(columns=[*TURN, "candidate", "response"]))
+    name = given[TURN].astype(str).agg("/".join, axis=1) if len(given) else pd.Series(dtype="str")
+    truth = given["expected"] if "expected" in given else pd.Series(np.nan, given.index)
+    theirs = pd.DataFrame(
+        {"case": name, "model": given["candidate"], "reply": given["response"], "truth": truth}
+    )
+    rated = corpus.turns.assign(case=corpus.turns[TURN].astype(str).agg("/".join, axis=1)).set_index("case")
+    every = judge_cases(corpus, good_from=4, bad_to=3, balanced=False) if len(given) else []
+    own = [c for c in every if c.case in set(name)]
+    bad = {c.case for c in eval_cases(corpus)} if own else set()
+    cases = [replace(c, reply="", gold=None, dimension="disliked" if c.case in bad else "") for c in own]
+    turns = rated.loc[[c.case for c in own]].reset_index()
+    ours = turns.assign(model=RECORDED, reply=turns["response"], truth=turns["score"].astype(float))
+    both = pd.concat([theirs, ours[["case", "model", "reply", "truth"]]], ignore_index=True)
+    return cases, _about(both[both["case"].isin({c.case for c in own})].assign(how=RECORDED), cases)
+
+
+def recorded_recoveries(corpus: Corpus) -> tuple[list[Case], pd.DataFrame]:
+    """Disliked replies with what the user wrote next, and the replies that followed, with the users' own scores."""
+    cases = recovery_cases(corpus) if corpus.turns["score"].notna().any() else []
+    after = corpus.turns.assign(turn=corpus.turns["turn"] - 1)
+    after["case"] = after[TURN].astype(str).agg("/".join, axis=1)
+    own = after.set_index("case").reindex([c.case for c in cases])
+    replies = pd.DataFrame(
+        {
+            **{"case": own.index, "model": RECORDED, "how": RECORDED},
+            **{"reply": own["response"].to_numpy(), "truth": own["score"].to_numpy()},
+        }
+    )
+    replies = replies[replies["reply"].notna()].reset_index(drop=True)
+    return cases, _about(replies, cases)
+
+
+def _about(replies: pd.DataFrame, cases: Sequence[Case]) -> pd.DataFrame:
+    known = {c.case: c for c in cases}
+    own = [known[c] for c in replies["case"]]
+    about = {"user": [c.user for c in own], "scenario": [c.scenario for c in own]}
+    return replies.assign(**about, dimension=[c.dimension for c in own]).reset_index(drop=True)
+
+
+def replied(
+    cases: Sequence[Case], model: Backbone, language: str, limit: int, seed: int = SEED
+) -> pd.DataFrame:
+    """A model's replies under each system prompt, or after a complaint by each way of asking for recovery."""
+    drawn = np.sort(np.random.default_rng(seed).permutation(len(cases))[:limit])
+    own, form = [cases[i] for i in drawn], Form(language)
+    recovers = bool(own) and bool(own[0].complaint)
+    ways = [Recovery(v, form=form) for v in VARIANTS] if recovers else [Generation(s, form) for s in SYSTEMS]  # type: ignore[arg-type]
+    return pd.concat([answered(way, own, model) for way in ways], ignore_index=True)
+
+
+def shares(scored: pd.DataFrame, seed: int = SEED) -> pd.DataFrame:
+    """Good% of each model and way of asking; Wilson bounds by case, and users resampled."""
+    if scored.empty:
+        return pd.DataFrame()
+    table = good_share(scored, ("model", "how"), unit="user", seed=seed)
+    if "truth" in scored:
+        known = scored.assign(liked=(scored["truth"].astype("Float64") >= 4).where(scored["truth"].notna()))
+        own = known.groupby(["model", "how"])["liked"].mean().astype(float) * 100
+        table["liked_percent"] = own.reindex(pd.MultiIndex.from_frame(table[["model", "how"]])).to_numpy()
+    return table
+
+
+def labelled(scored: pd.DataFrame) -> pd.DataFrame:
+    """Recoveries with the strategy that they open with, by rules."""
+    return strategies_of(scored) if len(scored) else scored

@@ -1,0 +1,155 @@
+"""The page on UXBench: signals, memories of behaviour, the three tasks and the reward model, on a slice of the world."""
+
+from __future__ import annotations
+
+import json
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import pytest
+
+from perslib.corpus import load
+from perslib.judge import UserMean
+from perslib.report import begin
+from perslib.studies import ux_bench as study
+from perslib.studies import ux_bench_figures as figures
+from perslib.studies import ux_bench_notes as said
+from perslib.studies import ux_bench_signals as signals
+from perslib.studies import ux_bench_tables as tables
+from perslib.ux import against_wall, escapes, strategy_shares
+
+
+@pytest.fixture(scope="module")
+def world():
+    whole = load("sample/en")
+    return whole.of_users(sorted(whole.users["user"])[:8])
+
+
+@pytest.fixture(scope="module")
+def found(world):
+    return study.rewards(world)
+
+
+@pytest.fixture(scope="module")
+def bench(world, found):
+    cases = study.cases_to_judge(world, 60)
+    seen = {c.case for c in cases}
+    own = found.verdicts[found.verdicts["case"].isin(seen)]
+    return study.judging(cases, [study.own_fold(cases), own])
+
+
+@pytest.fixture(autouse=True)
+def page():
+    begin(language="zh")
+    yield
+    plt.close("all")
+
+
+def test_signals_are_counted_by_strength_beside_the_published_shares(world):
+    found = signals.behaviour(world)
+    counts = signals.counted(found)
+    own = counts.set_index("signal")
+    assert own.loc["repeat", "published_percent"] == pytest.approx(25.8425)
+    assert own.loc["dislike", "published_percent"] == pytest.approx(0.1625)
+    assert pd.isna(own.loc["thanks", "published_percent"])
+    assert own.loc["like", "explicit"] == (found.replies["like"] > 0).sum() == own.loc["like", "found"]
+    assert own["primary"].sum() == len(found.replies) == len(world.turns)
+    chains = signals.chains(found)
+    assert chains["percent"].sum() == pytest.approx(100)
+    assert "点踩" in tables.signals(counts)["signal"].tolist()
+    assert "0.16 %" in said.behaviour(found, counts)["en"] and "83%" in said.chains(chains)["zh"]
+    assert figures.signals(counts).axes
+
+
+def test_a_log_is_mined_where_one_is_given(tmp_path, world):
+    asked = {"turn_index": 0, "role": "user", "message": "怎么提取公积金"}
+    reply = {"turn_index": 1, "role": "assistant", "message": "可以在线上办理。" * 9, "is_unliked": 1}
+    after = {"turn_index": 2, "role": "user", "message": "你答非所问，我问的是提取流程"}
+    file = tmp_path / "log.jsonl"
+    file.write_text(json.dumps({"cid": "1", "history": [asked, reply, after]}) + "\n{torn", encoding="utf-8")
+    found = signals.behaviour(world, str(file))
+    counts = signals.counted(found).set_index("signal")
+    assert (counts.loc["dislike", "found"], counts.loc["complain", "found"]) == (1, 1)
+    assert counts.loc["complain", "sessions_percent"] == 100 and len(found.rejected) == 1
+    assert signals.chains(found)["replies"].tolist() == [0, 0, 1]
+
+
+def test_behaviour_against_ratings_and_in_their_place(world):
+    agreed = signals.with_ratings(world)
+    assert agreed["r"].iloc[-1] > agreed["r"].iloc[0] + 0.1 and agreed["auc"].iloc[0] > 0.65
+    by_signal = signals.scores_by_signal(world, signals.behaviour(world).replies).set_index("signal")
+    assert by_signal.loc["complain", "high"] < 0 < by_signal.loc["like", "low"]
+    kept = signals.kept(world, 120, judges=[UserMean()])
+    own = kept.set_index(["judge", "memory"])
+    r = own["r"]
+    assert own.loc[("user mean", "behaviour"), "kept"] == pytest.approx(
+        r["user mean", "behaviour"] / r["user mean", "rated"]
+    )
+    assert own.loc[("user mean", "rated"), "kept"] == 1 and "task mean" in set(kept["judge"])
+    assert tables.kept(kept)["kept"].iloc[1] == "–"
+    assert figures.kept(kept).axes and figures.by_signal(by_signal.reset_index()).axes
+    assert "user mean" in said.kept(kept)["en"] and "r = " in said.ratings(agreed)["zh"]
+
+
+def test_the_funnel_says_why(world):
+    funnel, reasons = study.funnel(world)
+    assert (funnel["in"] == funnel["left"] + funnel["rejected"]).all()
+    assert reasons["count"].sum() == funnel["rejected"].sum()
+    assert tables.stages(funnel)["stage"].iloc[0] == "读取与入口"
+
+
+def test_judges_beside_the_wall(bench):
+    wide = bench.quality.pivot_table(index="judge", columns="metric", values="value")
+    assert set(study.BESIDE) < set(wide.index) and {"reward", study.ALL_RATED} < set(wide.index)
+    assert wide.loc["reward", "balanced"] > wide.loc["query only", "balanced"]
+    note = said.judging(bench)
+    assert "基线" in note["zh"] and f"{len(bench.cases)} cases" in note["en"]
+    beside = against_wall(bench.verdicts, bench.wall)
+    assert len(tables.beaten(beside)) == 10 and len(tables.quality(bench.quality)) == 7
+    assert figures.detection(bench.quality).axes
+    assert study.published_points()["d_prime"].round(2).iloc[-1] == 1.51
+
+
+def test_neutral_is_a_way_out():
+    scored = pd.DataFrame(
+        {"judge": "learned", "gold": [-1, -1, 1], "said": [-1, 1, 1], "score": [2.0, 3.0, 4.5]}
+    )
+    out = escapes(study.neutral(pd.DataFrame(), scored.astype({"gold": "Int64", "said": "Int64"})))
+    assert out.set_index("side").loc["bad", "neutral_percent"] == 50
+    assert tables.escapes(out)["side"].tolist() == ["好", "差"]
+
+
+def test_recorded_replies_are_scored_by_a_model_that_has_not_seen_the_user(world, found):
+    for model, side in zip(found.models, (0, 1)):
+        seen = found.models[side].card_["learned_from"]["users"] + model.card_["held_out"]["users"]
+        assert seen == sum(half != side for half in found.half.values())
+    cases, replies = study.recorded_replies(world)
+    scored = found.scored(replies, cases)
+    shares = study.shares(scored)
+    assert len(scored) == len(replies) and (shares["cases"] == len(cases)).all()
+    assert (shares["wilson_low"] <= shares["percent"]).all() and study.RECORDED in set(shares["model"])
+    assert "ρ" in said.shares(shares, len(cases))["en"]
+    complained, recoveries = study.recorded_recoveries(world)
+    opened = study.labelled(found.scored(recoveries, complained))
+    table = strategy_shares(opened, resamples=200)
+    assert table["percent"].sum() == pytest.approx(100)
+    assert figures.shares(shares).axes and figures.strategies(table).axes
+    assert tables.strategies(table)["published_percent"].iloc[0] == "45.98"
+    assert (
+        "+8.4" in said.as_published("recovery_good")["en"] and "+1.2" in said.as_published("eval_good")["zh"]
+    )
+
+
+def test_the_reward_model_gives_account(found, bench):
+    against = study.against(bench)
+    assert against["judge"].iloc[0] == "reward" and against["auroc"].iloc[0] > 0.6
+    assert "AUROC" in said.reward(found, against)["zh"] and len(tables.reward(found)) == 10
+    assert figures.reward(found.verdicts).axes
+    swap = tables.swap(found, bench.cases).set_index("quantity")["ux_value"]
+    assert float(swap["swap: changed"]) > 0.5
+    assert tables.card(found.models[0]).set_index("quantity").loc["sources", "ux_value"] == "score"
+    assert tables.discrimination(against)["ahead"].iloc[0] == "–"
+
+
+def test_synthetic_numbers_are_called_a_check_of_software(world):
+    assert "check of software" in said.what_numbers_mean(world)["en"]
