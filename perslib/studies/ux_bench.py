@@ -306,6 +306,22 @@ def _about(replies: pd.DataFrame, cases: Sequence[Case]) -> pd.DataFrame:
     return replies.assign(**about, dimension=[c.dimension for c in own]).reset_index(drop=True)
 
 
+def to_answer(corpus: Corpus) -> list[Case]:
+    """UX Eval's cases: a released split's, else requests whose recorded reply was disliked."""
+    try:
+        return released_cases(corpus, "task2")
+    except DataError:
+        return eval_cases(corpus)
+
+
+def to_recover(corpus: Corpus) -> list[Case]:
+    """UX Recovery's cases: a released split's, else disliked replies after which the user wrote again."""
+    try:
+        return released_cases(corpus, "task3")
+    except DataError:
+        return recovery_cases(corpus)
+
+
 def replied(
     cases: Sequence[Case], model: Backbone, language: str, limit: int, seed: int = SEED
 ) -> pd.DataFrame:
