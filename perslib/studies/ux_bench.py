@@ -63,6 +63,8 @@ METRICS = (
 BESIDE = ("majority", "length only", "history only", "query only", "reply only")
 #: Cases that are judged, answered and made good where a study does not say.
 CASES = 400
+#: A first look is had on some of the shortest cases, this many at least, so that it stays short.
+SHORT = 10
 #: The reward model that has learned from all rated replies of other users, not from the judged cases alone.
 ALL_RATED = "reward, all ratings"
 RECORDED = "as recorded"
@@ -122,8 +124,10 @@ def asked(
     seed: int = SEED,
 ) -> pd.DataFrame:
     """A model's verdicts with two classes and with three; at a first look on a few cases, shown the request alone."""
+    if look.is_first_look:
+        cases = sorted(cases, key=lambda c: len(c.query) + len(c.reply))[: max(SHORT, len(cases) // 4)]
     few = few_of(cases, look.turns or len(cases), seed)
-    form = Form(language, window=look.window if look.is_first_look else None)
+    form = Form(language, window=0 if look.is_first_look else None)
     judges = [UXJudge(form, cast(Strategy, strategy)) for strategy in strategies]
     judges.append(UXJudge(form, cast(Strategy, strategies[0]), classes=3))
     return pd.concat([judged_by(judge, few, model) for judge in judges], ignore_index=True)

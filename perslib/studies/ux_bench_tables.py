@@ -144,7 +144,9 @@ def shares(table: pd.DataFrame) -> pd.DataFrame:
 
 def published_shares(column: str, most: int = 8) -> pd.DataFrame:
     """Table 3's best models in a task, `eval_good` or `recovery_good`, with Wilson intervals."""
-    table = published("table3").query("model != @REWARD_MODEL").nlargest(most, column).reset_index(drop=True)
+    table = (
+        published("table3").query("family != 'reward model'").nlargest(most, column).reset_index(drop=True)
+    )
     low, high = wilson(table[column] / 100 * CASES[column], CASES[column])
     own = table.assign(low=100 * low, high=100 * high)
     return pd.DataFrame({"model_name": own["model"], "family": own["family"], "percent_interval": _cells(own, [column, "low", "high"], 1)})  # fmt: skip
