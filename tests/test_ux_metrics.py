@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 from perslib.errors import DataError, UnknownName
+from perslib.inference import wilson
 from perslib.ux import (
     REWARD_MODEL,
     at_learned_threshold,
@@ -31,7 +32,6 @@ from perslib.ux import (
     reliability,
     separability,
     unpaired,
-    wilson,
 )
 
 # -- published tables ----------------------------------------------------------------------------------------
