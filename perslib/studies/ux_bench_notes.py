@@ -146,8 +146,13 @@ def first_look(verdicts: pd.DataFrame, model: str) -> Note:
 def shares(table: pd.DataFrame, cases: int) -> Note:
     """How the reward model orders what answers."""
     best = table.loc[table["percent"].idxmax()]
-    en = f"{cases} cases. The most replies called good: *{_who(best, 'en')}*, {best['percent']:.1f} %."
-    zh = f"共 {cases} 例。被判为好的最多：“{_who(best, 'zh')}”，{best['percent']:.1f}%。"
+    one = len(table) == 1
+    en = f"{cases} cases. " + (
+        "Called good: " if one else f"The most replies called good: *{_who(best, 'en')}*, "
+    )
+    en += f"{best['percent']:.1f} %."
+    zh = f"共 {cases} 例。" + ("被判为好的占 " if one else f"被判为好的最多：“{_who(best, 'zh')}”，")
+    zh += f"{best['percent']:.1f}%。"
     known = table.dropna(subset="liked_percent") if "liked_percent" in table else table.iloc[:0]
     if len(known) > 2:
         rho = known["percent"].corr(known["liked_percent"], method="spearman")
@@ -188,7 +193,7 @@ def reward(found: Rewards, against: pd.DataFrame) -> Note:
         f"Learned from {source[0]} of other users, on {len(found.verdicts):,} replies: AUROC {numbers['auroc']:.2f}, calibration "
         f"error {numbers['ece']:.3f}. Learned from the same clear cases as the wall, its AUROC of {first['auroc']:.2f} is "
         f"{rival['ahead']:+.2f} [{rival['ahead_low']:+.2f}, {rival['ahead_high']:+.2f}] beside *{name_of(rival['judge'])}*: "
-        f"{'more than that' if sure else '**no more than that, surely**'}. Where it may abstain, promising at most 10 % errors of "
+        f"{'surely more' if sure else '**not surely more**'}. Where it may abstain, promising at most 10 % errors of "
         f"either kind, it keeps {kept:.0%} of cases"
     ).replace("-", "−")
     zh = (
