@@ -28,7 +28,7 @@ def what_numbers_mean(corpus: Corpus) -> Note:
             "en": f"**{corpus.name} is a synthetic world: every number on this page is a check of software.** Users, what they "
             "do after a reply, and what they think of it come from one program, so signals and ratings agree better than people "
             "would let them. The paper's data are not bundled and none of its scores is reproduced here.",
-            "zh": f"**{corpus.name} 是合成世界：本页全部数字只用来检验软件。**用户、他们看到回复后的举动以及他们的看法都出自同一个程序，"
+            "zh": f"**{corpus.name} 是合成世界：本页全部数字只用来检验软件**。用户、他们看到回复后的举动以及他们的看法都出自同一个程序，"
             "因此信号与评分的一致程度高于真人。论文的数据不在其中，本页也不复现论文的任何得分。",
         }
     return {
