@@ -23,7 +23,7 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.lapack import dpotri
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # comes with scikit-learn
+from threadpoolctl import threadpool_limits
 
 Array = np.ndarray
 
