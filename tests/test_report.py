@@ -143,12 +143,12 @@ def test_only_numbered_notebooks_run_by_default(home):
     folder = home / "notebooks"
     folder.mkdir()
     try:
-        for name in ("07_mine.ipynb", "explorer.ipynb"):
+        for name in ("77_mine.ipynb", "explorer.ipynb"):
             notebook(folder, "a = 1", name)
         found = [s.name for s in find_studies()]
-        assert "00_corpus" in found and "07_mine" in found and "explorer" not in found
-        assert [s.name for s in find_studies(["07", "explorer", "mine", folder / "07_mine.ipynb"])] == [
-            "07_mine",
+        assert "00_corpus" in found and "77_mine" in found and "explorer" not in found
+        assert [s.name for s in find_studies(["77", "explorer", "mine", folder / "77_mine.ipynb"])] == [
+            "77_mine",
             "explorer",
         ]
     finally:
