@@ -165,6 +165,13 @@ class Dialogues(Sequence[Dialogue]):
         """Number of system turns a dialogue."""
         return np.array([len(d) for d in self.dialogues], dtype=int)
 
+    def each(self, name: str, lacking: str, remedy: str) -> list[np.ndarray]:
+        """This field of every dialogue; where some have none, an error that says what they are `lacking`."""
+        missing = [d.id or str(i) for i, d in enumerate(self.dialogues) if getattr(d, name) is None]
+        if missing:
+            raise DataError(f"{len(missing)} dialogues {lacking} (the first: {missing[0]}).", remedy)
+        return [getattr(d, name) for d in self.dialogues]
+
     def by_status(self, *status: int) -> Dialogues:
         """Those that ended so: `by_status(1, -1)` leaves out what a limit ended."""
         return self[np.isin(self.status, status)]

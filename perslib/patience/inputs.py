@@ -150,20 +150,16 @@ def _counted(done: np.ndarray, lengths: np.ndarray, whole: bool) -> np.ndarray:
 
 
 def _rest(dialogues: Dialogues) -> np.ndarray:
-    missing = [d.id or str(i) for i, d in enumerate(dialogues) if d.rest is None]
-    if missing:
-        raise DataError(
-            f"{len(missing)} dialogues do not say what is unfinished after each turn (the first: {missing[0]}).",
-            "A user who looks forward is estimated from that; give `rest`, or fit with gamma=None.",
-        )
-    return np.concatenate([d.rest for d in dialogues if d.rest is not None]).astype(np.float32)
+    rest = dialogues.each(
+        "rest",
+        "do not say what is unfinished after each turn",
+        "A user who looks forward is estimated from that; give `rest`, or fit with gamma=None.",
+    )
+    return np.concatenate(rest).astype(np.float32)
 
 
 def _profiles(dialogues: Dialogues) -> np.ndarray:
-    missing = [d.id or str(i) for i, d in enumerate(dialogues) if d.profile is None]
-    if missing:
-        raise DataError(
-            f"{len(missing)} dialogues have no profile of their user (the first: {missing[0]}).",
-            'Give every dialogue a profile, or fit with profile="".',
-        )
-    return np.stack([d.profile for d in dialogues if d.profile is not None]).astype(np.float32)
+    profiles = dialogues.each(
+        "profile", "have no profile of their user", 'Give every dialogue a profile, or fit with profile="".'
+    )
+    return np.stack(profiles).astype(np.float32)

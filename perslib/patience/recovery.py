@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from perslib.errors import DataError
 from perslib.inference import SEED, interval, pearson, resample_users
 from perslib.patience.dialogues import CENSORED, FAILURE, SUCCESS, Dialogues
 
@@ -160,10 +159,9 @@ def _of_ends(ends: pd.DataFrame, dialogues: Dialogues, weights: np.ndarray) -> d
 
 
 def _costs(dialogues: Dialogues) -> np.ndarray:
-    missing = [d.id or str(i) for i, d in enumerate(dialogues) if d.true_costs is None]
-    if missing:
-        raise DataError(
-            f"{len(missing)} dialogues carry no true turn costs (the first: {missing[0]}).",
-            "Recovery is measured where the truth is known, on simulated users.",
-        )
-    return np.concatenate([d.true_costs for d in dialogues if d.true_costs is not None]).astype(float)
+    costs = dialogues.each(
+        "true_costs",
+        "carry no true turn costs",
+        "Recovery is measured where the truth is known, on simulated users.",
+    )
+    return np.concatenate(costs).astype(float)
