@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-import numpy as np
 import pandas as pd
 
-from perslib.corpus.block import TARGET_COLUMNS, Block, Message
+from perslib.corpus.block import Block, Message
+from perslib.corpus.cutting import Cutter
 from perslib.corpus.schema import BLOCK, coerce, duplicates, storable, tidy
 from perslib.corpus.split import group_shuffle_split
 from perslib.corpus.statistics import statistics
@@ -83,16 +83,8 @@ class Corpus:
         return [s for s in declared if s in seen] + [s for s in seen if s not in declared]
 
     @cached_property
-    def _turn_rows(self) -> dict[Hashable, np.ndarray]:
-        return dict(self.turns.groupby(["user", "scenario", "session"], sort=False).indices)
-
-    @cached_property
-    def _session_rows(self) -> dict[Hashable, np.ndarray]:
-        return dict(self.sessions.groupby("user", sort=False).indices)
-
-    @cached_property
-    def _event_rows(self) -> dict[Hashable, np.ndarray]:
-        return dict(self.events.groupby("user", sort=False).indices)
+    def _cutter(self) -> Cutter:
+        return Cutter(self.sessions, self.turns, self.events, self.scenarios)
 
     @cached_property
     def _profiles(self) -> dict[str, dict[str, Any]]:
@@ -112,25 +104,16 @@ class Corpus:
 
     def messages(self, user: str, scenario: str, session: str) -> list[Message]:
         """The whole conversation, message by message, as it was said."""
-        rows = self._turn_rows.get((user, scenario, session), np.array([], dtype=int))
-        said = [m for turn in self._said(rows) for m in turn]
+        spoken = [message for turn in self._cutter.said(user, scenario, session) for message in turn]
         where = self.sessions
         match = (where["user"] == user) & (where["scenario"] == scenario) & (where["session"] == session)
         if not match.any():
             raise UnknownName("session", f"{user}/{scenario}/{session}", self._session_names(user))
-        return said + [{"role": "user", "content": text} for text in where.loc[match, "trailing"].iloc[0]]
+        return spoken + [{"role": "user", "content": text} for text in where.loc[match, "trailing"].iloc[0]]
 
     def _session_names(self, user: str) -> list[str]:
         own = self.sessions[self.sessions["user"] == user]
         return [f"{user}/{a}/{b}" for a, b in zip(own["scenario"], own["session"])]
-
-    def _said(self, rows: np.ndarray) -> Iterator[list[Message]]:
-        """The messages that each of these turns adds to its conversation, the reply last."""
-        part = self.turns.iloc[rows]
-        for request, earlier, response in zip(part["request"], part["earlier"], part["response"]):
-            asked = [*earlier, request] if isinstance(request, str) else [*earlier]
-            messages = [{"role": "user", "content": text} for text in asked]
-            yield [*messages, {"role": "assistant", "content": response}]
 
     # -- blocks and splits ---------------------------------------------------------------------------
 
@@ -139,59 +122,7 @@ class Corpus:
         profile = self.profile(user)
         if scenario not in self.scenarios:
             raise UnknownName("scenario", scenario, self.scenarios)
-        own = self.sessions.iloc[self._session_rows.get(user, np.array([], dtype=int))]
-        there = own[own["scenario"] == scenario]
-        rank = {s: i for i, s in enumerate(self.scenarios)}
-        others = own[own["scenario"] != scenario]
-        others = others.iloc[np.argsort(others["scenario"].map(rank).to_numpy(), kind="stable")]
-        return Block(
-            user,
-            scenario,
-            profile,
-            self._evidence(others),
-            others.reset_index(drop=True),
-            self._targets(there),
-            events=self._led_up(user, scenario, own),
-        )
-
-    def _led_up(self, user: str, scenario: str, sessions: pd.DataFrame) -> pd.DataFrame:
-        """The user's device logs, each with the session that followed: the one it names, else the next in time.
-
-        What was logged between a session of this scenario and the next one could tell how its replies were taken: it
-        stays out unless it is known to have led up to the next.
-        """
-        own = self.events.iloc[self._event_rows.get(user, np.array([], dtype=int))].copy()
-        starts = sessions[sessions["started_at"].notna()].sort_values("started_at", kind="stable")
-        place = np.searchsorted(starts["started_at"].to_numpy(), own["at"].to_numpy())
-        judged = np.array([False, *(starts["scenario"] == scenario)])
-        unnamed = own["session"].isna() & own["at"].notna() & (place < len(starts)) & ~judged[place]
-        following = starts.iloc[place[unnamed]]
-        for column in ("scenario", "session"):
-            own.loc[unnamed, column] = following[column].to_numpy()
-        return own[own["session"].notna()].sort_values("at", kind="stable").reset_index(drop=True)
-
-    def _evidence(self, sessions: pd.DataFrame) -> pd.DataFrame:
-        rows = [self._turn_rows.get(key) for key in self._keys(sessions)]
-        found = [r for r in rows if r is not None]
-        turns = self.turns.iloc[np.concatenate(found) if found else []]
-        of_session = sessions[["user", "scenario", "session", "task", "assistant"]]
-        return turns.merge(of_session, on=["user", "scenario", "session"], how="left", sort=False)
-
-    def _targets(self, sessions: pd.DataFrame) -> pd.DataFrame:
-        targets = []
-        for (key, task), assistant in zip(zip(self._keys(sessions), sessions["task"]), sessions["assistant"]):
-            prefix: list[Message] = []
-            rows = self._turn_rows.get(key, np.array([], dtype=int))
-            for turn, said in zip(self.turns["turn"].iloc[rows], self._said(rows)):
-                asked, reply = said[:-1], said[-1]
-                prefix = [*prefix, *asked]
-                targets.append((*key, turn, task, assistant, tuple(prefix), reply["content"]))
-                prefix = [*prefix, reply]
-        return pd.DataFrame(targets, columns=TARGET_COLUMNS)
-
-    @staticmethod
-    def _keys(sessions: pd.DataFrame) -> Iterator[tuple[str, str, str]]:
-        return zip(sessions["user"], sessions["scenario"], sessions["session"])
+        return self._cutter.block(user, scenario, profile)
 
     def block_ids(
         self, users: Iterable[str] | None = None, min_history_sessions: int = 1
