@@ -66,8 +66,8 @@ class Cutter:
             user,
             scenario,
             profile,
-            self._evidence.iloc[self._turns_of(others)].reset_index(drop=True),
-            self._sessions.iloc[others].reset_index(drop=True),
+            _taken(self._evidence, self._turns_of(others)),
+            _taken(self._sessions, others),
             self._targets(own[there]),
             events=self._led_up(user, scenario),
         )
@@ -126,7 +126,7 @@ class Cutter:
         """
         logs, before, of_user = self._logs
         rows = of_user.get(user, _NONE)
-        return logs.iloc[rows[before[rows] != scenario]].reset_index(drop=True)
+        return _taken(logs, rows[before[rows] != scenario])
 
 
 def _said(turns: pd.DataFrame) -> Iterator[list[Message]]:
@@ -134,6 +134,11 @@ def _said(turns: pd.DataFrame) -> Iterator[list[Message]]:
         asked = [*earlier, request] if isinstance(request, str) else [*earlier]
         messages = [{"role": "user", "content": text} for text in asked]
         yield [*messages, {"role": "assistant", "content": response}]
+
+
+def _taken(frame: pd.DataFrame, rows: np.ndarray) -> pd.DataFrame:
+    """These rows, counted anew (`reset_index` would copy them once more)."""
+    return frame.iloc[rows].set_axis(pd.RangeIndex(len(rows)))
 
 
 def _rows(frame: pd.DataFrame, by: list[str]) -> Rows:
