@@ -14,6 +14,7 @@ from perslib.patience import Dialogues, user2, user3
 from perslib.patience.text import TextDialogue
 from perslib.report.words import name_of
 from perslib.studies import patience as study
+from perslib.studies import patience_assumptions as assumed
 from perslib.studies import patience_figures as figures
 from perslib.studies import patience_notes as said
 from perslib.studies import patience_tables as tables
@@ -178,3 +179,42 @@ def test_the_notebook_goes_through_without_torch(tmp_path, monkeypatch, capsys):
     made = {file.name for file in tmp_path.rglob("*.csv")}
     assert {"endings.csv", "reward_shares.csv", "budgets.csv", "success.csv"} <= made
     assert "recovery.csv" not in made
+
+
+def test_a_wrong_gamma_is_told_beside_the_right_one():
+    pytest.importorskip("torch")
+    three = study.collected(user3(0.3), TINY, 1)
+    known = study.fitted(three, TINY, 1, {"known": {"gamma": 0.3}})["known"]
+    models = assumed.told_gammas(three, TINY, 1, 0.3, known)
+    assert {name: model.gamma for name, model in models.items()} == {
+        "γ = 0.15": 0.15,
+        "γ = 0.3": 0.3,
+        "γ = 0.6": 0.6,
+    }
+    assert models["γ = 0.3"] is known
+    plain = study.fitted(three, TINY, 1, {study.PLAIN: {}})
+    note = said.mistold(study.measured({**models, **plain}, three.test, 1), 0.3)
+    assert all("0.15" in text and "0.6" in text for text in note.values())
+    assert list(assumed.told_gammas(three, TINY, 1, 0.8)) == ["γ = 0.4", "γ = 0.8"]  # 1.6 cannot be
+
+
+def test_dialogues_that_a_limit_ended_are_counted_in_three_ways(two):
+    pytest.importorskip("torch")
+    short, models = assumed.cut_short(TINY, 1)
+    assert max(short.turns) == assumed.FEW_TURNS
+    assert assumed.ended_by_limit(short) == sum(d.reason == "maxturn" for d in short) / len(short) > 0
+    assert [model.timeout for model in models.values()] == ["drop", "failed", "censored"]
+    measured = study.measured(models, two.test, 1)
+    assert (
+        f"{assumed.ended_by_limit(short):.0%}"
+        in said.timeouts(measured, assumed.ended_by_limit(short), 8)["en"]
+    )
+    assert all(name_of(name, "zh") != name for name in models)
+
+
+def test_another_seed_is_another_draw():
+    pytest.importorskip("torch")
+    again = assumed.repeated(user2(), TINY, (1, 2))
+    steps = again[again["measure"] == "step_r"]["value"]
+    assert steps.nunique() == 2 and steps.between(-1, 1).all()
+    assert "2 seeds" in said.seeds(again)["en"]

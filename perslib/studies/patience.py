@@ -46,12 +46,13 @@ class Size:
     epochs: int
     people: int
     text: int
+    seeds: int = 1
 
 
 SIZES = {
     "smoke": Size(train=800, test=400, epochs=25, people=1000, text=500),
-    "paper": Size(train=5000, test=1000, epochs=40, people=4000, text=1500),
-    "long": Size(train=8000, test=2000, epochs=150, people=8000, text=3000),
+    "paper": Size(train=5000, test=1000, epochs=40, people=4000, text=1500, seeds=3),
+    "long": Size(train=8000, test=2000, epochs=150, people=8000, text=3000, seeds=5),
 }
 #: Candidates of the paper for v_b.
 TURN_COSTS = (-0.5, -1.0, -2.0, -10.0)

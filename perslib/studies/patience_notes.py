@@ -10,6 +10,7 @@ from perslib.inference import correlation
 from perslib.patience.published import LEVEL_MEANS_R, STATUS_ACCURACY
 from perslib.studies.notes import Note
 from perslib.studies.patience import FORWARD, FULL, LIGHT, PLAIN, TURN_COSTS
+from perslib.studies.patience_assumptions import TIMEOUTS, TOLD_GAMMA
 from perslib.studies.patience_text import Rated
 
 
@@ -157,4 +158,46 @@ def proxies(found: Rated, compared: pd.DataFrame) -> Note:
         f"{budget['spearman']:.2f} [{budget['low']:.2f}, {budget['high']:.2f}], the guessed status alone {bare['spearman']:.2f}.",
         "zh": f"USS 既不给目标也不给成败，两者都由对话行为推得，而不看评分。在 {len(found.ratings):,} 段留出的对话上，预算与总评的 Spearman ρ 为 "
         f"{budget['spearman']:.2f} [{budget['low']:.2f}, {budget['high']:.2f}]，单凭推得的成败为 {bare['spearman']:.2f}。",
+    }
+
+
+def mistold(measured: pd.DataFrame, gamma: float) -> Note:
+    """What a wrong γ costs, beside no γ at all."""
+    right = of(measured, TOLD_GAMMA.format(gamma=gamma), "step_r")
+    wrong = {
+        name: of(measured, name, "step_r")
+        for name in measured["method"].unique()
+        if name not in (PLAIN, TOLD_GAMMA.format(gamma=gamma))
+    }
+    plain = of(measured, PLAIN, "step_r")
+    en = ", ".join(f"{value:.2f} with {name}" for name, value in wrong.items())
+    zh = "，".join(f"{name} 时为 {value:.2f}" for name, value in wrong.items())
+    return {
+        "en": f"The paper takes γ as known. The users look forward with γ = {gamma:g}; told so, the fit has a step correlation of "
+        f"{right:.2f}. Told a wrong γ it has {en}; told of no looking forward at all, {plain:.2f}.",
+        "zh": f"论文假定 γ 已知。用户的 γ 为 {gamma:g}；以此拟合，逐轮相关为 {right:.2f}。若给错 γ：{zh}；完全不考虑前瞻则为 {plain:.2f}。",
+    }
+
+
+def timeouts(measured: pd.DataFrame, share: float, most: int) -> Note:
+    """What counting the limit's dialogues as failures does."""
+    drop, failed, censored = (of(measured, way, "step_r") for way in TIMEOUTS)
+    return {
+        "en": f"With a limit of {most} turns {share:.0%} of the dialogues end by it, with patience left. Left out of the fit, the step "
+        f"correlation on dialogues without that limit is {drop:.2f}; counted as failures, which they are not, {failed:.2f}; "
+        f"kept as dialogues of which only is known that budget was left, {censored:.2f}.",
+        "zh": f"若限定至多 {most} 轮，{share:.0%} 的对话因此中止，而用户尚有耐心。拟合时略去这些对话，在不设此限的对话上逐轮相关为 {drop:.2f}；"
+        f"当作失败（其实不是）为 {failed:.2f}；只记作“当时仍有预算”则为 {censored:.2f}。",
+    }
+
+
+def seeds(repeated: pd.DataFrame) -> Note:
+    """How much of it all is one draw."""
+    steps = repeated[repeated["measure"] == "step_r"]["value"]
+    slopes = repeated[repeated["measure"] == "slope"]["value"]
+    return {
+        "en": f"Dialogues drawn and fitted anew under {len(steps)} seeds (full loss, v_b = −1): step correlation "
+        f"{steps.min():.3f} to {steps.max():.3f}, slope {slopes.min():.2f} to {slopes.max():.2f}.",
+        "zh": f"换 {len(steps)} 个种子重新采集并拟合（完整损失，v_b = −1）：逐轮相关 {steps.min():.3f} 到 {steps.max():.3f}，"
+        f"斜率 {slopes.min():.2f} 到 {slopes.max():.2f}。",
     }
