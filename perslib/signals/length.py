@@ -22,9 +22,7 @@ import numpy as np
 CJK_A_SECOND = 8.3
 WORDS_A_SECOND = 6.7
 CODE_COUNTS = 1 / 3
-_CJK, _WORD, _DIGIT, _AT, _POINT, _COLON, _MARKUP = 1, 2, 4, 8, 16, 32, 64
-_FIRST, _SECOND = 128, 64  # of a pair that `Counts.cues` counts; on letters, where 64 means nothing else
-_PAIRED = "我名姓先女微地住车护出生扣qQ", "叫字名生士信址牌照日号扣室qQ"
+_CJK, _WORD, _MARKUP = 1, 2, 4
 _TABLE = 0x20000  # beyond are Han of the supplementary planes, or nothing that is read
 _AT_ONCE = 98_304  # characters; what a processor keeps close at hand
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
@@ -32,18 +30,11 @@ _LINKS = re.compile(r"!?\[([^\[\]\n]{0,300})\]\([^()\s]{0,2000}\)|https?://[!-~]
 
 
 class Counts(NamedTuple):
-    """Of many texts: CJK characters, words, and how many signs of an address, a number or markup."""
+    """Of many texts: CJK characters, words, and signs of markup."""
 
     cjk: np.ndarray
     words: np.ndarray
-    numbers: np.ndarray  # places where four digits stand in a row
-    at: np.ndarray
-    points: np.ndarray  # digits joined by a point
-    colons: np.ndarray
     markup: np.ndarray  # backticks, slashes, and brackets that can open a link or a tag
-    cues: (
-        np.ndarray
-    )  # pairs of characters that can begin something personal: 我叫, 先生, 微信, QQ, a digit before 号
 
 
 @cache
@@ -51,20 +42,15 @@ def _classes() -> np.ndarray:
     """Code point → bits of what it is."""
     table = np.zeros(_TABLE + 1, np.uint8)
     for point in range(_TABLE):
-        char = chr(point)
-        if char.isalnum():
-            table[point] = _WORD | (_DIGIT if char.isdecimal() else 0)
+        if chr(point).isalnum():
+            table[point] = _WORD
     for first, last in ((0x3040, 0x312F), (0x31A0, 0x31FF), (0x3400, 0x4DBF), (0x4E00, 0x9FFF)):
         table[first : last + 1] = _CJK
     for first, last in ((0x1100, 0x11FF), (0xAC00, 0xD7AF), (0xF900, 0xFAFF), (0xFF66, 0xFF9F)):
         table[first : last + 1] = _CJK
     table[[0x3005, 0x3007, _TABLE]] = _CJK
-    for chars, kind in (("'’", _WORD), ("@", _AT), (".", _POINT), (":", _COLON), ("`[<", _MARKUP)):
-        table[[ord(char) for char in chars]] = kind  # an apostrophe joins: don't is one word
-    table[ord("/")] = _MARKUP
-    for chars, kind in zip(_PAIRED, (_FIRST, _SECOND)):
-        for char in chars:
-            table[ord(char)] |= kind
+    for chars, kind in (("'’", _WORD), ("`[</", _MARKUP)):  # an apostrophe joins: don't is one word
+        table[[ord(char) for char in chars]] = kind
     table.flags.writeable = False
     return table
 
@@ -78,7 +64,7 @@ def counts(texts: Sequence[str]) -> Counts:
             parts.append(_counted(texts[begin:end]))
             begin, size = end, 0
     if not parts:
-        return Counts(*[np.zeros(0, np.int64)] * len(Counts._fields))
+        return Counts(*[np.zeros(0, np.uint32)] * len(Counts._fields))
     return Counts(*(np.concatenate(column) for column in zip(*parts)))
 
 
@@ -89,27 +75,10 @@ def _counted(texts: Sequence[str]) -> Counts:
     lengths = np.fromiter(map(len, texts), np.int64, len(texts)) + 1
     starts = np.cumsum(lengths) - lengths
 
-    def total(marks: np.ndarray) -> np.ndarray:
-        if not marks.any():  # most kinds are rare
-            return np.zeros(len(starts), np.uint32)
-        return np.add.reduceat(marks.view(np.uint8), starts, dtype=np.uint32)
-
-    word = (kinds & _WORD) != 0
-    begins = word.copy()
-    begins[1:] &= ~word[:-1]
-    digit = (kinds & _DIGIT) != 0
-    two = digit[:-1] & digit[1:]
-    second = ((kinds & _SECOND) != 0) & (kinds != _MARKUP)
-    runs, pointed, paired = np.zeros_like(digit), np.zeros_like(digit), np.zeros_like(digit)
-    paired[1:] = ((kinds[:-1] & (_FIRST | _DIGIT)) != 0) & second[1:]
-    runs[3:] = two[:-2] & two[2:] if len(two) > 2 else False
-    pointed[2:] = digit[:-2] & (kinds[1:-1] == _POINT) & digit[2:]
-    return Counts(
-        total((kinds & _CJK) != 0),
-        total(begins),
-        total(runs),
-        *(total(mark) for mark in (kinds == _AT, pointed, kinds == _COLON, kinds == _MARKUP, paired)),
-    )
+    word = kinds == _WORD
+    word[1:] &= ~word[:-1]  # where one begins
+    marks = (kinds == _CJK, word, kinds == _MARKUP)
+    return Counts(*(np.add.reduceat(mark.view(np.uint8), starts, dtype=np.uint32) for mark in marks))
 
 
 def reading_seconds(texts: Sequence[str], counted: Counts | None = None) -> np.ndarray:

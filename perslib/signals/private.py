@@ -15,36 +15,19 @@ import hashlib
 import hmac
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from perslib.corpus.uxbench_messages import Session
-from perslib.signals.length import Counts, counts
+from perslib.signals.glance import arrow, seen
 from perslib.signals.private_rules import RULES, Rule
 
-#: Figures that rules ask for as they ask for words (`Rule.needs`): how they are found, and of which character there are
-#: at least so many where they are.
-_SIGNS = (
-    (" 0000000", re.compile(r"\d(?:[ ()-]{0,2}\d){6}"), "", 0),
-    (" 0.0.0", re.compile(r"\d\.\d{1,3}\.\d"), ".", 3),
-    (" 0.0000", re.compile(r"\d\.\d{4}"), ".", 2),
-    (" f:f:f:f:f:", re.compile(r"(?:[0-9A-Fa-f]{1,4}:){5}"), ":", 5),
-    (" 00:00:00:", re.compile(r"(?:[0-9A-Fa-f]{2}:){3}"), ":", 5),
-    (" 00:00:00:", re.compile(r"(?:[0-9A-Fa-f]{2}-){3}"), "-", 5),
-)
+_ANYTHING = "|".join(f"(?:{needs})" for needs in dict.fromkeys(rule.needs for rule in RULES))
 _EVERYWHERE = ("NAME", "ACCOUNT")
 _YEARS_OF_SHIFT = 10 * 365 * 86_400
-_LATIN_CUES = tuple(
-    cue.encode()
-    for cue in (
-        *(" ave", " avenue", " drive", " lane", " rd.", " road", " st.", " street"),
-        *("::", "birthday", "born", "boulevard", "call me", "dob", "dr. ", "key="),
-        *("mr.", "mrs.", "ms.", "name is", "name's", "order", "passport", "password="),
-        *("plate", "qq", "secret=", "telegram", "token=", "tracking", "wechat", "whatsapp"),
-    )
-)
 Recogniser = Callable[[str], Iterable[str]]
 
 
@@ -57,14 +40,13 @@ class Hit(NamedTuple):
     value: str
 
 
-def hits(text: str, names: Recogniser | None = None) -> list[Hit]:
-    """What is personal in a text, from left to right, without overlaps; of two rules the earlier wins."""
+def hits(text: str, names: Recogniser | None = None, rules: Iterable[Rule] = RULES) -> list[Hit]:
+    """What is personal in a text, from left to right, without overlaps; of two rules the earlier wins.
+
+    `rules` are those that could hit, where `suspects` has been asked already.
+    """
     found: list[Hit] = []
-    signs = [s for s, pattern, char, least in _SIGNS if text.count(char) >= least and pattern.search(text)]
-    lowered = text.lower() + "".join(signs)
-    for rule in RULES:
-        if not any(need in lowered for need in rule.needs):
-            continue
+    for rule in rules:
         for match in rule.pattern.finditer(text):
             start, end = match.span(rule.group)
             if start < end and (rule.check is None or rule.check(match[rule.group])):
@@ -97,10 +79,10 @@ class Placeholders:
         self.numbers: dict[tuple[str, str], str] = {}
         self.known: dict[str, str] = {}
 
-    def __call__(self, text: str) -> str:
+    def __call__(self, text: str, rules: Iterable[Rule] = RULES) -> str:
         """The text with placeholders."""
         parts, last = [], 0
-        for hit in hits(text, self.names):
+        for hit in hits(text, self.names, rules):
             parts += [text[last : hit.start], self._placeholder(hit, text[hit.start : hit.end])]
             last = hit.end
         return "".join([*parts, text[last:]])
@@ -123,25 +105,17 @@ class Placeholders:
         return text
 
 
-def suspects(texts: Sequence[str], counted: Counts | None = None) -> list[int]:
-    """The texts in which a rule could hit; the others hold nothing that any rule begins with."""
-    counted = counted or counts(texts)
-    sign = (
-        (counted.numbers > 0)
-        | (counted.at > 0)
-        | (counted.points > 2)
-        | (counted.colons > 4)
-        | (counted.cues > 0)
-    )
-    latin = np.flatnonzero(~sign & (counted.words > 1))
-    found = [i for i in latin.tolist() if _latin(texts[i])]
-    return sorted([*np.flatnonzero(sign).tolist(), *found])
-
-
-def _latin(text: str) -> bool:
-    """Whether one of the cues in Latin letters is in a text; what is between its Latin letters does not matter."""
-    letters = text.encode("ascii", "ignore").lower()
-    return any(cue in letters for cue in _LATIN_CUES)
+def suspects(texts: Sequence[str]) -> dict[int, list[Rule]]:
+    """The places of texts in which a rule could hit, with those rules in their order; the others hold nothing of the kind."""
+    told = arrow(texts)
+    places = np.flatnonzero(seen(told, _ANYTHING))
+    found: dict[int, list[Rule]] = {}
+    if len(places):
+        some = told.take(pa.array(places))
+        needed = {needs: seen(some, needs) for needs in dict.fromkeys(rule.needs for rule in RULES)}
+        for row, place in enumerate(places.tolist()):
+            found[place] = [rule for rule in RULES if needed[rule.needs][row]]
+    return found
 
 
 def deidentified(
@@ -149,19 +123,19 @@ def deidentified(
     key: bytes | None = None,
     *,
     names: Recogniser | None = None,
-    suspected: Iterable[int] | None = None,
+    suspected: Mapping[int, Iterable[Rule]] | None = None,
 ) -> Session:
     """The session with placeholders; with a `key`, also its id and its times are no longer what they were.
 
-    `suspected` are the places of messages to look at, where `suspects` has been asked already.
+    `suspected` are the places of messages to look at, and by which rules, where `suspects` has been asked already.
     """
     messages = session.messages
     if suspected is None:
-        suspected = range(len(messages)) if names else suspects([m.text for m in messages])
+        suspected = suspects([m.text for m in messages])
     replaced: dict[int, str] = {}
     placeholders = Placeholders(names)
-    for i in suspected:
-        replaced[i] = placeholders(messages[i].text)
+    for i in range(len(messages)) if names else suspected:
+        replaced[i] = placeholders(messages[i].text, suspected.get(i, ()))
     if placeholders.known:
         replaced = {i: placeholders.mentions(replaced.get(i, m.text)) for i, m in enumerate(messages)}
     cid, shift = session.cid, 0.0
@@ -183,4 +157,5 @@ def deidentified(
 
 def audit(texts: Iterable[str]) -> Counter[str]:
     """Hits a kind over all texts; what was hit is not kept."""
-    return Counter(hit.kind for text in texts for hit in hits(text))
+    told = list(texts)
+    return Counter(hit.kind for i, rules in suspects(told).items() for hit in hits(told[i], rules=rules))

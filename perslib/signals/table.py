@@ -23,9 +23,11 @@ import numpy as np
 import pyarrow as pa
 
 from perslib.corpus.uxbench_messages import Session
-from perslib.signals.length import Counts, counts, reading_seconds
+from perslib.signals.glance import arrow
+from perslib.signals.length import reading_seconds
 from perslib.signals.model import NEGATIVE, POSITIVE, Reaction, Signal
 from perslib.signals.private import deidentified, suspects
+from perslib.signals.private_rules import Rule
 from perslib.signals.reaction import reactions
 from perslib.signals.settings import DEFAULT, Settings
 
@@ -91,29 +93,23 @@ def prepared(
     sessions: Sequence[Session], *, private: bool = True, key: bytes | None = None
 ) -> tuple[Sequence[Session], list[float]]:
     """The sessions, de-identified, and the reading time of every reply; all texts are looked at in one go."""
-    texts = [m.text for session in sessions for m in session.messages]
-    counted = counts(texts)
-    replies = np.array([m.role == "assistant" for session in sessions for m in session.messages], bool)
+    replies = [m.text for session in sessions for m in session.messages if m.role == "assistant"]
     if private or key is not None:
-        sessions = _private(sessions, suspects(texts, counted) if private else [], key)
-    where = np.flatnonzero(replies)
-    reading = reading_seconds(
-        [texts[i] for i in where.tolist()], Counts(*(column[where] for column in counted))
-    )
-    return sessions, reading.tolist()
+        sessions = _private(sessions, key, private=private)
+    return sessions, reading_seconds(replies).tolist()
 
 
-def _private(sessions: Sequence[Session], suspected: Sequence[int], key: bytes | None) -> list[Session]:
-    done, begin, place = [], 0, 0
-    for session in sessions:
-        end = begin + len(session.messages)
-        own = []
-        while place < len(suspected) and suspected[place] < end:
-            own.append(suspected[place] - begin)
-            place += 1
-        done.append(deidentified(session, key, suspected=own) if own or key is not None else session)
-        begin = end
-    return done
+def _private(sessions: Sequence[Session], key: bytes | None, *, private: bool) -> Sequence[Session]:
+    suspected: list[dict[int, list[Rule]]] = [{} for _ in sessions]
+    if private:
+        where = [(row, i) for row, session in enumerate(sessions) for i in range(len(session.messages))]
+        for place, rules in suspects([m.text for session in sessions for m in session.messages]).items():
+            row, i = where[place]
+            suspected[row][i] = rules
+    return [
+        deidentified(session, key, suspected=own) if own or key is not None else session
+        for session, own in zip(sessions, suspected)
+    ]
 
 
 def _columns(
@@ -133,7 +129,7 @@ def _columns(
     ratio = np.array(each["gap"], float) / np.where(chars > 0, chars, np.nan)
     columns = {
         "record": np.repeat(np.array(numbers, np.int64), lengths),
-        "cid": _texts([s.cid for s in sessions]).take(np.repeat(np.arange(len(sessions)), lengths)),
+        "cid": arrow([s.cid for s in sessions]).take(np.repeat(np.arange(len(sessions)), lengths)),
         "reply": each.pop("idx"),
         "ratio": pa.array(ratio, pa.float64(), from_pandas=True).cast(pa.float32()),
         **dict(zip(SCORED, scores)),
@@ -141,14 +137,6 @@ def _columns(
     }
     arrays = [pa.array(columns[name], SCHEMA.field(name).type) for name in SCHEMA.names if name != "signals"]
     return pa.table([*arrays, _listed(signals, offsets)], schema=SCHEMA)
-
-
-def _texts(texts: Sequence[str]) -> pa.Array:
-    """Texts as Arrow takes them: a lone surrogate has no place in UTF-8."""
-    try:
-        return pa.array(texts, pa.string())
-    except UnicodeEncodeError:
-        return pa.array([t.encode("utf-8", "replace").decode() for t in texts], pa.string())
 
 
 def _listed(signals: Sequence[Signal], offsets: np.ndarray) -> pa.ListArray:
