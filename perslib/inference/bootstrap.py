@@ -63,20 +63,6 @@ def two_sided_p(differences: np.ndarray) -> float:
     return min(1.0, 2 * (beyond + 1) / (len(known) + 1))
 
 
-def holm(p: np.ndarray | pd.Series) -> np.ndarray:
-    """Holm's step-down correction: p_(i) → max over j ≤ i of (m − j + 1) · p_(j), at most 1.
-
-    Missing p-values stay missing and do not count as tests.
-    """
-    given = np.asarray(p, dtype=float)
-    adjusted = np.full(given.shape, np.nan)
-    known = np.flatnonzero(np.isfinite(given))
-    order = known[np.argsort(given[known], kind="stable")]
-    stepped = given[order] * np.arange(len(order), 0, -1)
-    adjusted[order] = np.minimum(np.maximum.accumulate(stepped), 1.0)
-    return adjusted
-
-
 def sign_flip(differences: np.ndarray, flips: int = RESAMPLES, seed: int = SEED) -> float:
     """Two-sided p of "the mean difference over users is zero", one difference a user.
 
@@ -90,29 +76,6 @@ def sign_flip(differences: np.ndarray, flips: int = RESAMPLES, seed: int = SEED)
     signs = np.random.default_rng(seed).choice([-1.0, 1.0], size=(flips, len(known)))
     reached = np.abs(signs @ known) >= abs(known.sum()) * (1 - 1e-12)
     return float((reached.sum() + 1) / (flips + 1))
-
-
-def joint_sign_flip(differences: np.ndarray, flips: int = RESAMPLES, seed: int = SEED) -> np.ndarray:
-    """Sign-flip p of several mean differences at once (users × tests), adjusted for all of them.
-
-    A flip turns all of a user's differences together, and each statistic |Σ d| / √Σ d² is compared with the
-    largest of those not yet rejected (step-down maxT: Westfall & Young 1993; Romano & Wolf 2005). So what tests
-    have in common is not paid for twice, and the least p is 1 / (flips + 1) however many there are. A missing
-    difference adds nothing; a test without any is missing.
-    """
-    known = np.nan_to_num(np.asarray(differences, dtype=float))
-    spread = np.sqrt((known**2).sum(axis=0))
-    scaled = known / np.where(spread > 1e-12, spread, 1.0)
-    observed = np.abs(scaled.sum(axis=0))
-    signs = np.random.default_rng(seed).choice([-1.0, 1.0], size=(flips, len(known)))
-    order = np.argsort(-observed, kind="stable")
-    flipped = np.abs(signs @ scaled[:, order])
-    largest = np.maximum.accumulate(flipped[:, ::-1], axis=1)[:, ::-1]
-    reached = (largest >= observed[order] * (1 - 1e-12)).sum(axis=0)
-    adjusted = np.full(known.shape[1], np.nan)
-    adjusted[order] = np.maximum.accumulate((reached + 1) / (flips + 1))
-    adjusted[~np.isfinite(differences).any(axis=0)] = np.nan
-    return adjusted
 
 
 def pearson(moments: np.ndarray) -> np.ndarray:

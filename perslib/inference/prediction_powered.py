@@ -16,6 +16,11 @@ Users may stand in one part or in both: what they share is in the sum.
 
 Assumed: users were drawn independently, and labelled turns were chosen at random among the judged ones, by users
 or by turns. Labels asked for where the judge scored low break it.
+
+Each method has a classical twin of the same signature, which makes no use of the judge:
+
+    for method in (classical_mean, ppi_mean):
+        print(method(gold, judged, judged_unlabelled, cluster=users, cluster_unlabelled=others))
 """
 
 from __future__ import annotations
@@ -29,17 +34,19 @@ from scipy import stats
 
 from perslib.errors import DataError
 from perslib.inference.bootstrap import FEWEST_USERS, LEVEL, floats
+from perslib.inference.power import proper_share
 
 Numbers = npt.ArrayLike
+Floats = npt.NDArray[np.float64]
 
 
 class Estimate(NamedTuple):
-    """A mean with its interval, and what it rests on."""
+    """A mean or a quantile with its interval, and what it rests on."""
 
     value: float
     low: float
     high: float
-    #: Weight of the judge: 0 is the classical mean.
+    #: Weight of the judge: 0 is the classical estimate.
     lam: float
     #: Labelled turns.
     n: int
@@ -47,6 +54,59 @@ class Estimate(NamedTuple):
     N: int
     #: Users among the labelled turns; the interval's degrees of freedom come from them.
     clusters: int
+
+
+class UserSums(NamedTuple):
+    """What the turns of each user sum to: all that an estimate of a mean rests on. Users are the last axis."""
+
+    #: Labelled turns, their gold and their judged scores.
+    n: Floats
+    gold: Floats
+    judged: Floats
+    #: Turns beyond them, and their judged scores.
+    N: Floats
+    judged_unlabelled: Floats
+
+
+class Powered(NamedTuple):
+    """Estimates from `UserSums`, and the users' terms a and b that they vary by."""
+
+    value: Floats
+    lam: Floats
+    #: Square root of the variance, small samples allowed for.
+    error: Floats
+    #: Of Student's t; missing where there are fewer than FEWEST_USERS labelled users.
+    freedom: Floats
+
+    def half(self, level: float = LEVEL) -> Floats:
+        """Half the width of the interval."""
+        return np.asarray(stats.t.ppf((1 + level) / 2, self.freedom) * self.error)
+
+
+def ppi_of_sums(sums: UserSums, lam: float | None = None) -> Powered:
+    """`ppi_mean` of many samples at once: every axis but the last, which is users, is a sample of its own.
+
+    `lam=0` is the classical mean. A tuned λ above 0 costs a degree of freedom.
+    """
+    n, N = (part.sum(axis=-1, keepdims=True) for part in (sums.n, sums.N))
+    some = np.where(N > 0, N, 1.0)
+    mean_y, mean_f = sums.gold.sum(-1, keepdims=True) / n, sums.judged.sum(-1, keepdims=True) / n
+    mean_u = sums.judged_unlabelled.sum(-1, keepdims=True) / some
+    a = (sums.gold - mean_y * sums.n) / n
+    b = (sums.judged - mean_f * sums.n) / n - (sums.judged_unlabelled - mean_u * sums.N) / some
+    spread = (b * b).sum(-1)
+    helps = (spread > 1e-18) & (N[..., 0] > 0)
+    weight = np.where(N[..., 0] > 0, 0.0 if lam is None else lam, 0.0)
+    if lam is None:
+        weight = np.where(helps, np.clip((a * b).sum(-1) / np.where(helps, spread, 1.0), 0, 1), 0.0)
+    weight = np.broadcast_to(weight, spread.shape)
+    clusters = (sums.n > 0).sum(-1)
+    freedom = clusters - 1.0 - (weight > 0) * (lam is None)
+    freedom = np.where(clusters >= FEWEST_USERS, freedom, np.nan)
+    # What the fit of mean and λ took out of the squares is put back, as in a regression.
+    squares = ((a - weight[..., None] * b) ** 2).sum(-1)
+    value = mean_y[..., 0] - weight * (mean_f - mean_u)[..., 0]
+    return Powered(value, weight, np.sqrt(squares * clusters / freedom), freedom)
 
 
 def ppi_mean(
@@ -68,37 +128,29 @@ def ppi_mean(
     Where the judge left a turn unscored (NaN) it predicts the mean of its other scores: any prediction keeps
     the interval valid, and no label is thrown away.
     """
-    y = _gold(gold)
-    f, unlabelled = floats(judged), floats(judged_unlabelled)
-    if len(f) != len(y):
-        raise DataError(f"{len(y)} gold scores, but {len(f)} judged ones", "Give one of each a turn.")
-    if (cluster is None) != (cluster_unlabelled is None):
-        raise DataError("The users of one part only are given", "Give cluster and cluster_unlabelled.")
-    both = np.concatenate([f, unlabelled])
-    both = np.where(np.isnan(both), np.nanmean(both) if np.isfinite(both).any() else 0.0, both)
-    f, unlabelled = both[: len(f)], both[len(f) :]
-    users = _users(cluster, cluster_unlabelled, len(y), len(unlabelled))
-    if not len(unlabelled):
-        return _estimate(y.mean(), users, (y - y.mean()) / len(y), len(y), 0, 0.0, level)
-
-    deviation = np.concatenate([(f - f.mean()) / len(f), -(unlabelled - unlabelled.mean()) / len(unlabelled)])
-    own = np.concatenate([(y - y.mean()) / len(y), np.zeros(len(unlabelled))])
-    a, b = np.bincount(users, own), np.bincount(users, deviation)
-    tuned = lam is None
-    if lam is None:
-        lam = float(np.clip(a @ b / (b @ b), 0, 1)) if b @ b > 1e-18 else 0.0
-    value = y.mean() - lam * (f.mean() - unlabelled.mean())
-    influence = own - lam * deviation
-    return _estimate(
-        value, users, influence, len(y), len(unlabelled), lam, level, spent=int(tuned and lam > 0)
-    )
+    proper_share("level", level)
+    turns = labelled_and_not(gold, judged, judged_unlabelled, cluster, cluster_unlabelled)
+    found = ppi_of_sums(turns.sums(turns.gold, turns.judged, turns.judged_unlabelled), lam)
+    half = found.half(level)
+    return turns.estimate(found.value, found.value - half, found.value + half, found.lam)
 
 
-def classical_mean(gold: Numbers, *, cluster: npt.ArrayLike | None = None, level: float = LEVEL) -> Estimate:
-    """The mean of the gold scores alone, with the same kind of interval: what `ppi_mean` has to beat."""
-    y = _gold(gold)
-    users = _users(cluster, None if cluster is None else [], len(y), 0)
-    return _estimate(y.mean(), users, (y - y.mean()) / len(y), len(y), 0, 0.0, level)
+def classical_mean(
+    gold: Numbers,
+    judged: Numbers | None = None,
+    judged_unlabelled: Numbers | None = None,
+    *,
+    cluster: npt.ArrayLike | None = None,
+    cluster_unlabelled: npt.ArrayLike | None = None,
+    level: float = LEVEL,
+    lam: float | None = None,
+) -> Estimate:
+    """The mean of the gold scores alone, with the same kind of interval: what `ppi_mean` has to beat.
+
+    It takes the arguments of its twin and makes use of `gold`, `cluster` and `level`.
+    """
+    others = None if cluster is None else np.array([])
+    return ppi_mean(gold, gold, [], cluster=cluster, cluster_unlabelled=others, level=level)
 
 
 def ppi_difference(
@@ -127,39 +179,82 @@ def ppi_difference(
 
 
 def classical_difference(
-    gold: Numbers, gold_other: Numbers, *, cluster: npt.ArrayLike | None = None, level: float = LEVEL
+    gold: Numbers,
+    gold_other: Numbers,
+    judged: Numbers | None = None,
+    judged_other: Numbers | None = None,
+    judged_unlabelled: Numbers | None = None,
+    judged_other_unlabelled: Numbers | None = None,
+    *,
+    cluster: npt.ArrayLike | None = None,
+    cluster_unlabelled: npt.ArrayLike | None = None,
+    level: float = LEVEL,
+    lam: float | None = None,
 ) -> Estimate:
-    """The mean difference of the gold scores alone: what `ppi_difference` has to beat."""
+    """The mean difference of the gold scores alone: what `ppi_difference` has to beat, with its arguments."""
     return classical_mean(_difference(gold, gold_other), cluster=cluster, level=level)
 
 
-def _estimate(
-    value: float,
-    users: npt.NDArray[np.int64],
-    influence: npt.NDArray[np.float64],
-    n: int,
-    unlabelled: int,
-    lam: float,
-    level: float,
-    spent: int = 0,
-) -> Estimate:
-    clusters = len(np.unique(users[:n]))
-    half = np.nan
-    if clusters >= FEWEST_USERS:
-        freedom = clusters - 1 - spent
-        # What the fit of mean and λ took out of the squares is put back, as in a regression.
-        variance = (np.bincount(users, influence) ** 2).sum() * clusters / freedom
-        half = stats.t.ppf((1 + level) / 2, freedom) * np.sqrt(variance)
-    return Estimate(
-        float(value), float(value - half), float(value + half), float(lam), n, unlabelled, clusters
-    )
+class Turns(NamedTuple):
+    """Labelled turns and others, made sure of: scores without gaps, and a number for each turn's user."""
+
+    gold: Floats
+    judged: Floats
+    judged_unlabelled: Floats
+    user: npt.NDArray[np.int64]
+    user_unlabelled: npt.NDArray[np.int64]
+
+    def sums(self, gold: Floats, judged: Floats, judged_unlabelled: Floats) -> UserSums:
+        """What these values of the turns sum to by user."""
+        users = int(max(self.user.max(), self.user_unlabelled.max(initial=0))) + 1
+
+        def by_user(user: npt.NDArray[np.int64], values: Floats) -> Floats:
+            return np.bincount(user, values, users).astype(np.float64)
+
+        return UserSums(
+            by_user(self.user, np.ones(len(gold))),
+            by_user(self.user, gold),
+            by_user(self.user, judged),
+            by_user(self.user_unlabelled, np.ones(len(judged_unlabelled))),
+            by_user(self.user_unlabelled, judged_unlabelled),
+        )
+
+    def estimate(self, value: Numbers, low: Numbers, high: Numbers, lam: Numbers) -> Estimate:
+        """The numbers, and what they rest on."""
+        users = len(np.unique(self.user))
+        n, N = len(self.gold), len(self.judged_unlabelled)
+        return Estimate(_float(value), _float(low), _float(high), _float(lam), n, N, users)
+
+
+def _float(number: Numbers) -> float:
+    return float(np.asarray(number, dtype=float))
+
+
+def labelled_and_not(
+    gold: Numbers,
+    judged: Numbers,
+    judged_unlabelled: Numbers,
+    cluster: npt.ArrayLike | None,
+    cluster_unlabelled: npt.ArrayLike | None,
+) -> Turns:
+    """What was given, or what is wrong with it."""
+    y, f, others = _gold(gold), floats(judged), floats(judged_unlabelled)
+    if len(f) != len(y):
+        raise DataError(f"{len(y)} gold scores, but {len(f)} judged ones", "Give one of each a turn.")
+    if (cluster is None) != (cluster_unlabelled is None):
+        raise DataError("The users of one part only are given", "Give cluster and cluster_unlabelled.")
+    both = np.concatenate([f, others])
+    scored = np.isfinite(both)
+    both = np.where(scored, both, both[scored].mean() if scored.any() else 0.0)
+    users = _users(cluster, cluster_unlabelled, len(y), len(others))
+    return Turns(y, both[: len(y)], both[len(y) :], users[: len(y)], users[len(y) :])
 
 
 def _gold(scores: Numbers) -> npt.NDArray[np.float64]:
     gold = floats(scores)
     if not len(gold):
         raise DataError("There is no gold score", "Without labels the judge's own mean is all there is.")
-    if missing := int(np.isnan(gold).sum()):
+    if missing := int((~np.isfinite(gold)).sum()):
         raise DataError(
             f"{missing} of {len(gold)} gold scores are missing",
             "A turn without gold is an unlabelled one: pass it among judged_unlabelled.",
