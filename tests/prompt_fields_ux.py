@@ -19,6 +19,13 @@ FIELDS: dict[str, Any] = {
     "second": "A walk first.",
     "failed": "Bath is a city in England.",
     "complaint": "I asked for a plan.",
+    "groups": [
+        {
+            "name": "knowledge_qa",
+            "about": "wants to know",
+            "domains": [{"name": "travel", "about": "places to go"}],
+        }
+    ],
 }
 
 _REPLY = {"reply": "Day one: the baths. Day two: a walk."}
@@ -36,5 +43,6 @@ ANSWERS: dict[str, dict[str, Any]] = {
     "ux_recovery_cot": {"thoughts": "A plan was wanted.", **_REPLY},
     "ux_recovery_failure": {"failure": "intent_misunderstanding", **_REPLY},
     "ux_recovery_critique": {"critique": "No plan.", **_REPLY},
+    "ux_topic": {"scenario": "private_daily_life", "domain": "travel"},
     "ux_strategy": {"all": ["direct_fix"], "primary": "direct_fix"},
 }

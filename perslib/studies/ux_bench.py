@@ -278,7 +278,8 @@ def recorded_replies(corpus: Corpus) -> tuple[list[Case], pd.DataFrame]:
     )
     rated = corpus.turns.assign(case=corpus.turns[TURN].astype(str).agg("/".join, axis=1)).set_index("case")
     every = judge_cases(corpus, good_from=4, bad_to=3, balanced=False) if len(given) else []
-    own = [c for c in every if c.case in set(name)]
+    answered_too = set(name)
+    own = [c for c in every if c.case in answered_too]
     bad = {c.case for c in eval_cases(corpus)} if own else set()
     cases = [replace(c, reply="", gold=None, dimension="disliked" if c.case in bad else "") for c in own]
     turns = rated.loc[[c.case for c in own]].reset_index()

@@ -67,8 +67,7 @@ def answered(
     """Replies to all cases, one row each: case, user, scenario, dimension, model, how, reply (null where `error` says why),
     note, finish, and what each answer took.
     """
-    steps = (how.reply(case) for case in cases)
-    found = backbone.work(steps, progress=progress, totals={"reply": len(cases)}, cap=cap)
+    found = backbone.map(how.reply, cases, progress=progress, totals={"reply": len(cases)}, cap=cap)
     rows = []
     for case, reply in zip(cases, found, strict=True):
         answer = reply.answer

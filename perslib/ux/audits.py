@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -26,9 +27,9 @@ from perslib.inference import FEWEST_USERS, RESAMPLES, SEED, floats, interval, r
 from perslib.judge import Judge, Verdict
 from perslib.judge.evaluate import fit as fit_judge
 from perslib.judge.evaluate import targets, verdicts_on
-from perslib.llm import Backbone
+from perslib.llm import Backbone, Steps
 from perslib.metrics import with_gold
-from perslib.ux.pair_judge import PairJudge
+from perslib.ux.pair_judge import Chosen, PairJudge
 from perslib.ux.pairwise import order_effects
 
 Floats = npt.NDArray[np.float64]
@@ -80,8 +81,8 @@ def choices_on(
     if isinstance(judge, PairJudge):
         if backbone is None:
             raise PerslibError(f"Judge {judge.name!r} asks a model; say which with backbone=backbone('…').")
-        steps = [judge.choice(_target(cut, row), *_ordered(row, first)) for row, first in shown]
-        said = backbone.work(steps, progress=progress, totals={"judge": len(steps)})
+        asked = [(_target(cut, row), *_ordered(row, first)) for row, first in shown]
+        said = backbone.map(partial(_choice, judge), asked, progress=progress, totals={"judge": len(asked)})
         places: list[str | None] = [found.choice for found in said]
     else:
         blocks = [_both(cut, row, first) for row, first in shown]
@@ -116,6 +117,10 @@ def position_audit(
     )
     by_user = order_effects(choices.assign(b=choices["b"] + " " + choices["case"], case=choices["user"]), resamples=resamples, seed=seed)  # fmt: skip
     return effects.assign(low=by_user["low"], high=by_user["high"], users=by_user["cases"])
+
+
+def _choice(judge: PairJudge, asked: tuple[Target, str, str]) -> Steps[Chosen]:
+    return judge.choice(*asked)
 
 
 def _ordered(row: dict[Any, Any], first: str) -> tuple[str, str]:

@@ -167,8 +167,7 @@ def judged_by(
             Problem("examples", f"{sorted(overlap)[0]} is among the cases to judge"),
             "Draw the examples from other cases, or leave these out.",
         )
-    steps = (judge.verdict(case) for case in cases)
-    found = backbone.work(steps, progress=progress, totals={"judge": len(cases)}, cap=cap)
+    found = backbone.map(judge.verdict, cases, progress=progress, totals={"judge": len(cases)}, cap=cap)
     rows = [
         {
             **{"judge": judge.name, "backbone": backbone.name, "case": case.case, "user": case.user},

@@ -11,7 +11,7 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -127,12 +127,16 @@ def strategies_of(
     if labeller is None or backbone is None:
         return out
     said = complaints or {}
-    steps = [labeller.label(said.get(case, ""), text) for case, text in zip(replies["case"], written)]
-    found = backbone.work(steps, progress=progress, totals={"label": len(steps)})
+    pairs = [(said.get(case, ""), text) for case, text in zip(replies["case"], written)]
+    found = backbone.map(partial(_label, labeller), pairs, progress=progress, totals={"label": len(pairs)})
     return out.assign(
         labelled=pd.array([f.primary for f in found], dtype="str"),
         label_error=pd.array([f.error for f in found], dtype="str"),
     )
+
+
+def _label(labeller: StrategyLabeller, pair: tuple[str, str]) -> Steps[Labelled]:
+    return labeller.label(*pair)
 
 
 def labeller_agreement(
@@ -140,19 +144,20 @@ def labeller_agreement(
     *,
     one: str = "strategy",
     other: str = "labelled",
+    names: Sequence[str] = STRATEGIES,
     resamples: int = 1000,
     seed: int = SEED,
 ) -> pd.DataFrame:
-    """Cohen's κ of two labellings, of the primary label and of each strategy against the rest; cases resampled.
+    """Cohen's κ of two labellings, of all labels and of each of the `names` against the rest; cases resampled.
 
-    Columns: strategy ("all" first), kappa, low, high, equal (share of equal labels), one and other (how many each calls
+    Columns: label ("all" first), kappa, low, high, equal (share of equal labels), one and other (how many each calls
     so), replies (that both labelled), unlabelled.
     """
     known = labelled.dropna(subset=[one, other])
     group, units = pd.factorize(known["case"])
     weights = resample_users(len(units), resamples if len(units) >= FEWEST_USERS else 0, seed).astype(float)
     rows = []
-    for name in ("all", *STRATEGIES):
+    for name in ("all", *names):
         a, b = (known[c] if name == "all" else known[c] == name for c in (one, other))
         if name != "all" and not (a.any() or b.any()):
             continue
@@ -167,7 +172,7 @@ def labeller_agreement(
         rows.append(
             {
                 **{
-                    "strategy": name,
+                    "label": name,
                     "kappa": float(kappas[0]),
                     "low": low,
                     "high": high,

@@ -10,6 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import pandas as pd
 from perslib.corpus import Corpus
 from perslib.corpus.uxbench_blocks import Source
 from perslib.errors import DataError, Problem
-from perslib.llm import Backbone, answered
+from perslib.llm import Backbone, Steps, answered
 from perslib.prompts import prompt
 from perslib.ux.coefficients import cohen
 from perslib.ux.construct.asking import Asking
@@ -29,12 +30,12 @@ from perslib.ux.construct.grading import Grades, graded
 from perslib.ux.construct.mining import Mined, mined
 from perslib.ux.construct.rules import SIDES, Rejection, Rules, Side, plain, tier
 from perslib.ux.construct.sources import Talk, talks
-from perslib.ux.construct.stages import Stages
+from perslib.ux.construct.stages import Sifted, Stages
 from perslib.ux.labels import BAD, GOOD
 
 AT_ONCE = 8
 """Candidates of one side of a session that are asked about together."""
-Unit = tuple[Talk, Side]
+Unit = tuple[Talk, Side, list[Candidate]]
 COLUMNS = (
     *(*Candidate._fields, "gold", "complaint", *(f for f in Mined._fields if f != "candidate")),
     *(
@@ -102,9 +103,9 @@ def construct(
     asking = Asking(rules or Rules(), language, prompts)
     run = Stages(None if folder is None else Path(folder), progress, cap)
     found = _units(source, asking.rules, run, key)
-    cases = run.staged("mine", miner, [mined(t, s, own, asking) for (t, s), own in found])
-    units = [(u, own) for (u, _), own in zip(found, cases, strict=True) if own]
-    passed = run.staged("grade", judge, [graded(t, own, asking) for (t, _), own in units])
+    cases = run.staged("mine", miner, partial(_mined, asking), found)
+    units = [(talk, own) for (talk, _, _), own in zip(found, cases, strict=True) if own]
+    passed = run.staged("grade", judge, partial(_graded, asking), units)
     every = [pair for own in passed for pair in own]
     checks = _checked(every, checkers, asking, run)
     frame, doubtful = _sorted_out(every, checks, run)
@@ -138,7 +139,7 @@ def estimate(
     judge = judge or miner
     checkers = list(checkers) or [judge]
     asking = Asking(rules or Rules(), language, prompts, calls=[])
-    for (talk, side), own in _units(source, asking.rules, Stages(None, False, None), None):
+    for talk, side, own in _units(source, asking.rules, Stages(None, False, None), None):
         cases, _ = answered(mined(talk, side, own, asking))
         for case, _ in answered(graded(talk, cases, asking))[0]:
             for _ in checkers:
@@ -159,23 +160,29 @@ def estimate(
     )
 
 
-def _units(
-    source: Source | Corpus, rules: Rules, run: Stages, key: bytes | None
-) -> list[tuple[Unit, list[Candidate]]]:
+def _mined(asking: Asking, unit: Unit) -> Steps[Sifted[Mined]]:
+    return mined(*unit, asking)
+
+
+def _graded(asking: Asking, unit: tuple[Talk, list[Mined]]) -> Steps[Sifted[tuple[Mined, Grades]]]:
+    return graded(*unit, asking)
+
+
+def _units(source: Source | Corpus, rules: Rules, run: Stages, key: bytes | None) -> list[Unit]:
     """The sides of sessions that have candidates."""
     rejected: list[Rejection] = []
     sessions = talks(source, rules, rejected, key)
     run.end("read and gate", len(sessions) + len(rejected), len(sessions), rejected)
-    every: list[tuple[Unit, list[Candidate]]] = []
+    every: list[Unit] = []
     why: list[Rejection] = []
     for talk in sessions:
         found = candidates(talk, rules, why)
         for side in SIDES:
             own = [c for c in found if c.side == side]
-            every += [((talk, side), own[i : i + AT_ONCE]) for i in range(0, len(own), AT_ONCE)]
-    count = sum(len(own) for _, own in every)
+            every += [(talk, side, own[i : i + AT_ONCE]) for i in range(0, len(own), AT_ONCE)]
+    count = sum(len(own) for _, _, own in every)
     run.end("candidates", count + len(why), count, why)
-    run.write("1_candidates", [c for _, own in every for c in own])
+    run.write("1_candidates", [c for _, _, own in every for c in own])
     return every
 
 
@@ -184,7 +191,7 @@ def _checked(
 ) -> dict[str, list[Check]]:
     checks: dict[str, list[Check]] = {case.candidate.case: [] for case, _ in every}
     for checker in checkers:
-        given = run.work(checker, [checked(case, asking) for case, _ in every])
+        given = run.map("check", checker, partial(checked, asking=asking), [case for case, _ in every])
         for own, check in zip(checks.values(), given, strict=True):
             own.append(check)
     run.write("4_checked", [{"case": case, "checks": own} for case, own in checks.items()])

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from perslib.errors import DataError, Problem
 from perslib.llm import Backbone, Steps
 from perslib.ux.construct.rules import Rejection, plain, readable
+
+T = TypeVar("T")
+X = TypeVar("X")
+#: What a stage keeps of an item, and what it rejects of it.
+Sifted = tuple[list[T], list[Rejection]]
 
 
 @dataclass
@@ -29,13 +34,18 @@ class Stages:
                 raise DataError(Problem(str(self.folder), "is a file, expected a folder"))
             self.folder.mkdir(parents=True, exist_ok=True)
 
-    def work(self, model: Backbone, methods: Iterable[Steps[Any]]) -> list[Any]:
-        """What the methods return."""
-        return model.work(list(methods), progress=self.progress, cap=self.cap)
+    def map(
+        self, stage: str, model: Backbone, method: Callable[[X], Steps[T]], items: Sequence[X]
+    ) -> list[T]:
+        """What the method returns for each item; on a cluster, where the model has a scheduler."""
+        totals = {f"ux {stage}": len(items)}
+        return model.map(method, items, progress=self.progress, totals=totals, cap=self.cap)
 
-    def staged(self, stage: str, model: Backbone, methods: Iterable[Steps[Any]]) -> list[list[Any]]:
-        """What a stage leaves of each unit; its methods return what they keep and what they reject."""
-        given = self.work(model, methods)
+    def staged(
+        self, stage: str, model: Backbone, method: Callable[[X], Steps[Sifted[T]]], items: Sequence[X]
+    ) -> list[list[T]]:
+        """What a stage leaves of each item; its method returns what it keeps and what it rejects."""
+        given = self.map(stage, model, method, items)
         why = [one for _, rejected in given for one in rejected]
         left = [kept for kept, _ in given]
         count = sum(map(len, left))

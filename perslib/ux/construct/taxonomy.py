@@ -1,10 +1,12 @@
 """The names that cases are labelled with: dimensions of failure and success, scenarios, axes, objections.
 
-The ids of dimensions and scenarios are the paper's (UXBench, Table 7 and the overview); what each means is said to the
-models in `prompts/*/_uxc_….md`, in words of our own.
+The ids of dimensions and scenarios are the paper's (UXBench, Table 7 and the overview); scenarios are listed in
+`perslib.ux.topics`. What each means is said to the models in `prompts/*/_uxc_….md`, in words of our own.
 """
 
 from __future__ import annotations
+
+from perslib.ux.topics import SCENARIOS as SCENARIOS
 
 OTHER = "other"
 FAILURES = (
@@ -28,16 +30,6 @@ SUCCESSES = (
     "creative_generation",
     "task_completion",
     "empathetic_support",
-)
-SCENARIOS = (
-    "information_knowledge",
-    "creative_content",
-    "entertainment",
-    "private_daily_life",
-    "decision_support",
-    "product_service",
-    "emotional_support",
-    "work_productivity",
 )
 DIMENSIONS = {"bad": FAILURES, "good": SUCCESSES}
 #: What the judge grades from 1 to 5 (UXBench, section 3); of good cases, severity is how much the reply achieved.

@@ -1,0 +1,95 @@
+"""Stages of UXBench spread over two processes: the same tables as in this process, and every question asked once."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+from endpoint import HASTY, Endpoint
+from ux_construct_made import COMPLAINED, LIKED, log
+
+pytest.importorskip("distributed")
+
+import dask
+from distributed import LocalCluster
+
+from perslib.llm import backbone
+from perslib.ux import Case, Form, Recovery, StrategyLabeller, UXJudge, answered, judged_by, strategies_of
+from perslib.ux.construct import construct
+
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+TOOK = ["seconds", "cost", "backbone"]
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with (
+        dask.config.set({"distributed.worker.multiprocessing-method": "spawn"}),
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as made,
+    ):
+        yield made
+
+
+def said(body):
+    """An answer that fits whatever is asked: of the schema's fields the first value that it allows."""
+    schema = body.get("response_format", {}).get("json_schema", {}).get("schema")
+    if schema is None:
+        return "Sorry. Here is the plan."
+    return json.dumps(_least(schema))
+
+
+def _least(schema):
+    if "enum" in schema:
+        return schema["enum"][0]
+    kind = schema.get("type")
+    if kind == "object":
+        return {name: _least(own) for name, own in schema["properties"].items()}
+    return {
+        "array": [],
+        "string": "Fits.",
+        "boolean": False,
+        "integer": schema.get("minimum", 0),
+        "number": schema.get("minimum", 0),
+    }[kind]
+
+
+def on(url, home, monkeypatch, **options):
+    monkeypatch.setenv("PERSLIB_HOME", str(home))
+    return backbone("vllm-qwen3-8b", base_url=url, structured="schema", concurrency=8, patience=HASTY, **options)  # fmt: skip
+
+
+def test_judging_answering_labelling_and_construction_are_spread(cluster, tmp_path, monkeypatch):
+    cases = [
+        Case(f"c{i}", f"Plan day {i}.", reply="Bath is a city.", complaint="I asked for a plan.", gold=-1)
+        for i in range(6)
+    ]
+    complaints = {c.case: c.complaint for c in cases}
+
+    def worked(model):
+        replies = answered(Recovery(form=Form("en")), cases, model, progress=False)
+        made = construct(log(COMPLAINED, LIKED), miner=model, language="en", progress=False)
+        return {
+            "judged": judged_by(UXJudge(Form("en")), cases, model, progress=False),
+            "answered": replies,
+            "labelled": strategies_of(replies, complaints, StrategyLabeller(), model, progress=False),
+            "funnel": made.funnel,
+            "rejected": made.rejected,
+        }
+
+    with Endpoint(said) as server:
+        here = on(server.base_url, tmp_path / "here", monkeypatch)
+        alone = worked(here)
+        asked = len(server.bodies)
+        there = on(server.base_url, tmp_path / "there", monkeypatch, scheduler=cluster)
+        together = worked(there)
+        assert len(server.bodies) == 2 * asked == 2 * here.ledger.total.calls == 2 * there.ledger.total.calls
+    for name, table in alone.items():
+        left = [table.drop(columns=TOOK, errors="ignore"), together[name].drop(columns=TOOK, errors="ignore")]
+        pd.testing.assert_frame_equal(*left)
+    assert alone["judged"]["said"].tolist() == [1] * 6
+    assert alone["answered"]["reply"].tolist() == ["Sorry. Here is the plan."] * 6
+    assert alone["labelled"]["strategy"].tolist() == ["apology"] * 6
+    assert alone["rejected"]["reason"].tolist().count("declined") == 2, (
+        "the miner names no case of either side"
+    )
