@@ -2,9 +2,10 @@
 
     mined("log.jsonl").table                               # as a frame
     mined("log.parquet", out="mined/", processes=4)        # written as it goes, in constant memory
+    mined("log.parquet", out="mined/", scheduler="tcp://…")   # by the workers of a Dask cluster
 
 A block becomes a table by a plain function, `block_table`, which knows of no other block; so the result does not depend
-on how the log is cut, nor on who works the blocks off.
+on how the log is cut, nor on who works the blocks off. Blocks are cut here, between sessions, wherever they are worked.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import multiprocessing
+import shutil
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -25,6 +27,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from perslib import __version__
+from perslib.cluster import Scheduler, connected, spread
 from perslib.corpus.uxbench_blocks import AT_ONCE, LONGEST, ROWS, Block, Source, blocks
 from perslib.corpus.uxbench_messages import Session
 from perslib.corpus.uxbench_reading import Reject, read
@@ -35,6 +39,7 @@ from perslib.signals.table import SCHEMA, table, uncollected
 
 TABLE = "signals.parquet"
 REJECTED = "rejected.jsonl"
+SHARDS = "shards"
 
 
 class BlockTable(NamedTuple):
@@ -119,6 +124,7 @@ def mined(
     size: int = AT_ONCE,
     rows: int = ROWS,
     longest: int = LONGEST,
+    scheduler: Scheduler | None = None,
 ) -> Mined:
     """Mine a log: a .jsonl or .parquet file, a folder of them, or a frame.
 
@@ -126,13 +132,21 @@ def mined(
     `out`, the table and the rejects are written there as they come, and memory stays what a few blocks take, plus
     eight bytes a session, by which ids that occur twice are counted. `size` (bytes of lines) and `rows` (of Parquet)
     say how large a block is; the table is the same whatever they are.
+
+    With a `scheduler` (an address, a cluster, a client, or `"local"`) Dask workers do the blocks, and `out` must lie
+    where all of them see it: what is finished stays in `out/shards` until all is, and a run that broke off goes on
+    from there. The `key` lies there too while it goes.
     """
     if processes < 1:
         raise DataError(Problem("processes", f"is {processes}, expected 1 or more"))
+    if processes > 1 and scheduler is not None:
+        raise DataError(Problem("processes", f"is {processes} beside a scheduler"), "Leave one of them out.")
     work = partial(block_table, settings=settings, private=private, key=key, longest=longest)
     cut = blocks(source, size=size, rows=rows, longest=longest)
-    made = map(work, cut) if processes == 1 else _in_order(work, cut, processes)
-    return _gathered(made, None if out is None else Path(out))
+    folder = None if out is None else Path(out)
+    if scheduler is not None:
+        return _gathered(_on_cluster(work, cut, scheduler, folder), folder)
+    return _gathered(map(work, cut) if processes == 1 else _in_order(work, cut, processes), folder)
 
 
 def _in_order(work: partial[BlockTable], cut: Iterable[Block], processes: int) -> Iterator[BlockTable]:
@@ -145,6 +159,31 @@ def _in_order(work: partial[BlockTable], cut: Iterable[Block], processes: int) -
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
+
+
+def _on_cluster(
+    work: partial[BlockTable], cut: Iterable[Block], scheduler: Scheduler, out: Path | None
+) -> Iterator[BlockTable]:
+    """The blocks' tables in their order, made by the workers of a cluster."""
+    shards = None if out is None else out / SHARDS
+    with connected(scheduler) as client:
+        yield from spread(
+            client, work, cut, keys=None if out is None else partial(_called, work), folder=shards
+        )
+    if shards is not None:
+        shutil.rmtree(shards, ignore_errors=True)
+
+
+def _called(work: partial[BlockTable], block: Block) -> str:
+    """All that the table of a block depends on."""
+    data = block.data
+    if isinstance(data, pa.Table):
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, data.schema) as stream:
+            stream.write_table(data)
+        data = sink.getvalue()
+    content = hashlib.blake2b(data, digest_size=16).hexdigest()
+    return repr((__version__, work.keywords, block.place, block.first, block.too_long, content))
 
 
 def _gathered(made: Iterable[BlockTable], folder: Path | None) -> Mined:
