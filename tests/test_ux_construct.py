@@ -34,6 +34,7 @@ from perslib.ux.construct import (
     labels,
     read_cases,
     splits,
+    talks,
     write_splits,
 )
 from perslib.ux.construct.labels import KINDS
@@ -192,6 +193,7 @@ LEADS_TO = {
     ("mine", "unread"): (log(LIKED, COMPLAINED), nothing("mine_bad"), 1),
     ("mine", "declined"): (log(LIKED), lambda s, d, r: {"cases": []} if s == "mine_good" else d, 0),
     ("mine", "unsure"): (log(LIKED), mined(confidence=49), 0),
+    ("mine", "unexplained"): (log(LIKED), mined(explanation="…"), 0),
     ("mine", "wrong_turn"): (log(COMPLAINED), extra(reply=2), 1),
     ("mine", "unfounded"): (log(COMPLAINED), extra(reply=1, shown_in=4, quote="never said"), 1),
     ("grade", "unread"): (log(LIKED), nothing("grade"), 0),
@@ -255,9 +257,10 @@ def test_half_characters_in_a_log_or_an_answer_break_nothing(tmp_path):
     record = {"cid": "s\ud800", "history": log(LIKED)["history"][0]}
     record["history"][3]["message"] += " \udc00 at last."
     (tmp_path / "log.jsonl").write_text(json.dumps(record) + "\n")
-    made = built(tmp_path / "log.jsonl", mined(explanation="Half \ud83d"), folder=tmp_path / "run")
+    made = built(tmp_path / "log.jsonl", mined(explanation="Half a sign \ud83d"), folder=tmp_path / "run")
     assert (
-        made.cases["reply"][0].endswith("\ufffd at last.") and made.cases["explanation"][0] == "Half \ufffd"
+        made.cases["reply"][0].endswith("\ufffd at last.")
+        and made.cases["explanation"][0] == "Half a sign \ufffd"
     )
     assert len(load(write_splits(tmp_path / "out", {"task1_judge_good": made.cases})).turns) == 2
 
@@ -449,6 +452,21 @@ def test_a_run_that_was_broken_off_asks_nothing_twice(server, model):
     server.bodies.clear()
     assert construct(log(*said), miner=live, language="en", progress=False).cases.equals(made.cases)
     assert not server.bodies
+
+
+def test_an_estimate_of_every_second_side_counts_it_twice():
+    source = log(
+        LIKED, LIKED[:2] + talk("Plan two days in Ely, please.", PLAN, is_liked=1), COMPLAINED, LIKED
+    )
+    rules = Rules(gate=OPEN)
+    whole = estimate(source, miner=model(), language="en", rules=rules)
+    read = talks(source, rules, [])
+    pd.testing.assert_frame_equal(whole, estimate(read, miner=model(), language="en", rules=rules))
+    half = estimate(read, miner=model(), language="en", rules=rules, every=2)
+    assert half["calls"].tolist() == whole["calls"].tolist() == [5, 5, 5]
+    assert half.loc["mine", "tokens_in"] == pytest.approx(whole.loc["mine", "tokens_in"], rel=0.05)
+    with pytest.raises(DataError, match="expected 1 or more"):
+        estimate(read, miner=model(), every=0)
 
 
 def test_the_estimate_says_what_will_be_asked():

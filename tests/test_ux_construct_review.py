@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import pandas as pd
 import pytest
 from ux_construct_made import COMPLAINED, LIKED, log, model, talk
@@ -93,25 +91,16 @@ def test_files_that_are_no_sheets_are_named(tmp_path, cases):
     ]:
         with pytest.raises(DataError, match=said):
             import_review(tmp_path / f"{name}.csv", cases)
-    with pytest.raises(DataError, match=r"neither \.csv nor \.xlsx"):
-        export_review(cases, tmp_path / "sheet.ods")
-
-
-def test_without_openpyxl_the_way_out_is_said(tmp_path, cases, monkeypatch):
-    monkeypatch.setitem(sys.modules, "openpyxl", None)
-    with pytest.raises(DataError, match=r"Take \.csv"):
+    with pytest.raises(DataError, match="CSV UTF-8"):
         export_review(cases, tmp_path / "sheet.xlsx")
+    (tmp_path / "sheet.xlsx").write_bytes(b"PK")
+    with pytest.raises(DataError, match="CSV UTF-8"):
+        import_review(tmp_path / "sheet.xlsx", cases)
 
 
-def test_a_workbook_goes_out_and_comes_back(tmp_path, cases):
-    pytest.importorskip("openpyxl")
-    path = export_review(cases.assign(query="a\x07b"), tmp_path / "anna.xlsx")
-    sheet = pd.read_excel(path, dtype=str, keep_default_na=False).assign(verdict="keep")
-    sheet.to_excel(path, index=False)
-    assert set(import_review(path, cases)["case"]) == set(cases["case"])
-    (tmp_path / "broken.xlsx").write_bytes(b"no workbook")
-    with pytest.raises(DataError, match="no readable sheet"):
-        import_review(tmp_path / "broken.xlsx", cases)
+def test_excel_is_told_that_chinese_is_utf_8(tmp_path, cases):
+    path = export_review(cases.assign(reply="公积金怎么提取"), tmp_path / "sheet.csv")
+    assert path.read_bytes().startswith(b"\xef\xbb\xbf") and "公积金" in path.read_text("utf-8-sig")
 
 
 # -- what came back ----------------------------------------------------------------------------------------

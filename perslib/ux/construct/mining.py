@@ -21,6 +21,10 @@ from perslib.ux.construct.rules import Rejection, Rules, Side, readable
 from perslib.ux.construct.sources import Talk
 from perslib.ux.construct.taxonomy import DIMENSIONS, SCENARIOS
 
+_LETTER = re.compile(r"[^\W\d_]")
+LEAST_LETTERS = 8
+"""An explanation with fewer letters explains nothing; small models like to give the example's own "…" back."""
+
 
 class Mined(NamedTuple):
     """A candidate that the miner took for a case, and what it said of it."""
@@ -83,6 +87,8 @@ def mined(
                 reject(why, turn)
         elif said["confidence"] < asking.rules.confident:
             reject("unsure", turn, str(said["confidence"]))
+        elif len(_LETTER.findall(said["explanation"])) < LEAST_LETTERS:
+            reject("unexplained", turn, readable(said["explanation"])[:120])
         else:
             cases.append(_labelled(own, said, talk))
     for turn in known.keys() - named:

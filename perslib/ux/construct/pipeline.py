@@ -123,7 +123,7 @@ def construct(
 
 
 def estimate(
-    source: Source | Corpus,
+    source: Source | Corpus | Sequence[Talk],
     *,
     miner: Backbone,
     judge: Backbone | None = None,
@@ -131,15 +131,23 @@ def estimate(
     language: str = "zh",
     rules: Rules | None = None,
     prompts: str | Path | None = None,
+    every: int = 1,
 ) -> pd.DataFrame:
     """What the models will be asked at most, if they keep every candidate: calls, tokens and cost, a row a stage.
 
     Nothing is asked; answers of the usual length stand in. Re-asks come on top, what the answer cache has goes off.
+    Where there are many sessions, each `every`-th of their sides is gone through and counted for all; sessions that
+    `talks` has read already may stand for their source.
     """
+    if every < 1:
+        raise DataError(Problem("every", f"is {every}, expected 1 or more"))
     judge = judge or miner
     checkers = list(checkers) or [judge]
     asking = Asking(rules or Rules(), language, prompts, calls=[])
-    for talk, side, own in _units(source, asking.rules, Stages(None, False, None), None):
+    units = _units(source, asking.rules, Stages(None, False, None), None)
+    seen = units[::every]
+    scale = sum(len(own) for _, _, own in units) / max(1, sum(len(own) for _, _, own in seen))
+    for talk, side, own in seen:
         cases, _ = answered(mined(talk, side, own, asking))
         for case, _ in answered(graded(talk, cases, asking))[0]:
             for _ in checkers:
@@ -147,14 +155,16 @@ def estimate(
     rows = []
     for stage, model in [("mine", miner), ("grade", judge), ("check", checkers[0])]:
         calls = [c for c in asking.calls or [] if c.stage == stage]
-        tokens = sum(c.tokens_in for c in calls), sum(c.tokens_out for c in calls)
+        tokens = [
+            round(scale * sum(of)) for of in ([c.tokens_in for c in calls], [c.tokens_out for c in calls])
+        ]
         cost = model.entry.cost(tokens[0], 0, tokens[1])
         if stage == "check" and len(checkers) > 1:
             parts = [
                 c.entry.cost(tokens[0] // len(checkers), 0, tokens[1] // len(checkers)) for c in checkers
             ]
             cost = None if None in parts else sum(p for p in parts if p is not None)
-        rows.append((stage, len(calls), *tokens, cost))
+        rows.append((stage, round(scale * len(calls)), *tokens, cost))
     return pd.DataFrame(rows, columns=["stage", "calls", "tokens_in", "tokens_out", "cost"]).set_index(
         "stage"
     )
@@ -168,10 +178,13 @@ def _graded(asking: Asking, unit: tuple[Talk, list[Mined]]) -> Steps[Sifted[tupl
     return graded(*unit, asking)
 
 
-def _units(source: Source | Corpus, rules: Rules, run: Stages, key: bytes | None) -> list[Unit]:
+def _units(
+    source: Source | Corpus | Sequence[Talk], rules: Rules, run: Stages, key: bytes | None
+) -> list[Unit]:
     """The sides of sessions that have candidates."""
     rejected: list[Rejection] = []
-    sessions = talks(source, rules, rejected, key)
+    is_read = isinstance(source, Sequence) and not isinstance(source, str)
+    sessions: list[Talk] = list(source) if is_read else talks(source, rules, rejected, key)  # type: ignore[arg-type]
     run.end("read and gate", len(sessions) + len(rejected), len(sessions), rejected)
     every: list[Unit] = []
     why: list[Rejection] = []

@@ -1,16 +1,16 @@
-"""People look at cases: a sheet goes out as CSV or XLSX, comes back with verdicts, and says how far people agree.
+"""People look at cases: a sheet goes out as CSV, comes back with verdicts, and says how far people agree.
 
     export_review(made.cases, "review.csv")                     one row a case; reviewers fill in the last columns
     reviews = import_review(["anna.csv", "ben.csv"], made.cases)
     review_agreement(reviews); kept, rejected = reviewed(made.cases, reviews)
 
-CSV opens in any spreadsheet program (UTF-8 with a mark by which Excel knows it). XLSX needs the package openpyxl.
+Any spreadsheet program opens it: it is UTF-8 with the mark by which Excel knows that, so Chinese stays Chinese. What
+Excel saves again as "CSV UTF-8" is read, with commas, semicolons or tabs.
 """
 
 from __future__ import annotations
 
 import re
-import zipfile
 from collections.abc import Sequence
 from io import StringIO
 from itertools import combinations
@@ -47,14 +47,12 @@ _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]
 def export_review(cases: pd.DataFrame, file: str | Path, *, seed: int | None = 42) -> Path:
     """Write the sheet, in random order (None: as they stand) so that nobody reads side by side what is alike."""
     file = Path(file)
+    _is_csv(file)
     rows = cases if seed is None else cases.sample(frac=1, random_state=seed)
     sheet = rows.assign(history=[_talk(h) for h in rows["history"]])[list(SHOWN)]
     sheet = sheet.map(_cell).assign(**dict.fromkeys(FILLED, ""))
     file.parent.mkdir(parents=True, exist_ok=True)
-    if _is_xlsx(file):
-        sheet.to_excel(file, index=False, engine="openpyxl")
-    else:
-        sheet.to_csv(file, index=False, encoding="utf-8-sig")
+    sheet.to_csv(file, index=False, encoding="utf-8-sig")
     return file
 
 
@@ -132,35 +130,20 @@ def _faults(one: dict[str, str], known: dict[str, str]) -> list[str]:
 def _read(path: Path) -> pd.DataFrame:
     if not path.is_file():
         raise DataError(Problem(str(path), "there is no such file"), "Give the sheets that came back.")
+    _is_csv(path)
     try:
-        if _is_xlsx(path):
-            return pd.read_excel(path, dtype=str, keep_default_na=False, engine="openpyxl")
         text = path.read_text("utf-8-sig")
         between = max(",;\t", key=text.partition("\n")[0].count)  # spreadsheet programs differ by country
         return pd.read_csv(StringIO(text), dtype=str, keep_default_na=False, sep=between)
     except UnicodeDecodeError:
         raise DataError(Problem(str(path), "is not UTF-8"), 'Save it as "CSV UTF-8".') from None
-    except (
-        pd.errors.ParserError,
-        pd.errors.EmptyDataError,
-        zipfile.BadZipFile,
-        ValueError,
-        KeyError,
-    ) as error:
+    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise DataError(Problem(str(path), f"is no readable sheet: {error}")) from None
 
 
-def _is_xlsx(file: Path) -> bool:
-    if file.suffix.lower() not in (".xlsx", ".csv"):
-        raise DataError(Problem(str(file), "is neither .csv nor .xlsx"))
-    if file.suffix.lower() == ".csv":
-        return False
-    try:
-        import openpyxl  # type: ignore[import-untyped]  # noqa: F401
-    except ImportError:
-        remedy = "Take .csv, which every spreadsheet program opens, or `pip install openpyxl`."
-        raise DataError(Problem(str(file), "XLSX needs the package openpyxl"), remedy) from None
-    return True
+def _is_csv(file: Path) -> None:
+    if file.suffix.lower() != ".csv":
+        raise DataError(Problem(str(file), "is no .csv"), 'In Excel: Save as, "CSV UTF-8 (comma delimited)".')
 
 
 # -- what came back ---------------------------------------------------------------------------------------

@@ -78,6 +78,7 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "unread": "no answer about the session could be used",
         "declined": "the miner took the reply for no case",
         "unsure": "the miner's confidence is too low",
+        "unexplained": "the miner gives no explanation, only the form of one",
         "wrong_turn": "the miner named a message that is no reply",
         "unfounded": "the miner named a reply without a signal and without words of the user that show it",
     },
