@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import sys
+import weakref
 from collections.abc import Sequence
 
+import pandas as pd
 import pytest
 from endpoint import status
 from histories import Row, corpus_of, scored_past
@@ -198,3 +202,21 @@ def test_unscored_rows_are_rows(server, model):
     assert gifts["satisfied"].isna().tolist() == [False, True, True, False]
     assert gifts["error"].iloc[1].startswith("too long") and gifts["error"].iloc[2]
     assert gifts["mode"].tolist() == ["schema", "unscored", "unscored", "schema"]
+
+
+def test_blocks_are_cut_as_they_are_judged_and_not_kept(sample, monkeypatch):
+    monkeypatch.setattr(sys.modules["perslib.judge.evaluate"], "TOGETHER", 50)  # so that a table is put together of parts
+    held, most = weakref.WeakSet(), 0
+
+    class Watching(Constant):
+        def judge(self, block: Block) -> Steps[list[Verdict]]:
+            nonlocal most
+            held.add(block.evidence)
+            most = max(most, len(held))
+            return super().judge(block)
+
+    streamed = evaluate(Watching(4), sample)
+    gc.collect()
+    assert most <= 3 and not held
+    given = evaluate(Constant(4), sample, blocks=list(targets(sample)))
+    pd.testing.assert_frame_equal(streamed, given)

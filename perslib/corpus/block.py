@@ -83,6 +83,11 @@ class Block:
             events=coerce(self.events.filter(LOGGED), "events", self.id),
         )
 
+    def bare(self) -> Block:
+        """Which replies it holds, and nothing else: what is kept of a block that has been judged."""
+        nothing = {name: getattr(self, name).iloc[:0] for name in ("evidence", "sessions", "events")}
+        return replace(self, targets=self.targets[["user", "scenario", "session", "turn"]], **nothing)
+
     @property
     def id(self) -> str:
         """`user__scenario`, the name under which published artefacts store a block."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
+from itertools import repeat
 from typing import TypeVar
 
 import numpy as np
@@ -24,6 +25,8 @@ T = TypeVar("T")
 X = TypeVar("X")
 #: With a limit, about this many turns are judged of each user, so that there are several users.
 TURNS_A_USER = 12
+#: Verdicts become rows of a frame by so many: as objects they take several times the room.
+TOGETHER = 5000
 
 
 def evaluate(
@@ -46,12 +49,38 @@ def evaluate(
     are given; cut them once with `targets` when several judges are to judge the same. `cap` bounds what the
     backbone may cost.
     """
+    if blocks is None and limit is None:
+        return _streamed(judge, corpus, backbone, _pairs(corpus, split, users), progress, cap)
     if blocks is None:
         blocks = list(targets(corpus, split=split, users=users, limit=limit, seed=seed))
     fit(judge, corpus, blocks, backbone, progress=progress, cap=cap)
     return frame(
         judge, corpus, backbone, blocks, verdicts_on(judge, blocks, backbone, progress=progress, cap=cap)
     )
+
+
+def _streamed(
+    judge: Judge,
+    corpus: Corpus,
+    backbone: Backbone | None,
+    pairs: Sequence[tuple[str, str]],
+    progress: bool,
+    cap: float | None,
+) -> pd.DataFrame:
+    """Blocks are cut when their turn comes and forgotten then, so that few of a large corpus are held at a time."""
+    _learn(judge, corpus, {user for user, _ in pairs}, backbone, progress, cap)
+    judged: list[Block] = []
+
+    def cut() -> Iterator[Block]:
+        for pair in pairs:
+            block = corpus.block(*pair)
+            judged.append(block.bare())
+            yield block
+
+    replies = corpus.turns.groupby(["user", "scenario"]).size()
+    totals = {"judge": int(sum(replies.get(pair, 0) for pair in pairs))}
+    verdicts = _worked(judge.judge, cut(), judge, backbone, totals, progress, cap)
+    return frame(judge, corpus, backbone, judged, verdicts)
 
 
 def fit(
@@ -64,9 +93,19 @@ def fit(
     cap: float | None = None,
 ) -> None:
     """Let a judge that learns do so, from the train users that are not in these blocks."""
+    _learn(judge, corpus, {block.user for block in blocks}, backbone, progress, cap)
+
+
+def _learn(
+    judge: Judge,
+    corpus: Corpus,
+    judged: set[str],
+    backbone: Backbone | None,
+    progress: bool,
+    cap: float | None,
+) -> None:
     if not judge.sees.train:
         return
-    judged = {block.user for block in blocks}
     train = [user for user in corpus.split().get("train", []) if user not in judged]
     if not train:
         raise PerslibError(
@@ -104,6 +143,14 @@ def targets(
     """The blocks to judge; with a `limit`, parts of blocks of a few users, drawn by the seed."""
     if limit is not None and limit < 1:
         raise DataError(Problem("limit", f"is {limit}, expected 1 or more, or None for all"))
+    pairs = _pairs(corpus, split, users)
+    if limit is None:
+        return (corpus.block(*pair) for pair in pairs)
+    return _drawn(corpus, pairs, limit, seed)
+
+
+def _pairs(corpus: Corpus, split: str | None, users: Iterable[str] | None) -> list[tuple[str, str]]:
+    """The blocks of a split or of these users, by user and scenario."""
     if users is not None:
         users = list(users)
         for user in users:
@@ -113,10 +160,7 @@ def targets(
         if split not in parts:
             raise UnknownName("split", split, parts)
         users = parts[split]
-    pairs = corpus.block_ids(users)
-    if limit is None:
-        return (corpus.block(*pair) for pair in pairs)
-    return _drawn(corpus, pairs, limit, seed)
+    return corpus.block_ids(users)
 
 
 def _drawn(corpus: Corpus, pairs: Sequence[tuple[str, str]], limit: int, seed: int) -> Iterator[Block]:
@@ -153,22 +197,27 @@ def frame(
 
     `candidates` says of each target, block by block, whose reply it holds; None are the recorded replies.
     """
-    rows = []
+    whose = iter(candidates) if candidates is not None else repeat(None)
+    asked = backbone.name if backbone is not None and judge.sees.model else None
+    said = {"corpus": corpus.name, "judge": judge.name, "backbone": asked}
+    rows: list[dict[str, object]] = []
+    parts: list[pd.DataFrame] = []
     for block, of_block in zip(blocks, verdicts, strict=True):
         if len(of_block) != len(block):
             raise PerslibError(
                 f"Judge {judge.name!r} gave {len(of_block)} verdicts for the {len(block)} targets of {block.id}."
             )
-        for key, verdict in zip(block.targets[TURN].itertuples(index=False), of_block):
-            rows.append({**dict(zip(TURN, key)), **_columns(verdict, corpus.language)})
-    made = pd.DataFrame(rows, columns=[*TURN, *_columns(Verdict(), "en")])
-    named = {
-        "corpus": corpus.name,
-        "candidate": None if candidates is None else list(candidates),
-        "judge": judge.name,
-        "backbone": backbone.name if backbone is not None and judge.sees.model else None,
-    }
-    return coerce(made.assign(**named), "verdicts")
+        for key, verdict, candidate in zip(block.targets[TURN].itertuples(index=False), of_block, whose):
+            found = _columns(verdict, corpus.language)
+            rows.append({**said, "candidate": candidate, **dict(zip(TURN, key)), **found})
+        if len(rows) >= TOGETHER:
+            parts, rows = [*parts, _framed(rows)], []
+    return pd.concat([*parts, _framed(rows)], ignore_index=True) if parts else _framed(rows)
+
+
+def _framed(rows: list[dict[str, object]]) -> pd.DataFrame:
+    columns = ["corpus", "candidate", "judge", "backbone", *TURN, *_columns(Verdict(), "en")]
+    return coerce(pd.DataFrame(rows, columns=columns), "verdicts")
 
 
 def _columns(verdict: Verdict, language: str) -> dict[str, object]:
