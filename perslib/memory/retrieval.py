@@ -108,7 +108,8 @@ class Anchor:
     task: str | None
     request: str | None
     response: str
-    score: int
+    score: float
+    """A whole number, but where labels were estimated."""
     reason: str | None
     similarity: float
 
@@ -185,11 +186,10 @@ class Retrieval:
         history = rated(block)
         if history.empty:
             return [()] * len(block)
-        scores = history["score"].to_numpy(int)
         blank = history[["task", "request", "reason"]].astype(object)
         texts = blank.where(blank.notna(), None)
         rows = list(zip(history["scenario"], history["session"], history["turn"].astype(int), texts["task"]))
-        said = list(zip(texts["request"], history["response"], scores.tolist(), texts["reason"]))
+        said = list(zip(texts["request"], history["response"], history["score"].tolist(), texts["reason"]))
         ids = [turn_id(*row[:3]) for row in rows]
         return [
             tuple(Anchor(ids[i], *rows[i], *said[i], near) for i, near in found)
