@@ -7,16 +7,21 @@ import json
 import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
+from scripted import Scripted
 
 from perslib.corpus import load
 from perslib.judge import UserMean
+from perslib.llm import Answer
 from perslib.report import begin
 from perslib.studies import ux_bench as study
 from perslib.studies import ux_bench_figures as figures
 from perslib.studies import ux_bench_notes as said
 from perslib.studies import ux_bench_signals as signals
 from perslib.studies import ux_bench_tables as tables
+from perslib.studies import ux_bench_topics as parts
+from perslib.studies.extent import Extent
 from perslib.ux import against_wall, escapes, strategy_shares
+from perslib.ux.construct import REASONS
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +97,8 @@ def test_behaviour_against_ratings_and_in_their_place(world):
 
 
 def test_the_funnel_says_why(world):
-    funnel, reasons = study.funnel(world)
+    funnel, reasons, sessions = study.funnel(world)
+    assert len(sessions) == funnel["left"].iloc[0]
     assert (funnel["in"] == funnel["left"] + funnel["rejected"]).all()
     assert reasons["count"].sum() == funnel["rejected"].sum()
     assert tables.stages(funnel)["stage"].iloc[0] == "读取与入口"
@@ -149,6 +155,68 @@ def test_the_reward_model_gives_account(found, bench):
     assert float(swap["swap: changed"]) > 0.5
     assert tables.card(found.models[0]).set_index("quantity").loc["sources", "ux_value"] == "score"
     assert tables.discrimination(against)["ahead"].iloc[0] == "–"
+
+
+def test_tasks_by_what_was_asked(world, found, bench):
+    asked, _ = study.recorded_replies(world)
+    complained, recoveries = study.recorded_recoveries(world)
+    topics = parts.topics(bench.cases, asked, complained)
+    assert topics["case"].is_unique
+    there = parts.occurring(topics, "scenario").set_index("scenario")
+    assert there["cases"].sum() == len(topics) and there.loc["entertainment", "published"] == 9.39
+    judge = parts.right(bench.verdicts[bench.verdicts["judge"] == "reward"])
+    tasks = {"judge task": judge, "recovery task": found.scored(recoveries, complained)}
+    table = parts.by_topic(tasks, topics, "scenario")
+    own = table[table["task"] == "judge task"]
+    assert own["cases"].sum() == len(bench.cases) and table["task"].tolist() == sorted(table["task"])
+    one = own[own["percent"].notna()].iloc[0]
+    about = topics.set_index("case")["scenario"]
+    verdicts = judge[judge["case"].map(about) == one["scenario"]]
+    assert one["percent"] == pytest.approx(100 * (verdicts["said"] == 1).mean())
+    assert (
+        one["wilson_low"] < one["percent"] < one["wilson_high"]
+        and one["low"] <= one["percent"] <= one["high"]
+    )
+    small = table[table["cases"] < 20]
+    assert len(small) and small["percent"].isna().all()
+    shown = tables.breakdown(table, "scenario")
+    assert (shown.loc[small.index, "percent_interval"] == "样例太少").all()
+    assert "UX Judge：正确率" in set(shown["ux_task"]) and "日常生活" in set(shown["scenario"])
+    assert (
+        figures.breakdown(table, "scenario").axes
+        and f"{len(small)} have fewer" in said.breakdown(table, topics, 20)["en"]
+    )
+    assert tables.occurring(there.reset_index(), "scenario")["published_percent"].iloc[0] == "47.93"
+
+
+def test_rules_and_a_model_are_held_against_each_other(bench):
+    def reply(request):
+        if "ux_topic" in request.prompt:
+            return Answer(data={"scenario": "entertainment", "domain": "games"})
+        return Answer(data={"primary": "apology", "all": ["apology"]})
+
+    model, whole = Scripted(reply=reply), Extent(None, 5, "published", 0, False)
+    of_model = parts.topics_by_model(bench.cases, model, "en", whole)
+    replies = pd.DataFrame({"case": [f"c{i}" for i in range(30)], "reply": ["Sorry.", "Oops!", "Nine."] * 10})
+    opened = parts.openings(replies, [], model, "en", whole)
+    table = parts.agreement(of_model, opened).set_index(["kind", "label"])
+    assert table.loc[("strategy", "all"), "equal"] == pytest.approx(1 / 3)
+    assert table.loc[("strategy", "humor"), ["one", "other"]].tolist() == [10, 0]
+    assert table.loc[("scenario", "all"), "replies"] == len(bench.cases)
+    shown = tables.agreement(table.reset_index())
+    assert shown["ux_label"].iloc[0] == "全部" and "κ = " in said.labelled(pd.DataFrame({"model": []}), table.reset_index(), "m")["zh"]  # fmt: skip
+    look = Extent(2, 1, "full", 0, True)
+    none = parts.topics_by_model(bench.cases, model, "en", look)
+    few = parts.side_by_side(none, parts.openings(replies, [], model, "en", look))
+    assert len(few) == 2 and parts.agreement(none, few).empty
+    assert tables.labels(few)["ux_model"].tolist() == ["道歉", "道歉"]
+    assert "2 of 2 labels" in said.labelled(few, pd.DataFrame(), "m")["en"]
+
+
+def test_every_reason_has_a_name_in_both_languages():
+    for stage, reasons in REASONS.items():
+        for name in reasons:
+            assert tables.called(name, "zh") != name and "_" not in tables.called(name, "en"), (stage, name)
 
 
 def test_synthetic_numbers_are_called_a_check_of_software(world):

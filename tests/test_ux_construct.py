@@ -301,6 +301,15 @@ def test_a_quote_that_nobody_said_is_dropped():
     assert made.cases["quote"].tolist() == [""]
 
 
+def test_an_answer_has_no_more_cases_than_it_has_room_for():
+    asked = []
+    built(log(LIKED), lambda s, d, r: asked.append((s, r.schema["properties"])) or d)
+    bounds = {
+        step: own[kind]["maxItems"] for step, own in asked for kind in ("cases", "grades") if kind in own
+    }
+    assert bounds == {"mine_good": 2, "grade_good": 1}, "the miner may name one that the rules missed"
+
+
 def test_an_answer_has_room_for_its_cases_and_models_that_think_get_more():
     asked = []
     remember = lambda step, data, request: asked.append((step, request.max_tokens)) or data  # noqa: E731
@@ -464,7 +473,7 @@ def test_an_estimate_of_every_second_side_counts_it_twice():
     pd.testing.assert_frame_equal(whole, estimate(read, miner=model(), language="en", rules=rules))
     half = estimate(read, miner=model(), language="en", rules=rules, every=2)
     assert half["calls"].tolist() == whole["calls"].tolist() == [5, 5, 5]
-    assert half.loc["mine", "tokens_in"] == pytest.approx(whole.loc["mine", "tokens_in"], rel=0.05)
+    assert half.loc["mine", "tokens_in"] == pytest.approx(whole.loc["mine", "tokens_in"], rel=0.1)
     with pytest.raises(DataError, match="expected 1 or more"):
         estimate(read, miner=model(), every=0)
 

@@ -46,7 +46,7 @@ from perslib.ux import (
     strategies_of,
     wall,
 )
-from perslib.ux.construct import Construction, Rejection, Rules, candidates, construct, estimate, talks
+from perslib.ux.construct import Construction, Rejection, Rules, Talk, candidates, construct, estimate, talks
 from perslib.ux.judging import Strategy
 
 METRICS = (
@@ -67,14 +67,17 @@ CASES = 400
 SHORT = 10
 #: The reward model that has learned from all rated replies of other users, not from the judged cases alone.
 ALL_RATED = "reward, all ratings"
+#: Sessions that an estimate goes through.
+ESTIMATED = 60
 RECORDED = "as recorded"
 
 
 # -- construction -----------------------------------------------------------------------------------------------------
 
 
-def funnel(source: Source | Corpus) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """What construction takes up before any model is asked: a row a stage, and how often each reason was given."""
+def funnel(source: Source | Corpus) -> tuple[pd.DataFrame, pd.DataFrame, list[Talk]]:
+    """What construction takes up before any model is asked: a row a stage, how often each reason was given, and the
+    sessions that are left."""
     rules, held, unfit = Rules(), list[Rejection](), list[Rejection]()
     found = talks(source, rules, held)
     every = [one for talk in found for one in candidates(talk, rules, unfit)]
@@ -86,12 +89,14 @@ def funnel(source: Source | Corpus) -> tuple[pd.DataFrame, pd.DataFrame]:
     rows += [(f"candidates, {side}", int(n), int(n), 0) for side, n in sides.items()]
     why = pd.DataFrame([(one.stage, one.reason) for one in [*held, *unfit]], columns=["stage", "reason"])
     reasons = why.value_counts().rename("count").reset_index()
-    return pd.DataFrame(rows, columns=["stage", "in", "left", "rejected"]), reasons
+    return pd.DataFrame(rows, columns=["stage", "in", "left", "rejected"]), reasons, found
 
 
-def takes(source: Source | Corpus, model: Backbone, language: str) -> pd.DataFrame:
-    """Calls, tokens and cost of a construction at most, a row a stage; nothing is asked."""
-    return estimate(source, miner=model, language=language).reset_index()
+def takes(sessions: Sequence[Talk], model: Backbone, language: str) -> pd.DataFrame:
+    """Calls, tokens and cost of a construction at most, a row a stage; nothing is asked. Of many sessions some are
+    gone through and counted for all."""
+    every = -(-len(sessions) // ESTIMATED) or 1
+    return estimate(sessions, miner=model, language=language, every=every).reset_index()
 
 
 def constructed(

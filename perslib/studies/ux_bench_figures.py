@@ -166,6 +166,26 @@ def strategies(table: pd.DataFrame) -> Figure:
     return fig
 
 
+def breakdown(table: pd.DataFrame, kind: str) -> Figure:
+    """The tasks side by side, a row a scenario (or intent): thick line users resampled, thin line Wilson."""
+    known = table[table["percent"].notna()]
+    tasks = list(dict.fromkeys(known["task"]))
+    names = [name for name in dict.fromkeys(table[kind]) if name in set(known[kind])]
+    fig, axes = plt.subplots(
+        1, max(1, len(tasks)), figsize=(8.8, 1.3 + 0.34 * max(1, len(names))), sharey=True, squeeze=False
+    )
+    for ax, task, color in zip(axes[0], tasks, [ACCENT, *CATEGORIES[1:]]):
+        own = known[known["task"] == task]
+        at = np.array([names.index(name) for name in own[kind]])
+        ax.hlines(at, own["wilson_low"], own["wilson_high"], color=FAINT, linewidth=1)
+        _dots(ax, at, own, "percent", "low", "high", color)
+        _rows(ax, names)
+        ax.set_xlim(0, 100)
+        ax.set_title(_name(task), fontsize=10, loc="left")
+    fig.supxlabel(current().word("ux_breakdown_percent"), fontsize=9)
+    return fig
+
+
 def reward(verdicts: pd.DataFrame) -> Figure:
     """Left: the share of liked replies by P(good). Right: errors when only the surest verdicts are kept."""
     found, risk = reliability(verdicts["gold"], verdicts["p_good"]), selective_risk(verdicts)

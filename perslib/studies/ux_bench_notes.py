@@ -207,3 +207,39 @@ def reward(found: Rewards, against: pd.DataFrame) -> Note:
         "en": en + (": the users held out are too few for such a promise." if few else "."),
         "zh": zh + ("：留出的用户太少，作不出这样的承诺。" if few else "。"),
     }
+
+
+def breakdown(table: pd.DataFrame, found: pd.DataFrame, least: int) -> Note:
+    """Which strata are there, and whether any stands out."""
+    known, small = table[table["percent"].notna()], table[table["percent"].isna()]
+    apart = 0
+    for _, own in known.groupby("task", sort=False):
+        apart += int((own["wilson_low"].max() > own["wilson_high"].min()) if len(own) > 1 else 0)
+    tasks, unclear = known["task"].nunique(), 100 * (found["scenario"] == "other").mean()
+    return {
+        "en": f"{len(known)} strata have {least} cases or more; {len(small)} have fewer and show no share. In {apart} of {tasks} "
+        f"tasks the intervals of the best and the worst scenario do not overlap. Rules leave {unclear:.0f} % of the requests "
+        "without a scenario. Accuracy of judging and shares of good replies are different things: compare rows, not columns.",
+        "zh": f"有 {len(known)} 个分组达到 {least} 例；{len(small)} 个不足，只列例数。{tasks} 项任务中，有 {apart} 项的最好与最差场景区间不重叠。"
+        f"规则未能归入任何场景的请求占 {unclear:.0f}%。评判的正确率与好回复的占比不是一回事：请逐行看，不要跨列比。",
+    }
+
+
+def labelled(table: pd.DataFrame, agreement: pd.DataFrame, model: str) -> Note:
+    """How far a model labels as the rules do, or that too few labels were asked for."""
+    read = int(table["model"].notna().sum())
+    if agreement.empty:
+        return {
+            "en": f"{model} gave {read} of {len(table)} labels in a form that could be read. So few show that the way is clear; "
+            "κ, and what requests are about, take a larger `limit`.",
+            "zh": f"{model} 给出的 {len(table)} 个标签中有 {read} 个可以读出。这么少只说明流程走得通；要算 κ、要看模型怎样给请求归类，请调大 `limit`。",
+        }
+    own = agreement[agreement["label"] == "all"]
+    said = {
+        lang: mark.join(f"{called(r.kind, lang)} κ = {number(r.kappa)}" for r in own.itertuples())
+        for lang, mark in (("en", ", "), ("zh", "，"))
+    }
+    return {
+        "en": f"{model} against the rules: {said['en']}. Neither is the truth; where they differ, a share rests on who labelled.",
+        "zh": f"{model} 与规则：{said['zh']}。两者都不是标准答案；不一致之处，占比取决于由谁来标。",
+    }

@@ -10,7 +10,7 @@ import pandas as pd
 
 from perslib.corpus import TURN, Corpus
 from perslib.inference import RESAMPLES, SEED, correlation, floats, interval, pearson, resample_users, wilson
-from perslib.judge import Judge, LearnedJudge, Nearest, OfTask, UserMean
+from perslib.judge import Judge, LearnedJudge, OfTask, UserMean
 from perslib.judge.evaluate import evaluate, targets
 from perslib.signals import NEGATIVE, POSITIVE, PRECEDENCE, behavioural, mined, signals_of, weak_labels
 from perslib.ux import discrimination, published
@@ -19,7 +19,7 @@ STRENGTHS = ("explicit", "strong", "weak")
 #: A label counts as surer from these weights on.
 WEIGHTS = (0.0, 0.3, 0.7)
 #: Replies that judges with either memory are tried on.
-JUDGED = 240
+JUDGED = 120
 SATISFIED = 4
 
 
@@ -154,8 +154,8 @@ def scores_by_signal(corpus: Corpus, found: pd.DataFrame, seed: int = SEED) -> p
 
 
 def remembering() -> list[Judge]:
-    """Judges that ask no model and live on what is remembered of a user."""
-    return [UserMean(), Nearest(), LearnedJudge()]
+    """The least and the most that can be made of what is remembered of a user, without a model."""
+    return [UserMean(), LearnedJudge()]
 
 
 def memories(corpus: Corpus, seed: int = SEED) -> dict[str, Corpus]:

@@ -238,3 +238,62 @@ def first_look(verdicts: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(
         {"case_number": verdicts["case"].map(places), "judge": verdicts["judge"], "ux_gold": words["gold"], "ux_said": words["said"]}
     )  # fmt: skip
+
+
+def occurring(table: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """What cases are about, here and in the paper."""
+    shown = table[(table["cases"] > 0) | table["published"].notna()]
+    return pd.DataFrame(
+        {
+            kind: shown[kind].map(called),
+            "cases": shown["cases"],
+            "ux_percent": [_cell(v, np.nan, np.nan, 1) for v in shown["percent"]],
+            "published_percent": [_cell(v, np.nan, np.nan, 2) for v in shown["published"]],
+        }
+    )
+
+
+def breakdown(table: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """The tasks by scenario or intent; too small a stratum shows its count and no share."""
+    few = current().word("ux_too_few")
+    bounds = [
+        f"[{_plain(low, 1)}, {_plain(high, 1)}]" if np.isfinite(low) else "–"
+        for low, high in table[["low", "high"]].to_numpy(float)
+    ]
+    percent = _cells(table, ["percent", "wilson_low", "wilson_high"], 1)
+    return pd.DataFrame(
+        {
+            "ux_task": table["task"].map(called),
+            kind: table[kind].map(called),
+            "cases": table["cases"],
+            "percent_interval": [few if cell == "–" else cell for cell in percent],
+            "users_resampled": bounds,
+        }
+    )
+
+
+def agreement(table: pd.DataFrame) -> pd.DataFrame:
+    """Rules against a model, label by label."""
+    return pd.DataFrame(
+        {
+            "ux_kind": table["kind"].map(called),
+            "ux_label": table["label"].map(lambda name: called("all labels" if name == "all" else name)),
+            "ux_labelled": table["replies"],
+            "ux_by_rules": table["one"],
+            "ux_by_model": table["other"],
+            "ux_equal": table["equal"].map("{:.0%}".format),
+            "ux_kappa": _cells(table, ["kappa", "low", "high"]),
+        }
+    )
+
+
+def labels(table: pd.DataFrame) -> pd.DataFrame:
+    """What rules and a model say of the same texts."""
+    return pd.DataFrame(
+        {
+            "ux_kind": table["kind"].map(called),
+            "ux_text": table["text"].map(lambda text: text if len(text) <= 70 else f"{text[:69]}…"),
+            "ux_rules": table["rules"].map(called),
+            "ux_model": [called(name) if isinstance(name, str) else "–" for name in table["model"]],
+        }
+    )

@@ -170,6 +170,7 @@ def topics_of(
         out[part] = pd.array([getattr(topic, part) for topic in by_rules], dtype="str")
     if labeller is None or backbone is None:
         return out
+    progress = progress and bool(cases)
     found = backbone.map(labeller.label, cases, progress=progress, totals={"label": len(cases)})
     for part in parts:
         out[f"{part}_labelled"] = pd.array([getattr(topic, part) for topic in found], dtype="str")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,19 @@ from perslib.ux.construct.rules import Rules
 
 ROOM = 250
 """Tokens that an answer takes for each case, and as many once; so that a small model that rambles comes to an end."""
+
+
+def _bounded(schema: Mapping[str, Any] | None, most: int) -> Mapping[str, Any] | None:
+    """A schema whose lists of objects have so many items at most."""
+    if schema is None:
+        return None
+    properties = {
+        name: {**own, "maxItems": min(most, own.get("maxItems", most))}
+        if own.get("items", {}).get("type") == "object"
+        else own
+        for name, own in schema["properties"].items()
+    }
+    return {**schema, "properties": properties}
 
 
 @dataclass(frozen=True)
@@ -55,8 +68,12 @@ class Asking:
         draw: int = 0,
         **fields: Any,
     ) -> Task:
-        """The question that the prompt `uxc_<name>` puts about so many cases, with room for an answer about each."""
+        """The question that the prompt `uxc_<name>` puts about so many cases, with room for an answer about each.
+
+        Lists in the answer are no longer than that room: a small model that is held to a schema would fill them.
+        """
         request = prompt(f"uxc_{name}", self.language, self.prompts).render(**fields)
+        request = replace(request, schema=_bounded(request.schema, about + (stage == "mine")))
         room = self.rules.room or min(request.max_tokens or ROOM, ROOM * (1 + about))
         return Task(
             place,
