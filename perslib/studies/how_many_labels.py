@@ -1,0 +1,226 @@
+"""How many labels a ranking takes, with a judge's help and without: studies drawn again and again from known users.
+
+Of some users everything is known: what they say of each candidate's replies, and what the judge says. They are the
+population. A study draws users from it with replacement, has the judge score all of their replies, and asks the first
+few users for labels; what it then says is held against the population's own means, which are known to the last digit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from perslib.corpus import TURN, Corpus
+from perslib.corpus.synthetic.satisfaction import THRESHOLDS
+from perslib.errors import DataError, PerslibError, Problem, UnknownName
+from perslib.inference import FEWEST_USERS, SEED, floats, mean_by
+from perslib.judge import Judge
+from perslib.llm import Backbone
+from perslib.replay import ORIGINAL, originals, read_replies, recorded, scored
+from perslib.studies.listing import listed
+
+Floats = npt.NDArray[np.float64]
+
+#: Turns that each candidate is judged on, unless told otherwise.
+TURNS = 150
+#: The parts of a mean with its interval, as columns end with them.
+ENDS = (("", "mean"), ("_low", "low"), ("_high", "high"))
+#: Judges that know nothing, or lean: what an honest method must survive.
+SHUFFLED, CONSTANT, PARTIAL = "shuffled scores", "always the same", "partial to the worst"
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The population: what the turns of each user (rows) with each candidate (columns) sum to."""
+
+    users: list[str]
+    candidates: list[str]
+    turns: Floats
+    gold: Floats
+    judged: dict[str, Floats]
+    """By judge, the one under study first."""
+
+    @property
+    def truth(self) -> Floats:
+        """Each candidate's mean over all turns, by people."""
+        return np.asarray(self.gold.sum(axis=0) / self.turns.sum(axis=0))
+
+    @property
+    def is_paired(self) -> bool:
+        """Whether all candidates answer the same turns."""
+        return bool((self.turns == self.turns[:, :1]).all())
+
+
+def budgets(said: str) -> list[int]:
+    """Numbers of labelled users, as a parameter lists them."""
+    try:
+        found = sorted({int(number) for number in listed(said)})
+    except ValueError:
+        found = []
+    if not found or found[0] < 1:
+        raise PerslibError(f"budgets is {said!r}; give numbers of users, such as '2, 4, 6, 10, 20'.")
+    return found
+
+
+def rated(
+    corpus: Corpus, *, replies: str = "", labels: str = "", limit: int = TURNS, seed: int = SEED
+) -> pd.DataFrame:
+    """Replies to turns of test users that people rated: candidate, the keys of a turn, response, gold.
+
+    From the files `replies` and `labels`, where given (labels: CSV or JSONL with candidate, user, scenario, session,
+    turn and score). Else a synthetic world says how its users would have rated each candidate's reply: by their
+    own thresholds, with their own noise, once. In other corpora they are the recorded replies with their ratings, and
+    the assistants that gave them are the candidates. `limit` turns are drawn by lot.
+    """
+    test = corpus.split().get("test", corpus.users["user"])
+    if bool(replies) != bool(labels):
+        raise PerslibError(
+            "Replies of candidates and people's labels of them go together: give both or neither."
+        )
+    if labels:
+        given = pd.concat([read_replies(file, corpus) for file in listed(replies)], ignore_index=True)
+        turns = given[TURN].drop_duplicates()
+        everyone = pd.concat([originals(corpus, turns), recorded(given, turns)], ignore_index=True)
+        known = everyone.merge(_read_labels(labels), on=["candidate", *TURN])
+    elif {"utility", "expected"} <= set(brought := corpus.extras.get("candidates", pd.DataFrame())):
+        known = brought.assign(gold=_world_ratings(brought, corpus.extras["truth_users"], seed))
+    else:
+        known = corpus.turns.dropna(subset=["score", "response"]).assign(candidate=_assistants(corpus))
+        known = known.rename(columns={"score": "gold"})
+    known = known[known["user"].isin(test)][["candidate", *TURN, "response", "gold"]]
+    turns = known[TURN].drop_duplicates()
+    if 0 < limit < len(turns):
+        known = known.merge(turns.sample(limit, random_state=seed), on=TURN)
+    if known["user"].nunique() < FEWEST_USERS:
+        raise DataError(
+            f"People's scores of {known['user'].nunique()} test users' replies are known",
+            f"It takes {FEWEST_USERS} users to draw from, better twenty: give more of them, or set limit = -1.",
+        )
+    return known.reset_index(drop=True)
+
+
+def _read_labels(file: str) -> pd.DataFrame:
+    path = Path(file)
+    if not path.is_file():
+        raise DataError(Problem(str(path), "there is no such file"), "Give a CSV or JSONL file of labels.")
+    lines = path.suffix.lower() in {".jsonl", ".ndjson"}
+    found = pd.read_json(path, lines=True, dtype=False) if lines else pd.read_csv(path, dtype=str)
+    if missing := [c for c in ("candidate", *TURN, "score") if c not in found]:
+        raise UnknownName(f"column of {path.name}", missing[0], map(str, found.columns))
+    gold = pd.to_numeric(found["score"], errors="coerce")
+    if wrong := [i for i, g in enumerate(gold) if not 1 <= g <= 5]:
+        raise DataError(
+            Problem(f"{path.name}: row {wrong[0] + 1}", "score is not between 1 and 5"), "Mend it."
+        )
+    keys = {c: found[c].astype("str") for c in ("candidate", *TURN) if c != "turn"}
+    turn = pd.to_numeric(found["turn"]).astype("Int64")
+    return pd.DataFrame({**keys, "turn": turn, "gold": gold.astype(float)})
+
+
+def _world_ratings(replies: pd.DataFrame, users: pd.DataFrame, seed: int) -> Floats:
+    """1 + the number of the user's thresholds below utility + noise, as the world rates."""
+    of = users.set_index("user").loc[replies["user"]]
+    strictness, top = of["strictness"].to_numpy(float), of["top_shift"].to_numpy(float)
+    steps = np.array(THRESHOLDS) + strictness[:, None]
+    steps[:, 3] = np.maximum(steps[:, 2] + 0.3, steps[:, 3] + top)
+    noise = np.random.default_rng(seed).normal(0, of["noise"].to_numpy(float))
+    latent = replies["utility"].to_numpy(float) + noise
+    return np.asarray(1.0 + (latent[:, None] > steps).sum(axis=1))
+
+
+def _assistants(corpus: Corpus) -> pd.Series:
+    """Who gave each recorded reply, where sessions say so of every one, and of more than one."""
+    keys = ["user", "scenario", "session"]
+    if "assistant" not in corpus.sessions:
+        return pd.Series(ORIGINAL, corpus.turns.index)
+    by = corpus.turns[keys].merge(corpus.sessions[[*keys, "assistant"]], how="left", on=keys)["assistant"]
+    named = by.notna().all() and by.nunique() > 1
+    return pd.Series(by.to_numpy() if named else ORIGINAL, corpus.turns.index)
+
+
+def judged(
+    known: pd.DataFrame, judge: Judge, corpus: Corpus, backbone: Backbone | None = None
+) -> pd.DataFrame:
+    """The rated replies with the frozen judge's score (expected, else as given); unscored ones at its mean."""
+    verdicts = scored(judge, corpus, known[["candidate", *TURN, "response"]], backbone, progress=False)
+    score = floats(verdicts["expected"])
+    score = np.where(np.isnan(score), floats(verdicts["raw"]), score)
+    if np.isnan(score).all():
+        raise DataError(f"The judge {judge.name!r} scored none of these replies", "Name another judge.")
+    return known.assign(judged=np.where(np.isnan(score), np.nanmean(score), score))
+
+
+def pool(known: pd.DataFrame, judge: str, seed: int = SEED) -> Pool:
+    """The population of replies with `gold` and `judged`, and beside the judge the controls.
+
+    Shuffled scores: the judge's own, dealt out anew among all replies. Always the same: their mean. Partial: the
+    judge's own, with as much added for the candidate whom people like least that it comes out first.
+    """
+    mean = known.groupby("candidate")[["gold", "judged"]].mean()
+    score = known["judged"].to_numpy(float)
+    worst = mean["gold"].idxmin()
+    lean = mean["judged"].max() - mean.loc[worst, "judged"] + 0.2
+    by_judge = {
+        judge: score,
+        PARTIAL: score + lean * (known["candidate"] == worst).to_numpy(),
+        SHUFFLED: np.random.default_rng(seed).permutation(score),
+        CONSTANT: np.full(len(score), score.mean()),
+    }
+    if len(mean) < 2:
+        del by_judge[PARTIAL]
+
+    def summed(values: Floats) -> pd.DataFrame:
+        return known.assign(v=values).pivot_table(
+            index="user", columns="candidate", values="v", aggfunc="sum", fill_value=0.0
+        )
+
+    turns = summed(np.ones(len(known)))
+    return Pool(
+        turns.index.tolist(),
+        turns.columns.tolist(),
+        turns.to_numpy(float),
+        summed(known["gold"].to_numpy(float)).to_numpy(float),
+        {name: summed(values).to_numpy(float) for name, values in by_judge.items()},
+    )
+
+
+def quality(known: pd.DataFrame, judge: str) -> pd.DataFrame:
+    """What the judge knows: each candidate's mean by people and by the judge, and how far they go together.
+
+    Columns: candidate, turns, gold, gold_low, gold_high (users resampled), judged, bias, and the correlation of judge and
+    people over turns (r_turns) and over users' means (r_users).
+    `attrs` hold r_differences: over users, of the differences of every two candidates, each pair less its mean.
+    """
+    by_people = mean_by(known, "gold", "candidate").set_index("candidate")
+    rows = []
+    for name, own in known.groupby("candidate"):
+        means = own.groupby("user")[["gold", "judged"]].mean()
+        rows.append(
+            {
+                "candidate": name,
+                "turns": len(own),
+                **{f"gold{end}": by_people.loc[name, part] for end, part in ENDS},
+                "judged": own["judged"].mean(),
+                "bias": own["judged"].mean() - own["gold"].mean(),
+                "r_turns": _r(own["gold"], own["judged"]),
+                "r_users": _r(means["gold"], means["judged"]),
+            }
+        )
+    table = pd.DataFrame(rows).assign(judge=judge)
+    means = known.groupby(["user", "candidate"])[["gold", "judged"]].mean().unstack("candidate")
+    gaps = []
+    for one, other in combinations(sorted(known["candidate"].unique()), 2):
+        gap = pd.DataFrame({v: means[v][one] - means[v][other] for v in ("gold", "judged")}).dropna()
+        gaps.append(gap - gap.mean())
+    table.attrs["r_differences"] = _r(*pd.concat(gaps).to_numpy(float).T) if gaps else np.nan
+    return table
+
+
+def _r(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
+    a, b = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    return float(np.corrcoef(a, b)[0, 1]) if len(a) > 2 and min(a.std(), b.std()) > 1e-9 else float("nan")

@@ -1,0 +1,231 @@
+"""The study on label budgets: who is drawn from, what each method says of drawn studies, and what the page says."""
+
+from __future__ import annotations
+
+import dataclasses
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from perslib.corpus import TURN, Corpus, load
+from perslib.errors import DataError, PerslibError, UnknownName
+from perslib.inference import classical_mean, ppi_difference, ppi_mean
+from perslib.judge import Nearest
+from perslib.replay import ORIGINAL, write_replies
+from perslib.studies import how_many_labels as study
+from perslib.studies import how_many_labels_draws as studies
+from perslib.studies import how_many_labels_notes as said
+from perslib.studies import how_many_labels_tables as tables
+from perslib.studies.how_many_labels_draws import ALONE, BOTH, LABELS, PLAIN
+
+
+@pytest.fixture(scope="module")
+def sample() -> Corpus:
+    return load("sample/en")
+
+
+def world(users: int = 30, turns: int = 4, seed: int = 1, knows: float = 0.4) -> pd.DataFrame:
+    """Three candidates half a point apart on the same turns; a judge half a point too kind that sees through noise."""
+    rng = np.random.default_rng(seed)
+    user, turn = np.repeat(np.arange(users), turns), np.tile(np.arange(turns), users)
+    level = rng.normal(0, 0.5, users)[user]
+    frames = []
+    for place, name in enumerate("abc"):
+        gold = 3 + 0.5 * place + level + rng.normal(0, 0.5, len(user))
+        heard = gold + 0.5 + rng.normal(0, knows, len(user))
+        keys = {"user": [f"u{u}" for u in user], "scenario": "s", "session": "1", "turn": turn}
+        frames.append(pd.DataFrame({"candidate": name, **keys, "gold": gold, "judged": heard}))
+    return pd.concat(frames, ignore_index=True)
+
+
+@pytest.fixture(scope="module")
+def measured() -> pd.DataFrame:
+    pool = study.pool(world(), "judge")
+    return studies.measured(pool, studies.drawn(pool, 80, 150), [3, 8, 20])
+
+
+def test_a_pool_has_what_turns_sum_to():
+    known = pd.DataFrame(
+        {
+            "candidate": list("aabb"),
+            "user": ["u", "v", "u", "v"],
+            "gold": [1.0, 2, 5, 4],
+            "judged": [3.0, 4, 2, 3],
+        }
+    ).assign(scenario="s", session="1", turn=0)
+    pool = study.pool(pd.concat([known, known.assign(turn=1)]), "judge")
+    assert (pool.users, pool.candidates, pool.is_paired) == (["u", "v"], ["a", "b"], True)
+    assert pool.turns.tolist() == [[2, 2], [2, 2]] and pool.gold.tolist() == [[2, 10], [4, 8]]
+    assert pool.truth.tolist() == [1.5, 4.5] and pool.judged["judge"].tolist() == [[6, 4], [8, 6]]
+    # a is worst by people; by the judge it is ahead by 1, so that it is given the .2 of a lead only.
+    assert pool.judged[study.PARTIAL] - pool.judged["judge"] == pytest.approx(np.array([[0.4, 0], [0.4, 0]]))
+    assert pool.judged[study.CONSTANT] == pytest.approx(np.full((2, 2), 6.0))
+    assert pool.judged[study.SHUFFLED].sum() == pytest.approx(24)
+
+
+def test_studies_say_what_the_library_says_of_the_same_turns():
+    known = world(users=12)
+    pool = study.pool(known, "judge")
+    who = studies.drawn(pool, 20, 2, seed=3)
+    parts = {"few": who[0, :7], "many": who[0, 7:]}
+    rows: dict[str, list[pd.DataFrame]] = {}
+    for part, drawn in parts.items():  # one drawn twice is two users
+        named = [
+            known[known["user"] == pool.users[u]].assign(cluster=f"{part}{i}") for i, u in enumerate(drawn)
+        ]
+        rows[part] = [pd.concat(named).query("candidate == @c") for c in "abc"]
+    few, many = rows["few"], rows["many"]
+    of = {"cluster": few[0]["cluster"], "cluster_unlabelled": many[0]["cluster"]}
+    for method, lam in ((BOTH, None), (PLAIN, 1.0), (LABELS, 0.0)):
+        found, pairs = (studies.estimates(pool, who, 7, "judge", method, pairs=p) for p in (False, True))
+        for c in range(3):
+            one = ppi_mean(few[c]["gold"], few[c]["judged"], many[c]["judged"], **of, lam=lam)
+            assert (found.value[c, 0], found.lam[c, 0]) == pytest.approx((one.value, one.lam))
+            assert 2 * found.half()[c, 0] == pytest.approx(one.high - one.low)
+        for place, (a, b) in enumerate(combinations(range(3), 2)):
+            two = ppi_difference(
+                *(few[a]["gold"], few[b]["gold"], few[a]["judged"], few[b]["judged"]),
+                *(many[a]["judged"], many[b]["judged"]),
+                **of,
+                lam=lam,
+            )
+            assert (pairs.value[place, 0], 2 * pairs.half()[place, 0]) == pytest.approx(
+                (two.value, two.high - two.low)
+            )
+    everyone = pd.concat([few[0], many[0]])
+    alone = classical_mean(everyone["judged"], cluster=everyone["cluster"])
+    found = studies.estimates(pool, who, 7, "judge", ALONE)
+    assert (found.value[0, 0], 2 * found.half()[0, 0]) == pytest.approx((alone.value, alone.high - alone.low))
+
+
+def test_a_good_judge_is_worth_labels_and_a_kind_one_is_wrong_alone(measured):
+    at = measured.set_index(["labelled", "method"])
+    labels, both, alone = (at.loc[(20, method)] for method in (LABELS, BOTH, ALONE))
+    assert labels["worth"] == pytest.approx(20) and both["worth_low"] > 22
+    assert both["interval_width"] < 0.85 * labels["interval_width"]
+    assert both["worth_pairs"] > 20
+    assert alone["bias"] == pytest.approx(0.5, abs=0.1) and alone["holds_truth"] < 0.05
+    for method in (LABELS, BOTH):
+        assert at.loc[(20, method), "holds_truth_high"] > 0.92 > 1 - at.loc[(20, method), "holds_truth_low"]
+        assert at.loc[(3, method)][["interval_width", "holds_truth", "apart"]].isna().all(), (
+            "three users have none"
+        )
+        assert at.loc[(20, method), "best"] > at.loc[(3, method), "best"] - 0.02
+    # Half a point apart, .5 of noise on 80 turns: told apart nearly always, and never wrongly.
+    assert labels["apart"] > 0.95 and labels["wrong"] == 0
+    assert labels["tau"] == pytest.approx(1, abs=0.05) and labels["best"] > 0.97
+
+
+def test_controls_do_what_they_must():
+    pool = study.pool(world(), "judge")
+    found = studies.controls(pool, studies.drawn(pool, 80, 150), 8).set_index(["judge", "method"])
+    labels = found[found.index.get_level_values("method") == LABELS].iloc[0]
+    for method in (BOTH, PLAIN):
+        assert found.loc[(study.CONSTANT, method), "worth"] == pytest.approx(8)
+        # What is added everywhere stands on both sides.
+        same = found.loc[[("judge", method), (study.PARTIAL, method)], "interval_width"]
+        assert same.iloc[0] == pytest.approx(same.iloc[1])
+    assert found.loc[(study.SHUFFLED, PLAIN), "worth"] < found.loc[(study.SHUFFLED, BOTH), "worth"] < 8.2
+    assert found.loc[(study.SHUFFLED, PLAIN), "interval_width"] > 1.05 * labels["interval_width"]
+    assert found.loc[(study.PARTIAL, ALONE), "best"] < 0.05 < found.loc[("judge", ALONE), "best"]
+    assert (study.SHUFFLED, ALONE) not in found.index
+
+
+def test_labels_asked_for_where_the_judge_scored_low_break_the_promise():
+    pool = study.pool(world(), "judge")
+    found = studies.selected(pool, studies.drawn(pool, 80, 150), 8).set_index(["chosen", "method"])
+    assert found.loc[("by low scores", LABELS), "holds_truth"] < 0.75
+    assert found.loc[("by lot", LABELS), "holds_truth"] > 0.85
+    assert found.loc[("by low scores", LABELS), "bias"] > 0.2 > found.loc[("by lot", LABELS), "bias"]
+
+
+def test_one_candidate_and_candidates_on_unlike_turns():
+    one = study.pool(world().query("candidate == 'a'"), "judge")
+    table = studies.measured(one, studies.drawn(one, 40, 50), [8])
+    assert "best" not in table and study.PARTIAL not in one.judged
+    assert "nothing to rank" in said.ranking(table)["en"] and tables.ranking(table).columns.tolist() == [
+        "labelled",
+        "method",
+    ]
+    unlike = world().query("candidate != 'a' or turn > 0")
+    pool = study.pool(unlike, "judge")
+    assert not pool.is_paired
+    table = studies.measured(pool, studies.drawn(pool, 40, 50), [8])
+    assert "worth_pairs" not in table and table["best"].notna().all()
+    assert "answered different turns" in said.ranking(table)["en"]
+
+
+def test_sentences_say_what_the_tables_say(measured):
+    for note in (said.budgets(measured), said.ranking(measured)):
+        assert set(note) == {"en", "zh"} and all("nan" not in text for text in note.values())
+    assert said.middling(measured) == 8
+    row = measured.set_index(["labelled", "method"]).loc[(8, BOTH)]
+    assert f"8 users do the work of {row['worth']:.0f} " in said.budgets(measured)["en"]
+    few = measured[measured["labelled"] == 3]
+    assert "reaches 5 labelled users" in said.budgets(few)["en"] and said.middling(few) == 3
+    found = measured.assign(best=np.where(measured["labelled"] >= 8, 0.95, 0.5))
+    assert "takes 8 labelled users by labels alone, 8 labelled users with" in said.ranking(found)["en"]
+    never = said.ranking(measured.assign(best=0.5))["en"]
+    assert "more labelled users than were tried" in never
+
+
+def test_the_worlds_users_rate_by_their_own_thresholds(sample):
+    known = study.rated(sample, limit=60)
+    assert known["candidate"].nunique() == 5 and len(known) == 300 and set(known["gold"]) <= {1, 2, 3, 4, 5}
+    assert set(known["user"]) <= set(sample.split()["test"])
+    again = study.rated(sample, limit=60)
+    pd.testing.assert_frame_equal(known, again)
+    whole = study.rated(sample, limit=-1)
+    true = sample.extras["candidates"].merge(whole, on=["candidate", *TURN])
+    # A rating less its expectation has a standard deviation of .6 or so; of 1,410 the mean is off by .016.
+    assert (true["gold"] - true["expected"]).mean() == pytest.approx(0, abs=0.06)
+    assert np.corrcoef(true["gold"], true["expected"])[0, 1] > 0.6
+
+
+def test_elsewhere_the_recorded_replies_are_judged_by_who_gave_them(sample):
+    bare = dataclasses.replace(sample, extras={})
+    known = study.rated(bare, limit=100)
+    assert known["candidate"].nunique() == 5 and not known.duplicated(TURN).any()
+    nameless = dataclasses.replace(bare, sessions=bare.sessions.assign(assistant=pd.NA))
+    assert set(study.rated(nameless, limit=100)["candidate"]) == {ORIGINAL}
+    heard = study.judged(known.head(20), Nearest(), bare)
+    assert heard["judged"].between(1, 5).all() and heard["gold"].equals(known["gold"].head(20))
+
+
+def test_replies_and_labels_of_ones_own(sample, tmp_path):
+    bare = dataclasses.replace(sample, extras={})
+    test = sample.split()["test"]
+    turns = bare.turns[bare.turns["user"].isin(test)].groupby("user").head(2)[[*TURN, "response"]]
+    own = turns.assign(candidate="mine", response="Do this, then that.")
+    write_replies(own, tmp_path / "replies.jsonl", bare)
+    both = pd.concat([own, own.assign(candidate=ORIGINAL)])[["candidate", *TURN]].assign(score=4)
+    both.to_csv(tmp_path / "labels.csv", index=False)
+    both.to_json(tmp_path / "labels.jsonl", orient="records", lines=True)
+    for name in ("labels.csv", "labels.jsonl"):
+        known = study.rated(bare, replies=str(tmp_path / "replies.jsonl"), labels=str(tmp_path / name))
+        assert known["candidate"].value_counts().to_dict() == {"mine": 40, ORIGINAL: 40}
+        assert (known["gold"] == 4).all()
+    with pytest.raises(PerslibError, match="give both or neither"):
+        study.rated(bare, labels="labels.csv")
+    both.assign(score=7).to_csv(tmp_path / "seven.csv", index=False)
+    with pytest.raises(DataError, match=r"seven\.csv: row 1: score is not between 1 and 5"):
+        study.rated(bare, replies=str(tmp_path / "replies.jsonl"), labels=str(tmp_path / "seven.csv"))
+    both.drop(columns="score").to_csv(tmp_path / "none.csv", index=False)
+    with pytest.raises(UnknownName, match="score"):
+        study.rated(bare, replies=str(tmp_path / "replies.jsonl"), labels=str(tmp_path / "none.csv"))
+
+
+def test_what_cannot_be_is_said(sample):
+    assert study.budgets("6, 2,2") == [2, 6]
+    for wrong in ("", "two", "0, 4"):
+        with pytest.raises(PerslibError, match="give numbers of users"):
+            study.budgets(wrong)
+    pool = study.pool(world(users=6), "judge")
+    with pytest.raises(PerslibError, match="is below the 10 users"):
+        studies.measured(pool, studies.drawn(pool, 10, 5), [10, 20])
+    with pytest.raises(PerslibError, match="says nothing"):
+        studies.drawn(pool, 1, 100)
+    with pytest.raises(DataError, match="It takes 5 users to draw from"):
+        study.rated(sample, limit=2)
