@@ -85,8 +85,9 @@ class Block:
 
     def bare(self) -> Block:
         """Which replies it holds, and nothing else: what is kept of a block that has been judged."""
-        nothing = {name: getattr(self, name).iloc[:0] for name in ("evidence", "sessions", "events")}
-        return replace(self, targets=self.targets[["user", "scenario", "session", "turn"]], **nothing)
+        nothing = pd.DataFrame()  # an empty part of a frame would keep the whole in memory
+        keys = self.targets[["user", "scenario", "session", "turn"]]
+        return replace(self, targets=keys, evidence=nothing, sessions=nothing, events=nothing)
 
     @property
     def id(self) -> str:
