@@ -218,7 +218,7 @@ def curves(said: pd.DataFrame, seed: int = SEED, resamples: int = RESAMPLES) -> 
     for (judge, kind, budget), column in wide.items():
         own = column.to_numpy(float)
         for metric in METRICS[: 1 + reads[judge]]:  # who reads no reply tells none of a user's from another
-            drawn[judge, kind, budget, metric] = _agreement(gold, own, user, weights, metric)
+            drawn[judge, kind, budget, metric] = resampled_r(gold, own, user, weights, metric)
     had = said.groupby(ways)["labels"].mean()
     rows = [
         {
@@ -232,9 +232,10 @@ def curves(said: pd.DataFrame, seed: int = SEED, resamples: int = RESAMPLES) -> 
     return Curves(pd.DataFrame(rows), drawn)
 
 
-def _agreement(
+def resampled_r(
     gold: np.ndarray, said: np.ndarray, user: np.ndarray, weights: np.ndarray, metric: str
 ) -> np.ndarray:
+    """Pearson's r of scores and gold for the sample and every resample of users; `wc_pearson`: less each user's mean."""
     sums = Sums(gold, said, user, len(weights))
     return pearson((sums if metric == "pearson" else sums.centred).moments[:6] @ weights)
 
