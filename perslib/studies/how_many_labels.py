@@ -31,7 +31,7 @@ TURNS = 150
 #: The parts of a mean with its interval, as columns end with them.
 ENDS = (("", "mean"), ("_low", "low"), ("_high", "high"))
 #: Judges that know nothing, or lean: what an honest method must survive.
-SHUFFLED, CONSTANT, PARTIAL = "shuffled scores", "always the same", "partial to the worst"
+SHUFFLED, CONSTANT, PARTIAL = "scores of other users", "always the same", "partial to the worst"
 
 
 @dataclass(frozen=True)
@@ -155,11 +155,11 @@ def judged(
     return known.assign(judged=np.where(np.isnan(score), np.nanmean(score), score))
 
 
-def pool(known: pd.DataFrame, judge: str, seed: int = SEED) -> Pool:
+def pool(known: pd.DataFrame, judge: str) -> Pool:
     """The population of replies with `gold` and `judged`, and beside the judge the controls.
 
-    Shuffled scores: the judge's own, dealt out anew among all replies. Always the same: their mean. Partial: the
-    judge's own, with as much added for the candidate whom people like least that it comes out first.
+    Scores of other users: the judge's own, which each study deals out to users anew (`estimates`). Always the same: their
+    mean. Partial: the judge's own, with as much added for the candidate whom people like least that it comes out first.
     """
     mean = known.groupby("candidate")[["gold", "judged"]].mean()
     score = known["judged"].to_numpy(float)
@@ -168,7 +168,7 @@ def pool(known: pd.DataFrame, judge: str, seed: int = SEED) -> Pool:
     by_judge = {
         judge: score,
         PARTIAL: score + lean * (known["candidate"] == worst).to_numpy(),
-        SHUFFLED: np.random.default_rng(seed).permutation(score),
+        SHUFFLED: score,
         CONSTANT: np.full(len(score), score.mean()),
     }
     if len(mean) < 2:

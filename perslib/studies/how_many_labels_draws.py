@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from perslib.errors import PerslibError
-from perslib.inference import LEVEL, SEED, Powered, UserSums, interval, ppi_of_sums, resample_users
-from perslib.studies.how_many_labels import PARTIAL, Floats, Pool
+from perslib.inference import LEVEL, SEED, Powered, UserSums, interval, ppi_of_sums, resample_users, wilson
+from perslib.studies.how_many_labels import PARTIAL, SHUFFLED, Floats, Pool
 
 #: Ways of estimating: λ = 0 is labels alone; tuned; λ = 1 as first published; the judge's own scores of all users.
 LABELS, BOTH, PLAIN, ALONE = "labels alone", "labels and judge", "labels and judge, λ = 1", "judge alone"
@@ -39,6 +39,11 @@ def estimates(
         one, other = np.array(list(combinations(range(len(turns)), 2))).T
         turns, gold, score = turns[one], gold[one] - gold[other], score[one] - score[other]
     n, y, f = turns[:, who], gold[:, who], score[:, who]
+    if judge == SHUFFLED:
+        mean = np.where(turns > 0, score, score.sum(axis=1, keepdims=True)) / np.where(
+            turns > 0, turns, turns.sum(axis=1, keepdims=True)
+        )
+        f = n * mean[:, np.random.default_rng([SEED, 1]).integers(0, len(pool.users), who.shape)]
     if method == ALONE:
         return ppi_of_sums(UserSums(n, f, f, 0 * n, 0 * n), lam=0)
     return ppi_of_sums(UserSums(n * few, y * few, f * few, n * ~few, f * ~few), _LAM[method])
@@ -71,7 +76,7 @@ def measured(pool: Pool, who: np.ndarray, budgets: Sequence[int]) -> pd.DataFram
 def controls(pool: Pool, who: np.ndarray, labelled: int) -> pd.DataFrame:
     """The same for one budget, with the judge and with each control in its place.
 
-    What shuffled or equal scores say alone is left out: it depends on the shuffle, or is nothing.
+    What scores of other users or equal scores say alone is left out: it is nothing about these users.
     """
     judge = next(iter(pool.judged))
     by_labels = _said(pool, who, labelled, judge, LABELS)
@@ -122,6 +127,9 @@ def _row(
     for name, by_study in found.items():
         error = 1.96 * by_study.std(ddof=1) / np.sqrt(len(by_study))
         row |= dict(zip(_columns(name), (by_study.mean(), by_study.mean() - error, by_study.mean() + error)))
+    if "best" in found:  # a share of studies, which may be all of them
+        low, high = wilson(found["best"].sum(), len(who))
+        row |= {"best_low": float(low), "best_high": float(high)}
     for name, values in drawn_again.items():
         known = method != LABELS or name == "bias"  # labels alone are worth themselves
         row |= dict(zip(_columns(name), (values[0], *(interval(values[1:]) if known else (np.nan, np.nan)))))

@@ -37,7 +37,7 @@ def known(rated: pd.DataFrame, quality: pd.DataFrame) -> Note:
                 " It knows better how generous a user is than whose reply the user likes better. The first helps with a "
                 "mean, and cancels in a difference."
             )
-            zh += " 它更清楚一位用户打分有多宽，不那么清楚这位用户更喜欢谁的回复；前者有助于估计均值，在差值里却会抵消。"
+            zh += "它更清楚一位用户打分有多宽，不那么清楚这位用户更喜欢谁的回复；前者有助于估计均值，在差值里却会抵消。"
     else:
         en, zh = en + ".", zh + "。"
     return {"en": en, "zh": zh}
@@ -71,6 +71,7 @@ def budgets(measured: pd.DataFrame) -> Note:
     labels, both = (_at(measured, k, method) for method in (LABELS, BOTH))
     narrower = both["interval_width"] / labels["interval_width"] - 1
     low, high = held["holds_truth"].min(), held["holds_truth"].max()
+    least = int(held.loc[held["holds_truth"].idxmin(), "labelled"])
     short = LEVEL - low
     verdict = (
         ("as promised", "与所称相符")
@@ -88,10 +89,10 @@ def budgets(measured: pd.DataFrame) -> Note:
         "en": f"With {k} labelled users the interval of a candidate's mean is {labels['interval_width']:.2f} points wide by labels "
         f"alone, and {both['interval_width']:.2f} with the judge, {change_en}: {k} users do the work of {both['worth']:.0f} "
         f"[{both['worth_low']:.0f}, {both['worth_high']:.0f}]. Over all budgets such intervals hold the truth in {low:.0%} to "
-        f"{high:.0%} of cases, {verdict[0]}. {en_alone}",
+        f"{high:.0%} of cases (least with {least} users), {verdict[0]}. {en_alone}",
         "zh": f"标注 {k} 位用户时，仅用标注，候选均值的区间宽 {labels['interval_width']:.2f} 分；加上评判者为 "
         f"{both['interval_width']:.2f} 分，{change_zh}：{k} 位用户抵得上 {both['worth']:.0f} "
-        f"[{both['worth_low']:.0f}, {both['worth_high']:.0f}] 位。在所有预算下，这类区间有 {low:.0%} 到 {high:.0%} 覆盖真值，"
+        f"[{both['worth_low']:.0f}, {both['worth_high']:.0f}] 位。在所有预算下，这类区间有 {low:.0%} 到 {high:.0%} 覆盖真值（标注 {least} 位时最低），"
         f"{verdict[1]}。{zh_alone}",
     }
 
@@ -164,13 +165,13 @@ def controls(measured: pd.DataFrame) -> Note:
     tuned, plain = by.loc[(SHUFFLED, BOTH), "worth"], by.loc[(SHUFFLED, PLAIN), "worth"]
     spared = 1 - (k - tuned) / (k - plain) if plain < k else np.nan
     en = (
-        f"A judge that knows nothing (its scores shuffled) turns the {k} labelled users into {tuned:.1f}, and into {plain:.1f} if "
+        f"A judge that knows nothing (each user is dealt another's scores) turns the {k} labelled users into {tuned:.1f}, and into {plain:.1f} if "
         "it is believed outright (λ = 1, the first published form)"
         + (f": tuning λ spares {spared:.0%} of that loss. " if 0 < spared < 1 else ". ")
         + "One that always gives the same score changes nothing. "
     )
     zh = (
-        f"一无所知的评判者（打乱其评分）把 {k} 位标注用户变成 {tuned:.1f} 位；若照单全收（λ = 1，即最初发表的形式），则变成 "
+        f"一无所知的评判者（每位用户分到的是别人的评分）把 {k} 位标注用户变成 {tuned:.1f} 位；若照单全收（λ = 1，即最初发表的形式），则变成 "
         f"{plain:.1f} 位"
         + (f"：调节 λ 避免了其中 {spared:.0%} 的损失。" if 0 < spared < 1 else "。")
         + "总给同一分的评判者不改变任何结果。"

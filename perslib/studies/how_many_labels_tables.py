@@ -56,11 +56,16 @@ def _cells(table: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(
         {
             name: [
-                with_interval(value, low, high, 1 if name.startswith("worth") else 2)
-                for value, low, high in table[[name, f"{name}_low", f"{name}_high"]].to_numpy(float)
+                _cell(*row, 1 if name.startswith("worth") else 2)
+                for row in zip(table[name], table[f"{name}_low"], table[f"{name}_high"])
             ]
             for name in names
             if name in table
         },
         index=table.index,
     )
+
+
+def _cell(value: float, low: float, high: float, digits: int) -> str:
+    """With its interval, unless it is the same in every study."""
+    return with_interval(value, *((low, high) if high - low > 1e-9 else (float("nan"),) * 2), digits)
