@@ -14,6 +14,7 @@ from perslib.errors import DataError, PerslibError, UnknownName
 from perslib.inference import classical_mean, ppi_difference, ppi_mean
 from perslib.judge import Nearest
 from perslib.replay import ORIGINAL, write_replies
+from perslib.report import name_of
 from perslib.studies import how_many_labels as study
 from perslib.studies import how_many_labels_draws as studies
 from perslib.studies import how_many_labels_notes as said
@@ -159,11 +160,11 @@ def test_one_candidate_and_candidates_on_unlike_turns():
 def test_sentences_say_what_the_tables_say(measured):
     for note in (said.budgets(measured), said.ranking(measured)):
         assert set(note) == {"en", "zh"} and all("nan" not in text for text in note.values())
-    assert said.middling(measured) == 8
+    assert studies.middling(measured) == 8
     row = measured.set_index(["labelled", "method"]).loc[(8, BOTH)]
     assert f"8 users do the work of {row['worth']:.0f} " in said.budgets(measured)["en"]
     few = measured[measured["labelled"] == 3]
-    assert "reaches 5 labelled users" in said.budgets(few)["en"] and said.middling(few) == 3
+    assert "reaches 5 labelled users" in said.budgets(few)["en"] and studies.middling(few) == 3
     found = measured.assign(best=np.where(measured["labelled"] >= 8, 0.95, 0.5))
     assert "takes 8 labelled users by labels alone, 8 labelled users with" in said.ranking(found)["en"]
     never = said.ranking(measured.assign(best=0.5))["en"]
@@ -228,3 +229,22 @@ def test_what_cannot_be_is_said(sample):
         studies.drawn(pool, 1, 100)
     with pytest.raises(DataError, match="It takes 5 users to draw from"):
         study.rated(sample, limit=2)
+
+
+def test_what_the_page_shows_has_a_name_in_both_languages(measured):
+    pool = study.pool(world(), "judge")
+    chosen = studies.selected(pool, studies.drawn(pool, 20, 10), 8)
+    shown = [
+        *measured["method"].unique(),
+        study.SHUFFLED,
+        study.CONSTANT,
+        study.PARTIAL,
+        *chosen["chosen"].unique(),
+    ]
+    shown += [
+        *tables.budgets(measured).columns,
+        *tables.ranking(measured).columns,
+        *tables.selected(chosen).columns,
+    ]
+    for name in shown:
+        assert name in ("tau", "λ") or name_of(name, "zh") != name, name

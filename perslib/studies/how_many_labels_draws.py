@@ -9,7 +9,17 @@ import numpy as np
 import pandas as pd
 
 from perslib.errors import PerslibError
-from perslib.inference import LEVEL, SEED, Powered, UserSums, interval, ppi_of_sums, resample_users, wilson
+from perslib.inference import (
+    FEWEST_USERS,
+    LEVEL,
+    SEED,
+    Powered,
+    UserSums,
+    interval,
+    ppi_of_sums,
+    resample_users,
+    wilson,
+)
 from perslib.studies.how_many_labels import PARTIAL, SHUFFLED, Floats, Pool
 
 #: Ways of estimating: λ = 0 is labels alone; tuned; λ = 1 as first published; the judge's own scores of all users.
@@ -181,3 +191,11 @@ def selected(pool: Pool, who: np.ndarray, labelled: int) -> pd.DataFrame:
             row = _row(pool, studies, labelled, judge, method, by_labels)
             rows.append({"chosen": chosen, **row})
     return pd.DataFrame(rows)
+
+
+def middling(measured: pd.DataFrame, about: int = 10) -> int:
+    """The budget that sentences speak of: the one nearest ten users, of those with intervals where there are any."""
+    tried = measured.loc[measured["method"] == LABELS, "labelled"]
+    enough = tried[tried >= FEWEST_USERS]
+    of = enough if len(enough) else tried
+    return int(of.iloc[(of - about).abs().argmin()])

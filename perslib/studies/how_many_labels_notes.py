@@ -8,7 +8,7 @@ import pandas as pd
 from perslib.inference import FEWEST_USERS, LEVEL
 from perslib.metrics import number
 from perslib.studies.how_many_labels import PARTIAL, SHUFFLED
-from perslib.studies.how_many_labels_draws import ALONE, BOTH, LABELS, PLAIN
+from perslib.studies.how_many_labels_draws import ALONE, BOTH, LABELS, PLAIN, middling
 from perslib.studies.notes import Note
 
 #: The best candidate is to be found this often.
@@ -52,7 +52,7 @@ def _range(low: float, high: float) -> str:
 def budgets(measured: pd.DataFrame) -> Note:
     """Width, coverage and worth at a middling budget, and what the judge's word alone would be."""
     held = measured[measured["method"].isin([LABELS, BOTH]) & measured["holds_truth"].notna()]
-    alone = measured[measured["method"] == ALONE].iloc[-1]
+    alone = _at(measured, middling(measured), ALONE)
     en_alone = (
         f"The judge's own mean, without any label, has an interval {alone['interval_width']:.2f} wide that holds the truth in "
         f"{alone['holds_truth']:.0%} of cases: it is off by {alone['bias']:.2f} points on average, and errs as the labels of "
@@ -112,7 +112,7 @@ def ranking(measured: pd.DataFrame) -> Note:
     zh = {
         method: f"{k} 位标注用户" if k is not None else "比所试更多的标注用户" for method, k in needed.items()
     }
-    alone = measured[measured["method"] == ALONE].iloc[-1]
+    alone = _at(measured, middling(measured), ALONE)
     k = middling(measured)
     both, labels = _at(measured, k, BOTH), _at(measured, k, LABELS)
     overlap = both["best_low"] <= labels["best_high"] and labels["best_low"] <= both["best_high"]
@@ -213,14 +213,6 @@ def selected(measured: pd.DataFrame) -> Note:
         + ("评判者知道问了谁，因此挽回了一部分；" if rescued else "")
         + "请谁标注，必须由抽签决定。",
     }
-
-
-def middling(measured: pd.DataFrame, about: int = 10) -> int:
-    """The budget that sentences speak of: the one nearest ten users, of those with intervals where there are any."""
-    tried = measured.loc[measured["method"] == LABELS, "labelled"]
-    enough = tried[tried >= FEWEST_USERS]
-    of = enough if len(enough) else tried
-    return int(of.iloc[(of - about).abs().argmin()])
 
 
 def _at(measured: pd.DataFrame, labelled: int, method: str) -> pd.Series:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from perslib.metrics import with_interval
-from perslib.studies.how_many_labels_draws import ALONE, BOTH, LABELS
+from perslib.studies.how_many_labels_draws import ALONE, BOTH, LABELS, middling
 
 
 def candidates(quality: pd.DataFrame) -> pd.DataFrame:
@@ -30,7 +30,8 @@ def ranking(measured: pd.DataFrame) -> pd.DataFrame:
 
 def _by_budget(measured: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     own = measured[measured["method"].isin([LABELS, BOTH])]
-    alone = measured[measured["method"] == ALONE].tail(1)  # it knows of no budget
+    at = measured["labelled"] == middling(measured)
+    alone = measured[at & (measured["method"] == ALONE)]  # it knows of no budget
     rows = pd.concat([own, alone], ignore_index=True)
     labelled = rows["labelled"].astype("Int64").mask(rows["method"] == ALONE)
     about = pd.DataFrame({"labelled": labelled, "method": rows["method"]})
