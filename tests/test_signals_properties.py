@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 
 from perslib.corpus.uxbench_records import Unreadable, session
 from perslib.signals import PRECEDENCE, Settings, deidentified, reactions, similarity, words
+from perslib.signals import heard as hearing
 from perslib.signals import reaction as module
 from perslib.signals.closing import closing
 from perslib.signals.complaint import _language, complaint
 from perslib.signals.length import counts, reading_seconds, units
+from perslib.signals.outline import laid, limits, outlines
 from perslib.signals.table import table
 from perslib.signals.wording import cues
 
@@ -97,6 +99,45 @@ def test_similarity_is_a_similarity_and_its_bound_is_one(a, b, least):
     assert bounded == exact or (bounded < least and exact < least)
 
 
+SAID = st.one_of(
+    TEXT,
+    st.lists(
+        st.one_of(
+            st.sampled_from(["怎么备份相册", "把相册备份", "please ", "请问", "吗", "谢", "pls", "I didn't ask", "don’t", "'", "\0", "\n", "々", "ＯＫ", "ſ", "K"]),
+            st.sampled_from(["怎么做饭菜好吃", "how", "to", "cook", "rice", "well,", "then"]),
+            CUED,
+        ),
+        max_size=9,
+    ).map(" ".join),
+)  # fmt: skip
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(st.tuples(st.sampled_from(["user", "user", "assistant"]), SAID), min_size=1, max_size=12))
+def test_the_glance_over_many_messages_changes_nothing(talk):
+    one = session({"cid": "a", "history": [{"role": r, "message": t} for r, t in talk]})
+    closely = reactions(one)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hearing, "MANY", 1)
+        assert reactions(one) == closely
+
+
+@settings(deadline=None, max_examples=300)
+@given(SAID, SAID, st.sampled_from([0.25, 0.5, 0.6, 0.9]))
+def test_outlines_rule_out_only_what_is_unlike(a, b, least):
+    one, other = outlines(laid([a, b]))
+    if one is not None and other is not None:
+        shared = (one.bits & other.bits).bit_count() + min(one.again, other.again)
+        if shared <= limits(least)[one.least + other.least]:
+            assert similarity(words(a), words(b)) < least
+
+
+def test_outlines_rule_out_most_of_what_is_unlike():
+    a, b = "手机充电很慢怎么解决才好", "推荐一本关于历史的书给我看看"
+    one, other = outlines(laid([a, b]))
+    assert (one.bits & other.bits).bit_count() <= limits(0.5)[one.least + other.least]
+
+
 @settings(deadline=None, max_examples=100)
 @given(st.lists(TEXT, max_size=6))
 def test_counting_many_texts_is_counting_each(texts):
@@ -171,5 +212,5 @@ def test_long_texts_are_bounded_work():
 
 def test_a_long_message_is_no_closing():
     text = "谢谢" * 5_000
-    assert closing(text, words(text)) is None or units(text) > 0
+    assert closing(text, "zh") is None or units(text) > 0
     assert json.dumps(words(text).lang) == '"zh"'

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from perslib.signals import triggers
 from perslib.signals.model import Strength
-from perslib.signals.similarity import Words
 from perslib.signals.wording import LANGUAGES, any_of, cues
 
 AT_MOST = 60
@@ -26,6 +25,7 @@ _FIRST = re.compile(r"\W*([\w\s'’]*)")
 _THANKING = re.compile("谢|thank|thx|ty|cheers|appreciat")
 _LONGEST = {"zh": 16, "en": AT_MOST}
 _BEGUN = 4
+_BRACKETS = frozenset(")）]】")
 _QUOTING = re.compile('[:："“「《]')
 
 
@@ -58,19 +58,16 @@ def _starts(lang: str) -> frozenset[str]:
 
 
 def _can_begin(start: str, lang: str) -> bool:
-    starts = _starts(lang)
-    if start in starts or start[:3] in starts or start[:2] in starts or start[:1] in starts:
+    begun = _starts(lang)
+    if start in begun or start[:3] in begun or start[:2] in begun or start[:1] in begun:
         return True
     return lang != "en" and start.isascii() and _can_begin(start, "en")
 
 
-def closing(text: str, words: Words) -> Closing | None:
+def closing(text: str, lang: str) -> Closing | None:
     """What a message closes the exchange with, or None where it only asks."""
-    if not words.tokens:
-        return None
-    lang = words.lang
     if (
-        text[0].isalnum()
+        text[:1].isalnum()
         and not _can_begin(text[:_BEGUN].lower(), lang)
         and (len(text) > BRIEF or not _THANKING.search(text.lower()))
     ):
@@ -137,8 +134,8 @@ def interrupted(reply: str) -> bool:
     if len(reply) <= 80:
         text = reply.strip().lower()
         return not text or _notice()[0].fullmatch(text) is not None or _tailed(text)
-    return _tailed(reply[-40:].lower())
+    return _tailed(reply[-40:])
 
 
 def _tailed(end: str) -> bool:
-    return end.rstrip()[-1:] in tuple(")）]】") and _notice()[1].search(end) is not None
+    return end.rstrip()[-1:] in _BRACKETS and _notice()[1].search(end.lower()) is not None

@@ -15,7 +15,10 @@ from functools import cache
 from itertools import chain, pairwise
 from typing import NamedTuple
 
+import numpy as np
+
 from perslib.signals import triggers
+from perslib.signals.outline import Laid, hashed
 from perslib.signals.settings import Settings
 from perslib.signals.similarity import Words
 from perslib.signals.wording import any_of, cues
@@ -82,6 +85,61 @@ def _language(lang: str) -> _Language:
         re.compile(one(any_of(told["referents"]))),
         re.compile(rf"(?:\W|{one(any_of(told['fillers']))})*"),
     )
+
+
+def could_complain(told: Laid, han: np.ndarray) -> np.ndarray:
+    """Which texts have a trigger in them: neighbouring characters where there are Han, else neighbouring words."""
+    points, tokens = told.points, told.tokens
+    first, second, pairs = _characters()
+    a, b = first.take(points), second.take(points)
+    place = np.flatnonzero((a[:-1] > 0) & (b[1:] > 0))
+    place = place[pairs[a[place], b[place + 1]]]
+    row = np.searchsorted(told.starts, place, "right") - 1
+    in_chinese = np.bincount(row, minlength=len(han)) > 0
+    alone, both = _words()
+    place = np.concatenate([_among(tokens, alone), _among(_joined(tokens[:-1], tokens[1:]), both)])
+    row = np.searchsorted(told.first, place, "right") - 1
+    in_english = np.bincount(row, minlength=len(han))[: len(han)] > 0
+    found: np.ndarray = np.where(han, in_chinese, in_english)
+    return found
+
+
+def _among(hashes: np.ndarray, some: np.ndarray) -> np.ndarray:
+    """Where a hash is one of some; most are ruled out by its upper half."""
+    upper = np.zeros(1 << 16, bool)
+    upper[some >> np.uint32(16)] = True
+    place = np.flatnonzero(upper.take(hashes >> np.uint32(16)))
+    return place[np.isin(hashes[place], some)]
+
+
+def _joined(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    mixed: np.ndarray = one * np.uint32(31) + other
+    return mixed
+
+
+@cache
+def _words() -> tuple[np.ndarray, np.ndarray]:
+    """The hashes of English triggers: of those of one word, and of those of two."""
+    hashes = [np.array([hashed(word) for word in sign], np.uint32) for sign in _language("en").by_trigger]
+    both = np.array([sign for sign in hashes if len(sign) == 2], np.uint32)
+    return np.array([sign[0] for sign in hashes if len(sign) == 1], np.uint32), _joined(
+        both[:, 0], both[:, 1]
+    )
+
+
+@cache
+def _characters() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Code unit → number of a first and of a second character of Chinese triggers, and which pairs of them are one."""
+    signs = _language("zh").by_trigger
+    first, second = np.zeros(1 << 16, np.uint16), np.zeros(1 << 16, np.uint16)
+    second[:] = 1  # any character behind one that is a trigger by itself
+    for table, place, begin in ((first, 0, 1), (second, 1, 2)):
+        chars = sorted({sign[place] for sign in signs if len(sign) > place})
+        table[[ord(char) for char in chars]] = np.arange(begin, begin + len(chars))
+    pairs = np.zeros((int(first.max()) + 1, int(second.max()) + 1), bool)
+    for sign in signs:
+        pairs[first[ord(sign[0])], second[ord(sign[1])] if len(sign) > 1 else slice(1, None)] = True
+    return first, second, pairs
 
 
 def complaint(text: str, words: Words, settings: Settings) -> Complaint | None:

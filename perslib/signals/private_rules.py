@@ -242,14 +242,14 @@ RULES: tuple[Rule, ...] = (
     ),
     _rule(
         "BIRTHDAY",
-        "生日|出生日期|出生于|birthday|date of birth|dob|born",
+        rf"(?:生日|出生日期|出生于|birthday|date of birth|dob|born)(?: is| on| in)?[^a-z一-鿿]*(?:是|为|在)?[^a-z一-鿿]*(?:{DIGIT}|{_MONTHS})",
         rf"(?:生日|出生日期|出生于|birthday|date of birth|dob|born)(?: is| on| in)?\W{{0,3}}(?:是|为|在)?\s?({_DATE})",
         1,
         flags=_I,
     ),
     _rule(
         "BIRTHDAY",
-        r"(?:[日号]|[^一-鿿])(?:出生|生日|生于|生人)",
+        rf"(?:{DIGIT}|[日号a-z,\s\pZ\x1c-\x1f\x85])(?:出生|生日|生于|生人)",
         rf"({_DATE})(?=出生|生日|生于|生人)",
         1,
         flags=_I,

@@ -12,12 +12,13 @@ from typing import NamedTuple
 
 from perslib.corpus.uxbench_messages import Message, Session
 from perslib.signals.closing import interrupted
-from perslib.signals.heard import Heard, hearing
+from perslib.signals.heard import Heard, heard
 from perslib.signals.length import reading_seconds
 from perslib.signals.model import EXPRESSED, RANK, Reaction, Signal, Strength
+from perslib.signals.outline import limits
 from perslib.signals.recovery import followed
 from perslib.signals.settings import DEFAULT, Settings
-from perslib.signals.similarity import parallel, similarity
+from perslib.signals.similarity import parallel, similarity, taken_apart
 from perslib.signals.topic import same_topic
 from perslib.signals.wording import language
 
@@ -31,48 +32,57 @@ class _Asked(NamedTuple):
 
 
 def reactions(
-    session: Session, reading: Sequence[float] | None = None, settings: Settings = DEFAULT
+    session: Session,
+    reading: Sequence[float] | None = None,
+    settings: Settings = DEFAULT,
+    said: Sequence[Heard] | None = None,
 ) -> list[Reaction]:
     """One reaction a reply, in the order of the session.
 
-    `reading` holds the replies' reading times where they are known already: `length.reading_seconds` is at its best
-    when it counts those of many sessions at once.
+    `reading` holds the replies' reading times and `said` what the user messages say, where they are known already:
+    `length.reading_seconds` and `heard.heard` are at their best when they take those of many sessions at once.
     """
-    said = [m for m in session.messages if m.role == "user" or m.role == "assistant"]
+    messages = [m for m in session.messages if m.role == "user" or m.role == "assistant"]
     if reading is None:
-        reading = reading_seconds([m.text for m in said if m.role == "assistant"]).tolist()
+        reading = reading_seconds([m.text for m in messages if m.role == "assistant"]).tolist()
+    if said is None:
+        said = heard([m.text for m in messages if m.role == "user"], settings)
     found: list[Reaction] = []
-    asked: deque[_Asked] = deque(maxlen=2 * settings.rounds_back)
-    hear = hearing(settings)
-    i, n = 0, len(said)
-    while i < n and said[i].role == "user":
-        asked.append(_Asked(said[i], hear(said[i].text), 0))
+    before: deque[_Asked] = deque(maxlen=2 * settings.rounds_back)
+    i, n, spoken = 0, len(messages), 0
+    while i < n and messages[i].role == "user":
+        before.append(_Asked(messages[i], said[i], 0))
         i += 1
+    spoken = i
     trouble = -settings.topics_back - 1  # the place of the last reply that was not liked
+    quiet = True
     while i < n:
-        reply, i = said[i], i + 1
+        reply, i = messages[i], i + 1
         begin = i
-        while i < n and said[i].role == "user":
+        while i < n and messages[i].role == "user":
             i += 1
         place = len(found)
         if begin < i:
             recently = place - trouble <= settings.topics_back
-            heard = [hear(message.text) for message in said[begin:i]]
-            one = _taken(reply, said[begin:i], heard, asked, place, reading[place], recently, settings)
+            own = said[spoken : spoken + i - begin]
+            spoken += i - begin
+            one = _taken(reply, messages[begin:i], own, before, place, reading[place], recently, settings)
         else:
-            one = _unanswered(reply, asked, reading[place], superseded=i < n)
-        if one.signals and any(s.name in EXPRESSED for s in one.signals):
-            trouble = place
+            one = _unanswered(reply, before, reading[place], superseded=i < n)
+        if one.signals:
+            quiet = False
+            if any(s.name in EXPRESSED for s in one.signals):
+                trouble = place
         found.append(one)
-    return followed(found)
+    return found if quiet else followed(found)
 
 
-def _unanswered(reply: Message, asked: Sequence[_Asked], reading: float, superseded: bool) -> Reaction:
+def _unanswered(reply: Message, before: Sequence[_Asked], reading: float, superseded: bool) -> Reaction:
     """A reply after which the user said nothing, or got another one at once."""
     signals = _clicked(reply)
     if not superseded and interrupted(reply.text):
         signals.append(_broken(reply))
-    lang = asked[-1].heard.lang if asked else language(reply.text)
+    lang = before[-1].heard.lang if before else language(reply.text)
     primary, conflict = _primary(signals, "superseded" if superseded else "no_followup")
     return Reaction(
         reply.idx,
@@ -90,8 +100,8 @@ def _unanswered(reply: Message, asked: Sequence[_Asked], reading: float, superse
 def _taken(
     reply: Message,
     after: Sequence[Message],
-    heard: Sequence[Heard],
-    asked: deque[_Asked],
+    said: Sequence[Heard],
+    before: deque[_Asked],
     place: int,
     reading: float,
     recently: bool,
@@ -109,24 +119,24 @@ def _taken(
     if broken:
         signals.append(_broken(reply))
     else:
-        for message, own in zip(after, heard):
-            _say(signals, message, own, asked, place, settings)
+        for message, own in zip(after, said):
+            _say(signals, message, own, before, place, settings)
         content = bool(signals) and any(s.score > 0.5 and s.name in ("thanks", "ack") for s in signals)
         if gap is not None and gap >= 0 and reading > 0:
             fraction = _used(gap, first, reply, settings) / reading
             if fraction < settings.skimmed_weakly and reading >= settings.least_reading and not content:
                 signals.append(_skim(fraction, first, settings))
         if recently and not content and all(s.name == "skim" for s in signals):
-            said = [one.message.text for one in reversed(asked)]
-            if not same_topic(first.text, [*said, reply.text]):
+            texts = [one.message.text for one in reversed(before)]
+            if not same_topic(first.text, [*texts, reply.text]):
                 signals.append(Signal("abandon", 0.4, "weak", "topic", first.idx, 0, len(first.text)))
-    for message, own in zip(after, heard):
-        asked.append(_Asked(message, own, place + 1))
+    for message, own in zip(after, said):
+        before.append(_Asked(message, own, place + 1))
     primary, conflict = _primary(signals, "continue") if signals else ("continue", False)
     return Reaction(
         reply.idx,
         first.idx,
-        heard[0].lang,
+        said[0].lang,
         primary,
         tuple(signals),
         False,
@@ -170,7 +180,7 @@ def _say(
     signals: list[Signal],
     message: Message,
     own: Heard,
-    asked: Sequence[_Asked],
+    before: Sequence[_Asked],
     place: int,
     settings: Settings,
 ) -> None:
@@ -190,29 +200,37 @@ def _say(
             )
         if not closed.rest:
             return
-    again = _again(message, own, asked, place, settings)
+    again = _again(message, own, before, place, settings)
     if again is not None:
         signals.append(again)
 
 
 def _again(
-    message: Message, heard: Heard, asked: Sequence[_Asked], place: int, settings: Settings
+    message: Message, heard: Heard, before: Sequence[_Asked], place: int, settings: Settings
 ) -> Signal | None:
     """Whether it asks again what was asked in the last rounds: repeat, rephrase, or the same of another thing."""
-    own, cue = heard.asks, heard.again
-    if not own.tokens:
-        return None
+    own, cue = None, heard.again
     best, sim = None, settings.rephrased_with_cue if cue else settings.rephrased
-    for earlier in reversed(asked):
+    outline, limit = heard.outline, limits(sim)
+    for earlier in reversed(before):
         if place - earlier.round >= settings.rounds_back:
             break
-        score = similarity(own, earlier.heard.asks, sim)
+        other = earlier.heard.outline
+        if outline is not None and other is not None:
+            shared = (outline.bits & other.bits).bit_count()
+            shared += outline.again if outline.again < other.again else other.again
+            if shared <= limit[outline.least + other.least]:
+                continue
+        own = own or taken_apart(heard.asks)
+        if not own.tokens:
+            return None
+        score = similarity(own, taken_apart(earlier.heard.asks), sim)
         if score > sim or (best is None and score == sim):
             best, sim = earlier, score
-    if best is None:
+    if best is None or own is None:
         return None
     span = (message.idx, 0, len(message.text), best.message.idx)
-    if sim < 1 and parallel(best.message.text, message.text, best.heard.asks, own):
+    if sim < 1 and parallel(best.message.text, message.text, taken_apart(best.heard.asks), own):
         return Signal("parallel_request", sim, "weak", "frame", *span)
     if sim >= settings.repeated and (len(own.tokens) > 1 or own.tokens[0] < "\u2fff"):
         return Signal("repeat", sim, "strong", "similarity", *span)

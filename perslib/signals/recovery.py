@@ -26,18 +26,19 @@ def followed(found: list[Reaction]) -> list[Reaction]:
         return found
     done = list(found)
     for i, reaction in enumerate(found):
-        if expressed(reaction) and not reaction.superseded:
-            done[i] = reaction._replace(outcome=outcome(found[i + 1 :]))
+        if reaction.signals and not reaction.superseded and expressed(reaction):
+            done[i] = reaction._replace(outcome=outcome(found, i + 1))
     last = done[-1]
-    spoken = [r for r in done if r.next is not None]
-    if spoken and expressed(spoken[-1]):  # what the user said last was against a reply
+    spoken = next((r for r in reversed(done) if r.next is not None), None)
+    if spoken is not None and expressed(spoken):  # what the user said last was against a reply
         done[-1] = last._replace(left_after_negative=True)
     return done
 
 
-def outcome(after: Sequence[Reaction]) -> str:
-    """The outcome, from the reactions to the replies that followed."""
-    for reaction in after:
+def outcome(found: Sequence[Reaction], begin: int) -> str:
+    """The outcome, from the reactions to the replies that followed, the first of them at `begin`."""
+    for place in range(begin, len(found)):
+        reaction = found[place]
         if reaction.superseded:
             continue  # regenerated: the last of the siblings is what the user saw
         if expressed(reaction):

@@ -15,7 +15,7 @@ import re
 import unicodedata
 from collections import Counter
 from difflib import SequenceMatcher
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -23,6 +23,8 @@ from perslib.signals.wording import LANGUAGES, any_of, cues, language
 
 AT_MOST = 2_000
 """Characters of a text that are compared: half from its head, half from its tail."""
+SHORT = 200
+"""Characters of a text whose words are remembered."""
 ALIGNED_AT_MOST = 200
 """Tokens of texts that are aligned to see what differs; longer ones are not the same of another thing by a word."""
 
@@ -47,7 +49,7 @@ class Words(NamedTuple):
 
 
 @cache
-def _polite() -> tuple[tuple[str, ...], frozenset[str]]:
+def polite() -> tuple[tuple[str, ...], frozenset[str]]:
     """Opening words of politeness, the longest first, and tokens that close a question, of all languages."""
     first = [p for lang in LANGUAGES for p in cues(lang)["polite"]["opening"]]
     return tuple(sorted(first, key=len, reverse=True)), frozenset(
@@ -59,7 +61,7 @@ def words(text: str) -> Words:
     """The text, normalised and taken apart; what lies between head and tail of a long one is left out."""
     if len(text) > AT_MOST:
         text = text[: AT_MOST // 2] + "\n" + text[-AT_MOST // 2 :]
-    openings, closings = _polite()
+    openings, closings = polite()
     if text.isascii():
         lang, text = "en", text.lower()
     else:
@@ -84,6 +86,14 @@ def words(text: str) -> Words:
     return Words(tuple(found), kinds, lang, len(found) - len(kinds))
 
 
+def taken_apart(text: str) -> Words:
+    """`words`, remembered: people ask again what they asked, and close in few ways."""
+    return _remembered(text) if len(text) <= SHORT else words(text)
+
+
+_remembered = lru_cache(maxsize=4_096)(words)
+
+
 def similarity(a: Words, b: Words, least: float = 0.0) -> float:
     """How alike two texts are, 0–1; below `least` any number below it may come, found without looking closer.
 
@@ -104,7 +114,7 @@ def similarity(a: Words, b: Words, least: float = 0.0) -> float:
         return 0.0
     one_of_a, one_of_b = Counter(x), Counter(y)
     m = sum(min(one_of_a[token], one_of_b[token]) for token in kinds)
-    bound = _bound(m, n)
+    bound = most(m, n)
     if bound < least:
         return bound
     shared = (Counter(pairwise(x)) & Counter(pairwise(y))).total()
@@ -113,7 +123,7 @@ def similarity(a: Words, b: Words, least: float = 0.0) -> float:
     return max(2 * common(x, y) / n, (one + two) / 2)
 
 
-def _bound(m: int, n: int) -> float:
+def most(m: int, n: int) -> float:
     """The most that m shared tokens of n together can come to."""
     return max(2 * m / n, (m / (n - m) + min(1.0, m / max(1, n - 2 - m))) / 2)
 

@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from perslib.corpus.uxbench_messages import Session
 from perslib.signals.glance import arrow
+from perslib.signals.heard import heard
 from perslib.signals.length import reading_seconds
 from perslib.signals.model import NEGATIVE, POSITIVE, Reaction, Signal
 from perslib.signals.private import deidentified, suspects
@@ -68,12 +69,15 @@ def table(
     """The table of some sessions: de-identified where `private`, read, and laid out in columns."""
     with uncollected():
         told, reading = prepared(sessions, private=private, key=key)
+        said = heard([m.text for session in told for m in session.messages if m.role == "user"], settings)
         found: list[Reaction] = []
         lengths: list[int] = []
+        spoken = 0
         for session in told:
-            begin = len(found)
-            found += reactions(session, reading[begin : begin + len(session.messages)], settings)
+            begin, most = len(found), len(session.messages)
+            found += reactions(session, reading[begin : begin + most], settings, said[spoken : spoken + most])
             lengths.append(len(found) - begin)
+            spoken += sum(m.role == "user" for m in session.messages)
         return _columns(found, told, lengths, numbers or range(1, len(told) + 1))
 
 

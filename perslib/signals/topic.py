@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
 
-from perslib.signals.similarity import AT_MOST, words
+from perslib.signals.similarity import AT_MOST, taken_apart
 from perslib.signals.wording import any_of, cues
 
 LEAST_TOKENS = 5
@@ -30,16 +30,17 @@ def _little() -> tuple[re.Pattern[str], frozenset[str]]:
 def same_topic(text: str, earlier: Sequence[str]) -> bool:
     """Whether a message continues the talk that `earlier` holds."""
     lowered = text.lower()
-    if len(words(text).tokens) < LEAST_TOKENS or _TAKES_UP.match(lowered):
+    if _TAKES_UP.match(lowered):
         return True
     content = _content(lowered)
     if not content:
         return True
     for part in earlier:
         said = part[:AT_MOST].lower()
-        if any(piece in said for piece in content):
-            return True
-    return False
+        for piece in content:
+            if piece in said:
+                return True
+    return len(taken_apart(text).tokens) < LEAST_TOKENS
 
 
 def _content(lowered: str) -> list[str]:
