@@ -48,7 +48,7 @@ LABELS = {"balanced": "balanced_accuracy"}
 #: Baselines that stand beside the judges of a corpus.
 BESIDE = ("majority", "length only", "query only", "reply only")
 #: Recorded replies that are judged where no model is asked, and those of them that are padded.
-JUDGED, PADDED = 800, 80
+JUDGED, PADDED = 400, 80
 #: Candidates' replies to a user's turns that pairs are drawn from.
 PAIRED = 30
 

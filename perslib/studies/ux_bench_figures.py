@@ -181,6 +181,7 @@ def breakdown(table: pd.DataFrame, kind: str) -> Figure:
         _dots(ax, at, own, "percent", "low", "high", color)
         _rows(ax, names)
         ax.set_xlim(0, 100)
+        ax.set_xticks([20, 40, 60, 80])
         ax.set_title(_name(task), fontsize=10, loc="left")
     fig.supxlabel(current().word("ux_breakdown_percent"), fontsize=9)
     return fig

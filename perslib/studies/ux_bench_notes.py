@@ -10,7 +10,7 @@ from perslib.metrics import number
 from perslib.report.words import name_of
 from perslib.signals import NEGATIVE
 from perslib.studies.notes import Note
-from perslib.studies.ux_bench import Judging, Rewards
+from perslib.studies.ux_bench import RECORDED, Judging, Rewards
 from perslib.studies.ux_bench_signals import Behaviour
 from perslib.studies.ux_bench_tables import called
 from perslib.ux import published, reward_numbers
@@ -166,7 +166,8 @@ def shares(table: pd.DataFrame, cases: int) -> Note:
 
 
 def _who(row: pd.Series, language: str) -> str:
-    return " · ".join(dict.fromkeys(called(row[c], language) for c in ("model", "how")))
+    names = [called(row[c], language) for c in ("model", "how") if row[c] != RECORDED or c == "model"]
+    return " · ".join(names)
 
 
 def as_published(column: str) -> Note:
@@ -188,18 +189,21 @@ def reward(found: Rewards, against: pd.DataFrame) -> Note:
     rival = against.iloc[1:].sort_values("auroc").iloc[-1]
     sure = rival["ahead_low"] > 0
     kept = numbers.get("kept", np.nan)
+    # Adding zero makes of a rounded −0.00 what it is.
+    value, low, high = (f"{round(rival[c], 2) + 0.0:+.2f}" for c in ("ahead", "ahead_low", "ahead_high"))
+    ahead = f"{value} [{low}, {high}]"
     source = {"ratings": ("ratings", "评分"), "behaviour": ("behaviour alone", "行为")}[found.labels]
     en = (
         f"Learned from {source[0]} of other users, on {len(found.verdicts):,} replies: AUROC {numbers['auroc']:.2f}, calibration "
         f"error {numbers['ece']:.3f}. Learned from the same clear cases as the wall, its AUROC of {first['auroc']:.2f} is "
-        f"{rival['ahead']:+.2f} [{rival['ahead_low']:+.2f}, {rival['ahead_high']:+.2f}] beside *{name_of(rival['judge'])}*: "
+        f"{ahead} beside *{name_of(rival['judge'])}*: "
         f"{'surely more' if sure else '**not surely more**'}. Where it may abstain, promising at most 10 % errors of "
         f"either kind, it keeps {kept:.0%} of cases"
     ).replace("-", "−")
     zh = (
         f"从其他用户的{source[1]}学得，在 {len(found.verdicts):,} 条回复上：AUROC {numbers['auroc']:.2f}，校准误差 {numbers['ece']:.3f}。与各基线"
-        f"从同样的明确样例学习时，AUROC 为 {first['auroc']:.2f}，与“{name_of(rival['judge'], 'zh')}”相差 {rival['ahead']:+.2f} "
-        f"[{rival['ahead_low']:+.2f}, {rival['ahead_high']:+.2f}]：{'确实更好' if sure else '**不能确定更好**'}。允许弃权、并承诺两类错误各不超过 "
+        f"从同样的明确样例学习时，AUROC 为 {first['auroc']:.2f}，与“{name_of(rival['judge'], 'zh')}”相差 "
+        f"{ahead}：{'确实更好' if sure else '**不能确定更好**'}。允许弃权、并承诺两类错误各不超过 "
         f"10% 时，它保留 {kept:.0%} 的样例"
     ).replace("-", "−")
     few = kept == 0
@@ -212,16 +216,16 @@ def reward(found: Rewards, against: pd.DataFrame) -> Note:
 def breakdown(table: pd.DataFrame, found: pd.DataFrame, least: int) -> Note:
     """Which strata are there, and whether any stands out."""
     known, small = table[table["percent"].notna()], table[table["percent"].isna()]
-    apart = 0
-    for _, own in known.groupby("task", sort=False):
-        apart += int((own["wilson_low"].max() > own["wilson_high"].min()) if len(own) > 1 else 0)
-    tasks, unclear = known["task"].nunique(), 100 * (found["scenario"] == "other").mean()
+    several = [own for _, own in known.groupby("task") if len(own) > 1]
+    apart = sum(bool(own["wilson_low"].max() > own["wilson_high"].min()) for own in several)
+    tasks, unclear = len(several), 100 * (found["scenario"] == "other").mean()
     return {
-        "en": f"{len(known)} strata have {least} cases or more; {len(small)} have fewer and show no share. In {apart} of {tasks} "
-        f"tasks the intervals of the best and the worst scenario do not overlap. Rules leave {unclear:.0f} % of the requests "
-        "without a scenario. Accuracy of judging and shares of good replies are different things: compare rows, not columns.",
-        "zh": f"有 {len(known)} 个分组达到 {least} 例；{len(small)} 个不足，只列例数。{tasks} 项任务中，有 {apart} 项的最好与最差场景区间不重叠。"
-        f"规则未能归入任何场景的请求占 {unclear:.0f}%。评判的正确率与好回复的占比不是一回事：请逐行看，不要跨列比。",
+        "en": f"{len(known)} strata have {least} cases or more; {len(small)} have fewer and show no share. Of the {tasks} "
+        f"tasks with several strata to compare, {apart or 'none'} has a best and a worst scenario whose intervals lie apart. Rules "
+        f"leave {unclear:.0f} % of the requests without a scenario. Compare scenarios within a task, not tasks with each other: "
+        "one is an accuracy, the others are shares of good replies.",
+        "zh": f"有 {len(known)} 个分组达到 {least} 例；{len(small)} 个不足，只列例数。有多个分组可比的 {tasks} 项任务中，{apart} 项的最好与最差场景区间不重叠。"
+        f"规则未能归入任何场景的请求占 {unclear:.0f}%。请在同一任务内比较场景，不要跨任务比：一个是评判的正确率，另两个是好回复的占比。",
     }
 
 

@@ -57,7 +57,11 @@ def chains(table: pd.DataFrame) -> pd.DataFrame:
     """Outcomes after replies that users spoke against."""
     percent = _cells(table, ["percent", "low", "high"], 1) if len(table) else []
     return pd.DataFrame(
-        {"outcome": table["outcome"].map(called), "replies": table["replies"], "percent_interval": percent}
+        {
+            "outcome": table["outcome"].map(called),
+            "ux_replies": table["replies"],
+            "percent_interval": percent,
+        }
     )
 
 
@@ -126,10 +130,12 @@ def escapes(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def shares(table: pd.DataFrame) -> pd.DataFrame:
-    """Good% with both intervals, and what users themselves liked."""
+    """Good% with both intervals, and what users themselves liked; who or how is left out where there is one only."""
+    names = {"model": "ux_writer", "how": "how"}
+    shown = [c for c in names if table[c].nunique() > 1] or ["model"]
     out = pd.DataFrame(
         {
-            **{c: table[c].map(called) for c in ("model", "how")},
+            **{names[c]: table[c].map(called) for c in shown},
             **{c: table[c] for c in ("cases", "good")},
             "percent_interval": _cells(table, ["percent", "wilson_low", "wilson_high"], 1),
             "users_resampled": [
@@ -149,7 +155,7 @@ def published_shares(column: str, most: int = 8) -> pd.DataFrame:
     )
     low, high = wilson(table[column] / 100 * CASES[column], CASES[column])
     own = table.assign(low=100 * low, high=100 * high)
-    return pd.DataFrame({"model_name": own["model"], "family": own["family"], "percent_interval": _cells(own, [column, "low", "high"], 1)})  # fmt: skip
+    return pd.DataFrame({"model_name": own["model"], "ux_family": own["family"], "percent_interval": _cells(own, [column, "low", "high"], 1)})  # fmt: skip
 
 
 def discrimination(table: pd.DataFrame) -> pd.DataFrame:
@@ -222,7 +228,7 @@ def strategies(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "strategy": table["strategy"].map(called),
-            "replies": table["replies"],
+            "ux_replies": table["replies"],
             "percent_interval": _cells(table, ["percent", "low", "high"], 1),
             "published_percent": [_cell(v, np.nan, np.nan, 2) for v in table["strategy"].map(there)],
         }
@@ -287,12 +293,17 @@ def agreement(table: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 70 else f"{line[:69]}…"
+
+
 def labels(table: pd.DataFrame) -> pd.DataFrame:
     """What rules and a model say of the same texts."""
     return pd.DataFrame(
         {
             "ux_kind": table["kind"].map(called),
-            "ux_text": table["text"].map(lambda text: text if len(text) <= 70 else f"{text[:69]}…"),
+            "ux_text": table["text"].map(_short),
             "ux_rules": table["rules"].map(called),
             "ux_model": [called(name) if isinstance(name, str) else "–" for name in table["model"]],
         }

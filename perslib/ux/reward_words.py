@@ -3,6 +3,10 @@
 Words()                  seconds for 17,000 cases on two cores
 Words(length=False)      the same, blind to how long anything is
 Words(views=("reply",))  an ablation: words of the reply alone, and the numbers
+
+Tried and left out: punctuation of request and reply, how far the reply takes up words and numbers of request and history,
+and cues in the user's earlier messages. Chosen on training users they moved the AUROC on held-out users of the synthetic
+world by +0.005 [−0.005, 0.008] in English and by 0.000 [−0.006, 0.005] in Chinese.
 """
 
 from __future__ import annotations
