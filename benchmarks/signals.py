@@ -1,22 +1,29 @@
 """How fast behaviour is mined from logs, and in how much memory: `python benchmarks/signals.py`.
 
 Sessions are put together from the bundled sample's requests and replies, Chinese and English by turns, replies of 800
-characters on average, every message another one. Times are the process' own CPU time, the best of three fresh logs, and
-beside them the clock on the wall; on a machine that others use, both are more than the work takes. So is the yardstick,
-a fixed loop of Python that takes 1.0 where the machine is free: divide by it to compare.
+characters on average, every message another one; a sixth of the requests ask the last one again, a twelfth close.
+Rates are of processor time, the best of several fresh logs. A processor whose core is shared with others' work takes
+longer for the same, so compare only what was measured side by side.
+
+    signals          the table of sessions that lie in memory, texts as they are
+    de-identified    the same, personal things replaced first
+    from JSONL       mined from a file, de-identified
+
+Logs that grow are Parquet, mined in a process of its own each; with --cluster also by two processes of a Dask cluster,
+whose file has to have the same digest.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import random
-import resource
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +32,10 @@ import pyarrow.parquet as pq
 
 from perslib.corpus import load
 from perslib.signals import mined, parallel, session, similarity, table, words
+from perslib.signals.mining import TABLE
 
 MEAN_REPLY = 800
 START = 1_767_225_600
-YARDSTICK = 0.0287  # seconds of the loop below on a free core of the machine that the README names
 AGAIN, CLOSING = 0.15, 0.08
 
 
@@ -91,24 +98,18 @@ class Writer:
         return [self.record(each) for _ in range(max(1, messages // each))]
 
 
-def yardstick() -> float:
-    """How much slower than a free core this one is just now."""
-    best = min(timed(lambda: sum(i * i % 7 for i in range(400_000)))[0] for _ in range(3))
-    return best / YARDSTICK
-
-
-def timed(work: Callable[[], Any]) -> tuple[float, float]:
-    """CPU seconds and seconds."""
-    cpu, wall = time.process_time(), time.perf_counter()
+def cpu(work: Callable[[], Any]) -> float:
+    """Seconds of processor time."""
+    begin = time.process_time()
     work()
-    return time.process_time() - cpu, time.perf_counter() - wall
+    return time.process_time() - begin
 
 
-def rates(writer: Writer, messages: int, each: int) -> dict[str, tuple[float, float, float]]:
-    """Stage → messages a second of CPU time, of the wall, and of CPU time over the yardstick."""
-    best: dict[str, tuple[float, float, float]] = {}
+def rates(writer: Writer, messages: int, each: int, times: int) -> dict[str, float]:
+    """Stage → messages a second of processor time."""
+    best: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
-        for _ in range(3):
+        for _ in range(times):
             records = writer.log(messages, each)
             n = sum(len(r["history"]) for r in records)
             sessions = [session(record) for record in records]
@@ -122,10 +123,7 @@ def rates(writer: Writer, messages: int, each: int) -> dict[str, tuple[float, fl
                 "from JSONL": lambda p=log: mined(p),
             }
             for name, work in stages.items():
-                slow = yardstick()
-                cpu, wall = timed(work)
-                here = (n / cpu, n / wall, n / cpu * slow)
-                best[name] = max(best.get(name, here), here, key=lambda one: one[2])
+                best[name] = max(best.get(name, 0.0), n / cpu(work))
     return best
 
 
@@ -142,52 +140,71 @@ def pair() -> float:
         similarity(a, b, 0.5)
         parallel(text, other, a, b)
 
-    return timed(work)[0] * 1_000
+    return cpu(work) * 1_000
 
 
-def peak(file: Path) -> float:
-    """Megabytes that mining a file takes at most, in a process of its own."""
-    code = "import resource, sys; from perslib.signals import mined; mined(sys.argv[1], sys.argv[2]); print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(file), str(file.parent / "out")],
-        capture_output=True,
-        text=True,
-        check=True,
+def peak(file: Path, out: Path) -> tuple[float, float]:
+    """Seconds of processor time and the most megabytes that mining a file takes, in a process of its own."""
+    code = (
+        "import resource, sys, time; from perslib.signals import mined; begin = time.process_time(); "
+        "mined(sys.argv[1], sys.argv[2]); "
+        "print(time.process_time() - begin, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
     )
-    return int(done.stdout) / (1024 if sys.platform != "darwin" else 1 << 20)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(file), str(out)], capture_output=True, text=True, check=True
+    )
+    seconds, most = map(float, done.stdout.split())
+    return seconds, most / (1024 if sys.platform != "darwin" else 1 << 20)
 
 
-def grown(writer: Writer, folder: Path, sizes: list[int]) -> Iterator[tuple[int, float, float]]:
-    """Messages, megabytes of the Parquet file, and peak memory of mining it."""
+def written(writer: Writer, file: Path, messages: int, part: int = 20_000) -> None:
+    """A Parquet log of so many messages; after `part` of them the same is said again by others."""
+    said = pa.Table.from_pylist(writer.log(min(part, messages), 10))
+    with pq.ParquetWriter(file, said.schema) as made:
+        for number in range(max(1, messages // part)):
+            cids = pa.array([f"{number}-{cid}" for cid in said["cid"].to_pylist()])
+            made.write_table(said.set_column(said.schema.get_field_index("cid"), "cid", cids))
+
+
+def digest(out: Path) -> str:
+    return hashlib.sha256((out / TABLE).read_bytes()).hexdigest()[:16]
+
+
+def grown(writer: Writer, sizes: list[int], cluster: bool) -> None:
+    """Logs of growing size: rate, peak memory, and the digest of what was written."""
     for size in sizes:
-        file = folder / f"{size}.parquet"
-        made: pq.ParquetWriter | None = None
-        for _ in range(0, size, 5_000):
-            part = pa.Table.from_pylist(writer.log(5_000, 10))
-            made = made or pq.ParquetWriter(file, part.schema)
-            made.write_table(part)
-        if made is not None:
-            made.close()
-        yield size, file.stat().st_size / 1e6, peak(file)
+        with tempfile.TemporaryDirectory() as name:
+            folder, file = Path(name), Path(name) / "log.parquet"
+            written(writer, file, size)
+            seconds, most = peak(file, folder / "here")
+            said = f"{size:9,} messages, {file.stat().st_size / 1e6:6.1f} MB of Parquet: {size / seconds:8,.0f} a second"
+            print(f"{said}, at most {most:4.0f} MB, {digest(folder / 'here')}", flush=True)
+            if cluster:
+                begin = time.perf_counter()
+                mined(file, folder / "there", scheduler="local")
+                same = digest(folder / "there") == digest(folder / "here")
+                print(
+                    f"{'':9} by two processes {time.perf_counter() - begin:.0f} s, {'the same' if same else 'ANOTHER'}"
+                )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--messages", type=int, default=20_000)
-    parser.add_argument("--lengths", type=int, nargs="*", default=[10, 50, 200, 1_000, 2_000])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--messages", type=int, default=10_000)
+    parser.add_argument("--times", type=int, default=5)
+    parser.add_argument("--lengths", type=int, nargs="*", default=[10, 50, 200, 2_000])
     parser.add_argument("--grown", type=int, nargs="*", default=[20_000, 80_000, 320_000])
+    parser.add_argument("--cluster", action="store_true", help="mine the growing logs on a Dask cluster too")
     asked = parser.parse_args()
     writer = Writer(7)
     table([session(r) for r in writer.log(2_000, 10)])  # cue lists are read and compiled
-    print(f"yardstick {yardstick():.2f}; messages a second: CPU, wall, CPU over yardstick")
     for each in asked.lengths:
-        for name, (cpu, wall, free) in rates(writer, asked.messages, each).items():
-            print(f"{each:6,} messages a session  {name:14} {cpu:10,.0f} {wall:10,.0f} {free:10,.0f}")
-    print(f"a pair of 20,000 characters: {min(pair() for _ in range(3)):.1f} ms")
-    with tempfile.TemporaryDirectory() as folder:
-        for size, megabytes, most in grown(writer, Path(folder), asked.grown):
-            print(f"{size:9,} messages, {megabytes:7.1f} MB of Parquet: at most {most:6.0f} MB")
-    print(f"this process took {resource.getrusage(resource.RUSAGE_SELF).ru_utime:.0f} s of CPU time")
+        for name, rate in rates(writer, asked.messages, each, asked.times).items():
+            print(f"{each:6,} messages a session  {name:14} {rate:8,.0f} messages a second", flush=True)
+    print(f"a pair of 20,000 characters: {min(pair() for _ in range(5)):.1f} ms", flush=True)
+    grown(writer, asked.grown, asked.cluster)
 
 
 if __name__ == "__main__":
