@@ -213,6 +213,23 @@ def test_rules_and_a_model_are_held_against_each_other(bench):
     assert "2 of 2 labels" in said.labelled(few, pd.DataFrame(), "m")["en"]
 
 
+def test_ways_of_asking_are_held_against_the_first(bench):
+    def reply(request):
+        right = "user modelling" if "ux_judge_user" in request.prompt else "bad"
+        return Answer(data={"verdict": "good" if right == "user modelling" else "bad"})
+
+    model, whole = Scripted(reply=reply), Extent(None, 5, "published", 0, False)
+    ways = ["zero-shot", "few-shot", "user modelling"]
+    found = study.asked(bench.cases, model, "en", whole, ways, "high")
+    assert found["judge"].nunique() == 4 and (found["effort"] == "high").all()
+    assert found["case"].nunique() == len(bench.cases) - 8, "examples are not judged"
+    table = study.gains(found)
+    # Judged are as many good cases as bad ones: always good is right where always bad is wrong.
+    assert table["accuracy"].tolist() == [50, 50, 50] and table["gain"].tolist() == [0, 0, 0]
+    assert tables.gains(table)["ux_gain"].iloc[2].startswith("0.0 [")
+    assert study.gains(found[found["judge"] == "UX judge (zero-shot)"]).empty
+
+
 def test_every_reason_has_a_name_in_both_languages():
     for stage, reasons in REASONS.items():
         for name in reasons:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
+from typing import Literal, cast
 
 import numpy as np
 import pandas as pd
@@ -43,11 +43,13 @@ from perslib.ux import (
     recovery_cases,
     released_cases,
     scored_replies,
+    shots,
     strategies_of,
+    strategy_gains,
     wall,
 )
 from perslib.ux.construct import Construction, Rejection, Rules, Talk, candidates, construct, estimate, talks
-from perslib.ux.judging import Strategy
+from perslib.ux.judging import SHOTS, Strategy
 
 METRICS = (
     "balanced",
@@ -126,15 +128,27 @@ def asked(
     language: str,
     look: Extent,
     strategies: Sequence[str],
+    effort: str = "",
     seed: int = SEED,
 ) -> pd.DataFrame:
-    """A model's verdicts with two classes and with three; at a first look on a few cases, shown the request alone."""
+    """A model's verdicts with two classes and with three; at a first look on a few cases, shown the request alone.
+
+    Examples for few-shot are cases that are not judged.
+    """
     if look.is_first_look:
         cases = sorted(cases, key=lambda c: len(c.query) + len(c.reply))[: max(SHORT, len(cases) // 4)]
     few = few_of(cases, look.turns or len(cases), seed)
-    form = Form(language, window=0 if look.is_first_look else None)
-    judges = [UXJudge(form, cast(Strategy, strategy)) for strategy in strategies]
-    judges.append(UXJudge(form, cast(Strategy, strategies[0]), classes=3))
+    form = Form(language, window=0 if look.is_first_look else None, effort=effort or None)
+    if "few-shot" in strategies and len(few) > len(cases) - 2 * SHOTS:
+        few = few_of(cases, len(cases) - 2 * SHOTS, seed)
+    judged_too = {case.case for case in few}
+    rest = [case for case in cases if case.case not in judged_too]
+
+    def judge(strategy: str, classes: Literal[2, 3] = 2) -> UXJudge:
+        examples = shots(rest, seed=seed) if strategy == "few-shot" else ()
+        return UXJudge(form, cast(Strategy, strategy), classes, examples)
+
+    judges = [*map(judge, strategies), judge(strategies[0], 3)]
     return pd.concat([judged_by(judge, few, model) for judge in judges], ignore_index=True)
 
 
@@ -144,6 +158,14 @@ def few_of(cases: Sequence[Case], number: int, seed: int = SEED) -> list[Case]:
     sides = [[c for c in cases if c.gold == side] for side in (1, -1)]
     mixed = [side[i] for side in sides for i in rng.permutation(len(side))[: -(-number // 2)]]
     return mixed if len(mixed) <= number else mixed[: number // 2] + mixed[-(number - number // 2) :]
+
+
+def gains(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """What other ways of asking add to the first one's accuracy, paired; nothing where there is one way only."""
+    found = {
+        str(name): own for name, own in verdicts.groupby("judge", sort=False) if "three" not in str(name)
+    }
+    return strategy_gains(found, next(iter(found))) if len(found) > 1 else pd.DataFrame()
 
 
 def learned(corpus: Corpus, cases: Sequence[Case], seed: int = SEED) -> pd.DataFrame:

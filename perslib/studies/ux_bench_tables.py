@@ -121,6 +121,18 @@ def _p(value: float) -> str:
     return "–" if not np.isfinite(value) else "< .001" if value < 0.001 else f"{value:.3f}".removeprefix("0")
 
 
+def gains(table: pd.DataFrame) -> pd.DataFrame:
+    """Ways of asking against the first, in points of accuracy."""
+    return pd.DataFrame(
+        {
+            "judge": table["judge"],
+            "accuracy": table["accuracy"].map("{:.1f}".format),
+            "ux_gain": _cells(table, ["gain", "low", "high"], 1),
+            "p": table["p"].map(_p),
+        }
+    )
+
+
 def escapes(table: pd.DataFrame) -> pd.DataFrame:
     """Where cases of either side go when neutral may be said."""
     shares = {c: table[f"{c}_percent"].map("{:.1f}".format) for c in ("right", "neutral", "missed", "unread")}

@@ -104,14 +104,15 @@ def position_audit(
     corpus: Corpus,
     backbone: Backbone | None = None,
     *,
-    margin: float = 0.0,
-    fit: bool = True,
     resamples: int = RESAMPLES,
     seed: int = SEED,
-    progress: bool = True,
+    **choosing: Any,
 ) -> pd.DataFrame:
-    """What the order of showing does to the judge's choices: one row, see `order_effects`; users are resampled."""
-    choices = choices_on(judge, pairs, corpus, backbone, margin=margin, fit=fit, progress=progress)
+    """What the order of showing does to the judge's choices: one row, see `order_effects`; users are resampled.
+
+    `choosing` are settings of `choices_on`: margin, fit, progress.
+    """
+    choices = choices_on(judge, pairs, corpus, backbone, **choosing)
     effects = order_effects(
         choices.assign(case=choices["user"] + " " + choices["case"]), resamples=0, seed=seed
     )
