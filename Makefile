@@ -22,7 +22,7 @@ help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1@/' | column -t -s@
 
 report: $(READY) ## render the bundled studies with the embedded model into reports/
-	@$(RUN) -m perslib report
+	@$(RUN) -m perslib report $(ARGS)
 
 test: $(READY) ## run every test
 	@$(RUN) -m pytest $(ARGS)
