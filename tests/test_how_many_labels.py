@@ -155,6 +155,15 @@ def test_one_candidate_and_candidates_on_unlike_turns():
     table = studies.measured(pool, studies.drawn(pool, 40, 50), [8])
     assert "worth_pairs" not in table and table["best"].notna().all()
     assert "answered different turns" in said.ranking(table)["en"]
+    # Each user knows one candidate only: of three asked, nobody may know a candidate, who then has no estimate.
+    own = world()[
+        lambda f: f["candidate"].to_numpy() == np.array(list("abc"))[f["user"].str[1:].astype(int) % 3]
+    ]
+    pool = study.pool(own, "judge")
+    table = studies.measured(pool, studies.drawn(pool, 40, 60), [3, 12])
+    found = table[table["method"] != ALONE]
+    assert found[["best", "tau", "bias", "worth"]].notna().all(axis=None)
+    assert found.loc[found["labelled"] == 12, ["interval_width", "holds_truth"]].notna().all(axis=None)
 
 
 def test_sentences_say_what_the_tables_say(measured):
@@ -166,9 +175,9 @@ def test_sentences_say_what_the_tables_say(measured):
     few = measured[measured["labelled"] == 3]
     assert "reaches 5 labelled users" in said.budgets(few)["en"] and studies.middling(few) == 3
     found = measured.assign(best=np.where(measured["labelled"] >= 8, 0.95, 0.5))
-    assert "takes 8 labelled users by labels alone, 8 labelled users with" in said.ranking(found)["en"]
+    assert "takes 8 labelled users, with the judge or without" in said.ranking(found)["en"]
     never = said.ranking(measured.assign(best=0.5))["en"]
-    assert "more labelled users than were tried" in never
+    assert "takes more than the 20 labelled users tried, with" in never
 
 
 def test_the_worlds_users_rate_by_their_own_thresholds(sample):

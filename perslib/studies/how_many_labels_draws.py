@@ -54,9 +54,11 @@ def estimates(
             turns > 0, turns, turns.sum(axis=1, keepdims=True)
         )
         f = n * mean[:, np.random.default_rng([SEED, 1]).integers(0, len(pool.users), who.shape)]
-    if method == ALONE:
-        return ppi_of_sums(UserSums(n, f, f, 0 * n, 0 * n), lam=0)
-    return ppi_of_sums(UserSums(n * few, y * few, f * few, n * ~few, f * ~few), _LAM[method])
+    parts = UserSums(n * few, y * few, f * few, n * ~few, f * ~few)
+    with np.errstate(
+        invalid="ignore", divide="ignore"
+    ):  # candidates without a labelled turn have no estimate
+        return ppi_of_sums(UserSums(n, f, f, 0 * n, 0 * n) if method == ALONE else parts, _LAM[method])
 
 
 def measured(pool: Pool, who: np.ndarray, budgets: Sequence[int]) -> pd.DataFrame:
@@ -117,15 +119,16 @@ def _row(
     truth, half = pool.truth[:, None], of.half(LEVEL)
     errors, least = of.value - truth, alone.value - truth
     found = {
-        "interval_width": (2 * half).mean(axis=0),
-        "holds_truth": np.where(np.isnan(half), np.nan, np.abs(errors) <= half).mean(axis=0),
+        "interval_width": _mean(2 * half),
+        "holds_truth": _mean(np.where(np.isnan(half), np.nan, np.abs(errors) <= half)),
         **dict(_ranked(pool, of.value)),
     }
     # What is no mean over studies is resampled, studies being the unit.
     weights = resample_users(len(who), 500).astype(float)
     row: dict[str, object] = {"judge": None if method == LABELS else judge, "method": method, "labelled": k}
     row["lam"] = float(of.lam.mean()) if method in (BOTH, PLAIN) else np.nan
-    bias = np.abs(errors @ weights / len(who)).mean(axis=0)
+    known = np.isfinite(errors)
+    bias = np.abs(np.where(known, errors, 0) @ weights / np.maximum(known @ weights, 1)).mean(axis=0)
     drawn_again = {"bias": bias, "worth": k * _ratio(least, errors, weights)}
     if pairs is not None and alone_pairs is not None:
         apart = _differences(pool.truth)[:, None]
@@ -135,21 +138,32 @@ def _row(
             said = np.where(np.isnan(pairs.freedom), np.nan, side == sign * np.sign(apart))
             found[name] = said.mean(axis=0)
     for name, by_study in found.items():
-        error = 1.96 * by_study.std(ddof=1) / np.sqrt(len(by_study))
-        row |= dict(zip(_columns(name), (by_study.mean(), by_study.mean() - error, by_study.mean() + error)))
+        mean, error = float(_mean(by_study)), np.nan
+        if (told := by_study[np.isfinite(by_study)]).size > 1:
+            error = float(1.96 * told.std(ddof=1) / np.sqrt(len(told)))
+        row |= dict(zip(_columns(name), (mean, mean - error, mean + error)))
     if "best" in found:  # a share of studies, which may be all of them
         low, high = wilson(found["best"].sum(), len(who))
         row |= {"best_low": float(low), "best_high": float(high)}
     for name, values in drawn_again.items():
-        known = method != LABELS or name == "bias"  # labels alone are worth themselves
-        row |= dict(zip(_columns(name), (values[0], *(interval(values[1:]) if known else (np.nan, np.nan)))))
+        varies = method != LABELS or name == "bias"  # labels alone are worth themselves
+        row |= dict(zip(_columns(name), (values[0], *(interval(values[1:]) if varies else (np.nan, np.nan)))))
     return row
 
 
 def _ratio(least: Floats, errors: Floats, weights: Floats) -> Floats:
     """Squared error of labels alone over that of a method, in all studies and in each resample of them."""
+    known = np.isfinite(least) & np.isfinite(errors)
+    by_labels, own = ((np.where(known, e, 0) ** 2).sum(axis=0) @ weights for e in (least, errors))
+    return np.asarray(by_labels / np.maximum(own, 1e-300))
+
+
+def _mean(values: Floats) -> Floats:
+    """Over the first axis, of what is known; missing where nothing is."""
+    known = np.isfinite(values)
+    count = known.sum(axis=0)
     return np.asarray(
-        ((least**2).sum(axis=0) @ weights) / np.maximum((errors**2).sum(axis=0) @ weights, 1e-300)
+        np.where(count > 0, np.where(known, values, 0).sum(axis=0) / np.maximum(count, 1), np.nan)
     )
 
 
@@ -167,10 +181,13 @@ def _ranked(pool: Pool, values: Floats) -> Iterator[tuple[str, Floats]]:
     """Whether the best is found, and τ, in each study; nothing for a single candidate."""
     if len(pool.candidates) < 2:
         return
+    values = np.where(np.isfinite(values), values, -np.inf)  # of whom nothing is known cannot come first
     ahead = values == values.max(axis=0)
     first = ahead[pool.truth.argmax()] / ahead.sum(axis=0)  # of several first, one by lot
     yield "best", first
-    yield "tau", (np.sign(_differences(values)) * np.sign(_differences(pool.truth))[:, None]).mean(axis=0)
+    with np.errstate(invalid="ignore"):
+        sides = np.nan_to_num(np.sign(_differences(values)))
+    yield "tau", (sides * np.sign(_differences(pool.truth))[:, None]).mean(axis=0)
 
 
 def selected(pool: Pool, who: np.ndarray, labelled: int) -> pd.DataFrame:

@@ -100,7 +100,7 @@ def worth(table: pd.DataFrame) -> Figure:
             ax.plot(
                 rows[column], at, "o", color=ACCENT, markerfacecolor=face, markersize=6, label=_name(method)
             )
-        ax.set_xlim(0, 1.08 * max(own[f"{c}_high"].max() for c in columns))
+        ax.set_xlim(0, 1.08 * max(own[[c, f"{c}_high"]].max(axis=None) for c in columns))
         ax.set_title(current().word(f"hml_{column}"), fontsize=10, loc="left")
     axes[0][0].set_yticks(range(len(judges)), [_name(j) for j in judges])
     axes[0][0].set_ylim(len(judges) - 0.5, -0.5)

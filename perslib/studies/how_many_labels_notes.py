@@ -71,18 +71,19 @@ def budgets(measured: pd.DataFrame) -> Note:
     labels, both = (_at(measured, k, method) for method in (LABELS, BOTH))
     narrower = both["interval_width"] / labels["interval_width"] - 1
     low, high = held["holds_truth"].min(), held["holds_truth"].max()
-    least = int(held.loc[held["holds_truth"].idxmin(), "labelled"])
-    short = LEVEL - low
+    worst = held.loc[held["holds_truth"].idxmin()]
     verdict = (
-        ("as promised", "与所称相符")
-        if short < 0.015
-        else ("a little short of 95 %, as intervals from few users are", "略低于 95%，用户少时通常如此")
+        "a little short of 95 %, as intervals from few users are",
+        "略低于 95%，用户少时通常如此",
     )
-    if short > 0.05:
+    if worst["holds_truth_high"] >= LEVEL - 0.005:
+        verdict = ("as promised, as far as this number of studies can tell", "就这么多次研究而言，与所称相符")
+    elif LEVEL - low > 0.05:
         verdict = (
             "**short of 95 %**: so few users say too little of how users differ",
             "**明显低于 95%**：用户太少，不足以看出用户之间的差别",
         )
+    least = int(worst["labelled"])
     change_en = f"{abs(narrower):.0%} {'narrower' if narrower < 0 else 'wider'}"
     change_zh = f"{'窄' if narrower < 0 else '宽'} {abs(narrower):.0%}"
     return {
@@ -105,19 +106,13 @@ def ranking(measured: pd.DataFrame) -> Note:
             "zh": "只有一个候选，无从排名。",
         }
     needed = {method: _first(measured, method) for method in (LABELS, BOTH)}
-    en = {
-        method: f"{k} labelled users" if k is not None else "more labelled users than were tried"
-        for method, k in needed.items()
-    }
-    zh = {
-        method: f"{k} 位标注用户" if k is not None else "比所试更多的标注用户" for method, k in needed.items()
-    }
+    en, zh = _needed(needed, int(measured["labelled"].max()))
     alone = _at(measured, middling(measured), ALONE)
     k = middling(measured)
     both, labels = _at(measured, k, BOTH), _at(measured, k, LABELS)
     overlap = both["best_low"] <= labels["best_high"] and labels["best_low"] <= both["best_high"]
     said_en = (
-        f"To find the best candidate in nine of ten studies takes {en[LABELS]} by labels alone, {en[BOTH]} with the judge"
+        f"To find the best candidate in nine of ten studies takes {en}"
         + (
             f"; at {k} the two differ by no more than the number of studies leaves open. "
             if overlap
@@ -126,7 +121,7 @@ def ranking(measured: pd.DataFrame) -> Note:
         + f"The judge alone finds it in {alone['best']:.0%}, with τ = {number(alone['tau'], 2)} to the true order. "
     )
     said_zh = (
-        f"要在十次研究中有九次找到最佳候选，仅用标注需要 {zh[LABELS]}，加上评判者需要 {zh[BOTH]}"
+        f"要在十次研究中有九次找到最佳候选，{zh}"
         + (f"；标注 {k} 位时，两者之差不超出研究次数所能分辨的范围。" if overlap else "。")
         + f"只凭评判者，有 {alone['best']:.0%} 的研究找到它，与真实次序的 τ = {number(alone['tau'], 2)}。"
     )
@@ -213,6 +208,25 @@ def selected(measured: pd.DataFrame) -> Note:
         + ("评判者知道问了谁，因此挽回了一部分；" if rescued else "")
         + "请谁标注，必须由抽签决定。",
     }
+
+
+def _needed(found: dict[str, int | None], tried: int) -> tuple[str, str]:
+    """How many labelled users it takes, in English and Chinese."""
+    numbers = [found[LABELS], found[BOTH]]
+    en = [
+        f"more than the {tried} labelled users tried" if k is None else f"{k} labelled users" for k in numbers
+    ]
+    zh = [f"超过所试的 {tried} 位标注用户" if k is None else f"{k} 位标注用户" for k in numbers]
+    if en[0] == en[1]:
+        return (
+            f"{en[0]}, with the judge or without",
+            f"有无评判者都需要{' ' * (numbers[0] is not None)}{zh[0]}",
+        )
+    space = [" " * (k is not None) for k in numbers]
+    return (
+        f"{en[0]} by labels alone, {en[1]} with the judge",
+        f"仅用标注需要{space[0]}{zh[0]}，加上评判者需要{space[1]}{zh[1]}",
+    )
 
 
 def _at(measured: pd.DataFrame, labelled: int, method: str) -> pd.Series:
