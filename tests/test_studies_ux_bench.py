@@ -8,6 +8,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 from scripted import Scripted
+from ux_construct_made import model as keeps_all
 
 from perslib.corpus import load
 from perslib.judge import UserMean
@@ -102,6 +103,18 @@ def test_the_funnel_says_why(world):
     assert (funnel["in"] == funnel["left"] + funnel["rejected"]).all()
     assert reasons["count"].sum() == funnel["rejected"].sum()
     assert tables.stages(funnel)["stage"].iloc[0] == "读取与入口"
+
+
+def test_a_construction_goes_as_far_as_the_look(world, tmp_path):
+    *_, sessions = study.funnel(world)
+    look = Extent(6, 1, "full", 0, True)
+    made = study.constructed(sessions, keeps_all(), None, "en", str(tmp_path), look)
+    assert made.funnel["in"].iloc[0] == 6 and len(made.cases) > 0
+    assert (tmp_path / "construction" / "cases.jsonl").is_file()
+    shown = tables.built(made).set_index("quantity")["ux_value"]
+    assert shown["built: cases"] == str(len(made.cases)) and shown["built: checkers_alpha"] == "–"
+    whole = study.takes(sessions, keeps_all(), "en").set_index("stage")
+    assert whole.loc["mine", "calls"] >= len(sessions)
 
 
 def test_judges_beside_the_wall(bench):

@@ -102,11 +102,18 @@ def takes(sessions: Sequence[Talk], model: Backbone, language: str) -> pd.DataFr
 
 
 def constructed(
-    source: Source | Corpus, model: Backbone, judge: Backbone | None, language: str, folder: str
+    sessions: Sequence[Talk],
+    model: Backbone,
+    judge: Backbone | None,
+    language: str,
+    folder: str,
+    look: Extent,
+    seed: int = SEED,
 ) -> Construction:
-    """The construction itself, with models that are really asked."""
+    """The construction itself, with models that are really asked, from as many of the sessions as the look allows."""
+    drawn = np.sort(np.random.default_rng(seed).permutation(len(sessions))[: look.turns or len(sessions)])
     where = Path(folder) / "construction" if folder else None
-    return construct(source, where, miner=model, judge=judge, language=language)
+    return construct([sessions[i] for i in drawn], where, miner=model, judge=judge, language=language)
 
 
 # -- UX Judge ---------------------------------------------------------------------------------------------------------

@@ -221,10 +221,11 @@ def breakdown(table: pd.DataFrame, found: pd.DataFrame, least: int) -> Note:
     tasks, unclear = len(several), 100 * (found["scenario"] == "other").mean()
     return {
         "en": f"{len(known)} strata have {least} cases or more; {len(small)} have fewer and show no share. Of the {tasks} "
-        f"tasks with several strata to compare, {apart or 'none'} has a best and a worst scenario whose intervals lie apart. Rules "
+        f"tasks with several strata to compare, {apart or 'none'} has a best and a worst scenario whose intervals lie apart (picked "
+        "by looking: a hint, not a test). Rules "
         f"leave {unclear:.0f} % of the requests without a scenario. Compare scenarios within a task, not tasks with each other: "
         "one is an accuracy, the others are shares of good replies.",
-        "zh": f"有 {len(known)} 个分组达到 {least} 例；{len(small)} 个不足，只列例数。有多个分组可比的 {tasks} 项任务中，{apart} 项的最好与最差场景区间不重叠。"
+        "zh": f"有 {len(known)} 个分组达到 {least} 例；{len(small)} 个不足，只列例数。有多个分组可比的 {tasks} 项任务中，{apart} 项的最好与最差场景区间不重叠（看过结果才挑出两端，只算线索，不算检验）。"
         f"规则未能归入任何场景的请求占 {unclear:.0f}%。请在同一任务内比较场景，不要跨任务比：一个是评判的正确率，另两个是好回复的占比。",
     }
 

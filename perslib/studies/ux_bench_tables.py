@@ -12,6 +12,7 @@ from perslib.report.page import current
 from perslib.report.words import name_of
 from perslib.studies.ux_bench import METRICS, Rewards
 from perslib.ux import CASES, Reward, published, reward_numbers, swapped
+from perslib.ux.construct import Construction
 
 MINUS = "−"
 
@@ -232,6 +233,12 @@ def card(model: Reward) -> pd.DataFrame:
 def stages(table: pd.DataFrame) -> pd.DataFrame:
     """Any table by stage, its stages and reasons by name."""
     return table.assign(**{c: table[c].map(called) for c in ("stage", "reason") if c in table})
+
+
+def built(made: Construction) -> pd.DataFrame:
+    """How far the models of a construction are consistent with themselves and with each other."""
+    rows = [(f"built: {name}", _cell(value, np.nan, np.nan, 2)) for name, value in made.agreement.items()]
+    return pd.DataFrame([("built: cases", str(len(made.cases))), *rows], columns=["quantity", "ux_value"])
 
 
 def strategies(table: pd.DataFrame) -> pd.DataFrame:

@@ -79,7 +79,7 @@ class Construction:
 
 
 def construct(
-    source: Source | Corpus,
+    source: Source | Corpus | Sequence[Talk],
     folder: str | Path | None = None,
     *,
     miner: Backbone,
@@ -92,7 +92,8 @@ def construct(
     progress: bool = True,
     cap: float | None = None,
 ) -> Construction:
-    """Cases from a log (a .jsonl or .parquet file, a folder of them, a frame) or from a corpus with times and clicks.
+    """Cases from a log (a .jsonl or .parquet file, a folder of them, a frame), from a corpus with times and clicks, or
+    from sessions that `talks` has read.
 
     A judge of another family than the miner's is better; without one the miner judges itself, and without checkers the
     judge checks. `language` is that of the prompts. With a `key` ids become digests, times days. `cap` stops the run at
