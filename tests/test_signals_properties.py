@@ -132,6 +132,13 @@ def test_outlines_rule_out_only_what_is_unlike(a, b, least):
             assert similarity(words(a), words(b)) < least
 
 
+def test_long_texts_have_no_outline_and_the_language_of_their_ends():
+    text = "don't " * 400
+    assert len(text) > 2_000 >= len(text.replace("'", "")) and outlines(laid(["don't", text]))[1] is None
+    one = hearing.heard(["thanks. " + "x " * 1_000 + "好" + " y" * 1_000], Settings())[0]
+    assert one.lang == "en" and one.closed.rule == "en.thanks.then"
+
+
 def test_outlines_rule_out_most_of_what_is_unlike():
     a, b = "手机充电很慢怎么解决才好", "推荐一本关于历史的书给我看看"
     one, other = outlines(laid([a, b]))

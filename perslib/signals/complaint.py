@@ -99,7 +99,7 @@ def could_complain(told: Laid, han: np.ndarray) -> np.ndarray:
     alone, both = _words()
     place = np.concatenate([_among(tokens, alone), _among(_joined(tokens[:-1], tokens[1:]), both)])
     row = np.searchsorted(told.first, place, "right") - 1
-    in_english = np.bincount(row, minlength=len(han))[: len(han)] > 0
+    in_english = np.bincount(row, minlength=len(han)) > 0
     found: np.ndarray = np.where(han, in_chinese, in_english)
     return found
 

@@ -18,7 +18,7 @@ from perslib.signals.complaint import Complaint, complaint, could_complain
 from perslib.signals.glance import arrow, seen
 from perslib.signals.outline import Outline, laid, outlines
 from perslib.signals.settings import Settings
-from perslib.signals.similarity import AT_MOST, taken_apart
+from perslib.signals.similarity import AT_MOST, compared, taken_apart
 from perslib.signals.wording import LANGUAGES, any_of, cues, language
 
 MANY = 64
@@ -40,7 +40,7 @@ class Heard(NamedTuple):
 def heard(texts: Sequence[str], settings: Settings) -> list[Heard]:
     """What every message says."""
     each = list(dict.fromkeys(texts))
-    langs = [language(text) for text in each]
+    langs = [language(compared(text)) for text in each]
     if len(each) < MANY:
         found = {text: _heard(text, lang, settings) for text, lang in zip(each, langs)}
         return [found[text] for text in texts]
@@ -63,7 +63,7 @@ def _heard(
 ) -> Heard:
     """What one message says; it is searched for complaints and the like where it `says` more than to ask."""
     closed = closing(text, lang)
-    if closed is not None and not taken_apart(text).tokens:
+    if closed is not None and (outline is None or outline.least < 1) and not taken_apart(text).tokens:
         closed = None
     asks = text
     if closed is not None and closed.rest:
@@ -87,5 +87,9 @@ def _rephrasing(lang: str) -> re.Pattern[str]:
 @cache
 def _rephrases() -> str:
     """The cues of both languages as RE2 has to have them to match wherever `re` does, without apostrophes."""
-    told = any_of(cue.replace("'", "") for lang in LANGUAGES for cue in cues(lang)["again"]["rephrase"])
+    told = any_of(
+        cue.replace("'?", "").replace("'", "")
+        for lang in LANGUAGES
+        for cue in cues(lang)["again"]["rephrase"]
+    )
     return told.replace(r"\s+", "[^0-9a-z]+")

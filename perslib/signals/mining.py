@@ -51,6 +51,7 @@ class BlockTable(NamedTuple):
     ids: np.ndarray
 
 
+@uncollected()
 def block_table(
     block: Block,
     settings: Settings = DEFAULT,
@@ -60,8 +61,7 @@ def block_table(
     longest: int = LONGEST,
 ) -> BlockTable:
     """The table of one block; see `mined`."""
-    with uncollected():
-        found = list(read(block, longest))
+    found = list(read(block, longest))
     numbers = [number for number, one in found if isinstance(one, Session)]
     sessions = [one for _, one in found if isinstance(one, Session)]
     notes = Counter(note for session in sessions for note in session.notes)

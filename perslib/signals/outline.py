@@ -33,8 +33,7 @@ class Laid(NamedTuple):
     points: np.ndarray  # code units
     starts: np.ndarray  # where texts begin
     odd: np.ndarray  # which texts are long, or have letters that change before they are compared
-    at: np.ndarray  # where tokens begin
-    first: np.ndarray  # the first token of each text, and their number
+    first: np.ndarray  # the number of each text's first token, and how many tokens there are
     tokens: np.ndarray  # a hash of each token
     texts: list[str]
 
@@ -49,12 +48,13 @@ def laid(texts: Sequence[str]) -> Laid:
     kinds = _kinds().take(points)
     ends = np.flatnonzero(points == ord(_JOINT))
     starts = np.append(0, ends[:-1] + 1)
-    odd = np.logical_or.reduceat(kinds == _ODD, starts) | (ends - starts > AT_MOST)
+    odd = np.logical_or.reduceat(kinds == _ODD, starts)
+    odd |= np.fromiter(map(len, texts), np.int64, len(texts)) > AT_MOST
     begins = kinds == _WORD
     begins[1:] &= kinds[:-1] != _WORD
     at = np.flatnonzero(begins | (kinds == _HAN))
     first = np.searchsorted(at, np.append(starts, len(points)))
-    return Laid(points, starts, odd, at, first, _hashes(points, kinds, at), joined.split(_JOINT)[:-1])
+    return Laid(points, starts, odd, first, _hashes(points, kinds, at), joined.split(_JOINT)[:-1])
 
 
 def hashed(token: str) -> int:

@@ -57,10 +57,14 @@ def polite() -> tuple[tuple[str, ...], frozenset[str]]:
     )
 
 
+def compared(text: str) -> str:
+    """What of a text is compared: all, or head and tail of a long one."""
+    return text if len(text) <= AT_MOST else text[: AT_MOST // 2] + "\n" + text[-AT_MOST // 2 :]
+
+
 def words(text: str) -> Words:
     """The text, normalised and taken apart; what lies between head and tail of a long one is left out."""
-    if len(text) > AT_MOST:
-        text = text[: AT_MOST // 2] + "\n" + text[-AT_MOST // 2 :]
+    text = compared(text)
     openings, closings = polite()
     if text.isascii():
         lang, text = "en", text.lower()

@@ -58,29 +58,6 @@ SCHEMA = pa.schema(
 )
 
 
-def table(
-    sessions: Sequence[Session],
-    settings: Settings = DEFAULT,
-    *,
-    numbers: Sequence[int] | None = None,
-    private: bool = True,
-    key: bytes | None = None,
-) -> pa.Table:
-    """The table of some sessions: de-identified where `private`, read, and laid out in columns."""
-    with uncollected():
-        told, reading = prepared(sessions, private=private, key=key)
-        said = heard([m.text for session in told for m in session.messages if m.role == "user"], settings)
-        found: list[Reaction] = []
-        lengths: list[int] = []
-        spoken = 0
-        for session in told:
-            begin, most = len(found), len(session.messages)
-            found += reactions(session, reading[begin : begin + most], settings, said[spoken : spoken + most])
-            lengths.append(len(found) - begin)
-            spoken += sum(m.role == "user" for m in session.messages)
-        return _columns(found, told, lengths, numbers or range(1, len(told) + 1))
-
-
 @contextmanager
 def uncollected() -> Iterator[None]:
     """Without the cyclic garbage collector: nothing here makes a cycle, and it would walk all that the process holds."""
@@ -91,6 +68,29 @@ def uncollected() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
+
+
+@uncollected()
+def table(
+    sessions: Sequence[Session],
+    settings: Settings = DEFAULT,
+    *,
+    numbers: Sequence[int] | None = None,
+    private: bool = True,
+    key: bytes | None = None,
+) -> pa.Table:
+    """The table of some sessions: de-identified where `private`, read, and laid out in columns."""
+    told, reading = prepared(sessions, private=private, key=key)
+    said = heard([m.text for session in told for m in session.messages if m.role == "user"], settings)
+    found: list[Reaction] = []
+    lengths: list[int] = []
+    spoken = 0
+    for session in told:
+        begin, most = len(found), len(session.messages)
+        found += reactions(session, reading[begin : begin + most], settings, said[spoken : spoken + most])
+        lengths.append(len(found) - begin)
+        spoken += sum(m.role == "user" for m in session.messages)
+    return _columns(found, told, lengths, numbers or range(1, len(told) + 1))
 
 
 def prepared(
