@@ -7,7 +7,7 @@
     values = resampled(mean, users=len(sums[0]), scheduler="tcp://10.0.0.1:8786")
 
 The draws of each chunk of resamples have a seed of their own, so who computes a chunk makes no difference. What is
-computed from sums by user in this library takes a second or less for 10,000 resamples, which is what reaching a cluster
+computed from sums by user in this library takes a second or less for 10,000 resamples, less than sending them to a cluster
 costs; so `scheduler` is for statistics that are slow in themselves, such as a model fitted anew to every resample. The
 draws are other ones than those of `resample_users`, which all tables here share.
 """
