@@ -243,6 +243,18 @@ def test_ways_of_asking_are_held_against_the_first(bench):
     assert study.gains(found[found["judge"] == "UX judge (zero-shot)"]).empty
 
 
+def test_replies_under_several_prompts_are_drawn_by_prompt(world, found):
+    model = Scripted(
+        reply=lambda request: Answer(text="Here is a plan: 1. the baths, 2. a walk.", finish="stop")
+    )
+    cases = study.to_answer(world)[:12]
+    shares = study.shares(found.scored(study.replied(cases, model, "en", 10), cases))
+    assert len(shares) == 4 and (shares["cases"] == 10).all()
+    said_below = [label.get_text() for label in figures.shares(shares).axes[0].get_yticklabels()]
+    assert said_below == ["乐于助人", "无系统提示", "重体验", "重共情"]
+    assert tables.shares(shares)["how"].iloc[1] == "无系统提示" and "ux_writer" not in tables.shares(shares)
+
+
 def test_every_reason_has_a_name_in_both_languages():
     for stage, reasons in REASONS.items():
         for name in reasons:

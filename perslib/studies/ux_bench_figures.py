@@ -125,12 +125,10 @@ def detection(quality: pd.DataFrame) -> Figure:
 def shares(table: pd.DataFrame) -> Figure:
     """Good% by the reward model: thick line users resampled, thin line Wilson; ring: what the users or the world say."""
     own = table.reset_index(drop=True)
-    same = own["how"].nunique() == 1
-    labels = (
-        own["model"]
-        if same
-        else own["how"].where(own["model"].nunique() == 1, own["model"] + ": " + own["how"])
-    )
+    if own["how"].nunique() == 1:
+        labels = own["model"]
+    else:
+        labels = own["how"] if own["model"].nunique() == 1 else own["model"] + ": " + own["how"]
     at = np.arange(len(own))
     fig, ax = plt.subplots(figsize=(7.4, 1.3 + 0.32 * len(own)))
     ax.hlines(at, own["wilson_low"], own["wilson_high"], color=FAINT, linewidth=1)
