@@ -109,6 +109,31 @@ def test_the_synthetic_world_becomes_splits_that_the_loader_reads(tmp_path, lang
     assert card["models"]["judge"] == "scripted" and len(card["prompts"]) == 6
 
 
+def test_a_happy_path_in_numbers():
+    """Three sessions: one liked, one complained of, one without a signal. The judge claims too much of the second."""
+
+    def change(step, data, request):
+        if step != "grade_bad":
+            return data
+        return {"grades": [{**g, "severity": 2, "quality": "high"} for g in data["grades"]]}
+
+    made = built(log(LIKED, COMPLAINED, talk("Plan two days in Ely, please.", PLAN, "ok")), change)
+    stages = made.funnel.set_index("stage")
+    assert stages["in"].tolist() == [3, 2, 2, 2, 2, 2] and stages["left"].tolist() == [2] * 6
+    assert made.reasons.to_dict("records") == [{"stage": "gate", "reason": "no_signal", "count": 1}]
+    cases = made.cases.set_index("side")
+    # Axes of the good case: 4 each; of the bad one severity is 2, so mean 3.6 and, by the lowest axis, medium.
+    assert cases["mean"].to_dict() == {"good": 4.0, "bad": 3.6}
+    assert cases["quality"].to_dict() == {"good": "high", "bad": "medium"}
+    assert cases["severity_tier"].to_dict() == {"good": "", "bad": "mild"}
+    assert cases["gold"].to_dict() == {"good": 1, "bad": -1}
+    assert cases["query_turn"].tolist() == [2, 2] and cases["reply_turn"].tolist() == [3, 3]
+    assert (
+        cases.loc["bad", "complaint"] == "That is not what I asked." and cases.loc["good", "complaint"] == ""
+    )
+    assert made.agreement["judge_consistent"] == 0.5 and made.agreement["dimension_kappa"] == 1
+
+
 def test_what_is_known_comes_from_the_log_and_not_from_the_model():
     made = built(log(LIKED, COMPLAINED))
     bad, good = (made.cases[made.cases["side"] == side].iloc[0] for side in ("bad", "good"))

@@ -2,6 +2,7 @@
 
 verdicts = judged_by(UXJudge(Form("zh")), cases, backbone)    # good or bad; what could not be read is counted
 judged(verdicts)                                              # accuracy, d′ and criterion, with intervals
+topics_of(cases)                                              # scenario, intent and domain of each, by rules or a model
 own_family_gaps(shares_of(judgments), families)               # does a judge prefer its own family?
 position_audit(judge, pairs_of(replies, 40), corpus)          # what does the order do, for any judge
 Reward().fit(lessons_of(corpus))                              # how likely is a reply to be liked: learned, calibrated

@@ -259,7 +259,7 @@ def _row(case: Mined, grades: Grades, checks: Sequence[Check]) -> dict[str, Any]
         **{f"axis_{axis}": grade for axis, grade in grades.axes.items()},
         "mean": grades.mean,
         "quality": grades.quality,
-        "severity_tier": tier(grades.axes["severity"]),
+        "severity_tier": tier(grades.axes["severity"]) if own.side == "bad" else "",
         "judge_dimension": grades.dimension,
         "judge_note": grades.note,
         "needs_context": any(c.needs_context for c in checks),
