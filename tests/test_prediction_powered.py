@@ -39,6 +39,9 @@ def test_the_classical_mean_is_that_of_the_textbook():
     assert users[:3] == pytest.approx(alone[:3]) and users.clusters == 7
 
 
+TWINS = ppi_mean, classical_mean
+
+
 def sample(rng: np.random.Generator, by: str, noise: float | None, users: int = 80, labelled: int = 20):
     """Six turns a user, mean 3; a biased judge that sees through some noise, or (None) nothing at all."""
     user = np.repeat(np.arange(users), 6)
@@ -57,17 +60,17 @@ def sample(rng: np.random.Generator, by: str, noise: float | None, users: int = 
 @pytest.mark.parametrize("noise", [0.4, None], ids=["informative", "noise"])
 def test_intervals_cover_as_they_say_and_a_good_judge_narrows_them(by, noise):
     rng, trials = np.random.default_rng(1), 300
-    covered, narrower, weights = {0.9: 0, 0.95: 0}, [], []
+    covered, narrower, weights = {(kind, level): 0 for kind in (0, 1) for level in (0.9, 0.95)}, [], []
     for _ in range(trials):
         gold, judged, user, known = sample(rng, by, noise)
         of = {"cluster": user[known], "cluster_unlabelled": user[~known]}
-        for level in covered:
-            both = ppi_mean(gold[known], judged[known], judged[~known], **of, level=level)
-            covered[level] += both.low <= 3 <= both.high
-        alone = classical_mean(gold[known], cluster=user[known])
+        for level in (0.9, 0.95):
+            both, alone = (f(gold[known], judged[known], judged[~known], **of, level=level) for f in TWINS)
+            covered[0, level] += both.low <= 3 <= both.high
+            covered[1, level] += alone.low <= 3 <= alone.high
         narrower.append((both.high - both.low) / (alone.high - alone.low))
         weights.append(both.lam)
-    for level, count in covered.items():
+    for (_, level), count in covered.items():
         assert abs(count / trials - level) < 3.5 * math.sqrt(level * (1 - level) / trials)
     if noise is None:
         assert np.median(weights) < 0.05 and np.mean(weights) < 0.15 and np.mean(narrower) < 1.03
