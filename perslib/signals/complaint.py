@@ -49,8 +49,6 @@ class Complaint(NamedTuple):
 
 class _Language(NamedTuple):
     by_trigger: dict[tuple[str, ...], tuple[Cue, ...]]
-    words: frozenset[str]  # the most telling token of every trigger
-    glance: re.Pattern[str]  # finds a trigger, written together
     blockers: re.Pattern[str]
     referents: re.Pattern[str]
     fillers: re.Pattern[str]
@@ -66,21 +64,9 @@ def _language(lang: str) -> _Language:
             cue = Cue(kind, number, float(entry["weight"]), re.compile(text))
             for trigger in sorted(triggers.pairs(text, lang)):
                 by_trigger.setdefault(trigger, []).append(cue)
-    common = triggers.common(lang)
-    firsts: dict[str, set[str]] = {}
-    for trigger in by_trigger:
-        firsts.setdefault(trigger[0], set()).add("".join(trigger[1:]))
-    glance = [
-        re.escape(first) + ("" if "" in then else f"[{re.escape(''.join(sorted(then)))}]")
-        for first, then in sorted(firsts.items())
-    ]
     one = (r"\b{}\b" if lang == "en" else "{}").format
     return _Language(
         {trigger: tuple(found) for trigger, found in by_trigger.items()},
-        frozenset(
-            min(trigger, key=lambda token: (common.get(token, 0.0), -len(token))) for trigger in by_trigger
-        ),
-        re.compile("|".join(glance)),
         re.compile(any_of(told["blockers"])),
         re.compile(one(any_of(told["referents"]))),
         re.compile(rf"(?:\W|{one(any_of(told['fillers']))})*"),
@@ -144,18 +130,8 @@ def _characters() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def complaint(text: str, words: Words, settings: Settings) -> Complaint | None:
     """The complaint in a message, or None."""
-    language = _language(words.lang)
-    if words.lang == "zh":
-        lowered = text.lower()
-        if not language.glance.search(lowered):
-            return None
-        tokens: Sequence[str] = lowered
-    else:
-        tokens = words.tokens
-        if language.words.isdisjoint(words.kinds):
-            return None
-    near = {*pairwise(tokens), *((token,) for token in tokens)}
-    found = language.by_trigger.keys() & near
+    tokens: Sequence[str] = text.lower() if words.lang == "zh" else words.tokens
+    found = _language(words.lang).by_trigger.keys() & {*pairwise(tokens), *((token,) for token in tokens)}
     return _complaint(text, words.lang, sorted(found), settings) if found else None
 
 
