@@ -12,6 +12,7 @@ from prompt_fields_uxc import ANSWERS
 from scripted import Scripted
 
 from perslib.llm import Answer, Request
+from perslib.ux.construct import construct
 
 PLAN = "The baths in the morning, a walk along the river after lunch, then the train home at six."
 LONG = " ".join(f"{PLAN} Stop number {i} is worth an hour." for i in range(12))
@@ -83,3 +84,40 @@ def model(change: Change = lambda step, data, request: data, name: str = "script
     made.name = made.model = name
     made.entry = SimpleNamespace(cost=lambda *tokens: tokens[0] / 1e6)  # type: ignore[attr-defined]
     return made
+
+
+def of(made, stage):
+    return [(one.reason, one.place) for one in made.rejects if one.stage == stage]
+
+
+def built(source, change=lambda step, data, request: data, **options):
+    options = {"language": "en", "miner": model(change), **options}
+    return construct(source, **options)
+
+
+def mined(**changes):
+    """Changes what the miner says of every case."""
+
+    def change(step, data, request):
+        return {"cases": [{**c, **changes} for c in data["cases"]]} if step.startswith("mine") else data
+
+    return change
+
+
+def checked(**changes):
+    return lambda step, data, request: {**data, **changes} if step.startswith("check") else data
+
+
+def nothing(stage):
+    return lambda step, data, request: None if step.startswith(stage) else data
+
+
+def extra(**case):
+    """The miner names one more reply."""
+
+    def change(step, data, request):
+        if step != "mine_bad":
+            return data
+        return {"cases": [*data["cases"], {**data["cases"][0], **case}]}
+
+    return change
