@@ -1,0 +1,118 @@
+"""Memories before the same judge: each is built and counted, agreement is beside cost, and the page says what it is."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from typing import Any
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import pytest
+from endpoint import Endpoint
+from scripted import MEMORY
+
+from perslib.corpus import Corpus
+from perslib.corpus.synthetic import world
+from perslib.errors import UnknownName
+from perslib.llm import Backbone
+from perslib.report import begin
+from perslib.studies import memories_as_evidence as study
+from perslib.studies import memories_as_evidence_figures as figures
+from perslib.studies import memories_as_evidence_notes as said
+from perslib.studies.extent import Extent
+
+USUAL = Extent(60, 5, "published", 6000, False)
+FIRST = Extent(4, 1, "full", 600, True)
+
+
+def answer(body: dict[str, Any]) -> str:
+    """A portrait where one is to be written; else a digit: 5 for a long reply, and 4 as a matter of course."""
+    if "four_vs_five_distinction" in json.dumps(body.get("response_format", "")):
+        return json.dumps(MEMORY)
+    asked = "\n".join(str(m["content"]) for m in body["messages"])
+    return "5" if len(re.findall(r"\w+", asked)) % 2 else "4"
+
+
+@pytest.fixture(scope="module")
+def small() -> Corpus:
+    """Three users to learn from, six to judge."""
+    corpus = world(users=9, seed=7, language="en")
+    users = list(corpus.users["user"])
+    parts = {"train": users[:3], "test": users[3:]}
+    return dataclasses.replace(corpus, meta={**corpus.meta, "splits": parts})
+
+
+@pytest.fixture(autouse=True)
+def page():
+    begin(language="zh")
+    yield
+    plt.close("all")
+
+
+def test_the_parameter_says_which_memories(small):
+    assert study.memories_of("", FIRST) == list(study.LOOK)
+    assert study.memories_of("", USUAL) == study.memories_of("all", FIRST) == list(study.ALL)
+    assert study.memories_of("measured, scores", USUAL) == ["no memory", "measured", "scores"]
+    assert {"H²Memory", "turn-level RAG", "session-level RAG", "RecurSum"} <= set(study.ALL)
+    with pytest.raises(UnknownName, match="structured"):
+        study.memories_of("structurd", USUAL)
+
+
+def test_every_memory_meets_the_same_judge_on_the_same_replies(small, model, server: Endpoint):
+    server.reply = answer
+    backbone: Backbone = model()
+    names = "scores, measured, RAG, structured, vanilla (with log)"
+    found = study.judged(names, small, backbone, USUAL, "en")
+    asked = found.verdicts[found.verdicts["backbone"].notna()]
+    assert list(dict.fromkeys(asked["judge"])) == [
+        "no memory",
+        "memory: scores",
+        "memory: measured",
+        "RAG",
+        "memory: structured",
+        "memory: vanilla (with log)",
+    ]
+    assert (asked.groupby("judge").size() == 60).all() and "H²Memory" in found.left_out
+
+    spent = study.costs(found).set_index("judge")
+    blocks = len(asked[["user", "scenario"]].drop_duplicates())
+    assert found.memories["memory: structured"].blocks == blocks
+    assert spent.loc["memory: structured", "build_calls"] >= 1 and spent.loc["no memory", "build_calls"] == 0
+    own = spent.loc["memory: structured"]
+    assert own["tokens"] == pytest.approx(own["answer_tokens"] + own["build_tokens"] * blocks / 60)
+    assert spent.loc["memory: measured", "build_tokens"] == 0 < spent.loc["memory: measured", "build_seconds"]
+
+    again = study.costs(study.judged("structured", small, model(), USUAL, "en")).set_index("judge")
+    assert again.loc["memory: structured", "build_tokens"] == own["build_tokens"]  # out of the cache
+
+    agreed = study.compared(found, small)
+    gain = agreed.set_index(["judge", "metric"])
+    row = gain.loc[("memory: measured", "pearson")]
+    assert row["control"] == "no memory"
+    assert row["gain"] == pytest.approx(row["value"] - gain.loc[("no memory", "pearson"), "value"])
+    assert pd.isna(gain.loc[("user mean", "pearson"), "control"])  # another matter: it asks no model
+
+    points = figures.points(agreed, study.costs(found))
+    assert points["tokens"].isna().sum() == 3 and figures.agreement_and_cost(points).axes
+    assert "会话之前的日志" in set(figures.agreement_table(agreed)["judge"])
+    assert len(figures.cost_table(study.costs(found))) == 6
+    note = said.chosen(found, USUAL, "mine")
+    assert "60 replies" in note["en"] and "memories=all" in note["zh"] and "first look" not in note["en"]
+    assert "Holm" in said.worth(agreed, study.costs(found))["zh"]
+
+
+def test_nothing_dearer_stands_on_the_frontier_without_being_better():
+    r = {"a": 0.1, "b": 0.3, "c": 0.2, "d": 0.4}
+    agreed = pd.DataFrame({"judge": list(r), "metric": "pearson", "value": list(r.values())})
+    spent = pd.DataFrame({"judge": list(r), "tokens": [10, 20, 30, 40]})
+    assert study.frontier(agreed, spent) == ["a", "b", "d"]
+
+
+def test_a_first_look_says_so(small, model, server: Endpoint):
+    server.reply = answer
+    found = study.judged("scores", small, model(), FIRST, "en")
+    agreed, spent = study.compared(found, small), study.costs(found)
+    assert "初步一览" in said.chosen(found, FIRST, "embedded")["zh"]
+    assert "fewer than five users" in said.worth(agreed, spent)["en"]
