@@ -116,3 +116,20 @@ def test_a_first_look_says_so(small, model, server: Endpoint):
     agreed, spent = study.compared(found, small), study.costs(found)
     assert "初步一览" in said.chosen(found, FIRST, "embedded")["zh"]
     assert "fewer than five users" in said.worth(agreed, spent)["en"]
+
+
+def told_the_average(body: dict[str, Any]) -> str:
+    """A judge that says 5 to those who are told to have given more than 4.2 on average, else 4."""
+    asked = "\n".join(str(m["content"]) for m in body["messages"])
+    average = re.search(r"replies, mean (\d\.\d+)", asked)
+    return "5" if average and float(average[1]) > 4.2 else "4"
+
+
+def test_a_judge_that_uses_what_it_is_told_gains_over_none(small, model, server: Endpoint):
+    server.reply = told_the_average
+    found = study.judged("scores", small, model(), dataclasses.replace(USUAL, turns=120), "en")
+    own = study.compared(found, small).set_index(["judge", "metric"])
+    assert pd.isna(own.loc[("no memory", "pearson"), "value"])  # it says 4 to everybody
+    assert own.loc[("memory: scores", "pearson"), "value"] > 0.15
+    qwk = own.loc[("memory: scores", "qwk")]
+    assert qwk["gain"] > 0.05 and own.loc[("no memory", "qwk"), "value"] == pytest.approx(0)

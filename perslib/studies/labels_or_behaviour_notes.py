@@ -101,7 +101,7 @@ def worth(table: pd.DataFrame, moved: pd.DataFrame) -> Note:
     return {
         "en": f"**What a rating is worth**: while there are only {fewest} of them, one rating is worth so many labels of "
         f"behaviour: {'; '.join(parts['en'])}. Where “>” stands, no number of behavioural labels on this page catches up; where “≤” "
-        "stands, the smallest is already enough. With more ratings each further one adds less, and the comparison is between two flat curves.",
+        "stands, the smallest is already enough. Where a curve is flat, a ratio of numbers along it says little.",
         "zh": f"**一个评分值多少**：只有 {fewest} 个评分时，一个评分抵得上的行为标签数，{'；'.join(parts['zh'])}。写作“>”者，"
-        "表示本页任何数量的行为标签都赶不上；写作“≤”者，最小的数量就已足够。评分更多时，每多一个带来的增益变小，比较的是两条趋平的曲线。",
+        "表示本页任何数量的行为标签都赶不上；写作“≤”者，最小的数量就已足够。曲线平坦之处，数量之比说明不了多少。",
     }

@@ -60,6 +60,7 @@ def found(frame: pd.DataFrame, table: pd.DataFrame, holds: float) -> Note:
     rise = own.loc[("turn number alone", "wc_pearson")]
     en_rise = "rise" if rise["high"] < 0 else "fall" if rise["low"] > 0 else "neither rise nor fall surely"
     zh_rise = "上升" if rise["high"] < 0 else "下降" if rise["low"] > 0 else "没有确实的升降"
+    follows = bool(own.loc[(BUDGET, "wc_pearson"), "low"] > 0)
     control = str(f["control"])
     share = float((frame.drop_duplicates("dialogue")["status"] == 1).mean())
     same = share**2 + (1 - share) ** 2
@@ -75,7 +76,9 @@ def found(frame: pd.DataFrame, table: pd.DataFrame, holds: float) -> Note:
         + f". (Dealt at random, {same:.0%} of the outcomes are still the true ones.) Taught the ratings themselves, the same features reach {cell(RIDGE, 'wc_pearson') if near else '–'}. The budget "
         f"at the end foretells the outcome of unseen dialogues with a balanced accuracy of {with_interval(*right, 2)} (chance: .50).\n\n"
         f"**The remaining budget** has r = {cell(BUDGET)}, within users {cell(BUDGET, 'wc_pearson')}. A budget can only fall; "
-        f"in the course of these dialogues ratings {en_rise}. It is therefore no stand-in for the rating of a turn.\n\n"
+        f"in the course of these dialogues ratings {en_rise}. "
+        + ("It goes with ratings all the same" if follows else "It is no stand-in for the rating of a turn")
+        + ".\n\n"
         f"**Can the method do it at all**? On as many dialogues of simulated people who do leave when their patience is used "
         f"up, the same fit reaches r = {number(holds)} with what each turn truly took. What it needs is that people leave "
         "*because* of what the turns before have cost them.",
@@ -88,8 +91,9 @@ def found(frame: pd.DataFrame, table: pd.DataFrame, holds: float) -> Note:
         )
         + f"。（打乱之后仍有 {same:.0%} 的成败与真实相同。）若直接以评分来教，同样的特征可达 {cell(RIDGE, 'wc_pearson') if near else '–'}。以结束时的预算预测未见对话的成败，"
         f"平衡准确率为 {with_interval(*right, 2)}（随机为 .50）。\n\n"
-        f"**剩余预算**的 r = {cell(BUDGET)}，用户内为 {cell(BUDGET, 'wc_pearson')}。预算只会减少，而在这些对话的进程中评分{zh_rise}，"
-        "因此它不能代替对单轮的评分。\n\n"
+        f"**剩余预算**的 r = {cell(BUDGET)}，用户内为 {cell(BUDGET, 'wc_pearson')}。预算只会减少，而在这些对话的进程中评分{zh_rise}。"
+        + ("即便如此，它仍与评分一致" if follows else "它不能代替对单轮的评分")
+        + "。\n\n"
         f"**方法本身做得到吗**？换成同样数量的模拟对话，其中的人确实在耐心用完时离开，同样的拟合与每轮真实代价的相关为 "
         f"r = {number(holds)}。它所需要的前提是：人们离开，*正是因为*先前各轮的消耗。",
     }
