@@ -25,6 +25,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from evaluator import reply
 
 from perslib.corpus import load, save
 from perslib.corpus.synthetic import world
@@ -34,16 +35,6 @@ from perslib.llm.transport import Transport
 from perslib.memory import Structured
 
 USERS = 115
-STATEMENT = {"statement": "Wants prices.", "turns": [1]}
-MEMORY: dict[str, Any] = {
-    "scoring_style": STATEMENT,
-    "four_vs_five_distinction": STATEMENT,
-    "three_vs_four_distinction": STATEMENT,
-    "user_specific_requirements": [],
-    "preferred_response_format": STATEMENT,
-    "task_specific_observations": [],
-}
-VERDICT = {"score": 4, "reason": "satisfied", "evidence": ["M1"], "rationale": "Fits."}
 
 
 async def answered(
@@ -51,10 +42,7 @@ async def answered(
 ) -> dict[str, Any]:
     """A memory or a verdict that fits the schema of the request, at once."""
     assert body is not None
-    wanted = body["response_format"]["json_schema"]["schema"]["required"]
-    said = MEMORY if "scoring_style" in wanted else VERDICT
-    text = json.dumps({name: said[name] for name in wanted})
-    message = {"role": "assistant", "content": text}
+    message = {"role": "assistant", "content": reply(dict(body))}
     usage = {"prompt_tokens": 1000, "completion_tokens": 20}
     choice = {"index": 0, "message": message, "finish_reason": "stop"}
     return {"model": "none", "choices": [choice], "usage": usage, "seconds": 0.0}
