@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Literal
 
@@ -66,6 +66,10 @@ class Corpus:
             problems.append(Problem(place, f"score is {row.score}, expected 1–5"))
         if problems:
             raise DataError(problems)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What it is made of, without what was computed from that."""
+        return {part.name: getattr(self, part.name) for part in fields(self)}
 
     def __repr__(self) -> str:
         n_users, n_sessions, n_turns = len(self.users), len(self.sessions), len(self.turns)

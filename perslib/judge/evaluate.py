@@ -8,7 +8,7 @@ that was killed goes on where it stopped and ends in the same table, one row a r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import dataclass, fields, replace
 from itertools import repeat
 from typing import TypeVar
 
@@ -27,6 +27,7 @@ X = TypeVar("X")
 TURNS_A_USER = 12
 #: Verdicts become rows of a frame by so many: as objects they take several times the room.
 TOGETHER = 5000
+_FIELDS = [field.name for field in fields(Verdict)]
 
 
 def evaluate(
@@ -67,20 +68,25 @@ def _streamed(
     progress: bool,
     cap: float | None,
 ) -> pd.DataFrame:
-    """Blocks are cut when their turn comes and forgotten then, so that few of a large corpus are held at a time."""
+    """Each block is cut when its turn comes, by whoever judges it, and forgotten then."""
     _learn(judge, corpus, {user for user, _ in pairs}, backbone, progress, cap)
-    judged: list[Block] = []
-
-    def cut() -> Iterator[Block]:
-        for pair in pairs:
-            block = corpus.block(*pair)
-            judged.append(block.bare())
-            yield block
-
     replies = corpus.turns.groupby(["user", "scenario"]).size()
     totals = {"judge": int(sum(replies.get(pair, 0) for pair in pairs))}
-    verdicts = _worked(judge.judge, cut(), judge, backbone, totals, progress, cap)
-    return frame(judge, corpus, backbone, judged, verdicts)
+    found = _worked(_Cut(judge, corpus), pairs, judge, backbone, totals, progress, cap)
+    return frame(judge, corpus, backbone, *zip(*found)) if found else frame(judge, corpus, backbone, [], [])
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """Judges a block, given its user and scenario; on a cluster corpus and judge travel once, then only these names."""
+
+    judge: Judge
+    corpus: Corpus
+
+    def __call__(self, pair: tuple[str, str]) -> Steps[tuple[Block, Sequence[Verdict]]]:
+        block = self.corpus.block(*pair)
+        verdicts = yield from self.judge.judge(block)
+        return block.bare(), verdicts
 
 
 def fit(
@@ -221,7 +227,7 @@ def _framed(rows: list[dict[str, object]]) -> pd.DataFrame:
 
 
 def _columns(verdict: Verdict, language: str) -> dict[str, object]:
-    columns = asdict(verdict)
+    columns = {name: getattr(verdict, name) for name in _FIELDS}
     p = columns.pop("p") or (None,) * 5
     score, reason = verdict.raw, verdict.reason
     if score is not None and reason is not None and language in REASONS:
