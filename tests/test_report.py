@@ -22,6 +22,7 @@ from perslib.errors import DataError, ReportError, UnknownName
 from perslib.report import run_report
 from perslib.report.atomic import write_text
 from perslib.report.index import write_index
+from perslib.report.kernel import Kernels
 from perslib.report.manifest import record
 from perslib.report.outputs import warnings_in
 from perslib.report.parameters import declared_parameters, find_studies, fitted
@@ -463,3 +464,10 @@ def test_warnings_are_found_among_noise():
         "/a b/c.py:1: UserWarning: two\nlines\n  source()\n"
     )
     assert warnings_in(noise) == [("FutureWarning", "will change"), ("UserWarning", "two lines")]
+
+
+def test_kernels_compute_with_one_thread_unless_told_otherwise(tmp_path, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    told = Kernels(tmp_path, {}).manager_class().kernel_spec.env
+    assert told["OPENBLAS_NUM_THREADS"] == "1" and "OMP_NUM_THREADS" not in told

@@ -22,7 +22,7 @@ class Kernels:
 
     def __init__(self, scratch: Path, environment: Mapping[str, str]):
         self._pids: list[int] = []
-        self._environment = {**environment, "IPYTHONDIR": str(scratch / "ipython")}
+        self._environment = {**_threads(), **environment, "IPYTHONDIR": str(scratch / "ipython")}
         self._scratch = scratch
         self._log = scratch / "kernel.log"
 
@@ -71,3 +71,9 @@ class Kernels:
         for pid in self._pids:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, number)
+
+
+def _threads() -> dict[str, str]:
+    """One thread for libraries that compute: the arrays of a page are small, and several threads wait for each other."""
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    return {name: "1" for name in names if name not in os.environ}
