@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
@@ -16,9 +17,9 @@ from typing import Any, Literal
 import pandas as pd
 
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.llm import Backbone
+from perslib.llm import Backbone, Steps
 from perslib.memory.checked import Question, Reading
-from perslib.palbench.asking import Form, counted
+from perslib.palbench.asking import Form, Spent, counted
 from perslib.palbench.kappa import vote
 from perslib.palbench.multi_turn import Dialogue, shown_profile
 from perslib.palbench.pairwise import RUNS, Run, outcome, runs
@@ -100,7 +101,7 @@ def judged(
         for dimension in dimensions
         for run in runs(number_of_runs)
     ]
-    results = judge.work([counted(one(question_of(form, *case)), "compare") for case in cases])
+    results = judge.map(partial(_asked, form), cases)
     rows = []
     for (dimension, ours, theirs, run), (reading, spent) in zip(cases, results, strict=True):
         own, their = reading.value or (None, None)
@@ -116,6 +117,10 @@ def judged(
     columns = [*_PAIR, "run", "swapped", "ours", "theirs", "error"]
     frame = pd.DataFrame(rows) if rows else pd.DataFrame(columns=columns)
     return frame.astype({"ours": "Float64", "theirs": "Float64", "error": "str"})
+
+
+def _asked(form: Form, case: tuple[Dimension, Dialogue, Dialogue, Run]) -> Steps[tuple[Reading[Any], Spent]]:
+    return counted(one(question_of(form, *case)), "compare")
 
 
 def outcomes(evaluations: pd.DataFrame, tie_within: float = 0.0) -> pd.DataFrame:

@@ -120,12 +120,12 @@ def talked(
     if user is assistant:
         return user.map(partial(talk, form=form, query=query), held, progress=progress)
     while open_ := [i for i, dialogue in enumerate(held) if not dialogue.is_over]:
-        for i, dialogue in zip(
-            open_, user.work([user_turn(held[i], form) for i in open_], progress=progress), strict=True
-        ):
+        asked = user.map(partial(user_turn, form=form), [held[i] for i in open_], progress=progress)
+        for i, dialogue in zip(open_, asked, strict=True):
             held[i] = dialogue
         waiting = [i for i in open_ if not held[i].error]
-        replies = assistant.work([assistant_turn(held[i], form, query) for i in waiting], progress=progress)
+        answering = partial(assistant_turn, form=form, query=query)
+        replies = assistant.map(answering, [held[i] for i in waiting], progress=progress)
         for i, dialogue in zip(waiting, replies, strict=True):
             held[i] = dialogue
     return held
