@@ -205,7 +205,9 @@ def test_unscored_rows_are_rows(server, model):
 
 
 def test_blocks_are_cut_as_they_are_judged_and_not_kept(sample, monkeypatch):
-    monkeypatch.setattr(sys.modules["perslib.judge.evaluate"], "TOGETHER", 50)  # so that a table is put together of parts
+    monkeypatch.setattr(
+        sys.modules["perslib.judge.evaluate"], "TOGETHER", 50
+    )  # so that a table is put together of parts
     held, most = 0, 0
 
     def gone() -> None:
