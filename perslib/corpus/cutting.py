@@ -104,6 +104,7 @@ class Cutter:
         """
         logs = self._events.reset_index(drop=True)
         before = np.full(len(logs), None, dtype=object)
+        named = {column: logs[column].to_numpy(dtype=object, copy=True) for column in ("scenario", "session")}
         started = self._listed[self._listed["started_at"].notna()]
         of_user = _rows(started, ["user"])
         for user, rows in _rows(logs, ["user"]).items():
@@ -112,9 +113,10 @@ class Cutter:
             place = np.searchsorted(starts["started_at"].to_numpy(), own["at"].to_numpy())
             unnamed = (own["session"].isna() & own["at"].notna()).to_numpy() & (place < len(starts))
             led = starts.iloc[place[unnamed]]
-            for column in ("scenario", "session"):
-                logs.loc[rows[unnamed], column] = led[column].to_numpy()
+            for column in named:
+                named[column][rows[unnamed]] = led[column].to_numpy(dtype=object)
             before[rows[unnamed]] = np.array([None, *starts["scenario"]], dtype=object)[place[unnamed]]
+        logs = logs.assign(**{column: pd.Series(found, dtype="str") for column, found in named.items()})
         logs = logs[logs["session"].notna()].sort_values("at", kind="stable")
         return logs, before[logs.index], _rows(logs, ["user"])
 
