@@ -224,3 +224,12 @@ def test_of_users_keeps_what_belongs_to_them():
     assert list(one.extras["truth"]["user"]) == ["bo"]
     with pytest.raises(UnknownName):
         tiny_corpus().of_users(["nobody"])
+
+
+def test_texts_lie_in_one_piece_however_they_came():
+    parts = [pd.DataFrame({"user": [f"u{i}"], "profile": [{}]}).astype({"user": "str"}) for i in range(3)]
+    joined = pd.concat(parts, ignore_index=True)
+    assert joined["user"].array.__arrow_array__().num_chunks == 3
+    users = coerce(joined, "users")["user"]
+    assert users.array.__arrow_array__().num_chunks == 1
+    pd.testing.assert_series_equal(users, joined["user"])

@@ -182,7 +182,20 @@ def _coerce_column(values: pd.Series, kind: str) -> pd.Series:
         return pd.Series([_cell_tuple(v) for v in values], index=values.index, dtype=object)
     if kind == "json":
         return pd.Series([_cell_json(v) for v in values], index=values.index, dtype=object)
-    return values.astype(_DTYPES[kind])
+    return _in_one_piece(values.astype(_DTYPES[kind])) if kind == "text" else values.astype(_DTYPES[kind])
+
+
+def _in_one_piece(texts: pd.Series) -> pd.Series:
+    """A file of many row groups, or joined frames, give a column in as many pieces, and each selection walks through all."""
+    held = texts.array
+    if not isinstance(held, pd.arrays.ArrowStringArray):
+        return texts
+    pieces = held.__arrow_array__()
+    if getattr(pieces, "num_chunks", 1) == 1:
+        return texts
+    return pd.Series(
+        pd.arrays.ArrowStringArray(pieces.combine_chunks(), dtype=texts.dtype), index=texts.index
+    )
 
 
 def _default(kind: str, n: int) -> pd.Series:
