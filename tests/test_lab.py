@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -105,3 +106,25 @@ def test_an_app_listens_on_this_machine_only_and_shows_no_code(home):
         "elsewhere"
     )
     assert told["PERSLIB_HOME"] == str(home)
+
+
+def test_no_two_notebooks_give_a_figure_or_table_the_same_name():
+    """They lie in one folder, and the later page would overwrite what the earlier one links."""
+    place = {"save_table": 1, "save_figure": 1, "draw": 2}
+    made: dict[str, set[str]] = {}
+    for path in NOTEBOOKS.glob("[0-9]*.ipynb"):
+        for cell in nbformat.read(path, as_version=4).cells:
+            for call in ast.walk(ast.parse(cell.source)) if cell.cell_type == "code" else ():
+                if (
+                    isinstance(call, ast.Call)
+                    and isinstance(call.func, ast.Attribute)
+                    and call.func.attr in place
+                ):
+                    given = (
+                        call.args[place[call.func.attr]] if len(call.args) > place[call.func.attr] else None
+                    )
+                    if isinstance(given, ast.Constant) and isinstance(given.value, str):
+                        kind = "table" if call.func.attr == "save_table" else "figure"
+                        made.setdefault(f"{kind} {given.value}", set()).add(path.name)
+    assert len(made) > 40
+    assert {name: where for name, where in made.items() if len(where) > 1} == {}

@@ -113,5 +113,5 @@ class Looking:
         how = {"success": "done", "failed": "FAILED", "cancelled": "cancelled"}[run.status]
         spent = self._spent().total
         asked = f", {describe(spent)}" if spent.calls + spent.hits else ""
-        line = f"{self._name:<16} {self._what:<28} {how} in {took(run.seconds, 'en')}{asked}"
+        line = f"{self._name:<27} {self._what:<28} {how} in {took(run.seconds, 'en')}{asked}"
         print(line, file=sys.stderr, flush=True)
