@@ -15,8 +15,8 @@ from endpoint import HASTY, Endpoint
 
 pytest.importorskip("distributed")
 
-import dask
 from distributed import LocalCluster
+from two_workers import two_workers
 
 from perslib.cluster import connected, spread
 from perslib.cluster.files import Shelf
@@ -49,10 +49,7 @@ def cluster():
         "distributed.scheduler.locks.lease-timeout": "2s",
         "distributed.scheduler.locks.lease-validation-interval": "0.2s",
     }
-    with (
-        dask.config.set({**quick, "distributed.worker.multiprocessing-method": "spawn"}),
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as made,
-    ):
+    with two_workers(quick) as made:
         yield made
 
 

@@ -14,9 +14,8 @@ import pytest
 
 pytest.importorskip("distributed")
 
-import dask
 import distributed
-from distributed import LocalCluster
+from two_workers import two_workers
 
 from perslib.errors import DataError
 from perslib.signals import mined, mining
@@ -35,10 +34,7 @@ ASKED = [
 
 @pytest.fixture(scope="module")
 def cluster():
-    with (
-        dask.config.set({"distributed.worker.multiprocessing-method": "spawn"}),
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as made,
-    ):
+    with two_workers() as made:
         yield made
 
 

@@ -12,8 +12,7 @@ from ux_construct_made import COMPLAINED, LIKED, log
 
 pytest.importorskip("distributed")
 
-import dask
-from distributed import LocalCluster
+from two_workers import two_workers
 
 from perslib.llm import backbone
 from perslib.ux import Case, Form, Recovery, StrategyLabeller, UXJudge, answered, judged_by, strategies_of
@@ -25,10 +24,7 @@ TOOK = ["seconds", "cost", "backbone"]
 
 @pytest.fixture(scope="module")
 def cluster():
-    with (
-        dask.config.set({"distributed.worker.multiprocessing-method": "spawn"}),
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as made,
-    ):
+    with two_workers() as made:
         yield made
 
 

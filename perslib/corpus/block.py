@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from perslib.corpus.schema import coerce
+from perslib.corpus.schema import TURN, coerce
 from perslib.errors import UnknownName
 
 Message = dict[str, str]
@@ -86,8 +86,7 @@ class Block:
     def bare(self) -> Block:
         """Which replies it holds, and nothing else: what is kept of a block that has been judged."""
         nothing = pd.DataFrame()  # an empty part of a frame would keep the whole in memory
-        keys = self.targets[["user", "scenario", "session", "turn"]]
-        return replace(self, targets=keys, evidence=nothing, sessions=nothing, events=nothing)
+        return replace(self, targets=self.targets[TURN], evidence=nothing, sessions=nothing, events=nothing)
 
     @property
     def id(self) -> str:

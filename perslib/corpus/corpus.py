@@ -13,7 +13,7 @@ import pandas as pd
 
 from perslib.corpus.block import Block, Message
 from perslib.corpus.cutting import Cutter
-from perslib.corpus.schema import BLOCK, coerce, duplicates, storable, tidy
+from perslib.corpus.schema import BLOCK, SESSION, coerce, duplicates, storable, tidy
 from perslib.corpus.split import group_shuffle_split
 from perslib.corpus.statistics import statistics
 from perslib.errors import DataError, Problem, UnknownName
@@ -54,8 +54,8 @@ class Corpus:
             for _, row in duplicates(getattr(self, name), name).iterrows():
                 key = " / ".join(str(row[c]) for c in ("user", "scenario", "session", "turn") if c in row)
                 problems.append(Problem(f"{self.name}: {name}", f"{key} occurs more than once"))
-        session_keys = pd.MultiIndex.from_frame(self.sessions[["user", "scenario", "session"]])
-        turn_keys = pd.MultiIndex.from_frame(self.turns[["user", "scenario", "session"]]).unique()
+        session_keys = pd.MultiIndex.from_frame(self.sessions[SESSION])
+        turn_keys = pd.MultiIndex.from_frame(self.turns[SESSION]).unique()
         for key in turn_keys.difference(session_keys):
             problems.append(Problem(f"{self.name}: turns", f"session {' / '.join(key)} is not in sessions"))
         for user in pd.Index(self.sessions["user"].unique()).difference(pd.Index(self.users["user"])):

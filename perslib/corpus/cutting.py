@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus.block import TARGET_COLUMNS, Block, Message
+from perslib.corpus.schema import SESSION, TURN
 
-_SESSION = ["user", "scenario", "session"]
-_SHOWN = [*_SESSION, "turn", "task", "assistant"]
+_SHOWN = [*TURN, "task", "assistant"]
 _NONE = np.array([], dtype=np.intp)
 Rows = Mapping[Hashable, np.ndarray]
 
@@ -30,7 +30,7 @@ class Cutter:
     @cached_property
     def _turn_rows(self) -> Rows:
         """(user, scenario, session) → its rows among the turns."""
-        return _rows(self._turns, _SESSION)
+        return _rows(self._turns, SESSION)
 
     @cached_property
     def _session_rows(self) -> Rows:
@@ -38,7 +38,7 @@ class Cutter:
 
     @cached_property
     def _keys(self) -> list[tuple[str, str, str]]:
-        return list(zip(*(self._sessions[name] for name in _SESSION)))
+        return list(zip(*(self._sessions[name] for name in SESSION)))
 
     @cached_property
     def _scenario(self) -> np.ndarray:

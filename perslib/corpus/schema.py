@@ -143,13 +143,14 @@ SCHEMA: dict[str, dict[str, Column]] = {
 
 #: What tells a block, one user's sessions of one scenario, from every other.
 BLOCK = ["user", "scenario"]
-#: What tells a turn from every other.
-TURN = ["user", "scenario", "session", "turn"]
+#: The same for a session, and for a turn.
+SESSION = [*BLOCK, "session"]
+TURN = [*SESSION, "turn"]
 
 #: What makes a row of a frame unique.
 KEYS = {
     "users": ["user"],
-    "sessions": ["user", "scenario", "session"],
+    "sessions": SESSION,
     "turns": TURN,
     "replay_turns": TURN,
     "replies": ["candidate", *TURN],

@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 
-from perslib.corpus import TURN, Block, Corpus, coerce
+from perslib.corpus import BLOCK, TURN, Block, Corpus, coerce
 from perslib.corpus.reasons import REASONS, legal_reason
 from perslib.errors import DataError, PerslibError, Problem, UnknownName
 from perslib.judge.base import Judge, Verdict
@@ -70,7 +70,7 @@ def _streamed(
 ) -> pd.DataFrame:
     """Each block is cut when its turn comes, by whoever judges it, and forgotten then."""
     _learn(judge, corpus, {user for user, _ in pairs}, backbone, progress, cap)
-    replies = corpus.turns.groupby(["user", "scenario"]).size()
+    replies = corpus.turns.groupby(BLOCK).size()
     totals = {"judge": int(sum(replies.get(pair, 0) for pair in pairs))}
     found = _worked(_Cut(judge, corpus), pairs, judge, backbone, totals, progress, cap)
     return frame(judge, corpus, backbone, *zip(*found)) if found else frame(judge, corpus, backbone, [], [])

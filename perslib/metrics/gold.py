@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from perslib.corpus import TURN, Corpus, coerce
+from perslib.corpus import SESSION, TURN, Corpus, coerce
 from perslib.errors import DataError, Problem, UnknownName
 
 WHO = ["judge", "backbone"]
@@ -45,19 +45,19 @@ def with_gold(
     gold = corpus.turns[[*TURN, "score", "reason"]].rename(columns={"score": "gold", "reason": "gold_reason"})
     gold = gold.assign(place=np.arange(len(gold)))
     if by is not None and by not in frame:
-        gold[by] = _of_corpus(corpus, by)
+        gold[by] = of_turns(corpus, by)
     joined = frame.merge(gold, on=TURN, how="left", sort=False)
     _refuse(joined, joined["place"].isna(), f"is on a turn that corpus {corpus.name!r} does not have")
     return joined
 
 
-def _of_corpus(corpus: Corpus, column: str) -> pd.Series:
+def of_turns(corpus: Corpus, column: str) -> pd.Series:
+    """A column of the turns, or of their sessions, a value a turn."""
     if column in corpus.turns:
         return corpus.turns[column]
     if column not in corpus.sessions:
         raise UnknownName("column", column, {*corpus.turns.columns, *corpus.sessions.columns})
-    session = ["user", "scenario", "session"]
-    return corpus.turns[session].merge(corpus.sessions[[*session, column]], how="left", sort=False)[column]
+    return corpus.turns[SESSION].merge(corpus.sessions[[*SESSION, column]], how="left", sort=False)[column]
 
 
 def _refuse(frame: pd.DataFrame, wrong: pd.Series, what: str) -> None:

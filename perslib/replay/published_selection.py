@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import pandas as pd
 
-from perslib.corpus import BLOCK, TURN, Corpus, coerce
+from perslib.corpus import SESSION, TURN, Corpus, coerce
 from perslib.errors import DataError, Problem
 from perslib.replay.sets import SIZE, check_size, split_turns
 
-SESSION = [*BLOCK, "session"]
 #: At most this many turns of a block.
 OF_BLOCK = 3
 #: Gold score → how many turns with it are added after each user's first.

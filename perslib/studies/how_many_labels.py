@@ -16,13 +16,14 @@ import numpy.typing as npt
 import pandas as pd
 
 from perslib.corpus import TURN, Corpus
-from perslib.corpus.synthetic.satisfaction import THRESHOLDS
+from perslib.corpus.synthetic.satisfaction import borders
 from perslib.errors import DataError, PerslibError, Problem, UnknownName
 from perslib.inference import FEWEST_USERS, SEED, floats, mean_by
 from perslib.judge import Judge
 from perslib.llm import Backbone
+from perslib.metrics.gold import of_turns
 from perslib.replay import ORIGINAL, originals, read_replies, recorded, scored
-from perslib.studies.listing import listed
+from perslib.studies.listing import listed, whole_numbers
 
 Floats = npt.NDArray[np.float64]
 
@@ -58,13 +59,9 @@ class Pool:
 
 def budgets(said: str) -> list[int]:
     """Numbers of labelled users, as a parameter lists them."""
-    try:
-        found = sorted({int(number) for number in listed(said)})
-    except ValueError:
-        found = []
-    if not found or found[0] < 1:
-        raise PerslibError(f"budgets is {said!r}; give numbers of users, such as '2, 4, 6, 10, 20'.")
-    return found
+    return whole_numbers(
+        said, "budgets", "For label budgets give numbers of users, such as '2, 4, 6, 10, 20'."
+    )
 
 
 def rated(
@@ -125,9 +122,7 @@ def _read_labels(file: str) -> pd.DataFrame:
 def _world_ratings(replies: pd.DataFrame, users: pd.DataFrame, seed: int) -> Floats:
     """1 + the number of the user's thresholds below utility + noise, as the world rates."""
     of = users.set_index("user").loc[replies["user"]]
-    strictness, top = of["strictness"].to_numpy(float), of["top_shift"].to_numpy(float)
-    steps = np.array(THRESHOLDS) + strictness[:, None]
-    steps[:, 3] = np.maximum(steps[:, 2] + 0.3, steps[:, 3] + top)
+    steps = np.array([borders(*own) for own in of[["strictness", "top_shift"]].to_numpy(float)])
     noise = np.random.default_rng(seed).normal(0, of["noise"].to_numpy(float))
     latent = replies["utility"].to_numpy(float) + noise
     return np.asarray(1.0 + (latent[:, None] > steps).sum(axis=1))
@@ -135,10 +130,7 @@ def _world_ratings(replies: pd.DataFrame, users: pd.DataFrame, seed: int) -> Flo
 
 def _assistants(corpus: Corpus) -> pd.Series:
     """Who gave each recorded reply, where sessions say so of every one, and of more than one."""
-    keys = ["user", "scenario", "session"]
-    if "assistant" not in corpus.sessions:
-        return pd.Series(ORIGINAL, corpus.turns.index)
-    by = corpus.turns[keys].merge(corpus.sessions[[*keys, "assistant"]], how="left", on=keys)["assistant"]
+    by = of_turns(corpus, "assistant")
     named = by.notna().all() and by.nunique() > 1
     return pd.Series(by.to_numpy() if named else ORIGINAL, corpus.turns.index)
 

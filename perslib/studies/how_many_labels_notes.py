@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from perslib.corpus import TURN
 from perslib.inference import FEWEST_USERS, LEVEL
 from perslib.metrics import number
 from perslib.studies.how_many_labels import PARTIAL, SHUFFLED
@@ -17,7 +18,7 @@ OFTEN = 0.9
 
 def known(rated: pd.DataFrame, quality: pd.DataFrame) -> Note:
     """Who is drawn from, and what the judge knows of them."""
-    turns = len(rated.drop_duplicates(["user", "scenario", "session", "turn"]))
+    turns = len(rated.drop_duplicates(TURN))
     users, many = rated["user"].nunique(), len(quality)
     low, high = quality["r_users"].min(), quality["r_users"].max()
     between = quality.attrs["r_differences"]

@@ -24,7 +24,6 @@ import pandas as pd
 from sklearn.isotonic import IsotonicRegression
 
 from perslib.corpus import TURN, Block, Corpus
-from perslib.errors import DataError, Problem
 from perslib.inference import FEWEST_USERS, SEED, floats, holm, interval, pearson, resample_users, two_sided_p
 from perslib.judge import Judge, LearnedJudge, Nearest, OfTask, UserMean, Verdict
 from perslib.judge.evaluate import fit, targets, verdicts_on
@@ -33,7 +32,7 @@ from perslib.llm import backbone as model_named
 from perslib.metrics.sums import Sums
 from perslib.signals import behavioural
 from perslib.studies.extent import Extent, extent
-from perslib.studies.listing import listed
+from perslib.studies.listing import listed, whole_numbers
 from perslib.studies.verification import asked_judge
 
 KINDS = ("ratings", "half and half", "ratings and log", "behaviour", "dealt out")
@@ -57,10 +56,7 @@ RESAMPLES = 2000
 
 def budgets_of(text: str) -> list[int]:
     """The numbers of labels in a parameter: "5, 10, 20" → 5, 10 and 20, in order."""
-    found = listed(text)
-    if not found or not all(part.isdecimal() and int(part) for part in found):
-        raise DataError(Problem("budgets", f"is {text!r}, expected whole numbers such as 5, 10, 20"))
-    return sorted({int(part) for part in found})
+    return whole_numbers(text, "budgets")
 
 
 def judges_of(names: str, look: Extent, language: str) -> list[Judge]:
@@ -224,7 +220,7 @@ def curves(said: pd.DataFrame, seed: int = SEED, resamples: int = RESAMPLES) -> 
         {
             **{"judge": judge, "kind": kind, "budget": budget, "labels": had[judge, kind, budget]},
             **{"metric": metric, "value": r[0]},
-            **dict(zip(("low", "high"), interval(r[1:]) if len(r) > 1 else (np.nan, np.nan))),
+            **dict(zip(("low", "high"), interval(r[1:]))),
             **{"replies": len(wide), "users": len(names)},
         }
         for (judge, kind, budget, metric), r in drawn.items()
@@ -251,8 +247,8 @@ def differences(found: Curves, metric: str = "pearson") -> pd.DataFrame:
             base = found.drawn[judge, BASE, budget, metric]
             for kind in KINDS[1:-1]:
                 moved = found.drawn[judge, kind, budget, metric] - base
-                low, high = interval(moved[1:]) if len(moved) > 1 else (np.nan, np.nan)
-                p = two_sided_p(moved[1:]) if len(moved) > 1 else np.nan
+                low, high = interval(moved[1:])
+                p = two_sided_p(moved[1:])
                 about = {"judge": judge, "kind": kind, "budget": budget}
                 rows.append({**about, "difference": moved[0], "low": low, "high": high, "p": p})
     table = pd.DataFrame(rows)

@@ -18,10 +18,11 @@ import numpy as np
 import pandas as pd
 from sklearn.linear_model import RidgeCV
 
-from perslib.corpus import TURN, Corpus
+from perslib.corpus import SESSION, Corpus
 from perslib.errors import UnknownName
 from perslib.inference import FEWEST_USERS, SEED, floats, holm, interval, resample_users, two_sided_p
 from perslib.memory.features import read, said_of
+from perslib.metrics.gold import of_turns
 from perslib.patience import FAILURE, SUCCESS, Dialogues, Patience
 from perslib.patience.personal import with_profiles
 from perslib.patience.text import Bow, TextDialogue, as_dialogues, crowd, uss
@@ -41,7 +42,6 @@ RIDGE = "taught the ratings"
 CONTROLS = ("turn number alone", "outcome alone", "random", SHUFFLED)
 PREDICTORS = (F, BUDGET, F + USER, BUDGET + USER, *CONTROLS, RIDGE)
 METRICS = ("pearson", "wc_pearson")
-_SESSION = TURN[:3]
 
 
 @dataclass(frozen=True)
@@ -85,11 +85,10 @@ def ended(
         raise UnknownName("way to tell success", success, SUCCESSES)
     status = _status(corpus, success, least)
     proxies = {text.id: text for text in uss(corpus)} if corpus.meta.get("kind") == "uss" else {}
-    of_sessions = corpus.sessions[[*_SESSION, "task", "assistant"]]
-    turns = corpus.turns.merge(of_sessions, on=_SESSION, how="left", sort=False)
+    turns = corpus.turns.assign(task=of_turns(corpus, "task"), assistant=of_turns(corpus, "assistant"))
     texts: list[TextDialogue] = []
     rows: list[pd.DataFrame] = []
-    for key, own in turns.groupby(_SESSION, sort=False):
+    for key, own in turns.groupby(SESSION, sort=False):
         end = status.get(key)
         if end is None or pd.isna(end):
             continue
@@ -99,12 +98,12 @@ def ended(
         texts.append(TextDialogue(id, said, goal, SUCCESS if end else FAILURE, user=str(key[0])))
         rows.append(own)
     every = pd.concat(rows, ignore_index=True) if rows else turns.iloc[:0]
-    number = every.groupby(_SESSION, sort=False).cumcount() + 1
-    last = ~every.duplicated(_SESSION, keep="last")
+    number = every.groupby(SESSION, sort=False).cumcount() + 1
+    last = ~every.duplicated(SESSION, keep="last")
     frame = pd.DataFrame(
         {
             **{
-                "dialogue": ["/".join(map(str, key)) for key in every[_SESSION].itertuples(index=False)],
+                "dialogue": ["/".join(map(str, key)) for key in every[SESSION].itertuples(index=False)],
                 "user": every["user"],
             },
             **{"turn": number, "rating": floats(every["score"])},
@@ -120,10 +119,10 @@ def ended(
 def _status(corpus: Corpus, success: str, least: float) -> pd.Series:
     """Session → whether it ended well; missing where that is not known."""
     if success in ("recorded", "session rating"):
-        own = corpus.sessions.set_index(_SESSION)
+        own = corpus.sessions.set_index(SESSION)
         return own["success"] if success == "recorded" else _at_least(own["satisfaction"], least)
     turns = behavioural(corpus).turns if success == "behaviour" else corpus.turns
-    last = turns.drop_duplicates(_SESSION, keep="last").set_index(_SESSION)
+    last = turns.drop_duplicates(SESSION, keep="last").set_index(SESSION)
     return _at_least(last["score"], least)
 
 
@@ -148,7 +147,7 @@ def _vectors(turns: pd.DataFrame, texts: list[TextDialogue], encoder: str, langu
     """What f sees of each turn, brought to mean 0 and variance 1; no label is looked at."""
     if encoder == "measured":
         found = np.array(
-            [read(said) for _, own in turns.groupby(_SESSION, sort=False) for said in said_of(own)]
+            [read(said) for _, own in turns.groupby(SESSION, sort=False) for said in said_of(own)]
         )
     else:
         pairs = [pair for text in texts for pair in text.pairs()]
@@ -253,7 +252,7 @@ def foretold(
         hits, all_ = (np.bincount(user, v, len(users)) @ weights for v in (own * right, own))
         recalls.append(np.divide(hits, all_, out=np.full(len(all_), np.nan), where=all_ > 0))
     both = np.mean(recalls, axis=0)
-    return float(both[0]), *(interval(both[1:]) if len(both) > 1 else (np.nan, np.nan))
+    return float(both[0]), *interval(both[1:])
 
 
 # -- against ratings -------------------------------------------------------------------------------------
@@ -281,7 +280,7 @@ def compared(frame: pd.DataFrame, seed: int = SEED, resamples: int = RESAMPLES) 
             row = {"judge": name, "score": "real", "metric": metric, "value": r[0], **_bounds("", r)}
             if name not in CONTROLS:
                 gain = r - drawn[best]
-                p = two_sided_p(gain[1:]) if len(gain) > 1 else np.nan
+                p = two_sided_p(gain[1:])
                 row |= {"control": best, "gain": gain[0], **_bounds("gain_", gain), "gain_p": p}
             rows.append({**row, "turns": len(own), "users": len(users)})
     table = pd.DataFrame(rows)
@@ -291,5 +290,5 @@ def compared(frame: pd.DataFrame, seed: int = SEED, resamples: int = RESAMPLES) 
 
 
 def _bounds(prefix: str, r: np.ndarray) -> dict[str, float]:
-    low, high = interval(r[1:]) if len(r) > 1 else (np.nan, np.nan)
+    low, high = interval(r[1:])
     return {f"{prefix}low": low, f"{prefix}high": high}

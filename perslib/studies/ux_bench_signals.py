@@ -144,7 +144,7 @@ def scores_by_signal(corpus: Corpus, found: pd.DataFrame, seed: int = SEED) -> p
         ]
         with np.errstate(invalid="ignore", divide="ignore"):
             drawn = parts[0] / parts[1] - parts[2] / parts[3]
-        low, high = interval(drawn[1:]) if len(drawn) > 1 else (np.nan, np.nan)
+        low, high = interval(drawn[1:])
         mean = float(parts[0][0] / parts[1][0])
         rows.append({"signal": name, "turns": int(shows.sum()), "mean": mean, "difference": float(drawn[0]), "low": low, "high": high})  # fmt: skip
     return pd.DataFrame(rows, columns=["signal", "turns", "mean", "difference", "low", "high"])
@@ -210,7 +210,7 @@ def _agreement(wide: pd.DataFrame, seed: int) -> pd.DataFrame:
         drawn[column] = pearson(parts @ weights)
     rows = []
     for (judge, memory), r in drawn.items():
-        low, high = interval(r[1:]) if len(r) > 1 else (np.nan, np.nan)
+        low, high = interval(r[1:])
         rated = drawn[(judge, "rated")]
         share = np.divide(r, rated, out=np.full(len(r), np.nan), where=np.abs(rated) > 1e-9)
         share_low, share_high = interval(share[1:]) if len(r) > 1 and memory != "rated" else (np.nan, np.nan)

@@ -182,7 +182,7 @@ def good_share(
             )
             total, n = (np.bincount(group, v, len(units)) @ weights for v in (good, np.ones(cases)))
             drawn = 100 * total / n
-            low, high = interval(drawn[1:], level) if len(drawn) > 1 else (np.nan, np.nan)
+            low, high = interval(drawn[1:], level)
             p = floats(own["p_good"]) if "p_good" in own else np.array([])
             row |= {
                 "percent": float(drawn[0]),

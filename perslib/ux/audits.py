@@ -289,11 +289,11 @@ def padding_audit(
         np.bincount(user, v, len(users)) @ weights for v in (change[known], np.ones(int(known.sum())))
     )
     drawn = np.divide(total, n, out=np.full(total.shape, np.nan), where=n > 0)
-    low, high = interval(drawn[1:]) if len(drawn) > 1 else (np.nan, np.nan)
+    low, high = interval(drawn[1:])
     row = {
         **{"judge": judge.name, "as_is": scores[0][known].mean(), "with_padding": scores[1][known].mean()},
         **{"difference": float(drawn[0]), "low": low, "high": high},
-        **{"p": two_sided_p(drawn[1:]) if len(drawn) > 1 else np.nan},
+        **{"p": two_sided_p(drawn[1:])},
         **{"raised": float((change[known] > 1e-9).mean()), "lowered": float((change[known] < -1e-9).mean())},
         **{"turns": int(known.sum()), "users": len(users), "unscored": int((~known).sum())},
     }

@@ -68,7 +68,7 @@ def at_equal_quality(
         }
         row: dict[str, Any] = {"judge": judge, "family": families[str(judge)]}
         for name, drawn in sides.items():
-            ends = interval(drawn[1:], level) if len(drawn) > 1 else (np.nan, np.nan)
+            ends = interval(drawn[1:], level)
             if name == "log_odds":
                 row |= {"odds_ratio": float(np.exp(drawn[0])), "low": float(np.exp(ends[0]))}
                 row |= {"high": float(np.exp(ends[1])), "delta": -2.35 * float(drawn[0])}

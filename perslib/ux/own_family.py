@@ -246,7 +246,7 @@ def own_family_by_case(
                 if 0 < own.sum() < len(own)
                 else np.full(1, np.nan)
             )
-            bounds = interval(gap[1:], level) if len(gap) > 1 else (np.nan, np.nan)
+            bounds = interval(gap[1:], level)
             row |= {what: float(gap[0]), **dict(zip(ends, bounds, strict=True))}
         rows.append({**row, "cases": len(cases)})
     return pd.DataFrame(rows)

@@ -90,7 +90,7 @@ def discrimination(
         row = {"judge": name, "cases": int(kept.sum()), "users": len(users), "auroc": drawn[i, 0]}
         row |= {"low": low, "high": high, "ahead": ahead[0] if i else np.nan}
         row |= {"ahead_low": ahead_low, "ahead_high": ahead_high}
-        rows.append({**row, "p": two_sided_p(ahead[1:]) if i and len(ahead) > 1 else np.nan})
+        rows.append({**row, "p": two_sided_p(ahead[1:]) if i else np.nan})
     table = pd.DataFrame(rows)
     _warn(table)
     return table
@@ -107,7 +107,7 @@ def _warn(table: pd.DataFrame) -> None:
 
 
 def _interval(drawn: Floats) -> tuple[float, float]:
-    return interval(drawn[1:]) if len(drawn) > 1 else (float("nan"), float("nan"))
+    return interval(drawn[1:])
 
 
 def _auroc(

@@ -162,7 +162,7 @@ def labeller_agreement(
         if name != "all" and not (a.any() or b.any()):
             continue
         kappas = _kappas(a.to_numpy(object), b.to_numpy(object), group, weights)
-        low, high = interval(kappas[1:]) if len(kappas) > 1 else (np.nan, np.nan)
+        low, high = interval(kappas[1:])
         called = (
             {"one": len(a), "other": len(b)}
             if name == "all"
@@ -225,7 +225,7 @@ def strategy_shares(
         for name in (*STRATEGIES, OTHER):
             chosen = (own[column] == name).to_numpy(float)
             drawn = 100 * (np.bincount(group, chosen, len(units)) @ weights) / n
-            low, high = interval(drawn[1:], level) if len(drawn) > 1 else (np.nan, np.nan)
+            low, high = interval(drawn[1:], level)
             row = {
                 "strategy": name,
                 "replies": int(chosen.sum()),

@@ -64,8 +64,13 @@ def utility(life: Life, qualities: dict[str, float], turn: int) -> float:
 
 def thresholds(life: Life) -> tuple[float, float, float, float]:
     """The user's own borders between the five scores."""
-    t1, t2, t3, t4 = (t + life.strictness for t in THRESHOLDS)
-    return t1, t2, t3, max(t3 + 0.3, t4 + life.top_shift)
+    return borders(life.strictness, life.top_shift)
+
+
+def borders(strictness: float, top_shift: float) -> tuple[float, float, float, float]:
+    """Borders of somebody so strict, to whom the best score is so much further."""
+    t1, t2, t3, t4 = (t + strictness for t in THRESHOLDS)
+    return t1, t2, t3, max(t3 + 0.3, t4 + top_shift)
 
 
 def score(life: Life, value: float, dice: Dice) -> int:
