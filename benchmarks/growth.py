@@ -3,7 +3,8 @@
 A synthetic corpus of 115 users is stored N times over, users and replies marked so that every question is another
 one, and judged whole in a process of its own: memories built, 64 calls in flight, every answer in the cache. The
 backbone answers at once inside the process, so that what is measured is perslib. `--workers` judges the first size on
-a Dask cluster of one process and of two.
+a Dask cluster of one process and of so many, and says how much more so many processes do on this machine when they
+share nothing: what threads of one core gain by each other bounds what any cluster on it can.
 
     python benchmarks/growth.py --sizes 1 4 16 64
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import os
 import resource
 import subprocess
@@ -54,13 +56,12 @@ def dask_setup(worker: Any) -> None:
 
 
 def grown(once: Path, folder: Path, times: int) -> Path:
-    """The corpus stored in `once`, so many times over."""
+    """The corpus stored in `once`, so many times over, laid out as `save` does it."""
     folder.mkdir()
     for name in ("users", "sessions", "turns", "events"):
         table = pq.read_table(once / f"{name}.parquet")
-        with pq.ParquetWriter(folder / f"{name}.parquet", table.schema, compression="zstd") as out:
-            for copy in range(times):
-                out.write_table(_marked(table, copy))
+        copies = pa.concat_tables(_marked(table, copy) for copy in range(times))
+        pq.write_table(copies, folder / f"{name}.parquet", compression="zstd")
     card = json.loads((once / "corpus.json").read_text("utf-8"))
     card |= {"name": f"grown-{times}", "extras": [], "meta": {"scenarios": card["meta"].get("scenarios", [])}}
     (folder / "corpus.json").write_text(json.dumps(card), "utf-8")
@@ -106,6 +107,23 @@ def on_workers(folder: Path, number: int) -> dict[str, float]:
         return judge(folder, cluster)
 
 
+def _busy(rounds: int) -> float:
+    """Seconds for work as judging is made of: Python objects, no files, no waiting."""
+    clock = time.perf_counter()
+    for number in range(rounds):
+        json.loads(json.dumps({f"{number}-{i}": [i, str(i)] for i in range(200)}))
+    return time.perf_counter() - clock
+
+
+def bound(workers: int, rounds: int = 10_000) -> float:
+    """How many times the work of one process this machine does with so many that share nothing."""
+    with multiprocessing.get_context("spawn").Pool(workers) as pool:
+        pool.map(_busy, [100] * workers, chunksize=1)  # all have started
+        one = pool.apply(_busy, (rounds,))
+        together = max(pool.map(_busy, [rounds] * workers, chunksize=1))
+    return workers * one / together
+
+
 def alone(folder: Path, workers: int = 0) -> dict[str, float]:
     """`judge` in a process and a workspace of its own."""
     with tempfile.TemporaryDirectory() as home:
@@ -145,6 +163,10 @@ def main() -> None:
             print(line(f"{times} ×", alone(folder)), flush=True)
             for workers in (1, options.workers) if options.workers and times == options.sizes[0] else ():
                 print(line(f"  {workers} workers", alone(folder, workers)), flush=True)
+    if options.workers:
+        print(
+            f"{options.workers} processes that share nothing do {bound(options.workers):.2f} times the work of one here"
+        )
 
 
 if __name__ == "__main__":

@@ -46,6 +46,11 @@ class Scripted:
         """`work` on the method of each item."""
         return self.work(map(method, items), **settings)
 
+    def each(self, method: Any, items: Any, sink: Any, **settings: Any) -> None:
+        """`map`, handed on one by one."""
+        for found in self.map(method, items, **settings):
+            sink(found)
+
     def _worked(self, steps: Steps[Any]) -> Any:
         try:
             ask = next(steps)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import json
-import sys
 import weakref
 from collections.abc import Sequence
 
@@ -205,9 +204,7 @@ def test_unscored_rows_are_rows(server, model):
 
 
 def test_blocks_are_cut_as_they_are_judged_and_not_kept(sample, monkeypatch):
-    monkeypatch.setattr(
-        sys.modules["perslib.judge.evaluate"], "TOGETHER", 50
-    )  # so that a table is put together of parts
+    monkeypatch.setattr("perslib.judge.rows.TOGETHER", 50)  # so that a table is put together of parts
     held, most = 0, 0
 
     def gone() -> None:
@@ -227,3 +224,4 @@ def test_blocks_are_cut_as_they_are_judged_and_not_kept(sample, monkeypatch):
     assert 1 <= most <= 3 and held == 0
     given = evaluate(Constant(4), sample, blocks=list(targets(sample)))
     pd.testing.assert_frame_equal(streamed, given)
+    assert streamed["user"].array.__arrow_array__().num_chunks == 1

@@ -36,6 +36,21 @@ def test_methods_get_their_own_answers_in_order(model, echoing):
     assert len(echoing.bodies) == 60
 
 
+def test_results_are_handed_on_in_order_as_soon_as_it_is_their_turn(model, echoing):
+    heard = []
+    items = [["0"], ["1", "1-b", "1-c"], ["2"], ["3"]]
+    model(concurrency=2).each(
+        asking, items, lambda said: heard.append((said, len(echoing.bodies))), progress=False
+    )
+    assert [said for said, _ in heard] == items
+    assert heard[0][1] < 6, "the first was handed on before the last was asked"
+
+
+def test_what_the_sink_raises_comes_through(model, echoing):
+    with pytest.raises(ZeroDivisionError):
+        model().each(asking, [["a"], ["b"]], lambda said: 1 / 0, progress=False)
+
+
 def test_equal_questions_are_asked_once_and_counted_each(model, echoing):
     one = model()
     got = one.work([asking(["same", "same"]), asking(["same"]), asking(["other"])], progress=False)

@@ -44,6 +44,10 @@ class Counts:
     def map(self, method: Any, items: Any, **settings: Any) -> list[Any]:
         return self.work(map(method, items), **settings)
 
+    def each(self, method: Any, items: Any, sink: Any, **settings: Any) -> None:
+        for found in self.map(method, items, **settings):
+            sink(found)
+
     @staticmethod
     def score(text: str) -> str:
         return "5" if "good" in text else "2"

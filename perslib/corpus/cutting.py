@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ import pandas as pd
 from perslib.corpus.block import TARGET_COLUMNS, Block, Message
 from perslib.corpus.schema import SESSION, TURN
 
-_SHOWN = [*TURN, "task", "assistant"]
+_TOLD = ["task", "assistant"]
 _NONE = np.array([], dtype=np.intp)
 Rows = Mapping[Hashable, np.ndarray]
 
@@ -22,40 +23,30 @@ class Cutter:
     def __init__(
         self, sessions: pd.DataFrame, turns: pd.DataFrame, events: pd.DataFrame, scenarios: Sequence[str]
     ) -> None:
-        rank = {scenario: place for place, scenario in enumerate(scenarios)}
-        order = np.argsort(sessions["scenario"].map(rank).to_numpy(), kind="stable")
+        self._rank = {scenario: place for place, scenario in enumerate(scenarios)}
+        order = np.argsort(sessions["scenario"].map(self._rank).to_numpy(), kind="stable")
         self._sessions = sessions.iloc[order]  # by scenario, within one as the source lists them
         self._listed, self._turns, self._events = sessions, turns, events
-
-    @cached_property
-    def _turn_rows(self) -> Rows:
-        """(user, scenario, session) → its rows among the turns."""
-        return _rows(self._turns, SESSION)
 
     @cached_property
     def _session_rows(self) -> Rows:
         return _rows(self._sessions, ["user"])
 
     @cached_property
-    def _keys(self) -> list[tuple[str, str, str]]:
-        return list(zip(*(self._sessions[name] for name in SESSION)))
-
-    @cached_property
     def _scenario(self) -> np.ndarray:
         return self._sessions["scenario"].to_numpy(dtype=object)
 
     @cached_property
-    def _evidence(self) -> pd.DataFrame:
-        """All turns, each with the task and the assistant of its session."""
-        session = np.empty(len(self._turns), dtype=np.intp)
-        for place, key in enumerate(self._keys):
-            session[self._turn_rows.get(key, _NONE)] = place
-        of_session = self._sessions[["task", "assistant"]].iloc[session].set_axis(self._turns.index)
-        return self._turns.assign(task=of_session["task"], assistant=of_session["assistant"])
+    def _session_of(self) -> np.ndarray:
+        """For each turn its session's place."""
+        known = pd.MultiIndex.from_frame(self._sessions[SESSION])
+        return known.get_indexer(pd.MultiIndex.from_frame(self._turns[SESSION]))
 
     @cached_property
-    def _spoken(self) -> pd.DataFrame:
-        return self._evidence[[*_SHOWN, "request", "earlier", "response"]]
+    def _by_session(self) -> tuple[np.ndarray, np.ndarray]:
+        """The turns' rows, session after session, and where each session's begin."""
+        order = np.argsort(self._session_of, kind="stable")
+        return order, np.searchsorted(self._session_of[order], np.arange(len(self._sessions) + 1))
 
     def block(self, user: str, scenario: str, profile: dict[str, object]) -> Block:
         """The user's other scenarios as evidence, this one's replies as targets, free of labels."""
@@ -66,7 +57,7 @@ class Cutter:
             user,
             scenario,
             profile,
-            _taken(self._evidence, self._turns_of(others)),
+            self._evidence(self._turns_of(others)),
             _taken(self._sessions, others),
             self._targets(own[there]),
             events=self._led_up(user, scenario),
@@ -74,20 +65,34 @@ class Cutter:
 
     def said(self, user: str, scenario: str, session: str) -> Iterator[list[Message]]:
         """The messages that each turn adds to this conversation, the reply last."""
-        return _said(self._turns.iloc[self._turn_rows.get((user, scenario, session), _NONE)])
+        own = self._session_rows.get(user, _NONE)
+        named = self._sessions["session"].iloc[own].to_numpy(dtype=object) == session
+        return _said(self._turns.iloc[self._turns_of(own[named & (self._scenario[own] == scenario)])])
 
     def _turns_of(self, sessions: np.ndarray) -> np.ndarray:
-        found = [self._turn_rows.get(self._keys[i], _NONE) for i in sessions]
+        order, begin = self._by_session
+        found = [order[begin[i] : begin[i + 1]] for i in sessions]
         return np.concatenate(found) if found else _NONE
 
+    def _evidence(self, rows: np.ndarray) -> pd.DataFrame:
+        return _taken(self._turns, rows).assign(**self._told(rows))
+
+    def _told(self, turns: np.ndarray) -> dict[str, Any]:
+        """The task and the assistant of these turns' sessions."""
+        return {name: self._sessions[name].array.take(self._session_of[turns]) for name in _TOLD}
+
+    @cached_property
+    def _spoken(self) -> pd.DataFrame:
+        return self._turns[[*TURN, "request", "earlier", "response"]]
+
     def _targets(self, sessions: np.ndarray) -> pd.DataFrame:
-        part = self._spoken.iloc[self._turns_of(sessions)]
+        rows = self._turns_of(sessions)
+        part, told = self._spoken.iloc[rows], self._told(rows)
         targets: list[tuple[object, ...]] = []
         last: list[str] = []
         prefix: tuple[Message, ...] = ()
-        for (*key, turn, task, assistant), (*asked, reply) in zip(
-            zip(*(part[c] for c in _SHOWN)), _said(part)
-        ):
+        shown = zip(*(part[name] for name in TURN), *told.values())
+        for (*key, turn, task, assistant), (*asked, reply) in zip(shown, _said(part)):
             prefix = (*prefix, *asked) if key == last else tuple(asked)
             targets.append((*key, turn, task, assistant, prefix, reply["content"]))
             last, prefix = key, (*prefix, reply)
@@ -96,29 +101,28 @@ class Cutter:
     # -- device logs ---------------------------------------------------------------------------------
 
     @cached_property
-    def _logs(self) -> tuple[pd.DataFrame, np.ndarray, Rows]:
-        """What is known of each log: the session it led up to, and the scenario of the session before it.
+    def _logs(self) -> tuple[Rows, np.ndarray, np.ndarray]:
+        """The logs of each user in time; for each log the session it led up to, and the scenario of the one before.
 
-        A log belongs to the session that it names, else to the user's next in time; the scenario before is
-        told for the latter alone, where it decides whether the log may be shown.
+        A log belongs to the session that it names, else to the user's next in time; the last two are told (as a
+        place in the list, a rank, and else -1) for the latter alone, where they decide whether the log may be shown.
         """
-        logs = self._events.reset_index(drop=True)
-        before = np.full(len(logs), None, dtype=object)
-        named = {column: logs[column].to_numpy(dtype=object, copy=True) for column in ("scenario", "session")}
-        started = self._listed[self._listed["started_at"].notna()]
-        of_user = _rows(started, ["user"])
-        for user, rows in _rows(logs, ["user"]).items():
-            starts = started.iloc[of_user.get(user, _NONE)].sort_values("started_at", kind="stable")
-            own = logs.iloc[rows]
-            place = np.searchsorted(starts["started_at"].to_numpy(), own["at"].to_numpy())
-            unnamed = (own["session"].isna() & own["at"].notna()).to_numpy() & (place < len(starts))
-            led = starts.iloc[place[unnamed]]
-            for column in named:
-                named[column][rows[unnamed]] = led[column].to_numpy(dtype=object)
-            before[rows[unnamed]] = np.array([None, *starts["scenario"]], dtype=object)[place[unnamed]]
-        logs = logs.assign(**{column: pd.Series(found, dtype="str") for column, found in named.items()})
-        logs = logs[logs["session"].notna()].sort_values("at", kind="stable")
-        return logs, before[logs.index], _rows(logs, ["user"])
+        at, started = self._events["at"].to_numpy(), self._listed["started_at"].to_numpy()
+        scenario = self._listed["scenario"].map(self._rank).to_numpy(np.intp)
+        unnamed = self._events["session"].isna().to_numpy()
+        sessions, shown = _rows(self._listed, ["user"]), {}
+        led, before = (np.full(len(at), -1, np.int32) for _ in range(2))
+        for user, rows in _rows(self._events, ["user"]).items():
+            own = sessions.get(user, _NONE)
+            own = own[~np.isnat(started[own])]
+            own = own[np.argsort(started[own], kind="stable")]
+            place = np.searchsorted(started[own], at[rows])
+            follows = unnamed[rows] & ~np.isnat(at[rows]) & (place < len(own))
+            led[rows[follows]] = own[place[follows]]
+            before[rows[follows]] = np.append(-1, scenario[own])[place[follows]]
+            rows = rows[~unnamed[rows] | follows]
+            shown[user] = rows[np.argsort(at[rows], kind="stable")]
+        return shown, led, before
 
     def _led_up(self, user: str, scenario: str) -> pd.DataFrame:
         """The user's device logs, each with the session that followed: the one it names, else the next in time.
@@ -126,9 +130,14 @@ class Cutter:
         What was logged between a session of this scenario and the next one could tell how its replies were taken: it
         stays out unless it is known to have led up to the next.
         """
-        logs, before, of_user = self._logs
-        rows = of_user.get(user, _NONE)
-        return _taken(logs, rows[before[rows] != scenario])
+        shown, led, before = self._logs
+        rows = shown.get(user, _NONE)
+        rows = rows[before[rows] != self._rank[scenario]]
+        logs = _taken(self._events, rows)
+        for column in ("scenario", "session"):
+            next_one = self._listed[column].array.take(led[rows], allow_fill=True)
+            logs[column] = logs[column].where(led[rows] < 0, next_one)
+        return logs
 
 
 def _said(turns: pd.DataFrame) -> Iterator[list[Message]]:

@@ -187,7 +187,7 @@ def _coerce_column(values: pd.Series, kind: str) -> pd.Series:
 
 
 def _in_one_piece(texts: pd.Series) -> pd.Series:
-    """A file of many row groups, or joined frames, give a column in as many pieces, and each selection walks through all."""
+    """Joined frames give a column in as many pieces, which each selection of rows would put together anew."""
     held = texts.array
     if not isinstance(held, pd.arrays.ArrowStringArray):
         return texts
@@ -197,6 +197,15 @@ def _in_one_piece(texts: pd.Series) -> pd.Series:
     return pd.Series(
         pd.arrays.ArrowStringArray(pieces.combine_chunks(), dtype=texts.dtype), index=texts.index
     )
+
+
+def joined(parts: list[pd.DataFrame]) -> pd.DataFrame:
+    """Frames of the same columns, one below the other. They are used up on the way: nothing lies in memory twice."""
+    columns = {
+        name: _in_one_piece(pd.concat([part.pop(name) for part in parts], ignore_index=True))
+        for name in list(parts[0])
+    }
+    return pd.DataFrame(columns, copy=False)
 
 
 def _default(kind: str, n: int) -> pd.Series:

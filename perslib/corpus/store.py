@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from perslib.corpus import palset, persturnbench, table, urs, uss, uxbench
 from perslib.corpus.corpus import FRAMES, Corpus
+from perslib.corpus.parquet import read_frame
 from perslib.corpus.reading import Reading
 from perslib.corpus.schema import storable
 from perslib.errors import DataError, Problem, UnknownName
@@ -176,6 +177,7 @@ def open_parquet(folder: Path) -> Corpus:
         )
     frames = {name: _read(folder / f"{name}.parquet") for name in FRAMES}
     extras = {name: _read(folder / f"{name}.parquet") for name in card["extras"]}
+    pa.default_memory_pool().release_unused()  # what reading took
     return Corpus(card["name"], card["language"], **frames, extras=extras, meta=card["meta"])
 
 
@@ -183,6 +185,6 @@ def _read(file: Path) -> pd.DataFrame:
     if not file.is_file():
         raise DataError(Problem(str(file), "is missing"), "Import or save the corpus again.")
     try:
-        return pd.read_parquet(file)
+        return read_frame(file)
     except (OSError, ValueError) as error:
         raise DataError(Problem(str(file), f"is no readable Parquet file: {error}")) from error

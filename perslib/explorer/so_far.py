@@ -19,7 +19,7 @@ from perslib.explorer.asking import Asking
 from perslib.explorer.looking import Looking
 from perslib.inference import FEWEST_USERS
 from perslib.judge import Judge, Personal, Verdict
-from perslib.judge.evaluate import frame
+from perslib.judge.rows import frame
 from perslib.llm import Steps, side_by_side
 from perslib.metrics import agreement, between, rater, read_ratings, with_gold, with_interval
 from perslib.report.show import escape, fold_html, table_html

@@ -8,26 +8,22 @@ that was killed goes on where it stopped and ends in the same table, one row a r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
-from itertools import repeat
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
 import pandas as pd
 
-from perslib.corpus import BLOCK, TURN, Block, Corpus, coerce
-from perslib.corpus.reasons import REASONS, legal_reason
+from perslib.corpus import BLOCK, Block, Corpus
 from perslib.errors import DataError, PerslibError, Problem, UnknownName
 from perslib.judge.base import Judge, Verdict
+from perslib.judge.rows import Rows, frame
 from perslib.llm import Backbone, Steps
 
 T = TypeVar("T")
 X = TypeVar("X")
 #: With a limit, about this many turns are judged of each user, so that there are several users.
 TURNS_A_USER = 12
-#: Verdicts become rows of a frame by so many: as objects they take several times the room.
-TOGETHER = 5000
-_FIELDS = [field.name for field in fields(Verdict)]
 
 
 def evaluate(
@@ -72,8 +68,9 @@ def _streamed(
     _learn(judge, corpus, {user for user, _ in pairs}, backbone, progress, cap)
     replies = corpus.turns.groupby(BLOCK).size()
     totals = {"judge": int(sum(replies.get(pair, 0) for pair in pairs))}
-    found = _worked(_Cut(judge, corpus), pairs, judge, backbone, totals, progress, cap)
-    return frame(judge, corpus, backbone, *zip(*found)) if found else frame(judge, corpus, backbone, [], [])
+    rows = Rows(judge, corpus, backbone)
+    _each(_Cut(judge, corpus), pairs, rows.add, judge, backbone, totals, progress, cap)
+    return rows.frame()
 
 
 @dataclass(frozen=True)
@@ -134,8 +131,10 @@ def verdicts_on(
     cap: float | None = None,
 ) -> list[Sequence[Verdict]]:
     """The verdicts of a judge that knows what it has to know, block by block and target by target."""
+    verdicts: list[Sequence[Verdict]] = []
     totals = {"judge": sum(map(len, blocks))}
-    return _worked(judge.judge, blocks, judge, backbone, totals, progress, cap)
+    _each(judge.judge, blocks, verdicts.append, judge, backbone, totals, progress, cap)
+    return verdicts
 
 
 def targets(
@@ -191,65 +190,24 @@ def _drawn(corpus: Corpus, pairs: Sequence[tuple[str, str]], limit: int, seed: i
                 yield part
 
 
-def frame(
-    judge: Judge,
-    corpus: Corpus,
-    backbone: Backbone | None,
-    blocks: Sequence[Block],
-    verdicts: Sequence[Sequence[Verdict]],
-    candidates: Sequence[str] | None = None,
-) -> pd.DataFrame:
-    """Verdicts as the documented frame; reasons under the labels of the corpus' language.
-
-    `candidates` says of each target, block by block, whose reply it holds; None are the recorded replies.
-    """
-    whose = iter(candidates) if candidates is not None else repeat(None)
-    asked = backbone.name if backbone is not None and judge.sees.model else None
-    said = {"corpus": corpus.name, "judge": judge.name, "backbone": asked}
-    rows: list[dict[str, object]] = []
-    parts: list[pd.DataFrame] = []
-    for block, of_block in zip(blocks, verdicts, strict=True):
-        if len(of_block) != len(block):
-            raise PerslibError(
-                f"Judge {judge.name!r} gave {len(of_block)} verdicts for the {len(block)} targets of {block.id}."
-            )
-        for key, verdict, candidate in zip(block.targets[TURN].itertuples(index=False), of_block, whose):
-            found = _columns(verdict, corpus.language)
-            rows.append({**said, "candidate": candidate, **dict(zip(TURN, key)), **found})
-        if len(rows) >= TOGETHER:
-            parts, rows = [*parts, _framed(rows)], []
-    return pd.concat([*parts, _framed(rows)], ignore_index=True) if parts else _framed(rows)
-
-
-def _framed(rows: list[dict[str, object]]) -> pd.DataFrame:
-    columns = ["corpus", "candidate", "judge", "backbone", *TURN, *_columns(Verdict(), "en")]
-    return coerce(pd.DataFrame(rows, columns=columns), "verdicts")
-
-
-def _columns(verdict: Verdict, language: str) -> dict[str, object]:
-    columns = {name: getattr(verdict, name) for name in _FIELDS}
-    p = columns.pop("p") or (None,) * 5
-    score, reason = verdict.raw, verdict.reason
-    if score is not None and reason is not None and language in REASONS:
-        columns["reason"] = legal_reason(score, reason, language)
-    satisfied = None if score is None else bool(round(score) >= 4)
-    return {**columns, **{f"p{s}": p[s - 1] for s in range(1, 6)}, "satisfied": satisfied}
-
-
-def _worked(
+def _each(
     method: Callable[[X], Steps[T]],
     items: Iterable[X],
+    sink: Callable[[T], object],
     judge: Judge,
     backbone: Backbone | None,
     totals: dict[str, int],
     progress: bool,
     cap: float | None,
-) -> list[T]:
-    if backbone is not None and judge.sees.model:
-        samples = getattr(getattr(judge, "manner", None), "samples", 1)
-        totals = {k: n * samples for k, n in totals.items()}
-        return backbone.map(method, items, progress=progress, totals=totals, cap=cap)
-    return [_alone(method(item), judge) for item in items]
+) -> None:
+    """What the method finds for each item, to `sink` as it comes."""
+    if backbone is None or not judge.sees.model:
+        for item in items:
+            sink(_alone(method(item), judge))
+        return
+    samples = getattr(getattr(judge, "manner", None), "samples", 1)
+    totals = {k: n * samples for k, n in totals.items()}
+    backbone.each(method, items, sink, progress=progress, totals=totals, cap=cap)
 
 
 def _alone(steps: Steps[T], judge: Judge) -> T:

@@ -159,7 +159,7 @@ class Backbone:
         questions a stage will have, where that is known beforehand; `cap` is as in `ask_many`.
         """
         with Stages(self.ledger, totals, enabled=progress) as stages:
-            return loop.run(self._work(methods, stages, cap))
+            return loop.run(self._all(methods, stages, cap))
 
     async def work_async(
         self,
@@ -171,7 +171,7 @@ class Backbone:
     ) -> list[T]:
         """`work`, awaited; works in any event loop."""
         with Stages(self.ledger, totals, enabled=progress) as stages:
-            return await loop.wait_for(self._work(methods, stages, cap))
+            return await loop.wait_for(self._all(methods, stages, cap))
 
     def map(
         self,
@@ -183,19 +183,42 @@ class Backbone:
         cap: float | None = None,
     ) -> list[T]:
         """`work` on the method of each item; with a scheduler, on the machines of a cluster."""
-        return self.work((method(item) for item in items), progress=progress, totals=totals, cap=cap)
+        results: list[T] = []
+        self.each(method, items, results.append, progress=progress, totals=totals, cap=cap)
+        return results
+
+    def each(
+        self,
+        method: Callable[[X], Steps[T]],
+        items: Iterable[X],
+        sink: Callable[[T], object],
+        *,
+        progress: bool = True,
+        totals: Mapping[str, int] | None = None,
+        cap: float | None = None,
+    ) -> None:
+        """`map` that keeps nothing: each result goes to `sink`, in the order of items, as soon as it is its turn."""
+        with Stages(self.ledger, totals, enabled=progress) as stages:
+            loop.run(self._work(map(method, items), sink, stages, cap))
 
     def begin(self, method: Steps[T]) -> Future[T]:
         """Start on a method in steps and do not wait; cancelling the future stops its questions."""
 
         async def result() -> T:
             with Stages(self.ledger, enabled=False) as stages:
-                return (await self._work([method], stages, None))[0]
+                return (await self._all([method], stages))[0]
 
         return loop.submit(result())
 
-    async def _work(self, methods: Iterable[Steps[T]], stages: Stages, cap: float | None) -> list[T]:
-        return await Work(self._run(stages.step, cap), methods).results()
+    async def _all(self, methods: Iterable[Steps[T]], stages: Stages, cap: float | None = None) -> list[T]:
+        results: list[T] = []
+        await self._work(methods, results.append, stages, cap)
+        return results
+
+    async def _work(
+        self, methods: Iterable[Steps[T]], sink: Callable[[T], object], stages: Stages, cap: float | None
+    ) -> None:
+        await Work(self._run(stages.step, cap), methods, sink).finish()
 
     def estimate(self, questions: Iterable[Question]) -> Estimate:
         """What `ask_many` of these would take: calls, tokens by a rough rule, cost by the price table."""

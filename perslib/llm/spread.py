@@ -45,22 +45,22 @@ class SpreadBackbone(Backbone):
         super().__init__(entry, cache, ledger, patience, forced=forced)
         self.scheduler = scheduler
 
-    def map(
+    def each(
         self,
         method: Callable[[X], Steps[T]],
         items: Iterable[X],
+        sink: Callable[[T], object],
         *,
         progress: bool = True,
         totals: Mapping[str, int] | None = None,
         cap: float | None = None,
-    ) -> list[T]:
-        """What the method returns for each item, in their order."""
+    ) -> None:
+        """What the method returns for each item, given to `sink` in their order."""
         if cap is not None:
             raise BackboneError(
                 "A spending cap cannot be kept by several workers at once: leave the cap out, or the scheduler.",
                 backbone=self.name,
             )
-        results: list[T] = []
         stage = next(iter(totals or {}), "work")
         with (
             connected(self.scheduler) as client,
@@ -70,11 +70,11 @@ class SpreadBackbone(Backbone):
             todo = _Part(method, part, self.cache, self.patience, self._forced)
             name = f"perslib {self.entry.address}"
             for found, spent in spread(client, todo, _chunks(items), seats=(name, seats)):
-                results += found
+                for result in found:
+                    sink(result)
                 took = Ledger.from_dict(spent)
                 self.ledger.add(took)
                 shown.move(len(found), took.total.calls)
-        return results
 
 
 class _Part:

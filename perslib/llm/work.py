@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict, deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import count
@@ -47,11 +47,15 @@ class _Group:
 
 
 class Work(Generic[T]):
-    """Methods, worked on together. Equal questions that are on their way are asked once."""
+    """Methods, worked on together. Equal questions that are on their way are asked once.
 
-    def __init__(self, run: Run, methods: Iterable[Steps[T]]):
+    Results go to `sink`, in the order of their methods, as soon as it is their turn.
+    """
+
+    def __init__(self, run: Run, methods: Iterable[Steps[T]], sink: Callable[[T], object]):
         self.run = run
         self._methods = enumerate(methods)
+        self._sink, self._handed = sink, 0
         self._results: dict[int, T] = {}
         self._members: deque[_Method[Any]] = deque()
         self._queue: list[tuple[int, int, _Method[Any], int, str]] = []
@@ -61,8 +65,8 @@ class Work(Generic[T]):
         self._open = self._answered = 0
         self._changed = asyncio.Event()
 
-    async def results(self) -> list[T]:
-        """What the methods return, in their order."""
+    async def finish(self) -> None:
+        """Work until all methods have ended."""
         self.run.check_cap()
         workers = [asyncio.ensure_future(self._worker()) for _ in range(self.run.entry.concurrency)]
         try:
@@ -71,7 +75,6 @@ class Work(Generic[T]):
             for worker in workers:
                 worker.cancel()
             await asyncio.gather(*workers, return_exceptions=True)
-        return [self._results[number] for number in sorted(self._results)]
 
     async def _worker(self) -> None:
         while await self._has_next():
@@ -161,6 +164,7 @@ class Work(Generic[T]):
             else:
                 self._results[method.number] = end.value
                 self._open -= 1
+                self._hand_on()
         else:
             method.asked, method.answers = ask, answers
             # In the order of asking, but what the first of a group ask comes before what its later ones do.
@@ -169,3 +173,8 @@ class Work(Generic[T]):
                 if answers[i] is None:
                     self._waiting[key].append((method, i))
                     heappush(self._queue, (rank, next(self._counted), method, i, key))
+
+    def _hand_on(self) -> None:
+        while self._handed in self._results:
+            self._sink(self._results.pop(self._handed))
+            self._handed += 1

@@ -21,7 +21,8 @@ from perslib.corpus import BLOCK, TURN, Block, Corpus, coerce
 from perslib.errors import DataError, PerslibError, Problem
 from perslib.judge import Judge, Personal
 from perslib.judge.evaluate import fit as fit_judge
-from perslib.judge.evaluate import frame, verdicts_on
+from perslib.judge.evaluate import verdicts_on
+from perslib.judge.rows import frame
 from perslib.llm import Backbone
 from perslib.replay.replies import check_single
 
