@@ -38,7 +38,7 @@ from perslib.corpus.palset_names import PARTS
 from perslib.corpus.palset_session import Sample, read_sample
 from perslib.corpus.palset_side import Rows, Side, read_side, side_files
 from perslib.corpus.reading import Intake, Reading, frame, parse_json
-from perslib.corpus.schema import SCHEMA
+from perslib.corpus.schema import SCHEMA, SESSION
 from perslib.errors import DataError, Problem
 
 MAIN = {"zh": "input.json", "en": "input_en.json"}
@@ -53,12 +53,11 @@ FOLDERS = {
     "solution_preference": "dialogue_framework/solution_preference",
 }
 REMEDY = "Give input.json or input_en.json of Mem-PAL's data release, or the folder that holds it."
-_WHERE = ["user", "scenario", "session"]
 _JOINED = ["user", "date", "topic", "session"]
 #: The frames among the extras and their columns.
 EXTRAS = {
     "topics": [
-        *_WHERE,
+        *SESSION,
         "topic",
         "user_query",
         "implicit_needs",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perslib.corpus import TURN, Corpus
+from perslib.corpus import SESSION, TURN, Corpus
 from perslib.explorer.drawing import Level, levels_html, over_time_svg
 from perslib.explorer.looking import Looking
 from perslib.explorer.words import say
@@ -30,9 +30,8 @@ def rated_turns(looking: Looking) -> pd.DataFrame:
 @cache
 def _turns_of(corpus: Corpus, user: str) -> pd.DataFrame:
     sessions = corpus.sessions[corpus.sessions["user"] == user]
-    keys = ["user", "scenario", "session"]
     turns = corpus.turns[corpus.turns["user"] == user].merge(
-        sessions[[*keys, "started_at"]], on=keys, how="left"
+        sessions[[*SESSION, "started_at"]], on=SESSION, how="left"
     )
     return turns.assign(key=list(turns[TURN].itertuples(index=False, name=None)))
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from perslib.corpus import Block, Corpus, Target
+from perslib.corpus import SESSION, Block, Corpus, Target
 from perslib.errors import PerslibError, UnknownName
 from perslib.judge.asking import Manner
 from perslib.judge.base import Judge, Sees, Verdict
@@ -79,7 +79,7 @@ def last_characters(conversation: list[dict[str, str]], most: int) -> list[dict[
 def drawn(train: Corpus, number: int, seed: int = 42) -> list[dict[str, Any]]:
     """Rated replies of train users, the same number of each score as far as there are so many."""
     rated = train.turns[train.turns["score"].notna()]
-    tasks = train.sessions.set_index(["user", "scenario", "session"])["task"].to_dict()
+    tasks = train.sessions.set_index(SESSION)["task"].to_dict()
     order = random.Random(seed)
     chosen: list[pd.Series] = []
     for score in range(1, 6):

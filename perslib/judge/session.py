@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from perslib.corpus import Block, Corpus, Target
+from perslib.corpus import SESSION, Block, Corpus, Target
 from perslib.errors import DataError, Problem
 from perslib.judge.asking import Manner
 from perslib.judge.base import Judge, Sees, Verdict
@@ -31,7 +31,6 @@ SPEAKERS = {
     "zh": {"user": "用户：", "assistant": "助手："},
 }
 _ROLES = {heading: role for headings in SPEAKERS.values() for role, heading in headings.items()}
-_KEYS = ["user", "scenario", "session"]
 
 
 def by_session(corpus: Corpus) -> Corpus:
@@ -48,10 +47,10 @@ def by_session(corpus: Corpus) -> Corpus:
             "This needs ratings of whole conversations, such as URS has, in the column 'satisfaction'.",
         )
     own = corpus.sessions.assign(score=rated.round().clip(1, 5).astype("Int64"))
-    opening = corpus.turns[corpus.turns["turn"] == 0][[*_KEYS, "turn", "request", "earlier"]]
-    turns = opening.merge(own[[*_KEYS, "score"]], on=_KEYS, how="left", sort=False)
+    opening = corpus.turns[corpus.turns["turn"] == 0][[*SESSION, "turn", "request", "earlier"]]
+    turns = opening.merge(own[[*SESSION, "score"]], on=SESSION, how="left", sort=False)
     asked = turns["earlier"].map(len) + turns["request"].notna()
-    keys = turns[_KEYS].itertuples(index=False, name=None)
+    keys = turns[SESSION].itertuples(index=False, name=None)
     said = [corpus.messages(*key)[first:] for key, first in zip(keys, asked)]
     sessions = corpus.sessions.assign(trailing=pd.Series([()] * len(own), index=own.index, dtype=object))
     return Corpus(

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from perslib.calibrate import to_scale
-from perslib.corpus import TURN, Corpus
+from perslib.corpus import SESSION, TURN, Corpus
 from perslib.inference import RESAMPLES, SEED, floats
 from perslib.metrics.agreement import DEFAULT, agreement
 from perslib.metrics.gold import of_judges, with_gold
@@ -57,9 +57,8 @@ def after_dissatisfied(
     As `agreement`, with a first column `before`.
     """
     frame = with_gold(verdicts, corpus, scores)
-    session = ["user", "scenario", "session"]
-    earlier = corpus.turns.groupby(session, sort=False)["score"].shift()
-    first = ~corpus.turns.duplicated(session)
+    earlier = corpus.turns.groupby(SESSION, sort=False)["score"].shift()
+    first = ~corpus.turns.duplicated(SESSION)
     before = pd.Series("not rated", index=corpus.turns.index)
     before = before.mask(earlier.ge(4).fillna(False).astype(bool), "satisfied")
     before = before.mask(earlier.le(3).fillna(False).astype(bool), "dissatisfied").mask(first, "first turn")

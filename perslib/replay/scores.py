@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from perslib.calibrate.frames import scores_of
-from perslib.corpus import TURN
+from perslib.corpus import SESSION, TURN
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.inference import FEWEST_USERS, interval
 from perslib.replay.names import ORIGINAL
@@ -104,7 +104,7 @@ def keyed(frame: pd.DataFrame, place: str) -> pd.DataFrame:
 
     Read from a file, a session "7" is now 7, now 7.0, where a column of numbers was guessed; it is one session.
     """
-    keys: dict[str, pd.Series] = {k: frame[k].map(_text).astype("str") for k in TURN[:3]}
+    keys: dict[str, pd.Series] = {k: frame[k].map(_text).astype("str") for k in SESSION}
     try:
         keys["turn"] = pd.to_numeric(frame["turn"]).astype("int64")
         fits = bool((keys["turn"] == pd.to_numeric(frame["turn"])).all())

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from perslib.corpus.schema import SESSION
 from perslib.inference import correlation, mean_by
+from perslib.metrics.gold import of_turns
 
 if TYPE_CHECKING:
     from perslib.corpus import Corpus
@@ -48,9 +50,8 @@ def statistics(corpus: Corpus) -> pd.DataFrame:
 
 def scored(corpus: Corpus) -> pd.DataFrame:
     """The turns that carry a score, with the assistant of their session."""
-    turns = corpus.turns[corpus.turns["score"].notna()]
-    keys = ["user", "scenario", "session"]
-    return turns.merge(corpus.sessions[[*keys, "assistant"]], on=keys, how="left", sort=False)
+    turns = corpus.turns.assign(assistant=of_turns(corpus, "assistant"))
+    return turns[turns["score"].notna()].reset_index(drop=True)
 
 
 def distribution(turns: pd.DataFrame, by: str) -> pd.DataFrame:
@@ -150,12 +151,11 @@ def telling_session(corpus: Corpus) -> tuple[str, str, str]:
     Among those, one of about four turns and usual length.
     """
     turns = corpus.turns
-    keys = ["user", "scenario", "session"]
-    per = turns.assign(score=turns["score"].astype(float)).groupby(keys, sort=False)
+    per = turns.assign(score=turns["score"].astype(float)).groupby(SESSION, sort=False)
     table = per.agg(
         low=("score", "min"), high=("score", "max"), turns=("turn", "size"), reasons=("reason", "count")
     )
-    size = turns["response"].str.len().groupby([turns[k] for k in keys], sort=False).sum()
+    size = turns["response"].str.len().groupby([turns[k] for k in SESSION], sort=False).sum()
     table = table.assign(
         spread=(table["high"] - table["low"]).fillna(0),
         has_reason=table["reasons"].gt(0),

@@ -20,7 +20,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from perslib.corpus import TURN, Corpus
+from perslib.corpus import SESSION, TURN, Corpus
 from perslib.corpus.uxbench_messages import Message, Session
 from perslib.errors import DataError, Problem
 from perslib.signals.settings import DEFAULT, Settings
@@ -62,9 +62,9 @@ def sessions_of(corpus: Corpus) -> tuple[list[Session], list[int]]:
     said = list(
         zip(turns["earlier"], turns["request"], turns["response"], turns["feedback"], asked, answered)
     )
-    trailing = dict(zip(zip(*(corpus.sessions[c] for c in TURN[:3])), corpus.sessions["trailing"]))
+    trailing = dict(zip(zip(*(corpus.sessions[c] for c in SESSION)), corpus.sessions["trailing"]))
     sessions, places = [], []
-    for key, rows in turns.groupby(TURN[:3], sort=False).indices.items():
+    for key, rows in turns.groupby(SESSION, sort=False).indices.items():
         messages: list[Message] = []
         for row in rows.tolist():
             earlier, request, response, feedback, asked_at, answered_at = said[row]

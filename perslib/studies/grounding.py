@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import pandas as pd
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-from perslib.corpus import Block, Corpus, Target
+from perslib.corpus import SESSION, Block, Corpus, Target
 
 #: Chosen on rationales whose origin is known by construction; tests/test_rationales.py says how well they do.
 HOME, FAR, NEAR, HABIT = 4.0, 0.15, 0.2, 10
@@ -163,11 +163,10 @@ def near_texts(target: Target) -> list[str]:
 
 def _texts_of_sessions(corpus: Corpus) -> dict[tuple[str, str, str], str]:
     """Everything that was said in each session, and its task."""
-    keys = ["user", "scenario", "session"]
     said: dict[tuple[str, str, str], list[str]] = {}
-    for user, scenario, session, task in corpus.sessions[[*keys, "task"]].itertuples(index=False):
+    for user, scenario, session, task in corpus.sessions[[*SESSION, "task"]].itertuples(index=False):
         said[user, scenario, session] = [task if isinstance(task, str) else ""]
-    turns = corpus.turns[[*keys, "request", "earlier", "response"]]
+    turns = corpus.turns[[*SESSION, "request", "earlier", "response"]]
     for user, scenario, session, request, earlier, response in turns.itertuples(index=False):
         said[user, scenario, session] += [*earlier, request if isinstance(request, str) else "", response]
     return {key: "\n".join(texts) for key, texts in said.items()}

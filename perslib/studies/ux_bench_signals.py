@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from perslib.corpus import TURN, Corpus
+from perslib.corpus import SESSION, TURN, Corpus
 from perslib.inference import RESAMPLES, SEED, correlation, floats, interval, pearson, resample_users, wilson
 from perslib.judge import Judge, LearnedJudge, OfTask, UserMean
 from perslib.judge.evaluate import evaluate, targets
@@ -41,7 +41,7 @@ class Behaviour:
 def behaviour(corpus: Corpus, log: str = "") -> Behaviour:
     """The signals of a log (a .jsonl or .parquet file, or a folder of them), else of the corpus' conversations."""
     if not log:
-        return Behaviour(signals_of(corpus), TURN[:3], pd.DataFrame(columns=["reason", "count"]))
+        return Behaviour(signals_of(corpus), SESSION, pd.DataFrame(columns=["reason", "count"]))
     found = mined(log)
     odd = [("no session", r, n) for r, n in found.rejected.items()]
     odd += [("odd", r, n) for r, n in found.notes.items()]

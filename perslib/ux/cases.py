@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perslib.corpus import TURN, Corpus
+from perslib.corpus import SESSION, TURN, Corpus
 from perslib.errors import DataError, Problem
 from perslib.inference import SEED
 from perslib.llm.types import Message
@@ -168,11 +168,11 @@ def _of_turns(corpus: Corpus, gold: pd.Series) -> list[Case]:
     rows = corpus.turns.to_dict("records")
     sessions: dict[tuple[Any, ...], list[int]] = {}
     for place, row in enumerate(rows):
-        sessions.setdefault(tuple(row[c] for c in TURN[:3]), []).append(place)
+        sessions.setdefault(tuple(row[c] for c in SESSION), []).append(place)
     cases = []
     for place, label in gold.items():
         row = rows[int(str(place))]
-        before = [rows[i] for i in sessions[tuple(row[c] for c in TURN[:3])] if rows[i]["turn"] < row["turn"]]
+        before = [rows[i] for i in sessions[tuple(row[c] for c in SESSION)] if rows[i]["turn"] < row["turn"]]
         history = [m for earlier in sorted(before, key=lambda r: r["turn"]) for m in _messages(earlier)]
         history += [{"role": "user", "content": text} for text in row["earlier"]]
         about = {"user": row["user"], "scenario": row["scenario"], "gold": int(label)}

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from perslib.corpus import TURN, Corpus
+from perslib.corpus import SESSION, TURN, Corpus
 from perslib.errors import DataError, Problem
 from perslib.llm.types import Message
 from perslib.ux.cases import Case
@@ -63,7 +63,7 @@ def lessons_of(corpus: Corpus, *, good_from: int = SATISFIED) -> list[Lesson]:
     weak = "weak_weight" in corpus.turns
     columns = [*TURN, "request", "earlier", "response", "score", "feedback", *(_WEAK if weak else ())]
     rows = corpus.turns[columns].astype({"score": "Float64"}).to_dict("records")
-    for (user, scenario, _), own in corpus.turns.groupby(TURN[:3], sort=False).indices.items():
+    for (user, scenario, _), own in corpus.turns.groupby(SESSION, sort=False).indices.items():
         said: list[Message] = []
         for row in (rows[i] for i in own):
             said += [{"role": "user", "content": text} for text in row["earlier"]]

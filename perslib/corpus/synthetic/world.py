@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from perslib.corpus.corpus import Corpus
+from perslib.corpus.schema import SESSION
 from perslib.corpus.synthetic import logs, satisfaction
 from perslib.corpus.synthetic.assistants import ASSISTANTS
 from perslib.corpus.synthetic.conversation import Conversation, converse
@@ -147,12 +148,11 @@ def _collect(rows: Rows, where: dict[str, str], session: dict[str, Any], talk: C
 
 
 #: Frame → its columns in order; times are given in seconds and become datetime64[us].
-_WHERE = ["user", "scenario", "session"]
 _TRUTH = ["detail", "diversity", "requirement", "practicality", "format", "brevity", "utility", "expected"]
 COLUMNS: dict[str, list[str]] = {
     "users": ["user", "profile"],
     "sessions": [
-        *_WHERE,
+        *SESSION,
         "task",
         "assistant",
         "position",
@@ -162,7 +162,7 @@ COLUMNS: dict[str, list[str]] = {
         "trailing",
     ],
     "turns": [
-        *_WHERE,
+        *SESSION,
         "turn",
         "request",
         "earlier",
@@ -197,7 +197,7 @@ COLUMNS: dict[str, list[str]] = {
         "constraints",
     ],
     "truth_turns": [
-        *_WHERE,
+        *SESSION,
         "turn",
         *_TRUTH,
         "cost",
@@ -209,9 +209,9 @@ COLUMNS: dict[str, list[str]] = {
         "broken",
         "behaviour",
     ],
-    "truth_sessions": [*_WHERE, "needs", "spent"],
+    "truth_sessions": [*SESSION, "needs", "spent"],
     "situations": ["user", "situation", "start", "end", "aspect", "text", "requirement", "liked", "disliked"],
-    "candidates": [*_WHERE, "turn", "candidate", "response", *_TRUTH],
+    "candidates": [*SESSION, "turn", "candidate", "response", *_TRUTH],
 }
 _TIMES = {"started_at", "asked_at", "answered_at", "at", "start", "end"}
 _TUPLES = {"trailing", "earlier", "ratings", "constraints", "kept", "silent", "broken", "behaviour", "needs"}

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from perslib.corpus import Corpus
+from perslib.corpus import SESSION, Corpus
 from perslib.errors import DataError, Problem
 from perslib.patience.dialogues import FAILURE, SUCCESS
 from perslib.patience.text.dialogues import TextDialogue
@@ -74,9 +74,9 @@ def uss(corpus: Corpus) -> list[TextDialogue]:
     and none of the last three system turns reports a failure or has nothing to offer; the goal is the set of
     acts that the user needed. The spread of the ratings is small: most dialogues of MWOZ and SGD are rated 3 or 4.
     """
-    overall = corpus.sessions.set_index(["user", "scenario", "session"])["satisfaction"]
+    overall = corpus.sessions.set_index(SESSION)["satisfaction"]
     found = []
-    for key, turns in corpus.turns.sort_values("turn").groupby(["user", "scenario", "session"], sort=False):
+    for key, turns in corpus.turns.sort_values("turn").groupby(SESSION, sort=False):
         asked, did = (turns[name].map(_text).tolist() for name in ("request_action", "response_action"))
         content = any(end in asked[-1].lower() for end in ENDS)
         failed = any(sign in act.lower() for act in did[-3:] for sign in FAILURES)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from perslib.corpus import Corpus
+from perslib.corpus import SESSION, Corpus
 from perslib.corpus.uxbench_blocks import Source
 from perslib.corpus.uxbench_messages import Session
 from perslib.corpus.uxbench_reading import Reject, sessions
@@ -27,7 +27,6 @@ from perslib.signals.gate import Gate, masked
 from perslib.signals.private import deidentified
 from perslib.ux.construct.rules import Rejection, Rules, readable
 
-_SESSION = ["user", "scenario", "session"]
 _TURN = ["request", "earlier", "response", "asked_at", "answered_at", "feedback"]
 
 
@@ -74,9 +73,9 @@ def _sessions(source: Source | Corpus, unread: list[Reject]) -> Iterator[Session
 
 def records_of(corpus: Corpus) -> Iterator[dict[str, Any]]:
     """The sessions of a corpus as records of a raw log: texts, times and clicks, no scores."""
-    trailing = corpus.sessions.set_index(_SESSION)["trailing"].to_dict()
-    turns = corpus.turns.sort_values([*_SESSION, "turn"])[[*_SESSION, *_TURN]].to_dict("records")
-    for where, rows in groupby(turns, key=itemgetter(*_SESSION)):
+    trailing = corpus.sessions.set_index(SESSION)["trailing"].to_dict()
+    turns = corpus.turns.sort_values([*SESSION, "turn"])[[*SESSION, *_TURN]].to_dict("records")
+    for where, rows in groupby(turns, key=itemgetter(*SESSION)):
         history: list[dict[str, Any]] = []
         for row in rows:
             asked = [*row["earlier"], *([] if pd.isna(row["request"]) else [row["request"]])]
