@@ -15,7 +15,6 @@ import argparse
 import json
 import multiprocessing
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -84,7 +83,7 @@ def judge(folder: Path, scheduler: Any = None) -> dict[str, float]:
     """Judge it; turns, seconds, processor seconds and the largest memory of this process in MB."""
     Transport.exchange = answered  # type: ignore[method-assign]
     corpus = load(folder)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    before = most_held()
     spread = {} if scheduler is None else {"scheduler": scheduler}
     model = backbone(
         "vllm-qwen3-8b", base_url="http://127.0.0.1:9", concurrency=64, structured="schema", **spread
@@ -93,8 +92,14 @@ def judge(folder: Path, scheduler: Any = None) -> dict[str, float]:
     verdicts = evaluate(Personal(Structured("en"), Manner("en")), corpus, model, split=None, progress=False)
     took = {"seconds": time.perf_counter() - clock, "processor": time.process_time() - processor}
     assert verdicts["raw"].notna().all() and len(verdicts) == len(corpus.turns), verdicts["error"].iloc[0]
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
-    return {"turns": len(verdicts), "calls": model.ledger.total.calls, "loaded": before, "peak": peak, **took}
+    asked = model.ledger.total.calls
+    return {"turns": len(verdicts), "calls": asked, "loaded": before, "peak": most_held(), **took}
+
+
+def most_held() -> float:
+    """The largest memory of this process so far in MB; `ru_maxrss` would count what started it, too."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) / 1e3
 
 
 def on_workers(folder: Path, number: int) -> dict[str, float]:

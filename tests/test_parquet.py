@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from perslib.corpus import coerce, parquet
+from perslib.corpus.growing import Growing
 from perslib.corpus.parquet import read_frame
 
 ROWS = 53
@@ -73,3 +74,14 @@ def test_short_texts_of_arrow_are_read_too(tmp_path):
     mine = read_frame(tmp_path / "users.parquet")
     pd.testing.assert_frame_equal(mine, pd.read_parquet(tmp_path / "users.parquet"))
     assert coerce(mine.dropna(), "users")["user"].tolist() == ["ann", "bo"]
+
+
+def test_a_frame_that_grows_is_the_frames_joined():
+    whole = FRAME.drop(columns=LISTS)
+    parts = [whole.iloc[:0], whole.iloc[:7], whole.iloc[7:8], pd.concat([whole.iloc[8:20], whole.iloc[20:]])]
+    growing = Growing()
+    for part in parts:
+        growing.add(part)
+    grown = growing.frame()
+    pd.testing.assert_frame_equal(grown, whole)
+    assert all(grown[name].array.__arrow_array__().num_chunks == 1 for name in TEXTS)

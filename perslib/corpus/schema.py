@@ -199,15 +199,6 @@ def _in_one_piece(texts: pd.Series) -> pd.Series:
     )
 
 
-def joined(parts: list[pd.DataFrame]) -> pd.DataFrame:
-    """Frames of the same columns, one below the other. They are used up on the way: nothing lies in memory twice."""
-    columns = {
-        name: _in_one_piece(pd.concat([part.pop(name) for part in parts], ignore_index=True))
-        for name in list(parts[0])
-    }
-    return pd.DataFrame(columns, copy=False)
-
-
 def _default(kind: str, n: int) -> pd.Series:
     if kind in ("texts", "integers"):
         return pd.Series([()] * n, dtype=object)

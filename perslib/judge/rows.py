@@ -9,8 +9,8 @@ from itertools import repeat
 import pandas as pd
 
 from perslib.corpus import TURN, Block, Corpus, coerce
+from perslib.corpus.growing import Growing
 from perslib.corpus.reasons import REASONS, legal_reason
-from perslib.corpus.schema import joined
 from perslib.errors import PerslibError
 from perslib.judge.base import Judge, Verdict
 from perslib.llm import Backbone
@@ -49,7 +49,7 @@ class Rows:
         self._said = {"corpus": corpus.name, "judge": judge.name, "backbone": asked}
         self._language = corpus.language
         self._rows: list[dict[str, object]] = []
-        self._parts: list[pd.DataFrame] = []
+        self._frame = Growing()
 
     def add(
         self, found: tuple[Block, Sequence[Verdict]], candidates: Iterable[str | None] = RECORDED
@@ -64,17 +64,16 @@ class Rows:
             columns = _columns(verdict, self._language)
             self._rows.append({**self._said, "candidate": candidate, **dict(zip(TURN, key)), **columns})
         if len(self._rows) >= TOGETHER:
-            self._close()
+            self._settle()
 
     def frame(self) -> pd.DataFrame:
-        """All rows; to be called once."""
-        self._close()
-        return joined(self._parts)
+        """All rows; to be called once, at the end."""
+        self._settle()
+        return self._frame.frame()
 
-    def _close(self) -> None:
-        if self._rows or not self._parts:
-            self._parts.append(_framed(self._rows))
-            self._rows = []
+    def _settle(self) -> None:
+        self._frame.add(_framed(self._rows))
+        self._rows = []
 
 
 def _framed(rows: list[dict[str, object]]) -> pd.DataFrame:
