@@ -119,7 +119,8 @@ def _name_and_value(text: str) -> tuple[str, Any]:
             f"{name} has an option of its own: {OPTIONS[name]}", param_hint="--parameter"
         )
     try:
-        return name, yaml.safe_load(value)
+        found = yaml.safe_load(value)
+        return name, value.strip() if isinstance(found, dict) else found  # "edited: mine" is a text
     except yaml.YAMLError:
         raise click.BadParameter(
             f"the value of {name} cannot be read: {value!r}", param_hint="--parameter"

@@ -83,6 +83,22 @@ def test_parameters_that_cannot_be_passed_on(run, given, said):
     assert done.exit_code == 2 and said in " ".join(done.stderr.split())
 
 
+@pytest.mark.parametrize(
+    ("given", "passed"),
+    [
+        ("judges=measured, edited: prices first", "measured, edited: prices first"),
+        ("history=3", 3),
+        ("answers=true", True),
+        ("notes= a: b ", "a: b"),
+    ],
+)
+def test_parameters_are_numbers_yes_or_no_and_texts(run, monkeypatch, given, passed):
+    found = {}
+    monkeypatch.setattr("perslib.report.run_report", lambda *names, **further: found.update(further) or "it")
+    assert run("report", "-p", given).exit_code == 0
+    assert found[given.partition("=")[0]] == passed
+
+
 def test_parameters_need_a_value(run):
     done = run("report", "--parameter", "limit")
     assert done.exit_code == 2 and "'limit' is not NAME=VALUE" in done.stderr
