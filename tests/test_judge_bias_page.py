@@ -7,12 +7,13 @@ import pandas as pd
 import pytest
 
 from perslib.corpus import Block, load
-from perslib.judge import Computed, Constant
+from perslib.judge import Computed, Constant, Manner, Personal
 from perslib.report import begin
 from perslib.studies import judge_bias as study
 from perslib.studies import judge_bias_figures as figures
 from perslib.studies import judge_bias_notes as said
 from perslib.studies import judge_bias_tables as tables
+from perslib.studies.extent import Extent
 
 
 class Long(Computed):
@@ -88,3 +89,10 @@ def test_an_audit_names_who_goes_by_length(audit):
         tables.quality(audit.quality).shape == (6, 8)
         and len(tables.lengths(audit.length, audit.padding)) == 2
     )
+
+
+def test_a_limit_of_minus_one_is_all_replies():
+    look = Extent(4, 1, "full", 600, True)
+    computing, asking = [Constant(4)], [Constant(4), Personal(None, Manner("en"))]
+    assert [study.replies(computing, look, limit) for limit in (-1, 0, 7)] == [None, study.JUDGED, 7]
+    assert study.replies(asking, look, 7) == 4

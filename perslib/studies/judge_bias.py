@@ -47,10 +47,9 @@ METRICS = ("balanced", "good_acc", "bad_acc", "positive_bias", "d_prime", "crite
 LABELS = {"balanced": "balanced_accuracy"}
 #: Baselines that stand beside the judges of a corpus.
 BESIDE = ("majority", "length only", "query only", "reply only")
-#: Recorded replies that are judged where no model is asked, and those of them that are padded.
+#: Recorded replies that are judged where no model is asked; those of them that are padded, and as many of each user's
+#: candidates' replies that pairs are drawn from.
 JUDGED, PADDED = 400, 80
-#: Candidates' replies to a user's turns that pairs are drawn from.
-PAIRED = 30
 
 
 # -- published tables -------------------------------------------------------------------------------------------------
@@ -188,6 +187,13 @@ class Audit:
     padding: pd.DataFrame
     position: pd.DataFrame
     cases: int = 0
+
+
+def replies(judges: Sequence[Judge], look: Extent, limit: int) -> int | None:
+    """How many recorded replies a limit means: where no judge asks a model, 0 is `JUDGED` of them."""
+    if any(judge.sees.model for judge in judges):
+        return look.turns
+    return {0: JUDGED, -1: None}.get(limit, limit)
 
 
 def audit(
