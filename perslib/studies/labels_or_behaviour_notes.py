@@ -42,30 +42,14 @@ def equal_number(found: Curves, moved: pd.DataFrame) -> Note:
     parts: dict[str, list[str]] = {"en": [], "zh": []}
     for judge in found.judges:
         rated, done = (points.loc[(judge, kind, most)] for kind in (BASE, "behaviour"))
-        own = moved.query("judge == @judge and kind == 'behaviour'")
-        less = [str(int(n)) for n in own.loc[own["high"] < 0, "budget"]]
-        more = [str(int(n)) for n in own.loc[own["low"] > 0, "budget"]]
+        apart = _apart(moved.query("judge == @judge and kind == 'behaviour'"))
         values = number(rated["value"]), number(done["value"])
-        known = own["low"].notna().any()
         parts["en"].append(
-            f"*{name_of(judge)}* reaches r = {values[0]} on {most} ratings and {values[1]} on as many labels of behaviour"
-            + (
-                (f" (surely less at {', '.join(less)} labels" if less else "")
-                + (f"{'; ' if less else ' ('}surely more at {', '.join(more)}" if more else "")
-                + (")" if less or more else " (at no number of labels are they told apart)")
-                if known
-                else ""
-            )
+            f"*{name_of(judge)}* reaches r = {values[0]} on {most} ratings and {values[1]} on as many labels of "
+            f"behaviour{apart['en']}"
         )
         parts["zh"].append(
-            f"“{name_of(judge, 'zh')}”凭 {most} 个评分达到 r = {values[0]}，凭同样多的行为标签达到 {values[1]}"
-            + (
-                (f"（标签数为 {'、'.join(less)} 时确实更低" if less else "")
-                + (f"{'；' if less else '（'}标签数为 {'、'.join(more)} 时确实更高" if more else "")
-                + ("）" if less or more else "（任何标签数下都分不出高下）")
-                if known
-                else ""
-            )
+            f"“{name_of(judge, 'zh')}”凭 {most} 个评分达到 r = {values[0]}，凭同样多的行为标签达到 {values[1]}{apart['zh']}"
         )
     first = points.iloc[0]
     return {
@@ -74,6 +58,23 @@ def equal_number(found: Curves, moved: pd.DataFrame) -> Note:
         "the table's stars have passed.",
         "zh": f"{int(first['users'])} 位用户的 {int(first['replies'])} 条回复。**同样多的标签**：{'；'.join(parts['zh'])}。"
         "“确实”指差值的 95% 区间不含零，尚未经多重检验校正；表中的星号则已通过校正。",
+    }
+
+
+def _apart(moved: pd.DataFrame) -> Note:
+    """In brackets, at which numbers of labels two curves are surely apart; nothing where that cannot be known."""
+    if moved["low"].isna().all():
+        return {"en": "", "zh": ""}
+    less, more = (
+        [str(int(n)) for n in moved.loc[is_so, "budget"]] for is_so in (moved["high"] < 0, moved["low"] > 0)
+    )
+    en = [f"surely less at {', '.join(less)} labels"] if less else []
+    en += [f"surely more at {', '.join(more)}"] if more else []
+    zh = [f"标签数为 {'、'.join(less)} 时确实更低"] if less else []
+    zh += [f"标签数为 {'、'.join(more)} 时确实更高"] if more else []
+    return {
+        "en": f" ({'; '.join(en) or 'at no number of labels are they told apart'})",
+        "zh": f"（{'；'.join(zh) or '任何标签数下都分不出高下'}）",
     }
 
 
