@@ -33,7 +33,7 @@ lint: $(READY) ## ruff, formatting and stripped notebooks, as pre-commit would
 types: $(READY) ## mypy on the library
 	@$(RUN) -m mypy
 
-check: lint types test ## everything that CI runs
+check: lint types test ## lint, types and tests
 
 lab: $(READY) ## open JupyterLab on its first page, notebooks/index.ipynb
 	@$(RUN) -m jupyter lab notebooks/index.ipynb $(QUIETLY) $(if $(filter 0,$(shell id -u)),--allow-root)
