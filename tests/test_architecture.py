@@ -17,7 +17,6 @@ ORDER = [
     *[
         "errors",
         "paths",
-        "fence",
         "cluster",
         "llm",
         "prompts",
