@@ -201,3 +201,28 @@ def test_a_shelf_writes_equal_values_once(tmp_path):
     assert one == two and one.get() == {"a": [1, 2]} and len(list(tmp_path.iterdir())) == 1
     one.forget()
     assert not list(tmp_path.iterdir())
+
+
+class Lazy:
+    """A client whose workers begin a chunk only when its result is asked for."""
+
+    def wait_for_workers(self, number, timeout):
+        pass
+
+    def nthreads(self):
+        return {"a worker": 1}
+
+    def submit(self, function, *given, key, pure):
+        class Future:
+            def result(self):
+                return function(*given)
+
+        return Future()
+
+
+def test_equal_chunks_do_not_share_a_file_and_none_of_an_earlier_run_is_taken(home, tmp_path):
+    chunks = [[1], [1], [2]]
+    assert list(spread(Lazy(), square, chunks, folder=tmp_path)) == [[1], [1], [4]]
+    for name in ("chunk-00000000", "result-00000001"):
+        Shelf(tmp_path).put_as(name, [7])
+    assert list(spread(Lazy(), square, chunks, folder=tmp_path)) == [[1], [1], [4]]

@@ -39,7 +39,7 @@ class Kept:
 
 
 class Shelf:
-    """A folder of values, named by their content, so that an equal one is written once."""
+    """A folder of values. Named by its content an equal one is written once; a name of one's own holds the last."""
 
     def __init__(self, folder: Path | str):
         self.folder = Path(folder)
@@ -50,13 +50,20 @@ class Shelf:
         import cloudpickle  # comes with Dask
 
         content = cloudpickle.dumps(value)
-        return self.write(content, hashlib.sha256(content).hexdigest()[:32])
-
-    def write(self, content: bytes, name: str) -> Kept:
-        """Keep bytes under a name, in one move: a reader never sees half of them."""
+        name = hashlib.sha256(content).hexdigest()[:32]
         path = self.folder / f"{name}.pkl"
-        if not path.exists():
-            beside = path.with_name(f"{path.name}.{os.getpid()}.part")
-            beside.write_bytes(content)
-            beside.replace(path)
+        return Kept(str(path)) if path.exists() else self._write(content, name)
+
+    def put_as(self, name: str, value: Any) -> Kept:
+        """Keep a value under this name, in place of what an earlier run may have left there."""
+        import cloudpickle
+
+        return self._write(cloudpickle.dumps(value), name)
+
+    def _write(self, content: bytes, name: str) -> Kept:
+        """In one move: a reader never sees half of it."""
+        path = self.folder / f"{name}.pkl"
+        beside = path.with_name(f"{path.name}.{os.getpid()}.part")
+        beside.write_bytes(content)
+        beside.replace(path)
         return Kept(str(path))

@@ -65,14 +65,16 @@ def _spread(
     most = WAITING * workers_of(client)
     waiting: deque[tuple[Any, Kept, Kept | None]] = deque()
     for number, chunk in enumerate(chunks):
-        name = f"result-{number:08}" if keys is None else f"result-{_digest(keys(chunk))}"
-        result = Kept(str(folder / f"{name}.pkl"))
+        # Never by its content: of two equal chunks the first one done would take the file of the other away.
+        name = f"{number:08}" if keys is None else _digest(keys(chunk))
+        result = Kept(str(folder / f"result-{name}.pkl"))
         if keys is not None and Path(result.path).exists():
             waiting.append((None, result, None))
         else:
-            given = shelf.put(chunk)
+            given = shelf.put_as(f"chunk-{name}", chunk)
             future = client.submit(
-                _work, todo, given, result.path, seats, str(workspace()), key=f"perslib-{folder.name}-{name}", pure=False
+                _work, todo, given, result.path, seats, str(workspace()),
+                key=f"perslib-{folder.name}-result-{name}", pure=False,
             )  # fmt: skip
             waiting.append((future, result, given))
         while len(waiting) > most:
@@ -116,10 +118,8 @@ def _work(function: Kept, chunk: Kept, result: str, seats: tuple[str, int] | Non
 
         with Semaphore(max_leases=seats[1], name=seats[0]):
             found = function.get(keep=True)(chunk.get())
-    import cloudpickle
-
     path = Path(result)
-    Shelf(path.parent).write(cloudpickle.dumps(found), path.stem)
+    Shelf(path.parent).put_as(path.stem, found)
 
 
 def _digest(key: str) -> str:
