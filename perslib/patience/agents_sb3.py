@@ -29,7 +29,10 @@ from perslib.patience.world import World
 def learn_sb3(
     user: User, reward: Reward, settings: Settings | None = None, teacher: Policy | None = None
 ) -> Agent:
-    """Train with stable-baselines3; evaluations on the way make the curve, and the last weights are kept."""
+    """Train with stable-baselines3; evaluations on the way make the curve, and the last weights are kept.
+
+    It acts in rounds of `every` steps, so the last step is `steps` made up to a whole round.
+    """
     try:
         from stable_baselines3 import DQN
         from stable_baselines3.common.logger import configure
@@ -53,12 +56,22 @@ def learn_sb3(
         )  # fmt: skip
         model.set_logger(configure(None, []))
         _show(model, user if made.cutoff else user.without_exits(), reward, made, teacher)
-        curve = []
-        for step in range(0, made.steps + 1, made.check):
-            if step:
-                model.learn(min(made.check, made.steps), reset_num_timesteps=False)
+        curve: list[dict[str, float]] = []
+
+        def check(step: int) -> None:
             agent = Agent(_network(model, made), pd.DataFrame())
             curve.append({"step": step, "success": success_rate(agent, user, made.checked, CHECK_SEED)})
+
+        def at_step(_locals: dict[str, Any], _globals: dict[str, Any]) -> bool:
+            if model.num_timesteps % made.check == 0 and model.num_timesteps < made.steps:
+                check(model.num_timesteps)
+            return True
+
+        check(0)
+        if made.steps:
+            # In one go: exploration falls by a share of the steps that one call of `learn` is given.
+            model.learn(made.steps, callback=at_step)
+            check(model.num_timesteps)
         network = _network(model, made)
     card = {
         "user": user.kind,
