@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from itertools import pairwise
 
 import pytest
@@ -146,3 +147,14 @@ def in_rounds(steps):
 def test_answers_of_methods_worked_on_together_are_counted(model, echoing):
     (result,) = model().work([counted(paced(chain(3, [])))], progress=False)
     assert result[1].calls == 6 and result[1].tokens_in == 600
+
+
+def test_what_members_compute_is_told(model, echoing):
+    def member(seconds: float):
+        time.sleep(seconds)
+        yield Ask([Request("a")])
+
+    for run in (lambda steps: model().work([steps], progress=False)[0], in_rounds):
+        took: list[float] = []
+        run(through(paced([member(0.02), member(0.03)]), took=took.append))
+        assert 0.05 <= sum(took) < 1

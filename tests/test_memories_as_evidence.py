@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import re
 from typing import Any
@@ -16,7 +17,9 @@ from scripted import MEMORY
 from perslib.corpus import Corpus
 from perslib.corpus.synthetic import world
 from perslib.errors import UnknownName
-from perslib.llm import Backbone
+from perslib.judge.evaluate import targets
+from perslib.llm import Answer, Backbone, embedder
+from perslib.memory.h2 import H2Memory
 from perslib.report import begin
 from perslib.studies import memories_as_evidence as study
 from perslib.studies import memories_as_evidence_figures as figures
@@ -101,6 +104,22 @@ def test_every_memory_meets_the_same_judge_on_the_same_replies(small, model, ser
     note = said.chosen(found, USUAL, "mine")
     assert "60 replies" in note["en"] and "memories=all" in note["zh"] and "first look" not in note["en"]
     assert "Holm" in said.worth(agreed, study.costs(found))["zh"]
+
+
+def test_the_answers_of_a_memory_that_works_on_its_parts_side_by_side_are_counted(
+    small, model, server: Endpoint, monkeypatch
+):
+    """H²Memory hands its parts to whoever asks, who sends back results, not answers."""
+    server.reply = lambda body: "nothing of use"
+    tfidf = functools.partial(H2Memory, embedder=embedder("tfidf"), one_call_situations=True)
+    monkeypatch.setattr("perslib.memory.named.H2Memory", tfidf)
+    _, weighed = study.judge_with("H²Memory", USUAL.manner("en"))
+    backbone: Backbone = model()
+    backbone.work([weighed.build(next(targets(small, limit=2)))], progress=False)
+    assert all(isinstance(answer, Answer) for answer in weighed.answers)
+    total = backbone.ledger.total
+    assert len(weighed.answers) == total.calls + total.hits > 10
+    assert 0 < weighed.seconds < 60
 
 
 def test_nothing_dearer_stands_on_the_frontier_without_being_better():

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from time import perf_counter
 from typing import Any, TypeVar
 
 from perslib.llm.steps import Ask, Steps
@@ -72,22 +73,29 @@ def through(
     steps: Steps[T],
     change: Callable[[Ask], Ask] = lambda ask: ask,
     hear: Callable[[Sequence[Answer]], object] = lambda answers: None,
+    took: Callable[[float], object] = lambda seconds: None,
 ) -> Steps[T]:
-    """The method, with what it asks changed and the answers heard, also of methods that it has worked on together."""
-    try:
-        ask = next(steps)
-        while True:
-            if isinstance(ask, Together):
-                members = tuple(through(method, change, hear) for method in ask.methods)
-                answers = yield replace(ask, methods=members)
-            else:
-                answers = yield change(ask) if ask.requests else ask
-            if not isinstance(answers, Results):
-                hear(answers)
-            ask = steps.send(answers)
-    except StopIteration as end:
-        result: T = end.value
-        return result
+    """The method, with what it asks changed, the answers heard, and told what it computes between two questions `took`.
+
+    All of it holds for methods that it has worked on together, too.
+    """
+    answers: Sequence[Answer] | None = None
+    while True:
+        begun = perf_counter()
+        try:
+            ask = steps.send(answers)  # type: ignore[arg-type]  # None starts a generator
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        finally:
+            took(perf_counter() - begun)
+        if isinstance(ask, Together):
+            members = tuple(through(method, change, hear, took) for method in ask.methods)
+            answers = yield replace(ask, methods=members)
+        else:
+            answers = yield change(ask) if ask.requests else ask
+        if not isinstance(answers, Results):
+            hear(answers)
 
 
 def _first(wanted: dict[int, Ask], at_once: int) -> list[int]:

@@ -12,7 +12,6 @@ memory took is summed from the answers themselves, so that it is the same number
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from time import perf_counter
 from typing import Any
 
 import pandas as pd
@@ -21,6 +20,7 @@ from perslib.corpus import Block, Corpus
 from perslib.errors import UnknownName
 from perslib.judge import Judge, LearnedJudge, Manner, Nearest, Personal, UserMean
 from perslib.llm import Answer, Backbone, Steps
+from perslib.llm.paced import through
 from perslib.memory import MEMORIES, MemorySystem, UserMemory
 from perslib.memory import memory as named
 from perslib.memory.named import EDITED, long_term
@@ -61,18 +61,11 @@ class Weighed(MemorySystem):
     def build(self, block: Block, judged: pd.DataFrame | None = None) -> Steps[UserMemory]:
         """The system's own memory."""
         self.blocks += 1
-        steps, given = self.system.build(block, judged), None
-        while True:
-            begun = perf_counter()
-            try:
-                ask = next(steps) if given is None else steps.send(given)
-            except StopIteration as end:
-                self.seconds += perf_counter() - begun
-                memory: UserMemory = end.value
-                return memory
-            self.seconds += perf_counter() - begun
-            given = yield ask
-            self.answers += given
+        build = self.system.build(block, judged)
+        return (yield from through(build, hear=self.answers.extend, took=self._took))
+
+    def _took(self, seconds: float) -> None:
+        self.seconds += seconds
 
 
 @dataclass(frozen=True)
