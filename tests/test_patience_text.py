@@ -251,3 +251,8 @@ def test_uss_by_proxies_that_do_not_look_at_ratings(tmp_path):
     assert [t.ratings["overall"] for t in found] == [4.0, 5.0, 2.0]
     assert found[0].goal == ("INFORM", "THANK_YOU")
     assert found[0].turns[0] == ("book a table", "when?")
+
+    unrated = "\n".join(dialogue(*ends[0]).splitlines()[:-1])
+    (tmp_path / "SGD.txt").write_text(f"{unrated}\n\n{dialogue(*ends[2])}")
+    found = uss(uss_release.read(tmp_path / "SGD.txt").corpus)
+    assert [t.ratings for t in found] == [{}, {"overall": 2.0}], "one has no OVERALL"

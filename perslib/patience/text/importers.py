@@ -74,7 +74,7 @@ def uss(corpus: Corpus) -> list[TextDialogue]:
     and none of the last three system turns reports a failure or has nothing to offer; the goal is the set of
     acts that the user needed. The spread of the ratings is small: most dialogues of MWOZ and SGD are rated 3 or 4.
     """
-    overall = corpus.sessions.set_index(SESSION)["satisfaction"]
+    overall = corpus.sessions.set_index(SESSION)["satisfaction"].astype("float64")  # missing: NaN
     found = []
     for key, turns in corpus.turns.sort_values("turn").groupby(SESSION, sort=False):
         asked, did = (turns[name].map(_text).tolist() for name in ("request_action", "response_action"))
