@@ -251,6 +251,18 @@ def test_votes_that_say_nothing_are_named_with_their_line(line, message, tmp_pat
         read_votes(path)
 
 
+def test_a_rater_may_vote_on_several_opponents_and_on_each_once(tmp_path):
+    path = tmp_path / "votes.csv"
+    lines = ["user,session,topic,dimension,rater,vote,method,other"]
+    lines += [f"u,s,t,requirement,r,{vote},ours,{other}" for vote, other in (("win", "a"), ("lose", "b"))]
+    path.write_text("\n".join(lines))
+    people = voted(read_votes(path)).set_index("other")["people"]
+    assert people.to_dict() == {"a": "win", "b": "lose"}
+    path.write_text("\n".join([*lines, "u,s,t,requirement,r,tie,ours,a"]))
+    with pytest.raises(DataError, match=r"votes\.csv:4: is a second vote"):
+        read_votes(path)
+
+
 def test_a_lead_is_tested_by_users_and_corrected():
     wins = pd.concat([pairs(["win"] * 24), pairs(["win", "lose"] * 12).assign(other="third")])
     table = win_tie_lose(wins, **FEW)

@@ -154,7 +154,10 @@ VOTES = ("user", "session", "topic", "dimension", "rater", "vote")
 
 
 def read_votes(path: str | Path) -> pd.DataFrame:
-    """What people said: a CSV with columns user, session, topic, dimension, rater and vote (win, tie or lose)."""
+    """What people said: a CSV with columns user, session, topic, dimension, rater and vote (win, tie or lose).
+
+    Where several pairs were compared, `method` and `other` say which.
+    """
     path = Path(path)
     frame = pd.read_csv(path, dtype=str, keep_default_na=False)
     if missing := [name for name in VOTES if name not in frame]:
@@ -169,12 +172,12 @@ def read_votes(path: str | Path) -> pd.DataFrame:
         for line, value in enumerate(frame[name], start=2)
         if value not in known
     ]
-    keys = list(VOTES[:-1])
-    twice = frame.index[frame.duplicated(keys)]
+    of_pair = [name for name in ("method", "other") if name in frame]
+    twice = frame.index[frame.duplicated([*VOTES[:-1], *of_pair])]
     problems += [Problem(f"{path.name}:{i + 2}", "is a second vote of a rater on the same") for i in twice]
     if problems:
         raise DataError(problems)
-    return frame[[*VOTES, *(name for name in ("method", "other") if name in frame)]]
+    return frame[[*VOTES, *of_pair]]
 
 
 def voted(votes: pd.DataFrame) -> pd.DataFrame:
