@@ -46,6 +46,16 @@ def test_the_first_rule_that_fails_names_the_reason(one, expected):
     assert reason(one) == expected
 
 
+def test_a_reply_that_was_cut_off_last_is_interrupted_and_one_that_was_replaced_is_not():
+    cut = talk("how do I reset my router", "(generation stopped)")
+    assert reason(cut, GateSettings(signals=None)) == "all_interrupted"
+    (last,) = reactions(cut)
+    assert last.interrupted and last.primary == "system_failure"
+    said = [("user", "how?"), ("assistant", "(generation stopped)"), ("assistant", "Hold the button.")]
+    both = session({"cid": "c", "history": [{"role": r, "message": m} for r, m in said]})
+    assert [r.interrupted for r in reactions(both)] == [False, False]
+
+
 def test_rules_are_settings():
     english = talk("how do I reset my router", "Hold the button.", "that's wrong")
     assert reason(english) is None

@@ -80,7 +80,8 @@ def reactions(
 def _unanswered(reply: Message, before: Sequence[_Asked], reading: float, superseded: bool) -> Reaction:
     """A reply after which the user said nothing, or got another one at once."""
     signals = _clicked(reply)
-    if not superseded and interrupted(reply.text):
+    broken = not superseded and interrupted(reply.text)
+    if broken:
         signals.append(_broken(reply))
     lang = before[-1].heard.lang if before else language(reply.text)
     primary, conflict = _primary(signals, "superseded" if superseded else "no_followup")
@@ -90,6 +91,7 @@ def _unanswered(reply: Message, before: Sequence[_Asked], reading: float, supers
         lang,
         primary,
         tuple(signals),
+        interrupted=broken,
         reading=reading,
         n_chars=reply.n_chars,
         superseded=superseded,
