@@ -260,6 +260,28 @@ def test_a_candidate_is_shown_what_is_recalled_and_no_label(language):
     assert "rating of" not in told.system + "".join(map(text_of, mind.asked))
 
 
+def unlogged():
+    block = corpus().block("ada", "gift")
+    return replace(block, events=block.events.iloc[:0])
+
+
+def test_a_reply_rests_on_the_turns_that_were_looked_up_for_it():
+    shown, block = context(Remembered(TurnRetrieval("en", embedder=Words(), k=1))), unlogged()
+    show = answered(shown.prepare(shown.given(block)))
+    first, third = show(block.target("0", 0)), show(block.target("1", 0))
+    assert first.records == ("recipe/0/0",) and "a soup" in first.system
+    assert third.records == ("travel/0/0",) and "a trip" in third.system
+
+
+def test_what_was_taken_out_of_a_memory_is_not_cited_and_a_memory_from_a_file_cites_the_same():
+    block = unlogged()
+    memory = answered(Remembered(TurnRetrieval("en", embedder=Words(), k=1)).build(block))
+    first, third = block.target("0", 0), block.target("1", 0)
+    assert Recalled.of_json(memory, memory.to_json()).cited(first) == memory.cited(first) == ("recipe/0/0",)
+    less = memory.with_statements([s for s in memory.statements if "soup" not in s.text])
+    assert less.cited(first) == () and less.cited(third) == ("travel/0/0",)
+
+
 def test_scripted_backbones_work_it():
     assert isinstance(
         Scripted(memory=Answer(error="no")).work([Remembered(system()).build(corpus().block("ada", "gift"))])[

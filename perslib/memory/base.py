@@ -79,6 +79,10 @@ class UserMemory:
         """What a judge of this reply is shown: here, every statement."""
         return [{"id": s.id, "field": s.field, "text": s.text, "task": s.task} for s in self.statements]
 
+    def cited(self, target: Target) -> tuple[str, ...]:
+        """Ids of the turns that what is shown for this reply rests on."""
+        return tuple(dict.fromkeys(turn for statement in self.statements for turn in statement.turns))
+
     def about(self, target: Target) -> str | None:
         """What the memory says of this very reply, where it says anything; shown after the reply."""
         return None

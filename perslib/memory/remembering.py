@@ -60,6 +60,8 @@ class Recalled(UserMemory):
     """Piece → the statement that was made of it."""
     at_hand: Mapping[tuple[str, str], tuple[Piece, ...]] = field(default_factory=dict, repr=False)
     """Session and question → what was recalled there: all that is left of the system in a memory from a file."""
+    ids: Mapping[tuple[str, int], str] = field(default_factory=dict, repr=False)
+    """Session and turn from 1, as pieces name them → id of the turn."""
 
     def recall(self, target: Target) -> list[dict[str, Any]] | str:
         """The pieces for this target in their order, as far as their statements stand, then statements of one's own."""
@@ -76,6 +78,20 @@ class Recalled(UserMemory):
             {"id": id or next(fresh), "field": words.get(f, f), "text": text, "task": None}
             for id, f, text in found
         ]
+
+    def cited(self, target: Target) -> tuple[str, ...]:
+        """The turns of the pieces for this target, then those of statements of one's own."""
+        if self.long is None and _place(target) not in self.at_hand:
+            return super().cited(target)
+        known = {s.id: s for s in self.statements}
+        turns: list[str] = []
+        for piece in self.found(target):
+            if self._note(piece, known) is not None:
+                made = self.pieces.get(piece.id)
+                turns += _rests(piece, self.ids) if made is None else made.turns
+        of_pieces = {s.id for s in self.pieces.values()}
+        turns += [turn for s in self.statements if s.id not in of_pieces for turn in s.turns]
+        return tuple(dict.fromkeys(turns))
 
     def found(self, target: Target) -> Sequence[Piece]:
         """What the memory recalls for the user's last message."""
@@ -160,13 +176,14 @@ class Remembered(MemorySystem):
             purpose="judging" if block.labelled else "reply",
             long=self.system,
             store=store,
+            ids=ids,
             here={s.id.removeprefix(f"{block.scenario}/"): (heard, s) for s, heard in zip(ahead, stores)},
         )
         if past or ahead:
             self.system.look_up([_query(target) for target in block])
         shown = {_place(target): tuple(memory.found(target)) for target in block}
         told = [*self.system.general(store), *(piece for pieces in shown.values() for piece in pieces)]
-        made = _statements(told, past, ids)
+        made = _statements(told, ids)
         error = None if made else lost
         return replace(memory, statements=tuple(made.values()), pieces=made, at_hand=shown, error=error)
 
@@ -235,15 +252,16 @@ def _logs(events: pd.DataFrame) -> dict[tuple[str, str], tuple[Log, ...]]:
     return {key: tuple(logs) for key, logs in kept.items()}
 
 
-def _statements(
-    pieces: Iterable[Piece], past: Iterable[Session], ids: Mapping[tuple[str, int], str]
-) -> dict[str, Statement]:
+def _statements(pieces: Iterable[Piece], ids: Mapping[tuple[str, int], str]) -> dict[str, Statement]:
     """Piece → statement, each piece once."""
-    of_session = {s.id: [ids[s.id, n] for n in range(1, len(s.turns) + 1) if (s.id, n) in ids] for s in past}
     found: dict[str, Statement] = {}
     for piece in pieces:
         if piece.id not in found:
-            turns = [ids[place] for place in piece.turns if place in ids]
-            turns = turns or [turn for session in piece.sessions for turn in of_session.get(session, ())]
-            found[piece.id] = Statement(f"M{len(found) + 1}", piece.field, piece.text, tuple(turns))
+            found[piece.id] = Statement(f"M{len(found) + 1}", piece.field, piece.text, _rests(piece, ids))
     return found
+
+
+def _rests(piece: Piece, ids: Mapping[tuple[str, int], str]) -> tuple[str, ...]:
+    """The turns a piece rests on: those it names, else all of its sessions."""
+    turns = [ids[place] for place in piece.turns if place in ids]
+    return tuple(turns or [id for of in piece.sessions for (session, _), id in ids.items() if session == of])

@@ -25,7 +25,7 @@ import pandas as pd
 from perslib.corpus import Block, Target
 from perslib.errors import PerslibError, PromptError, UnknownName
 from perslib.llm import Steps, asks_nothing
-from perslib.memory import MemorySystem, Retrieval, Scores, Structured, UserMemory, profile_shown, turn_id
+from perslib.memory import MemorySystem, Retrieval, Scores, Structured, profile_shown, turn_id
 from perslib.memory.evidence import cut
 from perslib.memory.retrieval import DIALOGUES, said_before
 from perslib.prompts import prompt
@@ -180,7 +180,7 @@ class Remembered(Context):
             if not told:
                 return Shown(memory=f"{memory.system}, {lack}")
             shown = self.said("candidate_memory", memory=told)
-            return replace(shown, memory=memory.system, records=_cited(memory))
+            return replace(shown, memory=memory.system, records=memory.cited(target))
 
         return show
 
@@ -224,10 +224,6 @@ def _record(number: int, row: dict[str, Any], before: tuple[dict[str, str], ...]
         "context": [{**message, "content": cut(message["content"], MESSAGE)} for message in before],
         "reply": cut(row["response"], REPLY),
     }
-
-
-def _cited(memory: UserMemory) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(turn for statement in memory.statements for turn in statement.turns))
 
 
 def _speechless(system: str) -> PerslibError:
