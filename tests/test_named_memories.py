@@ -6,7 +6,7 @@ import pytest
 from scripted import Scripted
 
 from perslib.corpus import load
-from perslib.errors import UnknownName
+from perslib.errors import PromptError, UnknownName
 from perslib.judge import Manner, Personal
 from perslib.llm import Answer
 from perslib.memory import MEMORIES, memory
@@ -37,6 +37,23 @@ def test_a_free_memory_asks_nothing(name, block):
 def test_an_unknown_memory_names_the_near_ones():
     with pytest.raises(UnknownName, match="H²Memory"):
         memory("H2Memory")
+
+
+def test_options_go_to_the_memories_that_have_a_use_for_them_and_others_are_refused(tmp_path):
+    for name in ("RecurSum", "H²Memory", "structured", "structured + measured"):
+        made = memory(name, "en", evidence="full", budget=9, max_tokens=None, seed=7, prompts=tmp_path)
+        own = getattr(made, "system", getattr(made, "beside", made))
+        assert own.seed == 7 and getattr(own, "prompts", tmp_path) == tmp_path
+    for name in MEMORIES:
+        with pytest.raises(
+            UnknownName, match=r"no option of memories called 'promts'\. Did you mean prompts"
+        ):
+            memory(name, "en", promts=tmp_path)
+
+
+def test_prompts_of_ones_own_are_those_that_a_long_term_memory_asks_with(tmp_path, block):
+    with pytest.raises(PromptError, match="nowhere"):
+        Scripted().work([memory("H²Memory", "en", prompts=tmp_path / "nowhere").build(block)])
 
 
 def test_a_long_term_memory_is_a_judge_of_the_studies(block):

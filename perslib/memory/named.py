@@ -8,6 +8,7 @@ memory("edited: prices first", "en")            memories edited by hand; users w
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from perslib.errors import UnknownName
@@ -35,20 +36,29 @@ _SYSTEMS: dict[str, Callable[..., MemorySystem]] = {
     "scores": lambda language, **options: Scores(),
 }
 MEMORIES = (*_SYSTEMS, *_LONG)
+#: What `memory` can be told; a memory takes what it has a use for, long-term ones the last two.
+OPTIONS = ("evidence", "budget", "profile", "max_tokens", "seed", "prompts")
 
 
 def memory(name: str, language: str = "en", **options: Any) -> MemorySystem:
-    """The memory system of this name, prompts in this language; `options` are those of `Structured`."""
+    """The memory system of this name, prompts in this language; `options` are among `OPTIONS`, see `Structured`."""
+    for option in options:
+        if option not in OPTIONS:
+            raise UnknownName("option of memories", option, OPTIONS)
     if name.startswith(EDITED):
         return Edited(name.removeprefix(EDITED).strip(), otherwise=Structured(language, **options))
     if name in _SYSTEMS:
         return _SYSTEMS[name](language, **options)
     if name not in MEMORIES:
         raise UnknownName("memory system", name, MEMORIES)
-    return Remembered(long_term(language)[name], language)
+    own = {option: options[option] for option in ("seed", "prompts") if options.get(option) is not None}
+    return Remembered(long_term(language, **own)[name], language)
 
 
-def long_term(language: str = "en") -> dict[str, LongTermMemory]:
+def long_term(
+    language: str = "en", *, seed: int = 42, prompts: str | Path | None = None
+) -> dict[str, LongTermMemory]:
     """Mem-PAL's memories by their names, H²Memory first."""
-    known: list[LongTermMemory] = [H2Memory(language), *baselines(language)]
+    own: dict[str, Any] = {"seed": seed, "prompts": prompts}
+    known: list[LongTermMemory] = [H2Memory(language, **own), *baselines(language, **own)]
     return {system.name: system for system in known}

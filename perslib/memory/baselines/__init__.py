@@ -8,6 +8,7 @@ papers, and what is inferred is said where it is done.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from perslib.llm import Embedder
@@ -35,9 +36,16 @@ __all__ = [
 ]
 
 
-def baselines(language: str = "en", *, embedder: Embedder | str | None = None, k: int = 3) -> list[Baseline]:
+def baselines(
+    language: str = "en",
+    *,
+    embedder: Embedder | str | None = None,
+    k: int = 3,
+    seed: int = 42,
+    prompts: str | Path | None = None,
+) -> list[Baseline]:
     """All seven, in the order of Table 2."""
-    looking: dict[str, Any] = {"embedder": embedder, "k": k}
+    looking: dict[str, Any] = {"embedder": embedder, "k": k, "seed": seed, "prompts": prompts}
     return [
         Vanilla(language, logs=False),
         Vanilla(language),
