@@ -11,6 +11,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
+from elsewhere import each_elsewhere
 from endpoint import Endpoint
 from scripted import MEMORY
 
@@ -120,6 +121,16 @@ def test_the_answers_of_a_memory_that_works_on_its_parts_side_by_side_are_counte
     total = backbone.ledger.total
     assert len(weighed.answers) == total.calls + total.hits > 10
     assert 0 < weighed.seconds < 60
+
+
+def test_what_building_takes_comes_home_from_other_processes(small, model, server: Endpoint, monkeypatch):
+    server.reply = answer
+    here = study.costs(study.judged("structured", small, model(), FIRST, "en")).set_index("judge")
+    monkeypatch.setattr(Backbone, "each", each_elsewhere)
+    there = study.costs(study.judged("structured", small, model(), FIRST, "en")).set_index("judge")
+    columns = ["build_calls", "build_tokens", "tokens"]
+    pd.testing.assert_frame_equal(here[columns], there[columns])
+    assert there.loc["memory: structured", "build_calls"] >= 1
 
 
 def test_nothing_dearer_stands_on_the_frontier_without_being_better():

@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from elsewhere import each_elsewhere
 from endpoint import Endpoint
 from histories import corpus_of
 from said import rationale
 
 from perslib.corpus import Corpus, coerce, load, save
-from perslib.memory import MemorySystem, Statement, UserMemory
+from perslib.judge import Manner, Personal
+from perslib.llm import Backbone
+from perslib.memory import MemorySystem, Statement, Structured, UserMemory
 from perslib.metrics import reason_confusion
 from perslib.report import begin, run_report
 from perslib.studies import rationale_cases, rationale_notes, rationales, reasons
@@ -261,7 +264,18 @@ def test_a_memory_is_kept_as_it_was_built():
     kept = rationales.Kept(Known())
     with pytest.raises(StopIteration) as end:
         next(kept.build(two_scenarios().block("u00", "gift")))
-    assert end.value.value is memory and kept.built == {("u00", "gift"): memory} and kept.name == "known"
+    assert end.value.value is memory and kept.notes == {("u00", "gift", 0): memory} and kept.name == "known"
+
+
+def test_memories_come_home_from_other_processes(model, server, monkeypatch):
+    monkeypatch.setattr(Backbone, "each", each_elsewhere)
+    server.reply = answer
+    corpus = corpus_of([(u, s, "0", "Q", "A", 4) for u in ("ada", "bo") for s in ("gift", "travel", "food")])
+    judge = Personal(Structured("en"), Manner("en"))
+    verdicts, memories = rationales.judged([judge], corpus, model(), limit=6, seed=1)
+    shown = verdicts[["judge", "user", "scenario"]].itertuples(index=False, name=None)
+    assert len(memories) > 2 and set(memories) == set(shown)
+    assert all(memory.statements for memory in memories.values())
 
 
 # -- the page ----------------------------------------------------------------------------------------------

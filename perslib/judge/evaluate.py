@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,7 @@ from perslib.errors import DataError, PerslibError, Problem, UnknownName
 from perslib.judge.base import Judge, Verdict
 from perslib.judge.rows import Rows, frame
 from perslib.llm import Backbone, Steps
+from perslib.memory.noting import Key, Noting
 
 T = TypeVar("T")
 X = TypeVar("X")
@@ -207,7 +208,29 @@ def _each(
         return
     samples = getattr(getattr(judge, "manner", None), "samples", 1)
     totals = {k: n * samples for k, n in totals.items()}
-    backbone.each(method, items, sink, progress=progress, totals=totals, cap=cap)
+    memory = getattr(judge, "memory", None)
+    if not isinstance(memory, Noting):
+        backbone.each(method, items, sink, progress=progress, totals=totals, cap=cap)
+        return
+
+    def apart(found: tuple[T, dict[Key, Any]]) -> None:
+        result, notes = found
+        memory.notes.update(notes)
+        sink(result)
+
+    backbone.each(_Noted(method, memory), items, apart, progress=progress, totals=totals, cap=cap)
+
+
+@dataclass(frozen=True)
+class _Noted:
+    """A method, and what its judge's memory noted meanwhile: on a cluster both travel together and share the memory."""
+
+    method: Callable[[Any], Steps[Any]]
+    noting: Noting[Any]
+
+    def __call__(self, item: Any) -> Steps[tuple[Any, dict[Key, Any]]]:
+        result = yield from self.method(item)
+        return result, self.noting.handed_over()
 
 
 def _alone(steps: Steps[T], judge: Judge) -> T:

@@ -21,9 +21,10 @@ from perslib.errors import UnknownName
 from perslib.judge import Judge, LearnedJudge, Manner, Nearest, Personal, UserMean
 from perslib.llm import Answer, Backbone, Steps
 from perslib.llm.paced import through
-from perslib.memory import MEMORIES, MemorySystem, UserMemory
+from perslib.memory import MEMORIES, UserMemory
 from perslib.memory import memory as named
 from perslib.memory.named import EDITED, long_term
+from perslib.memory.noting import Noting
 from perslib.memory.remembering import Remembered
 from perslib.metrics import agreement
 from perslib.studies import verification
@@ -46,26 +47,43 @@ METRICS = ("pearson", "wc_pearson", "qwk")
 
 
 @dataclass
-class Weighed(MemorySystem):
-    """A memory system that keeps count of what building takes."""
+class Taken:
+    """What building one memory took."""
 
-    system: MemorySystem
     answers: list[Answer] = field(default_factory=list)
-    blocks: int = 0
     seconds: float = 0.0
     """Time spent on computing, between questions: counting, comparing, embedding."""
 
-    def __post_init__(self) -> None:
-        self.name = self.system.name
+    def computed(self, seconds: float) -> None:
+        """Count these seconds in."""
+        self.seconds += seconds
+
+
+class Weighed(Noting[Taken]):
+    """A memory system that notes what building takes."""
 
     def build(self, block: Block, judged: pd.DataFrame | None = None) -> Steps[UserMemory]:
         """The system's own memory."""
-        self.blocks += 1
+        taken = Taken()
         build = self.system.build(block, judged)
-        return (yield from through(build, hear=self.answers.extend, took=self._took))
+        memory = yield from through(build, hear=taken.answers.extend, took=taken.computed)
+        self.notes[self.key(block, judged)] = taken
+        return memory
 
-    def _took(self, seconds: float) -> None:
-        self.seconds += seconds
+    @property
+    def blocks(self) -> int:
+        """How many memories were built."""
+        return len(self.notes)
+
+    @property
+    def answers(self) -> list[Answer]:
+        """All answers that went into them."""
+        return [answer for taken in self.notes.values() for answer in taken.answers]
+
+    @property
+    def seconds(self) -> float:
+        """The computing of all of them."""
+        return sum(taken.seconds for taken in self.notes.values())
 
 
 @dataclass(frozen=True)

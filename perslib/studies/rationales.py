@@ -24,7 +24,8 @@ from perslib.corpus import BLOCK, Block, Corpus, Target
 from perslib.inference import RESAMPLES, SEED, mean_by
 from perslib.judge import Judge, Personal, evaluate
 from perslib.llm import Backbone, Steps
-from perslib.memory import MemorySystem, UserMemory
+from perslib.memory import UserMemory
+from perslib.memory.noting import Key, Noting
 from perslib.memory.retrieval import turn_id
 from perslib.metrics import with_interval
 from perslib.metrics.gold import of_judges, with_gold
@@ -38,27 +39,23 @@ SATISFIED = "judge satisfied"
 Memories = Mapping[tuple[str, str, str], UserMemory]
 
 
-class Kept(MemorySystem):
+class Kept(Noting[UserMemory]):
     """A memory system that keeps what it built: verdicts cite statements by number, here is what those say."""
-
-    def __init__(self, system: MemorySystem):
-        self.system, self.name = system, system.name
-        self.built: dict[tuple[str, str], UserMemory] = {}
 
     def build(self, block: Block, judged: pd.DataFrame | None = None) -> Steps[UserMemory]:
         """Build as the system does, and keep it."""
         memory = yield from self.system.build(block, judged)
-        self.built[block.user, block.scenario] = memory
+        self.notes[self.key(block, judged)] = memory
         return memory
 
 
-def keeping(judge: Judge) -> tuple[Judge, dict[tuple[str, str], UserMemory]]:
-    """The same judge, and where the memories that it builds will stand, by user and scenario."""
+def keeping(judge: Judge) -> tuple[Judge, Mapping[Key, UserMemory]]:
+    """The same judge, and where the memories that it builds will stand."""
     judge = copy(judge)
     if not isinstance(judge, Personal) or judge.memory is None:
         return judge, {}
     kept = judge.memory = Kept(judge.memory)
-    return judge, kept.built
+    return judge, kept.notes
 
 
 def judged(
@@ -69,7 +66,7 @@ def judged(
     frames = []
     for judge, built in map(keeping, judges):
         frames.append(evaluate(judge, corpus, backbone, limit=limit, seed=seed))
-        memories |= {(judge.name, *key): memory for key, memory in built.items()}
+        memories |= {(judge.name, user, scenario): memory for (user, scenario, _), memory in built.items()}
     return pd.concat(frames, ignore_index=True), memories
 
 

@@ -241,5 +241,5 @@ def judged(
         verdicts = scored(judge, corpus, replies, backbone)
         beside = reference(judge, corpus, turns, backbone, most=most if judge.sees.model else None, fit=False)
         frames.append(on_reference(verdicts, beside, corpus))
-        memories |= {(judge.name, *key): memory for key, memory in built.items()}
+        memories |= {(judge.name, user, scenario): memory for (user, scenario, _), memory in built.items()}
     return pd.concat(frames, ignore_index=True), memories
