@@ -72,6 +72,21 @@ def test_the_score_is_ridge_regression_on_the_users_own_turns() -> None:
     assert Traits(said, y).score(new) == pytest.approx(expected)
 
 
+def test_an_unrated_reply_still_comes_before_the_next() -> None:
+    rows: list[Row] = [
+        ("ada", "travel", str(session), "How do I get there?", text, score)
+        for session, rated in enumerate((5, 2, 4, 3, 5))
+        for text, score in ((VAGUE, None), (VAGUE + NUMBERS, rated))
+    ]
+    memory = built(Measured(), block_of(rows, "Socks."))
+    assert isinstance(memory, MeasuredMemory) and memory.traits is not None
+    names = list(TRAITS)
+    assert len(memory.traits.values) == 5
+    assert (memory.traits.values[:, names.index("first")] == 0).all()
+    assert (memory.traits.values[:, names.index("repeats_reply")] > 0.3).all()
+    assert (memory.traits.values[:, names.index("growth")] > 0).all()
+
+
 def test_a_history_too_short_or_too_even_is_no_ground_for_conclusions() -> None:
     for rows in (LIKES_NUMBERS[:4], history(*[(4, NUMBERS), (4, VAGUE)] * 5)):
         block = block_of(rows, NUMBERS)

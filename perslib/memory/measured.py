@@ -138,7 +138,9 @@ class Measured(MemorySystem):
             memory = replace(memory, error=other.error, prompt=other.prompt)
         if len(rated) < FEWEST or rated["score"].nunique() < 2:
             return memory
-        traits = Traits(said_of(rated), rated["score"].to_numpy(float))
+        # Replies that nobody rated are there all the same: the next is not the first, may repeat them, or outgrow them.
+        said_there = [reply for reply, has in zip(said_of(known), known["score"].notna()) if has]
+        traits = Traits(said_there, rated["score"].to_numpy(float))
         ids = [turn_id(*row) for row in rated[["scenario", "session", "turn"]].itertuples(index=False)]
         told = tuple(self._statements(traits, ids, first=len(said) + 1))
         trait_of = {s.id: name for s, (name, _) in zip(told, traits.told)}
