@@ -264,3 +264,10 @@ def test_sets_of_unscored_replies_are_missing_and_no_set_is_empty():
         fit_conformal(frame, p="q")
     with pytest.raises(ValueError, match="alpha"):
         fit_conformal(frame, alpha=90)
+
+
+def test_sets_of_several_judges_are_fitted_apart():
+    one, other = (moody(30, 4).assign(judge=judge) for judge in ("a", "b"))
+    assert fit_conformal(one).threshold == fit_conformal(moody(30, 4)).threshold
+    with pytest.raises(DataError, match="calibration frame: verdicts of several judges"):
+        fit_conformal(pd.concat([one, other], ignore_index=True))

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from perslib.calibrate.fitted import of_one_judge
 from perslib.calibrate.scale import SCORES, Floats
 from perslib.errors import DataError
 
@@ -58,6 +59,7 @@ def fit_conformal(calibration: pd.DataFrame, *, alpha: float = 0.1, p: str = "p"
         raise ValueError(f"alpha is {alpha}, expected a share between 0 and 1 such as 0.1")
     if "gold" not in calibration:
         raise DataError("calibration frame: column 'gold' is missing", "Join the users' own scores in.")
+    of_one_judge(calibration, "calibration frame")
     misfit = misfits(calibration, p)
     known = calibration["gold"].notna().to_numpy() & ~np.isnan(misfit).any(axis=1)
     gold = calibration.loc[known, "gold"].to_numpy(dtype=np.int64)

@@ -60,13 +60,18 @@ def scored(train: pd.DataFrame, columns: list[str]) -> Scored:
             f"train frame: column {missing[0]!r} is missing",
             "Fit on the verdicts of train users with their scores joined in as `gold`.",
         )
-    who = [c for c in JUDGED_BY if c in train]
-    if who and len(train[who].drop_duplicates()) > 1:
-        raise DataError("train frame: verdicts of several judges", "Fit one calibrator a judge.")
+    of_one_judge(train, "train frame")
     rows = train.dropna(subset=["gold", *columns])
     if rows.empty:
         raise DataError("train frame: no scored verdict with gold")
     return Scored(rows, rows["gold"].to_numpy(dtype=np.int64) - 1)
+
+
+def of_one_judge(frame: pd.DataFrame, called: str) -> None:
+    """Raise DataError where verdicts of several judges would be fitted as one."""
+    who = [c for c in JUDGED_BY if c in frame]
+    if who and len(frame[who].drop_duplicates()) > 1:
+        raise DataError(f"{called}: verdicts of several judges", "Fit each judge apart.")
 
 
 def level_of(verdicts: pd.DataFrame, histories: pd.DataFrame) -> Floats:
