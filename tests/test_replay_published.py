@@ -13,6 +13,7 @@ from histories import corpus_of
 
 from perslib.corpus import TURN, Corpus, load
 from perslib.errors import DataError
+from perslib.judge import Verdict, rows
 from perslib.replay import hard_set, read_predictions, read_replies, read_scored, write_replies
 
 HERE = "u1__gift__0.json__turn_1"
@@ -356,6 +357,16 @@ def test_a_failed_call_is_unscored_and_never_a_three(tmp_path):
     assert verdicts["error"][2] == "the file gives no score"
     assert verdicts["mode"].fillna("").tolist() == ["unscored", "", "unscored"]
     assert verdicts.attrs["irregularities"] == {"unscored replies, kept with their error": 2}
+
+
+@pytest.mark.parametrize(("score", "satisfied"), [(3.4, False), (3.5, True), (3.6, True), (4, True)])
+def test_a_score_between_two_is_satisfied_as_judges_of_here_have_it(tmp_path, score, satisfied):
+    verdicts = read_predictions(written(tmp_path, predicted(score)))
+    assert (
+        verdicts["satisfied"].tolist()
+        == [satisfied]
+        == [rows._columns(Verdict(raw=score), "en")["satisfied"]]
+    )
 
 
 def test_who_predicted(tmp_path):

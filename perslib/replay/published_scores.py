@@ -98,7 +98,7 @@ def _verdict(record: Record, turn: Turn, place: str, of_candidates: bool) -> Rec
     verdict |= {
         "raw": raw,
         "expected": scores["pred_score_float"],
-        "satisfied": (raw or 0) >= 4,
+        "satisfied": raw is not None and round(raw) >= 4,
         "error": None,
     }
     return {**verdict, "calibrated": given if method else None, "method": method}
