@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 import pytest
 from histories import corpus_of, scored_past
 from real import ROOT, needs
@@ -87,6 +91,29 @@ def test_anchors_carry_their_turn_and_cite_it(block):
     assert second.score == 3 and second.reason == "too short"
     assert first.similarity == second.similarity > third.similarity >= 0
     assert all(a.response != "Leek soup in May by train" for found in anchors for a in found)
+
+
+def test_anchors_among_all_turns_are_the_turns_that_were_found(block):
+    first = Retrieval(among="all").anchors(block, k=5)[2]
+    assert sorted(a.id for a in first) == [
+        "recipe/7/0",
+        "recipe/7/1",
+        "recipe/7/2",
+        "travel/0/0",
+        "travel/0/1",
+    ]
+    assert (first[0].id, first[0].response) == ("travel/0/1", "There is no direct train.")
+    (unrated,) = (a for a in first if a.id == "recipe/7/2")
+    assert unrated.response == "Leek soup in May by train" and math.isnan(unrated.score)
+    balanced = Retrieval(among="all").anchors(block, 5, "score_balanced")[0]
+    assert [a.score for a in balanced] == [3, 4, 5, 2], "what has no score is in no bucket"
+
+
+def test_estimated_scores_are_rounded_not_cut(block):
+    scores = pd.array([3.9, 2.2, 3.6, 3.4, None], dtype="Float64")
+    estimated = replace(block, evidence=block.evidence.assign(score=scores))
+    found = Retrieval().anchors(estimated, 4, "score_balanced")[0]
+    assert [a.score for a in found] == [3.4, 3.6, 2.2, 3.9]
 
 
 def test_equally_similar_turns_keep_the_order_of_the_history():

@@ -98,7 +98,7 @@ DIALOGUES = DialogueForm(
 
 @dataclass(frozen=True)
 class Anchor:
-    """A rated turn of the user's history and how much it resembles the turn at hand (cosine, 0–1)."""
+    """A turn of the user's history and how much it resembles the turn at hand (cosine, 0–1)."""
 
     id: str
     """`scenario/session/turn`"""
@@ -109,7 +109,7 @@ class Anchor:
     request: str | None
     response: str
     score: float
-    """A whole number, but where labels were estimated."""
+    """A whole number, but where labels were estimated; NaN where the turn was not rated."""
     reason: str | None
     similarity: float
 
@@ -175,21 +175,22 @@ class Retrieval:
         if strategy in ("topk", "diverse"):
             labels = pd.factorize(history["scenario"])[0]
         else:
-            labels = history["score"].to_numpy(int)
+            labels = np.rint(history["score"].to_numpy(float, na_value=np.nan))
         return [
             [(i, float(near[i])) for i in chosen(near, labels, k, strategy)]
             for near in self.similarities(block)
         ]
 
     def anchors(self, block: Block, k: int = 6, strategy: Strategy = "topk") -> list[tuple[Anchor, ...]]:
-        """k rated turns of history for each target, chosen by `chosen`."""
-        history = rated(block)
+        """k turns of `history(block)` for each target, chosen by `chosen`."""
+        history = self.history(block)
         if history.empty:
             return [()] * len(block)
         blank = history[["task", "request", "reason"]].astype(object)
         texts = blank.where(blank.notna(), None)
         rows = list(zip(history["scenario"], history["session"], history["turn"].astype(int), texts["task"]))
-        said = list(zip(texts["request"], history["response"], history["score"].tolist(), texts["reason"]))
+        scores = [float("nan") if score is pd.NA else score for score in history["score"].tolist()]
+        said = list(zip(texts["request"], history["response"], scores, texts["reason"]))
         ids = [turn_id(*row[:3]) for row in rows]
         return [
             tuple(Anchor(ids[i], *rows[i], *said[i], near) for i, near in found)
@@ -197,8 +198,8 @@ class Retrieval:
         ]
 
 
-def chosen(similarity: Values, scores: Places, k: int, strategy: Strategy = "topk") -> list[int]:
-    """Places of k turns; of equally similar ones the earlier in the history comes first.
+def chosen(similarity: Values, scores: Places | Values, k: int, strategy: Strategy = "topk") -> list[int]:
+    """Places of k turns; of equally similar ones the earlier in the history comes first. No score: NaN.
 
     `topk`             the most similar.
     `boundary_paired`  max(1, ⌊k/2⌋) most similar with a score ≤ 3, then the most similar with ≥ 4;
