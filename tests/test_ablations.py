@@ -16,6 +16,7 @@ from endpoint import Endpoint
 from histories import corpus_of
 from scripted import MEMORY
 
+from perslib import metrics
 from perslib.corpus import Block, Corpus, save
 from perslib.corpus.synthetic import world
 from perslib.errors import PerslibError, UnknownName
@@ -93,6 +94,22 @@ def test_ties_by_turn_number_make_a_judge_of_a_constant():
     assert rules["random", "wc_pearson"] < 0.8, "by lot the same scores fall on either reply"
     assert np.isnan(rules["expected", "pearson"]) and np.isnan(rules["real", "pearson"])
     assert rules["min", "f1_dsat"] == pytest.approx(2 / 3), "all 2: every dissatisfied reply found, half are"
+
+
+def test_a_lot_deals_out_the_same_whole_scores_as_turn_numbers_do(small, computed, monkeypatch):
+    seen: list[pd.DataFrame] = []
+
+    def agreement(frame, *given, **options):
+        seen.append(frame)
+        return metrics.agreement(frame, *given, **options)
+
+    monkeypatch.setattr(calibrations, "agreement", agreement)
+    calibrations.tie_rules(computed[computed["judge"] == "constant 4"], small, metrics=["pearson"])
+    (frame,) = seen
+    assert frame["lot0"].ne(frame["turn_index"]).any()
+    for _, block in frame.groupby(["user", "scenario"]):
+        for draw in range(calibrations.DRAWS):
+            assert sorted(block[f"lot{draw}"]) == sorted(block["turn_index"])
 
 
 def test_ties_hardly_matter_to_real_valued_scores(small, computed):

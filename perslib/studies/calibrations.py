@@ -77,9 +77,8 @@ def tie_rules(
     rng = np.random.default_rng(seed)
     lots = [f"lot{i}" for i in range(DRAWS)]
     for lot in lots:
-        # A hair's breadth decides among equal scores and overtakes no unequal one.
-        hair = verdicts.assign(real=verdicts["real"] + 1e-9 * rng.random(len(verdicts)))
-        columns[lot] = calibrated(hair, own, ["cdf"], score="real")["cdf"]
+        numbered = verdicts.assign(turn=rng.permutation(len(verdicts)))
+        columns[lot] = calibrated(numbered, own, ["cdf"], score="real", ties="turn_index")["cdf"]
     frame = verdicts.assign(**columns)
     found = agreement(frame, corpus, scores=["real", *columns], metrics=metrics, seed=seed)
     drawn = found[found["score"].isin(lots)].assign(score="random")
