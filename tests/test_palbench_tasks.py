@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -349,6 +350,17 @@ def test_one_model_that_plays_both_holds_the_same_dialogues():
     both = Model(say)
     together, _, _ = held(user=both, assistant=both)
     assert as_frame(together).equals(as_frame(apart)) and len(as_frame(apart)["assistant_said"].unique()) > 3
+
+
+def test_topics_of_two_users_who_share_a_session_name_are_compared_apart():
+    def named(user):
+        scenes = [replace(s, topic=replace(s.topic, user=user)) for s in PERSON.scenes]
+        return replace(PERSON, user=user, scenes=tuple(scenes))
+
+    start = begun([Vanilla(), Vanilla(logs=False)], [named("one"), named("two")], Model())
+    found = judged(talked(start, Model(), Model()), Model(), method="vanilla (with log)", number_of_runs=2)
+    topics = found[["user", "session", "topic"]].drop_duplicates()
+    assert topics["user"].value_counts().to_dict() == {"one": len(PERSON.scenes), "two": len(PERSON.scenes)}
 
 
 def test_topics_without_a_template_are_named():

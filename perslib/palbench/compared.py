@@ -86,18 +86,18 @@ def judged(
     """
     form = form or Form()
     form = replace(form, temperature=TEMPERATURE) if form.temperature is None else form
-    by_method: dict[str, dict[str, Dialogue]] = {}
+    by_method: dict[str, dict[tuple[str, ...], Dialogue]] = {}
     for dialogue in dialogues:
         if not dialogue.error:
-            by_method.setdefault(dialogue.method, {})[dialogue.scene.topic.id] = dialogue
+            by_method.setdefault(dialogue.method, {})[tuple(dialogue.scene.topic.key.values())] = dialogue
     if method not in by_method:
         raise UnknownName("method among the finished dialogues", method, by_method)
     others = [name for name in by_method if name != method] if others is None else list(others)
     cases = [
-        (dimension, by_method[method][id], theirs, run)
+        (dimension, by_method[method][key], theirs, run)
         for other in others
-        for id, theirs in by_method.get(other, {}).items()
-        if id in by_method[method]
+        for key, theirs in by_method.get(other, {}).items()
+        if key in by_method[method]
         for dimension in dimensions
         for run in runs(number_of_runs)
     ]

@@ -36,7 +36,7 @@ class Topic:
 
     @property
     def id(self) -> str:
-        """`0000_sample30_topic-2`"""
+        """`0000_sample30_topic-2`: how template files name it. Users may share a session's name: `key` tells all apart."""
         return f"{self.session}_{self.name}"
 
     @property

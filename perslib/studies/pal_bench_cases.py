@@ -24,9 +24,7 @@ def show_topics(asked: Months, bench: Bench, most: int = 4) -> None:
     lines = []
     for place, scene in enumerate(scenes[:most]):
         topic = scene.topic
-        own = bench.answers[
-            (bench.answers["session"] == topic.session) & (bench.answers["topic"] == topic.name)
-        ]
+        own = bench.answers[(bench.answers[list(topic.key)] == list(topic.key.values())).all(axis=1)]
         given = [
             (page.word("pal_query"), topic.query),
             (page.word("pal_needs"), " · ".join(topic.needs)),
@@ -74,14 +72,13 @@ def _nothing(error: Any) -> str:
 def show_dialogues(held: Sequence[Dialogue], most: int = 2) -> None:
     """The dialogues on the first topics, method by method, each a line that opens."""
     page = current()
-    topics = list(dict.fromkeys(d.scene.topic.id for d in held))[:most]
+    topics = list({tuple(d.scene.topic.key.values()): d.scene.topic for d in held}.values())[:most]
     lines = []
-    for place, id in enumerate(topics):
-        own = [d for d in held if d.scene.topic.id == id]
+    for place, topic in enumerate(topics):
+        own = [d for d in held if d.scene.topic.key == topic.key]
         said = "".join(_dialogue(dialogue, opened=number < 2) for number, dialogue in enumerate(own))
-        topic = own[0].scene.topic
         head = f'<span class="pl-case-place">{escape(topic.query)}</span> '
-        head += f'<span class="pl-small">{escape(id)}</span>'
+        head += f'<span class="pl-small">{escape(topic.id)}</span>'
         lines.append(fold_html(head, said, "pl-case", place == 0))
     show_html(
         f'<div class="pl-cases" lang="{page.language}">{"".join(lines)}</div>', f"{len(held)} dialogues"
