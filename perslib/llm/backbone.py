@@ -265,11 +265,6 @@ class Backbone:
         probe.save(self._probe)
         return self._probe
 
-    @property
-    def probed(self) -> Probe | None:
-        """The saved probe, if there is one."""
-        return self._probe
-
     def rung(self, schema: Mapping[str, Any]) -> Rung:
         """The rung of the structured-output ladder on which a request with this schema starts."""
         return self._run().ladder.rung(schema)

@@ -67,7 +67,10 @@ class Sums:
 
     @cached_property
     def gold_levels(self) -> tuple[np.ndarray, np.ndarray]:
-        """For each turn the number of its gold value, in ascending order; and the least gold of each number."""
+        """For each turn the number of its gold value, in ascending order; and a gold value of each number.
+
+        It is the only one unless neighbours share the number: then the one that comes first in the data.
+        """
         return _levels(self.gold, int(np.sqrt(self.cells)))
 
     @cached_property

@@ -98,7 +98,7 @@ class Faultless(H2Memory):
             store = self._with_outlines(self._with_logs(store, session), session)
         found = store.outlines
         labels = clustering.clusters(self._points(found), self.seed) if found else []
-        known = self._labelled(store, dict(zip((o.id for o in found), labels)))
+        known = store.clustered(dict(zip((o.id for o in found), labels)))
         return replace(known, snapshots=(self._snapshot(known, store.heard[-1] if store.heard else ""),))
 
     def _with_logs(self, store: H2Store, session: Session) -> H2Store:
@@ -167,15 +167,8 @@ class Faultless(H2Memory):
             labels = [o.cluster for o in old if o.cluster is not None]
             means, sizes = clustering.centroids(self._points(old), labels, len(store.principles))
             joined, _, _ = clustering.join(self._points(new), means, sizes)
-            store = self._labelled(store, {o.id: label for o, label in zip(new, joined)})
+            store = store.clustered({o.id: label for o, label in zip(new, joined)})
         return replace(store, snapshots=(*store.snapshots, self._snapshot(store, session.id)))
-
-    def _labelled(self, store: H2Store, cluster: dict[str, int]) -> H2Store:
-        chapters = (
-            replace(c, outlines=tuple(replace(o, cluster=cluster.get(o.id, o.cluster)) for o in c.outlines))
-            for c in store.chapters
-        )
-        return replace(store, chapters=tuple(chapters))
 
     def _snapshot(self, store: H2Store, after: str) -> Snapshot:
         """Of each cluster the kinds of requirement that come up most in it, and what the user likes in the first."""

@@ -32,10 +32,5 @@ class Settings:
     topics_back: int = 2
     """Rounds after a negative signal within which a change of topic means that a question was abandoned."""
 
-    @property
-    def time_semantics(self) -> str:
-        """What the time of a reply is taken to be."""
-        return "completion" if self.generation_rate is None else "start"
-
 
 DEFAULT = Settings()

@@ -44,11 +44,6 @@ def _start(earlier: Sequence[Chapter]) -> str | None:
     return next((chapter.first_log[:10] for chapter in earlier if chapter.first_log), None)
 
 
-def _end(earlier: Sequence[Chapter]) -> str:
-    """The day of the dialogue before."""
-    return earlier[-1].at[:10] if earlier else ""
-
-
 def _read(data: Any) -> Reading[State]:
     new: State = {}
     wrong = []

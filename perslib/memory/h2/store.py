@@ -6,7 +6,8 @@ which the embedder gives again, so a store can be read with another embedder tha
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from perslib.memory.long import Store
 
@@ -126,3 +127,11 @@ class H2Store(Store):
         before = {"", *(chapter.session for chapter in self.chapters[:place])}
         known = [snapshot for snapshot in self.snapshots if snapshot.after in before]
         return known[-1].principles if known else ()
+
+    def clustered(self, cluster: Mapping[str, int]) -> H2Store:
+        """The same with these outlines, by their ids, in these clusters; others keep theirs."""
+        chapters = (
+            replace(c, outlines=tuple(replace(o, cluster=cluster.get(o.id, o.cluster)) for o in c.outlines))
+            for c in self.chapters
+        )
+        return replace(self, chapters=tuple(chapters))

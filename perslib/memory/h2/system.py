@@ -123,7 +123,7 @@ class H2Memory(LongTermMemory):
         labels = principles.clusters(self._points(found), self.seed) if found else []
         members = [[o for o, label in zip(found, labels) if label == c] for c in range(len(set(labels)))]
         learned = yield from principles.learn(members, self.seed, self._render)
-        known = _labelled(store, {o.id: label for o, label in zip(found, labels)})
+        known = store.clustered({o.id: label for o, label in zip(found, labels)})
         snapshot = Snapshot(after, tuple(principle for principle, _ in learned))
         lost = tuple(f for _, failed in learned for f in failed)
         return replace(known, snapshots=(snapshot,), failed=known.failed + lost)
@@ -174,7 +174,7 @@ class H2Memory(LongTermMemory):
         labels = [outline.cluster for outline in old if outline.cluster is not None]
         means, sizes = principles.centroids(self._points(old), labels, len(store.principles))
         joined, _, _ = principles.join(self._points(new), means, sizes)
-        store = _labelled(store, {o.id: label for o, label in zip(new, joined)})
+        store = store.clustered({o.id: label for o, label in zip(new, joined)})
         members = [[o for o in store.outlines if o.cluster == c] for c in range(len(store.principles))]
         hit = {c: [o for o, label in zip(new, joined) if label == c] for c in dict.fromkeys(joined)}
         revised, lost = yield from principles.revise(store.principles, hit, members, self.seed, self._render)
@@ -190,12 +190,3 @@ def _silent(earlier: Sequence[Chapter], session: Session) -> Chapter:
 
 def _with(store: H2Store, place: int, chapter: Chapter) -> H2Store:
     return replace(store, chapters=(*store.chapters[:place], chapter, *store.chapters[place + 1 :]))
-
-
-def _labelled(store: H2Store, cluster: dict[str, int]) -> H2Store:
-    """The outlines with these clusters; others keep theirs."""
-    chapters = (
-        replace(c, outlines=tuple(replace(o, cluster=cluster.get(o.id, o.cluster)) for o in c.outlines))
-        for c in store.chapters
-    )
-    return replace(store, chapters=tuple(chapters))
