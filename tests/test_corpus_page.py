@@ -27,12 +27,15 @@ from perslib.report.words import LANGUAGES, _entries, name_of
 
 
 def test_means_by_group_and_their_intervals():
-    frame = pd.DataFrame({"user": list("aabb"), "group": ["x", "x", "x", "y"], "score": [1, 2, 6, 4]})
+    frame = pd.DataFrame(
+        {"user": list("aabcdeabcd"), "group": list("xxxxxxyyyy"), "score": [1, 2, *[6] * 4, *[4] * 4]}
+    )
     table = mean_by(frame, "score", "group").set_index("group")
-    assert table.loc["x", "mean"] == 3.0 and table.loc["x", "turns"] == 3 and table.loc["x", "users"] == 2
-    # Of two users, both, only the first or only the second are drawn: means 3, 1.5 and 6.
-    assert (table.loc["x", "low"], table.loc["x", "high"]) == (1.5, 6.0)
-    assert table.loc["y", "mean"] == 4.0 and math.isnan(table.loc["y", "low"])
+    assert table.loc["x", "mean"] == 4.5 and table.loc["x", "turns"] == 6 and table.loc["x", "users"] == 5
+    # One of five users has a mean of 1.5 on two turns; drawn thrice in five, she makes it 21 / 8, and never drawn, 6.
+    assert table.loc["x", "low"] == 21 / 8 and table.loc["x", "high"] == 6.0
+    assert table.loc["y", "mean"] == 4.0 and table.loc["y", "users"] == 4
+    assert math.isnan(table.loc["y", "low"]), "no interval of fewer than five users"
 
 
 def test_intervals_cover_the_truth_when_turns_of_a_user_resemble_each_other():
@@ -57,6 +60,15 @@ def test_correlation_is_pearsons():
     assert low < r < high
     assert math.isnan(correlation(x, x * 0 + 3, user)[0])
     assert math.isnan(correlation(x[:10], y[:10], user[:10])[0])
+    r, low, high = correlation(x[:40], y[:40], user[:40])
+    assert r == pytest.approx(np.corrcoef(x[:40], y[:40])[0, 1]) and math.isnan(low) and math.isnan(high)
+    assert not math.isnan(correlation(x[:50], y[:50], user[:50])[1])
+
+
+def test_pairs_that_lack_one_of_the_two_are_left_out_of_a_correlation():
+    x, y = pd.Series([1, 2, 3, 4, math.nan]), pd.Series([1, 2, 3, 4, 9])
+    assert correlation(x, y, pd.Series(list("abcde")))[0] == pytest.approx(1)
+    assert correlation(y, x.astype("Float64"), pd.Series(list("abcde")))[0] == pytest.approx(1)
 
 
 # -- numbers -----------------------------------------------------------------------------------------------

@@ -89,6 +89,7 @@ def test_how_much_too_often_a_reason_is_named():
     table = reasons.bias(judged(), reasoned(), resamples=200).set_index("reason")
     assert tuple(table.loc[DETAIL, ["given", "said", "ratio"]]) == (1, 3, 3.0)
     assert tuple(table.loc[OTHER, ["given", "said", "ratio"]]) == (1, 0, 0.0)
+    assert table[["low", "high"]].isna().all(axis=None), "two users are too few for an interval"
     note = rationale_notes.detail(table.reset_index())
     assert "75% of these turns, users on 25%: a ratio of 3.00" in note["en"] and "比值为 3.00" in note["zh"]
 

@@ -98,8 +98,8 @@ def mean_by(
 ) -> pd.DataFrame:
     """Mean of `value` a group with its 95 % interval over resampled users.
 
-    Columns: the group, mean, low, high, turns, users. A group that one user alone stands for has no
-    interval: nothing is known about how users differ.
+    Columns: the group, mean, low, high, turns, users. A group that fewer than `FEWEST_USERS` stand for has no
+    interval: too little is known about how users differ.
     """
     known = frame[[user, group, value]].dropna()
     numbers = known[value].astype(float)
@@ -111,7 +111,7 @@ def mean_by(
     with np.errstate(invalid="ignore", divide="ignore"):
         means = (sums.to_numpy().T @ weights) / (counts.to_numpy().T @ weights)
     standing = (counts > 0).sum().to_numpy()
-    bounds = [interval(m[1:]) if n > 1 else (np.nan, np.nan) for m, n in zip(means, standing)]
+    bounds = [interval(m[1:]) if n >= FEWEST_USERS else (np.nan, np.nan) for m, n in zip(means, standing)]
     low, high = np.array(bounds).T
     table = {group: sums.columns, "mean": means[:, 0], "low": low, "high": high}
     return pd.DataFrame({**table, "turns": counts.sum().to_numpy(), "users": standing})
@@ -120,11 +120,17 @@ def mean_by(
 def correlation(
     x: pd.Series, y: pd.Series, user: pd.Series, resamples: int = 2000, seed: int = SEED
 ) -> tuple[float, float, float]:
-    """Pearson's r of x and y with its 95 % interval over resampled users; missing where it is undefined."""
-    frame = pd.DataFrame({"x": x.astype(float) - x.mean(), "y": y.astype(float) - y.mean()})
+    """Pearson's r of x and y with its 95 % interval over resampled users; missing where it is undefined.
+
+    Pairs that lack one of the two are left out. Below two users there is no r, below `FEWEST_USERS` no interval.
+    """
+    pairs = pd.DataFrame({"x": floats(x), "y": floats(y), "user": user.to_numpy()}).dropna(subset=["x", "y"])
+    frame = pairs[["x", "y"]] - pairs[["x", "y"]].mean()
     moments = frame.assign(n=1.0, xx=frame.x**2, yy=frame.y**2, xy=frame.x * frame.y)
-    by_user = moments.groupby(user.to_numpy())[["n", "x", "y", "xx", "yy", "xy"]].sum().to_numpy()
+    by_user = moments.groupby(pairs["user"].to_numpy())[["n", "x", "y", "xx", "yy", "xy"]].sum().to_numpy()
     if len(by_user) < 2:
         return float("nan"), float("nan"), float("nan")
-    values = pearson(by_user.T @ resample_users(len(by_user), resamples, seed))
-    return float(values[0]), *interval(values[1:])
+    known = len(by_user) >= FEWEST_USERS
+    values = pearson(by_user.T @ resample_users(len(by_user), resamples if known else 0, seed))
+    low, high = interval(values[1:]) if known else (float("nan"), float("nan"))
+    return float(values[0]), low, high

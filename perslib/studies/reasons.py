@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import Corpus
-from perslib.inference import RESAMPLES, SEED, interval, mean_by, resample_users
+from perslib.inference import FEWEST_USERS, RESAMPLES, SEED, interval, mean_by, resample_users
 from perslib.metrics import reason_agreement, reason_pairs, with_interval
 from perslib.metrics.gold import of_judges
 from perslib.metrics.reasons import order_of
@@ -91,21 +91,23 @@ def bias(
     """Is a reason named more often than given? One row a judge and reason, on turns that both found dissatisfying.
 
     Columns: judge, backbone, reason, given, said (turns), given_share, said_share, ratio (said ÷ given), low,
-    high (95 % interval, users resampled; above 1 is over-predicted).
+    high (95 % interval, users resampled, from `FEWEST_USERS` on; above 1 is over-predicted).
     """
     rows = []
     order = order_of(corpus)
     for row, own in of_judges(reason_pairs(verdicts, corpus)):
         both = own[own["score"] <= 3]
         user, users = pd.factorize(both["user"])
-        weights = resample_users(len(users), resamples if len(users) > 1 else 0, seed).astype(float)
+        weights = resample_users(len(users), resamples if len(users) >= FEWEST_USERS else 0, seed).astype(
+            float
+        )
         named = {*both["gold_reason"], *both["reason"]}
         for reason in (r for r in order if r in named):
             given, said = (both[c].eq(reason).to_numpy(float) for c in ("gold_reason", "reason"))
             counts = [np.bincount(user, hits, len(users)) @ weights for hits in (given, said)]
             with np.errstate(invalid="ignore", divide="ignore"):
                 ratio = np.where(counts[0] > 0, counts[1] / counts[0], np.nan)
-            low, high = interval(ratio[1:]) if len(users) > 1 else (np.nan, np.nan)
+            low, high = interval(ratio[1:]) if len(users) >= FEWEST_USERS else (np.nan, np.nan)
             shares = {"given_share": given.mean(), "said_share": said.mean()}
             about = {"judge": row.judge, "backbone": row.backbone, "reason": reason}
             totals = {"given": int(given.sum()), "said": int(said.sum())}
