@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from histories import corpus_of
 from reward_made import made
 from scripted import Scripted
 
-from perslib.errors import PerslibError
+from perslib.errors import DataError, PerslibError
 from perslib.judge import Computed, Constant, Sees, UserMean, evaluate
 from perslib.llm import Answer
 from perslib.llm.steps import answered
 from perslib.replay import scored
-from perslib.ux import Form, UXJudge, good_share, scored_replies
+from perslib.ux import Case, Form, UXJudge, good_share, scored_replies
 from perslib.ux.reward import Reward
 from perslib.ux.reward_adapters import FromJudge, RewardJudge, score_of
 from perslib.ux.reward_lessons import lessons_of
@@ -74,16 +75,12 @@ def test_it_judges_a_replay(model, corpus):
             ("mute", ""),
         )
     ]
-    import pandas as pd
-
     verdicts = scored(RewardJudge(model), corpus, pd.concat(replies), progress=False)
     by = verdicts.groupby("candidate")["raw"].mean()
     assert by["clear"] > 3.5 > by["vague"] and verdicts.query("candidate == 'mute'")["raw"].isna().all()
 
 
 def test_it_scores_generated_replies(model):
-    import pandas as pd
-
     cases = made(3, prefix="asked")
     replies = pd.DataFrame(
         {
@@ -166,3 +163,22 @@ def test_a_judge_is_given_again_on_loading(tmp_path):
         Reward.load(folder)
     with pytest.raises(PerslibError, match="good"):
         Reward(FromJudge(Constant(4))).fit(made(3)[:0])
+
+
+def test_a_few_shot_judge_is_refused_its_own_examples_and_nothing_else():
+    good = Answer(data={"verdict": "good"})
+    examples = (Case("3", "q", (), "r", gold=1), Case("own", "q", (), "s", gold=-1))
+    judge = UXJudge(strategy="few-shot", examples=examples)
+    others = [Case(f"c{i}", f"q{i}", (), "reply") for i in range(4)]
+    rewards = FromJudge(judge, Scripted(reply=lambda request: good))
+    assert (rewards.logits(others) > 0).all(), "numbers of cases are not their names"
+    with pytest.raises(DataError, match="own is among the cases to judge"):
+        rewards.logits([*others, examples[1]])
+
+    def replied(cases):
+        replies = pd.DataFrame({"case": [c.case for c in cases], "reply": "Another reply."})
+        return scored_replies(replies, cases, judge, rewards.backbone, progress=False)
+
+    assert replied(others)["said"].tolist() == [1] * 4
+    with pytest.raises(DataError, match="own is among the cases to judge"):
+        replied([*others, examples[1]])

@@ -110,10 +110,8 @@ def scored_replies(
     if lost := [name for name in replies["case"] if name not in known]:
         raise DataError(Problem("replies", f"answer case {lost[0]}, which is not among the cases"))
     written = replies["reply"].notna() & (replies["reply"].fillna("").str.strip() != "")
-    own = [
-        replace(_judged_case(known[row.case], str(row.reply), context), case=f"{i}")
-        for i, row in zip(replies.index[written], replies[written].itertuples())
-    ]
+    # Under the cases' own names: by these a judge's examples are told from what it judges.
+    own = [_judged_case(known[row.case], str(row.reply), context) for row in replies[written].itertuples()]
     out = replies.assign(said=pd.NA, p_good=np.nan, judge_error="no reply", context=context)
     if isinstance(judge, UXJudge):
         if backbone is None:

@@ -73,8 +73,7 @@ class FromJudge:
     def _by_ux_judge(self, judge: UXJudge, cases: Sequence[Case]) -> Floats:
         if self.backbone is None:
             raise PerslibError(f"Judge {judge.name!r} asks a model; say which with backbone=backbone('…').")
-        numbered = [replace(case, case=str(i)) for i, case in enumerate(cases)]
-        found = judged_by(judge, numbered, self.backbone, progress=self.progress)
+        found = judged_by(judge, cases, self.backbone, progress=self.progress)
         said = found["said"].astype("Float64").map({1.0: 1.0, -1.0: 0.0, 0.0: 0.5})
         return found["p_good"].fillna(said).to_numpy(float, na_value=np.nan)
 
