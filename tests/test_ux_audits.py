@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 import pytest
 from scripted import Scripted
@@ -108,6 +109,25 @@ def test_length_is_seen_at_equal_gold(corpus, blocks):
     )
     honest = length_audit(gold.drop(columns="score"), corpus, resamples=500).iloc[0]
     assert abs(honest["excess"]) < 1e-9 and abs(honest["at_equal_gold"]) < 1e-6
+
+
+def test_length_where_nobody_rated_and_where_nobody_scored(corpus, blocks):
+    found = evaluate(ByCharacters(), corpus, blocks=blocks)
+    bare = Corpus("bare", "en", corpus.users, corpus.sessions, corpus.turns.assign(score=None))
+    row = length_audit(found, bare).iloc[0]
+    assert (row["turns"], row["users"], row["unscored"]) == (0, 0, 0)
+    assert row[["of_score", "of_gold", "at_equal_gold", "excess", "low", "high", "p"]].isna().all()
+    mute = length_audit(found.assign(raw=pd.NA), corpus).iloc[0]
+    assert (mute["turns"], mute["unscored"]) == (0, len(found)) and np.isnan(mute["of_score"])
+
+    keys = ["user", "scenario", "session", "turn"]
+    turns = corpus.turns.merge(found[keys].head(30), on=keys, how="left", indicator="judged")
+    some = turns.assign(score=turns["score"].mask(turns["judged"].eq("both"))).drop(columns="judged")
+    half = length_audit(found, Corpus("half", "en", corpus.users, corpus.sessions, some), resamples=200).iloc[
+        0
+    ]
+    assert (half["turns"], half["unscored"]) == (len(found) - 30, 0), "unrated turns are not unscored"
+    assert list(half.index) == list(row.index)
 
 
 def test_padding_raises_only_the_score_of_who_counts_characters(corpus):

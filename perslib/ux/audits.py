@@ -153,6 +153,10 @@ def _higher(verdicts: Sequence[Verdict], margin: float) -> str | None:
     return "tie" if abs(apart) <= margin + 1e-9 else "first" if apart > 0 else "second"
 
 
+#: The numbers of `length_audit`, in the order of its columns.
+_LENGTH = ("of_score", "of_gold", "at_equal_gold", "excess", "excess_low", "excess_high", "low", "high", "p")
+
+
 def length_audit(
     verdicts: pd.DataFrame,
     corpus: Corpus,
@@ -170,17 +174,25 @@ def length_audit(
     - at_equal_gold: of the score once gold is known (one intercept a gold score): zero where the judge goes by length
       only as far as it tells what the users thought
 
-    with low and high (users resampled) of excess and of at_equal_gold, and p of the latter. `gold_…` columns are missing
-    where nobody rated the replies.
+    with excess_low and excess_high (users resampled), and low, high and p of at_equal_gold. `turns` and `users` have both
+    score and gold, `unscored` are rated turns without a score. Where there is no turn with both, numbers are missing.
     """
     frame = with_gold(verdicts, corpus, [score])
     length = corpus.turns["response"].str.len().to_numpy(float)
     frame = frame.assign(length=np.log2(np.maximum(1, length[frame["place"].to_numpy(int)])))
     rows = []
     for (judge, backbone), own in frame.groupby(["judge", "backbone"], sort=False, dropna=False):
-        known = own.assign(score=floats(own[score]), gold=floats(own["gold"])).dropna(
-            subset=["score", "gold"]
-        )
+        rated = own.assign(score=floats(own[score]), gold=floats(own["gold"])).dropna(subset="gold")
+        known = rated.dropna(subset="score")
+        row: dict[str, Any] = {"judge": judge, "backbone": backbone}
+        counts = {
+            "turns": len(known),
+            "users": known["user"].nunique(),
+            "unscored": len(rated) - len(known),
+        }
+        if known.empty:
+            rows.append(row | dict.fromkeys(_LENGTH, np.nan) | counts)
+            continue
         user, users = pd.factorize(known["user"])
         weights = resample_users(len(users), resamples if len(users) >= FEWEST_USERS else 0, seed).astype(
             float
@@ -194,13 +206,12 @@ def length_audit(
             "at_equal_gold": _slopes(x, _standard(s), np.hstack([scenario, gold]), user, weights),
         }
         slopes["excess"] = slopes["of_score"] - slopes["of_gold"]
-        row: dict[str, Any] = {"judge": judge, "backbone": backbone}
         row |= {name: float(values[0]) for name, values in slopes.items()}
         for name, prefix in (("excess", "excess_"), ("at_equal_gold", "")):
             drawn = slopes[name][1:]
             row[f"{prefix}low"], row[f"{prefix}high"] = interval(drawn) if len(drawn) else (np.nan, np.nan)
         row["p"] = two_sided_p(slopes["at_equal_gold"][1:]) if weights.shape[1] > 1 else np.nan
-        rows.append({**row, "turns": len(known), "users": len(users), "unscored": len(own) - len(known)})
+        rows.append(row | counts)
     return pd.DataFrame(rows)
 
 
