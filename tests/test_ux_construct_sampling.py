@@ -179,6 +179,16 @@ def test_matched_sides_are_alike_in_length_and_place():
         )
 
 
+def test_sides_can_be_matched_by_one_column():
+    pool = cases(100, sides=("bad", "good"))
+    pool.loc[pool["side"] == "good", "query"] += "word " * 20
+    pool.loc[pool.index[:40], "query"] = "short"
+    pool["history"] = [()] * len(pool)
+    drawn = matched(pool, 10, by=("length",))
+    table = drawn.cases.groupby(["length", "side"]).size().unstack("side")
+    assert (table["bad"] == table["good"]).all() and len(drawn.cases) == 20
+
+
 def test_splits_share_no_session_and_keep_the_proportions_of_the_release():
     pool = cases(400, sides=("bad", "good"))
     pool["history"] = [()] * 400

@@ -167,7 +167,8 @@ def matched(
     shares = apportioned([int(s) for s in sizes.min(axis=1)], n)
     drawn = []
     for name, share in zip(sizes.index, shares, strict=True):
-        of_cell = (frame[list(by)] == list(name)).all(axis=1)
+        cell_of = name if isinstance(name, tuple) else (name,)  # of one column a group's name is its value
+        of_cell = (frame[list(by)] == list(cell_of)).all(axis=1)
         for side in ("bad", "good") if share else ():
             cell = frame[of_cell & (frame["side"] == side)]
             chance = np.full(len(cell), share / len(cell))
