@@ -48,6 +48,19 @@ def test_every_session_with_a_reply_becomes_one_turn_under_its_rating(sample):
     assert made.turns["reason"].isna().all() and made.turns["feedback"].isna().all()
 
 
+def test_turns_may_be_numbered_from_one(sample):
+    counted = Corpus(
+        sample.name,
+        sample.language,
+        sample.users,
+        sample.sessions,
+        sample.turns.assign(turn=sample.turns["turn"] + 1),
+    )
+    made, usual = by_session(counted), by_session(sample)
+    assert len(made.turns) == len(usual.turns) > 0 and (made.turns["turn"] == 1).all()
+    assert made.turns["response"].tolist() == usual.turns["response"].tolist()
+
+
 def test_the_conversation_comes_back_message_by_message(sample):
     made = by_session(sample)
     user, scenario = made.block_ids()[0]

@@ -47,7 +47,8 @@ def by_session(corpus: Corpus) -> Corpus:
             "This needs ratings of whole conversations, such as URS has, in the column 'satisfaction'.",
         )
     own = corpus.sessions.assign(score=rated.round().clip(1, 5).astype("Int64"))
-    opening = corpus.turns[corpus.turns["turn"] == 0][[*SESSION, "turn", "request", "earlier"]]
+    first = corpus.turns.groupby(SESSION)["turn"].transform("min")  # some count turns from 1
+    opening = corpus.turns[corpus.turns["turn"] == first][[*SESSION, "turn", "request", "earlier"]]
     turns = opening.merge(own[[*SESSION, "score"]], on=SESSION, how="left", sort=False)
     asked = turns["earlier"].map(len) + turns["request"].notna()
     keys = turns[SESSION].itertuples(index=False, name=None)
