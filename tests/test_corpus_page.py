@@ -90,7 +90,7 @@ def test_distribution_shares_add_up():
     assert list(dict.fromkeys(table["scenario"])) == ["all", "gift", "travel"]
     assert np.allclose(table.groupby("scenario")["share"].sum(), 1)
     everything = table[table["scenario"] == "all"].set_index("score")
-    assert (everything["low"] <= 3.6).all() and (everything["high"] >= 3.6).all()
+    assert everything[["low", "high"]].isna().all(axis=None), "two users are too few for an interval"
     assert (
         everything["turns"].to_dict() == {1: 0, 2: 1, 3: 1, 4: 2, 5: 1} and everything["mean"].iloc[0] == 3.6
     )
