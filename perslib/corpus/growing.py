@@ -42,28 +42,63 @@ class Texts:
         return pd.Series(pd.arrays.ArrowStringArray(pa.chunked_array([texts]), dtype=_KIND))
 
 
+class Numbers:
+    """A column of numbers or truth values: what they are, and which are missing."""
+
+    def __init__(self, kind: pd.Float64Dtype | pd.Int64Dtype | pd.BooleanDtype) -> None:
+        self._kind, self._values, self._missing = kind, bytearray(), bytearray()
+
+    def add(self, part: pd.Series) -> None:
+        """Append these cells."""
+        self._values += part.to_numpy(self._kind.numpy_dtype, na_value=0).tobytes()
+        self._missing += part.isna().to_numpy().tobytes()
+
+    def series(self) -> pd.Series:
+        """The column; to be called once, at the end."""
+        values = np.frombuffer(self._values, self._kind.numpy_dtype)
+        made = self._kind.construct_array_type()
+        return pd.Series(made(values, np.frombuffer(self._missing, bool)))
+
+
+class Others:
+    """A column of anything else."""
+
+    def __init__(self) -> None:
+        self._parts: list[pd.Series] = []
+
+    def add(self, part: pd.Series) -> None:
+        """Append these cells."""
+        self._parts.append(part)
+
+    def series(self) -> pd.Series:
+        """The column."""
+        return pd.concat(self._parts, ignore_index=True)
+
+
 class Growing:
     """A frame that grows by frames of the same columns."""
 
     def __init__(self) -> None:
-        self._columns: dict[str, Texts | list[pd.Series]] = {}
+        self._columns: dict[str, Texts | Numbers | Others] = {}
 
     def add(self, part: pd.DataFrame) -> None:
         """Append these rows."""
         for name, column in part.items():
-            texts = column.dtype == _KIND
-            grown = self._columns.setdefault(str(name), Texts() if texts else [])
+            grown = self._columns.get(str(name)) or self._columns.setdefault(str(name), _begun(column))
             if isinstance(grown, Texts):
                 for piece in pa.chunked_array(column.array.__arrow_array__()).chunks:
                     grown.add(piece)
             else:
-                grown.append(column)
+                grown.add(column)
 
     def frame(self) -> pd.DataFrame:
         """The frame; to be called once, at the end."""
         names = list(self._columns)
-        return pd.DataFrame({name: _whole(self._columns.pop(name)) for name in names}, copy=False)
+        return pd.DataFrame({name: self._columns.pop(name).series() for name in names}, copy=False)
 
 
-def _whole(grown: Texts | list[pd.Series]) -> pd.Series:
-    return grown.series() if isinstance(grown, Texts) else pd.concat(grown, ignore_index=True)
+def _begun(column: pd.Series) -> Texts | Numbers | Others:
+    if column.dtype == _KIND:
+        return Texts()
+    is_number = isinstance(column.dtype, pd.Float64Dtype | pd.Int64Dtype | pd.BooleanDtype)
+    return Numbers(column.dtype) if is_number else Others()
