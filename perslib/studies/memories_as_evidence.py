@@ -41,8 +41,8 @@ ALL = (
     LOGS,
     *(m for m in MEMORIES if m not in ("scores", "measured")),
 )
-#: A first look: what is built at once, and the memory that other pages have had written already.
-LOOK = (NOTHING, "scores", "measured", RETRIEVAL, "structured")
+#: A first look: what is built at once and soon read, and the memory that other pages have had written already.
+LOOK = (NOTHING, "scores", "measured", "structured")
 METRICS = ("pearson", "wc_pearson", "qwk")
 
 
