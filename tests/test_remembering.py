@@ -92,7 +92,7 @@ def test_evidence_becomes_sessions_in_the_order_of_time_with_logs_and_ratings():
         "(My rating of the last reply: 2 of 5, because: too short.)\nand bread",
         "(My rating of the last reply: 5 of 5.)",
     ]
-    assert ids[("recipe/0", 2)] == "recipe/0/1" and ("recipe/0", 3) not in ids
+    assert ids["recipe/0"] == ("recipe/0/0", "recipe/0/1")
     assert [t.user for t in past[0].turns][:2] == ["desk trip", "by train"]  # what was not rated
 
 

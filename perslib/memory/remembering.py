@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 import pandas as pd
@@ -60,8 +61,8 @@ class Recalled(UserMemory):
     """Piece → the statement that was made of it."""
     at_hand: Mapping[tuple[str, str], tuple[Piece, ...]] = field(default_factory=dict, repr=False)
     """Session and question → what was recalled there: all that is left of the system in a memory from a file."""
-    ids: Mapping[tuple[str, int], str] = field(default_factory=dict, repr=False)
-    """Session and turn from 1, as pieces name them → id of the turn."""
+    ids: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+    """Session, as pieces name it → ids of its turns; pieces count them from 1."""
 
     def recall(self, target: Target) -> list[dict[str, Any]] | str:
         """The pieces for this target in their order, as far as their statements stand, then statements of one's own."""
@@ -170,7 +171,7 @@ class Remembered(MemorySystem):
             block.scenario,
             self.name,
             score_counts(known[known["score"].notna()]),
-            turns=tuple(ids.values()),
+            turns=tuple(chain.from_iterable(ids.values())),
             update="" if judged is None else f"with {len(judged)} judged replies",
             language=self.language,
             purpose="judging" if block.labelled else "reply",
@@ -200,8 +201,8 @@ def _place(target: Target) -> tuple[str, str]:
 
 def sessions(
     block: Block, turns: pd.DataFrame, language: str = "en"
-) -> tuple[list[Session], dict[tuple[str, int], str]]:
-    """These turns of a block's user as sessions in the order of time, and the ids of their turns."""
+) -> tuple[list[Session], dict[str, tuple[str, ...]]]:
+    """These turns of a block's user as sessions in the order of time, and for each the ids of its turns."""
     logs, order = _logs(block.events), block.sessions
     if order["position"].notna().all():
         order = order.sort_values("position", kind="stable")
@@ -211,7 +212,7 @@ def sessions(
     keys = list(zip(order["scenario"], order["session"]))
     times, trailing = dict(zip(keys, order["started_at"])), dict(zip(keys, order["trailing"]))
     found: list[Session] = []
-    ids: dict[tuple[str, int], str] = {}
+    ids: dict[str, tuple[str, ...]] = {}
     for key in dict.fromkeys([*times, *said]):
         if key not in said:
             continue
@@ -219,7 +220,7 @@ def sessions(
         start = f"{at:%Y-%m-%d %H:%M:%S}" if at is not None and not pd.isna(at) else own[-1].at if own else ""
         talk = _talk(said[key], trailing.get(key, ()), language if block.labelled else None)
         found.append(Session(id, start, own, talk))
-        ids |= {(id, n): turn_id(key[0], key[1], int(turn)) for n, turn in enumerate(said[key]["turn"], 1)}
+        ids[id] = tuple(turn_id(key[0], key[1], int(turn)) for turn in said[key]["turn"])
     return found, ids
 
 
@@ -252,7 +253,7 @@ def _logs(events: pd.DataFrame) -> dict[tuple[str, str], tuple[Log, ...]]:
     return {key: tuple(logs) for key, logs in kept.items()}
 
 
-def _statements(pieces: Iterable[Piece], ids: Mapping[tuple[str, int], str]) -> dict[str, Statement]:
+def _statements(pieces: Iterable[Piece], ids: Mapping[str, tuple[str, ...]]) -> dict[str, Statement]:
     """Piece → statement, each piece once."""
     found: dict[str, Statement] = {}
     for piece in pieces:
@@ -261,7 +262,7 @@ def _statements(pieces: Iterable[Piece], ids: Mapping[tuple[str, int], str]) -> 
     return found
 
 
-def _rests(piece: Piece, ids: Mapping[tuple[str, int], str]) -> tuple[str, ...]:
+def _rests(piece: Piece, ids: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     """The turns a piece rests on: those it names, else all of its sessions."""
-    turns = [ids[place] for place in piece.turns if place in ids]
-    return tuple(turns or [id for of in piece.sessions for (session, _), id in ids.items() if session == of])
+    named = [ids[of][n - 1] for of, n in piece.turns if 1 <= n <= len(ids.get(of, ()))]
+    return tuple(named or chain.from_iterable(ids.get(of, ()) for of in piece.sessions))
