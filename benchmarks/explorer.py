@@ -18,8 +18,8 @@ import numpy as np
 def main() -> None:
     """Print the measurements."""
     os.environ["PERSLIB_HOME"] = tempfile.mkdtemp()
-    from perslib.corpus.synthetic import world
     from perslib.explorer import explore
+    from perslib.worlds import world
 
     corpus = world(users=115, seed=42, language="zh")
     print(f"{len(corpus.users)} users, {len(corpus.turns):,} turns")

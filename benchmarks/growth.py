@@ -29,11 +29,11 @@ import pyarrow.parquet as pq
 from evaluator import reply
 
 from perslib.corpus import load, save
-from perslib.corpus.synthetic import world
 from perslib.judge import Manner, Personal, evaluate
 from perslib.llm import backbone
 from perslib.llm.transport import Transport
 from perslib.memory import Structured
+from perslib.worlds import world
 
 USERS = 115
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import time
 
-from perslib.corpus.synthetic import world
 from perslib.judge import nearest_baselines
 from perslib.llm.steps import answered
+from perslib.worlds import world
 
 
 def main() -> None:

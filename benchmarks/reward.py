@@ -13,8 +13,7 @@ import time
 import numpy as np
 
 from perslib.ux import Lesson, Reward
-from perslib.ux.reward_dense import dense
-from perslib.ux.reward_grams import counted
+from perslib.ux.reward_features import counted, dense
 
 WORDS = 8_000
 TOLD = 300

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import signal
 import sys
 from datetime import timedelta
 from pathlib import Path
@@ -16,16 +18,27 @@ from perslib.errors import PerslibError
 #: What `--parameter` is not for.
 OPTIONS = {name: f"--{name}" for name in ("corpus", "backbone", "language", "limit", "seed", "out")}
 OPTIONS |= {"backbones": "--backbone", "notebooks": "the arguments of `perslib report`"}
+#: Signals that end a command as Ctrl-C does, so that nothing is left behind.
+_ENDINGS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 class _Sentences(click.Group):
     """Shows perslib's own errors as what they say, without a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
+        for number in _ENDINGS:
+            if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores one of them
+                signal.signal(number, signal.default_int_handler)
         try:
             return super().invoke(ctx)
         except PerslibError as error:
-            click.echo(f"perslib: {error}", err=True)
+            click.echo(_plain(f"perslib: {error}"), err=True)
+            ctx.exit(1)
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise  # `perslib … | head`: click ends without a word
+            where = f"{error.filename}: " if error.filename else ""
+            click.echo(_plain(f"perslib: {where}{error.strerror or error}"), err=True)
             ctx.exit(1)
         except KeyboardInterrupt:
             click.echo("perslib: stopped; what was answered is kept, run the same command to go on", err=True)
@@ -41,9 +54,10 @@ def main() -> None:
 
     \b
     perslib report                        render the studies on the bundled sample
-    perslib check my-vllm                 see what a model can do
+    perslib check my-vllm                 test what a model can do
     perslib import persturnbench FOLDER   check a downloaded release and store it under data/
     perslib report --corpus persturnbench --backbone my-vllm
+    perslib notebook 01 --language zh     write a Chinese copy of a notebook to work in
     """
 
 
@@ -59,19 +73,20 @@ def main() -> None:
     multiple=True,
     default=["embedded"],
     show_default=True,
-    help="Entry of backbones.toml; give it several times to run every notebook for each.",
+    help="Entry of backbones.toml. Repeat the option to run every notebook for each.",
 )
 @click.option(
-    "--language", type=click.Choice(["en", "zh"]), help="Language of the page; the corpus's own if not given."
+    "--language", type=click.Choice(["en", "zh"]), help="Language of the page. Default: that of the corpus."
 )
 @click.option(
     "--limit",
     type=click.IntRange(min=-1),
-    help="How many turns a notebook puts before the model; 0 leaves it to the notebook, -1 is all.",
+    help="Number of items for the model: judgments per judge, or what the notebook counts (turns answered, "
+    "topics, cases). 0: default of the notebook, -1: all.",
 )
-@click.option("--seed", type=int, default=42, show_default=True, help="For everything that is drawn.")
+@click.option("--seed", type=int, default=42, show_default=True, help="Random seed.")
 @click.option(
-    "--out", type=click.Path(path_type=Path, file_okay=False), help="Where to write instead of reports/."
+    "--out", type=click.Path(path_type=Path, file_okay=False), help="Output folder instead of reports/."
 )
 @click.option(
     "--parameter",
@@ -79,8 +94,9 @@ def main() -> None:
     "parameters",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Any other parameter that a notebook declares.",
+    help="Any other parameter of a notebook.",
 )
+@click.option("--dry-run", is_flag=True, help="Only estimate calls, tokens, cost and time of each page.")
 def report(
     notebooks: tuple[str, ...],
     corpus: str,
@@ -90,20 +106,26 @@ def report(
     seed: int,
     out: Path | None,
     parameters: tuple[str, ...],
+    dry_run: bool,
 ) -> None:
-    """Run NOTEBOOKS (all bundled ones if none is named) and render them as pages.
+    """Run NOTEBOOKS (default: all bundled ones) and render them as pages.
 
-    A notebook is given by name or number (00_corpus, 00) or by path. Pages, figures and tables go to
-    reports/<corpus>/<backbone>/, with an index.html over everything under reports/.
+    A notebook is a name or number (00_corpus, 00) or a path. Pages, figures and tables are written to
+    reports/<corpus>/<backbone>/; reports/index.html links all of them.
     """  # fmt: skip
     further = dict(_name_and_value(p) for p in parameters)
     if language is not None:
         further["language"] = language
     if limit is not None:
         further["limit"] = limit
-    from perslib.report import run_report
+    from perslib.report import rehearse_report, run_report
 
-    index = run_report(notebooks or None, corpus=corpus, backbones=backbones, out=out, seed=seed, **further)
+    shared: dict[str, Any] = {"corpus": corpus, "backbones": backbones, "out": out, "seed": seed, **further}
+    if dry_run:
+        for line in rehearse_report(notebooks or None, **shared):
+            click.echo(line)
+        return
+    index = run_report(notebooks or None, **shared)
     click.echo(f"Open {index}")
 
 
@@ -130,15 +152,17 @@ def _name_and_value(text: str) -> tuple[str, Any]:
 @main.command("import")
 @click.argument("kind")
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option("--name", help="What to call the corpus; its folder under data/.")
+@click.option("--name", help="Name of the corpus and of its folder under data/.")
 @click.option(
-    "--out", type=click.Path(path_type=Path, file_okay=False), help="Folder to write instead of data/<name>."
+    "--out", type=click.Path(path_type=Path, file_okay=False), help="Output folder instead of data/<name>."
 )
 @click.option(
-    "--skip-bad", is_flag=True, help="Keep good sessions, write bad ones to rejected.jsonl with the reason."
+    "--skip-bad",
+    is_flag=True,
+    help="Keep good sessions and write bad ones to rejected.jsonl, with the reason. Scores on another scale still stop the import.",
 )
 @click.option(
-    "--language", type=click.Choice(["en", "zh"]), help="Language of a table of one's own (en if not given)."
+    "--language", type=click.Choice(["en", "zh"]), help="Language of a table of your own. Default: en."
 )
 def import_(
     kind: str, path: Path, name: str | None, out: Path | None, skip_bad: bool, language: str | None
@@ -148,14 +172,14 @@ def import_(
     \b
     KIND is one of
       persturnbench   the PersTurnBench data release: its folder, or the tar.gz as downloaded
-      uss             USS dialogues: one text file, or the folder of them
+      uss             USS dialogues: one text file, or their folder (the Chinese JDDC only as a file)
       urs             URS sessions: chinese_merged.json or english_processed.json
-      palset          Mem-PAL's PAL-Set: input.json or input_en.json, or the folder that holds one of them
+      palset          Mem-PAL's PAL-Set: input.json or input_en.json, or the folder with one of them
       uxbench         UXBench: a released split, a raw log (.jsonl or .parquet), or a folder of either
-      table           your own JSONL or CSV, one row a reply: user, request, response, and what you have
-                      of session, scenario, turn, score, reason, task, assistant, profile, times
+      table           your own JSONL or CSV, one row per reply: user, request, response, and optionally
+                      session, scenario, turn, score, reason, task, assistant, profile, times, satisfaction
 
-    data/README.md says where each public data set is published and under which licence.
+    data/README.md lists where each public data set is published, and its licence.
     """
     from perslib.corpus import import_release
 
@@ -163,42 +187,77 @@ def import_(
         raise click.UsageError(f"--language is for tables of one's own; {kind} knows its language")
     options = {"language": language} if language else {}
     done = import_release(kind, path, name, out, skip_bad=skip_bad, **options)
-    click.echo(done.corpus.statistics().to_string(index=False, header=False, float_format=_figure))
-    for what, times in done.reading.irregularities.items():
-        click.echo(f"note: {what}: {times}")
-    if done.reading.rejected:
-        click.echo(f"left out: {len(done.reading.rejected)} records, see {done.folder / 'rejected.jsonl'}")
-    name_to_load = done.folder if out else done.corpus.name
-    click.echo(f'Written to {done.folder}; open it with perslib.corpus.load("{name_to_load}")')
+    reading, corpus = done.reading, done.corpus
+    if kind == "palset":
+        from perslib.corpus.palset import averages
+
+        lines = [f"{len(corpus.users)} users", averages(corpus).to_string(float_format="{:,.1f}".format)]
+    else:
+        shown = corpus.statistics().dropna()
+        lines = [shown.to_string(index=False, header=False, float_format=_figure)]
+    lines += [f"note: {what}: {times}" for what, times in reading.irregularities.items()]
+    if "split_origin" in corpus.meta:
+        lines.append(f"split: {corpus.meta['split_origin']}")
+    if reading.rejected:
+        lines.append(f"left out: {len(reading.rejected)} records, see {done.folder / 'rejected.jsonl'}")
+    click.echo(_plain("\n".join(lines)))
+    if 10 * reading.lost > (sessions := reading.lost + len(corpus.sessions)):
+        warning = f"{reading.lost} of {sessions} sessions were left out; what remains may not be a fair part"
+        click.secho(warning, bold=True)
+    name_to_load = done.folder if out else corpus.name
+    click.echo(_plain(f'Written to {done.folder}; open it with perslib.corpus.load("{name_to_load}")'))
 
 
 @main.command()
 @click.argument("notebook", default="memory_explorer")
-@click.option("--port", type=int, default=8866, show_default=True, help="Or the next one that is free.")
-@click.option("--browser/--no-browser", default=True, show_default=True, help="Open a browser on it.")
+@click.option("--port", type=int, default=8866, show_default=True, help="Port, or the next free one.")
+@click.option("--browser/--no-browser", default=True, show_default=True, help="Open a browser.")
 def app(notebook: str, port: int, browser: bool) -> None:
-    """Show NOTEBOOK as an app through Voilà: what its cells put out, without their code.
+    """Show the output of NOTEBOOK as an app, without code, through Voilà.
 
-    It listens on this machine only. Ctrl-C ends it.
+    It listens on this machine only and requires the token in the address that it prints. Ctrl-C stops it.
     """
     from perslib.report.app import command, environment
     from perslib.report.parameters import find_studies
 
     path = find_studies(notebook)[0].path
-    click.echo(f"{path.stem} as an app, on http://127.0.0.1:{port}/ (or the next free port); Ctrl-C ends it")
+    click.echo(f"{path.stem} as an app, at the address below; Ctrl-C ends it")
     words = command(path, port, browser)
     os.execvpe(words[0], words, environment())
 
 
 @main.command()
-@click.argument("names", nargs=-1, metavar="[BACKBONE]...")
-@click.option("--model", help="Probe this model instead of the entry's own.")
-def check(names: tuple[str, ...], model: str | None) -> None:
-    """Ask a BACKBONE what it can do, and remember it; without one, list the backbones there are.
+@click.argument("notebook")
+@click.option(
+    "--language",
+    type=click.Choice(["en", "zh"]),
+    default="en",
+    show_default=True,
+    help="Language of the texts.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Output file. Default: notebooks/LANGUAGE/NAME.ipynb.",
+)
+def notebook(notebook: str, language: str, out: Path | None) -> None:
+    """Write a copy of NOTEBOOK to work in, in English or Chinese.
 
-    A handful of small calls finds out whether it keeps to a JSON schema, has a JSON mode, gives log probabilities, heeds a
-    seed, and reports token usage. The result is saved in .perslib/probes.json; from then on perslib goes by it and not
-    by the flags in backbones.toml.
+    A notebook is a name or number (00_corpus, 00) or a path. An existing file is not overwritten.
+    """
+    from perslib.catalogue import copy_notebook
+
+    click.echo(f"Written to {copy_notebook(notebook, language, out)}")
+
+
+@main.command()
+@click.argument("names", nargs=-1, metavar="[BACKBONE]...")
+@click.option("--model", help="Test this model instead of that of the entry.")
+def check(names: tuple[str, ...], model: str | None) -> None:
+    """Test what a BACKBONE can do and save the result; without a BACKBONE, list all.
+
+    A few small calls test whether it follows a JSON schema, has a JSON mode, returns log probabilities, respects a seed,
+    and reports token usage. The result is saved in .perslib/probes.json and overrides the flags in backbones.toml.
     """
     if not names:
         _list_backbones()
@@ -232,10 +291,10 @@ def _is_set(variable: str) -> str:
 @main.group(invoke_without_command=True)
 @click.pass_context
 def cache(context: click.Context) -> None:
-    """Show what the answer cache holds, by backbone, model, prompt and stage.
+    """Show the content of the answer cache, by backbone, model, prompt and stage.
 
-    Every answer is kept by content in .perslib/cache.sqlite, so a run that was cut off goes on where it stopped and
-    a repeated one costs nothing.
+    All answers are stored in .perslib/cache.sqlite by the content of their questions: an interrupted run resumes where
+    it stopped, and a repeated run costs nothing.
     """
     if context.invoked_subcommand:
         return
@@ -249,23 +308,26 @@ def cache(context: click.Context) -> None:
     shown = held.assign(size=held["bytes"].map(_size), last=held["last"].dt.strftime("%Y-%m-%d %H:%M"))
     columns = ["backbone", "model", "prompt", "stage", "entries", "size", "last"]
     if len(held):
-        click.echo(shown[columns].fillna("").to_string(index=False))
+        click.echo(shown[columns].fillna("").astype(str).map(_plain).to_string(index=False))
     click.echo(f"{_entries(held['entries'].sum())}, {_size(held['bytes'].sum())} of content, in {store.path}")
 
 
 @cache.command()
 @click.option(
-    "--older-than", type=click.IntRange(min=-1), metavar="DAYS", help="Entries older than so many days."
+    "--older-than",
+    type=click.IntRange(min=-1),
+    metavar="DAYS",
+    help="Entries older than this number of days.",
 )
 @click.option(
-    "--keep", type=click.FloatRange(min=0), metavar="MB", help="The oldest entries beyond this size."
+    "--keep", type=click.FloatRange(min=0), metavar="MB", help="The oldest entries beyond this total size."
 )
 @click.option("--backbone", help="Entries of this backbone.")
 @click.option("--model", help="Entries of this model.")
-@click.option("--prompt", help="Entries of this prompt, as `perslib cache` shows it.")
+@click.option("--prompt", help="Entries of this prompt, as shown by `perslib cache`.")
 @click.option("--stage", help="Entries of this stage.")
 def prune(older_than: int | None, keep: float | None, **about: str | None) -> None:
-    """Forget the entries that fit everything given, and shrink the file."""
+    """Delete the entries that match all given options, and shrink the file."""
     from perslib.llm import Cache
 
     store = Cache()
@@ -287,6 +349,13 @@ def _size(n: float) -> str:
             return f"{n:.0f} {unit}" if unit == "B" else f"{n:.1f} {unit}"
         n /= 1000
     return f"{n:.1f} GB"
+
+
+def _plain(text: str) -> str:
+    """Text of others as a terminal may have it: control characters are shown."""
+    from perslib.report.words import controls_shown
+
+    return controls_shown(text)
 
 
 def _figure(value: float) -> str:

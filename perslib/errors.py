@@ -2,6 +2,7 @@
 
 PerslibError
 ├── DataError          bad input data; lists every problem found, each with its place
+│   └── NotEnough      too little data for one part of a study; pages show it as a sentence and go on
 ├── UnknownName        a name nobody registered; shows the near ones
 ├── PromptError        a prompt file or its placeholders do not fit
 ├── BackboneError      a model could not be asked
@@ -70,6 +71,21 @@ class DataError(PerslibError):
         super().__init__("\n".join(lines))
 
 
+class Translatable(Exception):
+    """An error or warning that a page shows as a translated sentence; `values` fill in what stands in braces."""
+
+    def __init__(self, message: str, **values: object):
+        self.message, self.values = message, values
+        super().__init__(message.format(**values) if values else message)
+
+
+class NotEnough(Translatable, DataError):
+    """Too little data for one part of a study: what is missing and what would bring it.
+
+    `perslib.report.section` shows the message in place of that part.
+    """
+
+
 class UnknownName(PerslibError):
     """A name nobody registered: says which ones are near and which there are."""
 
@@ -102,10 +118,10 @@ class Unreachable(BackboneError):
 
 
 class Refused(BackboneError):
-    """The endpoint said no for good; `status` is its HTTP status."""
+    """The endpoint said no for good; `status` is its HTTP status, `field` the field of the request that it names."""
 
-    def __init__(self, message: str, *, backbone: str = "", status: int = 0):
-        self.status = status
+    def __init__(self, message: str, *, backbone: str = "", status: int = 0, field: str = ""):
+        self.status, self.field = status, field
         super().__init__(message, backbone=backbone)
 
 
@@ -127,3 +143,14 @@ class ReportError(PerslibError):
     def __init__(self, message: str, *, notebook: str = "", cell: int | None = None):
         self.notebook, self.cell = notebook, cell
         super().__init__(message)
+
+
+#: A judge that learns from fewer train users warns.
+FEW_TRAIN_USERS = 10
+
+
+class FewTrainUsers(Translatable, UserWarning):
+    """A judge has learned from so few users that its scores are mostly the mean of each user's history.
+
+    A page shows the message as a sentence (`perslib.report.begin`).
+    """

@@ -3,7 +3,22 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+try:
+    import fcntl
+except ImportError:  # not on Windows: there, what a killed process leaves stays
+    fcntl = None  # type: ignore[assignment]
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -15,6 +30,19 @@ def bundled(*parts: str) -> Path:
     """
     inside = _PACKAGE / "_bundled"
     return (inside if inside.is_dir() else _PACKAGE.parent).joinpath(*parts)
+
+
+@cache
+def read_toml(beside: str, name: str) -> dict[str, Any]:
+    """Read a TOML file that lies beside a module or below, once: `read_toml(__file__, "cues.toml")`."""
+    return tomllib.loads((Path(beside).parent / name).read_text(encoding="utf-8"))
+
+
+def read_csv(beside: str, name: str) -> pd.DataFrame:
+    """Read a CSV file that lies beside a module or below; its first line, after a #, says what it holds."""
+    import pandas as pd
+
+    return pd.read_csv(Path(beside).parent / name, comment="#")
 
 
 def workspace() -> Path:
@@ -36,3 +64,32 @@ def workspace() -> Path:
 def state() -> Path:
     """The folder for what perslib remembers between runs: answer cache, probes, ledgers."""
     return workspace() / ".perslib"
+
+
+@contextmanager
+def scratch(purpose: str, inside: Path | None = None) -> Iterator[Path]:
+    """A temporary folder for as long as it is needed; those that killed processes left are removed on the way.
+
+    It lies among the system's temporary files, or hidden `inside` another folder. A process holds the lock of its
+    folder while it lives, so a lock that can be had is that of a process that is gone.
+    """
+    place = inside or Path(tempfile.gettempdir())
+    prefix = f".{purpose}-" if inside else f"perslib-{purpose}-"
+    for left in place.glob(f"{prefix}*/.lock"):
+        with suppress(OSError), left.open("r+") as file:
+            lock(file.fileno(), wait=False)
+            shutil.rmtree(left.parent)
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=place, ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        with (folder / ".locking").open("w") as file:
+            with suppress(OSError):
+                lock(file.fileno(), wait=False)
+                (folder / ".locking").rename(folder / ".lock")
+            yield folder
+
+
+def lock(file: int, *, wait: bool) -> None:
+    """Take the lock of an open file, or raise OSError: where files cannot be locked, or another process has it."""
+    if fcntl is None:
+        raise OSError("files cannot be locked here")
+    fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
-from types import SimpleNamespace
 from typing import Any
 
 from scripted import Scripted
 
 from perslib.llm import Answer, Ledger, Request, Steps
+from perslib.llm.registry import Entry
 
 
 def verdict(score: int, rationale: str = "As always.", **further: Any) -> Answer:
@@ -32,7 +32,7 @@ class Asked(Scripted):
         super().__init__(reply=reply)
         self.waits, self.down = waits, down
         self.ledger = Ledger()
-        self.entry = SimpleNamespace(kind="openai")
+        self.entry = Entry(name="asked")
         self._open: list[tuple[Steps[Any], Future[Any]]] = []
 
     def begin(self, method: Steps[Any]) -> Future[Any]:

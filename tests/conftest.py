@@ -8,9 +8,27 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from endpoint import HASTY, Endpoint
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from perslib.llm.backbone import Backbone
+
+# The same examples on every machine; `pytest --hypothesis-profile=explore` looks for new ones.
+settings.register_profile("same", derandomize=True)
+settings.register_profile("explore", derandomize=False)
+settings.load_profile("same")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def own_page() -> Iterator[None]:
+    """The tests of a file do not see the page, with its language, that another file began."""
+    from perslib import text
+    from perslib.report import page
+
+    before = page._current
+    yield
+    page._current = before
+    text.set_language("en")
 
 
 @pytest.fixture

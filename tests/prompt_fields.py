@@ -35,7 +35,7 @@ FIELDS: dict[str, Any] = {
         {"role": "user", "content": "Plan it."},
     ],
     "reply": "Take the train.",
-    "examples": [{"context": "Eggs?", "response": "Fry them.", "score": 2, "reason": None}],
+    "examples": [{"context": "Eggs?", "response": "Fry them.", "score": 2, "reason": "other"}],
     "evidence": [{**_TURN, "id": "E1", "task": "a gift", "similarity": 0.4142}],
     "sessions": [{"task_name": "gift", "task": "for father", "turns": [_TURN]}],
     "conversations": [

@@ -18,13 +18,14 @@ from scripted import MEMORY
 
 from perslib import metrics
 from perslib.corpus import Block, Corpus, save
-from perslib.corpus.synthetic import world
 from perslib.errors import PerslibError, UnknownName
 from perslib.judge import Computed, Constant, LearnedJudge, Manner, Nearest, Sees, UserMean
 from perslib.llm import Ask, Steps
 from perslib.report import run_report
-from perslib.studies import ablation_notes, ablations, calibrations, verification
+from perslib.studies import ablations, ablations_shown, calibrations, verification
 from perslib.studies.extent import Extent
+from perslib.text import using_language
+from perslib.worlds import world
 
 LOOK = Extent(6, 1, "full", 1200, True)
 USUAL = Extent(300, 5, "published", 6000, False)
@@ -119,8 +120,8 @@ def test_ties_hardly_matter_to_real_valued_scores(small, computed):
     within = by_rule.query("metric == 'wc_pearson'").set_index(["judge", "score"])["value"]
     constant = within["constant 4"]
     assert constant["turn_index"] > constant["random"] + 0.05 > constant["expected"]
-    note = ablation_notes.ties(by_rule, small)
-    assert "alone makes a judge" in note["en"] and "nan" not in note["zh"]
+    note = ablations_shown.ties(by_rule, small)
+    assert "alone produces agreement" in note and "nan" not in note
 
 
 # -- calibrators -------------------------------------------------------------------------------------------
@@ -184,8 +185,9 @@ def test_every_way_of_calibrating(small, each_way):
     wide = calibrations.side_by_side(compared, "qwk")
     assert wide["calibration"].tolist() == list(calibrations.WAYS)
     assert wide.set_index("calibration").loc["tilted", "constant 4"] == "–"
-    note = ablation_notes.ways(compared)
-    assert "without reading a reply" in note["en"] and "不读回复" in note["zh"]
+    assert "without reading a reply" in ablations_shown.ways(compared)
+    with using_language("zh"):
+        assert "不读回复" in ablations_shown.ways(compared)
 
 
 def test_score_sets_grow_with_what_they_state(small, each_way, taught):
@@ -194,7 +196,7 @@ def test_score_sets_grow_with_what_they_state(small, each_way, taught):
     # Three train users: above 3/4 nothing but all five scores can be promised.
     beyond = found[found["stated"] > 0.75]
     assert beyond["size"].eq(5).all() and beyond["covered"].eq(1).all() and found["learned_from"].eq(3).all()
-    assert "From 0.75 on" in ablation_notes.sets(found)["en"]
+    assert "From 0.75 on" in ablations_shown.sets(found)
 
 
 # -- variants ----------------------------------------------------------------------------------------------
@@ -241,7 +243,10 @@ def test_variants_judge_the_same_replies_and_differ_in_one_thing(small, model, s
     assert set(differences["judge"]) == set(moved.index) - {"structured memory"}
     same = differences[differences["judge"] == "full evidence"]["value"].dropna()
     assert len(same) and same.eq(0).all()
-    assert ablation_notes.changes(differences).keys() == {"en", "zh"}
+    assert "after Holm's correction: structured + measured memory (Pearson r" in ablations_shown.changes(
+        differences
+    )
+    assert "4 users with scores are too few" in ablations_shown.changes(differences.assign(users=4))
 
 
 # -- the page ----------------------------------------------------------------------------------------------

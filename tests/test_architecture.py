@@ -5,9 +5,12 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import re
 from pathlib import Path
 
 import pytest
+
+from perslib.paths import read_csv
 
 PACKAGE = Path(__file__).resolve().parents[1] / "perslib"
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -17,17 +20,19 @@ ORDER = [
     *[
         "errors",
         "paths",
+        "text",
         "cluster",
         "llm",
         "prompts",
         "corpus",
+        "worlds",
         "memory",
         "palsynth",
         "judge",
         "calibrate",
     ],
     *["inference", "metrics", "replay", "palbench", "patience", "signals", "ux"],
-    *["report", "studies", "explorer", "cli", "__main__"],
+    *["report", "studies", "catalogue", "explorer", "cli", "__main__"],
 ]
 
 
@@ -45,6 +50,11 @@ def imports(file: Path) -> list[str]:
         elif isinstance(node, ast.Import):
             found += [a.name for a in node.names if a.name.startswith("perslib.")]
     return found
+
+
+def test_chinese_is_data_and_stands_in_no_code():
+    chinese = re.compile("[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]")
+    assert [f.name for f in MODULES if chinese.search(f.read_text("utf-8"))] == []
 
 
 @pytest.mark.parametrize("file", MODULES, ids=lambda f: f.relative_to(PACKAGE).as_posix())
@@ -114,3 +124,14 @@ def test_nothing_tells_of_a_machine():
             text = file.read_text("utf-8")
             for sign in ("/" + "home/", "/" + "root/", "py" + "pi.org", "python" + "hosted"):
                 assert sign not in text, f"{file.relative_to(root)} mentions {sign}"
+
+
+def test_published_tables_name_their_source():
+    tables = sorted(PACKAGE.rglob("published/*.csv"))
+    assert {table.parents[1].name for table in tables} >= {"corpus", "patience", "studies", "ux"}
+    for table in tables:
+        assert table.read_text("utf-8").startswith("# "), (
+            f"{table} does not say in its first line where it is from"
+        )
+        frame = read_csv(str(table), table.name)
+        assert len(frame) and not frame.columns.str.startswith("Unnamed").any(), table

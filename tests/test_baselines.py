@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from pal_made import Letters, Model, session, usual
@@ -16,7 +18,6 @@ from perslib.memory.baselines import (
     TurnRetrieval,
     Vanilla,
     baselines,
-    retention,
 )
 from perslib.memory.h2 import H2Memory
 from perslib.memory.long import Log, Session, Store, Turn
@@ -184,10 +185,7 @@ def test_conditionmem_looks_again_only_with_reflection():
     assert found == {0: ["food → likes food"], 1: ["food → likes food", "piano → likes piano"]}
 
 
-def test_the_forgetting_curve():
-    worked = {(0, 1): 1, (1, 1): 0.367879, (1, 2): 0.606531, (7, 1): 0.000912, (7, 5): 0.246597}
-    assert {key: round(retention(*key), 6) for key in worked} == worked
-    assert retention(30, 1, 30) == retention(1, 1)
+def test_forgetting_takes_time():
     with pytest.raises(DataError):
         MemoryBank(forgetting=0)
 
@@ -309,3 +307,16 @@ def test_logs_are_shown_in_the_order_of_time():
 def test_a_store_of_another_memory_is_refused():
     with pytest.raises(DataError, match="build it anew"):
         RecurSum().recall(Vanilla().start("u"), NOW, "", "reply")
+
+
+def test_looking_up_in_a_long_past_takes_one_thread():
+    """Threads of linear algebra that wait for each other made a recall many times slower."""
+    memory = TurnRetrieval("en", embedder=Letters())
+    past = [session(i, f"{i + 1:02}-01", turns=800) for i in range(8)]
+    store = built(memory, past)
+    memory.recall(store, NOW, "asks1 item2", "solution")
+    everywhere, here = time.process_time(), time.thread_time()
+    for _ in range(100):
+        memory.recall(store, NOW, "asks1 item2", "solution")
+    everywhere, here = time.process_time() - everywhere, time.thread_time() - here
+    assert everywhere < 1.2 * here

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -17,9 +18,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from perslib.cli import main
 from perslib.errors import CacheError, UnknownName
 from perslib.llm import _sqlite
 from perslib.llm.cache import Cache, CacheWarning, digest
@@ -325,12 +328,54 @@ def test_a_damaged_file_is_named_with_a_remedy_and_left_alone(path, damage):
     assert path.read_bytes() == before
 
 
-def test_an_unreadable_entry_is_an_error_that_names_the_file(path):
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (b"\0\x11", "Expecting value"),
+        (5, "not int"),
+        (b"[1]", "found [1]"),
+        (b"[" * 100_000, "recursion"),
+        (b'{"text": 5}', "text is 5"),
+        (b'{"text": "", "error": 5}', "error is 5"),
+        (b'{"text": "", "cost": NaN}', "cost is nan"),
+        (b'{"text": "", "tokens_in": "x"}', "tokens_in is 'x'"),
+        (b'{"text": "", "logprobs": [{"token": "4"}]}', "logprobs hold what is no token"),
+    ],
+)
+def test_an_entry_that_is_none_is_left_out_with_a_word(path, body, why):
     with Cache(path) as cache:
-        cache.put("d", LONG, META)
-        cache._file.connection().execute("UPDATE entries SET body = x'0011'")
-        with pytest.raises(CacheError, match=r"an entry is unreadable"):
-            cache.get("d")
+        cache.put("bad", {"text": "short"}, META)
+        cache._file.connection().execute("UPDATE entries SET body = ?", (body,))
+        cache.put("good", LONG, META)
+        with pytest.warns(
+            CacheWarning, match=re.escape("one entry cannot be read") + ".*bad: .*" + re.escape(why)
+        ):
+            assert cache.get_many(["bad", "good"]) == {"good": LONG}
+        with pytest.warns(CacheWarning, match="one entry"):
+            assert cache.latest("embedded", 5) == [LONG]
+        with pytest.warns(CacheWarning, match="2 entries"):
+            assert cache.get_vectors(["bad", "good"]) == {}
+        cache.put("bad", {"text": "anew"}, META)
+        assert cache.get("bad") == {"text": "anew"}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("UPDATE entries SET created_at = 'abc'", "1 entry"),
+        ("UPDATE entries SET created_at = 1e300", "1 entry"),
+        ("UPDATE entries SET backbone = x'6162', model = 5", "1 entry"),
+        ("UPDATE entries SET backbone = x'ff'", "It is damaged or not a cache. Move it away"),
+        ("DROP TABLE entries", "It is damaged or not a cache. Move it away"),
+        ("ALTER TABLE entries DROP COLUMN stage", "It is damaged or not a cache. Move it away"),
+    ],
+)
+def test_what_stands_in_a_foreign_cache_ends_the_command_in_a_sentence(home, change, said):
+    with Cache() as cache:
+        cache.put("d", {"text": "x"}, META)
+        cache._file.connection().execute(change)
+    done = CliRunner().invoke(main, ["cache"])
+    assert said in done.output and (done.exception is None or isinstance(done.exception, SystemExit))
 
 
 def test_the_database_of_another_program_is_left_alone(path):

@@ -101,6 +101,15 @@ def test_proportional_odds_finds_the_coefficients():
     )
 
 
+@pytest.mark.parametrize("fit", [fit_ordinal, fit_isotonic])
+def test_a_judge_that_goes_against_the_scores_counts_nothing(fit):
+    train, table = people(40, 10)
+    fitted = fit(train.assign(raw=6 - train["raw"]), table)
+    low, high = (fitted.transform(train.assign(raw=raw), table)[fitted.name] for raw in (1.0, 5.0))
+    np.testing.assert_allclose(low.astype(float), high.astype(float))
+    assert low.nunique() > 10  # the level still counts
+
+
 def test_the_gradients_are_right(monkeypatch):
     """Both likelihoods hand scipy their own gradients; finite differences must agree."""
     seen = []
@@ -110,8 +119,7 @@ def test_the_gradients_are_right(monkeypatch):
         seen.append(check_grad(lambda x: loss(x)[0], lambda x: loss(x)[1], away))
         return type("Result", (), {"x": start})()
 
-    monkeypatch.setattr("perslib.calibrate.ordinal.minimize", spy)
-    monkeypatch.setattr("perslib.calibrate.tilt.minimize", spy)
+    monkeypatch.setattr("perslib.calibrate.fitted.minimize", spy)
     train, table = people(10, 8)
     fit_ordinal(train, table)
     fit_tilt(train.assign(**dict(zip(P, np.random.default_rng(0).dirichlet([1] * 5, len(train)).T))), table)
@@ -271,3 +279,22 @@ def test_sets_of_several_judges_are_fitted_apart():
     assert fit_conformal(one).threshold == fit_conformal(moody(30, 4)).threshold
     with pytest.raises(DataError, match="calibration frame: verdicts of several judges"):
         fit_conformal(pd.concat([one, other], ignore_index=True))
+
+
+def of_moods(rng: np.random.Generator, users: int) -> pd.DataFrame:
+    """Whole scores of users with moods, and a judge's distribution that knows nothing of moods."""
+    user = np.repeat(np.arange(users), 8)
+    gold = np.clip(np.rint(3.3 + rng.normal(0, 0.7, users)[user] + rng.normal(0, 0.8, len(user))), 1, 5)
+    p = dict(zip([f"p{s}" for s in range(1, 6)], [0.05, 0.15, 0.35, 0.3, 0.15]))
+    return pd.DataFrame({"user": user, "gold": gold.astype(int)}).assign(**p)
+
+
+@pytest.mark.parametrize("level", [0.9, 0.95])
+def test_conformal_sets_hold_the_scores_of_new_users(level):
+    rng, held, size = np.random.default_rng(6), [], []
+    for _ in range(60):
+        found = coverage(fit_conformal(of_moods(rng, 40), alpha=1 - level).transform(of_moods(rng, 20)))
+        held.append(found["users"])
+        size.append(found["size"])
+    assert np.mean(held) >= level - 3 * np.std(held) / np.sqrt(len(held))
+    assert np.mean(size) < 4.9, "not by holding everything"

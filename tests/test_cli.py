@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 
+import palset_made
 import pytest
 from click.testing import CliRunner
 from made import GIFT, TRAVEL, simple_session, write_release
@@ -54,6 +56,75 @@ def test_import_skips_bad_sessions_only_when_told(run, tmp_path):
     assert refused.stderr.startswith("perslib: User_0/") and "Traceback" not in refused.output
     done = run("import", "persturnbench", release, "--skip-bad", "--name", "part")
     assert done.exit_code == 0 and "left out: 1 records" in done.output
+
+
+@pytest.mark.parametrize(("bad", "is_said"), [(1, False), (2, True)])
+def test_import_warns_in_bold_when_more_than_a_tenth_of_the_sessions_are_gone(
+    tmp_path, monkeypatch, bad, is_said
+):
+    monkeypatch.setenv("PERSLIB_HOME", str(tmp_path / "work"))
+    file = tmp_path / "mine.jsonl"
+    rows = [{"user": f"u{i}", "request": "q", "response": "r"} for i in range(12)]
+    for row in rows[:bad]:
+        row["response"] = 1
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    words = ["import", "table", str(file), "--skip-bad"]
+    shown = CliRunner().invoke(main, words, color=True).output
+    warning = "\x1b[1m2 of 12 sessions were left out; what remains may not be a fair part"
+    assert (warning in shown) == is_said and ("\x1b[1m" in shown) == is_said
+    assert f"note: sessions left out as bad: {bad}" in shown
+
+
+def test_import_shows_table_1_of_a_palset(run, tmp_path):
+    done = run("import", "palset", palset_made.write_palset(tmp_path / "release"))
+    lines = [line.split() for line in done.output.splitlines()]
+    assert ["sessions", "1.5", "1.0", "25.7", "3.3"] in lines, done.output
+    assert "NaN" not in done.output and "satisfaction" not in done.output
+
+
+def test_import_says_which_split_is_used(run, tmp_path):
+    users = {(f"User_{i}", s, "0"): simple_session() for i in range(5) for s in (TRAVEL, GIFT)}
+    release = write_release(tmp_path / "release", users)
+    assert "split: recomputed (seed 42, users with a block)" in run("import", "persturnbench", release).output
+    split = {"train": ["User_0"], "test": [f"User_{i}" for i in range(1, 5)]}
+    (release / "splits.json").write_text(json.dumps(split))
+    done = run("import", "persturnbench", release)
+    assert "split: splits.json, unlike the recomputed one" in done.output
+
+
+def test_import_writes_no_control_characters_to_the_terminal(run, tmp_path):
+    file = tmp_path / "mine.jsonl"
+    row = {"user": "u", "request": "q", "response": "r", "scenario": "\x1b[2Jtravel\x9b\u202e"}
+    file.write_text(json.dumps(row))
+    done = run("import", "table", file)
+    assert done.exit_code == 0 and "conversations: ⟨U+001B⟩[2Jtravel⟨U+009B⟩⟨U+202E⟩" in done.output
+    file.write_text(json.dumps({**row, "score": 9, "\x1b[31m\ud800": 1}))
+    refused = run("import", "table", file)
+    assert refused.exit_code == 1 and r"⟨U+001B⟩[31m\ud800 holds half a character" in refused.stderr
+    assert not {"\x1b", "\x9b", "\u202e"} & {*done.output, *refused.output}
+
+
+def test_what_the_disk_does_not_take_is_a_sentence(run, tmp_path, monkeypatch):
+    table = tmp_path / "mine.jsonl"
+    rows = [{"user": "ada", "request": "hi", "response": "hello", "score": 4, "scenario": s} for s in "ab"]
+    table.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    done = run("import", "table", table, "--name", "x" * 300)
+    assert done.exit_code == 1 and "name too long" in done.stderr and done.stderr.startswith("perslib: ")
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "/somewhere/manifest.json")
+
+    monkeypatch.setattr("perslib.report.manifest.write_json", full)
+    done = run("report", "00", "--corpus", "sample/en", "--out", tmp_path / "out")
+    assert done.exit_code == 1
+    assert done.stderr.splitlines()[-1] == "perslib: /somewhere/manifest.json: No space left on device"
+
+
+def test_a_dry_run_asks_nobody_and_writes_nothing(run, tmp_path):
+    done = run("report", "00", "--dry-run", "--limit", 2, "--out", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    assert "00_corpus" in done.output and "at most 2 calls" in done.output and "time unknown" in done.output
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_wrong_kind_shows_the_near_ones(run, tmp_path):
@@ -133,7 +204,10 @@ def test_check_prints_what_an_endpoint_can_do_and_remembers_it(run, mine):
     found = dict(line.split(maxsplit=1) for line in done.output.splitlines() if " " in line)
     assert found["model"] == "m"
     assert "JSON schema         no" in done.output and "token usage         reported" in done.output
-    assert (mine / ".perslib" / "probes.json").is_file()
+    kept = mine / ".perslib" / "probes.json"
+    assert kept.stat().st_mode == (mine / "backbones.toml").stat().st_mode, (
+        "who may read it is for the umask to say"
+    )
 
 
 def test_check_says_in_a_sentence_what_is_wrong(run, mine, monkeypatch):
@@ -160,6 +234,14 @@ def test_cache_lists_and_prunes(run, mine):
     assert "1 entry, " in run("cache").output
     refused = run("cache", "prune")
     assert refused.exit_code == 1 and "Say what to forget" in refused.stderr
+
+
+def test_what_the_cache_holds_does_not_act_on_the_terminal(run, mine):
+    from perslib.llm import backbone
+
+    backbone("mine", model="\x1b]0;owned\x07m").ask("one", stage="\x1b[2Jtry")
+    shown = run("cache").output
+    assert "\x1b" not in shown and "\x07" not in shown and "⟨U+001B⟩[2Jtry" in shown
 
 
 def test_a_key_is_in_no_file_and_on_no_screen(run, mine, server):

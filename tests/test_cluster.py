@@ -20,12 +20,12 @@ from two_workers import two_workers
 
 from perslib.cluster import connected, spread
 from perslib.cluster.files import Shelf
-from perslib.corpus.synthetic import world
 from perslib.errors import BackboneError, DataError, PerslibError, Problem, UnknownName
 from perslib.judge import Manner, Nearest, Personal, evaluate
 from perslib.llm import backbone
 from perslib.llm.registry import entry
 from perslib.llm.spread import share
+from perslib.worlds import world
 
 VERDICT = {"score": 4, "reason": "satisfied", "rationale": "Fits."}
 TOLD = [

@@ -10,7 +10,7 @@ from made import tiny_corpus
 from sklearn.model_selection import GroupShuffleSplit
 
 from perslib.corpus import SCHEMA, Corpus, coerce, describe
-from perslib.corpus.split import group_shuffle_split
+from perslib.corpus.corpus import group_shuffle_split
 from perslib.errors import DataError, UnknownName
 
 

@@ -16,12 +16,12 @@ from made import tiny_corpus
 from perslib.corpus import Corpus, save
 from perslib.inference import correlation, mean_by
 from perslib.report import begin, run_report
-from perslib.report import corpus_figures as figures
-from perslib.report import corpus_notes as notes
-from perslib.report import corpus_tables as tables
-from perslib.report.first_question import ask_first
 from perslib.report.markup import prose
-from perslib.report.words import LANGUAGES, _entries, name_of
+from perslib.report.words import name_of
+from perslib.studies import corpus as study
+from perslib.studies import corpus_shown as shown
+from perslib.studies.corpus import ask_first
+from perslib.text import LANGUAGES, using_language
 
 # -- intervals ---------------------------------------------------------------------------------------------
 
@@ -75,7 +75,7 @@ def test_pairs_that_lack_one_of_the_two_are_left_out_of_a_correlation():
 
 
 def test_user_share_uses_the_other_scenarios_only():
-    share = tables.user_share(tiny_corpus())
+    share = study.user_share(tiny_corpus())
     # ada: travel 4, 2 against her gift mean (5 + 3) / 2 = 4; gift 5, 3 against her travel mean 3. bo has one scenario.
     assert share["turns"] == 4
     assert share["r"] == pytest.approx(np.corrcoef([4, 4, 3, 3], [4, 2, 5, 3])[0, 1]) or math.isnan(
@@ -86,7 +86,7 @@ def test_user_share_uses_the_other_scenarios_only():
 
 
 def test_distribution_shares_add_up():
-    table = tables.by_scenario(tiny_corpus())
+    table = study.by_scenario(tiny_corpus())
     assert list(dict.fromkeys(table["scenario"])) == ["all", "gift", "travel"]
     assert np.allclose(table.groupby("scenario")["share"].sum(), 1)
     everything = table[table["scenario"] == "all"].set_index("score")
@@ -97,21 +97,21 @@ def test_distribution_shares_add_up():
 
 
 def test_positions_from_the_last_on_are_taken_together():
-    table = tables.by_position(tiny_corpus(), last=1)
+    table = study.by_position(tiny_corpus(), last=1)
     assert table["mean"].to_list() == [4.0, 2.0] and table["dissatisfied"].to_list() == [0.25, 1.0]
 
 
 def test_reasons_are_of_low_scores_only():
-    table = tables.reasons(tiny_corpus())
+    table = study.reasons(tiny_corpus())
     assert dict(zip(table["reason"], table["turns"])) == {"insufficient detail": 1, "other": 1}
     assert table["share"].to_list() == [0.5, 0.5]
 
 
 def test_the_conversation_shown_carries_each_replys_score():
     corpus = tiny_corpus()
-    user, scenario, session = tables.telling_session(corpus)
+    user, scenario, session = study.telling_session(corpus)
     assert (user, scenario, session) == ("ada", "travel", "0")  # scores 4 and 2, and a reason
-    messages = tables.conversation(corpus, user, scenario, session)
+    messages = study.conversation(corpus, user, scenario, session)
     assert [m["content"] for m in messages] == [
         "Plan it",
         "A plan",
@@ -125,7 +125,7 @@ def test_the_conversation_shown_carries_each_replys_score():
 
 
 def test_published_numbers_stand_beside_comparable_ones_only():
-    table = tables.statistics(tiny_corpus()).set_index("statistic")
+    table = study.statistics(tiny_corpus()).set_index("statistic")
     assert table.loc["conversations: travel", "published"] == 502
     assert table.loc["participants", "value"] == 2 and isinstance(table.loc["participants", "value"], int)
 
@@ -161,12 +161,12 @@ CORPORA = {
     ),
 }
 DRAWN = {
-    figures.score_distribution: tables.by_scenario,
-    figures.users: tables.by_user,
-    figures.turn_position: tables.by_position,
-    figures.reasons: tables.reasons,
-    figures.lengths: tables.lengths,
-    figures.assistants: tables.by_assistant,
+    shown.score_distribution_figure: study.by_scenario,
+    shown.users_figure: study.by_user,
+    shown.turn_position_figure: study.by_position,
+    shown.reasons_figure: study.reasons,
+    shown.lengths_figure: study.lengths,
+    shown.assistants_figure: study.by_assistant,
 }
 
 
@@ -186,22 +186,19 @@ def test_every_figure_of_every_corpus_draws_without_a_warning(kind, language, tm
 
 @pytest.mark.parametrize("kind", CORPORA)
 def test_every_sentence_of_every_corpus(kind):
-    corpus = CORPORA[kind]
-    for note in (
-        notes.size(tables.statistics(corpus)),
-        notes.user_share(tables.user_share(corpus)),
-        notes.lengths(tables.length_summary(tables.lengths(corpus))),
-    ):
-        assert set(note) == {"en", "zh"} and all("nan" not in text for text in note.values())
+    share = study.user_share(CORPORA[kind])
+    said = []
+    for language in LANGUAGES:
+        with using_language(language):
+            said.append(shown.user_share(share))
+    assert all(said) and said[0] != said[1] and "nan" not in "".join(said)
 
 
-def test_every_word_is_in_both_languages():
-    for table in ("words", "names"):
-        for key, entry in _entries(table).items():
-            assert set(entry) == set(LANGUAGES), key
-            fields = [sorted(set(re.findall(r"\{(\w+)\}", text))) for text in entry.values()]
-            assert fields[0] == fields[1], key
-    assert name_of("旅行规划", "en") == "travel" and name_of("conversations: gift", "zh") == "对话：礼物准备"
+def test_stored_values_have_names_in_both_languages():
+    with using_language("en"):
+        assert name_of("旅行规划") == "travel"
+    with using_language("zh"):
+        assert name_of("conversations: gift") == "对话：礼物准备"
 
 
 # -- the page ----------------------------------------------------------------------------------------------
@@ -211,12 +208,13 @@ def test_a_missing_backbone_is_a_sentence(monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     asked = ask_first(tiny_corpus(), "openai")
     assert asked.table.empty
-    assert all("variable OPENAI_API_KEY, which is not set" in prose(asked.note[lang]) for lang in LANGUAGES)
+    assert "variable OPENAI_API_KEY, which is not set" in prose(asked.note)
 
 
 def test_a_model_is_not_asked_about_what_it_cannot_read():
-    asked = ask_first(dataclasses.replace(tiny_corpus(), language="zh"), "embedded")
-    assert asked.table.empty and "does not read" in asked.note["en"]
+    with using_language("en"):
+        asked = ask_first(dataclasses.replace(tiny_corpus(), language="zh"), "embedded")
+    assert asked.table.empty and "does not read" in asked.note
 
 
 BACKBONE = """
@@ -276,7 +274,7 @@ def test_the_corpus_page_of_the_sample(rendered):
     entry = entry_of(rendered, "sample-en", "embedded")
     assert entry["status"] == "success" and len(entry["figures"]) == 6 and "first_question" in entry["tables"]
     html = (folder / "00_corpus.html").read_text("utf-8")
-    assert "What is in a corpus" in html and "reads English only" in html
+    assert "What is in a corpus" in html and "reads only English" in html
     first = pd.read_csv(folder / "tables" / "first_question.csv")
     assert len(first) == 2 and first["mode"].notna().all()
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from perslib.corpus import import_release, load
@@ -164,6 +166,42 @@ def test_bad_lines_are_left_out_and_counted(tmp_path):
     assert [r.reason for r in done.reading.rejected] == ["not an object", "no history", "torn last line"]
     assert done.reading.irregularities["records that are no session, left out"] == 3
     assert len((done.folder / "rejected.jsonl").read_text().splitlines()) == 3
+
+
+def test_a_time_of_hundreds_of_digits_is_no_time(tmp_path):
+    path = tmp_path / "log.jsonl"
+    text = json.dumps({"cid": "x", "history": [{"role": "user", "message": "a", "create_time": 0}]})
+    path.write_text(text.replace(": 0", ": " + "1" * 400))
+    done = read(path)
+    assert done.corpus.sessions["started_at"].isna().all()
+    assert done.reading.irregularities["unreadable time"] == 1
+
+
+@pytest.mark.parametrize("odd", [pa.array([0, 2**61], pa.timestamp("us")), pa.array([0, 2**30], pa.date32())])
+def test_a_date_that_no_calendar_has_costs_its_row_and_no_other(tmp_path, odd):
+    history = json.dumps([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}])
+    pq.write_table(pa.table({"history": [history] * 2, "timestamp": odd}), tmp_path / "log.parquet")
+    done = read(tmp_path / "log.parquet")
+    assert [(r.place, r.reason) for r in done.reading.rejected] == [("log.parquet:2", "a value out of range")]
+    assert len(done.corpus.sessions) == 1
+    messages = {"cid": ["x", "y"], "role": ["user"] * 2, "content": ["a"] * 2, "create_time": odd}
+    pq.write_table(pa.table(messages), tmp_path / "log.parquet")
+    assert len(read(tmp_path / "log.parquet").corpus.sessions) == 1
+
+
+def test_a_case_that_no_corpus_can_hold_is_left_out(tmp_path):
+    path = tmp_path / "uxbench_task1_judge_bad_1k.jsonl"
+    odd = [bad(case_id="half \ud83d"), bad(judge_average=10**400), bad(difficulty=["hard", 1]), bad()]
+    deep = json.dumps(bad(user_profile="deep")).replace('"deep"', "[" * 950 + "]" * 950)
+    path.write_text("".join(json.dumps(one) + "\n" for one in odd) + deep)
+    done = read(path)
+    assert [r.reason for r in done.reading.rejected] == [
+        "case_id holds half a character (a lone surrogate)",
+        "judge_average is a whole number of 401 digits; write it as text",
+        "nested too deeply",
+    ]
+    assert done.reading.lost == 3
+    assert cases_of(load(done.folder))[0]["difficulty"] == '["hard", 1]'
 
 
 def test_nothing_readable_is_an_error(tmp_path):

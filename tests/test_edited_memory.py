@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from dataclasses import replace
 
@@ -126,6 +127,25 @@ def test_an_unedited_draft_a_bad_name_and_a_broken_file_are_told(draft, block):
     path = save_draft(draft.stricter(), "a")
     path.write_text(json.dumps({"user": 1}))
     with pytest.raises(DataError, match="not an edited memory"):
+        read_draft("a", block)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (
+            r'{"lines": [{"statement": {"text": "a\ud83d"}}]}',
+            r"lines\[0\].statement.text holds half a character",
+        ),
+        ("[" * 100_000, "is nested deeper"),
+        ('{"counts": 1' + "0" * 400 + "}", "counts is a whole number of 401 digits"),
+        ('{"user": ', ":1: the JSON text ends too early"),
+    ],
+)
+def test_a_file_edited_by_hand_says_what_no_memory_can_hold(draft, block, content, told):
+    path = save_draft(draft.stricter(), "a")
+    path.write_text(content)
+    with pytest.raises(DataError, match=f"{re.escape(str(path))}.*{told}"):
         read_draft("a", block)
 
 

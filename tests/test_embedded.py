@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import pytest
 
 from perslib.errors import BackboneError, Unreachable
-from perslib.llm import embedded, hub, openmp
+from perslib.llm import embedded, openmp
 
 MEMORY = "The user travels with two small children, avoids crowds and keeps to a budget of 3000. " * 4
 REPLIES = [
@@ -294,9 +294,9 @@ def test_a_model_is_fetched_from_a_hub_once(mirror, capfd):
     reference = "hub:someone/Small-GGUF:small.gguf"
     reply = chat(embedded.serve(reference, context=2048), REPLIES[0], max_tokens=1)
     assert reply["model"] == "small.gguf"
-    path = hub.cached("someone/Small-GGUF", "small.gguf")
+    path = embedded.cached("someone/Small-GGUF", "small.gguf")
     assert path and path.stat().st_size == embedded.weights().stat().st_size
-    assert path.is_relative_to(hub.cache_folder()) and path.parent.name == Hub.commit
+    assert path.is_relative_to(embedded.cache_folder()) and path.parent.name == Hub.commit
     assert any(line.startswith("GET /someone/Small-GGUF/resolve/") for line in Hub.asked)
     assert "fetching small.gguf of someone/Small-GGUF" in capfd.readouterr().err
     Hub.asked.clear()

@@ -10,7 +10,7 @@ import pytest
 from endpoint import HASTY, status
 
 from perslib.errors import BackboneError, DataError, Refused, UnknownName
-from perslib.llm import Ask, Request, e5, embedder
+from perslib.llm import Ask, Request, embedder, embeddings
 from perslib.llm.embeddings import unit
 
 QUERIES = {
@@ -62,12 +62,12 @@ def test_long_texts_are_read_up_to_a_bound(home):
 
 
 def test_a_processor_that_would_crash_the_engine_is_told_apart(monkeypatch):
-    monkeypatch.setattr(e5.platform, "machine", lambda: "x86_64")
-    monkeypatch.setattr(e5.Path, "read_text", lambda *_, **__: "flags: fpu sse4_2 avx")
-    e5._model.cache_clear()
-    assert not e5.is_available()
+    monkeypatch.setattr(embeddings.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(embeddings.Path, "read_text", lambda *_, **__: "flags: fpu sse4_2 avx")
+    embeddings._model.cache_clear()
+    assert not embeddings.is_available()
     with pytest.raises(BackboneError, match="no AVX2"):
-        e5.encode(["x"], "query")
+        embeddings.encode(["x"], "query")
     assert embedder("auto").name == "tfidf"
 
 

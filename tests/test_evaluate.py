@@ -15,16 +15,21 @@ from histories import Row, corpus_of, scored_past
 from perslib.corpus import TURN, Block, Corpus, coerce, load
 from perslib.corpus.schema import KEYS as UNIQUE
 from perslib.corpus.schema import SCHEMA, duplicates
-from perslib.errors import DataError, PerslibError, UnknownName
+from perslib.errors import DataError, NotEnough, PerslibError, UnknownName
 from perslib.judge import (
     Computed,
     Constant,
     Generic,
     Judge,
+    LearnedJudge,
     Manner,
+    OfPopulation,
+    OfTask,
     Personal,
     Sees,
+    Supervised,
     Verdict,
+    controls,
     evaluate,
     targets,
 )
@@ -41,16 +46,30 @@ def drawn(corpus: Corpus, **how: object) -> list[tuple[str, str, int]]:
     return [(b.user, b.scenario, len(b)) for b in targets(corpus, **how)]  # type: ignore[arg-type]
 
 
-def test_a_limit_is_met_and_spread_over_users(sample):
-    parts = drawn(sample, limit=60)
-    assert sum(n for *_, n in parts) == 60
-    by_user: dict[str, int] = {}
-    for user, _, n in parts:
-        by_user[user] = by_user.get(user, 0) + n
-    assert list(by_user.values()) == [12] * 5
-    assert set(by_user) <= set(sample.split()["test"])
-    assert drawn(sample, limit=60) == parts and drawn(sample, limit=60, seed=1) != parts
-    assert len({user for user, *_ in drawn(sample, limit=5)}) == 2
+def test_a_limit_is_met_and_spread_evenly_over_all_users(sample):
+    for limit in (60, 5):
+        parts = drawn(sample, limit=limit)
+        assert sum(n for *_, n in parts) == limit
+        by_user: dict[str, int] = {}
+        for user, _, n in parts:
+            by_user[user] = by_user.get(user, 0) + n
+        users = sample.split()["test"]
+        assert set(by_user) <= set(users) and len(by_user) == min(limit, len(users))
+        assert max(by_user.values()) - min(by_user.values()) <= 1
+        assert len(parts) < len(by_user) * 2  # a user's turns are of as few scenarios as hold them
+        assert drawn(sample, limit=limit) == parts and drawn(sample, limit=limit, seed=1) != parts
+
+
+def test_turns_are_drawn_at_random_and_not_the_first_ones(sample):
+    begins = [
+        part.targets.equals(sample.block(part.user, part.scenario).targets.head(len(part)))
+        for part in targets(sample, limit=30)
+    ]
+    assert sum(begins) < len(begins) / 2
+    for part in targets(sample, limit=60):
+        whole = [(t.session, t.turn) for t in sample.block(part.user, part.scenario)]
+        places = [whole.index((t.session, t.turn)) for t in part]
+        assert places == sorted(places)  # in the order of the conversations
 
 
 def test_a_limit_beyond_the_corpus_is_the_whole_split(sample):
@@ -59,10 +78,18 @@ def test_a_limit_beyond_the_corpus_is_the_whole_split(sample):
     assert sum(n for *_, n in every) == len(sample.turns[sample.turns["user"].isin(sample.split()["test"])])
 
 
-def test_where_users_have_few_turns_more_of_them_are_taken():
-    rows: list[Row] = [row for i in range(20) for row in scored_past([4, 4], 2, f"u{i:02}")]
-    parts = drawn(corpus_of(rows), split=None, limit=36)
-    assert sum(n for *_, n in parts) == 36 and len({user for user, *_ in parts}) == 9
+def test_where_users_have_few_turns_more_are_taken_of_the_others():
+    rows: list[Row] = [
+        row for i in range(20) for row in scored_past([4] * (1 if i < 10 else 4), 2, f"u{i:02}")
+    ]
+    corpus = corpus_of(rows)
+    have = corpus.turns.groupby("user").size()
+    took: dict[str, int] = {}
+    for user, _, n in drawn(corpus, split=None, limit=70):
+        took[user] = took.get(user, 0) + n
+    assert sum(took.values()) == 70
+    most = max(took.values())
+    assert all(took[user] in (have[user], most, most - 1) for user in have.index)
 
 
 def test_which_users(sample):
@@ -78,10 +105,12 @@ def test_which_users(sample):
         targets(sample, limit=0)
 
 
-def test_parts_are_beginnings_of_blocks_without_labels(sample):
+def test_parts_of_blocks_are_without_labels(sample):
     for part in targets(sample, limit=30):
         whole = sample.block(part.user, part.scenario)
-        assert part.targets.equals(whole.targets.head(len(part)))
+        assert {(t.session, t.turn): t for t in part}.items() <= {
+            (t.session, t.turn): t for t in whole
+        }.items()
         assert not {"score", "reason"} & set(part.targets)
 
 
@@ -131,18 +160,50 @@ class Halves(Computed):
 
 
 def test_satisfied_goes_by_the_one_rounding_rule():
-    verdicts = evaluate(Halves(), corpus_of(scored_past([4], 5)), split=None, limit=5)
+    verdicts = evaluate(Halves(), corpus_of(scored_past([4], 5)), split=None)
     gifts = verdicts[verdicts["scenario"] == "gift"].sort_values("turn")
     assert gifts["satisfied"].iloc[:4].tolist() == [True, False, False, True]
     last = gifts.iloc[4]
     assert last.isna()[["raw", "satisfied"]].all() and "nothing to compute" in last["error"]
 
 
-def test_a_user_with_one_scenario_has_no_block_and_a_corpus_of_them_an_empty_frame():
+def test_a_user_with_one_scenario_has_no_block_and_a_corpus_of_them_is_an_error_that_says_what_to_do():
     rows: list[Row] = [("bo", "travel", "0", "q", "r", 4), *scored_past([4])]
     assert {u for u, *_ in drawn(corpus_of(rows), split=None)} == {"ada"}
-    verdicts = evaluate(Constant(4), corpus_of(rows[:1]), split=None)
-    assert len(verdicts) == 0 and list(verdicts) == list(SCHEMA["verdicts"])
+    said = r"made: each of the 1 users .* one scenario only \('travel'\)(?s:.*)with_history\(\"none\"\)"
+    for limit in (None, 3):
+        with pytest.raises(DataError, match=said):
+            evaluate(Constant(4), corpus_of(rows[:1]), split=None, limit=limit)
+    with pytest.raises(DataError, match="one scenario only"):
+        evaluate(Constant(4), corpus_of(rows), users=["bo"])
+    with pytest.raises(DataError, match="nothing to judge"):
+        evaluate(Constant(4), corpus_of(rows), users=[])
+
+
+def test_users_with_one_scenario_can_be_judged_without_a_history():
+    rows: list[Row] = [(f"u{i}", "all", "0", "q", "r" * i, 1 + i % 5) for i in range(20)]
+    corpus = corpus_of(rows)
+    assert corpus.with_history("needed") is corpus
+    lone = corpus.with_history("none")
+    assert lone.of_users(["u3"]).block_ids() == [("u3", "all")] and lone.digest == corpus.digest
+    with pytest.raises(UnknownName, match="history called 'nonne'"):
+        corpus.with_history("nonne")
+    frames = {judge.name: evaluate(judge, lone) for judge in [*controls(), OfPopulation(), LearnedJudge()]}
+    assert {len(found) for found in frames.values()} == {len(lone.split()["test"])} == {16}
+    for name in ("constant 4", "random", "global mean", "learned"):
+        assert frames[name]["raw"].notna().all()
+    assert set(frames["user mean"]["error"]) == {"no score: the user has no rated turn in another scenario"}
+
+
+def test_controls_of_a_corpus_without_train_users_say_what_they_lack():
+    corpus = corpus_of(scored_past([4, 2], 3))
+    assert corpus.split()["train"] == []
+    found = {judge.name: evaluate(judge, corpus) for judge in [*controls(), OfPopulation(), OfTask()]}
+    for name in ("random", "global mean", "task mean"):
+        assert set(found[name]["error"]) == {"no score: no train user has rated a reply"}
+    assert found["user mean"]["raw"].notna().all()
+    with pytest.raises(NotEnough, match="'supervised' learns from train users, but made has none"):
+        evaluate(Supervised(), corpus)
 
 
 def test_a_judge_that_asks_needs_a_backbone(sample):
@@ -204,7 +265,7 @@ def test_unscored_rows_are_rows(server, model):
 
 
 def test_blocks_are_cut_as_they_are_judged_and_not_kept(sample, monkeypatch):
-    monkeypatch.setattr("perslib.judge.rows.TOGETHER", 50)  # so that a table is put together of parts
+    monkeypatch.setattr("perslib.judge.base.TOGETHER", 50)  # so that a table is put together of parts
     held, most = 0, 0
 
     def gone() -> None:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
+import re
 import time
 
 import pytest
+from asked import Asked
 from judging_endpoint import judging
 
-from perslib.corpus import load
+import perslib.explorer.see as see_module
+import perslib.text
+from perslib.corpus import import_release, load, save
 from perslib.explorer import Explorer, Looking
 from perslib.explorer.app import Tabs
 from perslib.explorer.change import Change
 from perslib.explorer.judging import Judging
+from perslib.explorer.parts import Asking
 from perslib.explorer.past import past_html, rated_turns
 from perslib.explorer.see import memory_html, see
 from perslib.explorer.verdicts import calibrated
@@ -19,6 +26,7 @@ from perslib.judge import Verdict
 from perslib.llm import answered
 from perslib.memory import Draft, Edited, Measured, Scores, Statement, UserMemory
 from perslib.report import begin
+from perslib.text import current_language
 
 NASTY = "<script>alert(1)</script><img src=x onerror=alert(2)>\x1b[31m![pic](http://example.org/a.png)"
 
@@ -75,7 +83,7 @@ def test_gold_is_hidden_until_asked_for_and_that_is_remembered(looking, corpus):
     assert (rated_turns(looking)["scenario"] == looking.scenario).any()
     again = Looking(corpus, looking.backbone, "en")
     assert again.is_gold_shown() and again.gold()[0] == score
-    again.open(again.user, again.scenarios_of(again.user)[1])
+    again.open(again.user, again.scenarios[again.user][1])
     assert not again.is_gold_shown(), "another scenario is another matter"
 
 
@@ -90,14 +98,14 @@ def test_a_verdict_seen_is_remembered_but_not_on_a_pasted_reply(looking):
 
 def test_a_rating_is_blind_only_where_the_past_was_not_in_view(looking, corpus):
     tabs = Tabs(looking)  # opens on the user's past
-    elsewhere = looking.scenarios_of(looking.user)[1]
+    elsewhere = looking.scenarios[looking.user][1]
     assert not looking.is_label_seen()
     looking.open(looking.user, elsewhere)
     assert looking.is_label_seen() and not looking.is_gold_shown()
     tabs.selected_index = 3
     other = corpus.users["user"][7]
     looking.open(other)
-    looking.open(other, looking.scenarios_of(other)[1])
+    looking.open(other, looking.scenarios[other][1])
     assert not looking.is_label_seen(), "while rating, nothing of the past is in view"
     assert Looking(corpus, looking.backbone, "en").is_label_seen(
         (tabs.looking.corpus.users["user"][0], elsewhere, "0", 0)
@@ -122,7 +130,7 @@ def test_a_verdict_shows_raw_and_calibrated_and_marks_what_is_cited_from_nowhere
     wait(panel.asking)
     html = panel.verdict.value
     assert "as the judge gives it" in html and "pooled with" in html
-    assert "M99" in html and "is nowhere in" in html
+    assert "M99" in html and "does not occur in" in html
     assert "&lt;b&gt;bold" in html and "<b>bold" not in html
     rows = change.statements._rows
     assert "pl-cited" in rows[0]._dom_classes and "pl-cited" not in rows[1]._dom_classes
@@ -147,7 +155,7 @@ def test_editing_moves_the_verdict_and_what_is_known_costs_nothing(looking, serv
     assert "reworded" in panel.course.value and "as built" in panel.course.value
     asked = len(server.bodies)
     change.undo.click()
-    assert "nothing was asked" in wait(panel.asking)
+    assert "answer from the cache" in wait(panel.asking)
     assert expected(panel) == first and len(server.bodies) == asked
     assert change.statements._rows[1].text.value == "Hates lists."
 
@@ -227,19 +235,21 @@ def test_an_edited_memory_is_saved_and_found_by_studies(looking):
 # -- untrusted text ------------------------------------------------------------------------------------------------
 
 
+def every(widget):
+    """The widget and all below."""
+    yield widget
+    for child in getattr(widget, "children", ()):
+        yield from every(child)
+
+
 def every_html(widget):
     """The HTML of all widgets below."""
     import ipywidgets as widgets
 
-    if isinstance(widget, (widgets.HTML, widgets.HTMLMath)):
-        yield widget.value
-    for child in getattr(widget, "children", ()):
-        yield from every_html(child)
+    return (w.value for w in every(widget) if isinstance(w, (widgets.HTML, widgets.HTMLMath)))
 
 
 def test_text_of_strangers_is_only_text_everywhere(looking, corpus):
-    import dataclasses
-
     users = corpus.users.assign(profile=[{**p, "occupation": NASTY} for p in corpus.users["profile"]])
     turns = corpus.turns.assign(request=NASTY, response=NASTY, reason=NASTY)
     nasty = Looking(dataclasses.replace(corpus, users=users, turns=turns), looking.backbone, "en")
@@ -255,8 +265,6 @@ def test_text_of_strangers_is_only_text_everywhere(looking, corpus):
 
 
 def test_the_whole_opens_in_both_languages_and_for_a_user_with_one_scenario(model, server, corpus):
-    import dataclasses
-
     server.reply = judging
     one = corpus.users["user"][0]
     keep = corpus.turns["scenario"].eq(corpus.scenarios[0]) | corpus.turns["user"].ne(one)
@@ -268,6 +276,88 @@ def test_the_whole_opens_in_both_languages_and_for_a_user_with_one_scenario(mode
         assert "pl-empty" in "".join(every_html(shown))
 
 
+def tour(shown):
+    """Open every tab, and do what the panels offer."""
+    looking, tabs = shown.looking, shown.children[2]
+    candidate = looking.corpus.extras["candidates"].iloc[0]
+    looking.open(candidate["user"], candidate["scenario"])
+    looking.at = (candidate["session"], int(candidate["turn"]))
+    for place in range(4):
+        tabs.selected_index = place
+    seen, judged, compared, rating = (panel.children[0] for panel in tabs.children)
+    next(w for w in every(seen) if w.__class__.__name__ == "Dropdown").value = "structured"
+    buttons = {w.icon: w for w in every(judged) if hasattr(w, "icon")}
+    buttons["pencil"].click()
+    next(w for w in every(judged) if "pl-row" in w._dom_classes).text.value = "Wants prices of everything."
+    for icon in ("minus", "bar-chart", "save", "eye"):
+        buttons[icon].click()
+    looking.reply = "pasted"
+    looking.reply = None
+    two, replayed = compared.children
+    two.memories[1].value = "draft"
+    for panel in (two, replayed):
+        panel.write.click()
+    replayed.file.value = "nowhere.jsonl"
+    for name, score, reason in (("", None, None), ("Ann", None, None), ("Ann", 2, None), ("Ann", 2, 1)):
+        rating.rater.value, rating.form.score.value = name, score
+        rating.form.reason.value = rating.form.reason.options[reason][1] if reason else None
+        rating.save.click()
+    rating.so_far.show.click()
+    rating.so_far.ask.click()
+    looking.backbone.down = ConnectionError("0")
+    buttons["tachometer"].click()
+    for system in ("structured", "scores"):
+        shown.children[1].system.value = system
+
+
+HAN = re.compile("[\u4e00-\u9fff]")
+
+
+def test_every_text_of_the_interface_is_in_its_language(home, corpus, monkeypatch):
+    untranslated = set()
+
+    class Recorded(dict):
+        def get(self, message, default):
+            if message not in self:
+                untranslated.add(message)
+            return super().get(message, default)
+
+    chinese = Recorded(perslib.text._texts("zh", home / "locale"))
+    monkeypatch.setattr(perslib.text, "_texts", lambda language, own: chinese)
+    for language in ("zh", "en"):
+        shown = Explorer(corpus, Asked(), language)
+        tour(shown)
+        assert len(rated_turns(shown.looking)) and shown.children[1].failed.value == ""
+        own = [
+            text
+            for w in every(shown)
+            for text in (getattr(w, name, None) for name in ("description", "tooltip", "placeholder"))
+            if text and not re.fullmatch(r"M\d+|\u200b", text)
+        ]
+        assert len(own) > 60 and [text for text in own if bool(HAN.search(text)) != (language == "zh")] == []
+        assert language == "zh" or not HAN.search("".join(every_html(shown)))
+    assert untranslated == set()
+
+
+def test_two_explorers_in_one_kernel_write_each_in_its_own_language(home, corpus):
+    chinese, english = Explorer(corpus, Asked(waits=True), "zh"), Explorer(corpus, Asked(), "en")
+    assert current_language() == "en"
+    for shown in (chinese, english):
+        shown.children[2].selected_index = 1
+    judged = chinese.children[2].children[1].children[0]
+    asking = next(w for w in every(judged) if isinstance(w, Asking))
+    next(w for w in every(judged) if getattr(w, "icon", "") == "pencil").click()
+    assert "评判者正在阅读并撰写" in asking._line.value
+    chinese.looking.backbone.answer()  # what comes back does not come from a click
+    assert "完成" in asking._line.value
+    assert any("评判者给出" in html for html in every_html(judged))
+    chinese.looking.open("u003")
+    english.looking.open("u003")
+    for shown, said in ((chinese, "全体平均"), (english, "mean of all users")):
+        assert any(said in html for html in every_html(shown))
+    assert not HAN.search("".join(every_html(english)))
+
+
 def test_memories_stand_side_by_side(looking):
     looking.system = "measured"
     panel = see(looking)
@@ -275,7 +365,7 @@ def test_memories_stand_side_by_side(looking):
     both = [w for w in every_html(panel) if "pl-memory-head" in w]
     assert len(both) == 1
     statement = looking.draft.memory.statements[0]
-    assert statement.turns and "Drawn from" in memory_html(looking, looking.draft.memory)
+    assert statement.turns and "Based on" in memory_html(looking, looking.draft.memory)
 
 
 def test_corpus_and_language_can_be_changed_in_place(model, server, corpus):
@@ -292,5 +382,86 @@ def test_corpus_and_language_can_be_changed_in_place(model, server, corpus):
     assert shown.looking.draft is None and "生成" in shown.children[1].said.value
     shown.children[1].system.value = "scores"
     assert shown.looking.draft is not None
-    shown.children[1].scenario.value = shown.looking.scenarios_of(shown.looking.user)[2]
+    shown.children[1].scenario.value = shown.looking.scenarios[shown.looking.user][2]
     assert shown.looking.scenario == shown.children[1].scenario.value and shown.looking.draft is not None
+
+
+# -- choosing a corpus ---------------------------------------------------------------------------------------------
+
+
+def imported(home, name, rows):
+    """A table of one's own, imported under a name."""
+    table = home / f"{name}.jsonl"
+    table.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
+    return import_release("table", table, name)
+
+
+def unrated(scenarios):
+    return [
+        {"user": f"person{u}", "scenario": s, "session": s, "request": f"Ask {u}.", "response": f"Reply {u}."}
+        for u in range(3)
+        for s in scenarios
+    ]
+
+
+def head_of(shown):
+    """What the head names: corpus and user."""
+    return shown.children[1].corpus.value, shown.children[1].user.value
+
+
+@pytest.mark.parametrize("scenarios", [["travel"], ["travel", "code"]])
+def test_a_corpus_without_scores_is_explored(model, server, home, corpus, scenarios):
+    server.reply = judging
+    imported(home, "unrated", unrated(scenarios))
+    shown = Explorer(corpus, model(), "en")
+    shown.children[1].corpus.value = "unrated"
+    assert head_of(shown) == ("unrated", "person0") and shown.looking.corpus.name == "unrated"
+    assert shown.children[1].failed.value == ""
+    html = "".join(every_html(shown))
+    assert "person0" in html and "u000" not in html
+    for place in (1, 2, 3):
+        shown.children[2].selected_index = place
+    assert "Reply 0." in "".join(every_html(shown)) and shown.children[1].failed.value == ""
+
+
+def test_a_corpus_that_cannot_be_shown_is_refused_and_the_old_one_keeps_its_name(model, home, corpus):
+    imported(home, "broken", unrated(["travel"]))
+    (home / "data" / "broken" / "turns.parquet").write_bytes(b"no parquet")
+    silent = dataclasses.replace(corpus, name="silent", turns=corpus.turns.iloc[:0])
+    save(silent, home / "data" / "silent")
+    shown = Explorer(corpus, model(), "en")
+    before, panels = head_of(shown), shown.children
+    for name, why in (
+        ("broken", "is not the file that corpus.json was written with"),
+        ("silent", "has no replies"),
+    ):
+        shown.children[1].corpus.value = name
+        said = shown.children[1].failed.value
+        assert 'role="alert"' in said and why in said, said
+        assert head_of(shown) == before and shown.children is panels
+        assert shown.looking.corpus.name == "sample/en"
+    shown.children[1].corpus.value = "sample/zh"
+    assert head_of(shown)[0] == "sample/zh" and shown.children[1].failed.value == ""
+
+
+def test_what_no_panel_can_show_is_told_and_what_was_open_stays(model, home, corpus, monkeypatch):
+    shown = Explorer(corpus, model(), "en")
+    opened, draft = shown.children[1], shown.looking.draft
+    drawn = see_module.profile_html
+
+    def failing(profile, title):
+        if title == "u003":
+            raise KeyError(0.25)
+        return drawn(profile, title)
+
+    monkeypatch.setattr(see_module, "profile_html", failing)
+    opened.user.value = "u003"
+    assert "KeyError(0.25)" in opened.failed.value and 'role="alert"' in opened.failed.value
+    assert opened.user.value == shown.looking.user == "u000" and shown.looking.draft is draft
+    assert "u003" not in "".join(w for w in every_html(shown.children[2]) if "pl-profile" in w)
+    opened.user.value = "u004"
+    assert opened.failed.value == "" and shown.looking.user == "u004"
+    shown.children[2].selected_index = 1
+    monkeypatch.setattr(Looking, "show_gold", lambda self: 1 / 0)
+    next(w for w in every(shown) if getattr(w, "icon", "") == "eye").click()
+    assert "division by zero" in opened.failed.value

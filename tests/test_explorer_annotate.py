@@ -10,10 +10,8 @@ from asked import Asked, verdict
 from made import tiny_corpus
 
 from perslib.corpus import TURN, load
-from perslib.explorer.annotate import annotate, ratings_file
-from perslib.explorer.form import scale
-from perslib.explorer.looking import Looking
-from perslib.explorer.rounds import drawn, next_unrated, of_block
+from perslib.explorer.annotate import Annotating, drawn, next_unrated, ratings_file, scale
+from perslib.explorer.looking import Looking, keys_of
 from perslib.judge import Verdict
 from perslib.metrics import agreement, read_ratings
 from perslib.report import begin
@@ -34,7 +32,7 @@ def looking(home, corpus):
 
 @pytest.fixture
 def panel(looking):
-    made = annotate(looking)
+    made = Annotating(looking)
     made.rater.value = "Ann"
     return made
 
@@ -68,7 +66,7 @@ def test_a_rating_is_saved_and_the_next_turn_opens(panel, looking):
         "nothing to act on",
     )
     assert not line["gold_shown"] and not line["verdict_shown"]
-    assert looking.key == of_block(looking.block)[1]
+    assert looking.key == keys_of(looking.block.targets)[1]
     assert panel.form.score.value is None and panel.form.note.value == ""
     assert "1 of" in panel.progress.value and "Saved: 2" in panel.message.value
 
@@ -106,7 +104,7 @@ def test_a_reason_goes_with_three_or_less_only(panel):
 
 def test_reasons_are_shown_in_the_researchers_language_and_kept_in_the_corpus(home):
     begin(language="en")
-    panel = annotate(Looking(load("sample/zh"), Asked(), "en"))
+    panel = Annotating(Looking(load("sample/zh"), Asked(), "en"))
     kept = {value for _, value in panel.form.reason.options}
     assert kept == {"不够细致", "不满足需求", "不够多样", "不可用", "其它"}
     assert not any(re.search("[一-鿿]", label) for label, _ in panel.form.reason.options)
@@ -134,7 +132,7 @@ def test_another_raters_rating_is_not_shown(panel, looking):
 
 def test_the_name_and_the_ratings_are_there_again_tomorrow(panel, looking, corpus):
     give(panel, 4)
-    again = annotate(Looking(corpus, Asked(), "en"))
+    again = Annotating(Looking(corpus, Asked(), "en"))
     assert again.rater.value == "Ann"
     assert again.path == panel.path == ratings_file(corpus.name)
     again.looking.open(looking.user, looking.scenario)
@@ -142,7 +140,7 @@ def test_the_name_and_the_ratings_are_there_again_tomorrow(panel, looking, corpu
 
 
 def test_next_unrated_leaves_out_what_is_rated_and_comes_to_an_end(panel, looking):
-    turns = of_block(looking.block)
+    turns = keys_of(looking.block.targets)
     looking.at = turns[1][2:]
     give(panel, 4)
     looking.at = turns[0][2:]
@@ -175,7 +173,7 @@ def test_a_sample_is_drawn_by_its_seed_from_all_users(panel, looking, corpus):
 
 
 def test_a_rating_says_what_its_rater_had_seen(panel, looking):
-    turns = of_block(looking.block)
+    turns = keys_of(looking.block.targets)
     looking.show_verdict(Verdict(raw=3.0))
     assert "You have seen a verdict" in panel.seen.value
     give(panel, 4)
@@ -193,7 +191,7 @@ def test_a_rating_says_what_its_rater_had_seen(panel, looking):
 
 def test_a_pasted_reply_is_not_what_is_rated(panel, looking):
     looking.reply = "<b>pasted</b>"
-    annotated = annotate(looking)
+    annotated = Annotating(looking)
     assert "pasted" not in annotated.shown.value
 
 
@@ -205,7 +203,7 @@ def test_what_strangers_wrote_shows_as_text(home):
     corpus.turns["request"] = evil
     corpus.sessions["task"] = evil
     corpus.users["profile"] = [{"age": evil, evil: evil}] * len(corpus.users)
-    panel = annotate(Looking(corpus, Asked(), "en"))
+    panel = Annotating(Looking(corpus, Asked(), "en"))
     assert "alert(1)" in panel.shown.value
     assert "<script" not in panel.shown.value and "<img" not in panel.shown.value
     panel.rater.value = evil
@@ -238,7 +236,7 @@ def rate_as_the_users_did(panel, looking, corpus, users: int) -> int:
 
 def test_agreement_so_far_with_the_users_and_then_with_the_judge(panel, looking, corpus):
     n = rate_as_the_users_did(panel, looking, corpus, 6)
-    key = of_block(looking.block)[0]
+    key = keys_of(looking.block.targets)[0]
     assert not looking.is_gold_shown(key)
     panel.so_far.show.click()
     text = panel.so_far.table.value
@@ -271,7 +269,7 @@ def test_after_that_a_rating_made_anew_is_not_blind_and_the_blind_one_is_heard(p
 def test_few_users_have_no_intervals_and_are_told_so(panel):
     give(panel, 4)
     panel.so_far.show.click()
-    assert "Of 1 users only" in panel.so_far.table.value
+    assert "Only 1 users" in panel.so_far.table.value
 
 
 def test_nothing_rated_yet_asks_nothing(panel, looking):
@@ -301,12 +299,12 @@ def test_the_judges_words_do_not_come_in_while_rating_goes_on(panel, looking):
     assert not panel.so_far.asking.busy, "another rating gives up the comparison under way"
     looking.backbone.answer()
     assert panel.so_far.table.value == ""
-    assert not looking.is_verdict_shown(of_block(looking.block)[0])
+    assert not looking.is_verdict_shown(keys_of(looking.block.targets)[0])
 
 
 def test_it_speaks_chinese(home):
     begin(language="zh")
-    panel = annotate(Looking(load("sample/zh"), Asked(), "zh"))
+    panel = Annotating(Looking(load("sample/zh"), Asked(), "zh"))
     assert panel.save.description == "保存并继续"
     assert panel.form.score.options[0][0] == "1 · 没有用处"
     begin(language="en")

@@ -10,9 +10,8 @@ from asked import Asked, verdict
 from made import tiny_corpus
 
 from perslib.corpus import TURN, load
-from perslib.explorer.compare import DRAFT, NONE, Two, compare
+from perslib.explorer.compare import DRAFT, NONE, Replayed, Two, compare
 from perslib.explorer.looking import Looking
-from perslib.explorer.replayed import Replayed
 from perslib.llm import answered
 from perslib.memory import Draft
 from perslib.report import begin
@@ -79,7 +78,7 @@ def test_another_user_judges_the_same_reply_with_that_users_profile_and_memory(l
     assert target.response[:60] in second and target.request[:40] in second
     assert own in first and other in second and own not in second
     assert "u003" in two.shown.value and them in two.shown.value
-    assert "Both come to the same score." in two.shown.value
+    assert "Both scores are equal." in two.shown.value
 
 
 def test_the_other_users_own_turns_of_the_target_scenario_stay_hidden(looking, corpus):
@@ -110,7 +109,7 @@ def test_the_draft_against_what_was_built(looking):
     two.write.click()
     first, second = questions(looking)
     assert "Hates trains" not in first and "Hates trains" in second
-    assert "as edited just now" in two.shown.value
+    assert "current edit" in two.shown.value
 
 
 def test_what_is_shown_goes_when_it_is_no_longer_what_is_open(looking):
@@ -156,7 +155,7 @@ def test_a_backbone_that_is_gone_says_so_in_place_and_can_be_tried_again(looking
     assert "nobody answers" in line_of(two.asking) and two.shown.value == ""
     looking.backbone.down = None
     two.asking.children[-1].click()
-    assert "Both come to the same score." in two.shown.value
+    assert "Both scores are equal." in two.shown.value
 
 
 def test_it_can_be_stopped_and_a_late_answer_changes_nothing(looking):
@@ -226,7 +225,7 @@ def test_all_candidates_meet_the_memory_as_it_is_edited(replayed, looking):
     looking.draft = looking.draft.add("Hates trains above all.")
     replayed.score.click()
     assert all("Hates trains" in text for text in questions(looking))
-    assert "as edited just now" in replayed.shown.value
+    assert "current edit" in replayed.shown.value
 
 
 def test_a_replayed_turn_is_opened_by_choosing_it(replayed, looking, corpus):
@@ -282,7 +281,7 @@ def test_a_corpus_without_candidates_says_so_and_texts_show_as_texts(home):
     looking = looking_at(corpus)
     looking.backbone.reply = lambda r: verdict(2, EVIL)
     two, replayed = compare(looking).children
-    assert "without candidates" in replayed.said.value and replayed.score.disabled
+    assert "has no candidates" in replayed.said.value and replayed.score.disabled
     two.memories[0].value = NONE
     two.write.click()
     assert "alert(1)" in two.shown.value and "<script" not in two.shown.value

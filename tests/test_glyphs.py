@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
+import matplotlib.pyplot as plt
+import pytest
+
+from perslib import report
 from perslib.report import style
+from perslib.text import translate, using_language
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -36,8 +42,8 @@ axes.set_xticks([1, 2, 3], ["酒店", "航班", "café ρ"])
 axes.annotate("“不够具体”……", (2, -1))
 axes.legend(title="图例")
 paths = save_figure(fig, "zh", out=".")
-used = font_manager.findfont(font_manager.FontProperties(family=matplotlib.rcParams["font.family"]))
-print(json.dumps({"font": used, "files": [p.suffix for p in paths]}))
+used = [font_manager.findfont(font_manager.FontProperties(family=f)) for f in matplotlib.rcParams["font.family"]]
+print(json.dumps({"fonts": used, "files": [p.suffix for p in paths]}))
 """
 
 
@@ -47,17 +53,35 @@ def test_a_bare_session_draws_chinese_without_any_font_of_the_system(tmp_path):
     )
     assert done.returncode == 0, done.stderr  # a missing glyph is a warning, and warnings are errors there
     told = json.loads(done.stdout.splitlines()[-1])
-    assert Path(told["font"]).parts[-3:-1] == ("zhplot", "fonts") and told["files"] == [
-        ".pdf",
-        ".svg",
-        ".png",
-    ]
+    assert told["files"] == [".pdf", ".svg", ".png"]
+    assert [Path(font).name for font in told["fonts"]] == ["DejaVuSans.ttf", "NotoSansSC-Regular.ttf"]
+    assert Path(told["fonts"][1]).parts[-3:-1] == ("zhplot", "fonts")
     assert "Glyph" not in done.stderr and "not found" not in done.stderr
     assert b"NotoSansSC" in (tmp_path / "figures" / "zh.pdf").read_bytes()
 
 
+@pytest.mark.parametrize(("language", "own"), [("en", b"DejaVuSans"), ("zh", b"NotoSansSC")])
+def test_letters_and_quotes_are_of_the_font_of_the_language(tmp_path, language, own):
+    report.begin(language=language)
+    fig, axes = plt.subplots()
+    axes.set_title("“quoted” 5")
+    pdf = report.save_figure(fig, "quotes", out=tmp_path)[0].read_bytes()
+    assert set(re.findall(rb"DejaVuSans|NotoSansSC", pdf)) == {own}
+
+
+@pytest.mark.parametrize("acting", ["\ufeff", "\u202e", "\u200b", "\x00", "\u00ad"])
+def test_a_character_that_acts_is_a_box_in_a_figure(tmp_path, acting):
+    report.figure_style()
+    fig, axes = plt.subplots()
+    axes.set_title(report.literal(f"{acting}user{acting}1"))
+    axes.legend([axes.plot([1, 2])[0]], [report.literal(f"a{acting}")])
+    assert axes.get_title() == "" and axes.get_title(loc="left") == "▯user▯1"
+    assert report.save_figure(fig, "acting", out=tmp_path)[2].stat().st_size > 0
+
+
 def test_every_label_that_a_figure_may_carry_has_its_glyphs():
-    words = tomllib.loads((ROOT / "perslib" / "report" / "words.toml").read_text("utf-8"))
-    texts = [text for table in words.values() for entry in table.values() for text in entry.values()]
+    labels = tomllib.loads((ROOT / "perslib" / "report" / "labels.toml").read_text("utf-8"))
+    with using_language("zh"):
+        texts = [*labels.values(), *map(translate, labels.values())]
     assert len(texts) > 300
     assert {c for text in texts for c in text if ord(c) not in style._drawable()} == set()

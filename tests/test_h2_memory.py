@@ -11,7 +11,7 @@ from prompt_fields_h2 import ANSWERS
 
 from perslib.errors import DataError, UnknownName
 from perslib.llm import Answer
-from perslib.llm.paced import WAIT, paced
+from perslib.llm.steps import WAIT, paced
 from perslib.memory.h2 import H2Dialogues, H2Memory
 from perslib.prompts import prompt
 

@@ -8,9 +8,9 @@ from h2_mind import Mind
 
 from perslib.llm import parse
 from perslib.memory.h2 import H2Memory
-from perslib.memory.h2.principles import centroids, clusters, join, learn, revise
-from perslib.memory.h2.space import nearest
+from perslib.memory.h2.outlines import centroids, clusters, join, learn, revise
 from perslib.memory.h2.store import Outline, Principle
+from perslib.memory.long import nearest
 
 RENDER = H2Memory()._render
 

@@ -107,7 +107,7 @@ def test_no_history_is_unscored_with_a_reason():
     for block in (lone, block_of([]), block_of([None])):
         for judge in (UserMean(), UserMedian(), UserMajority(), UserCdfByHash()):
             for verdict in answered(judge.judge(block)):
-                assert verdict.raw is None and "nothing to compute it from" in verdict.error
+                assert verdict.raw is None and "no rated turn in another scenario" in verdict.error
 
 
 def test_a_judge_of_train_users_wants_to_meet_them_first():

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import re
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from perslib.corpus import TURN, Corpus, load
-from perslib.errors import DataError, PerslibError, UnknownName
+from perslib.corpus import SESSION, TURN, Corpus, load, save
+from perslib.errors import DataError, PerslibError
 from perslib.inference import classical_mean, ppi_difference, ppi_mean
 from perslib.judge import Nearest
 from perslib.replay import ORIGINAL, write_replies
-from perslib.report import name_of
+from perslib.report import name_of, run_report
 from perslib.studies import how_many_labels as study
 from perslib.studies import how_many_labels_draws as studies
-from perslib.studies import how_many_labels_notes as said
-from perslib.studies import how_many_labels_tables as tables
+from perslib.studies import how_many_labels_shown as shown
 from perslib.studies.how_many_labels_draws import ALONE, BOTH, LABELS, PLAIN
+from perslib.text import LANGUAGES, using_language
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +147,7 @@ def test_one_candidate_and_candidates_on_unlike_turns():
     one = study.pool(world().query("candidate == 'a'"), "judge")
     table = studies.measured(one, studies.drawn(one, 40, 50), [8])
     assert "best" not in table and study.PARTIAL not in one.judged
-    assert "nothing to rank" in said.ranking(table)["en"] and tables.ranking(table).columns.tolist() == [
+    assert "nothing to rank" in shown.ranking(table) and shown.ranking_table(table).columns.tolist() == [
         "labelled",
         "method",
     ]
@@ -154,7 +156,7 @@ def test_one_candidate_and_candidates_on_unlike_turns():
     assert not pool.is_paired
     table = studies.measured(pool, studies.drawn(pool, 40, 50), [8])
     assert "worth_pairs" not in table and table["best"].notna().all()
-    assert "answered different turns" in said.ranking(table)["en"]
+    assert "answered different turns" in shown.ranking(table)
     # Each user knows one candidate only: of three asked, nobody may know a candidate, who then has no estimate.
     own = world()[
         lambda f: f["candidate"].to_numpy() == np.array(list("abc"))[f["user"].str[1:].astype(int) % 3]
@@ -167,17 +169,18 @@ def test_one_candidate_and_candidates_on_unlike_turns():
 
 
 def test_sentences_say_what_the_tables_say(measured):
-    for note in (said.budgets(measured), said.ranking(measured)):
-        assert set(note) == {"en", "zh"} and all("nan" not in text for text in note.values())
+    for language in LANGUAGES:
+        with using_language(language):
+            assert "nan" not in shown.budgets(measured) + shown.ranking(measured)
     assert studies.middling(measured) == 8
     row = measured.set_index(["labelled", "method"]).loc[(8, BOTH)]
-    assert f"8 users do the work of {row['worth']:.0f} " in said.budgets(measured)["en"]
+    assert f"8 users are worth {row['worth']:.0f} " in shown.budgets(measured)
     few = measured[measured["labelled"] == 3]
-    assert "reaches 5 labelled users" in said.budgets(few)["en"] and studies.middling(few) == 3
+    assert "reaches 5 labelled users" in shown.budgets(few) and studies.middling(few) == 3
     found = measured.assign(best=np.where(measured["labelled"] >= 8, 0.95, 0.5))
-    assert "takes 8 labelled users, with the judge or without" in said.ranking(found)["en"]
-    never = said.ranking(measured.assign(best=0.5))["en"]
-    assert "takes more than the 20 labelled users tried, with" in never
+    assert "takes 8 labelled users, with or without the judge" in shown.ranking(found)
+    never = shown.ranking(measured.assign(best=0.5))
+    assert "takes more than 20 labelled users, with" in never
 
 
 def test_the_worlds_users_rate_by_their_own_thresholds(sample):
@@ -219,11 +222,38 @@ def test_replies_and_labels_of_ones_own(sample, tmp_path):
     with pytest.raises(PerslibError, match="give both or neither"):
         study.rated(bare, labels="labels.csv")
     both.assign(score=7).to_csv(tmp_path / "seven.csv", index=False)
-    with pytest.raises(DataError, match=r"seven\.csv: row 1: score is not between 1 and 5"):
+    with pytest.raises(DataError, match=r"seven\.csv:2: score is not between 1 and 5"):
         study.rated(bare, replies=str(tmp_path / "replies.jsonl"), labels=str(tmp_path / "seven.csv"))
     both.drop(columns="score").to_csv(tmp_path / "none.csv", index=False)
-    with pytest.raises(UnknownName, match="score"):
+    with pytest.raises(DataError, match=r"none\.csv:1: has no column score"):
         study.rated(bare, replies=str(tmp_path / "replies.jsonl"), labels=str(tmp_path / "none.csv"))
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ({"candidate": "a\ud83d"}, r"l.jsonl:1: candidate is 'a\ud83d'"),
+        ({"user": "\ud83d"}, "l.jsonl:1: user holds half a character"),
+        ({"turn": 10**400}, "l.jsonl:1: turn is '1000"),
+        ({"score": 10**400}, "l.jsonl:1: score is not between 1 and 5"),
+        ('{"candidate": ', "l.jsonl:1: the JSON text ends too early"),
+        (b"\xff,u,s,0,1,4", "l.csv:2: is not UTF-8"),
+        (b"a,u,s,0,first,4", "l.csv:2: turn is 'first'"),
+        (b"", "l.csv: holds no label"),
+    ],
+)
+def test_labels_that_cannot_be_read_are_told_with_their_line(sample, tmp_path, line, told):
+    bare = dataclasses.replace(sample, extras={})
+    one = bare.turns.head(1)[[*TURN, "response"]].assign(candidate="mine")
+    write_replies(one, tmp_path / "replies.jsonl", bare)
+    label = {"candidate": "a", "user": "u", "scenario": "s", "session": "0", "turn": 1, "score": 4}
+    head = b"" if not isinstance(line, bytes) else b"candidate,user,scenario,session,turn,score\n"
+    text = json.dumps(label | line).encode() if isinstance(line, dict) else line
+    labels = tmp_path / told.partition(":")[0]
+    labels.write_bytes(head + (text.encode() if isinstance(text, str) else text) + b"\n")
+    with pytest.raises(DataError) as caught:
+        study.rated(bare, replies=str(tmp_path / "replies.jsonl"), labels=str(labels))
+    assert str(caught.value).encode().decode().startswith(told)
 
 
 def test_what_cannot_be_is_said(sample):
@@ -243,17 +273,50 @@ def test_what_cannot_be_is_said(sample):
 def test_what_the_page_shows_has_a_name_in_both_languages(measured):
     pool = study.pool(world(), "judge")
     chosen = studies.selected(pool, studies.drawn(pool, 20, 10), 8)
-    shown = [
+    headings = [
         *measured["method"].unique(),
         study.SHUFFLED,
         study.CONSTANT,
         study.PARTIAL,
         *chosen["chosen"].unique(),
     ]
-    shown += [
-        *tables.budgets(measured).columns,
-        *tables.ranking(measured).columns,
-        *tables.selected(chosen).columns,
+    headings += [
+        *shown.budgets_table(measured).columns,
+        *shown.ranking_table(measured).columns,
+        *shown.selected_table(chosen).columns,
     ]
-    for name in shown:
-        assert name in ("tau", "λ") or name_of(name, "zh") != name, name
+    with using_language("zh"):
+        for name in headings:
+            assert name in ("tau", "λ") or name_of(name) != name, name
+
+
+@pytest.mark.parametrize(
+    ("page", "settings"),
+    [
+        ("12_how_many_labels", {"draws": 20, "users": 20, "budgets": "6"}),
+        ("04_replay", {"others": "nearest", "contexts": "none"}),
+    ],
+)
+def test_pages_say_of_few_train_users_and_of_a_judge_below_zero(sample, home, page, settings):
+    """Who is pleased in one scenario is not in the other, so that a user's mean misleads."""
+    two = sample.turns["scenario"].isin(sample.scenarios[:2])
+    turns = sample.turns[two].groupby(["user", "scenario"]).head(4)
+    number = turns["user"].str[1:].astype(int) + turns["scenario"].map(sample.scenarios.index)
+    turns = turns.assign(score=pd.array(number % 2 * 3 + 1 + turns["turn"] % 2, "Int64"))
+    sessions = sample.sessions.merge(turns[SESSION].drop_duplicates(), on=SESSION)
+    odd = dataclasses.replace(
+        sample,
+        name="odd",
+        turns=turns.reset_index(drop=True),
+        sessions=sessions,
+        events=sample.events[:0],
+        extras={},
+    )
+    save(odd, home / "data" / "odd")
+    run_report(page, corpus="odd", language="zh", seed=1, **settings)
+    html = (home / "reports" / "odd" / "embedded" / f"{page}.html").read_text("utf-8")
+    shown = re.sub(r"<details class=.code.>.*?</details>", "", html, flags=re.DOTALL)
+    assert (
+        shown.count("评判者“learned”只有 4 位训练用户可学，少于 10 位") == 1 and 'class="note"' not in shown
+    )
+    assert re.search(r"低于零</strong>：.*习得评判者 r = −", shown)

@@ -10,7 +10,7 @@ from endpoint import completion
 
 from perslib.errors import DataError
 from perslib.judge import Manner
-from perslib.judge.reading import pooled, read, read_digit, score_in
+from perslib.judge.asking import pooled, read, read_digit, score_in
 from perslib.llm import Answer, Ask
 
 SHOWN = {"scenario": "trip", "task": "plan", "conversation": [], "reply": "a plan", "written": True}

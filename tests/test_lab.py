@@ -6,15 +6,22 @@ import ast
 import json
 import os
 import re
+import socket
+import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 
 import nbformat
+import psutil
 import pytest
 
 from perslib.report import app, begin, launcher, show
 from perslib.report.parameters import find_studies
 from perslib.report.render import title_of
+from perslib.text import set_language, translate_markdown
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = ROOT / "notebooks"
@@ -32,19 +39,20 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_first_page_links_every_notebook_by_its_title(language):
+    set_language(language)
     cells = nbformat.read(NOTEBOOKS / "index.ipynb", as_version=4).cells
-    (text,) = [cell.source for cell in cells if f"lang-{language}" in cell.metadata.get("tags", [])]
+    text = translate_markdown(cells[0].source)
     links = {path: title for title, path in re.findall(r"\[([^]]+)\]\(([^)]+)\)", text)}
     assert all((NOTEBOOKS / path).is_file() for path in links)
     for path in NOTEBOOKS.glob("*.ipynb"):
         if path.name != "index.ipynb":
-            title = title_of(nbformat.read(path, as_version=4), language)
+            title = title_of(nbformat.read(path, as_version=4))
             assert links[path.name] in title and links[path.name] != ""
 
 
 def test_only_studies_run_unasked():
     assert all(re.match(r"\d\d_", study.name) for study in find_studies())
-    assert find_studies("index")[0].declared == {}
+    assert find_studies("index")[0].declared == {"language": "en"}
 
 
 def test_rendered_pages_are_linked_from_where_the_notebook_lies(home, shown, monkeypatch):
@@ -89,23 +97,99 @@ def test_models_are_listed_without_their_keys(home, shown, monkeypatch):
     (html,) = shown
     assert "&lt;i&gt;m&lt;/i&gt;" in html and "MY_SECRET, set" in html and "sk-hidden" not in html
     assert "OPENAI_API_KEY" in html and "started on this machine" in html
+    set_language("zh")
+    launcher.show_backbones()
+    assert ">mine<" in shown[1]
+    assert shown[0].count("<th ") == shown[1].count("<th ") == 4
 
 
 def test_an_app_listens_on_this_machine_only_and_shows_no_code(home):
     words = app.command(Path("memory_explorer.ipynb"), 8900, browser=False)
     assert words == [
-        *(sys.executable, "-m", "voila", "memory_explorer.ipynb"),
+        *(sys.executable, "-m", "perslib.report.served", "memory_explorer.ipynb"),
         *("--Voila.ip=127.0.0.1", "--port=8900", "--no-browser"),
     ]
     settings = json.loads((app.SETTINGS / "voila.json").read_text("utf-8"))
     assert settings["VoilaConfiguration"]["strip_sources"] is True
     policy = settings["Voila"]["tornado_settings"]["headers"]["Content-Security-Policy"]
     assert policy.startswith("default-src 'self';") and "http:" not in policy and "*" not in policy
+    assert 0 < settings["MappingKernelManager"]["cull_idle_timeout"] <= 600
     told = app.environment({"JUPYTER_PATH": "elsewhere"})
     assert told["JUPYTER_PATH"].split(os.pathsep)[0] == str(app.SETTINGS) and told["JUPYTER_PATH"].endswith(
         "elsewhere"
     )
     assert told["PERSLIB_HOME"] == str(home)
+
+
+PORT_OF = re.compile(r"http://127\.0\.0\.1:(\d+)/")
+
+
+@pytest.fixture
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, psutil.Process, Path]]:
+    """A small notebook as an app, opened by a browser that only notes its address; kernels end two seconds idle."""
+    kernel = {"name": "python3", "display_name": "python3", "language": "python"}
+    parameters = nbformat.v4.new_code_cell('language = "zh"', metadata={"tags": ["parameters"]})
+    heading = nbformat.v4.new_markdown_cell("# Memory explorer")
+    cells = [heading, parameters, nbformat.v4.new_code_cell("print('shown', 6 * 7)")]
+    notebook, opened, log = tmp_path / "tiny.ipynb", tmp_path / "opened.html", tmp_path / "log"
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel}), notebook)
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\ncp "${{1#file://}}" {opened}\n', encoding="utf-8")
+    browser.chmod(0o700)
+    monkeypatch.setenv("BROWSER", f"{browser} %s")
+    command = [*app.command(notebook, 8950), "--MappingKernelManager.cull_idle_timeout=2"]
+    command += ["--MappingKernelManager.cull_interval=1"]
+    with log.open("wb") as out:
+        process = subprocess.Popen(command, env=app.environment(), stdout=out, stderr=out, cwd=tmp_path)
+    try:
+        wait_until(lambda: opened.is_file() and opened.read_text() and PORT_OF.search(log.read_text()), log)
+        yield int(PORT_OF.search(log.read_text())[1]), psutil.Process(process.pid), opened
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def wait_until(done, log: Path | None = None) -> None:
+    end = time.monotonic() + 60
+    while not done():
+        assert time.monotonic() < end, log.read_text() if log else "waited in vain"
+        time.sleep(0.1)
+
+
+def asked(port: int, path: str, host: str | None = None, *headers: str) -> tuple[int, str]:
+    """Status and text of a GET, as any program on this machine can send it."""
+    lines = [f"GET {path} HTTP/1.1", f"Host: {host or '127.0.0.1'}:{port}", *headers]
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as line:
+        line.sendall("\r\n".join([*lines, "Connection: close", "", ""]).encode())
+        if "Upgrade: websocket" in headers:
+            said = line.recv(4096)
+        else:
+            said = b"".join(iter(lambda: line.recv(65536), b""))
+    return int(said.split()[1]), said.decode("utf-8", "replace")
+
+
+def test_an_app_answers_to_its_token_and_its_own_name_and_ends_its_kernels(served):
+    port, process, opened = served
+    token = re.search(r"/\?token=\w{40,}", opened.read_text())[0]
+    assert asked(port, "/")[0] == 302 and asked(port, "/", "evil.example")[0] == 403
+    assert asked(port, token, "evil.example")[0] == 403 and process.children() == []
+
+    status, page = asked(port, token)
+    assert status == 200 and "shown 42" in page and len(process.children()) == 1
+    kernel = re.search(r'"kernelId": ?"([\w-]+)"', page)[1]
+    upgrade = ["Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13"]
+    upgrade += ["Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="]
+    channels = f"/api/kernels/{kernel}/channels"
+    assert asked(port, channels + token[1:], None, *upgrade)[0] == 101
+    assert asked(port, channels, None, *upgrade)[0] == 403
+    assert asked(port, channels + token[1:], "evil.example", *upgrade)[0] == 403
+    wait_until(lambda: process.children() == [])
+
+
+def test_an_app_shows_its_markdown_in_the_language_of_its_parameters(served):
+    port, _, opened = served
+    page = unescape(asked(port, re.search(r"/\?token=\w{40,}", opened.read_text())[0])[1])
+    assert ">记忆浏览器<" in page and ">Memory explorer<" not in page and "shown 42" in page
 
 
 def test_no_two_notebooks_give_a_figure_or_table_the_same_name():

@@ -13,8 +13,7 @@ from perslib.corpus import TURN, load
 from perslib.errors import DataError, UnknownName
 from perslib.report import begin
 from perslib.studies import labels_or_behaviour as study
-from perslib.studies import labels_or_behaviour_figures as figures
-from perslib.studies import labels_or_behaviour_notes as said
+from perslib.studies import labels_or_behaviour_shown as shown
 from perslib.studies.extent import Extent
 
 LOOK = Extent(60, 5, "published", 6000, False)
@@ -91,14 +90,11 @@ def test_curves_compare_with_ratings_at_the_same_number(found):
     assert moved.loc[("behaviour", 10), "difference"] == pytest.approx(
         own["user mean", "behaviour", 10] - own["user mean", "ratings", 10]
     )
-    assert figures.agreement_table(found)["lb_evidence"].tolist()[1] == "评分与行为各半"
-    table = figures.worth_table(study.differences(found), study.exchange(found))
-    assert table["lb_number"].tolist() == [4, 10] and figures.by_budget(points).axes
-    notes = (
-        said.equal_number(found, study.differences(found)),
-        said.worth(study.exchange(found), study.differences(found)),
-    )
-    assert "r = " in notes[0]["en"] and "用户历史均值" in notes[0]["zh"] and "只有 4 个评分" in notes[1]["zh"]
+    assert shown.agreement_table(found)["lb_evidence"].tolist()[1] == "评分与行为各半"
+    table = shown.worth_table(study.differences(found), study.exchange(found))
+    assert table["lb_number"].tolist() == [4, 10] and shown.by_budget_figure(points).axes
+    assert "用户历史均值”凭 10 个评分达到 r = " in shown.equal_number(found, study.differences(found))
+    assert "只有 4 个评分" in shown.worth(study.exchange(found), study.differences(found))
 
 
 def test_what_a_rating_is_worth():
@@ -110,8 +106,8 @@ def test_what_a_rating_is_worth():
     assert study.needed_for(np.array([0.05, np.nan]), numbers, reached)[0] == pytest.approx(5)
     assert np.isnan(study.needed_for(np.array([0.05, np.nan]), numbers, reached)[1])
     row = pd.Series({"least": 1.0, "most": 8.0, "worth": 4.0, "low": 1.0, "high": np.inf})
-    assert figures.worth_cell(row) == "4.0 [≤ 1.0, > 8.0]"
-    assert figures.worth_cell(row.replace(4.0, np.inf).where(row.index != "low", np.inf)) == "> 8.0"
+    assert shown.worth_cell(row) == "4.0 [≤ 1.0, > 8.0]"
+    assert shown.worth_cell(row.replace(4.0, np.inf).where(row.index != "low", np.inf)) == "> 8.0"
 
 
 def test_parameters_and_corpora_that_cannot_be_used_say_so(world):
@@ -122,4 +118,4 @@ def test_parameters_and_corpora_that_cannot_be_used_say_so(world):
     assert study.budgets_of("20,5, 5") == [5, 20]
     unrated = replace(world, turns=world.turns.assign(score=None), extras={})
     assert study.judged("user mean", unrated, "5", LOOK).empty
-    assert unrated.name in said.impossible(unrated)["zh"] and "合成" not in said.world(unrated)["zh"]
+    assert unrated.name in shown.impossible(unrated) and "合成" not in shown.world(unrated)

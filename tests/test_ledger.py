@@ -27,7 +27,7 @@ def test_calls_hits_and_failures_are_told_apart():
     ):
         ledger.record("judge", answer)
     row = ledger.table().set_index("stage").loc["judge"]
-    assert (row.calls, row.hits, row.unscored, row.errors, row.retries, row.unpriced) == (5, 1, 1, 2, 5, 0)
+    assert (row.calls, row.hits, row.unreadable, row.errors, row.retries, row.unpriced) == (5, 1, 1, 2, 5, 0)
     assert (row.tokens_in, row.tokens_cached, row.tokens_out) == (400, 160, 40)
     assert row.seconds == pytest.approx(4 * 0.5)
     assert row.cost == pytest.approx(4 * 0.002)
@@ -108,8 +108,8 @@ def test_threads_lose_no_count():
     [
         (Spending(calls=1200, tokens_in=1_200_000, cost=3.1), "1,200 calls, 1.2M tokens, $3.10"),
         (
-            Spending(calls=9, hits=3, unscored=2, errors=1, retries=4, tokens_out=51_234, cost=0.03124),
-            "9 calls, 3 hits, 2 unscored, 1 errors, 4 retries, 51.2k tokens, $0.031",
+            Spending(calls=9, hits=3, unreadable=2, errors=1, retries=4, tokens_out=51_234, cost=0.03124),
+            "9 calls, 3 hits, 2 unreadable, 1 errors, 4 retries, 51.2k tokens, $0.031",
         ),
         (Spending(calls=2, unpriced=2, cost=None), "2 calls, 0 tokens, unpriced"),
         (Spending(calls=3, unpriced=1, cost=1.5), "3 calls, 0 tokens, $1.50 and 1 unpriced calls"),

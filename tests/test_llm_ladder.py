@@ -7,7 +7,7 @@ from endpoint import completion, raw, says, status
 
 from perslib.errors import Refused
 from perslib.llm import Patience, Request
-from perslib.llm.structured import is_closed
+from perslib.llm.parsing import is_closed
 
 SCORE = {
     "title": "verdict",
@@ -187,6 +187,53 @@ def test_reasoning_is_kept_apart_from_the_text(server, model):
     answer = model().ask("Hello?")
     assert (answer.text, answer.reasoning) == ("Hello.", "in a field\nin tags")
     assert answer.raw == "<think>in tags</think>Hello."
+
+
+def test_an_endpoint_that_forbids_log_probabilities_is_asked_without(server, model, monkeypatch):
+    monkeypatch.setenv("SOME_KEY", "sk-0123456789")
+
+    def reply(body):
+        refused = status(403, "You are not allowed to request logprobs from this model")
+        return refused if "logprobs" in body else "4"
+
+    server.reply = reply
+    asked = [Request(f"Score {i}?", max_tokens=1, top_logprobs=5) for i in range(6)]
+    answers = model(key_env="SOME_KEY", concurrency=3).ask_many(asked, progress=False)
+    assert [(a.text, a.error) for a in answers] == [("4", None)] * 6
+    assert sum("logprobs" in body for body in server.bodies) <= 3, "what was refused is remembered"
+
+
+@pytest.mark.parametrize(
+    ("words", "options", "remedy"),
+    [
+        ("Unsupported value: 'temperature' does not support 0.2.", {}, 'put omit = ["temperature"] into'),
+        ("`seed` is not a known field", {}, 'put omit = ["seed"] into'),
+        (
+            "top_k: extra inputs are not permitted",
+            {"extra_body": {"top_k": 3}},
+            "take it out of extra_body in",
+        ),
+    ],
+)
+def test_a_refusal_names_the_field_and_how_to_leave_it_out(server, model, words, options, remedy):
+    server.next(status(400, words))
+    with pytest.raises(Refused) as caught:
+        model(**options).ask("Hello?", temperature=0.2, seed=1)
+    assert f"{remedy} [vllm-qwen3-8b] of backbones.toml" in str(caught.value)
+    assert f"it refused {caught.value.field!r}" in str(caught.value) and caught.value.field in words
+
+
+def test_log_probabilities_are_left_out_whatever_else_a_refusal_names(server, model):
+    server.next(status(400, "logprobs is not supported with temperature > 0"))
+    answer = model().ask("Score?", max_tokens=1, top_logprobs=5, temperature=0.7)
+    assert answer.text == "ok" and "logprobs" not in server.bodies[1]
+
+
+def test_a_refused_key_is_no_refused_field(server, model):
+    server.next(status(401, "Incorrect API key provided for user x"))
+    with pytest.raises(Refused) as caught:
+        model(extra_body={"user": "u1"}).ask("Hello?")
+    assert not caught.value.field
 
 
 def test_logprobs_are_asked_for_and_kept(server, model):

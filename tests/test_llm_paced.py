@@ -8,9 +8,8 @@ from itertools import pairwise
 import pytest
 
 from perslib.llm import Answer, Ask, Request
-from perslib.llm.paced import WAIT, paced, through
-from perslib.llm.steps import answered, side_by_side
-from perslib.palbench.asking import counted
+from perslib.llm.steps import WAIT, answered, paced, side_by_side, through
+from perslib.palbench.topics import counted
 
 
 def chain(links: int, found: list[str], wide: int = 1):

@@ -5,6 +5,7 @@ import json
 import pytest
 from endpoint import completion, status
 
+from perslib.errors import Refused
 from perslib.llm.probe import known
 
 SCORE = {"type": "object", "properties": {"score": {"type": "integer"}}, "required": ["score"]}
@@ -59,6 +60,21 @@ def test_an_endpoint_that_refuses(server, model):
     server.reply = strict
     probe = model().probe()
     assert (probe.schema, probe.json, probe.logprobs) == (False, False, 5)
+
+
+@pytest.mark.parametrize("code", [400, 403])
+def test_refused_log_probabilities_are_not_supported_and_the_probe_goes_on(server, model, code):
+    def reply(body):
+        refused = "You are not allowed to request logprobs from this model"
+        return status(code, refused) if "logprobs" in body else able(body)
+
+    server.reply = reply
+    probe = model().probe()
+    assert (probe.logprobs, probe.schema, probe.seed) == (0, True, True)
+    assert "log probabilities   not supported" in probe.describe()
+    server.next(status(403, "Your key may not use this model"))
+    with pytest.raises(Refused, match="the entry names no key_env"):
+        model().probe()
 
 
 @pytest.mark.parametrize(("endpoint", "flag", "mode"), [(able, "text", "schema"), (unable, "schema", "text")])

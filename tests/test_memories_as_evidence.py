@@ -16,16 +16,16 @@ from endpoint import Endpoint
 from scripted import MEMORY
 
 from perslib.corpus import Corpus
-from perslib.corpus.synthetic import world
 from perslib.errors import UnknownName
 from perslib.judge.evaluate import targets
 from perslib.llm import Answer, Backbone, embedder
 from perslib.memory.h2 import H2Memory
 from perslib.report import begin
 from perslib.studies import memories_as_evidence as study
-from perslib.studies import memories_as_evidence_figures as figures
-from perslib.studies import memories_as_evidence_notes as said
+from perslib.studies import memories_as_evidence_shown as shown
 from perslib.studies.extent import Extent
+from perslib.text import using_language
+from perslib.worlds import world
 
 USUAL = Extent(60, 5, "published", 6000, False)
 FIRST = Extent(4, 1, "full", 600, True)
@@ -98,13 +98,13 @@ def test_every_memory_meets_the_same_judge_on_the_same_replies(small, model, ser
     assert row["gain"] == pytest.approx(row["value"] - gain.loc[("no memory", "pearson"), "value"])
     assert pd.isna(gain.loc[("user mean", "pearson"), "control"])  # another matter: it asks no model
 
-    points = figures.points(agreed, study.costs(found))
-    assert points["tokens"].isna().sum() == 3 and figures.agreement_and_cost(points).axes
-    assert "会话之前的日志" in set(figures.agreement_table(agreed)["judge"])
-    assert len(figures.cost_table(study.costs(found))) == 6
-    note = said.chosen(found, USUAL, "mine")
-    assert "60 replies" in note["en"] and "memories=all" in note["zh"] and "first look" not in note["en"]
-    assert "Holm" in said.worth(agreed, study.costs(found))["zh"]
+    points = shown.points(agreed, study.costs(found))
+    assert points["tokens"].isna().sum() == 3 and shown.agreement_and_cost_figure(points).axes
+    assert "会话之前的日志" in set(shown.agreement_table(agreed)["judge"])
+    assert len(shown.cost_table(study.costs(found))) == 6
+    note = shown.chosen(found, USUAL, "mine")
+    assert "60 条回复" in note and "memories=all" in note and "初步一览" not in note
+    assert "Holm" in shown.worth(agreed, study.costs(found))
 
 
 def test_the_answers_of_a_memory_that_works_on_its_parts_side_by_side_are_counted(
@@ -144,8 +144,9 @@ def test_a_first_look_says_so(small, model, server: Endpoint):
     server.reply = answer
     found = study.judged("scores", small, model(), FIRST, "en")
     agreed, spent = study.compared(found, small), study.costs(found)
-    assert "初步一览" in said.chosen(found, FIRST, "embedded")["zh"]
-    assert "fewer than five users" in said.worth(agreed, spent)["en"]
+    assert "初步一览" in shown.chosen(found, FIRST, "embedded")
+    with using_language("en"):
+        assert "fewer than five users" in shown.worth(agreed, spent)
 
 
 def told_the_average(body: dict[str, Any]) -> str:

@@ -12,7 +12,7 @@ from perslib.errors import UnknownName
 from perslib.llm import Answer
 from perslib.llm.steps import answered
 from perslib.memory import Scores, Structured, UserMemory
-from perslib.memory.evidence import cut, published_sessions, shown
+from perslib.memory.structured import cut, published_sessions, shown
 
 ANSWER = {
     "scoring_style": {"statement": "Strict.", "turns": [1, 2]},

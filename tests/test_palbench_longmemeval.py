@@ -65,6 +65,11 @@ def test_questions_of_one_type_with_their_dialogues_in_order_of_time(file):
         ("{}", "holds no list"),
         ('[{"question_id": "q"}]', r"longmemeval_s.json\[0\]: has no question_type"),
         (json.dumps([record(1, haystack_sessions=[[{"role": "user"}]])]), r"haystack_sessions\[0\]\[0\]"),
+        (
+            json.dumps([record(1, question="\ud83d")]),
+            r"longmemeval_s.json\[0\]: question holds half a character",
+        ),
+        ("[" * 100_000, "is no JSON file"),
         (json.dumps([record(1, "temporal")]), "no question of type 'single-session-preference'"),
     ],
 )

@@ -16,11 +16,10 @@ from perslib.palbench import (
     kappa_of_decided,
     outcome,
     points,
-    pooled,
     runs,
     vote,
 )
-from perslib.palbench.bleu import names, tokens_of, words
+from perslib.palbench.measures import names, tokens_of, words
 
 NEED = "用户需要在频繁出差时保持规律饮食，并减轻胃部不适。"
 GUESS = "用户希望出差时也能规律饮食，减轻胃部负担。"
@@ -83,22 +82,14 @@ LABELS = {f"S{i}": {2: "pos", 5: "pos", 3: "neg", 7: "neg"}.get(i, "neu") for i 
 def test_selections_are_worth_what_they_hit():
     picks = [("S2", "S5"), ("S2", "S1"), ("S2", "S3"), ("S3", "S7"), ("S4", "S6")]
     worth = [points(pick, LABELS) for pick in picks]
-    assert worth == [2, 1, 0, -2, 0] and pooled(worth) == 10.0
+    assert worth == [2, 1, 0, -2, 0]
     every = [points(pair, LABELS) for pair in combinations(LABELS, 2)]
     assert np.mean(every) == 0 and [every.count(v) for v in (2, 1, 0, -1, -2)] == [1, 8, 10, 8, 1]
-
-
-def test_scores_are_pooled_over_samples_not_over_users():
-    assert round(pooled([2, 1, -1]), 3) == 33.333
-    assert np.mean([np.mean([2, 1]), -1]) * 50 == 12.5
-    assert pooled([2, 1.5, 0, 0.5]) == 50.0 == pooled([2, 1.5, np.nan, 0, 0.5])
-    assert np.isnan(pooled([])) and np.isnan(pooled([np.nan]))
 
 
 def test_a_grade_in_quotes_is_a_number_and_what_is_none_is_none():
     assert [grade(v) for v in (2, "1.5", " 0.5 ", 0)] == [2.0, 1.5, 0.5, 0.0]
     assert [grade(v) for v in (3, "two", None, [], True, 0.7, "nan")] == [None] * 7
-    assert pooled([grade("1.5"), grade(0.5)]) == 50.0
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from pal_made import Letters, Model, name_of, usual
 
-from perslib.corpus.synthetic import palset
 from perslib.errors import DataError, UnknownName
 from perslib.inference import holm
 from perslib.memory.baselines import Vanilla, baselines
@@ -22,17 +21,16 @@ from perslib.palbench import (
     judged,
     outcomes,
     people,
-    pooled,
     read_votes,
     results,
     run,
     scored,
     talked,
     voted,
-    wide,
     win_tie_lose,
     with_costs,
 )
+from perslib.worlds import palset
 
 FEW = {"resamples": 200}
 
@@ -61,7 +59,6 @@ def test_what_failed_is_counted_and_left_out():
     assert table["value"] == 100 and table["failed"] == 2 and table["users"] == 1
     nothing = results(samples({"m": {"A": [None]}}), **FEW).iloc[0]
     assert np.isnan(nothing["value"]) and nothing["failed"] == 1
-    assert wide(results(samples({"m": {"A": [None]}}), **FEW)).iloc[0, 0] == "–"
 
 
 def drawn(users=30, lead=1.0, seed=0):
@@ -153,13 +150,12 @@ def test_from_answers_to_the_table_with_costs(who):
     ]
     topic = who[0].scenes[0].topic
     assert restated["value"].iloc[0] == bleu("Warm meals.", topic.requirement)["bleu_1"]
-    assert table[table.metric == "g"]["value"].tolist() == [pooled([0.5])] * 3
+    assert table[table.metric == "g"]["value"].tolist() == [25.0] * 3
     priced = with_costs(table, answers, served)
     assert len(priced) == len(table)
     records = priced[priced.method == "ConditionMem"].iloc[0]
     assert records["build_calls"] == np.mean([len(p.history) + len(p.query) for p in who])
     assert records["answer_calls"] == 1 and records["answer_seconds"] == 0.5 and records["memory_failed"] == 0
-    assert wide(table).shape == (3, 10)
 
 
 def test_english_is_scored_by_words_under_its_own_name_or_as_published():
@@ -249,6 +245,13 @@ def test_votes_that_say_nothing_are_named_with_their_line(line, message, tmp_pat
     path.write_text("user,session\nu,s\n")
     with pytest.raises(DataError, match="no column topic, dimension, rater, vote"):
         read_votes(path)
+
+
+@pytest.mark.parametrize("line", [b"\xed\xa0\xbd,s,t,requirement,a,win", b'"u,s,t,requirement,a,win'])
+def test_votes_that_cannot_be_read_are_named_with_their_line(tmp_path, line):
+    (tmp_path / "votes.csv").write_bytes(b"user,session,topic,dimension,rater,vote\n" + line + b"\n")
+    with pytest.raises(DataError, match=r"votes\.csv:2: (is not UTF-8|has another number of fields)"):
+        read_votes(tmp_path / "votes.csv")
 
 
 def test_a_rater_may_vote_on_several_opponents_and_on_each_once(tmp_path):

@@ -26,12 +26,10 @@ from perslib.palbench import (
     graded,
     judged,
     outcomes,
-    pooled,
     read_templates,
     run,
     talked,
     template,
-    write_templates,
 )
 from perslib.palbench.tasks import TASKS, asked, query_of, remembered, serve
 from perslib.prompts import prompt
@@ -172,7 +170,7 @@ def test_grades_in_quotes_count_and_others_do_not():
 
     done = graded(frame, [PERSON], Model(judge))
     assert done["grade"].dropna().tolist() == [1.5, 1.5] and done["grade_error"].notna().sum() == 1
-    assert pooled(done["grade"].astype(float)) == 75.0
+    assert done["grade"].astype(float).mean() == 1.5
     assert set(done[done.grade_error.notna()]["topic"]) == {"topic-2"}
 
 
@@ -239,19 +237,21 @@ def test_there_are_four_patterns_of_five_to_seven_turns():
         assert pattern[-1] == ("solution_feedback", "feedback_response")
 
 
-def test_templates_are_drawn_by_seed_each_by_itself(tmp_path):
+def test_templates_are_drawn_by_seed_each_by_itself():
     ids = [f"u_sample{i}_topic-1" for i in range(2000)]
     drawn = draw_templates(ids)
     assert drawn == draw_templates(ids) != draw_templates(ids, seed=1)
     assert draw_templates(ids[5:6])[ids[5]] == drawn[ids[5]]
     shares = pd.Series(list(drawn.values())).value_counts(normalize=True)
     assert len(shares) == 4 and shares.between(0.21, 0.29).all()
-    path = write_templates(drawn, tmp_path / "templates.json")
-    assert read_templates(path) == drawn
-    assert json.loads(path.read_text("utf-8"))[ids[0]]["turn_1"] == {
-        "user": "<话题询问>",
-        "assistant": "<需求推测>",
-    }
+
+
+def test_templates_are_read_as_published(tmp_path):
+    published = {"a": {"turn_1": {"user": "<话题询问>", "assistant": "<需求推测>"}}}
+    for encoding in ("utf-8", "utf-8-sig"):
+        (tmp_path / "templates.json").write_text(json.dumps(published, ensure_ascii=False), encoding)
+        found = read_templates(tmp_path / "templates.json")
+        assert found == {"a": (("topic_inquiry", "requirement_prediction"),)}, "a byte order mark is no part"
 
 
 @pytest.mark.parametrize(
@@ -419,6 +419,7 @@ def test_each_dimension_has_what_it_is_about(dialogues):
     for request in judge.asked:
         is_requirement = name_of(request) == "pal_judge_requirement"
         assert ("warm" in shown(request)) == is_requirement == ("DISLIKING" not in shown(request))
+        assert ("EVIDENCE" in shown(request)) == is_requirement  # as the published judge is told
 
 
 def test_an_evaluation_that_fails_takes_its_counterpart_with_it(dialogues):

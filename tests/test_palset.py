@@ -12,12 +12,12 @@ from click.testing import CliRunner
 
 from perslib.cli import main as cli
 from perslib.corpus import load, read_release
-from perslib.corpus.palset_names import assistant_action, label, user_action
+from perslib.corpus.palset import averages, per_user
+from perslib.corpus.palset_records import assistant_action, label, user_action
 from perslib.corpus.palset_side import read_side, side_files
-from perslib.corpus.palset_statistics import averages, per_user
 from perslib.corpus.reading import Intake
 from perslib.errors import DataError, UnknownName
-from perslib.memory.history import sessions_of
+from perslib.memory.long import sessions_of
 
 
 @pytest.fixture
@@ -190,6 +190,23 @@ def test_bad_sessions_can_be_left_out(tmp_path):
     reading = broken(tmp_path, no_candidates, skip_bad=True)
     assert len(reading.corpus.sessions) == 4
     assert [r.place for r in reading.rejected] == ["0000_sample0.topics.topic-1.candidate_solutions"]
+
+
+def test_half_a_character_costs_its_record_and_no_other(tmp_path):
+    main = made.main_file()
+    side = made.side_files(main)
+    main["0000"]["history"][0]["logs"][0]["content"] = "half \\ud83d"
+    side["requirement"]["0001"]["work"]["work-1"] = "\\udc00"
+    folder = made.write_palset(tmp_path, main, side)
+    for file in folder.rglob("*.json"):  # as JSON escapes it, which UTF-8 can hold
+        file.write_text(file.read_text("utf-8").replace("\\\\u", "\\u"), "utf-8")
+    with pytest.raises(
+        DataError, match=r"0000.history\[0\]: logs\[0\].content holds half a character"
+    ) as caught:
+        load(folder)
+    assert "requirement 0001/work/work-1: " in str(caught.value)
+    reading = read_release(folder, skip_bad=True)
+    assert len(reading.rejected) == 2 and reading.lost == 1 and len(reading.corpus.sessions) == 4
 
 
 def test_side_files_are_checked_record_by_record(tmp_path):

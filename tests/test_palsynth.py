@@ -12,11 +12,20 @@ from endpoint import status
 from perslib.corpus import load
 from perslib.errors import BackboneError, DataError
 from perslib.llm import Answer, backbone
-from perslib.memory.history import sessions_of
+from perslib.memory.long import sessions_of
 from perslib.palsynth import estimate, rehearse, synthesize
 from perslib.palsynth import topics as talk
-from perslib.palsynth.months import Situation, _account, _situations, logs
-from perslib.palsynth.persons import Persona, _likings, _months, _people, _types
+from perslib.palsynth.persons import (
+    Persona,
+    Situation,
+    _account,
+    _likings,
+    _months,
+    _people,
+    _situations,
+    _types,
+    logs,
+)
 from perslib.palsynth.rehearsal import StandIn
 from perslib.palsynth.topics import Topic
 from perslib.palsynth.writing import Writing

@@ -8,13 +8,11 @@ from datetime import datetime
 import pytest
 from test_palsynth import ONE, OWN, Model
 
-from perslib.corpus.palset_names import LOG_TYPES
+from perslib.corpus.palset_records import LOG_TYPES
 from perslib.palsynth import synthesize
-from perslib.palsynth.correction import faults
-from perslib.palsynth.months import Entry
-from perslib.palsynth.patterns import PARTS, filled, pattern_fault
-from perslib.palsynth.session import Chapter, Session, sessions
-from perslib.palsynth.topics import Script
+from perslib.palsynth.correction import PARTS, faults, filled, pattern_fault
+from perslib.palsynth.persons import Entry
+from perslib.palsynth.topics import Chapter, Script, Session, sessions
 
 GOOD = {
     "Web Search": "sore neck; two pages of stretches",

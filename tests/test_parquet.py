@@ -9,8 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from perslib.corpus import coerce, parquet
-from perslib.corpus.growing import Growing
-from perslib.corpus.parquet import read_frame
+from perslib.corpus.parquet import Growing, read_frame
 
 ROWS = 53
 FRAME = pd.DataFrame(

@@ -10,8 +10,7 @@ import pytest
 
 from perslib.errors import DataError, UnknownName
 from perslib.patience import Atom, Goal, Part, World, action_list, rule, user1, user2
-from perslib.patience.replay import Played, Replay, play
-from perslib.patience.rewards import LEAST_COST, task_reward, training, true_cost
+from perslib.patience.agents import LEAST_COST, Played, Replay, play, task_reward, training, true_cost
 
 ACTIONS = action_list()
 MORE, PHONE = ACTIONS.index(Atom("", "reqmore")), ACTIONS.index(Atom("police", "inform", "phone"))
@@ -117,7 +116,7 @@ def test_a_folder_of_another_size_and_unknown_names_are_refused(tiny, tmp_path):
 def test_an_estimated_reward_is_f_on_the_scale_of_v_b_and_never_free():
     pytest.importorskip("torch")
     from perslib.patience import Patience, collect, exploring
-    from perslib.patience.rewards import estimated
+    from perslib.patience.agents import estimated
 
     held = collect(exploring(rule, 0.25), user2(), 200, seed=1)
     model = Patience(v_b=-2.0, epochs=2).fit(held)

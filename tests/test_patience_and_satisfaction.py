@@ -13,8 +13,8 @@ from perslib.corpus import load
 from perslib.errors import UnknownName
 from perslib.report import begin
 from perslib.studies import patience_and_satisfaction as study
-from perslib.studies import patience_and_satisfaction_figures as figures
-from perslib.studies import patience_and_satisfaction_notes as said
+from perslib.studies import patience_and_satisfaction_shown as shown
+from perslib.text import using_language
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def test_success_is_read_from_the_end_and_that_turn_is_not_compared(world, known
     assert (known.turns.groupby("dialogue", sort=False).size().to_numpy() == known.dialogues.turns).all()
     recorded = study.ended(world, "recorded")
     assert recorded.successes == world.sessions["success"].sum() and recorded.turns["compared"].all()
-    assert "task was accomplished" in said.endings(recorded, 4)["en"]
+    assert "task was accomplished" in shown.endings(recorded, 4)
     with pytest.raises(UnknownName):
         study.ended(world, "smile")
 
@@ -72,7 +72,7 @@ def test_success_without_any_rating(world):
     assert not by_behaviour.turns["compared"].any()
     nothing = study.ended(unrated, "last rating")
     assert len(nothing.dialogues) == 0 and not nothing.both_ways
-    assert "too rare" in said.endings(nothing, 4)["en"]
+    assert "too rare" in shown.endings(nothing, 4)
 
 
 def test_estimates_stand_beside_their_controls(estimates, known):
@@ -87,13 +87,14 @@ def test_estimates_stand_beside_their_controls(estimates, known):
     assert f["gain"] == pytest.approx(f["value"] - own.loc[(f["control"], "pearson"), "value"])
     assert f["control"] in study.CONTROLS and f["control"] != "outcome alone"
     assert own.loc[(study.RIDGE, "pearson"), "low"] > 0
-    assert len(figures.agreement_table(compared)) == len(study.PREDICTORS)
-    assert figures.means(figures.by_rating(estimates)).axes
-    note = said.found(estimates, compared, 0.53)
-    assert "r = .530" in note["en"] and "平衡准确率" in note["zh"]
-    assert "打分高" in said.persons(compared)["zh"]
+    assert len(shown.agreement_table(compared)) == len(study.PREDICTORS)
+    assert shown.means_figure(shown.by_rating(estimates)).axes
+    note = shown.found(estimates, compared, 0.53)
+    assert "r = .530" in note
+    with using_language("zh"):
+        assert "平衡准确率" in shown.found(estimates, compared, 0.53) and "打分高" in shown.persons(compared)
     without = compared[~compared["judge"].str.endswith(study.USER)]
-    assert "hardly come back" in said.persons(without)["en"]
+    assert "rarely return" in shown.persons(without)
 
 
 def test_the_fit_finds_costs_where_people_leave_because_of_them():

@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from perslib.patience.losses import expected_cost, losses  # noqa: E402
+from perslib.patience.networks import expected_cost, losses  # noqa: E402
 
 F = [-1.4, -2.6, -0.7]
 

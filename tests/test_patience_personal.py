@@ -8,12 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from perslib.corpus.synthetic import world
 from perslib.errors import DataError
-from perslib.patience.collect import collect
 from perslib.patience.personal import apart, conditioned, of_world, relative_patience, with_profiles, words_of
-from perslib.patience.policies import exploring, rule
+from perslib.patience.policies import collect, exploring, rule
 from perslib.patience.users import people, user2
+from perslib.worlds import world
 
 
 @pytest.fixture(scope="module")

@@ -14,11 +14,10 @@ from perslib.patience import Dialogues, user2, user3
 from perslib.patience.text import TextDialogue
 from perslib.report.words import name_of
 from perslib.studies import patience as study
-from perslib.studies import patience_assumptions as assumed
 from perslib.studies import patience_figures as figures
-from perslib.studies import patience_notes as said
-from perslib.studies import patience_tables as tables
+from perslib.studies import patience_shown as shown
 from perslib.studies import patience_text as written
+from perslib.text import LANGUAGES, using_language
 
 TINY = study.Size(train=150, test=80, epochs=3, people=200, text=150)
 
@@ -42,15 +41,15 @@ def models(two):
 
 
 def test_three_users_with_one_goal():
-    shown = study.told(42)
-    assert [w.reason for w in shown.worlds.values()] == ["success", "budget", "forward"]
-    assert len({w.goal.vector.tobytes() for w in shown.worlds.values()}) == 1
-    frame = shown.frame()
+    told = study.told(42)
+    assert [w.reason for w in told.worlds.values()] == ["success", "budget", "forward"]
+    assert len({w.goal.vector.tobytes() for w in told.worlds.values()}) == 1
+    frame = told.frame()
     first, last = frame.groupby("user").first(), frame.groupby("user").last()
     assert first["left"].nunique() == 1
     assert last.loc["User 1", "left"] > 0 > last.loc["User 2", "left"]
     assert last.loc["User 3", "left"] >= 0 > last.loc["User 3", "left"] - last.loc["User 3", "needed"]
-    assert study.estimated(shown, {}).empty
+    assert study.estimated(told, {}).empty
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -65,15 +64,15 @@ def test_a_dialogue_in_words_says_what_each_turn_cost(language):
 
 
 def test_endings_and_shares(two):
-    table = tables.endings({"User 2": two.test})
+    table = shown.endings_table({"User 2": two.test})
     assert table["left_budget"][0] + table["left_success"][0] + table["left_maxturn"][0] == pytest.approx(1)
-    shares = tables.shares({"User 2": two.test})
+    shares = shown.shares_table({"User 2": two.test})
     assert shares["method"].tolist() == ["paper", "User 2"]
     assert shares.drop(columns="method").sum(axis=1).tolist() == pytest.approx([100, 100], abs=0.1)
 
 
 def test_tables_stand_beside_the_papers(two, models):
-    level = tables.level_table(models, two.test)
+    level = shown.level_table(models, two.test)
     assert [m for m in level["method"] if m.startswith("paper")] == [
         "paper: full, v_b = -0.5",
         "paper: full, v_b = -1",
@@ -81,16 +80,16 @@ def test_tables_stand_beside_the_papers(two, models):
     ]
     assert level.loc[0, "-3"] == "-1.51 ± 0.55"
     measured = study.measured(models, two.test, 1)
-    status = tables.status_table(measured).set_index("method")
+    status = shown.status_table(measured).set_index("method")
     assert status.loc["full, v_b = -2", "paper"] == 0.974
-    assert tables.recovery_table(measured).shape == (5, 1 + len(tables.MEASURES))
+    assert shown.recovery_table(measured).shape == (5, 1 + len(shown.MEASURES))
     for note in (
-        said.slopes(measured),
-        said.losses(measured, "full, v_b = -1"),
-        said.status(measured, "full, v_b = -1"),
+        shown.slopes(measured),
+        shown.losses(measured, "full, v_b = -1"),
+        shown.status(measured, "full, v_b = -1"),
     ):
-        assert set(note) == {"en", "zh"} and "nan" not in note["en"]
-    drawn = tables.levels_of(models, two.test)
+        assert note and "nan" not in note
+    drawn = shown.levels_of(models, two.test)
     assert len(figures.against_truth(drawn).axes) == 8
     assert drawn.query("method == 'light' and true == -7.0 or true == -1.0")["paper"].notna().any()
 
@@ -99,12 +98,12 @@ def test_users_who_look_forward_are_drawn_with_their_estimate():
     pytest.importorskip("torch")
     three = study.collected(user3(0.3), TINY, 1)
     fit = study.fitted(three, TINY, 1, {study.FORWARD: {"gamma": 0.3}})
-    shown = study.told(42)
-    guessed = study.estimated(shown, {"User 3": fit[study.FORWARD]})
-    assert guessed["turn"].tolist() == list(range(len(shown.worlds["User 3"].turns) + 1))
+    told = study.told(42)
+    guessed = study.estimated(told, {"User 3": fit[study.FORWARD]})
+    assert guessed["turn"].tolist() == list(range(len(told.worlds["User 3"].turns) + 1))
     assert guessed["budget"].is_monotonic_decreasing
-    reasons = {name: world.reason for name, world in shown.worlds.items()}
-    assert len(figures.budgets(shown.frame(), reasons, guessed).axes) == 3
+    reasons = {name: world.reason for name, world in told.worlds.items()}
+    assert len(figures.budgets(told.frame(), reasons, guessed).axes) == 3
 
 
 def test_people_are_apart_and_shown():
@@ -112,8 +111,7 @@ def test_people_are_apart_and_shown():
     train, test = study.people(TINY, "zh", 1, number=20)
     assert isinstance(train, Dialogues) and not {d.user for d in train} & {d.user for d in test}
     users = study.of_people(train, test, TINY, 1)
-    assert tables.people_table(users, 1)["users"].tolist() == [6, 6]
-    assert "6" in said.people(users, 1)["zh"]
+    assert shown.people_table(users, 1)["users"].tolist() == [6, 6]
     both = pd.concat([f.assign(method=n) for n, f in users.items()])
     assert len(figures.people(both).axes) == 2
 
@@ -125,7 +123,7 @@ def test_written_dialogues_against_their_ratings():
     assert found.kinds == ["appropriateness", "understanding"]
     assert compared["predictor"].tolist() == ["budget", "status alone", "fewer turns"]
     assert 0 <= found.spent_successes <= 1
-    assert "0.92" in said.ratings(found, compared)["en"]
+    assert "0.92" in shown.ratings(found, compared)
     assert len(figures.ratings(found.by_rating(), found.by_budget()).axes) == 3
     with pytest.raises(UnknownName, match="bow"):
         written.encoder_of("bert", "en", [])
@@ -149,11 +147,12 @@ def test_agents_beside_the_papers():
             for u in ("user1", "user2", "user3")
         ]
     )
-    table = tables.success_table(success).set_index("method")
+    table = shown.success_table(success).set_index("method")
     assert table.index.tolist() == ["paper: Agent 1", "Agent 1", "shrewd"]
     assert table.loc["paper: Agent 1"].tolist() == ["87.9", "11.1", "7.6"]
     assert table.loc["Agent 1", "User 1"] == "90.0 ± 2.0"
-    assert name_of("paper: Agent 1", "zh") == "论文：智能体 1"
+    with using_language("zh"):
+        assert name_of("paper: Agent 1") == "论文：智能体 1"
 
 
 def test_presets_are_named():
@@ -185,7 +184,7 @@ def test_a_wrong_gamma_is_told_beside_the_right_one():
     pytest.importorskip("torch")
     three = study.collected(user3(0.3), TINY, 1)
     known = study.fitted(three, TINY, 1, {"known": {"gamma": 0.3}})["known"]
-    models = assumed.told_gammas(three, TINY, 1, 0.3, known)
+    models = study.told_gammas(three, TINY, 1, 0.3, known)
     assert {name: model.gamma for name, model in models.items()} == {
         "γ = 0.15": 0.15,
         "γ = 0.3": 0.3,
@@ -193,28 +192,30 @@ def test_a_wrong_gamma_is_told_beside_the_right_one():
     }
     assert models["γ = 0.3"] is known
     plain = study.fitted(three, TINY, 1, {study.PLAIN: {}})
-    note = said.mistold(study.measured({**models, **plain}, three.test, 1), 0.3)
-    assert all("0.15" in text and "0.6" in text for text in note.values())
-    assert list(assumed.told_gammas(three, TINY, 1, 0.8)) == ["γ = 0.4", "γ = 0.8"]  # 1.6 cannot be
+    for language in LANGUAGES:
+        with using_language(language):
+            note = shown.mistold(study.measured({**models, **plain}, three.test, 1), 0.3)
+        assert "0.15" in note and "0.6" in note
+    assert list(study.told_gammas(three, TINY, 1, 0.8)) == ["γ = 0.4", "γ = 0.8"]  # 1.6 cannot be
 
 
 def test_dialogues_that_a_limit_ended_are_counted_in_three_ways(two):
     pytest.importorskip("torch")
-    short, models = assumed.cut_short(TINY, 1)
-    assert max(short.turns) == assumed.FEW_TURNS
-    assert assumed.ended_by_limit(short) == sum(d.reason == "maxturn" for d in short) / len(short) > 0
+    short, models = study.cut_short(TINY, 1)
+    assert max(short.turns) == study.FEW_TURNS
+    assert study.ended_by_limit(short) == sum(d.reason == "maxturn" for d in short) / len(short) > 0
     assert [model.timeout for model in models.values()] == ["drop", "failed", "censored"]
     measured = study.measured(models, two.test, 1)
-    assert (
-        f"{assumed.ended_by_limit(short):.0%}"
-        in said.timeouts(measured, assumed.ended_by_limit(short), 8)["en"]
-    )
-    assert all(name_of(name, "zh") != name for name in models)
+    assert shown.recovery_table(measured)["method"].tolist() == list(models)
+    share = study.ended_by_limit(short)
+    assert f"{share:.0%}" in shown.timeouts(share, 8)
+    with using_language("zh"):
+        assert all(name_of(name) != name for name in models)
 
 
 def test_another_seed_is_another_draw():
     pytest.importorskip("torch")
-    again = assumed.repeated(user2(), TINY, (1, 2))
+    again = study.repeated(user2(), TINY, (1, 2))
     steps = again[again["measure"] == "step_r"]["value"]
     assert steps.nunique() == 2 and steps.between(-1, 1).all()
-    assert "2 seeds" in said.seeds(again)["en"]
+    assert "2 seeds" in shown.seeds(again)

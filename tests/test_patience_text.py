@@ -32,7 +32,7 @@ from perslib.patience.text import (
     rated,
     uss,
 )
-from perslib.patience.text.importers import exchanges
+from perslib.patience.text.dialogues import exchanges
 
 
 @pytest.fixture(scope="module")
@@ -219,7 +219,7 @@ def test_dstc_calls(tmp_path):
                 ["The system understood me well.", "agree"], ["It had good phrasing.", "slightly disagree"], ["Other", "agree"]]},
         },
     }  # fmt: skip
-    (call / "log.json").write_text(json.dumps(log))
+    (call / "log.json").write_text(json.dumps(log), "utf-8-sig")
     (call / "label.json").write_text(json.dumps(label))
     (text,) = dstc(tmp_path)
     assert text.turns == (("", "Hello, which food?"), ("thai food", "Here is one."))

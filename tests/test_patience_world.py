@@ -9,13 +9,10 @@ import pytest
 
 from perslib.errors import PerslibError
 from perslib.patience.actions import Atom, action_list
-from perslib.patience.agenda import Item
-from perslib.patience.collect import collect, talk
-from perslib.patience.features import STATE_NAMES, Seen
 from perslib.patience.goals import GOAL_INDEX, Goal, Part, sample_goal
-from perslib.patience.policies import at_random, exploring, patient, rule
-from perslib.patience.users import outlook, people, user1, user2, user3
-from perslib.patience.world import World
+from perslib.patience.policies import at_random, collect, exploring, patient, rule, talk
+from perslib.patience.users import Item, outlook, people, user1, user2, user3
+from perslib.patience.world import STATE_NAMES, Seen, World
 
 ACTIONS = action_list()
 GOAL = Goal(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import tarfile
 
 import pytest
 import real
 from made import GIFT, RECIPE, SKILL, TRAVEL, message, session, simple_session, write_release
 
-from perslib.corpus import load, read_release
+from perslib.corpus import import_release, load, read_release
+from perslib.corpus.corpus import group_shuffle_split
 from perslib.errors import DataError
 
 ARCHIVE = "persturnbench/persturnbench_42users.tar.gz"
@@ -123,18 +126,18 @@ def test_bad_files_are_named_with_the_fault(tmp_path, name):
 
 
 def test_many_problems_are_listed_at_once_but_not_all(tmp_path):
-    root = write_release(tmp_path, {(f"User_{i}", GIFT, "0"): simple_session("9") for i in range(25)})
+    root = write_release(tmp_path, {(f"User_{i}", GIFT, "0"): {"history": 1} for i in range(25)})
     with pytest.raises(DataError) as error:
         load(root)
     assert len(error.value.problems) == 25
-    assert str(error.value).count("expected 1–5") == 20 and "… and 5 more" in str(error.value)
+    assert str(error.value).count("expected a list of messages") == 20 and "… and 5 more" in str(error.value)
 
 
 def test_two_files_for_one_session_are_refused(tmp_path):
     root = write_release(
         tmp_path, {("User_0", GIFT, "0"): simple_session(), ("User_0", GIFT, "00"): simple_session()}
     )
-    with pytest.raises(DataError, match="second file for the same session"):
+    with pytest.raises(DataError, match=f"^User_0/{GIFT}/00?.json: is a second file for the same session"):
         load(root)
 
 
@@ -154,10 +157,87 @@ def test_shipped_split_is_read_leniently(release):
     )
     corpus = load(release)
     assert corpus.split() == {"train": ["User_2"], "test": ["User_10"]}
+    assert corpus.meta["split_origin"] == "splits.json, unlike the recomputed one"
     (release / "splits.json").write_text('{"something": "else"}')
     corpus = load(release)
-    assert corpus.meta["irregularities"]["splits.json not understood, split recomputed"] == 1
+    not_used = "splits.json does not divide these users into train and test, split recomputed"
+    assert corpus.meta["irregularities"][not_used] == 1
+    assert corpus.meta["split_origin"].startswith("recomputed")
     assert set(corpus.split()) == {"train", "test"}
+
+
+@pytest.fixture
+def ten(tmp_path):
+    """A release of ten users with a block each."""
+    sessions = {(f"User_{i}", s, "0"): simple_session() for i in range(10) for s in (TRAVEL, GIFT)}
+    return write_release(tmp_path / "ten", sessions)
+
+
+TEN = [f"User_{i}" for i in range(10)]
+
+
+def test_a_subset_of_the_test_users_does_not_become_the_test_split(ten):
+    shipped = {"test_subset_2": TEN[2:4], "test": TEN[2:], "train": TEN[:2]}
+    (ten / "splits.json").write_text(json.dumps(shipped))
+    assert load(ten).split() == {"test": TEN[2:], "train": TEN[:2]}
+
+
+@pytest.mark.parametrize(
+    "shipped",
+    [
+        {"train": TEN[:3], "test": TEN[2:]},
+        {"train": TEN[:2], "test": TEN[3:]},
+        {"train": TEN[:2], "test": [*TEN[2:], TEN[2]]},
+        {"train": [], "test": TEN},
+        {"test_subset_2": TEN[2:4], "train": TEN[:2]},
+    ],
+    ids=["overlap", "gap", "twice", "no train user", "subset alone"],
+)
+def test_a_shipped_split_that_is_no_partition_is_recomputed(ten, shipped):
+    (ten / "splits.json").write_text(json.dumps(shipped))
+    corpus = load(ten)
+    assert corpus.split() == group_shuffle_split(TEN)
+    assert corpus.meta["split_origin"] == "recomputed (seed 42, users with a block)"
+    assert any("does not divide" in note for note in corpus.meta["irregularities"])
+
+
+@pytest.mark.parametrize("said", ["half \ud83d", {"deep": ["\udc00"]}], ids=["content", "profile"])
+def test_half_a_character_is_named_with_file_and_field(tmp_path, said):
+    bad = simple_session(profile=said) if isinstance(said, dict) else session(message("user", said))
+    root = write_release(
+        tmp_path,
+        {("User_0", GIFT, "0"): json.dumps(bad), ("User_1", GIFT, "0"): simple_session()},
+    )
+    field = "profile.deep[0]" if isinstance(said, dict) else "history[0].content"
+    expected = f"User_0/{GIFT}/0.json: {field} holds half a character (a lone surrogate)"
+    with pytest.raises(DataError) as error:
+        load(root)
+    assert expected in str(error.value)
+    done = import_release("persturnbench", root, out=tmp_path / "out", skip_bad=True)
+    assert list(done.corpus.users["user"]) == ["User_1"]
+    rejected = json.loads((tmp_path / "out" / "rejected.jsonl").read_text("utf-8"))
+    assert rejected["record"] == json.loads(json.dumps(bad)), "what was rejected is all there"
+
+
+def test_a_file_that_was_cut_off_is_said_to_be(tmp_path):
+    whole = json.dumps(simple_session(), ensure_ascii=False).encode()
+    start = whole.index("问".encode())
+    root = write_release(tmp_path, {("User_0", GIFT, "0"): whole[: start + 2]})
+    with pytest.raises(
+        DataError, match=rf"/0.json:1: ends within a character, at byte {start}; the file may be"
+    ):
+        load(root)
+
+
+def test_every_user_message_followed_by_another_is_counted(tmp_path):
+    history = [message("user", "一"), message("user", "二"), message("assistant", "答", "4")]
+    after = [message("user", "三"), message("user", "四"), message("user", "五")]
+    sessions = {
+        ("User_0", GIFT, "0"): session(*history, *after),
+        ("User_0", TRAVEL, "0"): session(message("user", "一"), message("user", "二")),
+    }
+    noted = load(write_release(tmp_path, sessions)).meta["irregularities"]
+    assert noted["user messages followed by another user message"] == 4
 
 
 def test_folder_data_folder_and_archive_are_one(release, tmp_path_factory):
@@ -165,6 +245,49 @@ def test_folder_data_folder_and_archive_are_one(release, tmp_path_factory):
     with tarfile.open(archive, "w:gz") as tar:
         tar.add(release / "data", "persturnbench_data_release/data")
     assert load(release).digest == load(release / "data").digest == load(archive).digest
+
+
+@pytest.mark.parametrize(
+    ("size", "times", "said"),
+    [(10 << 30, 1, "has 10,737,418,240 bytes"), (16 << 20, 17, "17 files have 285,212,672")],
+    ids=["one member", "their sum"],
+)
+def test_a_sparse_archive_does_not_take_all_memory(tmp_path, size, times, said):
+    """A member's size is what it says, not what lies in the archive: a sparse one unpacks from nothing."""
+    members = b""
+    for i in range(times):
+        member = tarfile.TarInfo(f"data/User_0/{GIFT}/{i}.json")
+        member.size = 10
+        member.pax_headers = {"GNU.sparse.size": str(size), "GNU.sparse.map": "0,10"}
+        members += member.tobuf(tarfile.PAX_FORMAT) + b"0123456789".ljust(512, b"\0")
+    archive = tmp_path / "bomb.tar.gz"
+    archive.write_bytes(gzip.compress(members + bytes(1024)))
+    with pytest.raises(DataError, match="cannot be read as a tar archive") as error:
+        read_release(archive, "persturnbench", skip_bad=True)
+    assert said in str(error.value) and archive.stat().st_size < 3_000
+
+
+def test_a_header_does_not_take_all_memory(tmp_path):
+    """Further fields of a member stand in a header of their own, of the size that it gives itself."""
+    header = tarfile.TarInfo("fields")
+    header.type, header.size = tarfile.XHDTYPE, 4 << 30
+    archive = tmp_path / "bomb.tar.gz"
+    archive.write_bytes(gzip.compress(header.tobuf(tarfile.PAX_FORMAT) + bytes(1 << 16)))
+    with pytest.raises(DataError, match=r"cannot be read as a tar archive .a header of 4,294,967,296 bytes"):
+        read_release(archive, "persturnbench")
+
+
+def test_plain_archives_are_read_and_damaged_ones_named(release, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("archive")
+    for mode in ("w", "w:gz"):
+        with tarfile.open(folder / "release.tar", mode) as tar:
+            tar.add(release / "data", "data")
+        assert load(folder / "release.tar").digest == load(release).digest
+    damaged = bytearray((folder / "release.tar").read_bytes())
+    damaged[100:200] = bytes(100)
+    (folder / "release.tar").write_bytes(damaged)
+    with pytest.raises(DataError, match="cannot be read as a tar archive"):
+        load(folder / "release.tar")
 
 
 @real.needs(ARCHIVE)

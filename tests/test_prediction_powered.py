@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from perslib import inference
 from perslib.errors import DataError
 from perslib.inference import classical_difference, classical_mean, ppi_difference, ppi_mean
 
@@ -128,6 +130,7 @@ def test_four_users_have_a_mean_and_no_interval():
     [
         ("2 gold scores, but 1 judged", ([4, 3], [4], [3]), {}),
         ("There is no gold score", ([], [], [3]), {}),
+        ("level: 95 is not between 0 and 1", ([4, 3], [4, 3], [3]), {"level": 95}),
         ("1 of 2 gold scores are missing", ([4, None], [4, 3], [3]), {}),
         ("one part only", ([4, 3], [4, 3], [3]), {"cluster": ["a", "b"]}),
         (
@@ -145,3 +148,15 @@ def test_four_users_have_a_mean_and_no_interval():
 def test_input_that_does_not_fit_is_refused(said, arguments, named):
     with pytest.raises(DataError, match=said):
         ppi_mean(*arguments, **named)
+
+
+@pytest.mark.parametrize("name", ["mean", "difference"])
+def test_twins_take_the_same_arguments(name):
+    powered, alone = (getattr(inference, f"{kind}_{name}") for kind in ("ppi", "classical"))
+    of = [[(p.name, p.kind) for p in inspect.signature(f).parameters.values()] for f in (powered, alone)]
+    assert of[0] == of[1]
+    scores = [[5, 4, 3, 4, 4, 2], [4, 3, 2, 3, 3, 3]]
+    pair = scores if name != "difference" else [s for s in scores for _ in range(2)]
+    others = [[4, 3, 4]] if name != "difference" else [[4, 3, 4], [4, 3, 4]]
+    users = {"cluster": list("abcdef"), "cluster_unlabelled": list("xyz")}
+    assert powered(*pair, *others, **users, lam=0)[:4] == pytest.approx(alone(*pair, *others, **users)[:4])

@@ -11,8 +11,7 @@ import time
 
 import pytest
 
-from perslib.llm.ledger import Ledger
-from perslib.llm.progress import Progress
+from perslib.llm.ledger import Ledger, Progress
 from perslib.llm.types import Answer
 
 PAID = Answer(text="ok", tokens_in=900, tokens_out=100, cost=0.01, backbone="openai")
@@ -62,7 +61,7 @@ def test_plain_overwrites_its_line_in_a_terminal(monkeypatch):
             return True
 
     monkeypatch.setenv("PERSLIB_PROGRESS", "plain")
-    monkeypatch.setattr("perslib.llm.progress._TERMINAL", 0.0)
+    monkeypatch.setattr("perslib.llm.ledger._TERMINAL", 0.0)
     monkeypatch.setattr(sys, "stderr", terminal := Terminal())
     run([PAID] * 3)
     lines = terminal.getvalue()
@@ -73,7 +72,7 @@ def test_plain_overwrites_its_line_in_a_terminal(monkeypatch):
 def test_with_a_file_nothing_is_printed_and_every_line_is_whole(capsys, monkeypatch, tmp_path):
     file = tmp_path / "progress.jsonl"
     monkeypatch.setenv("PERSLIB_PROGRESS_FILE", str(file))
-    monkeypatch.setitem(sys.modules["perslib.llm.progress"]._EVERY, "file", 0.0)
+    monkeypatch.setitem(sys.modules["perslib.llm.ledger"]._EVERY, "file", 0.0)
     ledger = run([HIT, PAID, PAID, Answer(error="gave up", backbone="openai")], enabled=False)
     assert capsys.readouterr() == ("", "")
     first, *_, last = [json.loads(line) for line in file.read_text().splitlines()]
@@ -86,7 +85,7 @@ def test_with_a_file_nothing_is_printed_and_every_line_is_whole(capsys, monkeypa
 def test_threads_write_whole_lines(monkeypatch, tmp_path):
     file = tmp_path / "progress.jsonl"
     monkeypatch.setenv("PERSLIB_PROGRESS_FILE", str(file))
-    monkeypatch.setitem(sys.modules["perslib.llm.progress"]._EVERY, "file", 0.0)
+    monkeypatch.setitem(sys.modules["perslib.llm.ledger"]._EVERY, "file", 0.0)
     threads = [threading.Thread(target=run, args=([PAID] * 50,)) for _ in range(4)]
     for thread in threads:
         thread.start()
@@ -126,6 +125,6 @@ def test_an_unknown_total_is_shown_as_one(capsys, monkeypatch):
 
 def test_importing_it_loads_no_widgets():
     """Progress bars are loaded when the first one is shown, not by everyone who imports perslib."""
-    code = "import sys, perslib.llm.progress; print(sorted({'tqdm', 'ipywidgets'} & set(sys.modules)))"
+    code = "import sys, perslib.llm.ledger; print(sorted({'tqdm', 'ipywidgets'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pandas as pd
@@ -144,6 +144,23 @@ def test_bad_lines_are_all_named_with_their_place(path):
     text = str(caught.value)
     assert "score is 9" in text and "expected an object" in text and "session is missing" in text
     assert "Mend or delete" in text
+
+
+@pytest.mark.parametrize(("field", "value"), [("note", "\ud83d"), ("rater", "A\ud83d"), ("turn", 10**400)])
+def test_what_no_table_can_hold_is_neither_written_nor_read(path, field, value):
+    with pytest.raises(
+        DataError, match=rf"rating: {field} (holds half a character|is a whole number of 401)"
+    ):
+        rate(path, replace(ONE, **{field: value}))
+    line = json.loads(json.dumps(asdict(ONE)))
+    path.parent.mkdir()
+    path.write_text(f"{json.dumps(line | {field: value})}\n{'[' * 100_000}\n", "utf-8")
+    with pytest.raises(DataError) as caught:
+        read_ratings(path)
+    first, second = map(str, caught.value.problems)
+    assert (
+        first.startswith(f"zh.jsonl:1: {field} ") and second == "zh.jsonl:2: is nested deeper than 100 levels"
+    )
 
 
 def test_two_notebooks_can_rate_at_once(path):

@@ -205,7 +205,9 @@ def test_what_a_verdict_cites_is_resolved_where_the_memory_is_given() -> None:
     statement = Statement("M1", "scoring_style", "Likes inns.", ("travel/0/1",))
     memory = UserMemory("ada", "gift", "structured", (0, 0, 0, 2, 1), (statement,))
     with_it = Seen(shown(*made, memories={("j", "ada", "gift"): memory})).text
-    first = with_it[with_it.index("Cited by the verdict") : with_it.index("The user's rated turns")]
+    first = with_it[
+        with_it.index("Cited by the verdict") : with_it.index("The user's most similar rated turns")
+    ]
     assert "M1 Likes inns." in first and "an inn 1" in first and "an inn 2" in first
     assert first.count("there is no such statement") == 1
     without = Seen(shown(*made)).text
@@ -231,7 +233,7 @@ def test_what_strangers_wrote_is_shown_as_text() -> None:
 @pytest.mark.parametrize(
     ("language", "words"),
     [
-        ("en", ("Replies, the highest score first", "Evidence", "System message", "recorded reply")),
+        ("en", ("Replies, highest score first", "Evidence", "System message", "recorded reply")),
         ("zh", ("各候选的回复（评分从高到低）", "证据", "系统消息", "原回复", "会话 0，轮次 1")),
     ],
 )

@@ -13,7 +13,7 @@ from histories import corpus_of
 
 from perslib.corpus import TURN, Corpus, load
 from perslib.errors import DataError
-from perslib.judge import Verdict, rows
+from perslib.judge.base import Verdict, _columns
 from perslib.replay import hard_set, read_predictions, read_replies, read_scored, write_replies
 
 HERE = "u1__gift__0.json__turn_1"
@@ -91,6 +91,41 @@ def written(folder: Path, *lines: Any, name: str = "file.jsonl") -> Path:
     text = [line if isinstance(line, str) else json.dumps(line, ensure_ascii=False) for line in lines]
     path.write_text("\n".join(text) + "\n", "utf-8")
     return path
+
+
+HALF = "\ud83d"
+
+
+@pytest.mark.parametrize("field", ["candidate_response", "candidate_model", "user", "backbone", "prompt"])
+def test_half_a_character_is_read_as_the_replacement_character_and_counted(tmp_path, field):
+    line = json.dumps(response(sample_id=None) | {field: "a" + HALF})
+    read = read_replies(written(tmp_path, line, response(turn=2, candidate_response="whole \U0001f600")))
+    column = {"candidate_response": "response", "candidate_model": "candidate"}.get(field, field)
+    assert read.attrs["irregularities"]["halves of characters, read as U+FFFD"] == 1
+    assert read["response"].iloc[1] == "whole \U0001f600"
+    read.to_parquet(tmp_path / "replies.parquet")
+    assert pd.read_parquet(tmp_path / "replies.parquet")[column].iloc[0] == "a\ufffd"
+
+
+def test_half_a_character_in_what_a_judge_said_reaches_no_table(tmp_path):
+    for read, line in ((read_scored, scored()), (read_predictions, predicted())):
+        verdicts = read(written(tmp_path, json.dumps(line | {"analysis": "so " + HALF})))
+        assert verdicts["rationale"].tolist() == ["so \ufffd"]
+        verdicts.to_parquet(tmp_path / "verdicts.parquet")
+
+
+@pytest.mark.parametrize("turn", [10**400, "9" * 5000])
+def test_numbers_that_no_column_holds_are_told(tmp_path, turn):
+    with pytest.raises(DataError, match=r"file\.jsonl:1: turn is '[0-9]{40}', expected a whole number"):
+        read_replies(written(tmp_path, response(sample_id=None, turn_idx=turn)))
+    with pytest.raises(DataError, match=r"file\.jsonl:1: pred_score is [0-9]{40}, expected a number"):
+        read_scored(written(tmp_path, scored(10**400)))
+    read = read_replies(written(tmp_path, response(seed=10**30, temperature=10**400)))
+    assert read[["seed", "temperature"]].isna().all(axis=None)
+    assert read.attrs["irregularities"] == {
+        "seed that is no integer, not taken": 1,
+        "temperature that is no real, not taken": 1,
+    }
 
 
 # -- replies ----------------------------------------------------------------------------------------------------
@@ -362,11 +397,7 @@ def test_a_failed_call_is_unscored_and_never_a_three(tmp_path):
 @pytest.mark.parametrize(("score", "satisfied"), [(3.4, False), (3.5, True), (3.6, True), (4, True)])
 def test_a_score_between_two_is_satisfied_as_judges_of_here_have_it(tmp_path, score, satisfied):
     verdicts = read_predictions(written(tmp_path, predicted(score)))
-    assert (
-        verdicts["satisfied"].tolist()
-        == [satisfied]
-        == [rows._columns(Verdict(raw=score), "en")["satisfied"]]
-    )
+    assert verdicts["satisfied"].tolist() == [satisfied] == [_columns(Verdict(raw=score), "en")["satisfied"]]
 
 
 def test_who_predicted(tmp_path):

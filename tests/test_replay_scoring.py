@@ -15,7 +15,7 @@ from perslib.errors import DataError, PerslibError
 from perslib.judge import LearnedJudge, Manner, Nearest, Personal, Supervised
 from perslib.llm import Answer
 from perslib.memory import Measured, Scores
-from perslib.replay.names import ORIGINAL
+from perslib.replay.replies import ORIGINAL
 from perslib.replay.scoring import judged_by_themselves, on_reference, reference, scored
 
 
@@ -218,7 +218,7 @@ def test_replies_to_train_users_leave_nothing_to_learn_from(sample: Corpus) -> N
         scored(LearnedJudge(), sample, given)
     said = str(told.value)
     assert f"The replies answer {len(train)} of its {len(train)} train users: {sorted(train)[0]}" in said
-    assert "take a judge that learns nothing" in said and "Replay turns of test users" in said
+    assert "use a judge that does not learn" in said and "Replay turns of test users" in said
     with pytest.raises(PerslibError, match="The replies answer"):
         reference(LearnedJudge(), sample, given)
 

@@ -12,7 +12,7 @@ from histories import corpus_of
 
 from perslib.corpus import TURN, Corpus, load
 from perslib.errors import DataError, UnknownName
-from perslib.replay import hard_set, profiles, published_selection, set_profile, stratified_set
+from perslib.replay import hard_set, profiles, set_profile, sets, stratified_set
 from perslib.replay.sets import _expected, _rounded, draw
 
 LONG, MIDDLING, SHORT, REPLY = (
@@ -128,7 +128,7 @@ def test_a_block_gives_three_and_a_control_only_where_room_is_left(low, controls
 
 
 def test_each_users_best_then_quotas_then_the_rest(monkeypatch):
-    monkeypatch.setattr(published_selection, "QUOTAS", {1: 1, 2: 1, 4: 2})
+    monkeypatch.setattr(sets, "QUOTAS", {1: 1, 2: 1, 4: 2})
     scores = {"u1": [1, 1, 1], "u10": [2, 2, 2], "u2": [4, 4, 4]}
     rows = [
         row

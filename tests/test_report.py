@@ -6,10 +6,12 @@ import json
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
 import time
+import zlib
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -19,14 +21,15 @@ from made import tiny_corpus
 
 from perslib.corpus import save
 from perslib.errors import DataError, ReportError, UnknownName
-from perslib.report import run_report
-from perslib.report.atomic import write_text
+from perslib.llm import Cache
+from perslib.report import rehearse_report, run_report
+from perslib.report.execute import Kernels
 from perslib.report.index import write_index
-from perslib.report.kernel import Kernels
-from perslib.report.manifest import record
-from perslib.report.outputs import warnings_in
-from perslib.report.parameters import declared_parameters, find_studies, fitted
+from perslib.report.manifest import record, write_text
+from perslib.report.parameters import check_choices, declared_parameters, find_studies, fitted
+from perslib.report.plan import plan
 from perslib.report.progress import Looking
+from perslib.report.render import warnings_in
 
 FIXTURES = Path(__file__).parent / "notebooks"
 KEY = "sk-never-to-be-written-0123456789"
@@ -37,6 +40,14 @@ def home(tmp_path_factory):
     """A workspace whose path has a space in it, with a corpus; a key is set in the environment."""
     folder = tmp_path_factory.mktemp("a work space")
     save(tiny_corpus(), folder / "data" / "tiny" / "en")
+    (folder / "locale").mkdir()
+    own = {
+        "# Everything a page can show": "# 一页能展示的一切",
+        "In English.": "中文说明。",
+        "Two bars.": "两根柱。",
+    }
+    entries = (f'msgid "{english}"\nmsgstr "{chinese}"\n' for english, chinese in own.items())
+    (folder / "locale" / "zh.po").write_text("\n".join(entries), "utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PERSLIB_HOME", str(folder))
         patch.setenv("PERSLIB_TEST_API_KEY", KEY)
@@ -254,10 +265,27 @@ def test_figures_come_in_all_formats_with_their_numbers(reports):
     assert "missing from" not in page(reports)  # matplotlib's words for a glyph that no font has
 
 
-def test_the_same_figure_gives_the_same_bytes(reports):
-    one, other = (reports[0] / "tiny-en" / b / "figures" for b in ("embedded", "llama-cpp"))
+BARS = """
+import sys
+import matplotlib.pyplot as plt
+import pandas as pd
+from perslib import report
+report.begin(language=sys.argv[1])
+fig, ax = plt.subplots()
+ax.bar(["满意", "satisfied"], [1, 2])
+ax.set_title("中文 – −1 ≤ 评分")
+report.save_figure(fig, "bars", pd.DataFrame({"what": ["满意", "satisfied"]}), out=sys.argv[2])
+"""
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_same_figure_gives_the_same_bytes(tmp_path, language):
+    for run in ("1", "2"):
+        order = [sys.executable, "-c", BARS, language, str(tmp_path / run)]
+        subprocess.run(order, check=True, env={**os.environ, "PYTHONHASHSEED": run}, capture_output=True)
     for kind in ("pdf", "svg", "png", "csv"):
-        assert (one / f"bars.{kind}").read_bytes() == (other / f"bars.{kind}").read_bytes(), kind
+        one, other = ((tmp_path / run / "figures" / f"bars.{kind}").read_bytes() for run in ("1", "2"))
+        assert one == other, kind
 
 
 def test_tables_keep_full_precision(reports):
@@ -325,6 +353,66 @@ def test_ctrl_c_leaves_the_page_so_far_and_no_kernel(home):
         os.kill(int(started.read_text()), 0)
 
 
+def waiting(home, started: Path) -> subprocess.Popen[str]:
+    """`perslib report` in a cell that waits."""
+    command = [sys.executable, "-m", "perslib", "report", FIXTURES / "waits.ipynb", "--corpus", "tiny/en"]
+    command += ["--out", started.parent / "ended", "-p", f"signal_file={started}"]
+    running = subprocess.Popen(command, cwd=home, stderr=subprocess.PIPE, text=True)
+    for _ in range(600):
+        if started.exists() and started.read_text():
+            break
+        time.sleep(0.1)
+    return running
+
+
+def left_behind(home) -> list[Path]:
+    return sorted((home / "tmp").glob("perslib-*"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_command_that_is_told_to_end_leaves_nothing_behind(home, tmp_path, number):
+    running = waiting(home, tmp_path / "started")
+    assert len(left_behind(home)) == 2
+    running.send_signal(number)
+    _, said = running.communicate(timeout=30)
+    assert running.returncode == 130 and "perslib: stopped" in said and left_behind(home) == []
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "started").read_text()), 0)
+
+
+def test_what_a_killed_command_left_behind_goes_with_the_next_one(home, tmp_path):
+    (tmp_path / "killed").mkdir()
+    (tmp_path / "lives").mkdir()
+    killed, living = waiting(home, tmp_path / "killed" / "on"), waiting(home, tmp_path / "lives" / "on")
+    killed.kill()
+    killed.communicate(timeout=30)
+    assert len(left_behind(home)) == 4
+    run_report(FIXTURES / "shows.ipynb", corpus="tiny/en", out=tmp_path / "next")
+    assert len(left_behind(home)) == 2, "those of the one that lives"
+    living.terminate()
+    living.communicate(timeout=30)
+
+
+def test_what_a_killed_run_left_beside_its_page_goes_with_the_next_one(home, tmp_path):
+    killed = waiting(home, tmp_path / "on")
+    killed.kill()
+    killed.communicate(timeout=30)
+    folder = tmp_path / "ended" / "tiny-en" / "embedded"
+    assert len(list(folder.glob(".*"))) == 1
+    run_report(FIXTURES / "shows.ipynb", corpus="tiny/en", out=tmp_path / "ended")
+    assert (folder / "shows.html").is_file() and not list(folder.rglob(".*"))
+
+
+@pytest.mark.parametrize("mask, mode", [(0o077, 0o600), (0o002, 0o664)])
+def test_files_follow_the_umask(home, tmp_path, mask, mode):
+    before = os.umask(mask)
+    try:
+        page = write_text(tmp_path / "page.html", "what people said")
+    finally:
+        os.umask(before)
+    assert page.stat().st_mode & 0o777 == mode
+
+
 def test_running_again_replaces_what_the_last_run_left(home):
     where = {"corpus": "tiny/en", "out": home / "again"}
     run_report(FIXTURES / "shows.ipynb", **where)
@@ -344,6 +432,152 @@ def test_running_again_replaces_what_the_last_run_left(home):
     ).exists()  # nothing outside of the page's own folder
 
 
+def study(folder: Path, *cells: str, tags: dict[int, str] | None = None, name: str = "own.ipynb") -> Path:
+    """A notebook of these code cells; the first declares parameters, others may have a tag."""
+    import nbformat
+
+    nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    for place, tag in {0: "parameters", **(tags or {})}.items():
+        nb.cells[place].metadata["tags"] = [tag]
+    nbformat.write(nb, folder / name)
+    return folder / name
+
+
+def test_a_failed_run_keeps_the_last_good_page_and_its_files(home, tmp_path):
+    own = study(
+        tmp_path,
+        'broken = ""\nout = ""',
+        "import pandas as pd\nfrom perslib import report\nreport.begin(out=out)\n"
+        'saved = report.save_table(pd.DataFrame({"a": [1 if not broken else 2]}), "one")',
+        'print("good words")\nif broken:\n    raise RuntimeError(broken)',
+    )
+    where = {"corpus": "tiny/en", "out": home / "kept"}
+    run_report(own, **where)
+    folder = home / "kept" / "tiny-en" / "embedded"
+    good = {f: f.read_bytes() for f in folder.rglob("*") if f.is_file() and f.name != "manifest.json"}
+    before = json.loads((folder / "manifest.json").read_text("utf-8"))["pages"]["own"]
+    with pytest.raises(ReportError, match=r"no luck(.|\n)*own\.failed\.html"):
+        run_report(own, **where, broken="no luck")
+    assert {f: f.read_bytes() for f in good} == good
+    failed = (folder / "own.failed.html").read_text("utf-8")
+    assert "no luck" in failed and 'id="failure"' in failed
+    entry = json.loads((folder / "manifest.json").read_text("utf-8"))["pages"]["own"]
+    last = entry.pop("last_run")
+    assert entry == before and last["status"] == "failed" and last["failure"]["cell"] == 3
+    html = (home / "kept" / "index.html").read_text("utf-8")
+    assert 'href="tiny-en/embedded/own.html"' in html and 'href="tiny-en/embedded/own.failed.html"' in html
+    assert "Last run failed" in html and "no luck" in html
+
+    run_report(own, **where)  # a good run makes it forgotten
+    assert not (folder / "own.failed.html").exists()
+    assert "last_run" not in json.loads((folder / "manifest.json").read_text("utf-8"))["pages"]["own"]
+    assert "no luck" not in (home / "kept" / "index.html").read_text("utf-8")
+    assert not list(folder.glob(".own-*"))  # where runs work is tidied up
+
+
+def test_a_page_that_cannot_be_written_keeps_the_last_good_one(home, tmp_path, monkeypatch):
+    own = study(tmp_path, 'out = ""', 'print("good words")')
+    where = {"corpus": "tiny/en", "out": home / "kept"}
+    run_report(own, **where)
+    page = home / "kept" / "tiny-en" / "embedded" / "own.html"
+
+    def full(*_: object) -> str:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("perslib.report.run.render_page", full)
+    with pytest.raises(OSError, match="No space left"):
+        run_report(own, **where)
+    assert "good words" in page.read_text("utf-8")
+    entry = json.loads((page.parent / "manifest.json").read_text("utf-8"))["pages"]["own"]
+    assert entry["status"] == "success" and entry["last_run"]["status"] == "failed"
+
+
+def test_names_in_parameters_are_checked_before_anything_runs(home):
+    with pytest.raises(UnknownName, match="Did you mean none"):
+        run_report("01", corpus="tiny/en", history="non", out=home / "unchecked")
+    with pytest.raises(UnknownName, match=r"'persnal'.*Did you mean personal.*zero-shot"):
+        run_report("01", corpus="tiny/en", judges="zero-shot, persnal", out=home / "unchecked")
+    with pytest.raises(UnknownName, match="Did you mean structured"):
+        run_report("04", corpus="tiny/en", contexts="structred", out=home / "unchecked")
+    with pytest.raises(ReportError, match="-7"):
+        run_report("01", corpus="tiny/en", limit=-7, out=home / "unchecked")
+    assert not (home / "unchecked").exists()
+    for bundled in find_studies():
+        check_choices(bundled.declared, bundled)
+    (one,) = find_studies("01")
+    check_choices({"judges": "all"}, one)
+    check_choices({"judges": "edited: mine, H²Memory, RAG"}, one)
+
+
+def test_a_plan_that_takes_long_to_work_out_holds_up_no_run(home, tmp_path, capsys, monkeypatch):
+    own = study(
+        tmp_path,
+        'backbone = "embedded"\nout = ""',
+        "import os, time\nfrom perslib.llm.estimate import VARIABLE\nif os.environ.get(VARIABLE):\n    time.sleep(60)",
+        tags={1: "asks"},
+    )
+    monkeypatch.setattr("perslib.report.progress.LONGEST", 3.0)
+    began = time.monotonic()
+    run_report(own, corpus="tiny/en", out=home / "late")
+    assert time.monotonic() - began < 45
+    assert (
+        "at least no calls; counting on took too long, `--dry-run` counts it all" in capsys.readouterr().err
+    )
+
+
+def test_unscored_is_one_number_on_the_page_in_the_manifest_and_on_the_terminal(home, tmp_path, capsys):
+    own = study(
+        tmp_path,
+        'out = ""',
+        "import pandas as pd\nfrom perslib import report\nfrom perslib.studies import shared\nreport.begin(out=out)\n"
+        'turn = {"user": "u", "scenario": "s", "session": "0", "judge": "j", "error": "prose"}\n'
+        'rows = [{**turn, "turn": i, "raw": raw} for i, raw in enumerate([1.0, None, 3.0])]\n'
+        "for asked in (pd.DataFrame(rows), pd.DataFrame(rows[1:])):\n"
+        "    report.say(shared.scored(asked), counted=shared.counted(asked))",
+    )
+    run_report(own, corpus="tiny/en", out=home / "counted")
+    assert "2 of 5 judgments unscored" in capsys.readouterr().err
+    folder = home / "counted" / "tiny-en" / "embedded"
+    entry = json.loads((folder / "manifest.json").read_text("utf-8"))["pages"]["own"]
+    assert (entry["judgments"], entry["unscored"]) == (5, 2)
+    assert "5, 2 of them unscored" in (folder / "own.html").read_text("utf-8")
+
+
+def test_what_a_page_asks_is_said_before_it_runs_and_nobody_is_asked_for_that(home, tmp_path, capsys):
+    own = study(
+        tmp_path,
+        'backbone = "embedded"\nout = ""',
+        "from perslib import llm, report\nreport.begin(out=out)\nmodel = llm.backbone(backbone)",
+        'raise RuntimeError("nothing that a rehearsal needs")',
+        'schema = {"type": "object", "properties": {"score": {"type": "integer", "minimum": 2}}}\n'
+        'ask = [llm.Request("word " * 100, schema=schema, max_tokens=50), llm.Request("hi", max_tokens=1)]\n'
+        "one, two = model.ask_many([*ask])\nassert one.data == {'score': 2}\n"
+        'model.ask_many([*ask, llm.Request("more", max_tokens=20)])',
+        tags={1: "asks", 3: "asks"},
+    )
+    (line,) = rehearse_report(own, corpus="tiny/en", out=home / "dry")
+    assert "own" in line and "at most 3 calls, 2 hits, 2" in line and "$0.00" in line
+    assert "time unknown" in line and not (home / "dry").exists()
+
+    with Cache() as cache:  # a model that takes a second for each hundred tokens
+        took = [{"tokens_in": 100 * i, "tokens_out": 10, "seconds": 1.0 * i} for i in (1, 2, 3)]
+        about = {"backbone": "embedded", "model": "m", "stage": "judge", "prompt": None}
+        cache.put_many((f"pace{i}", answer, about) for i, answer in enumerate(took))
+    with pytest.raises(ReportError):
+        run_report(own, corpus="tiny/en", out=home / "dry")
+    said = capsys.readouterr().err
+    assert "at most 3 calls" in said.split("FAILED")[0] and "about 1 s of answering" in said
+
+
+def test_a_notebook_that_tags_nothing_is_gone_through_as_a_whole(home, tmp_path):
+    own = study(
+        tmp_path, 'out = ""', 'from perslib.llm import backbone\nbackbone("embedded").ask_many(["hi"])'
+    )
+    assert "at most 1 calls" in next(rehearse_report(own, corpus="tiny/en"))
+    own = study(tmp_path, 'out = ""', 'from perslib.llm import backbone\nbackbone("embedded").probe()')
+    assert "is not asked" in next(rehearse_report(own, corpus="tiny/en"))
+
+
 def test_a_name_used_twice_is_told(home):
     folder = home / "twice" / "tiny-en" / "embedded"
     record(folder, "another", {"status": "success", "figures": {"bars": ["figures/bars.pdf"]}})
@@ -356,7 +590,86 @@ def test_manifests_that_cannot_be_read_harm_nobody(tmp_path):
     shelf.mkdir(parents=True)
     for text in ("{", "[]", '{"pages": 3}', '{"pages": {"a": {"status": "odd"}, "b": 1}}'):
         (shelf / "manifest.json").write_text(text, "utf-8")
-        assert "Nothing has been run yet" in write_index(tmp_path).read_text("utf-8")
+        with pytest.warns(UserWarning, match=r"manifest\.json.*left out"):
+            assert "Nothing has been run yet" in write_index(tmp_path).read_text("utf-8")
+
+
+def test_a_damaged_manifest_is_kept_aside_before_it_is_written_anew(home):
+    folder = home / "damaged" / "tiny-en" / "embedded"
+    own = {"corpus": "tiny/en", "out": home / "damaged"}
+    for aside, text in (
+        ("", "no JSON at all {"),
+        ("2", '{"pages": {"old": {"status": "odd"}}}'),
+        ("3", "[" * 100_000),
+    ):
+        write_text(folder / "manifest.json", text)
+        kept = rf"damaged; it was kept as manifest\.json\.damaged{aside},"
+        with pytest.warns(UserWarning, match="left out"), pytest.warns(UserWarning, match=kept):
+            run_report(FIXTURES / "shows.ipynb", **own)
+        assert (folder / f"manifest.json.damaged{aside}").read_text("utf-8") == text
+        assert list(json.loads((folder / "manifest.json").read_text("utf-8"))["pages"]) == ["shows"]
+    assert len(list(folder.glob("*.damaged*"))) == 3
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"figures": ["figures/a.png"]},
+        {"tables": {"t": "tables/t.csv"}},
+        {"corpus": "tiny"},
+        {"failure": "no", "status": "failed"},
+        {"started": 5},
+        {"last_run": {"status": "odd"}},
+        {"title": "half \ud83d"},
+        {"seconds": 10**400},
+        {"language": "xx"},
+    ],
+)
+def test_a_damaged_entry_is_skipped_with_a_word_and_the_others_stay(tmp_path, damage):
+    shelf = tmp_path / "corpus" / "backbone"
+    pages = {"good": {"status": "success", "title": "Good one"}, "bad": {"status": "success", **damage}}
+    write_text(shelf / "manifest.json", json.dumps({"pages": pages}))
+    with pytest.warns(UserWarning, match="entry of bad"):
+        assert "Good one" in write_index(tmp_path).read_text("utf-8")
+
+
+def test_a_damaged_picture_is_skipped_with_a_word(tmp_path):
+    shelf = tmp_path / "corpus" / "backbone"
+    huge = struct.pack(">IIBBBBB", 60_000, 60_000, 8, 2, 0, 0, 0)
+    huge = struct.pack(">I", 13) + b"IHDR" + huge + struct.pack(">I", zlib.crc32(b"IHDR" + huge))
+    for content in (
+        b"no picture",
+        b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
+        b"\x89PNG\r\n\x1a\n" + huge + b"\0\0\0\0IDAT",
+    ):
+        write_text(shelf / "figures" / "a.png", "")
+        (shelf / "figures" / "a.png").write_bytes(content)
+        record(shelf, "page", {"status": "success", "title": "One", "figures": {"a": ["figures/a.png"]}})
+        with pytest.warns(UserWarning, match=r"a\.png cannot be shown"):
+            assert "One" in write_index(tmp_path).read_text("utf-8")
+
+
+def test_two_processes_lose_no_entry(tmp_path):
+    code = (
+        "import sys\nfrom pathlib import Path\nfrom perslib.report.manifest import alone\n"
+        "from perslib.report.manifest import record\nroot, me = Path(sys.argv[1]), sys.argv[2]\n"
+        "for i in range(40):\n    with alone(root):\n        record(root / 'c' / 'b', f'{me}{i}', {'status': 'success'})"
+    )
+    running = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path), me]) for me in "ab"]
+    assert [process.wait(60) for process in running] == [0, 0]
+    assert len(json.loads((tmp_path / "c" / "b" / "manifest.json").read_text("utf-8"))["pages"]) == 80
+
+
+def test_backbones_of_like_names_have_folders_of_their_own(home):
+    (home / "backbones.toml").write_text(
+        '["m 1"]\nkind = "embedded"\nmodel = "x"\n[m-1]\nkind = "embedded"\nmodel = "y"\n'
+    )
+    try:
+        pages = plan(FIXTURES / "shows.ipynb", "tiny/en", ["m 1", "m-1", "embedded"], None, None, 42, {})
+    finally:
+        (home / "backbones.toml").unlink()
+    first, *others = [page.folder.name for page in pages]
+    assert first.startswith("m-1-") and others == ["m-1", "embedded"]
 
 
 def test_a_file_is_whole_or_not_there(tmp_path, monkeypatch):

@@ -16,11 +16,11 @@ from made import tiny_corpus
 from perslib.corpus import save
 from perslib.errors import ReportError
 from perslib.report import run_report
-from perslib.report.controls import controls_shown, without_ansi
 from perslib.report.latex import latex_table
-from perslib.report.markup import narrative, prose, safe_html
-from perslib.report.outputs import output_html
-from perslib.report.show import table_html
+from perslib.report.markup import narrative, prose, reply, safe_html
+from perslib.report.render import output_html
+from perslib.report.show import conversation_html, reply_html, table_html
+from perslib.report.words import controls_shown, without_ansi
 
 FIXTURES = Path(__file__).parent / "notebooks"
 
@@ -151,11 +151,12 @@ ATTACKS = [
     "<base href='https://tracker.example'>",
     "</style><script>alert(1)</script>",
     "<noscript><p title='</noscript><img src=x onerror=alert(1)>'></noscript>",
+    "[x](javascript:alert(1)) <javascript:alert(1)> ![x](https://tracker.example/x.png)",
 ]
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-@pytest.mark.parametrize("way", [safe_html, prose, narrative])
+@pytest.mark.parametrize("way", [safe_html, prose, narrative, reply])
 def test_known_attacks_do_nothing(way, attack):
     shown = way(f"before {attack} after")
     assert Elements(shown).harmless()
@@ -183,6 +184,34 @@ def test_any_text_is_shown_as_itself_in_a_table(text):
     assert controls_shown(text) in shown.text.replace("column", "", 1) or not text
 
 
+def test_a_reply_is_set_as_markdown_and_a_request_stays_as_it_was_typed():
+    said = "**Day 1**\nfirst *the* [port](https://tracker.example)\n\n# Food\n\n1. fish\n2. rice"
+    user, assistant = (conversation_html([{"role": r, "content": said}]) for r in ("user", "assistant"))
+    assert "**Day 1**" in Elements(user).text
+    shown = Elements(assistant)
+    assert [tag for tag, _ in shown.elements if tag in ("strong", "em", "br", "ol", "li")] == [
+        *("strong", "br", "em", "strong", "ol", "li", "li")
+    ]
+    assert "**" not in shown.text and "port (https://tracker.example)" in shown.text
+    assert not {"a", "h1"} & {tag for tag, _ in shown.elements} and not any(
+        "id" in a for _, a in shown.elements
+    )
+
+
+def test_a_long_reply_opens_where_a_paragraph_ends_and_code_stays_code():
+    said = "\n\n".join(["```", *[f"line {i} " + "x " * 40 for i in range(12)], "```", "**end**"])
+    start, rest = reply_html(said).split("<details")
+    assert start.count("<pre>") == rest.count("<pre>") == 1 and "<strong>end</strong>" in rest
+    assert re.findall(r"line \d+", Elements(start + rest).text) == [f"line {i}" for i in range(12)]
+
+
+@given(st.text(alphabet="ab12 *_`#-\n>|[]()!:.<&~\"'"))
+def test_no_word_of_a_reply_is_lost(text):
+    shown = Elements(reply_html(text))
+    assert shown.harmless()
+    assert re.sub("[^a-z]", "", text) in re.sub("[^a-z]", "", shown.text)
+
+
 @given(st.text(alphabet=st.characters(codec="utf-8")))
 def test_any_printed_text_is_text(text):
     for output in (
@@ -192,7 +221,7 @@ def test_any_printed_text_is_text(text):
         {"output_type": "display_data", "data": {"text/html": text}},
         {"output_type": "error", "ename": "E", "evalue": text, "traceback": [text]},
     ):
-        assert Elements(output_html(output, "en")).harmless()
+        assert Elements(output_html(output)).harmless()
 
 
 def test_controls_shown_leaves_what_people_write():

@@ -15,9 +15,11 @@ from perslib.corpus import Corpus, load
 from perslib.errors import DataError
 from perslib.judge import Manner, OfSession, UserMean, by_session, evaluate, like_for_like, session_judges
 from perslib.judge.session import conversation, written
-from perslib.llm import Answer, answered
+from perslib.llm import Answer, answered, backbone
 from perslib.memory import Scores
 from perslib.metrics import with_gold
+from perslib.studies import verification
+from perslib.studies.extent import extent
 
 KEYS = ["user", "scenario", "session"]
 GOOD = {"score": 2, "reason": "unusable", "rationale": "It never answers."}
@@ -210,3 +212,34 @@ def test_evaluation_controls_and_calibration_work_as_on_turns(model, server):
     gold = with_gold(pd.concat([done, control]), corpus)
     assert gold["gold"].notna().all() and len(gold) == 2 * len(found)
     assert done["mean_shift"].between(1, 5).all()
+
+
+@pytest.mark.parametrize("name", ["embedded", "vllm-qwen3-8b"])
+def test_a_limit_changes_how_many_are_asked_and_never_how(home, name):
+    ways = [extent(backbone(name), limit) for limit in (0, 2, 60, -1)]
+    assert len({(str(way.manner("en")), str(way.memory)) for way in ways}) == 1
+    assert [way.turns for way in ways[1:]] == [2, 60, None]
+    assert extent(backbone(name, prompts="short"), 60).is_short
+    assert not extent(backbone(name, prompts="published"), 60).is_short
+
+
+def test_sessions_are_counted_in_the_limit(model, server):
+    """60 used to be 60 replies for each judge and another 60 sessions for each judge of sessions."""
+    sample = load("sample/en")
+    server.reply = lambda body: json.dumps({**GOOD, "score": 4}) if body.get("max_tokens") != 1 else "4"
+    asked = model()
+    look = extent(asked, 10)
+    to_replies, to_sessions = look.parts(sample)
+    manner = look.manner("en", written=False)
+    replies = verification.judged(
+        verification.asked_judges("no memory", manner), sample, asked, limit=to_replies.turns
+    )
+    sessions = verification.judged_by_session(by_session(sample), asked, manner, to_sessions)
+    assert len(replies) == 8 and sessions.groupby("judge").size().tolist() == [2] * 5
+    assert replies["user"].nunique() == 8 and sessions["user"].nunique() == 2
+    beside = verification.beside_computed(sessions, by_session(sample))
+    assert set(beside.groupby("judge").size()) == {2}
+    none = verification.judged_by_session(
+        by_session(sample), asked, manner, extent(asked, 4).parts(sample)[1]
+    )
+    assert none.empty and len(verification.beside_computed(none, by_session(sample))) > 100

@@ -8,10 +8,8 @@ from datetime import datetime
 import pandas as pd
 import pytest
 
-from perslib.corpus.uxbench_payload import PICTURE, plain
 from perslib.corpus.uxbench_reading import Reject, sessions
-from perslib.corpus.uxbench_records import Unreadable, session
-from perslib.corpus.uxbench_times import seconds, truth
+from perslib.corpus.uxbench_records import PICTURE, Unreadable, plain, seconds, session, truth
 from perslib.errors import DataError
 from perslib.signals import mined
 from perslib.signals.mining import REJECTED, TABLE

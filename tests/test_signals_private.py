@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from perslib.corpus.uxbench_records import session
 from perslib.signals import audit, deidentified, mined
-from perslib.signals.private import Placeholders, hits, suspects
-from perslib.signals.private_rules import DIGIT, bank_card, identity_card
+from perslib.signals.private import Placeholders, bank_card, filled, hits, identity_card, suspects
 
 
 def kinds(text):
@@ -69,6 +68,10 @@ def test_an_identity_card_has_to_add_up():
         ("座机010-62345678", "PHONE"),
         ("dial 415-555-0132", "PHONE"),
         ("卡号4539 1488 0343 6467", "CARD"),
+        ("卡号4111 1111 1111 1111", "CARD"),
+        ("李先生成功了", "NAME"),
+        ("王小明先生产品经理", "NAME"),
+        ("文静女士来了", "NAME"),
     ],
 )
 def test_each_kind_is_found(text, kind):
@@ -92,6 +95,10 @@ def test_each_kind_is_found(text, kind):
         "int a[10] = {1,2,3}; // 0xDEADBEEF",
         "任何女士都可以参加",
         "他说先生存再发展",
+        "方案先生成两版",
+        "对于方案先生成大纲",
+        "任务先生效再说",
+        "0000 0000 0000 0000",
         "订单号是什么",
         "https://example.org/a?page=2",
         "the order of operations is important",
@@ -139,7 +146,7 @@ def test_the_glance_before_the_rules_changes_nothing(texts):
 
 
 def test_every_digit_is_one_to_the_glance():
-    digits = re.compile(DIGIT)
+    digits = re.compile(filled("{digit}"))
     assert all(digits.match(chr(i)) for i in range(sys.maxunicode + 1) if chr(i).isdecimal())
 
 
@@ -208,6 +215,13 @@ def test_a_recogniser_adds_names():
 def test_a_name_is_replaced_wherever_it_is_said():
     found = deidentified(said("我叫张伟", "给张伟写首诗"))
     assert found.messages[1].text == "给[NAME_1]写首诗"
+
+
+def test_an_ordinary_word_is_not_replaced_wherever_it_is_said():
+    texts = ["方案先生成两版", "方案要具体", "高级女士手表", "要高级一点", "我叫文静，今年30岁", "文静在吗"]
+    found = [m.text for m in deidentified(said(*texts)).messages]
+    assert found[:2] == texts[:2] and found[3] == texts[3]
+    assert found[4:] == ["我叫[NAME_2]，今年30岁", "[NAME_2]在吗"]
 
 
 def test_an_audit_counts_and_tells_nothing():

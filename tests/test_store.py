@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import subprocess
+import sys
 
 import pandas as pd
 import pytest
@@ -101,6 +103,11 @@ def test_what_cannot_be_a_corpus_is_said_plainly(workspace, tmp_path):
 def test_a_damaged_folder_is_named(tmp_path):
     folder = save(tiny_corpus(), tmp_path / "tiny")
     (folder / "turns.parquet").write_bytes(b"nonsense")
+    with pytest.raises(DataError, match=r"turns.parquet: is not the file that corpus.json was written with"):
+        load(folder)
+    card = json.loads((folder / "corpus.json").read_text("utf-8"))
+    del card["files"]  # as earlier versions wrote it
+    (folder / "corpus.json").write_text(json.dumps(card), "utf-8")
     with pytest.raises(DataError, match=r"turns.parquet: is no readable Parquet file"):
         load(folder)
     (folder / "turns.parquet").unlink()
@@ -141,3 +148,62 @@ def test_names_stay_inside_data(workspace, tmp_path, name):
     file.write_text(json.dumps({"user": "u", "request": "q", "response": "r"}))
     with pytest.raises(DataError, match="cannot be the name of a corpus"):
         import_release("table", file, name=name)
+
+
+def table(path, user):
+    path.write_text(json.dumps({"user": user, "request": "q", "response": "r"}))
+    return path
+
+
+def test_an_import_that_is_killed_leaves_no_mixture(workspace, tmp_path):
+    """Killed as `kill -9` does, before each file that is put in its place."""
+    import_release("table", table(tmp_path / "a.jsonl", "old"), "mine")
+    table(tmp_path / "b.jsonl", "new")
+    program = """
+import os, pathlib, sys
+from perslib.corpus import import_release
+moves, move = int(sys.argv[1]), pathlib.Path.replace
+def killed(self, to):
+    global moves
+    if moves == 0:
+        os.kill(os.getpid(), 9)
+    moves -= 1
+    return move(self, to)
+pathlib.Path.replace = killed
+import_release("table", pathlib.Path(sys.argv[2]), "mine")
+"""
+    for moves in range(6):
+        command = [sys.executable, "-c", program, str(moves), str(tmp_path / "b.jsonl")]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode == 0:
+            break
+        assert done.returncode == -9, done.stderr
+        if moves in (0, 4):  # nothing is moved before all is written; the empty events are the same in both
+            assert load("mine").users["user"].tolist() == ["new" if moves else "old"]
+        else:
+            with pytest.raises(DataError, match=r"is not the file that corpus\.json was written with"):
+                load("mine")
+    assert moves == 5 and load("mine").users["user"].tolist() == ["new"]
+
+
+def test_a_full_disk_leaves_the_older_corpus(workspace, tmp_path):
+    """Files of a process may have so many bytes and no more: the last of the frames does not fit."""
+    folder = import_release("table", table(tmp_path / "a.jsonl", "old"), "mine").folder
+    (tmp_path / "b.jsonl").write_text(
+        "".join(
+            json.dumps({"user": "new", "request": f"q{i}", "response": f"{i * i}"}) + "\n"
+            for i in range(9_999)
+        )
+    )
+    program = """
+import pathlib, resource, signal, sys
+from perslib.corpus import import_release
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+import_release("table", pathlib.Path(sys.argv[1]), "mine")
+"""
+    command = [sys.executable, "-c", program, str(tmp_path / "b.jsonl")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert "DataError" in done.stderr and "cannot be written: File too large" in done.stderr
+    assert list(load("mine").users["user"]) == ["old"]
+    assert not list(folder.glob("*.new"))

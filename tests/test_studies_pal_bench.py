@@ -18,7 +18,6 @@ from prompt_fields_h2 import ANSWERS as MEMORIES
 from prompt_fields_pal import ANSWERS
 
 from perslib.corpus import load
-from perslib.corpus.synthetic import palset
 from perslib.errors import DataError, PerslibError, UnknownName
 from perslib.llm.steps import answered
 from perslib.memory.baselines import Vanilla
@@ -29,10 +28,10 @@ from perslib.report import begin, run_report
 from perslib.studies import pal_bench as study
 from perslib.studies import pal_bench_figures as figures
 from perslib.studies import pal_bench_memory as grown
-from perslib.studies import pal_bench_memory_figures as drawings
-from perslib.studies import pal_bench_notes as said
-from perslib.studies import pal_bench_published as published
+from perslib.studies import pal_bench_shown as shown
 from perslib.studies import pal_bench_tables as tables
+from perslib.text import using_language
+from perslib.worlds import palset
 
 pytestmark = pytest.mark.filterwarnings("ignore:No font with Chinese glyphs")
 
@@ -104,13 +103,15 @@ def test_another_corpus_is_stood_in_for_in_a_language_that_the_model_reads(corpu
     assert study.pal_set(sample, Known("embedded"), "zh")[0].language == "en"
     assert study.pal_set(corpus, Known(), "zh") == (corpus, False)
     asked = study.months(made, Known(), stands_in=True, limit=1)
-    assert "stands in" in said.whose(asked)["en"] and "代替" in said.whose(asked)["zh"]
+    assert "is used instead" in shown.whose(asked)
+    with using_language("zh"):
+        assert "代替" in shown.whose(asked)
 
 
 def test_methods_go_by_the_names_of_table_2(corpus):
     known = study.memories_named("", corpus, "tfidf")
     assert known[0].name == study.OURS
-    assert {m.name for m in known} == {*published.MAIN, study.FAULTLESS}
+    assert {m.name for m in known} == {*tables.main_results()["method"], study.FAULTLESS}
     few = study.memories_named("MemoryBank, H²Memory without outlines", corpus, "tfidf")
     assert [m.name for m in few] == ["MemoryBank", "H²Memory without outlines"]
     assert study.drawn(few) is few[1] and study.drawn(few[:1]) is None
@@ -193,16 +194,14 @@ def test_table_2_in_halves_with_what_failed(bench):
     assert one["g_score"].tolist() == ["25.00"] * 3  # half a point of two
     value = table.query("metric == 's'")["value"].iloc[0]
     assert two["s_score"].iloc[0] == f"{value:.2f}".replace("-", "−")
-    note = said.failures(bench)
-    assert f"All {len(bench.answers):,} answers came" in note["en"]
+    assert f"All {len(bench.answers):,} answers were received" in shown.failures(bench)
 
 
 def test_few_users_have_neither_intervals_nor_tests_and_the_page_says_so(asked, bench):
-    note = said.sure(asked)
-    assert note is not None and note["en"].startswith("**No intervals and no tests**: 2 users")
-    shown = tables.differences(differences(bench.samples, study.FAULTLESS))
-    assert list(shown.columns) == ["against", "users", "difference: g_score", "difference: s_score"]
-    assert said.compared(differences(bench.samples, study.FAULTLESS)) is None
+    assert shown.sure(asked).startswith("**No intervals and no tests** with 2 users")
+    found = tables.differences(differences(bench.samples, study.FAULTLESS))
+    assert list(found.columns) == ["against", "users", "difference: g_score", "difference: s_score"]
+    assert shown.compared(differences(bench.samples, study.FAULTLESS)) == ""
 
 
 def drawn(users=12):
@@ -223,25 +222,25 @@ def drawn(users=12):
 
 def test_with_enough_users_a_difference_has_an_interval_and_a_corrected_p():
     compared = differences(drawn(), study.OURS)
-    shown = tables.differences(compared).iloc[0]
-    assert shown["difference: s_score"] == "50.00 [50.00, 50.00]" and shown["p_holm: s_score"] < 0.01
-    note = said.compared(compared)
-    assert note is not None and "ahead of RecurSum by S-Score" in note["en"]
-    first = said.first(results(drawn()))
-    assert "**H²Memory**" in first["en"] and "above" in first["en"]
-    assert "随机" in first["zh"]
+    row = tables.differences(compared).iloc[0]
+    assert row["difference: s_score"] == "50.00 [50.00, 50.00]" and row["p_holm: s_score"] < 0.01
+    assert "better than RecurSum (G-Score), RecurSum (S-Score)" in shown.compared(compared)
+    first = shown.first(results(drawn()))
+    assert "**H²Memory**" in first and "above" in first
+    with using_language("zh"):
+        assert "随机" in shown.first(results(drawn()))
 
 
 def test_published_numbers_are_those_of_the_paper():
-    own = published.main_results()
+    own = tables.main_results()
     assert len(own) == 120
     best = own.query("metric == 's'").set_index("method")["published"]
     assert best.idxmax() == "H²Memory" and best.max() == 38.32
-    assert published.as_printed("requirement").shape == (12, 6)
-    counts = published.outcomes()
+    assert tables.as_printed("requirement").shape == (12, 6)
+    counts = tables.published_outcomes()
     assert (counts[["win", "tie", "lose"]].sum(axis=1) == 826).all() and len(counts) == 10
-    assert published.other_backbone().set_index("method").loc["H²Memory"].tolist() == [49.77, 40.40]
-    beside = published.beside(results(drawn()))
+    assert tables.other_backbone().set_index("method").loc["H²Memory"].tolist() == [49.77, 40.40]
+    beside = tables.beside(results(drawn()))
     assert set(beside["method"]) == {"H²Memory", "RecurSum"} and len(beside) == 4
 
 
@@ -275,7 +274,7 @@ def test_dialogues_are_compared_and_people_are_asked(asked, memories, tmp_path):
     held, evaluations = study.multi_turn(few, memories[:2], model, model, model, runs=2)
     assert len(held) == 4 and not any(d.error for d in held)
     assert len(evaluations) == 2 * 2 * 2 and evaluations["run"].nunique() == 2
-    assert "4 dialogues, 0 of which broke off" in said.dialogues(held, evaluations, 0)["en"]
+    assert "4 dialogues, 0 of which ended early" in shown.dialogues(held, evaluations, 0)
     pairs = outcomes(evaluations)
     table = tables.outcomes(win_tie_lose(pairs))
     assert table["dimension"].tolist() == list(tables.ASPECTS.values())
@@ -311,8 +310,8 @@ def test_growth_counts_what_was_heard_and_kept(memory):
     assert growth["principles"].iloc[0] == 0 < growth["principles"].iloc[-1]
     assert (growth[["logs", "turns", "heard", "situations", "outlines"]].diff().dropna() >= 0).all(axis=None)
     kept = growth.filter(like="_size").iloc[-1].sum()
-    note = said.grown(growth, study.FAULTLESS)
-    assert f"{kept:,} characters, of" in note["en"] and "faultless" in note["en"]
+    note = shown.grown(growth, study.FAULTLESS)
+    assert f"memory has {kept:,}" in note and "faultless" in note
 
 
 def test_a_log_graph_has_a_number_for_each_group_of_related_logs(memory):
@@ -354,6 +353,16 @@ def test_outlines_lie_in_the_plane_of_their_main_directions():
     assert one.tolist() == [[0.0, 0.0]] and shares == (0.0, 0.0)
 
 
+def test_the_figure_of_costs_says_where_nothing_could_be_graded(bench):
+    begin(language="en")
+    costs = tables.taken(bench.answers, bench.served, results(bench.samples))
+    figure = figures.taken(costs.assign(s_score=np.nan))
+    figure.canvas.draw()
+    left, right = figure.axes
+    assert left.has_data() and not right.get_xticks().size
+    assert "No rows" in right.texts[0].get_text()
+
+
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_figures_are_drawn_in_both_languages(language, bench, memory):
     begin(language=language)
@@ -366,12 +375,12 @@ def test_figures_are_drawn_in_both_languages(language, bench, memory):
     made = [
         figures.scores(table),
         figures.differences(compared),
-        figures.beside_published(published.beside(table)),
+        figures.beside_published(tables.beside(table)),
         figures.outcomes(pairs),
         figures.taken(tables.taken(bench.answers, bench.served, table)),
-        drawings.growth(grown.growth(store, person)),
-        drawings.log_graph(graph),
-        drawings.outlines(grown.outline_map(store, system), kinds),
+        figures.growth(grown.growth(store, person)),
+        figures.log_graph(graph),
+        figures.outlines(grown.outline_map(store, system), kinds),
     ]
     for figure in made:
         figure.canvas.draw()

@@ -12,16 +12,15 @@ import pytest
 
 from perslib.corpus import load
 from perslib.corpus.corpus import Corpus
-from perslib.corpus.synthetic import ASSISTANTS, QUALITIES, world
-from perslib.corpus.synthetic import satisfaction as model
-from perslib.corpus.synthetic.assistants import BY_NAME, plan
-from perslib.corpus.synthetic.behaviour import NEGATIVE, reading_seconds
-from perslib.corpus.synthetic.draws import Dice
-from perslib.corpus.synthetic.lives import life
-from perslib.corpus.synthetic.sample import sample
-from perslib.corpus.synthetic.tasks import task
-from perslib.corpus.synthetic.words.books import SCENARIOS, book
 from perslib.errors import UnknownName
+from perslib.paths import read_toml
+from perslib.worlds import ASSISTANTS, QUALITIES, slots, world
+from perslib.worlds import satisfaction as model
+from perslib.worlds.assistants import BY_NAME, plan
+from perslib.worlds.lives import SCENARIOS, Dice, book, life
+from perslib.worlds.satisfaction import reading_seconds
+from perslib.worlds.tasks import task
+from perslib.worlds.world import sample
 
 KEY = ["user", "scenario", "session"]
 LANGUAGES = ["zh", "en"]
@@ -296,7 +295,9 @@ def test_time_runs_forward(corpus: Corpus) -> None:
 
 def test_behaviour_follows_satisfaction(corpus: Corpus) -> None:
     truth, score = corpus.extras["truth_turns"], corpus.turns["score"].astype(float)
-    assert set(truth["behaviour"].explode().dropna()) == {*NEGATIVE, "like", "thanks"}
+    assert set(truth["behaviour"].explode().dropna()) == {
+        *("skim", "repeat", "rephrase", "complain", "dismiss", "dislike", "like", "thanks")
+    }
     negative = truth["behaviour"].map(
         lambda labels: bool({"complain", "dismiss", "dislike", "repeat", "rephrase"} & set(labels))
     )
@@ -403,8 +404,9 @@ def test_score_counts_the_thresholds_below_the_latent() -> None:
 def test_reason_names_the_largest_shortfall() -> None:
     one = life(0, 1, book("en"), 0.0, 1.0)
     one.weights = dict.fromkeys(QUALITIES, 0.4)
-    good = {q: min(1.0, model.CENTRE[q] + 1.2 * model.SPREAD[q]) for q in QUALITIES}
-    for quality in model.NAMED:
+    numbers = read_toml(model.__file__, "model.toml")
+    good = {q: min(1.0, own["centre"] + 1.2 * own["spread"]) for q, own in numbers["qualities"].items()}
+    for quality in numbers["reasons"]["named"]:
         poor = {**good, quality: 0.0}
         named = [model.reason(one, poor, Dice(quality, i)) for i in range(50)]
         assert named.count(quality) > 40
@@ -439,7 +441,7 @@ def test_a_smaller_world_is_the_beginning_of_a_larger_one(language: str, worlds:
 
 
 def test_hash_seed_and_process_do_not_matter() -> None:
-    code = "from perslib.corpus.synthetic import world; print(world(3, 7, 'en').digest)"
+    code = "from perslib.worlds import world; print(world(3, 7, 'en').digest)"
     run = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
@@ -453,7 +455,7 @@ def test_hash_seed_and_process_do_not_matter() -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_bundled_sample_is_what_the_code_makes(language: str) -> None:
     bundled = load(f"sample/{language}")
-    assert bundled.digest == sample(language).digest, "run `python -m perslib.corpus.synthetic`"
+    assert bundled.digest == sample(language).digest, "run `python -m perslib.worlds`"
     assert bundled.users["user"].nunique() >= 24
     assert bundled.extras["candidates"]["candidate"].nunique() >= 3
 
@@ -472,3 +474,16 @@ def test_both_languages_have_the_same_material(name: str) -> None:
     for focus in zh.FOCUS:
         for part in ("options", "facts", "steps", "tips", "vague"):
             assert len(zh.FOCUS[focus][part]) == len(en.FOCUS[focus][part]), (focus, part)
+
+
+def test_a_language_changes_ranges_but_adds_none() -> None:
+    """What is drawn is drawn in the file's order, so a range of one language alone would stand at the end."""
+    ranges = read_toml(slots.__file__, "ranges.toml")
+    own = [
+        (kind, scenario, name)
+        for kind in ranges["zh"]
+        for scenario in ranges["zh"][kind]
+        for name in ranges["zh"][kind][scenario]
+    ]
+    assert own and all(name in ranges[kind][scenario] for kind, scenario, name in own)
+    assert set(ranges) == {"facts", "line", "zh"}

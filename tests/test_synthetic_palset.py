@@ -10,13 +10,12 @@ import pandas as pd
 import pytest
 
 from perslib.corpus import load
-from perslib.corpus.palset_statistics import averages
-from perslib.corpus.synthetic import palset
-from perslib.corpus.synthetic.draws import Dice
-from perslib.corpus.synthetic.palset import palset_files, write_palset
-from perslib.corpus.synthetic.palset_grammar import Plan, draw_parts, draw_plan
-from perslib.corpus.synthetic.palset_life import texts
-from perslib.memory.history import sessions_of
+from perslib.corpus.palset import averages
+from perslib.memory.long import sessions_of
+from perslib.worlds import palset
+from perslib.worlds.lives import Dice, book
+from perslib.worlds.palset import palset_files, write_palset
+from perslib.worlds.palset_months import Plan, draw_parts, draw_plan
 
 LANGUAGES = ("en", "zh")
 
@@ -119,10 +118,10 @@ def test_candidates_follow_what_the_user_likes(corpus):
 
 def test_a_solution_says_of_which_kind_it_is(corpus):
     """Each kind's solutions share no wording with those of another, so that they can be told apart."""
-    styles = texts(corpus.language).STYLES
+    styles = book(corpus.language).palset.STYLES
     starts = {pattern: kind for kind, style in styles.items() for pattern in style["solutions"]}
     assert len(starts) == 24
-    words = texts(corpus.language)
+    words = book(corpus.language).palset
     doing = sorted((t["do"] for themes in words.THEMES.values() for t in themes), key=len, reverse=True)
     kinds = corpus.extras["truth_candidates"]
     for styles_of, candidates in zip(kinds["styles"], corpus.extras["topics"]["candidates"]):
@@ -132,7 +131,7 @@ def test_a_solution_says_of_which_kind_it_is(corpus):
 
 
 def test_preferences_name_the_liked_kinds(corpus):
-    styles = texts(corpus.language).STYLES
+    styles = book(corpus.language).palset.STYLES
     tastes = corpus.extras["truth_preferences"].set_index(["user", "aspect"])
     for row in corpus.extras["preferences"].itertuples():
         taste = tastes.loc[(row.user, row.aspect)]
@@ -148,12 +147,12 @@ def test_the_logs_of_a_session_show_what_its_requirement_comes_from(corpus):
 
 def test_history_dialogues_teach_what_the_query_needs(corpus):
     """Counting who liked what in the history finds most of the liked candidates of the query set."""
-    styles = texts(corpus.language).STYLES
+    styles = book(corpus.language).palset.STYLES
     heard: Counter[tuple[str, str]] = Counter()
     turns = corpus.turns[
         (corpus.turns["scenario"] == "history") & (corpus.turns["user_action"] == "solution_feedback")
     ]
-    liking = [p.split("{style}")[0] for p in texts(corpus.language).FEEDBACK["pos"]]
+    liking = [p.split("{style}")[0] for p in book(corpus.language).palset.FEEDBACK["pos"]]
     for user, request in zip(turns["user"], turns["request"]):
         (kind,) = [k for k, style in styles.items() if style["name"] in request]
         heard[user, kind] += 1 if any(request.startswith(start) for start in liking if start) else -1
@@ -202,7 +201,7 @@ def test_what_is_said_can_be_so_and_is_not_said_twice(corpus):
 
 
 def test_both_languages_have_the_same_material():
-    zh, en = texts("zh"), texts("en")
+    zh, en = book("zh").palset, book("en").palset
     assert {n for n in vars(zh) if n.isupper()} == {n for n in vars(en) if n.isupper()}
     assert zh.OPPOSITES == en.OPPOSITES and list(zh.STYLES) == list(en.STYLES)
     for aspect, themes in zh.THEMES.items():

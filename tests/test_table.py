@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from perslib.corpus import load, read_release
+from perslib.corpus import import_release, load, read_release
 from perslib.errors import DataError
+from perslib.judge import by_session
 
 ROWS = [
     {
@@ -114,7 +115,7 @@ def test_a_bad_row_takes_its_session_with_it_and_nothing_else(tmp_path):
     assert [r.place for r in reading.rejected] == ["mine.jsonl:2", "mine.jsonl:1"]
     assert reading.rejected[1].reason == "another row of the same session is bad"
     out = tmp_path / "rejected.jsonl"
-    reading.write_rejected(out)
+    out.write_bytes(reading.rejected_lines())
     assert [json.loads(line)["place"] for line in out.read_text().splitlines()] == [
         "mine.jsonl:2",
         "mine.jsonl:1",
@@ -191,3 +192,182 @@ def test_only_tables_are_read_as_tables(tmp_path):
 def test_a_scenario_called_zero_keeps_its_name(tmp_path):
     corpus = load(write(tmp_path / "mine.jsonl", [ROWS[0] | {"scenario": 0}]))
     assert corpus.scenarios == ["0"]
+
+
+# -- faults of a column, not of rows -----------------------------------------------------------------------------
+
+
+def scored(tmp_path, scores, column="score"):
+    """A table with a session of two replies for each two of these scores."""
+    rows = [
+        {"user": f"u{i // 20}", "session": str(i // 2), "turn": i % 2, "request": "q", "response": f"r{i}"}
+        | ({} if score is None else {column: score})
+        for i, score in enumerate(scores)
+    ]
+    return write(tmp_path / "mine.jsonl", rows)
+
+
+OFF = {
+    "ten steps": ([i % 10 + 1 for i in range(360)], "whole numbers from 1 to 10", "Map it onto 1–5"),
+    "liked or not": ([i % 2 for i in range(360)], "whole numbers from 0 to 1", "the column feedback"),
+    "nearly all liked": (
+        [int(i != 7) for i in range(360)],
+        "whole numbers from 0 to 1",
+        "the column feedback",
+    ),
+    "true or false": ([i % 3 == 0 for i in range(60)], "true, false", "the column feedback"),
+    "minus one or one": (["-1", "1"] * 30, "whole numbers from -1 to 1", "the column feedback"),
+    "per cent": ([i % 101 for i in range(300)], "whole numbers from 0 to 100", "Map it onto 1–5"),
+    "fractions": ([1 + i % 40 / 10 for i in range(300)], "numbers from 1 to 4.9", "Map it onto 1–5"),
+    "words": (["good", "bad"] * 30, '"good", "bad"', "Put a number from 1 to 5"),
+    "six steps, the last one rare": (
+        [i % 5 + 1 for i in range(294)] + [6] * 6,
+        "from 1 to 6",
+        "Map it onto 1–5",
+    ),
+    "a code for not rated": (
+        [4] * 290 + [99] * 10,
+        "from 4 to 99",
+        "leave a cell empty that means 'not rated'",
+    ),
+}
+
+
+@pytest.mark.parametrize("skip_bad", [False, True])
+@pytest.mark.parametrize("name", OFF)
+def test_scores_on_another_scale_are_refused_as_a_whole(tmp_path, name, skip_bad):
+    scores, seen, remedy = OFF[name]
+    with pytest.raises(DataError) as error:
+        read_release(scored(tmp_path, scores), "table", skip_bad=skip_bad)
+    said = str(error.value)
+    assert "mine.jsonl:" in said and "score is on another scale than 1–5" in said
+    assert f"of {len(scores)} do not fit" in said and seen in said and remedy in said
+    assert "skip-bad" not in said
+
+
+def test_a_few_stray_scores_are_faults_of_their_rows(tmp_path):
+    scores = [i % 5 + 1 for i in range(300)]
+    scores[10:200:70] = 0, 11, 44
+    file = scored(tmp_path, scores)
+    with pytest.raises(DataError, match=r"mine\.jsonl:11: score is 0, expected 1–5") as error:
+        load(file)
+    assert "--skip-bad" in str(error.value)
+    reading = read_release(file, "table", skip_bad=True)
+    assert reading.lost == 3 and len(reading.corpus.sessions) == 147
+    assert reading.irregularities == {"sessions left out as bad": 3}
+
+
+def test_a_word_for_no_rating_that_recurs_is_no_other_scale(tmp_path):
+    scores = [i % 5 + 1 for i in range(300)]
+    scores[10:200:50] = ["n/a"] * 4
+    with pytest.raises(DataError, match=r"mine\.jsonl:11: score is \"n/a\"") as error:
+        load(scored(tmp_path, scores))
+    assert "--skip-bad" in str(error.value)
+
+
+def test_ratings_of_sessions_make_a_corpus_to_judge_by_session(tmp_path):
+    rows = [{**row, "satisfaction": s, "success": "true"} for row, s in zip(ROWS, (4.5, 4.5, "2"))]
+    corpus = load(write(tmp_path / "mine.jsonl", rows))
+    assert corpus.sessions["satisfaction"].tolist() == [4.5, 2.0]
+    assert corpus.sessions["success"].tolist() == [True, True]
+    assert "satisfaction" not in corpus.turns
+    assert by_session(corpus).turns["score"].tolist() == [4, 2]
+
+
+def test_a_session_is_rated_once_or_alike(tmp_path):
+    rows = [{**row, "satisfaction": s} for row, s in zip(ROWS, (4, 2, 5))]
+    with pytest.raises(DataError, match=r"mine.jsonl:2: satisfaction is 2.*, but 4.* at mine.jsonl:1"):
+        load(write(tmp_path / "mine.jsonl", rows))
+    rows = [{**row, "satisfaction": s} for row, s in zip(ROWS, (None, 2, 7))]
+    with pytest.raises(DataError, match=r"mine.jsonl:3: satisfaction is 7, expected 1–5"):
+        load(write(tmp_path / "mine.jsonl", rows))
+    with pytest.raises(DataError, match="satisfaction is on another scale"):
+        load(scored(tmp_path, [i % 10 for i in range(100)], "satisfaction"))
+
+
+@pytest.mark.parametrize("skip_bad", [False, True])
+def test_replies_to_choose_from_are_not_taken_for_a_conversation(tmp_path, skip_bad):
+    three = [{"user": "u", "request": "Plan it", "response": r} for r in ("A", "B", "C")]
+    with pytest.raises(
+        DataError, match=r"mine.jsonl:2: has the request of mine.jsonl:1 again, and no turn"
+    ) as error:
+        read_release(write(tmp_path / "mine.jsonl", three), "table", skip_bad=skip_bad)
+    assert "session of its own" in str(error.value) and "column turn" in str(error.value)
+    assert "skip-bad" not in str(error.value)
+    models = [
+        {"user": "u", "request": q, "response": q + m, "assistant": m} for m in ("x", "y") for q in ("1", "2")
+    ]
+    with pytest.raises(DataError, match=r"mine.jsonl:3: has the request of mine.jsonl:1 again"):
+        read_release(write(tmp_path / "mine.jsonl", models), "table", skip_bad=skip_bad)
+
+
+def test_a_user_may_ask_again(tmp_path):
+    said = ("Where?", "When?", "Where?")
+    rows = [{"user": "u", "request": q, "response": "r"} for q in said]
+    assert load(write(tmp_path / "mine.jsonl", rows)).turns["request"].tolist() == list(said)
+    said = ("Write a poem.", "go on", "go on")
+    rows = [{"user": "u", "request": q, "response": "r"} for q in said]
+    assert load(write(tmp_path / "mine.jsonl", rows)).turns["request"].tolist() == list(said)
+    rows = [{"user": "u", "request": "more", "response": "r", "turn": i} for i in range(3)]
+    assert len(load(write(tmp_path / "mine.jsonl", rows)).turns) == 3
+
+
+# -- values that end in tracebacks --------------------------------------------------------------------------------
+
+BAD_JSON = {
+    "deep": ('{"a": ' * 5_000 + "1" + "}" * 5_000, "is nested deeper than 100 levels"),
+    "not so deep": ("[" * 200 + "]" * 200, "is nested deeper than 100 levels"),
+    "400 digits": ("1" * 400, "is a whole number of 400 digits; write it as text"),
+    "5,000 digits": ("1" * 5_000, "holds a whole number of thousands of digits"),
+    "half a character": ('"\\ud83d"', "holds half a character"),
+    "half a character within": ('[{"\\ud83d": 1}]', "holds half a character"),
+}
+
+
+@pytest.mark.parametrize(
+    "column", ["user", "session", "turn", "score", "satisfaction", "profile", "asked_at", "mine"]
+)
+@pytest.mark.parametrize("name", BAD_JSON)
+def test_what_no_corpus_can_hold_is_a_fault_of_its_row(tmp_path, name, column):
+    value, said = BAD_JSON[name]
+    row = {"user": "v", "request": "q", "response": "r"}
+    bad = json.dumps({k: v for k, v in row.items() if k != column})[:-1] + f', "{column}": {value}}}'
+    file = tmp_path / "mine.jsonl"
+    lines = [json.dumps({"user": u, "request": "q", "response": "r"}) for u in ("u", "v", "w", "x")]
+    file.write_text("\n".join([*lines[:2], bad, *lines[2:]]))
+    with pytest.raises(DataError) as error:
+        load(file)
+    assert "mine.jsonl:3" in str(error.value) and said in str(error.value)
+    done = import_release("table", file, out=tmp_path / "out", skip_bad=True)
+    assert {"u", "x"} <= set(done.corpus.users["user"]) <= {"u", "w", "x"}
+    rejected = [
+        json.loads(line) for line in (tmp_path / "out" / "rejected.jsonl").read_text("utf-8").splitlines()
+    ]
+    assert any(said in one["reason"] for one in rejected)
+    assert load(tmp_path / "out").digest == done.corpus.digest
+
+
+@pytest.mark.parametrize("turn", [10**20, "1" * 30, "1" * 5_000, -1, 1.5, "²"])
+@pytest.mark.parametrize("ending", ["jsonl", "csv"])
+def test_turns_are_numbers_of_a_size(tmp_path, turn, ending):
+    file = tmp_path / f"mine.{ending}"
+    row = {"user": "u", "request": "q", "response": "r", "turn": turn}
+    if ending == "csv":
+        file.write_text(",".join(row) + "\n" + ",".join(map(str, row.values())) + "\n", encoding="utf-8")
+    elif len(str(turn)) < 4_000:
+        write(file, [row])
+    else:
+        return
+    with pytest.raises(DataError, match="turn is"):
+        read_release(file, "table", skip_bad=True)
+
+
+@pytest.mark.parametrize("values", [(1, "x"), ([1], "x"), ({"a": 1}, [1]), (True, 2), ("x", {"a": 1})])
+def test_columns_of_mixed_kinds_are_named(tmp_path, values):
+    file = write(tmp_path / "mine.jsonl", [{**row, "tag": v} for row, v in zip(ROWS, (*values, None))])
+    with pytest.raises(
+        DataError, match=r"mine.jsonl:2: tag is .*, but .* at mine.jsonl:1; give the column one kind"
+    ):
+        import_release("table", file, out=tmp_path / "out", skip_bad=True)
+    file = write(tmp_path / "mine.jsonl", [{**row, "tag": v} for row, v in zip(ROWS, (1, 2.5, None))])
+    assert import_release("table", file, out=tmp_path / "out").corpus.turns["tag"].tolist()[:2] == [1, 2.5]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -72,6 +74,25 @@ def test_what_is_wrong_is_told_with_line_and_remedy(
         read_turns(written(tmp_path, "turns.csv", text), corpus)
     assert [str(p)[: len(t)] for p, t in zip(caught.value.problems, told, strict=True)] == told
     assert caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"user": "\ud83d"}, "user holds half a character"),
+        ({"turn": 10**400}, "turn is '1000"),
+        ({"turn": "9" * 5000}, "turn is '9999"),
+        ({"inclusion": 10**400}, "inclusion is 1000"),
+    ],
+)
+def test_what_no_table_can_hold_is_told_with_its_line(
+    corpus: Corpus, tmp_path: Path, change: dict[str, Any], told: str
+) -> None:
+    turn = {"user": "a", "scenario": "trip", "session": "07", "turn": 1}
+    with pytest.raises(DataError) as caught:
+        read_turns(written(tmp_path, "turns.jsonl", json.dumps(turn | change)), corpus)
+    said = str(caught.value).encode().decode()
+    assert said.startswith(f"turns.jsonl:1: {told}") and len(said) < 400
 
 
 def test_broken_lines_and_files_of_another_kind(corpus: Corpus, tmp_path: Path) -> None:

@@ -194,3 +194,17 @@ def test_it_is_imported_by_name(home, tmp_path):
     done = CliRunner().invoke(main, ["import", "urs", str(file)])
     assert done.exit_code == 0, done.output
     assert load("urs-zh").block("zh_7", "advice").sessions["satisfaction"].tolist() == [4.0]
+
+
+def test_half_a_character_costs_its_conversation_and_no_other(tmp_path):
+    file = tmp_path / "chinese_merged.json"
+    half = item(user_id="8", title="half \ud83d")
+    file.write_text(json.dumps([item(), half]), encoding="utf-8")
+    with pytest.raises(DataError, match=r"chinese_merged.json\[1\]: title holds half a character"):
+        load(file)
+    done = CliRunner().invoke(
+        main, ["import", "urs", str(file), "--skip-bad", "--out", str(tmp_path / "out")]
+    )
+    assert done.exit_code == 0 and load(tmp_path / "out").users["user"].tolist() == ["zh_7"]
+    (rejected,) = (tmp_path / "out" / "rejected.jsonl").read_text("utf-8").splitlines()
+    assert json.loads(rejected)["record"] == half

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import random
+
+import pandas as pd
 import pytest
 import real
+from click.testing import CliRunner
+from judging_endpoint import judging
 
+from perslib.cli import main
 from perslib.corpus import load, read_release
 from perslib.corpus.uss import consensus
 from perslib.errors import DataError
@@ -78,7 +85,7 @@ def test_bad_lines_are_named_and_their_dialogue_rejected(tmp_path):
     with pytest.raises(DataError) as error:
         load(file)
     text = str(error.value)
-    assert "CCPE.txt:1: rating is '9', expected 1–5" in text
+    assert 'CCPE.txt:1: rating is "9", expected 1–5' in text
     assert "CCPE.txt:4: starts with 'BOT', expected USER or SYSTEM" in text
     assert "CCPE.txt:6: is not UTF-8" in text
     reading = read_release(file, "uss", skip_bad=True)
@@ -98,11 +105,50 @@ def test_an_empty_or_foreign_file_is_refused(tmp_path):
         read_release(empty, "uss")
 
 
-def test_the_chinese_file_is_imported_on_its_own(dialogues):
-    (dialogues.parent / "JDDC.txt").write_text("USER\t在吗\tX\t3\nSYSTEM\t在的\tX\t\n", encoding="utf-8")
-    with pytest.raises(DataError, match="mixes English with Chinese"):
-        load(dialogues.parent)
-    assert load(dialogues.parent / "JDDC.txt").language == "zh"
+@pytest.fixture
+def published(dialogues):
+    """The folder as it is published: five files of dialogues and two others."""
+    folder = dialogues.parent
+    for name in ("CCPE", "MWOZ", "ReDial"):
+        (folder / f"{name}.txt").write_text(
+            f"USER\tHi {name}\tX\t\nSYSTEM\tHello\tX\t\nUSER\tBye\tX\t3,4,4\n"
+        )
+    chinese = "SYSTEM\t在的\t\t\t\nUSER\t谢谢\tOTHER\t3,3,4\t\nUSER\tOVERALL\t\t3,3,3\t好;行;可以\n"
+    (folder / "JDDC.txt").write_text("\n" + chinese, encoding="utf-8")
+    (folder / "JDDC-ActionList.txt").write_text("配送     ['配送周期', '物流全程跟踪']\n", encoding="utf-8")
+    (folder / "ReDial-action.txt").write_text("\nUSER\tHi ReDial\t\t\nSYSTEM\tHello\t\t\nUSER\tBye\t\t\n")
+    return folder
+
+
+def test_the_published_folder_is_read_and_what_it_leaves_out_is_said(published):
+    corpus = load(published)
+    assert (corpus.name, corpus.language) == ("uss", "en")
+    assert corpus.scenarios == ["CCPE", "MWOZ", "ReDial", "SGD"]
+    assert corpus.sessions["scenario"].value_counts()["ReDial"] == 1, "no doubles from ReDial-action.txt"
+    noted = [n for n in corpus.meta["irregularities"] if n.startswith("files ")]
+    assert noted == [
+        "files in Chinese beside English ones, left out (JDDC.txt: import it by itself)",
+        "files without a dialogue, left out (JDDC-ActionList.txt)",
+        "files without a rating, left out (ReDial-action.txt)",
+    ]
+
+
+def test_the_chinese_file_is_a_corpus_of_its_own(published):
+    corpus = load(published / "JDDC.txt")
+    assert (corpus.name, corpus.language) == ("uss-zh", "zh")
+    assert corpus.turns["score"].tolist() == [3]
+    assert corpus.sessions["explanations"].tolist() == [("好", "行", "可以")]
+
+
+def test_a_damaged_first_line_does_not_hide_a_file(dialogues):
+    dialogues.write_bytes(b"\xff\n" + LINES.encode())
+    with pytest.raises(DataError, match=r"SGD.txt:1: is not UTF-8"):
+        read_release(dialogues.parent, "uss")
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_line(dialogues):
+    dialogues.write_text(LINES.strip(), encoding="utf-8-sig")
+    assert len(load(dialogues).sessions) == 2
 
 
 @real.needs("uss")
@@ -111,3 +157,41 @@ def test_the_public_files_give_the_published_counts():
     assert corpus.sessions["scenario"].value_counts().to_dict() == {"SGD": 1000, "ReDial": 1000, "CCPE": 500}
     assert corpus.sessions["satisfaction"].notna().all()
     assert corpus.meta["irregularities"] == {}
+
+
+BACKBONE = """[loop]
+base_url = "{address}"
+model = "m"
+prices = {{ in = 0, out = 0 }}
+"""
+
+
+def test_the_page_on_judges_takes_dialogues_that_are_their_own_users(home, server):
+    """USS has one scenario a user: the page says so, and with `-p history=none` it judges without a history."""
+    drawn = random.Random(1)
+    lines = []
+    for number in range(30):
+        for turn in range(4):
+            lines += [
+                f"USER\tTrain {number} at {turn}?\tINFORM\t{drawn.randint(1, 5)}",
+                f"SYSTEM\tYes, {turn}.\tOFFER\t",
+            ]
+        lines += ["USER\tThanks.\tBYE\t4", "USER\tOVERALL\tOTHER\t4", ""]
+    (home / "SGD.txt").write_text("\n".join(lines), encoding="utf-8")
+    server.reply = judging
+    (home / "backbones.toml").write_text(BACKBONE.format(address=server.base_url), "utf-8")
+    run = CliRunner().invoke
+    assert run(main, ["import", "uss", str(home / "SGD.txt"), "--name", "sgd"]).exit_code == 0
+    report = ["report", "01", "--corpus", "sgd", "--backbone", "loop", "--limit", "6"]
+    refused = run(main, report)
+    assert refused.exit_code != 0 and "one scenario only ('SGD')" in refused.output
+    assert "-p history=none" in refused.output
+    done = run(main, [*report, "-p", "history=none"])
+    assert done.exit_code == 0, done.output
+    folder = home / "reports" / "sgd" / "loop"
+    agreed = pd.read_csv(folder / "tables" / "agreement.csv").set_index(["judge", "calibration"])
+    judged = agreed.xs("real", level="calibration")["turns"]
+    assert judged["learned"] == judged["random"] == 24 * 4 and judged["user mean"] == 0
+    assert "Without any score: user mean, user median" in (folder / "01_verification.html").read_text("utf-8")
+    made = json.loads((folder / "manifest.json").read_text("utf-8"))["pages"]["01_verification"]
+    assert made["status"] == "success"

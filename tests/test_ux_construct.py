@@ -45,16 +45,14 @@ from perslib.ux.construct import (
     construct,
     estimate,
     export_review,
-    in_windows,
     label_id,
-    labels,
     read_cases,
     splits,
     talks,
+    taxonomy,
     write_splits,
 )
-from perslib.ux.construct.labels import KINDS
-from perslib.ux.construct.taxonomy import OBJECTIONS
+from perslib.ux.construct.taxonomy import KINDS, OBJECTIONS
 
 # -- from a log to files -----------------------------------------------------------------------------------
 
@@ -225,7 +223,7 @@ LEADS_TO = {
 #: The gate looks at whole sessions before; here it lets pass what later stages are there to find.
 OPEN = GateSettings(query=None, alike=None, conflicts=True)
 ELSEWHERE = {("clean", "language"), ("clean", "history_order")}  # no log leads there: the gate comes before
-IN_MODELS_PLACE = {s for s in REASONS if s not in ("review", "windows")}
+IN_MODELS_PLACE = [s for s in REASONS if s not in ("review", "windows")]
 
 
 @pytest.mark.parametrize("where", [(s, r) for s in IN_MODELS_PLACE for r in REASONS[s]], ids="-".join)
@@ -372,7 +370,7 @@ def test_every_other_name_leads_to_one_id():
 
 
 def bundled_names():
-    return (Path(labels.__file__).parent / "labels.toml").read_text("utf-8")
+    return (Path(taxonomy.__file__).parent / "labels.toml").read_text("utf-8")
 
 
 def test_mistakes_are_named(tmp_path):
@@ -385,8 +383,6 @@ def test_mistakes_are_named(tmp_path):
         splits(built(log(LIKED)).cases, {"task1_judge": 3})
     empty = built(log([("user", "Hi"), ("assistant", "Hello.")]))
     assert export_review(empty.cases, tmp_path / "none.csv").is_file()
-    window = {"train": ("2026-01-01", "2026-02-01"), "test": ("2026-02-01", "2026-03-01")}
-    assert in_windows(empty.cases, **window).train.empty
     assert empty.cases.empty and set(splits(empty.cases)) == {
         "task1_judge_bad", "task1_judge_good", "task2_eval", "task3_recovery",
     }  # fmt: skip

@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 
 from perslib.errors import DataError
 from perslib.ux.construct import (
-    REASONS,
     apportioned,
-    in_windows,
     inclusion,
     matched,
     sampled,
@@ -206,39 +204,3 @@ def test_splits_share_no_session_and_keep_the_proportions_of_the_release():
     }  # fmt: skip
     with pytest.raises(DataError, match="0 or more"):
         splits(pool, {"task2_eval": -1})
-
-
-# -- windows -----------------------------------------------------------------------------------------------
-
-
-def test_windows_keep_apart_what_was_asked_when():
-    pool = cases(60)
-    made = in_windows(pool, train=("2026-05-01", "2026-06-01"), test=("2026-01-01", "2026-04-01"))
-    assert set(made.train["asked_at"].str[:7]) == {"2026-05"}
-    assert set(made.test["asked_at"].str[:7]) == {"2026-01", "2026-02", "2026-03"}
-    assert {one.reason for one in made.rejected} == {"outside"}
-    assert len(made.train) + len(made.test) + len(made.rejected) == 60
-    other = in_windows(pool, train=("2026-01-01", "2026-04-01"), test=("2026-05-01", "2026-06-01"))
-    assert len(other.train) == 30 and other.train["asked_at"].max() < other.test["asked_at"].min()
-
-
-def test_every_reason_of_the_windows_is_reached():
-    pool = cases(6)  # one a month
-    pool.loc[0, "asked_at"] = None
-    pool.loc[4, "talk"] = "t1"  # of the session of a case in the test window
-    pool.loc[5, ["query", "reply"]] = [pool.loc[2, "query"], pool.loc[2, "reply"] + " w1"]
-    made = in_windows(pool, train=("2026-05-01", "2026-07-01"), test=("2026-01-01", "2026-04-01"))
-    assert {(one.place, one.reason) for one in made.rejected} == {
-        ("c0", "undated"), ("c3", "outside"), ("c4", "spans_windows"), ("c5", "near_duplicate"),
-    }  # fmt: skip
-    assert {one.reason for one in made.rejected} == set(REASONS["windows"])
-    assert list(made.test["case"]) == ["c1", "c2"] and made.train.empty
-
-
-def test_windows_that_overlap_or_are_none_are_refused():
-    with pytest.raises(DataError, match="overlap"):
-        in_windows(cases(3), train=("2026-01-01", "2026-03-01"), test=("2026-02-01", "2026-05-01"))
-    with pytest.raises(DataError, match="before the end"):
-        in_windows(cases(3), train=("2026-03-01", "2026-01-01"), test=("2026-05-01", "2026-06-01"))
-    with pytest.raises(DataError, match="expected two days"):
-        in_windows(cases(3), train=("soon", "2026-01-01"), test=("2026-05-01", "2026-06-01"))

@@ -20,17 +20,14 @@ from perslib.ux import (
     escapes,
     gwet,
     judged,
-    kendall_w,
     krippendorff,
     mcnemar,
     paired_differences,
     probability_metrics,
     published,
-    rank_sets,
     rank_sets_of_shares,
     raters_agreement,
     reliability,
-    separability,
     unpaired,
 )
 
@@ -306,15 +303,6 @@ def test_pairs_on_the_same_cases():
     assert better["only_a"] - better["only_b"] == pytest.approx(400 * better["difference"])
 
 
-def test_rank_sets_on_the_same_cases():
-    ranks = rank_sets(outcomes(400), resamples=2000).set_index("contender")
-    assert ranks.loc["a", ["best_rank", "worst_rank"]].tolist() == [1, 1]
-    assert ranks.loc["b", ["best_rank", "worst_rank"]].tolist() == [2, 3]
-    assert separability(ranks.reset_index()) == 0.5
-    few = rank_sets(outcomes(4))
-    assert (few["best_rank"] == 1).all() and few["low"].isna().all(), "with four cases nothing is ruled out"
-
-
 def test_the_number_of_cases_reaches_its_power():
     n = cases_needed(3)
     assert n == 2181 and cases_needed(3, correlation=0) > 4000
@@ -364,12 +352,3 @@ def test_ac1_stands_where_kappa_falls():
     by_chance = 2 * share * (1 - share)
     assert gwet(table) == pytest.approx((0.95 - by_chance) / (1 - by_chance))
     assert raters_agreement(pd.DataFrame({"one": one, "other": other}))["equal"] == pytest.approx(0.95)
-
-
-def test_kendall_w_with_and_without_ties():
-    assert kendall_w(pd.DataFrame({"x": [1, 2, 3], "y": [10, 20, 30]})) == 1.0
-    assert kendall_w(pd.DataFrame({"x": [1, 2, 3], "y": [3, 2, 1]})) == 0.0
-    two = pd.DataFrame({"x": [1, 2, 2, 4], "y": [1, 2, 3, 4]})
-    rho = stats.spearmanr(two["x"], two["y"])[0]
-    assert kendall_w(two) == pytest.approx((rho + 1) / 2, abs=0.01)
-    assert np.isnan(kendall_w(two[["x"]]))

@@ -12,15 +12,10 @@ from reward_made import made
 
 from perslib.corpus import load
 from perslib.errors import DataError, PerslibError, UnknownName
+from perslib.ux import good_share, scored_replies
+from perslib.ux.cases import Lesson, lessons_of
 from perslib.ux.reward import Reward
 from perslib.ux.reward_embedded import Embedded
-from perslib.ux.reward_lessons import (
-    Lesson,
-    as_lesson,
-    by_exposure,
-    by_source,
-    lessons_of,
-)
 from perslib.ux.reward_words import Words
 
 
@@ -118,7 +113,7 @@ def test_weights_count():
     right = made()
     wrong = [replace(c, case=c.case + "x", gold=-c.gold) for c in made(seed=3)]
     for trusted, other, sign in ((right, wrong, 1), (wrong, right, -1)):
-        cases = [as_lesson(c, weight=1.0) for c in trusted] + [as_lesson(c, weight=0.05) for c in other]
+        cases = [Lesson(**vars(c) | {"weight": w}) for of, w in ((trusted, 1.0), (other, 0.05)) for c in of]
         model = Reward(held=0, calibration="none").fit(cases)
         good, bad = (
             model.score((), "how", reply)
@@ -161,7 +156,7 @@ def test_few_users_are_held_out_in_turn(tmp_path):
         (lambda: Reward(calibration="plat").fit(made()), "Did you mean platt"),
         (lambda: Reward(Words(views=("answer",))), "view of a case"),
         (lambda: Reward().fit([c for c in made() if c.gold == 1]), "0 bad"),
-        (lambda: Reward().fit([]), "learns from good and bad"),
+        (lambda: Reward().fit([]), "is trained on good and bad"),
         (lambda: Reward().score((), "a", "b"), "run its fit"),
         (lambda: Reward().save("x"), "run its fit"),
         (lambda: Lesson("c", "q", weight=-1.0), "expected 0 or more"),
@@ -197,16 +192,20 @@ def test_lessons_of_weak_labels():
     assert {c.source for c in found} >= {"continue", "complain"} and all(0 < c.weight <= 1 for c in found)
     row = weak.turns[weak.turns["score"].notna()].iloc[0]
     assert found[0].weight == row["weak_weight"] and found[0].gold == (1 if row["score"] >= 4 else -1)
-    trusted = {c.source: c.weight for c in by_source([as_lesson(c, weight=1.0) for c in found])}
-    assert trusted["complain"] == 0.8 and trusted["continue"] == 1.0
 
 
-def test_those_who_say_much_weigh_no_more():
-    cases = [*made(1, 9, prefix="much"), *made(1, 3, prefix="little")]
-    even = by_exposure(cases)
-    sums = pd.Series([c.weight for c in even]).groupby([c.user for c in even]).sum()
-    assert sums["much0"] == pytest.approx(sums["little0"]) == pytest.approx(6)
-    assert [c.weight for c in by_exposure(cases, power=0)] == [1.0] * 12
+def test_it_scores_generated_replies():
+    model, cases = Reward().fit(made(prefix="elsewhere")), made(3, prefix="asked")
+    texts = [
+        "clear steps and then prices" if i % 4 else "it depends on many things" for i in range(len(cases))
+    ]
+    about = {"case": [c.case for c in cases], "user": [c.user for c in cases], "scenario": "s"}
+    replies = pd.DataFrame({**about, "reply": texts, "model": "m", "how": "baseline"})
+    found = scored_replies(replies, cases, model)
+    at = scored_replies(replies, cases, model, threshold=0.0)
+    assert (at["said"] == 1).all(), "a threshold that is given counts, else the model's own"
+    assert good_share(found, resamples=100)["percent"].iloc[0] == pytest.approx(75)
+    assert found["judge"].unique().tolist() == ["reward"]
 
 
 class Letters:

@@ -12,11 +12,17 @@ from sklearn.metrics import roc_auc_score
 
 from perslib.errors import DataError
 from perslib.ux.reward import Reward
-from perslib.ux.reward_calibration import Abstention, abstention, calibrated, cheapest_threshold
-from perslib.ux.reward_checks import discrimination, out_of_fold, reward_numbers, selective_risk, swapped
-from perslib.ux.reward_grams import Weighted, counted
-from perslib.ux.reward_noise import label_audit, without_suspects
+from perslib.ux.reward_checks import (
+    RewardWarning,
+    discrimination,
+    out_of_fold,
+    reward_numbers,
+    selective_risk,
+    swapped,
+)
+from perslib.ux.reward_features import Weighted, counted
 from perslib.ux.reward_words import Words
+from perslib.ux.scored import Abstention, abstention, calibrated, cheapest_threshold
 from perslib.ux.wall import wall
 
 
@@ -158,21 +164,21 @@ def test_auroc_and_its_interval():
     assert interval(drawn[1:])[0] > 0.5
 
 
-def test_what_cannot_beat_the_request_is_warned_of(capsys):
+def test_what_cannot_beat_the_request_is_warned_of():
     """Good and bad depend on the request alone: the model knows the selection, and is told so."""
     cases = [replace(c, query="how?" if c.gold == 1 else "why?", reply="the same for all") for c in made()]
     found, baselines = out_of_fold(Reward(), cases), wall(cases, ["majority", "query only"])
-    table = discrimination(found, baselines, resamples=500)
-    assert "does not beat a baseline that reads the request alone" in capsys.readouterr().out
+    with pytest.warns(RewardWarning, match="does not beat a baseline that reads the request alone"):
+        table = discrimination(found, baselines, resamples=500)
     assert table["judge"].tolist() == ["reward", "majority", "query only"]
 
 
-def test_what_reads_replies_is_not_warned_of(capsys):
+def test_what_reads_replies_is_not_warned_of():
     cases = made(wrong=0.1)
     found = out_of_fold(Reward(), cases)
     assert (found["fold"].groupby(found["user"]).nunique() == 1).all() and len(found) == len(cases)
     table = discrimination(found, wall(cases, ["query only"]), resamples=500)
-    assert table.loc[1, "ahead_low"] > 0.2 and not capsys.readouterr().out
+    assert table.loc[1, "ahead_low"] > 0.2
     numbers = reward_numbers(found)
     assert numbers["auroc"] == pytest.approx(table.loc[0, "auroc"]) and numbers["d_prime"] > 1.5
     assert numbers["brier"] < 0.2
@@ -195,39 +201,13 @@ def test_risk_falls_as_coverage_does():
         selective_risk(frame([None], [0.5]))
 
 
-def test_a_swap_of_replies_changes_scores(capsys):
+def test_a_swap_of_replies_changes_scores():
     cases = made()
     found = swapped(Reward().fit(cases), cases)
     assert found["changed"] > 0.8 and found["own_preferred"] > 0.65 and found["gap"] > 0.2
     blind = Reward(Words(views=("query",), length=False)).fit(cases)
     blind.backend._model.coef[-len(blind.backend._names) :] = 0  # and no numbers of the reply
-    assert swapped(blind, cases)["changed"] == 0
-    assert "hardly reads the reply" in capsys.readouterr().out
-    with pytest.raises(DataError, match="one reply only"):
+    with pytest.warns(RewardWarning, match="hardly reads the reply"):
+        assert swapped(blind, cases)["changed"] == 0
+    with pytest.raises(DataError, match="only one reply"):
         swapped(blind, [replace(c, reply="same") for c in cases])
-
-
-# -- labels that are wrong ------------------------------------------------------------------------------------------
-
-
-def test_confident_joint_by_hand():
-    """Means are .6 for good and .65 (of 1 − p) for bad: the .1 labelled good is confidently bad, the .9 labelled bad good."""
-    own = frame([1, 1, 1, -1, -1, -1], [0.9, 0.8, 0.1, 0.05, 0.1, 0.9])
-    found = label_audit(own)
-    assert found.rates["threshold"].tolist() == pytest.approx([0.6, 0.65])
-    assert found.joint.to_numpy().tolist() == [[2, 1], [1, 2]]
-    assert found.rates["wrong"].tolist() == pytest.approx([1 / 3, 1 / 3])
-    assert set(found.suspects["case"]) == {"c2", "c5"}
-    assert found.suspects["margin"].tolist() == pytest.approx([0.8, 0.8])
-
-
-def test_turned_labels_are_found():
-    clean, noisy = made(), made(wrong=0.15)
-    truth = {c.case: c.gold for c in clean}
-    wrong = {c.case for c in noisy if c.gold != truth[c.case]}
-    audit = label_audit(out_of_fold(Reward(), noisy))
-    suspects = set(audit.suspects["case"])
-    assert len(wrong & suspects) / len(wrong) > 0.75 and len(wrong & suspects) / len(suspects) > 0.9
-    assert audit.rates["wrong"].between(0.08, 0.25).all()
-    assert len(without_suspects(noisy, audit)) == len(noisy) - len(suspects)
-    assert len(without_suspects(noisy, audit, most=3)) == len(noisy) - 3

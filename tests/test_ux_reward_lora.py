@@ -9,8 +9,10 @@ import pytest
 from reward_made import ASIDES, ASKED, DISLIKED, LIKED, made
 
 from perslib.errors import PerslibError
+from perslib.prompts import phrases
+from perslib.ux import reward_lora
 from perslib.ux.reward import Reward
-from perslib.ux.reward_lora import WORDS, Lora, Tuning, _rate, _without_middle
+from perslib.ux.reward_lora import Lora, Tuning, _rate, _without_middle
 
 #: A notice of one library to another.
 pytestmark = pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing.*:FutureWarning")
@@ -27,7 +29,14 @@ def tiny(tmp_path_factory):
     torch.set_num_threads(1)  # a tiny model is slowed by company
     torch.manual_seed(0)
     folder = tmp_path_factory.mktemp("causal")
-    text = [*ASKED, *LIKED, *DISLIKED, *ASIDES, *(str(v) for v in WORDS["en"].values()), "user assistant 0"]
+    text = [
+        *ASKED,
+        *LIKED,
+        *DISLIKED,
+        *ASIDES,
+        *map(str, phrases("reward", "en").values()),
+        "user assistant 0",
+    ]
     splitter = tokenizers.pre_tokenizers.Whitespace()
     words = sorted({word for t in text for word, _ in splitter.pre_tokenize_str(t)} | set("<>/:\n"))
     vocabulary = {token: i for i, token in enumerate(["[PAD]", "[UNK]", *words])}
@@ -95,7 +104,8 @@ def test_the_rate_warms_up_and_falls_to_its_floor():
 
 
 def test_verdicts_that_look_alike_are_refused(tiny, monkeypatch):
-    monkeypatch.setitem(WORDS, "en", {**WORDS["en"], "good": ("splendid",), "bad": ("dreadful",)})
+    other = {**phrases("reward", "en"), "good": ["splendid"], "bad": ["dreadful"]}
+    monkeypatch.setattr(reward_lora, "phrases", lambda *_: other)
     with pytest.raises(PerslibError, match="do not tell splendid from dreadful"):
         Reward(Lora(tiny, tuning=QUICK)).fit(made(4))
 

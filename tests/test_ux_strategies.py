@@ -1,13 +1,11 @@
-"""With what replies to a complaint open: rules, a model, how far they agree, and what goes with success."""
+"""With what replies to a complaint open: rules, a model, and how far they agree."""
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 import pytest
 from scripted import Scripted
 
-from perslib.errors import DataError
 from perslib.llm import Answer, Request
 from perslib.ux import (
     STRATEGIES,
@@ -17,7 +15,6 @@ from perslib.ux import (
     opening,
     strategies_of,
     strategy_shares,
-    strategy_success,
 )
 
 
@@ -80,20 +77,3 @@ def test_two_labellers_and_their_agreement():
     shares = strategy_shares(out, resamples=200).set_index("strategy")
     assert shares["percent"].sum() == pytest.approx(100) and shares.loc["apology", "replies"] == 8
     assert set(shares.index) == {*STRATEGIES, "other"}
-
-
-def test_openings_and_success():
-    rng = np.random.default_rng(0)
-    n = 600
-    strategy = rng.choice(["apology", "direct_fix", "other"], n)
-    good = rng.random(n) < np.select([strategy == "direct_fix", strategy == "apology"], [0.7, 0.3], 0.3)
-    frame = pd.DataFrame(
-        {"case": np.arange(n) // 3, "model": "m", "reply": ["x" * k for k in rng.integers(50, 500, n)],
-         "strategy": strategy, "said": np.where(good, 1, -1)}
-    )  # fmt: skip
-    table = strategy_success(frame).set_index("term")
-    assert (
-        table.loc["direct_fix", "low"] > 2 and table.loc["apology", "low"] < 1 < table.loc["apology", "high"]
-    )
-    with pytest.raises(DataError, match="no column said"):
-        strategy_success(frame.drop(columns="said"))

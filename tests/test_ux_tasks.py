@@ -6,6 +6,7 @@ import json
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from endpoint import completion
 from scripted import Scripted
@@ -21,17 +22,12 @@ from perslib.ux import (
     UXJudge,
     against_wall,
     answered,
-    as_frame,
-    by_scenario,
     eval_cases,
     from_frame,
     good_share,
     judge_cases,
     judged,
     judged_by,
-    outcomes,
-    prompts_from,
-    rank_sets,
     recovery_cases,
     released_cases,
     scored_replies,
@@ -88,33 +84,15 @@ def test_cases_of_a_corpus(corpus):
 
 
 def test_cases_go_through_frames():
+    def framed(cases: list[Case]) -> pd.DataFrame:
+        return pd.DataFrame([vars(c) for c in cases]).astype({"gold": "Int64"})
+
     cases = [case(1), case(2, None), case(3, -1, scenario="gift")]
-    assert from_frame(as_frame(cases)) == cases
+    assert from_frame(framed(cases)) == cases
     with pytest.raises(DataError, match="row 1: is a second case"):
-        from_frame(as_frame([case(1), case(1)]))
+        from_frame(framed([case(1), case(1)]))
     with pytest.raises(DataError, match="gold is 3"):
         case(1, 3)
-
-
-def test_prompts_of_other_benchmarks(tmp_path):
-    lines = [
-        {"question_id": 7, "category": "writing", "turns": ["Write a poem."]},
-        {"instruction": "Explain tides.", "dataset": "helpful"},
-        {"session_id": "s", "conversation_input": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes?"}, {"role": "user", "content": "Go on."}]},
-        {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes?"}]},
-        {"answer": "none"},
-        [1],
-        {"question_id": 7, "turns": ["Again."]},
-    ]  # fmt: skip
-    file = tmp_path / "arena.jsonl"
-    file.write_text("\n".join(map(json.dumps, lines)) + '\n{"prompt": "cut', encoding="utf-8")
-    cases, rejected = prompts_from(file, "arena")
-    assert [c.case for c in cases] == ["arena/7", "arena/2", "arena/s"]
-    assert cases[2].query == "Go on." and len(cases[2].history) == 2 and cases[0].scenario == "writing"
-    assert rejected["place"].tolist() == [f"arena.jsonl:{i}" for i in (4, 5, 6, 7, 8)]
-    assert "not the user's" in rejected["reason"][0] and "second prompt" in rejected["reason"][3]
-    with pytest.raises(DataError, match="no such file"):
-        prompts_from(tmp_path / "none.jsonl")
 
 
 # -- UX Judge -----------------------------------------------------------------------------------------------------
@@ -172,7 +150,7 @@ def test_few_shot_examples_come_from_elsewhere():
         judged_by(UXJudge(strategy="few-shot", examples=examples), pool, model)
     with pytest.raises(DataError, match="few-shot takes labelled cases"):
         UXJudge(strategy="few-shot")
-    with pytest.raises(DataError, match="take 2 of each"):
+    with pytest.raises(DataError, match="need 2 of each"):
         shots(pool[:1])
     with pytest.raises(UnknownName, match="zero-shot"):
         UXJudge(strategy="zeroshot")  # type: ignore[arg-type]
@@ -239,9 +217,23 @@ def test_good_percent_counts_what_is_missing():
     row = good_share(scored).iloc[0]
     assert (row["cases"], row["replies"], row["verdicts"], row["good"]) == (30, 24, 24, 12)
     assert row["percent"] == 40 and row["percent_of_verdicts"] == 50 and row["low"] < 40 < row["high"]
-    table = by_scenario(scored).set_index("scenario")
+    table = good_share(scored, ("model", "scenario"), fewest=20).set_index("scenario")
     assert np.isfinite(table.loc["gift", "percent"]) and np.isnan(table.loc["travel", "percent"])
-    assert rank_sets(outcomes(scored)).iloc[0]["share"] == pytest.approx(0.4)
+
+
+def test_a_few_shot_judge_is_refused_its_own_examples_and_nothing_else():
+    good = Answer(data={"verdict": "good"})
+    examples = (Case("3", "q", (), "r", gold=1), Case("own", "q", (), "s", gold=-1))
+    judge = UXJudge(strategy="few-shot", examples=examples)
+    others = [Case(f"c{i}", f"q{i}", (), "reply") for i in range(4)]
+
+    def replied(cases):
+        replies = pd.DataFrame({"case": [c.case for c in cases], "reply": "Another reply."})
+        return scored_replies(replies, cases, judge, Scripted(reply=lambda request: good), progress=False)
+
+    assert replied(others)["said"].tolist() == [1] * 4, "numbers of cases are not their names"
+    with pytest.raises(DataError, match="own is among the cases to judge"):
+        replied([*others, examples[1]])
 
 
 class Short:

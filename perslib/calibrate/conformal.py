@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from perslib.calibrate.block import SCORES, Floats
 from perslib.calibrate.fitted import of_one_judge
-from perslib.calibrate.scale import SCORES, Floats
 from perslib.errors import DataError
 
 SET = [f"set{s}" for s in range(1, 6)]

@@ -8,15 +8,13 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from perslib.calibrate.block import cdf, mean_shift
-from perslib.calibrate.ranks import SharedTies, Ties
+from perslib.calibrate.block import MIN_HISTORY, Calibrated, Floats, Ints, SharedTies, Ties, cdf, mean_shift
 from perslib.calibrate.replay import (
     pooled_reference_cdf,
     reference_cdf,
     reference_mean_shift,
     reference_transfer,
 )
-from perslib.calibrate.scale import MIN_HISTORY, Calibrated, Floats, Ints
 from perslib.corpus import BLOCK, Corpus
 from perslib.errors import DataError, Problem, UnknownName
 
@@ -28,12 +26,7 @@ JUDGED_BY = ["corpus", "judge", "backbone"]
 METHODS = ("mean_shift", "cdf")
 #: Scores that differ by less are equal: the same reply, computed beside other ones, can differ in the last bits.
 DECIMALS = 9
-REFERENCE_METHODS = (
-    "reference_mean_shift",
-    "reference_cdf",
-    "reference_cdf_pooled",
-    "reference_transfer",
-)
+REFERENCE_METHODS = ("reference_mean_shift", "reference_cdf", "reference_cdf_pooled", "reference_transfer")
 
 
 def histories(corpus: Corpus) -> pd.DataFrame:

@@ -13,9 +13,22 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from perslib.calibrate.block import history_mean, prepared
-from perslib.calibrate.ranks import SharedTies, below_and_upto, positions, read_off, shared_rule
-from perslib.calibrate.scale import MIN_HISTORY, Calibrated, Floats, Ints, history_obstacles, or_raw, to_scale
+from perslib.calibrate.block import (
+    MIN_HISTORY,
+    Calibrated,
+    Floats,
+    Ints,
+    SharedTies,
+    below_and_upto,
+    history_mean,
+    history_obstacles,
+    or_raw,
+    positions,
+    prepared,
+    read_off,
+    shared_rule,
+    to_scale,
+)
 
 
 def reference_mean_shift(

@@ -18,9 +18,9 @@ from typing import Literal, get_args
 import numpy as np
 import pandas as pd
 
+from perslib.calibrate.block import SCORES, Floats, Ints
 from perslib.calibrate.fitted import scored
 from perslib.calibrate.frames import scores_of
-from perslib.calibrate.scale import SCORES, Floats, Ints
 from perslib.errors import UnknownName
 
 Aim = Literal["kappa", "shares"]

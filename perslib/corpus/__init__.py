@@ -2,21 +2,16 @@
 
 from perslib.corpus.block import Block, Target
 from perslib.corpus.corpus import Corpus
-from perslib.corpus.reading import Reading, Rejected
 from perslib.corpus.schema import BLOCK, SCHEMA, SESSION, TURN, coerce, describe
-from perslib.corpus.store import KINDS, Imported, corpus_names, import_release, load, read_release, save
+from perslib.corpus.store import corpus_names, import_release, load, read_release, save
 
 __all__ = [
     "BLOCK",
-    "KINDS",
     "SCHEMA",
     "SESSION",
     "TURN",
     "Block",
     "Corpus",
-    "Imported",
-    "Reading",
-    "Rejected",
     "Target",
     "coerce",
     "corpus_names",

@@ -1,14 +1,16 @@
-"""The leak-proof unit of judging: one user, one target scenario."""
+"""The leak-proof unit of judging: one user, one target scenario; and how blocks are cut out of a corpus."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from perslib.corpus.schema import TURN, coerce
+from perslib.corpus.schema import SESSION, TURN, coerce
 from perslib.errors import UnknownName
 
 Message = dict[str, str]
@@ -111,3 +113,147 @@ class Block:
 
     def __repr__(self) -> str:
         return f"Block({self.id}: {len(self.targets)} targets, {len(self.evidence)} turns of evidence)"
+
+
+_TOLD = ["task", "assistant"]
+_NONE = np.array([], dtype=np.intp)
+Rows = Mapping[Hashable, np.ndarray]
+
+
+class Cutter:
+    """The frames of a corpus, laid out so that a block is a few selections of rows."""
+
+    def __init__(
+        self, sessions: pd.DataFrame, turns: pd.DataFrame, events: pd.DataFrame, scenarios: Sequence[str]
+    ) -> None:
+        self._rank = {scenario: place for place, scenario in enumerate(scenarios)}
+        order = np.argsort(sessions["scenario"].map(self._rank).to_numpy(), kind="stable")
+        self._sessions = sessions.iloc[order]  # by scenario, within one as the source lists them
+        self._listed, self._turns, self._events = sessions, turns, events
+
+    @cached_property
+    def _session_rows(self) -> Rows:
+        return _rows(self._sessions, ["user"])
+
+    @cached_property
+    def _scenario(self) -> np.ndarray:
+        return self._sessions["scenario"].to_numpy(dtype=object)
+
+    @cached_property
+    def _session_of(self) -> np.ndarray:
+        """For each turn its session's place."""
+        known = pd.MultiIndex.from_frame(self._sessions[SESSION])
+        return known.get_indexer(pd.MultiIndex.from_frame(self._turns[SESSION]))
+
+    @cached_property
+    def _by_session(self) -> tuple[np.ndarray, np.ndarray]:
+        """The turns' rows, session after session, and where each session's begin."""
+        order = np.argsort(self._session_of, kind="stable")
+        return order, np.searchsorted(self._session_of[order], np.arange(len(self._sessions) + 1))
+
+    def block(self, user: str, scenario: str, profile: dict[str, object]) -> Block:
+        """The user's other scenarios as evidence, this one's replies as targets, free of labels."""
+        own = self._session_rows.get(user, _NONE)
+        there = self._scenario[own] == scenario
+        others = own[~there]
+        return Block(
+            user,
+            scenario,
+            profile,
+            self._evidence(self._turns_of(others)),
+            _taken(self._sessions, others),
+            self._targets(own[there]),
+            events=self._led_up(user, scenario),
+        )
+
+    def said(self, user: str, scenario: str, session: str) -> Iterator[list[Message]]:
+        """The messages that each turn adds to this conversation, the reply last."""
+        own = self._session_rows.get(user, _NONE)
+        named = self._sessions["session"].iloc[own].to_numpy(dtype=object) == session
+        return _said(self._turns.iloc[self._turns_of(own[named & (self._scenario[own] == scenario)])])
+
+    def _turns_of(self, sessions: np.ndarray) -> np.ndarray:
+        order, begin = self._by_session
+        found = [order[begin[i] : begin[i + 1]] for i in sessions]
+        return np.concatenate(found) if found else _NONE
+
+    def _evidence(self, rows: np.ndarray) -> pd.DataFrame:
+        return _taken(self._turns, rows).assign(**self._told(rows))
+
+    def _told(self, turns: np.ndarray) -> dict[str, Any]:
+        """The task and the assistant of these turns' sessions."""
+        return {name: self._sessions[name].array.take(self._session_of[turns]) for name in _TOLD}
+
+    @cached_property
+    def _spoken(self) -> pd.DataFrame:
+        return self._turns[[*TURN, "request", "earlier", "response"]]
+
+    def _targets(self, sessions: np.ndarray) -> pd.DataFrame:
+        rows = self._turns_of(sessions)
+        part, told = self._spoken.iloc[rows], self._told(rows)
+        targets: list[tuple[object, ...]] = []
+        last: list[str] = []
+        prefix: tuple[Message, ...] = ()
+        shown = zip(*(part[name] for name in TURN), *told.values())
+        for (*key, turn, task, assistant), (*asked, reply) in zip(shown, _said(part)):
+            prefix = (*prefix, *asked) if key == last else tuple(asked)
+            targets.append((*key, turn, task, assistant, prefix, reply["content"]))
+            last, prefix = key, (*prefix, reply)
+        return pd.DataFrame(targets, columns=TARGET_COLUMNS)
+
+    # -- device logs ---------------------------------------------------------------------------------
+
+    @cached_property
+    def _logs(self) -> tuple[Rows, np.ndarray, np.ndarray]:
+        """The logs of each user in time; for each log the session it led up to, and the scenario of the one before.
+
+        A log belongs to the session that it names, else to the user's next in time; the last two are told (as a
+        place in the list, a rank, and else -1) for the latter alone, where they decide whether the log may be shown.
+        """
+        at, started = self._events["at"].to_numpy(), self._listed["started_at"].to_numpy()
+        scenario = self._listed["scenario"].map(self._rank).to_numpy(np.intp)
+        unnamed = self._events["session"].isna().to_numpy()
+        sessions, shown = _rows(self._listed, ["user"]), {}
+        led, before = (np.full(len(at), -1, np.int32) for _ in range(2))
+        for user, rows in _rows(self._events, ["user"]).items():
+            own = sessions.get(user, _NONE)
+            own = own[~np.isnat(started[own])]
+            own = own[np.argsort(started[own], kind="stable")]
+            place = np.searchsorted(started[own], at[rows])
+            follows = unnamed[rows] & ~np.isnat(at[rows]) & (place < len(own))
+            led[rows[follows]] = own[place[follows]]
+            before[rows[follows]] = np.append(-1, scenario[own])[place[follows]]
+            rows = rows[~unnamed[rows] | follows]
+            shown[user] = rows[np.argsort(at[rows], kind="stable")]
+        return shown, led, before
+
+    def _led_up(self, user: str, scenario: str) -> pd.DataFrame:
+        """The user's device logs, each with the session that followed: the one it names, else the next in time.
+
+        What was logged between a session of this scenario and the next one could tell how its replies were taken: it
+        stays out unless it is known to have led up to the next.
+        """
+        shown, led, before = self._logs
+        rows = shown.get(user, _NONE)
+        rows = rows[before[rows] != self._rank[scenario]]
+        logs = _taken(self._events, rows)
+        for column in ("scenario", "session"):
+            next_one = self._listed[column].array.take(led[rows], allow_fill=True)
+            logs[column] = logs[column].where(led[rows] < 0, next_one)
+        return logs
+
+
+def _said(turns: pd.DataFrame) -> Iterator[list[Message]]:
+    for request, earlier, response in zip(turns["request"], turns["earlier"], turns["response"]):
+        asked = [*earlier, request] if isinstance(request, str) else [*earlier]
+        messages = [{"role": "user", "content": text} for text in asked]
+        yield [*messages, {"role": "assistant", "content": response}]
+
+
+def _taken(frame: pd.DataFrame, rows: np.ndarray) -> pd.DataFrame:
+    """These rows, counted anew (`reset_index` would copy them once more)."""
+    return frame.iloc[rows].set_axis(pd.RangeIndex(len(rows)))
+
+
+def _rows(frame: pd.DataFrame, by: list[str]) -> Rows:
+    return dict(frame.groupby(by[0] if len(by) == 1 else by, sort=False).indices)

@@ -4,21 +4,42 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 
-from perslib.corpus.block import Block, Message
-from perslib.corpus.cutting import Cutter
+from perslib.corpus.block import Block, Cutter, Message
 from perslib.corpus.schema import BLOCK, SESSION, coerce, duplicates, storable, tidy
-from perslib.corpus.split import group_shuffle_split
-from perslib.corpus.statistics import statistics
 from perslib.errors import DataError, Problem, UnknownName
 
+
+def group_shuffle_split(users: Iterable[str], train: float = 0.2, seed: int = 42) -> dict[str, list[str]]:
+    """Draw train and test users the way PersTurnBench does (section 4.1).
+
+    The sorted users are permuted by NumPy's legacy generator; the first ⌈(1−train)·n⌉ are test users, the
+    next ⌊train·n⌋ train users. The same users come out as from scikit-learn's GroupShuffleSplit.
+    """
+    if not 0 < train < 1:
+        raise ValueError(f"train is the share of users to learn from, between 0 and 1; got {train}")
+    names = sorted(set(users))
+    order = np.random.RandomState(seed).permutation(len(names))
+    # Rounded first, so that 0.8 × 5 is 4 users and not 4.000000001.
+    n_test = math.ceil(round((1 - train) * len(names), 9))
+    n_train = math.floor(round(train * len(names), 9))
+    return {
+        "train": sorted(names[i] for i in order[n_test : n_test + n_train]),
+        "test": sorted(names[i] for i in order[:n_test]),
+    }
+
+
 FRAMES = ("users", "sessions", "turns", "events")
+#: What a user must have to be judged, by name → sessions in other scenarios.
+HISTORY = {"needed": 1, "none": 0}
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,21 +149,42 @@ class Corpus:
             raise UnknownName("scenario", scenario, self.scenarios)
         return self._cutter.block(user, scenario, profile)
 
+    def with_history(self, history: str) -> Corpus:
+        """The same corpus: "needed" judges users with sessions in other scenarios only, "none" judges all.
+
+        A user without another scenario is then judged without a history: judges know nothing of that user.
+        """
+        if history not in HISTORY:
+            raise UnknownName("history", history, HISTORY)
+        if HISTORY[history] == self._least:
+            return self
+        return replace(self, meta={**self.meta, "min_history_sessions": HISTORY[history]})
+
+    @property
+    def _least(self) -> int:
+        return int(self.meta.get("min_history_sessions", HISTORY["needed"]))
+
     def block_ids(
-        self, users: Iterable[str] | None = None, min_history_sessions: int = 1
+        self, users: Iterable[str] | None = None, min_history_sessions: int | None = None
     ) -> list[tuple[str, str]]:
         """(user, scenario) pairs with a target session and enough sessions in the other scenarios.
 
+        How many are enough: as many as given, else as `with_history` says, else one.
         Users come in the order of their names, scenarios in the data set's, as PersTurnBench lists them.
         """
         counts = self.sessions.groupby(BLOCK).size()
         total = counts.groupby("user").sum()
         wanted = sorted(set(total.index) if users is None else set(users) & set(total.index))
         pairs = [(u, s) for u in wanted for s in self.scenarios if (u, s) in counts.index]
-        return [(u, s) for u, s in pairs if total[u] - counts[u, s] >= min_history_sessions]
+        least = self._least if min_history_sessions is None else min_history_sessions
+        return [(u, s) for u, s in pairs if total[u] - counts[u, s] >= least]
 
     def blocks(
-        self, split: str | None = None, *, users: Iterable[str] | None = None, min_history_sessions: int = 1
+        self,
+        split: str | None = None,
+        *,
+        users: Iterable[str] | None = None,
+        min_history_sessions: int | None = None,
     ) -> Iterator[Block]:
         """The blocks of all users, of a split ("train", "test", …) or of the users given."""
         if split is not None:
@@ -159,7 +201,7 @@ class Corpus:
         """Users to learn from and to judge; no user is in both.
 
         The split that the data set ships, if it does and `official` is left on; otherwise drawn over the
-        users that own a block (`perslib.corpus.split.group_shuffle_split`).
+        users that own a block (`perslib.corpus.corpus.group_shuffle_split`).
         """
         if by != "user":
             raise UnknownName("way to split", by, ["user"])
@@ -171,8 +213,34 @@ class Corpus:
     # -- the corpus as a whole -----------------------------------------------------------------------
 
     def statistics(self) -> pd.DataFrame:
-        """The rows of PersTurnBench's Table 5."""
-        return statistics(self)
+        """The rows of PersTurnBench's Table 5: one row a statistic, `value` a number."""
+        sessions, turns = self.sessions, self.turns
+        labelled = turns["score"].dropna().astype(int)
+        asked = (
+            turns["request"].notna().sum()
+            + turns["earlier"].map(len).sum()
+            + sessions["trailing"].map(len).sum()
+        )
+        participants, conversations = len(self.users), len(sessions)
+        rows: list[tuple[str, float]] = [
+            ("participants", participants),
+            ("task families", len(self.scenarios)),
+            ("conversations", conversations),
+            ("user turns", int(asked)),
+            ("assistant turns", len(turns)),
+            ("assistant turns with satisfaction labels", len(labelled)),
+            ("conversations per participant", conversations / participants if participants else float("nan")),
+            (
+                "assistant turns per conversation",
+                len(turns) / conversations if conversations else float("nan"),
+            ),
+            ("mean satisfaction score", labelled.mean()),
+            ("satisfied turns (4–5)", int((labelled >= 4).sum())),
+            ("dissatisfied or neutral turns (1–3)", int((labelled <= 3).sum())),
+        ]
+        counts = sessions["scenario"].value_counts()
+        rows += [(f"conversations: {scenario}", int(counts.get(scenario, 0))) for scenario in self.scenarios]
+        return pd.DataFrame(rows, columns=["statistic", "value"])
 
     def of_users(self, users: Iterable[str], name: str | None = None) -> Corpus:
         """The same corpus with these users only."""

@@ -2,7 +2,7 @@
 
     {user: {"history": [sample, …], "query": [sample, …]}}      input.json, input_en.json
 
-A sample is a session (`palset_session`); files beside the main one say more (`palset_side`). In the corpus
+A sample is a session (`palset_records`); files beside the main one say more (`palset_side`). In the corpus
 
 sessions   scenario is the part, history or query (the sessions of the last month); position is the place in time
 turns      nobody rated them; user_action and assistant_action are what a turn does, or null where the text under
@@ -33,49 +33,19 @@ from typing import Any
 import pandas as pd
 
 from perslib.corpus.corpus import Corpus
-from perslib.corpus.palset_fields import Fields
-from perslib.corpus.palset_names import PARTS
-from perslib.corpus.palset_session import Sample, read_sample
+from perslib.corpus.palset_records import NAMES, PARTS, Fields, Sample, read_sample
 from perslib.corpus.palset_side import Rows, Side, read_side, side_files
-from perslib.corpus.reading import Intake, Reading, frame, parse_json
-from perslib.corpus.schema import SCHEMA, SESSION
+from perslib.corpus.reading import Intake, Reading, frame, parse_json, unfit
+from perslib.corpus.schema import SCHEMA
 from perslib.errors import DataError, Problem
+from perslib.paths import read_csv
 
 MAIN = {"zh": "input.json", "en": "input_en.json"}
-#: Where the release keeps each of its side files.
-FOLDERS = {
-    "background": "background",
-    "requirement": "requirement",
-    "preference": "preference",
-    "situation": "situation",
-    "requirement_framework": "dialogue_framework/requirement",
-    "candidate_solution": "dialogue_framework/candidate_solution",
-    "solution_preference": "dialogue_framework/solution_preference",
-}
 REMEDY = "Give input.json or input_en.json of Mem-PAL's data release, or the folder that holds it."
-_JOINED = ["user", "date", "topic", "session"]
+#: Where the release keeps each of its side files.
+FOLDERS: dict[str, str] = NAMES["folders"]
 #: The frames among the extras and their columns.
-EXTRAS = {
-    "topics": [
-        *SESSION,
-        "topic",
-        "user_query",
-        "implicit_needs",
-        "requirement",
-        "requirement_id",
-        "pos",
-        "neg",
-        "candidates",
-        "labels",
-    ],
-    "requirements": ["user", "aspect", "requirement_id", "requirement"],
-    "preferences": ["user", "aspect", "requirement_id", "requirement", "pos", "neg"],
-    "situations": ["user", "date", "start", "end", "requirement_ids", "situation", "session"],
-    "frameworks": [*_JOINED, "requirement_type", "user_query", "requirement"],
-    "needs": [*_JOINED, "number", "need", "evidences"],
-    "candidate_solutions": [*_JOINED, "candidates"],
-    "solution_preferences": [*_JOINED, "analysis", "feedback", "solution", "reason"],
-}
+EXTRAS: dict[str, list[str]] = NAMES["extras"]
 
 
 def looks_like(path: Path) -> bool:
@@ -85,10 +55,6 @@ def looks_like(path: Path) -> bool:
     return any(
         found for name in MAIN.values() for pattern in (name, f"*/{name}") for found in path.glob(pattern)
     )
-
-
-def _mains(folder: Path) -> list[tuple[str, Path]]:
-    return [(language, file) for language, name in MAIN.items() for file in sorted(folder.rglob(name))]
 
 
 def read(path: Path, *, skip_bad: bool = False, name: str | None = None) -> Reading:
@@ -113,7 +79,7 @@ def read_contents(
     intake.settle()
     if not any(samples.values()):
         raise DataError(intake.problems or Problem(MAIN[language], "holds no session"), REMEDY)
-    return Reading(_corpus(name, language, samples, side, intake), intake.rejected)
+    return _reading(name, language, samples, side, intake)
 
 
 def write_release(folder: str | Path, files: Mapping[str, Any], language: str) -> Path:
@@ -137,7 +103,7 @@ def _main(path: Path) -> tuple[str, Path]:
                 REMEDY,
             )
         return languages[0], path
-    found = _mains(path)
+    found = [(language, file) for language, name in MAIN.items() for file in sorted(path.rglob(name))]
     if not found:
         raise DataError(Problem(str(path), "holds neither input.json nor input_en.json"), REMEDY)
     if len(found) > 1:
@@ -151,16 +117,18 @@ def _main(path: Path) -> tuple[str, Path]:
 def _samples(user: str, value: Any, intake: Intake) -> list[tuple[str, Sample]]:
     """The sessions of a user with their part, in the order of time."""
     fields = Fields(intake)
+    fields.problems += unfit(user, user, "the user's name")
     record = fields.record(value, user, PARTS)
     lists = {part: fields.list(record.get(part), f"{user}.{part}") for part in PARTS}
     if fields.problems:
-        intake.reject(fields.problems, value)
+        intake.reject(fields.problems, value, sessions=sum(map(len, lists.values())))
         return []
     found: list[tuple[str, Sample]] = []
     for part, items in lists.items():
         for i, item in enumerate(items):
             own = Fields(intake)
-            sample = read_sample(item, f"{user}.{part}[{i}]", own)
+            own.problems += unfit(item, f"{user}.{part}[{i}]")
+            sample = None if own.problems else read_sample(item, f"{user}.{part}[{i}]", own)
             if sample is not None and any(sample.session == other.session for _, other in found):
                 own.problem(sample.session, "is the id of a second session")
             if own.problems:
@@ -184,9 +152,9 @@ def _order(user: str, found: list[tuple[str, Sample]], intake: Intake) -> None:
     intake.note("users without a query session", int("query" not in {part for part, _ in found}))
 
 
-def _corpus(
+def _reading(
     name: str, language: str, samples: dict[str, list[tuple[str, Sample]]], side: Side, intake: Intake
-) -> Corpus:
+) -> Reading:
     sessions: Rows = []
     turns: Rows = []
     events: Rows = []
@@ -207,29 +175,16 @@ def _corpus(
     frames = {key: _framed(extras[key], columns) for key, columns in EXTRAS.items()}
     if "background" in side.read:
         intake.note("users without a profile", len(samples.keys() - side.profiles.keys()))
-    users = pd.DataFrame({"user": list(samples), "profile": [side.profiles.get(u, {}) for u in samples]})
-    meta = {
-        "kind": "palset",
-        "scenarios": list(PARTS),
-        "files": side.read,
-        "irregularities": dict(sorted(intake.irregularities.items())),
-    }
-    turn_columns = [
-        *SCHEMA["turns"],
-        "user_action",
-        "assistant_action",
-        "user_action_raw",
-        "assistant_action_raw",
-    ]
-    return Corpus(
+    actions = ["user_action", "assistant_action", "user_action_raw", "assistant_action_raw"]
+    return intake.reading(
+        {"kind": "palset", "scenarios": list(PARTS), "files": side.read},
         name,
         language,
-        users,
-        frame(sessions, list(SCHEMA["sessions"])),
-        _framed(turns, turn_columns),
-        frame(events, list(SCHEMA["events"])),
+        {user: side.profiles.get(user, {}) for user in samples},
+        sessions,
+        _framed(turns, [*SCHEMA["turns"], *actions]),
+        events=frame(events, list(SCHEMA["events"])),
         extras=frames,
-        meta=meta,
     )
 
 
@@ -263,3 +218,32 @@ def _framed(rows: Rows, columns: list[str]) -> pd.DataFrame:
     times = [c for c in ("start", "end") if c in columns]
     texts = [c for c in ("session", "requirement_id", "user_action", "assistant_action") if c in columns]
     return built.astype(dict.fromkeys(times, "datetime64[us]") | dict.fromkeys(texts, "str"))
+
+
+def per_user(corpus: Corpus) -> pd.DataFrame:
+    """One row a user and part: sessions, logs, dialogue turns, dialogue topics, months.
+
+    Months are calendar months in which a dialogue took place.
+    """
+    keys = ["user", "scenario"]
+    month = corpus.sessions["started_at"].dt.to_period("M")
+    counts = {
+        "sessions": corpus.sessions.groupby(keys).size(),
+        "logs": corpus.events.groupby(keys).size(),
+        "dialogue turns": corpus.turns.groupby(keys).size(),
+        "dialogue topics": corpus.extras["topics"].groupby(keys).size(),
+        "months": corpus.sessions.assign(month=month).groupby(keys)["month"].nunique(),
+    }
+    every = pd.MultiIndex.from_product([corpus.users["user"], PARTS], names=keys)
+    return pd.DataFrame({name: rows.reindex(every, fill_value=0) for name, rows in counts.items()})
+
+
+def averages(corpus: Corpus) -> pd.DataFrame:
+    """Table 1: the mean per user of each count, with the published one beside it."""
+    means = per_user(corpus).groupby("scenario").mean().T[list(PARTS)]
+    published = read_csv(__file__, "published/mem_pal_table1.csv").set_index("count")[list(PARTS)]
+    return (
+        means.join(published.add_suffix(", published"))
+        .rename_axis("average per user")
+        .rename_axis(None, axis="columns")
+    )

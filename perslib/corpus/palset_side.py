@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from perslib.corpus import palset_names as names
-from perslib.corpus.palset_fields import Fields
-from perslib.corpus.palset_session import CANDIDATES, EACH, SECOND
-from perslib.corpus.reading import Intake, parse_json
+from perslib.corpus import palset_records as names
+from perslib.corpus.palset_records import CANDIDATES, EACH, SECOND, Fields
+from perslib.corpus.reading import Intake, parse_json, unfit
 from perslib.errors import DataError, Problem
 
 Rows = list[dict[str, Any]]
@@ -87,10 +86,14 @@ def _leaves(
             if isinstance(value, Mapping):
                 below += [((*keys, str(key)), item) for key, item in value.items()]
             else:
-                intake.reject([Problem(_place(stem, keys), "expected an object")], value)
+                intake.reject([Problem(_place(stem, keys), "expected an object")], value, sessions=0)
         todo = below
     for keys, value in todo:
-        yield keys, value, _place(stem, keys)
+        place = _place(stem, keys)
+        if problems := list(unfit({"/".join(keys): value}, place)):
+            intake.reject(problems, value, sessions=0)
+        else:
+            yield keys, value, place
 
 
 def _place(stem: str, keys: tuple[str, ...]) -> str:
@@ -100,7 +103,7 @@ def _place(stem: str, keys: tuple[str, ...]) -> str:
 def _settled(fields: Fields, value: Any) -> bool:
     """Whether a record is good; one that is not is rejected."""
     if fields.problems:
-        fields.intake.reject(fields.problems, value)
+        fields.intake.reject(fields.problems, value, sessions=0)
     return not fields.problems
 
 

@@ -7,26 +7,30 @@ where the score is 3 or lower.
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import tarfile
+import zlib
+from collections import defaultdict
 from collections.abc import Iterator
+from itertools import islice, product
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import IO, Any, cast
 
-import pandas as pd
-
-from perslib.corpus.corpus import Corpus
-from perslib.corpus.reading import Intake, Reading, frame, parse_json, score_of
-from perslib.corpus.reasons import labels
-from perslib.corpus.schema import SCHEMA
-from perslib.corpus.split import group_shuffle_split
+from perslib.corpus.corpus import Corpus, group_shuffle_split
+from perslib.corpus.reading import Intake, Reading, parse_json, unfit
+from perslib.corpus.schema import labels
 from perslib.errors import DataError, Problem
+from perslib.paths import read_toml
 
-SCENARIOS = ["旅行规划", "礼物准备", "菜谱规划", "技能学习规划"]
+SCENARIOS: list[str] = read_toml(__file__, "names.toml")["persturnbench"]["scenarios"]
 SATISFIED, OTHER = labels("zh")["satisfied"], labels("zh")["other"]
 REASONS = [label for label in labels("zh").values() if label != SATISFIED]
+FOLLOWED = "user messages followed by another user message"
 _SPLIT_FILES = ("splits.json", "split.json")
+#: What an archive may hold: bytes of a file, bytes of all files, and files; many times what the release has.
+_FILE, _ALL, _FILES = 16 << 20, 256 << 20, 100_000
 
 
 def looks_like(path: Path) -> bool:
@@ -44,9 +48,9 @@ def read(path: Path, *, skip_bad: bool = False, name: str = "persturnbench") -> 
     for file, raw in _files(path):
         key = _session_key(file, intake)
         if key in sessions:
-            intake.reject(
-                [Problem(str(file), "is a second file for the same session")], raw.decode("utf-8", "replace")
-            )
+            place = "/".join(file.parts[-3:])
+            problem = Problem(place, "is a second file for the same session")
+            intake.reject([problem], raw.decode("utf-8", "replace"), sessions=0)
         elif key:
             sessions[key] = raw
         elif file.name in _SPLIT_FILES:
@@ -58,8 +62,9 @@ def read(path: Path, *, skip_bad: bool = False, name: str = "persturnbench") -> 
             ),
             "Is this the PersTurnBench release? Give the folder that holds data/, or its tar.gz.",
         )
-    corpus = _corpus(sessions, shipped, intake, name)
-    return Reading(corpus, intake.rejected)
+    reading = _reading(sessions, intake, name)
+    _add_splits(reading.corpus, shipped)
+    return reading
 
 
 def _files(path: Path) -> Iterator[tuple[PurePosixPath, bytes]]:
@@ -70,19 +75,43 @@ def _files(path: Path) -> Iterator[tuple[PurePosixPath, bytes]]:
             yield PurePosixPath(file.as_posix()), file.read_bytes()
         return
     try:
-        with tarfile.open(path) as archive:
-            for member in archive:
-                stream = (
-                    archive.extractfile(member) if member.isfile() and member.name.endswith(".json") else None
-                )
-                if stream:
-                    yield PurePosixPath(member.name), stream.read()
-    except (tarfile.TarError, EOFError, OSError) as error:
+        with _opened(path) as stream, tarfile.open(fileobj=cast(Any, _Bounded(stream)), mode="r:") as archive:
+            size = 0
+            for number, member in enumerate(archive, start=1):
+                size += member.size
+                if number > _FILES or member.size > _FILE or size > _ALL:
+                    raise tarfile.ReadError(
+                        f"{member.name} has {member.size:,} bytes, and with it {number:,} files have {size:,}; "
+                        f"read are {_FILES:,} files of {_FILE:,} bytes, {_ALL:,} in all"
+                    )
+                is_json = member.isfile() and member.name.endswith(".json")
+                if is_json and (content := archive.extractfile(member)):
+                    yield PurePosixPath(member.name), content.read()
+    except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
         short = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise DataError(
             Problem(str(path), f"cannot be read as a tar archive ({short})"),
             "Give the folder that holds data/, or the release's tar.gz; a table of your own is `perslib import table`.",
         ) from error
+
+
+def _opened(path: Path) -> IO[bytes]:
+    with path.open("rb") as stream:
+        is_gzip = stream.read(2) == b"\x1f\x8b"
+    return cast(IO[bytes], gzip.open(path)) if is_gzip else path.open("rb")
+
+
+class _Bounded:
+    """A tar archive of which no header, whose size it says itself, is read when it is larger than a file may be."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream, self.seek, self.tell = stream, stream.seek, stream.tell
+
+    def read(self, size: int) -> bytes:
+        """So many bytes, and not an archive full."""
+        if size > _FILE:
+            raise tarfile.ReadError(f"a header of {size:,} bytes; read are {_FILE:,}")
+        return self._stream.read(size)
 
 
 def _session_key(file: PurePosixPath, intake: Intake) -> tuple[str, str, str] | None:
@@ -100,9 +129,7 @@ def _session_key(file: PurePosixPath, intake: Intake) -> tuple[str, str, str] | 
     return None
 
 
-def _corpus(
-    sessions: dict[tuple[str, str, str], bytes], shipped: dict[str, bytes], intake: Intake, name: str
-) -> Corpus:
+def _reading(sessions: dict[tuple[str, str, str], bytes], intake: Intake, name: str) -> Reading:
     rows: list[dict[str, Any]] = []
     turns: list[dict[str, Any]] = []
     profiles: dict[str, dict[str, Any]] = {}
@@ -119,17 +146,8 @@ def _corpus(
             row["profile_here"] = json.dumps(profile, ensure_ascii=False)
             intake.note("sessions with a profile unlike the user's first")
     intake.settle()
-    users = pd.DataFrame({"user": list(profiles), "profile": list(profiles.values())})
-    meta: dict[str, Any] = {
-        "kind": "persturnbench",
-        "scenarios": SCENARIOS,
-        "reasons": REASONS,
-        "satisfied": SATISFIED,
-    }
-    meta["irregularities"] = dict(sorted(intake.irregularities.items()))
-    session_frame, turn_frame = frame(rows, list(SCHEMA["sessions"])), frame(turns, list(SCHEMA["turns"]))
-    corpus = Corpus(name, "zh", users, session_frame, turn_frame, meta=meta)
-    return _with_splits(corpus, shipped)
+    meta = {"kind": "persturnbench", "scenarios": SCENARIOS, "reasons": REASONS, "satisfied": SATISFIED}
+    return intake.reading(meta, name, "zh", profiles, rows, turns)
 
 
 def _session(
@@ -147,7 +165,9 @@ def _session(
     if "history" not in value:
         intake.note("files without a history, left out")
         return None
-    problems: list[Problem] = []
+    if problems := [*unfit(value, place), *(p for part in key for p in unfit(part, place, "the name"))]:
+        intake.reject(problems, value)
+        return None
     turns, trailing = _turns(value["history"], key, place, problems, intake)
     profile = value.get("profile", {})
     if not isinstance(profile, dict):
@@ -186,12 +206,13 @@ def _turns(
             label = _label(message, at, problems, intake)
             user, scenario, session = key
             asked = {"request": waiting[-1] if waiting else None, "earlier": tuple(waiting[:-1])}
-            intake.note("user messages followed by another user message", len(waiting[:-1]))
+            intake.note(FOLLOWED, len(waiting[:-1]))
             turn = {"user": user, "scenario": scenario, "session": session, "turn": len(turns)}
             turns.append({**turn, **asked, "response": content, **label})
             waiting = []
         else:
             problems.append(Problem(at, f"role is {role!r}, expected 'user' or 'assistant'"))
+    intake.note(FOLLOWED, len(waiting[:-1]))
     return turns, tuple(waiting)
 
 
@@ -200,7 +221,7 @@ def _label(message: dict[str, Any], at: str, problems: list[Problem], intake: In
     if "satisfaction" not in message:
         problems.append(Problem(at, "has no 'satisfaction'; expected 1–5 on every assistant message"))
         return {}
-    score = score_of(message["satisfaction"], "satisfaction", at)
+    score = intake.score(message["satisfaction"], "satisfaction", at)
     if isinstance(score, Problem):
         problems.append(score)
         return {}
@@ -217,33 +238,38 @@ def _label(message: dict[str, Any], at: str, problems: list[Problem], intake: In
     return label | ({"hallucination": message["hallucination"]} if "hallucination" in message else {})
 
 
-def _with_splits(corpus: Corpus, shipped: dict[str, bytes]) -> Corpus:
-    """Attach the split: the one the release ships where it can be understood, else the recomputed one.
+def _add_splits(corpus: Corpus, shipped: dict[str, bytes]) -> None:
+    """Attach the split: the one the release ships where it divides the users at hand in two, else the recomputed one.
 
     Official programs always recompute it; a release that holds only some of the users cannot.
     """
-    drawn = group_shuffle_split({user for user, _ in corpus.block_ids()} or set(corpus.users["user"]))
+    users = {user for user, _ in corpus.block_ids()} or set(corpus.users["user"])
+    drawn = group_shuffle_split(users)
     splits, origin = drawn, "recomputed (seed 42, users with a block)"
     for file, raw in shipped.items():
-        parsed = _parse_splits(parse_json(raw, file), set(corpus.users["user"]))
-        if parsed:
+        if parsed := _partition(parse_json(raw, file), users):
             same = {k: sorted(v) for k, v in parsed.items()} == drawn
-            splits, origin = parsed, f"{file}" + (", equal to the recomputed one" if same else "")
+            splits, origin = parsed, f"{file}, {'equal to' if same else 'unlike'} the recomputed one"
         else:
-            corpus.meta["irregularities"][f"{file} not understood, split recomputed"] = 1
+            why = f"{file} does not divide these users into train and test, split recomputed"
+            corpus.meta["irregularities"][why] = 1
     corpus.meta.update(splits=splits, split_origin=origin)
-    return corpus
 
 
-def _parse_splits(value: Any, users: set[str]) -> dict[str, list[str]]:
-    """Lists of user ids under keys that speak of train or test; {} when there is nothing of the kind."""
-    found: dict[str, list[str]] = {}
-    for key, names in value.items() if isinstance(value, dict) else ():
-        part = re.search(r"train|test|valid|dev", str(key).lower())
-        if isinstance(names, dict):
-            found |= _parse_splits(names, users)
-        elif part and isinstance(names, list) and names and all(isinstance(n, str) for n in names):
-            known = [n for n in names if n in users]
-            if known:
-                found.setdefault(part.group(), known)
-    return found if {"train", "test"} <= set(found) else {}
+def _partition(value: Any, users: set[str]) -> dict[str, list[str]]:
+    """The lists under keys that speak of train and test in which each of the users stands once; {} without such."""
+    named: defaultdict[str, list[list[str]]] = defaultdict(list)
+    todo = [value]
+    for held in todo:
+        for key, names in held.items() if isinstance(held, dict) else ():
+            part = re.search(r"train|test|valid|dev", str(key).lower())
+            if isinstance(names, dict):
+                todo.append(names)
+            elif part and isinstance(names, list) and all(isinstance(n, str) for n in names):
+                named[part.group()].append(names)
+    for chosen in islice(product(*named.values()), 1_000):
+        every = [name for names in chosen for name in names]
+        own = {part: [n for n in names if n in users] for part, names in zip(named, chosen)}
+        if len(every) == len(set(every)) and users <= set(every) and own.get("train") and own.get("test"):
+            return own
+    return {}

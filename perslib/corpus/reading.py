@@ -1,24 +1,96 @@
-"""Reading files that may be broken: every problem is collected with its place, nothing is dropped silently."""
+"""Reading files that may be broken: every problem is collected with its place, nothing is dropped silently.
+
+A column of scores that is on another scale than 1–5 has to be mapped before the import; `Scores` finds it.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections import Counter
+import math
+import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from perslib.corpus.corpus import Corpus
+from perslib.corpus.schema import SCHEMA
 from perslib.errors import DataError, Problem
+
+#: From this share of the scores on they are no stray cells; the second one is for a single value that recurs.
+SHARE, RECURRING = 0.1, 0.01
+
+
+def number_in(value: Any) -> float | None:
+    """The number that a cell holds, as number or text; None for anything else."""
+    try:
+        number = float(value) if not isinstance(value, bool) else math.nan
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+@dataclass
+class Scores:
+    """What stands in one column of scores, and which of it is not on the scale."""
+
+    given: Counter[Any] = field(default_factory=Counter)
+    off: Counter[Any] = field(default_factory=Counter)
+    place: str = ""
+    """Where the first one stands that is not on the scale."""
+
+    def add(self, value: Any, place: str, fits: bool) -> None:
+        """Count a cell."""
+        number = number_in(value)
+        held = json.dumps(value, ensure_ascii=False, default=str)[:40] if number is None else number
+        self.given[held] += 1
+        if not fits:
+            self.off[held] += 1
+            self.place = self.place or place
+
+    def fault(self, name: str) -> Problem | None:
+        """What to do where the column is on another scale; None where it is not, a few stray cells apart."""
+        n, off = self.given.total(), self.off.total()
+        numbers = sorted(v for v in self.given if isinstance(v, float))
+        binary = bool(numbers) and numbers[-1] <= 1
+        recurring = max((count for v, count in self.off.items() if isinstance(v, float)), default=0)
+        many = off >= max(3, SHARE * n) or recurring >= max(3, RECURRING * n)
+        if not off or not (many or binary):
+            return None
+        texts = [v for v in self.given if isinstance(v, str)]
+        seen = []
+        if numbers:
+            whole = "whole numbers" if all(v.is_integer() for v in numbers) else "numbers"
+            seen.append(f"{whole} from {numbers[0]:g} to {numbers[-1]:g}")
+        if texts:
+            seen.append(", ".join(texts[:4]) + (" …" if len(texts) > 4 else ""))
+        message = (
+            f"{name} is on another scale than 1–5: {off} of {n} do not fit. Seen: {' and '.join(seen)}. "
+        )
+        if binary or set(texts) >= set(self.given) <= {"true", "false"}:
+            message += (
+                "Yes or no is no scale of five; a table holds it in the column feedback, as like or dislike."
+            )
+        elif texts:
+            message += "Put a number from 1 to 5 for each of these, nothing where there is no rating."
+        else:
+            message += (
+                "Map it onto 1–5 first, such as round(1 + 4 * (score - lowest) / (highest - lowest)) with the ends "
+                "of your scale, and leave a cell empty that means 'not rated'."
+            )
+        return Problem(self.place, message)
+
 
 SKIP_REMEDY = (
     "Mend the file, or import with --skip-bad: good sessions are kept, the others written to rejected.jsonl."
 )
+#: JSON that is nested deeper is no record of a conversation.
+DEEPEST = 100
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -35,29 +107,69 @@ class Intake:
     """What reading a release brings to light, besides the data: problems, rejected records, irregularities.
 
     A *problem* stops the import unless `skip_bad`; then the whole session that it is in is rejected, for a
-    conversation with a hole in it is not what the user saw. An *irregularity* is survived and counted.
+    conversation with a hole in it is not what the user saw. A *fault* is one of the whole table, such as scores
+    on another scale: what would be left without its rows is no fair part, so it stops the import in any case. An
+    *irregularity* is survived and counted.
     """
 
     skip_bad: bool = False
     problems: list[Problem] = field(default_factory=list)
+    faults: list[Problem] = field(default_factory=list)
     rejected: list[Rejected] = field(default_factory=list)
     irregularities: Counter[str] = field(default_factory=Counter)
+    lost: int = 0
+    """Sessions that were given up."""
+    _scores: defaultdict[str, Scores] = field(default_factory=lambda: defaultdict(Scores))
 
     def note(self, what: str, times: int = 1) -> None:
         """Count something odd that was read all the same."""
         if times:
             self.irregularities[what] += times
 
-    def reject(self, problems: list[Problem], record: Any) -> None:
-        """Give up a session for these problems."""
+    def score(self, value: Any, field_name: str, place: str, *, whole: bool = True) -> float | Problem:
+        """A satisfaction score 1–5 given as 4, 4.0 or "4"; anything else is a problem."""
+        number = number_in(value)
+        fits = number is not None and 1 <= number <= 5 and (number.is_integer() or not whole)
+        self._scores[field_name].add(value, place, fits)
+        if number is not None and fits:
+            return int(number) if whole else number
+        shown = json.dumps(value, ensure_ascii=False, default=str)
+        return Problem(place, f"{field_name} is {shown[:60]}, expected 1–5")
+
+    def reject(self, problems: list[Problem], record: Any, sessions: int = 1) -> None:
+        """Give up a session for these problems, or a record that is no session or only part of one."""
+        self.lost += sessions
         self.problems += problems
         reason = "; ".join(p.message for p in problems)
         self.rejected.append(Rejected(problems[0].place, reason, record))
 
     def settle(self) -> None:
-        """After reading: raise what was wrong, unless bad sessions are to be left out."""
+        """After reading: raise what was wrong, unless it is in sessions alone and these are to be left out."""
+        columns = [column.fault(name) for name, column in self._scores.items()]
+        if faults := [*(fault for fault in columns if fault), *self.faults]:
+            raise DataError(faults)
         if self.problems and not self.skip_bad:
             raise DataError(self.problems, SKIP_REMEDY)
+        self.note("sessions left out as bad", self.lost)
+
+    def reading(
+        self,
+        meta: dict[str, Any],
+        name: str,
+        language: str,
+        profiles: dict[str, dict[str, Any]],
+        sessions: list[dict[str, Any]],
+        turns: list[dict[str, Any]] | pd.DataFrame,
+        **further: Any,
+    ) -> Reading:
+        """The corpus of these users and rows, with what was odd counted in its `meta`, and what was left out."""
+        users = pd.DataFrame({"user": list(profiles), "profile": list(profiles.values())})
+        rows = frame(sessions, list(SCHEMA["sessions"]))
+        said = turns if isinstance(turns, pd.DataFrame) else frame(turns, list(SCHEMA["turns"]))
+        known = {**meta, "irregularities": dict(sorted(self.irregularities.items()))}
+        return Reading(
+            Corpus(name, language, users, rows, said, **further, meta=known), self.rejected, self.lost
+        )
 
 
 @dataclass(frozen=True)
@@ -66,6 +178,8 @@ class Reading:
 
     corpus: Corpus
     rejected: list[Rejected]
+    lost: int = 0
+    """Sessions among what was left out."""
 
     @property
     def irregularities(self) -> dict[str, int]:
@@ -73,27 +187,63 @@ class Reading:
         counted: dict[str, int] = self.corpus.meta.get("irregularities", {})
         return counted
 
-    def write_rejected(self, path: Path) -> None:
+    def rejected_lines(self) -> bytes:
         """One JSON line a rejected session: place, reason, record."""
-        lines = [json.dumps(vars(r), ensure_ascii=False, default=str) for r in self.rejected]
-        path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+        lines = [json.dumps(vars(r), ensure_ascii=False, default=str) + "\n" for r in self.rejected]
+        return "".join(lines).encode("utf-8", "backslashreplace")  # half a character becomes JSON's escape
 
 
 def parse_json(raw: bytes, place: str) -> Any | Problem:
     """The JSON value in `raw`, or what is wrong with it and where."""
     try:
-        return json.loads(raw.decode("utf-8-sig"))
+        value = json.loads(raw.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        line = raw[: error.start].count(b"\n") + 1
-        return Problem(
-            f"{place}:{line}", f"is not UTF-8 (byte {raw[error.start]:#04x}); save the file as UTF-8"
-        )
+        return not_utf8(raw, error, place)
     except json.JSONDecodeError as error:
         at_end = error.pos >= len(error.doc.rstrip())
         what = (
             "the JSON text ends too early" if at_end else f"is not JSON: {error.msg} (column {error.colno})"
         )
         return Problem(f"{place}:{error.lineno}", what)
+    except RecursionError:
+        return Problem(place, f"is nested deeper than {DEEPEST} levels")
+    except ValueError:
+        return Problem(place, "holds a whole number of thousands of digits")
+    return Problem(place, f"is nested deeper than {DEEPEST} levels") if is_too_deep(value) else value
+
+
+def is_too_deep(value: Any) -> bool:
+    """Whether a JSON value is nested deeper than any record, and than functions that call themselves may follow."""
+    level = [value]
+    for _ in range(DEEPEST):
+        held = [v.values() if isinstance(v, dict) else v for v in level if isinstance(v, dict | list)]
+        level = [item for items in held for item in items]
+    return bool(level)
+
+
+def not_utf8(raw: bytes, error: UnicodeDecodeError, place: str) -> Problem:
+    """What to say of bytes that are not UTF-8; a file that ends within a character was cut off, rather."""
+    line = raw[: error.start].count(b"\n") + 1
+    what = f"is not UTF-8 (byte {raw[error.start]:#04x} at {error.start}); save the file as UTF-8"
+    if error.reason == "unexpected end of data":
+        what = f"ends within a character, at byte {error.start}; the file may be cut off"
+    return Problem(f"{place}:{line}", what)
+
+
+def unfit(value: Any, place: str, name: str = "") -> Iterator[Problem]:
+    """What of a JSON value no corpus or table can hold, each with the name of its field."""
+    if isinstance(value, str) and _HALF.search(value):
+        shown = name.encode("utf-8", "backslashreplace").decode()
+        yield Problem(place, f"{shown} holds half a character (a lone surrogate)")
+    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+        yield Problem(place, f"{name} is a whole number of {len(str(abs(value)))} digits; write it as text")
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            own = f"{name}.{key}" if name else key
+            yield from (*unfit(key, place, own), *unfit(item, place, own))
+    elif isinstance(value, list):
+        for i, item in enumerate(value):
+            yield from unfit(item, place, f"{name}[{i}]")
 
 
 def json_lines(raw: bytes, place: str) -> Iterator[tuple[str, Any | Problem, bytes]]:
@@ -112,9 +262,7 @@ def csv_lines(
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = raw[: error.start].count(b"\n") + 1
-        problem = Problem(f"{place}:{line}", f"is not UTF-8 (byte {raw[error.start]:#04x})")
-        raise DataError(problem, "Save the file as UTF-8.") from error
+        raise DataError(not_utf8(raw, error, place)) from error
     csv.field_size_limit(2**31 - 1)
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
     if missing := [c for c in required if c not in (reader.fieldnames or [])]:
@@ -128,19 +276,6 @@ def csv_lines(
             yield at, Problem(at, "has another number of fields than the header"), row
         else:
             yield at, {k: (v if v != "" else None) for k, v in row.items()}, row
-
-
-def score_of(value: Any, field_name: str, place: str) -> int | Problem:
-    """A satisfaction score 1–5 given as 4, 4.0 or "4"; anything else is a problem."""
-    try:
-        number = float(value) if not isinstance(value, bool) else float("nan")
-    except (TypeError, ValueError):
-        number = float("nan")
-    if number in (1, 2, 3, 4, 5):
-        return int(number)
-    return Problem(
-        place, f"{field_name} is {json.dumps(value, ensure_ascii=False, default=str)}, expected 1–5"
-    )
 
 
 def frame(rows: list[dict[str, Any]], columns: list[str]) -> pd.DataFrame:

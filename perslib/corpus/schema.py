@@ -1,4 +1,4 @@
-"""The frames of a corpus and of what is computed from one, column by column.
+"""The frames of a corpus and of what is computed from one, column by column; and the labels that reasons go by.
 
 Every arrow between two parts of perslib carries one of these tables, so a researcher can stop anywhere,
 look, save to Parquet, and go on. `coerce` brings a frame into its documented form or says what is wrong.
@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perslib.errors import DataError, Problem
+from perslib.errors import DataError, Problem, UnknownName
+from perslib.paths import read_toml
 
 
 @dataclass(frozen=True)
@@ -27,118 +28,10 @@ class Column:
     nullable: bool = True
 
 
-def _key(meaning: str) -> Column:
-    return Column("text", meaning, required=True, nullable=False)
-
-
-_BLOCK = {"user": _key("user id"), "scenario": _key("task family")}
-_SESSION = {**_BLOCK, "session": _key("session id, unique within user and scenario")}
-
 #: Frame name → column name → Column. Frames may carry further columns; these are the ones that mean something.
 SCHEMA: dict[str, dict[str, Column]] = {
-    "users": {
-        "user": _key("user id"),
-        "profile": Column(
-            "json", "what the user told about themselves: field → text, number or list of texts"
-        ),
-    },
-    "sessions": {
-        **_SESSION,
-        "task": Column("text", "the concrete background that the user was given for this conversation"),
-        "assistant": Column("text", "which assistant answered in this session"),
-        "position": Column("integer", "place of the session among all sessions of the user, from 0"),
-        "started_at": Column("time", "start of the session"),
-        "satisfaction": Column("real", "rating of the whole session, 1–5"),
-        "success": Column("boolean", "whether the task was accomplished"),
-        "trailing": Column("texts", "user messages after the last reply", nullable=False),
-    },
-    "turns": {
-        **_SESSION,
-        "turn": Column("integer", "counts the replies of the session from 0", required=True, nullable=False),
-        "request": Column(
-            "text", "the user message that the reply answers; null when the assistant spoke unasked"
-        ),
-        "earlier": Column(
-            "texts", "user messages before `request` that got no reply of their own", nullable=False
-        ),
-        "response": Column("text", "the assistant's reply", required=True, nullable=False),
-        "score": Column("integer", "satisfaction with the reply, 1–5"),
-        "reason": Column("text", "main reason of dissatisfaction; only where score ≤ 3"),
-        "ratings": Column("integers", "each annotator's rating where there are several", nullable=False),
-        "asked_at": Column("time", "when the request was sent"),
-        "answered_at": Column("time", "when the reply was complete"),
-        "feedback": Column("text", "like or dislike, where the user clicked"),
-    },
-    "events": {
-        "user": _key("user id"),
-        "scenario": Column("text", "scenario of the session that followed the event, where known"),
-        "session": Column("text", "session that followed the event, where known"),
-        "at": Column("time", "when it happened"),
-        "kind": Column("text", "type of device log"),
-        "content": Column("text", "what was logged", required=True, nullable=False),
-    },
-    "verdicts": {
-        "corpus": Column("text", "name of the corpus"),
-        "candidate": Column("text", "whose reply was judged; null for the recorded reply"),
-        "judge": _key("which judge"),
-        "backbone": Column("text", "model behind the judge; null where there is none"),
-        **_SESSION,
-        "turn": Column("integer", "the judged reply's turn", required=True, nullable=False),
-        "raw": Column("real", "score as the judge gave it, 1–5; null when unscored"),
-        "expected": Column("real", "mean of the score distribution"),
-        **{f"p{s}": Column("real", f"probability of score {s}") for s in range(1, 6)},
-        "satisfied": Column("boolean", "whether the judge places the reply at 4 or above"),
-        "reason": Column("text", "reason of dissatisfaction the judge names"),
-        "rationale": Column("text", "the judge's short explanation"),
-        "evidence": Column("texts", "ids of the turns and statements the rationale cites", nullable=False),
-        "mode": Column(
-            "text",
-            "how the score was read: computed, schema, json, text, reask, prose, digit, weighed, samples, or unscored",
-        ),
-        "memory": Column("text", "memory behind the verdict, and what it lacked"),
-        "prompt": Column("text", "name, version and digest of the prompt"),
-        "tokens_in": Column("integer", "prompt tokens"),
-        "tokens_cached": Column("integer", "prompt tokens that the backbone served from its cache"),
-        "tokens_out": Column("integer", "answer tokens"),
-        "seconds": Column("real", "time of the call"),
-        "cost": Column("real", "price of the call, where the backbone has prices"),
-        "error": Column("text", "why the reply is unscored; null when it is scored"),
-    },
-    "replay_turns": {
-        **_SESSION,
-        "turn": Column("integer", "the replayed reply's turn", required=True, nullable=False),
-        "inclusion": Column(
-            "real", "probability that the turn was drawn; null where nothing was left to chance"
-        ),
-        "selection_score": Column("real", "what a selection by rank went by"),
-        "why": Column("texts", "what spoke for the turn", nullable=False),
-    },
-    "replies": {
-        "candidate": _key("whose reply it is"),
-        **_SESSION,
-        "turn": Column("integer", "the turn that is answered anew", required=True, nullable=False),
-        "response": Column("text", "the reply; null where `error` says why there is none"),
-        "context": Column(
-            "text", "what the candidate was shown beside the prefix; recorded where it is not known"
-        ),
-        "backbone": Column(
-            "text", "model behind the candidate; null where the replies were recorded elsewhere"
-        ),
-        "family": Column("text", "model family, to see whether a judge prefers its own"),
-        "memory": Column("text", "memory behind the reply, and what it lacked"),
-        "temperature": Column("real", "as asked for"),
-        "max_tokens": Column("integer", "as asked for"),
-        "seed": Column("integer", "as asked for"),
-        "prompt": Column("text", "name, version and digest of the prompt"),
-        "system": Column("text", "the system message as it was sent; null where there was none"),
-        "finish": Column("text", "why the reply ended: stop, or length where it was cut"),
-        "tokens_in": Column("integer", "prompt tokens"),
-        "tokens_cached": Column("integer", "prompt tokens that the backbone served from its cache"),
-        "tokens_out": Column("integer", "answer tokens"),
-        "seconds": Column("real", "time of the call"),
-        "cost": Column("real", "price of the call, where the backbone has prices"),
-        "error": Column("text", "why there is no reply"),
-    },
+    frame: {name: Column(**own) for name, own in columns.items()}
+    for frame, columns in read_toml(__file__, "schema.toml").items()
 }
 
 #: What tells a block, one user's sessions of one scenario, from every other.
@@ -263,3 +156,30 @@ def describe(name: str) -> pd.DataFrame:
         for c, s in SCHEMA[name].items()
     ]
     return pd.DataFrame(rows)
+
+
+SATISFIED, OTHER = "satisfied", "other"
+
+#: Language → reason → the label that data and prompts of that language use, byte for byte.
+REASONS: dict[str, dict[str, str]] = read_toml(__file__, "names.toml")["reasons"]
+_KNOWN = {label: reason for labels in REASONS.values() for reason, label in labels.items()}
+_KNOWN |= read_toml(__file__, "names.toml")["also_reasons"]
+
+
+def labels(language: str) -> dict[str, str]:
+    """Reason → label in this language."""
+    if language not in REASONS:
+        raise UnknownName("language of reasons", language, REASONS)
+    return REASONS[language]
+
+
+def legal_reason(score: float, said: str | None, language: str) -> str:
+    """The label that a verdict with this score may carry (PersTurnBench, section 3.2).
+
+    From 4 on it is *satisfied*; below, the reason that was said in either language, and *other* where that is
+    none or *satisfied*.
+    """
+    reason = _KNOWN.get((said or "").strip().lower(), OTHER)
+    if round(score) >= 4:
+        return labels(language)[SATISFIED]
+    return labels(language)[OTHER if reason == SATISFIED else reason]

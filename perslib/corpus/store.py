@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -118,12 +120,10 @@ def import_release(
     options |= {"name": name} if name else {}
     reading = read_release(path, kind, skip_bad=skip_bad, **options)
     folder = out or workspace() / "data" / _name(reading.corpus.name)
-    save(reading.corpus, folder)
-    rejects = folder / "rejected.jsonl"
-    if reading.rejected:
-        reading.write_rejected(rejects)
-    else:
-        rejects.unlink(missing_ok=True)
+    rejected = {"rejected.jsonl": reading.rejected_lines()} if reading.rejected else {}
+    _put({**_stored(reading.corpus), **rejected}, folder)
+    if not rejected:
+        (folder / "rejected.jsonl").unlink(missing_ok=True)
     return Imported(reading, folder)
 
 
@@ -139,22 +139,45 @@ def _name(name: str) -> str:
 
 def save(corpus: Corpus, folder: str | Path) -> Path:
     """Write a corpus as Parquet files and a card; `load` gives it back unchanged."""
-    folder = Path(folder)
+    return _put(_stored(corpus), Path(folder))
+
+
+def _stored(corpus: Corpus) -> dict[str, bytes]:
+    """The files of a corpus, the card with their digests first."""
     frames = {name: getattr(corpus, name) for name in FRAMES} | corpus.extras
     written = {}
-    for name, frame in frames.items():  # all in memory first: half a corpus is not left behind
+    for name, frame in frames.items():
         try:
-            written[name] = storable(frame, name).to_parquet(compression="zstd", index=False)
-        except (pa.ArrowException, UnicodeError) as error:
+            written[f"{name}.parquet"] = storable(frame, name).to_parquet(compression="zstd", index=False)
+        except (pa.ArrowException, UnicodeError, OverflowError) as error:
             raise DataError(
                 Problem(f"{corpus.name}: {name}", f"cannot be stored: {str(error)[:200]}")
             ) from error
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, content in written.items():
-        (folder / f"{name}.parquet").write_bytes(content)
     card = {"format": _FORMAT, "name": corpus.name, "language": corpus.language, "digest": corpus.digest}
+    card |= {"files": {name: hashlib.sha256(content).hexdigest() for name, content in written.items()}}
     card |= {"extras": sorted(corpus.extras), "meta": corpus.meta}
-    (folder / _CARD).write_text(json.dumps(card, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    text = json.dumps(card, ensure_ascii=False, indent=1) + "\n"
+    return {_CARD: text.encode("utf-8", "backslashreplace"), **written}
+
+
+def _put(files: Mapping[str, bytes], folder: Path) -> Path:
+    """Write all files beside the old ones, then move them, the card first.
+
+    Where the disk is full the old corpus stays; what a kill between two moves leaves does not fit the card.
+    """
+    beside = {name: folder / f"{name}.new" for name in files}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            beside[name].write_bytes(content)
+    except OSError as error:
+        for file in beside.values():
+            with contextlib.suppress(OSError):
+                file.unlink()
+        why = f"cannot be written: {error.strerror}"
+        raise DataError(Problem(str(folder), why), "What was there before is as it was.") from error
+    for name, file in beside.items():
+        file.replace(folder / name)
     return folder
 
 
@@ -175,16 +198,22 @@ def open_parquet(folder: Path) -> Corpus:
         raise DataError(
             Problem(str(folder / _CARD), f"format is {card.get('format')!r}, this version reads {_FORMAT}")
         )
-    frames = {name: _read(folder / f"{name}.parquet") for name in FRAMES}
-    extras = {name: _read(folder / f"{name}.parquet") for name in card["extras"]}
+    files = card.get("files", {})  # cards of earlier versions have none
+    frames = {name: _read(folder / f"{name}.parquet", files) for name in FRAMES}
+    extras = {name: _read(folder / f"{name}.parquet", files) for name in card["extras"]}
     pa.default_memory_pool().release_unused()  # what reading took
     return Corpus(card["name"], card["language"], **frames, extras=extras, meta=card["meta"])
 
 
-def _read(file: Path) -> pd.DataFrame:
+def _read(file: Path, digests: Mapping[str, str]) -> pd.DataFrame:
     if not file.is_file():
         raise DataError(Problem(str(file), "is missing"), "Import or save the corpus again.")
     try:
+        if file.name in digests:
+            with file.open("rb") as stream:
+                if hashlib.file_digest(stream, "sha256").hexdigest() != digests[file.name]:
+                    message = f"is not the file that {_CARD} was written with: changed since, or of a save cut short"
+                    raise DataError(Problem(str(file), message), "Import or save the corpus again.")
         return read_frame(file)
     except (OSError, ValueError) as error:
         raise DataError(Problem(str(file), f"is no readable Parquet file: {error}")) from error

@@ -2,8 +2,9 @@
 
 Columns `user`, `request`, `response` must be there; `session` groups the rows of a conversation, in their
 order; `scenario`, `turn`, `score`, `reason`, `task`, `assistant`, `profile`, `asked_at`, `answered_at`,
-`feedback` are understood when they are there; anything else is kept as it is. `perslib.corpus.schema` says
-what each means. A profile is a JSON object (in CSV: its text) and may stand in any one row of the user.
+`feedback` are understood when they are there, and `satisfaction` and `success` of the whole session; anything
+else is kept as it is. `perslib.corpus.schema` says what each means. A profile is a JSON object (in CSV: its
+text) and may stand in any one row of the user.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from typing import Any
 
 import pandas as pd
 
-from perslib.corpus.corpus import Corpus
 from perslib.corpus.reading import (
     Intake,
     Reading,
@@ -24,14 +24,15 @@ from perslib.corpus.reading import (
     frame,
     json_lines,
     parse_json,
-    score_of,
+    unfit,
 )
-from perslib.corpus.schema import SCHEMA
+from perslib.corpus.schema import SCHEMA, SESSION
 from perslib.errors import DataError, Problem
 
 REQUIRED = ("user", "request", "response")
-OF_SESSION = ("task", "assistant", "success")
-_SURROGATE = re.compile("[\ud800-\udfff]")
+#: What rates a whole session, and what else is said once for it.
+RATINGS = ("satisfaction", "success")
+OF_SESSION = ("task", "assistant", *RATINGS)
 SUFFIXES = (".jsonl", ".csv", ".tsv")
 Row = tuple[str, dict[str, Any]]
 
@@ -52,7 +53,7 @@ def read(path: Path, *, skip_bad: bool = False, name: str | None = None, languag
             spoiled |= {before} if before else set()
             before = None
             continue
-        problems = _check(row, place)
+        problems = _check(row, place, intake)
         named = [row.get(column) for column in ("user", "scenario", "session")]
         user, scenario, session = (str(d if v is None else v) for v, d in zip(named, ("", "all", "0")))
         key = (user, scenario, session)
@@ -60,26 +61,30 @@ def read(path: Path, *, skip_bad: bool = False, name: str | None = None, languag
             spoiled.add(key)
         before = key
         if problems:
-            intake.reject(problems, row)
+            intake.reject(problems, row, sessions=0)
             spoiled.add(key)
         else:
             by_session.setdefault(key, []).append((place, row))
     for key, rows in by_session.items():
         if key in spoiled:
-            intake.rejected += _rest_of_spoiled(rows)
-        elif problems := _duplicates(rows):
-            intake.reject(problems, [row for _, row in rows])
+            intake.rejected += [Rejected(p, "another row of the same session is bad", row) for p, row in rows]
+        elif problems := [*_duplicates(rows), *_differing(rows)]:
+            intake.reject(problems, [row for _, row in rows], sessions=0)
             spoiled.add(key)
+        else:
+            intake.faults += _alternatives(rows)
+    intake.faults += _mixed(row for rows in by_session.values() for row in rows)
+    intake.lost = len(spoiled)
     intake.settle()
     good = {key: rows for key, rows in by_session.items() if key not in spoiled}
     if not good:
         remedy = f"Not one session is left. Each row needs {', '.join(REQUIRED)}."
         raise DataError(intake.problems or Problem(path.name, "holds no row"), remedy)
-    return Reading(_corpus(good, name or path.stem, language, intake), intake.rejected)
+    return intake.reading({"kind": "table"}, name or path.stem, language, *_frames(good))
 
 
 def _rows(path: Path, intake: Intake) -> Iterator[Row | tuple[str, None]]:
-    """Place and content of each row; None for a line that could not be read, which is rejected already."""
+    """Place and content of each row; None for a line of no known session, which is rejected already."""
     if not path.is_file() or path.suffix.lower() not in SUFFIXES:
         raise DataError(Problem(str(path), f"is no table; expected a file ending in {', '.join(SUFFIXES)}"))
     raw = path.read_bytes()
@@ -88,16 +93,28 @@ def _rows(path: Path, intake: Intake) -> Iterator[Row | tuple[str, None]]:
     else:
         lines = csv_lines(raw, path.name, REQUIRED, "\t" if path.suffix.lower() == ".tsv" else ",")
     for place, value, held in lines:
-        if isinstance(value, dict):
+        if isinstance(value, Problem):
+            problems = [value]
+        elif not isinstance(value, dict):
+            problems = [Problem(place, "is no JSON object")]
+        else:
+            problems = list(unfit({c: value.get(c) for c in SESSION}, place))
+        if not problems:
             yield place, value
         else:
-            problem = value if isinstance(value, Problem) else Problem(place, "is no JSON object")
-            intake.reject([problem], held.decode("utf-8", "replace") if isinstance(held, bytes) else held)
+            shown = held.decode("utf-8", "replace") if isinstance(held, bytes) else held
+            intake.reject(problems, shown, sessions=0)
             yield place, None
 
 
-def _check(row: dict[str, Any], place: str) -> list[Problem]:
-    """What is wrong with a row; puts the score and the profile into their form on the way."""
+def _check(row: dict[str, Any], place: str, intake: Intake) -> list[Problem]:
+    """What is wrong with a row; puts ratings and the profile into their form on the way."""
+    problems = list(unfit(row, place))
+    if isinstance(row.get("profile"), str) and not problems:
+        row["profile"] = parse_json(row["profile"].encode(), f"{place} profile")
+        problems += unfit(row["profile"], place, "profile")
+    if problems:
+        return problems
     problems = [
         Problem(place, f"{c!r} is missing")
         for c in REQUIRED
@@ -114,17 +131,17 @@ def _check(row: dict[str, Any], place: str) -> list[Problem]:
             problems.append(
                 Problem(place, f"{column!r} is a column that perslib fills itself; call yours otherwise")
             )
-    for column, value in row.items():
-        if isinstance(value, str) and _SURROGATE.search(value):
-            problems.append(Problem(place, f"{column} holds half a character (a lone surrogate)"))
-    if row.get("score") is not None:
-        score = score_of(row["score"], "score", place)
-        problems += [score] if isinstance(score, Problem) else []
-        row["score"] = score
-    if row.get("turn") is not None and not str(row["turn"]).isdecimal():
+    for column in ("score", "satisfaction"):
+        if row.get(column) is not None:
+            row[column] = intake.score(row[column], column, place, whole=column == "score")
+            problems += [row[column]] if isinstance(row[column], Problem) else []
+    if row.get("success") is not None:
+        found = row["success"]
+        row["success"] = {"true": True, "1": True, "false": False, "0": False}.get(str(found).lower())
+        if row["success"] is None:
+            problems.append(Problem(place, f"success is {found!r}, expected true or false"))
+    if row.get("turn") is not None and not re.fullmatch("[0-9]{1,9}", str(row["turn"])):
         problems.append(Problem(place, f"turn is {row['turn']!r}, expected a number from 0"))
-    if isinstance(row.get("profile"), str):
-        row["profile"] = parse_json(row["profile"].encode(), f"{place} profile")
     if not isinstance(row.get("profile") or {}, dict):
         found = row["profile"]
         problems.append(found if isinstance(found, Problem) else Problem(place, "profile is no JSON object"))
@@ -154,15 +171,70 @@ def _duplicates(rows: list[Row]) -> list[Problem]:
     return [Problem(place, "has no turn number, while other rows of its session have one")]
 
 
-def _rest_of_spoiled(rows: list[Row]) -> Iterator[Rejected]:
-    return (Rejected(place, "another row of the same session is bad", row) for place, row in rows)
+def _differing(rows: list[Row]) -> list[Problem]:
+    """Where rows of one session rate it as a whole, but not alike."""
+    problems = []
+    for column in RATINGS:
+        (at, first), *others = [(p, r[column]) for p, r in rows if r.get(column) is not None] or [("", None)]
+        problems += [
+            Problem(
+                place,
+                f"{column} is {value}, but {first} at {at}; it is of the whole session (ratings of replies: score)",
+            )
+            for place, value in others
+            if value != first
+        ]
+    return problems
 
 
-def _corpus(
-    by_session: dict[tuple[str, str, str], list[Row]], name: str, language: str, intake: Intake
-) -> Corpus:
+def _alternatives(rows: list[Row]) -> list[Problem]:
+    """Several replies to one request, which without numbers cannot be told from one after another.
+
+    A user may say "go on" twice. Replies of two assistants, three in a row, or a session of one request are none of that.
+    """
+    if rows[0][1].get("turn") is not None:
+        return []
+    requests = [row["request"] for _, row in rows]
+    is_one_request = len(set(requests)) == 1
+    seen: dict[str, tuple[int, str, Any]] = {}
+    problems = []
+    for i, (place, row) in enumerate(rows):
+        request, assistant = row["request"], row.get("assistant")
+        n, at, other = seen.get(request, (i, place, assistant))
+        is_in_a_row = n == i - 1 and (is_one_request or requests[max(0, i - 2) : i] == [request] * 2)
+        if request is not None and at != place and (is_in_a_row or other != assistant):
+            message = f"has the request of {at} again, and no turn: are these replies to choose from, or one after the other?"
+            remedy = "Give each alternative a session of its own, or number the rows in the column turn."
+            problems.append(Problem(place, f"{message} {remedy}"))
+        seen[request] = i, place, assistant
+    return problems
+
+
+def _mixed(rows: Iterator[Row]) -> Iterator[Problem]:
+    """Columns of one's own whose cells are not of one kind, which no file of columns can hold."""
+    kinds: dict[str, tuple[str, str]] = {}
+    for place, row in rows:
+        for column, value in row.items():
+            if column in SCHEMA["turns"] or column in OF_SESSION or column == "profile" or value is None:
+                continue
+            kind = _KINDS.get(type(value), "an object")
+            first, at = kinds.setdefault(column, (kind, place))
+            if kind != first:
+                kinds[column] = kind, place
+                yield Problem(
+                    place, f"{column} is {kind}, but {first} at {at}; give the column one kind of value"
+                )
+
+
+_KINDS = {str: "a text", int: "a number", float: "a number", bool: "true or false", list: "a list"}
+
+
+def _frames(
+    by_session: dict[tuple[str, str, str], list[Row]],
+) -> tuple[dict[str, dict[str, Any]], list[dict[str, Any]], pd.DataFrame]:
+    """The users' profiles, the sessions and the turns."""
     sessions, turns = [], []
-    profiles: dict[str, Any] = {}
+    profiles: dict[str, dict[str, Any]] = {}
     for position, ((user, scenario, session), rows) in enumerate(by_session.items()):
         key = {"user": user, "scenario": scenario, "session": session}
         if rows[0][1].get("turn") is not None:
@@ -175,11 +247,8 @@ def _corpus(
             own = {k: v for k, v in row.items() if k not in (*OF_SESSION, "profile")}
             turns.append({**own, **key, "turn": i if row.get("turn") is None else int(row["turn"])})
             profiles[user] = profiles.get(user) or row.get("profile") or {}
-    users = pd.DataFrame({"user": list(profiles), "profile": list(profiles.values())})
-    meta = {"kind": "table", "irregularities": dict(sorted(intake.irregularities.items()))}
     times = {c: [_time(t.get(c)) for t in turns] for c in ("asked_at", "answered_at")}
-    turn_frame = frame(turns, list(SCHEMA["turns"])).assign(**times)
-    return Corpus(name, language, users, frame(sessions, list(SCHEMA["sessions"])), turn_frame, meta=meta)
+    return profiles, sessions, frame(turns, list(SCHEMA["turns"])).assign(**times)
 
 
 def _time(value: Any) -> pd.Timestamp | None:

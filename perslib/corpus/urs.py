@@ -14,33 +14,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
-from perslib.corpus.corpus import Corpus
-from perslib.corpus.reading import Intake, Reading, frame, parse_json, score_of
-from perslib.corpus.schema import SCHEMA
+from perslib.corpus.reading import Intake, Reading, parse_json, unfit
 from perslib.errors import DataError, Problem
+from perslib.paths import read_toml
 
 #: Published file → language.
 FILES = {"chinese_merged.json": "zh", "english_processed.json": "en"}
 INTENTS = ["professional", "retrieval", "text", "advice", "creative", "leisure", "other"]
+_NAMES = read_toml(__file__, "names.toml")["urs"]
 #: Intent as the files call it → scenario.
-LABELS = {
-    **dict(
-        zip(["解决专业问题", "检索信息", "文本事务", "获取建议", "寻求创意", "娱乐休闲", "其他"], INTENTS)
-    ),
-    "solve professional problem": "professional",
-    "information retrieval": "retrieval",
-    "text assistant": "text",
-    "ask for advice": "advice",
-    "seek creativity": "creative",
-    "others": "other",
-}
+LABELS: dict[str, str] = _NAMES["intents"]
 #: The five words of either file, from 1 to 5; where several stand for a step, any of them.
-WORDS: dict[str, tuple[tuple[str, ...], ...]] = {
-    "zh": (("很不满意", "非常不满意"), ("不满意",), ("一般",), ("满意",), ("非常满意", "很满意")),
-    "en": (("very dissatisfied",), ("dissatisfied",), ("neutral",), ("satisfied",), ("very satisfied",)),
-}
+WORDS: dict[str, list[list[str]]] = _NAMES["satisfaction"]
 _STEPS = {w: s for steps in WORDS.values() for s, words in enumerate(steps, 1) for w in words}
 ROLES = ("user", "assistant")
 
@@ -66,8 +51,8 @@ def read(path: Path, *, skip_bad: bool = False, name: str | None = None) -> Read
     of_user: Counter[str] = Counter()
     for i, item in enumerate(items):
         place = f"{file.name}[{i}]"
-        problems: list[Problem] = []
-        session = _session(item, language, place, problems, intake)
+        problems = list(unfit(item, place))
+        session = None if problems else _session(item, language, place, problems, intake)
         said = list(_messages(item, place, problems)) if session else []
         if problems or session is None:
             intake.reject(problems, item)
@@ -84,14 +69,8 @@ def read(path: Path, *, skip_bad: bool = False, name: str | None = None) -> Read
     intake.settle()
     if not sessions:
         raise DataError(intake.problems, "No conversation of the file can be read.")
-    users = pd.DataFrame({"user": list(of_user), "profile": [{} for _ in of_user]})
-    meta = {
-        "kind": "urs",
-        "scenarios": INTENTS,
-        "irregularities": dict(sorted(intake.irregularities.items())),
-    }
-    frames = frame(sessions, list(SCHEMA["sessions"])), frame(turns, list(SCHEMA["turns"]))
-    return Reading(Corpus(name or f"urs-{language}", language, users, *frames, meta=meta), intake.rejected)
+    meta, name = {"kind": "urs", "scenarios": INTENTS}, name or f"urs-{language}"
+    return intake.reading(meta, name, language, {user: {} for user in of_user}, sessions, turns)
 
 
 def _file(path: Path) -> tuple[Path, str]:
@@ -125,7 +104,7 @@ def _session(
     scenario = LABELS.get(intent.lower(), intent.lower() if intent.lower() in INTENTS else intent)
     intake.note(f"conversations under an intent of another name ({intent})", int(scenario not in INTENTS))
     rating = item.get("user_satisfaction")
-    score = None if rating in (None, "") else _score(rating, place)
+    score = None if rating in (None, "") else _score(rating, place, intake)
     if isinstance(score, Problem):
         problems.append(score)
         return None
@@ -146,12 +125,10 @@ def _text(value: Any) -> str | None:
     )
 
 
-def _score(rating: Any, place: str) -> int | Problem:
+def _score(rating: Any, place: str, intake: Intake) -> float | Problem:
     """1–5 from a digit or one of the five words."""
     word = " ".join(rating.lower().split()) if isinstance(rating, str) else None
-    if word in _STEPS:
-        return _STEPS[word]
-    score = score_of(rating, "user_satisfaction", place)
+    score = intake.score(_STEPS.get(word or "", rating), "user_satisfaction", place)
     if isinstance(score, Problem):
         known = " < ".join(words[0] for words in WORDS["zh"]), " < ".join(words[0] for words in WORDS["en"])
         return Problem(place, f"{score.message}, {known[0]} or {known[1]}")

@@ -1,47 +1,45 @@
 """USS, User Satisfaction Simulation (Sun et al., SIGIR 2021): rated dialogues in tab-separated text.
 
 One utterance a line: role, text, action, ratings of several annotators joined by commas. Dialogues are
-separated by blank lines; the last line of a dialogue has the text OVERALL and rates the whole of it.
+separated by blank lines; the last line of a dialogue has the text OVERALL and rates the whole of it (in JDDC with
+explanations in a fifth field, joined by semicolons).
 A rating on a USER line says how satisfied the user is with what the system had said *before* that line.
 Users are not identified: a dialogue is its own user, and the file it stands in is its scenario.
+
+The published folder also holds files without dialogues or without ratings, and one in Chinese (JDDC). A corpus
+has one language: from a folder the English files are read, and what was left out is noted.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-import pandas as pd
-
-from perslib.corpus.corpus import Corpus
-from perslib.corpus.reading import Intake, Reading, frame
-from perslib.corpus.schema import SCHEMA
+from perslib.corpus.reading import Intake, Reading, not_utf8
 from perslib.errors import DataError, Problem
 
 ROLES = ("USER", "SYSTEM")
-NOT_UTF8 = "\0"
 CHINESE = ("JDDC",)
-Line = tuple[int, list[str]]
+_DIALOGUE = re.compile(rb"^(USER|SYSTEM)\t", re.M)
+_RATED = re.compile(rb"^USER\t[^\t\n]*\t[^\t\n]*\t *[0-9]", re.M)
+Line = tuple[int, bytes]
 
 
 def looks_like(path: Path) -> bool:
-    """Whether a file, or the text files of a folder, hold USS dialogues."""
-    files = sorted(path.glob("*.txt")) if path.is_dir() else [path] if path.suffix == ".txt" else []
-    return any(_first_line(f).split("\t")[0] in ROLES for f in files)
+    """Whether a file, or a text file of a folder, holds USS dialogues."""
+    files = path.glob("*.txt") if path.is_dir() else [path] if path.suffix == ".txt" else []
+    return any(_DIALOGUE.search(_content(file)) for file in files)
 
 
-def read(path: Path, *, skip_bad: bool = False, name: str = "uss") -> Reading:
-    """Read one USS file or all of a folder; see `perslib import uss`."""
-    files = sorted(path.glob("*.txt")) if path.is_dir() else [path]
-    chinese = [f for f in files if f.stem in CHINESE]
-    if chinese and len(chinese) < len(files):
-        raise DataError(
-            Problem(str(path), f"mixes English with Chinese ({chinese[0].name}); import them one by one")
-        )
+def read(path: Path, *, skip_bad: bool = False, name: str | None = None) -> Reading:
+    """Read one USS file or the dialogue files of a folder; see `perslib import uss`."""
     intake = Intake(skip_bad)
+    files = _files(path, intake) if path.is_dir() else [path]
+    chinese = any(file.stem in CHINESE for file in files)
     sessions: list[dict[str, Any]] = []
     turns: list[dict[str, Any]] = []
     for file in files:
@@ -55,28 +53,38 @@ def read(path: Path, *, skip_bad: bool = False, name: str = "uss") -> Reading:
             intake.problems or Problem(str(path), "holds no dialogue"),
             "USS files are tab-separated text such as SGD.txt.",
         )
-    users = pd.DataFrame({"user": [s["user"] for s in sessions], "profile": [{} for _ in sessions]})
-    meta = {"kind": "uss", "irregularities": dict(sorted(intake.irregularities.items()))}
-    frames = frame(sessions, list(SCHEMA["sessions"])), frame(turns, list(SCHEMA["turns"]))
-    return Reading(Corpus(name, "zh" if chinese else "en", users, *frames, meta=meta), intake.rejected)
+    name, language = (name or "uss-zh", "zh") if chinese else (name or "uss", "en")
+    return intake.reading({"kind": "uss"}, name, language, {s["user"]: {} for s in sessions}, sessions, turns)
 
 
-def _first_line(file: Path) -> str:
-    with file.open("rb") as stream:
-        return next((line.decode("utf-8", "replace") for line in stream if line.strip()), "")
+def _files(folder: Path, intake: Intake) -> list[Path]:
+    """The files of a folder to read together."""
+    found = sorted(folder.glob("*.txt"))
+    dialogues = [file for file in found if _DIALOGUE.search(_content(file))]
+    rated = [file for file in dialogues if _RATED.search(_content(file))] or dialogues
+    files = [file for file in rated if file.stem not in CHINESE] or rated
+    for file in found:
+        if file not in dialogues:
+            intake.note(f"files without a dialogue, left out ({file.name})")
+        elif file not in rated:
+            intake.note(f"files without a rating, left out ({file.name})")
+        elif file not in files:
+            intake.note(f"files in Chinese beside English ones, left out ({file.name}: import it by itself)")
+    return files
+
+
+def _content(file: Path) -> bytes:
+    return file.read_bytes().removeprefix(b"\xef\xbb\xbf")
 
 
 def _dialogues(file: Path) -> list[list[Line]]:
-    """The dialogues of a file as numbered, split lines."""
+    """The dialogues of a file as numbered lines."""
     dialogues: list[list[Line]] = [[]]
-    for number, raw in enumerate(file.read_bytes().split(b"\n"), start=1):
-        if not raw.strip():
+    for number, raw in enumerate(_content(file).split(b"\n"), start=1):
+        if raw.strip():
+            dialogues[-1].append((number, raw))
+        else:
             dialogues.append([])
-            continue
-        try:
-            dialogues[-1].append((number, raw.decode("utf-8").rstrip("\r").split("\t")))
-        except UnicodeDecodeError:
-            dialogues[-1].append((number, [NOT_UTF8, repr(raw)]))
     return [d for d in dialogues if d]
 
 
@@ -93,20 +101,23 @@ def _read_dialogue(
     own: list[dict[str, Any]] = []
     waiting: list[tuple[str, str]] = []
     session: dict[str, Any] = {**key, "satisfaction": None, "opening_ratings": ()}
-    for number, fields in lines:
+    for number, raw in lines:
         place = f"{file.name}:{number}"
-        if fields[0] == NOT_UTF8:
-            problems.append(Problem(place, "is not UTF-8; save the file as UTF-8"))
+        try:
+            fields = raw.decode("utf-8").rstrip("\r").split("\t")
+        except UnicodeDecodeError as error:
+            problems.append(Problem(place, not_utf8(raw, error, "").message))
             continue
         if fields[0] not in ROLES or len(fields) < 2:
             problems.append(
                 Problem(place, f"starts with {fields[0][:30]!r}, expected USER or SYSTEM, a tab, and a text")
             )
             continue
-        role, text, action, rated = (*fields, "", "")[:4]
-        ratings = _ratings(rated, place, problems)
+        role, text, action, rated, said = (*fields, "", "", "")[:5]
+        ratings = _ratings(rated, place, problems, intake)
         if text == "OVERALL":
             session |= {"satisfaction": fmean(ratings) if ratings else None, "overall_ratings": ratings}
+            session |= {"explanations": tuple(said.split(";"))} if said else {}
         elif role == "SYSTEM":
             own.append(
                 {
@@ -122,7 +133,7 @@ def _read_dialogue(
             waiting.append((text, action))
             _rate(own, session, ratings)
     if problems:
-        intake.reject(problems, ["\t".join(fields) for _, fields in lines])
+        intake.reject(problems, [raw.decode("utf-8", "replace") for _, raw in lines])
         return
     for turn in own:
         turn["ratings"] = tuple(turn.get("ratings", ()))
@@ -150,11 +161,11 @@ def _rate(own: list[dict[str, Any]], session: dict[str, Any], ratings: tuple[int
         session["opening_ratings"] = (*session["opening_ratings"], *ratings)
 
 
-def _ratings(text: str, place: str, problems: list[Problem]) -> tuple[int, ...]:
+def _ratings(text: str, place: str, problems: list[Problem], intake: Intake) -> tuple[int, ...]:
     values = [v.strip() for v in text.split(",") if v.strip()]
-    bad = [v for v in values if v not in ("1", "2", "3", "4", "5")]
-    problems += [Problem(place, f"rating is {v!r}, expected 1–5") for v in bad]
-    return () if bad else tuple(int(v) for v in values)
+    found = [intake.score(v, "rating", place) for v in values]
+    problems += (bad := [f for f in found if isinstance(f, Problem)])
+    return () if bad else tuple(int(f) for f in found if not isinstance(f, Problem))
 
 
 def consensus(ratings: tuple[int, ...]) -> int | None:

@@ -22,14 +22,10 @@ from typing import Any
 
 import pandas as pd
 
-from perslib.corpus.corpus import Corpus
-from perslib.corpus.reading import Intake, Reading, Rejected, frame
-from perslib.corpus.schema import SCHEMA
-from perslib.corpus.uxbench_blocks import blocks
+from perslib.corpus.reading import Intake, Reading, Rejected, is_too_deep
 from perslib.corpus.uxbench_cases import split_of, split_session
-from perslib.corpus.uxbench_messages import Session
-from perslib.corpus.uxbench_reading import records
-from perslib.corpus.uxbench_records import Unreadable, session
+from perslib.corpus.uxbench_reading import blocks, records
+from perslib.corpus.uxbench_records import Session, Unreadable, session
 from perslib.errors import DataError, Problem
 
 REMEDY = (
@@ -59,14 +55,15 @@ def read(path: Path, *, skip_bad: bool = False, name: str | None = None) -> Read
                 try:
                     built.add(_read(record, split, place), split, file)
                 except Unreadable as error:
-                    shown = None if isinstance(record, Unreadable) else record
+                    shown = None if isinstance(record, Unreadable) or is_too_deep(record) else record
                     intake.rejected.append(Rejected(place, str(error), shown))
     intake.note("records that are no session, left out", len(intake.rejected))
     if not built.sessions:
         reasons = Counter(one.reason for one in intake.rejected)
         found = [Problem(str(path), f"{n} records: {why}") for why, n in reasons.most_common(10)]
         raise DataError(found or Problem(str(path), "holds no session"), REMEDY)
-    return Reading(built.corpus(name or path.stem), intake.rejected)
+    intake.lost = len(intake.rejected)
+    return built.reading(name or path.stem)
 
 
 def _files(path: Path) -> list[Path]:
@@ -83,6 +80,8 @@ def _read(record: Any, split: str | None, place: str) -> tuple[Session, dict[str
     """The session of a record, and its case where it comes from a split."""
     if isinstance(record, Unreadable):
         raise record
+    if is_too_deep(record):
+        raise Unreadable("nested too deeply")
     if split is None:
         return session(record, name=place), {}
     return split_session(record, split, place)
@@ -140,20 +139,12 @@ class _Built:
         self.intake.note("cid seen before, numbered", int(space == ""))
         return self._own(space, f"{name}#{times}")
 
-    def corpus(self, name: str) -> Corpus:
+    def reading(self, name: str) -> Reading:
         """The corpus; its language is that of most user messages."""
-        users = pd.DataFrame({"user": list(self.users), "profile": list(self.users.values())})
         extras = {"cases": pd.DataFrame(self.cases)} if self.cases else {}
-        meta = {"kind": "uxbench", "irregularities": dict(sorted(self.intake.irregularities.items()))}
-        return Corpus(
-            name,
-            "zh" if 2 * self._han >= self._texts else "en",
-            users,
-            frame(self.sessions, list(SCHEMA["sessions"])),
-            frame(self.turns, list(SCHEMA["turns"])),
-            extras=extras,
-            meta=meta,
-        )
+        language = "zh" if 2 * self._han >= self._texts else "en"
+        rows = self.users, self.sessions, self.turns
+        return self.intake.reading({"kind": "uxbench"}, name, language, *rows, extras=extras)
 
 
 def turns(one: Session) -> tuple[Rows, tuple[str, ...]]:
@@ -208,5 +199,5 @@ def _profile(value: Any) -> dict[str, Any]:
         return {}
     profile = dict(value)
     if isinstance(tags := profile.get("interest_tags"), str):
-        profile["interest_tags"] = [tag.strip() for tag in re.split("[,，]", tags) if tag.strip()]
+        profile["interest_tags"] = [tag.strip() for tag in re.split("[,\uff0c]", tags) if tag.strip()]
     return profile

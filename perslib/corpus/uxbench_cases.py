@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from perslib.corpus.uxbench_messages import Session
-from perslib.corpus.uxbench_payload import plain
-from perslib.corpus.uxbench_records import Unreadable, session
+from perslib.corpus.reading import unfit
+from perslib.corpus.uxbench_records import Session, Unreadable, plain, session
 
 #: Name of a split's file, without what follows, → the split.
 SPLITS = {
@@ -45,6 +44,8 @@ def split_session(record: Any, split: str, place: str) -> tuple[Session, dict[st
     """The conversation of a case, and the case in the columns of `perslib.ux`."""
     if not isinstance(record, Mapping):
         raise Unreadable("not an object")
+    if fault := next(unfit(dict(record), place), None):
+        raise Unreadable(fault.message)
     task = split.split("_")[0]
     history, query, reply, complaint, notes = {
         "task1": _judge, "task2": _eval, "task3": _recovery,
@@ -70,7 +71,7 @@ def split_session(record: Any, split: str, place: str) -> tuple[Session, dict[st
         "complaint": complaint,
         "gold": gold,
         "dimension": _word(record.get("failure_dimension") or record.get("success_dimension")),
-        **{k: record.get(k) for k in ANNOTATIONS if k in record},
+        **{k: _annotation(record[k]) for k in ANNOTATIONS if k in record},
         **{k: json.dumps(record[k], ensure_ascii=False, default=str) for k in NESTED if k in record},
     }
 
@@ -134,6 +135,10 @@ def _said(message: Mapping[str, Any]) -> str:
 
 def _word(value: Any) -> str:
     return "" if value is None else str(value)
+
+
+def _annotation(value: Any) -> Any:
+    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, list | dict) else value
 
 
 def _gold(record: Mapping[str, Any], split: str) -> int:

@@ -2,18 +2,148 @@
 
     {"cid": …, "history": [{"turn_index", "role", "message" or "content", "create_time", "is_unliked", "is_liked"}, …]}
 
-`history` may be a JSON string that holds the list; a flag a number, a text or a boolean (UXBench's log format).
+`history` may be a JSON string that holds the list; a flag a number, a text or a boolean (UXBench's log format). A reply
+of a search product may be a JSON object with `content`, a list of typed items, and `marks`. Text items are joined; where
+there are none, the texts of the marks or of the object itself are taken; a reply of pictures only becomes a placeholder.
+
+Messages and sessions are named tuples rather than frozen dataclasses: equally unchangeable, and made in a third of the
+time, which is what reading a log mostly consists of.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
-from perslib.corpus.uxbench_messages import NOTHING, Message, Session
-from perslib.corpus.uxbench_payload import plain
-from perslib.corpus.uxbench_times import seconds, truth
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class Message(NamedTuple):
+    """One utterance; `n_chars` is its length before anything was replaced in it."""
+
+    idx: int
+    role: str
+    text: str
+    t: float | None = None
+    feedback: int = 0
+    n_chars: int = 0
+    extra: Mapping[str, Any] = NOTHING
+
+
+class Session(NamedTuple):
+    """One dialogue; `notes` names what was odd in its record and survived."""
+
+    cid: str
+    messages: tuple[Message, ...]
+    meta: Mapping[str, Any] = NOTHING
+    notes: tuple[str, ...] = ()
+
+
+PICTURE = "[image]"
+_MARKER = re.compile(r"\[\]\(@[^()\s=]{1,80}=[^()]{0,400}\)")
+_PICTURES = {"image", "imageGuid"}
+_SEARCHES = {"searchGuid"}
+_KEYS = ("traceID", "content", "marks")
+
+
+def plain(text: str) -> str:
+    """The text of a reply: a payload's text, and any other text without inline markers."""
+    if text.startswith("{") and text.rstrip().endswith("}"):
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            value = None
+        if isinstance(value, dict) and any(key in value for key in _KEYS):
+            text = _said(value)
+    return _MARKER.sub("", text) if "[](@" in text else text
+
+
+def _said(payload: dict[str, Any]) -> str:
+    content = payload.get("content")
+    if isinstance(content, str) and content.strip():
+        return content
+    items = [item for item in content if isinstance(item, dict)] if isinstance(content, list) else []
+    found = [text for item in items for text in _texts(item)]
+    if not found:
+        marks = payload.get("marks")
+        marks = [m for m in marks if isinstance(m, dict)] if isinstance(marks, list) else []
+        found = [m["content"] for m in marks if isinstance(m.get("content"), str) and m["content"].strip()]
+    if not found:
+        found = [payload[k] for k in ("text", "msg") if isinstance(payload.get(k), str) and payload[k]][:1]
+    if not found and any(item.get("type") in _PICTURES for item in items):
+        return PICTURE
+    return "\n".join(found)
+
+
+def _texts(item: dict[str, Any]) -> Iterator[str]:
+    kind = item.get("type")
+    if kind in _PICTURES or kind in _SEARCHES:
+        return  # what a picture or a search was asked for is not what the user read
+    inner = item.get("contents")
+    for part in [item, *(inner if isinstance(inner, list) else [])]:
+        if isinstance(part, dict):
+            text = next((part[k] for k in ("msg", "content") if isinstance(part.get(k), str)), "")
+            if text.strip():
+                yield text
+
+
+_EPOCH = datetime(1970, 1, 1)
+_MILLISECONDS_FROM = 1e11  # seconds would be the year 5138, milliseconds are 1973
+_YES = {"1", "true", "yes", "y", "t"}
+
+
+def seconds(value: Any) -> float | None:
+    """Seconds since 1970 of `2026-01-31 08:00:00`, ISO 8601 with or without zone, or epoch s/ms; None if unreadable.
+
+    A time without a zone counts as if it were UTC: only differences within a session are used.
+    """
+    if isinstance(value, str):
+        try:
+            moment = datetime.fromisoformat(value)
+        except ValueError:
+            return _loose(value)
+    elif isinstance(value, datetime):
+        moment = value
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        return _epoch(value)
+    else:
+        return None
+    try:
+        if moment.tzinfo is not None:
+            moment = moment.astimezone(UTC).replace(tzinfo=None)
+        return (moment - _EPOCH).total_seconds()
+    except (OverflowError, ValueError):
+        return None  # a zone that leads out of the calendar; a missing time that is typed as one
+
+
+def _loose(text: str) -> float | None:
+    text = text.strip().replace("/", "-")
+    try:
+        return _epoch(float(text))
+    except ValueError:
+        pass
+    try:
+        return seconds(datetime.fromisoformat(text))
+    except ValueError:
+        return None
+
+
+def _epoch(number: float) -> float | None:
+    if not 0 < number < 1e300:
+        return None  # of hundreds of digits, infinite, or no number
+    return float(number) / 1000 if number > _MILLISECONDS_FROM else float(number)
+
+
+def truth(value: Any) -> bool:
+    """Whether a flag is set, written as a number, a text or a boolean; what says nothing is not set."""
+    if isinstance(value, str):
+        return value.strip().lower() in _YES
+    return value in (True, 1)
+
 
 ROLES = {"user": "user", "assistant": "assistant", "human": "user", "ai": "assistant", "bot": "assistant"}
 

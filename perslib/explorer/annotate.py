@@ -6,38 +6,60 @@ Each says whether its rater had seen the user's own score, or a verdict, by then
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import ipywidgets as widgets
+import numpy as np
 import pandas as pd
 
-from perslib.corpus import TURN
+from perslib.corpus import Corpus
+from perslib.corpus.schema import REASONS, SATISFIED
 from perslib.errors import DataError
-from perslib.explorer.form import Form
-from perslib.explorer.journal import Key, file_of
-from perslib.explorer.looking import Looking
-from perslib.explorer.rounds import drawn, next_unrated, of_block
-from perslib.explorer.so_far import SoFar
+from perslib.explorer.looking import Key, Looking, file_of, keys_of
+from perslib.explorer.parts import (
+    WHOLE,
+    WINDOW,
+    bar,
+    button,
+    columns,
+    div,
+    line,
+    profile_fold,
+    reply_place,
+    watch,
+)
+from perslib.explorer.so_far import SoFar, unreadable
 from perslib.metrics import Rating, rate, rater, read_ratings
-from perslib.paths import state, workspace
-from perslib.report.show import conversation_html, escape, fold_html, profile_html
+from perslib.paths import bundled, state, workspace
+from perslib.replay import stratified_set
+from perslib.report.show import conversation_html, escape, fold_html
 from perslib.report.words import name_of
-
-#: Messages shown before the reply; earlier ones are folded.
-WINDOW = 5
-
-
-def annotate(looking: Looking) -> widgets.Widget:
-    """The panel in which the open turn is rated."""
-    return Annotating(looking)
+from perslib.text import current_language, join, paragraph, translate
 
 
 def ratings_file(corpus: str) -> Path:
     """Where ratings of the corpus of this name are kept."""
     return workspace() / "ratings" / file_of(corpus)
+
+
+def drawn(corpus: Corpus, size: int, seed: int) -> list[Key]:
+    """Turns drawn evenly from all users and scenarios, whatever they were scored (`perslib.replay.stratified_set`).
+
+    They come in random order, so that a rater who stops early has rated a sample all the same.
+    """
+    keys = keys_of(stratified_set(corpus, size, split=None, seed=seed))
+    return [keys[i] for i in np.random.default_rng(seed).permutation(len(keys))]
+
+
+def next_unrated(turns: Sequence[Key], rated: Container[Key], after: Key | None) -> Key | None:
+    """The first turn behind `after` that is not rated, beginning anew at the end; None when all are."""
+    start = turns.index(after) + 1 if after in turns else 0
+    return next((key for key in [*turns[start:], *turns[:start]] if key not in rated), None)
 
 
 class Annotating(widgets.VBox):
@@ -49,63 +71,50 @@ class Annotating(widgets.VBox):
         self._own: dict[Key, Mapping[str, Any]] = {}
         self._open: Key | None = None
         self._choices()
-        self.form = Form(looking.language, looking.corpus.language)
-        self.save = widgets.Button(
-            description=self.looking.say("rate_save"), icon="check", button_style="primary"
-        )
-        self.skip = widgets.Button(description=self.looking.say("rate_skip"), icon="step-forward")
-        self.so_far = SoFar(looking, self.path)
+        self.form, self.so_far = Form(looking.corpus.language), SoFar(looking, self.path)
+        self.save = button(looking, "Save and next", self._save, "check", button_style="primary")
+        self.skip = button(looking, "Next unrated", self._next, "step-forward")
         self.progress, self.place, self.shown, self.seen, self.message, self.file = (
             widgets.HTML() for _ in range(6)
         )
-        left = widgets.VBox([self.shown]).add_class("pl-left")
-        right = widgets.VBox(
-            [self.seen, self.form, _row(self.save, self.skip), self.message, self.file, self.so_far]
-        ).add_class("pl-right")
+        saving = [bar(self.save, self.skip), self.message, self.file]
         super().__init__(
             [
-                _row(self.rater, self.which, self.size, self.seed),
-                _row(self.progress, self.place),
-                widgets.HBox([left, right]).add_class("pl-columns"),
+                bar(self.rater, self.which, self.size, self.seed),
+                bar(self.progress, self.place),
+                columns([self.shown], [self.seen, self.form, *saving, self.so_far]),
             ]
         )
         self.add_class("pl-annotate")
         self._read()
         self._choose_turns()
         self._show()
-        self.save.on_click(lambda _: self._save())
-        self.skip.on_click(lambda _: self._next())
         looking.observe(lambda _: self._moved(), ["opened", "at"])
         looking.observe(lambda _: self._warn(), ["verdict", "gold_shown"])
 
-    # -- the parts ------------------------------------------------------------------------------------------
-
     def _choices(self) -> None:
-        wide = {"description_width": "initial"}
         self.rater = widgets.Text(
             value=_remembered(),
-            description=self.looking.say("rate_name"),
-            placeholder=self.looking.say("rate_name_hint"),
+            description=translate("Your name"),
+            placeholder=translate("as shown in tables"),
             continuous_update=False,
-            style=wide,
+            style=WHOLE,
         )
-        ways = [(self.looking.say("rate_here"), "here"), (self.looking.say("rate_sample"), "sample")]
-        self.which = widgets.Dropdown(options=ways, description=self.looking.say("rate_which"), style=wide)
+        here, sample = translate("of this user and scenario"), translate("drawn from all users")
+        self.which = widgets.Dropdown(
+            options=[(here, "here"), (sample, "sample")], description=translate("Turns to rate"), style=WHOLE
+        )
+        most = max(1, len(self.looking.corpus.turns))
         self.size = widgets.BoundedIntText(
-            value=50,
-            min=1,
-            max=max(1, len(self.looking.corpus.turns)),
-            description=self.looking.say("rate_size"),
-            style=wide,
+            50, min=1, max=most, description=translate("How many"), style=WHOLE
         )
         self.seed = widgets.BoundedIntText(
-            value=42, min=0, max=2**31 - 1, description=self.looking.say("rate_seed"), style=wide
+            42, min=0, max=2**31 - 1, description=translate("Seed"), style=WHOLE
         )
-        for field in (self.size, self.seed):
-            field.layout.width = "12em"
-            field.observe(lambda _: self._other_turns(), "value")
-        self.which.observe(lambda _: self._other_turns(), "value")
-        self.rater.observe(lambda _: self._other_rater(), "value")
+        self.size.layout.width = self.seed.layout.width = "12em"
+        for field in (self.size, self.seed, self.which):
+            watch(self.looking, field, lambda _: self._other_turns())
+        watch(self.looking, self.rater, self._other_rater)
 
     # -- what is rated --------------------------------------------------------------------------------------
 
@@ -115,19 +124,16 @@ class Annotating(widgets.VBox):
         try:
             found = read_ratings(self.path, blind=False)
         except (DataError, OSError) as error:
-            self._tell("rate_unreadable", what=str(error))
+            self._tell(unreadable(error))
             return False
-        mine = found[found["judge"] == rater(self.rater.value.strip())]
-        keys = mine[TURN].itertuples(index=False, name=None)
-        self._own = {(u, s, i, int(t)): row for (u, s, i, t), row in zip(keys, mine.to_dict("records"))}
-        torn = (
-            self.looking.say("rate_torn", places=", ".join(found.attrs["torn"]))
-            if found.attrs["torn"]
-            else ""
+        mine = found[found["judge"] == rater(self.so_far.name)]
+        self._own = dict(zip(keys_of(mine), mine.to_dict("records")))
+        torn = join(found.attrs["torn"])
+        said = paragraph(
+            translate("Ratings are saved in {path}.", path=f"{self.path.parent.name}/{self.path.name}"),
+            translate("Truncated by a crash, and not counted: {places}.", places=torn) if torn else "",
         )
-        kept = self.looking.say("rate_file", path=f"{self.path.parent.name}/{self.path.name}")
-        said = escape(f"{kept} {torn}")
-        self.file.value = f'<div class="pl-small" title="{escape(self.path)}">{said}</div>'
+        self.file.value = f'<div class="pl-small" title="{escape(self.path)}">{escape(said)}</div>'
         return True
 
     def _choose_turns(self) -> None:
@@ -137,7 +143,7 @@ class Annotating(widgets.VBox):
         if is_sample:
             self._turns = drawn(self.looking.corpus, self.size.value, self.seed.value)
         else:
-            self._turns = of_block(self.looking.block)
+            self._turns = keys_of(self.looking.block.targets)
 
     def _other_turns(self) -> None:
         self._choose_turns()
@@ -145,8 +151,10 @@ class Annotating(widgets.VBox):
             self._next()
         self._show()
 
-    def _other_rater(self) -> None:
-        _remember(self.rater.value.strip())
+    def _other_rater(self, name: str) -> None:
+        file = _name_file()
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(name.strip(), encoding="utf-8")
         self.so_far.forget()
         if self._read():
             self._show()
@@ -162,7 +170,8 @@ class Annotating(widgets.VBox):
         """Open the next turn that is not rated."""
         key = next_unrated(self._turns, self._own, self.looking.key)
         if key is None:
-            self._tell("rate_all_done" if self._turns else "rate_nothing_here", role="status")
+            done = translate("All of these turns are rated.") if self._turns else _nothing_here()
+            self._tell(done, "said")
             return
         user, scenario, session, turn = key
         self.looking.open(user, scenario)
@@ -174,21 +183,23 @@ class Annotating(widgets.VBox):
         """The open turn, with the rating it has."""
         self._open = key = self.looking.key
         done = sum(k in self._own for k in self._turns)
-        self.progress.value = (
-            f"<b>{escape(self.looking.say('rate_progress', done=done, all=len(self._turns)))}</b>"
-        )
+        progress = translate("{done} of {all} rated", done=done, all=len(self._turns))
+        self.progress.value = f"<b>{escape(progress)}</b>"
         self.save.disabled = key is None
         self.form.lock(key is None)
         own = self._own.get(key) if key else None
         self.form.fill(own)
-        self.place.value = escape(self._named(key)) if key else ""
-        self.shown.value = (
-            self._conversation(key) if key else f"<p>{escape(self.looking.say('rate_nothing_here'))}</p>"
-        )
+        self.place.value = escape(_place(key)) if key else ""
+        self.shown.value = self._conversation(key) if key else f"<p>{escape(_nothing_here())}</p>"
         self.message.value = ""
         if own:
-            at = pd.Timestamp(own["at"]).strftime("%Y-%m-%d %H:%M")
-            self._tell("rate_own_before", role="status", score=int(own["raw"]), at=at)
+            before = translate(
+                "You rated this turn {score} on {at:%Y-%m-%d %H:%M}. Saving replaces it; the earlier line stays in "
+                "the file.",
+                score=int(own["raw"]),
+                at=pd.Timestamp(own["at"]),
+            )
+            self._tell(before, "said")
         self._warn()
 
     def _conversation(self, key: Key) -> str:
@@ -196,40 +207,41 @@ class Annotating(widgets.VBox):
         block = self.looking.block
         target = block.target(*key[2:])
         said = conversation_html(target.prefix, target.task or "", recent=WINDOW)
-        profile = fold_html(escape(self.looking.say("rate_profile")), profile_html(block.profile))
-        head = f'<div class="pl-head"><span class="pl-role">{escape(self.looking.say("rate_reply"))}</span></div>'
+        role = f'<span class="pl-role">{escape(translate("The reply to rate"))}</span>'
         whole = (
             f'<div class="pl-text" dir="auto">{escape(target.response)}</div>'  # nothing of it is folded away
         )
-        body = f'<div class="pl-message pl-assistant pl-rated">{head}{whole}</div>'
-        reply = f'<div class="pl-conversation">{body}</div>'
-        return f"{profile}{said}{reply}"
+        reply = (
+            f'<div class="pl-message pl-assistant pl-rated"><div class="pl-head">{role}</div>{whole}</div>'
+        )
+        return f'{profile_fold(block.profile)}{said}<div class="pl-conversation">{reply}</div>'
 
     def _warn(self) -> None:
         """Say so where the open turn can no longer be rated blind."""
-        looking = self.looking
-        said = (
-            "rate_seen_gold"
-            if looking.is_label_seen()
-            else "rate_seen_verdict"
-            if looking.is_verdict_shown()
-            else ""
-        )
-        self.seen.value = (
-            f'<div class="pl-small" role="status">{escape(self.looking.say(said))}</div>' if said else ""
-        )
+        said = ""
+        if self.looking.is_label_seen():
+            said = translate(
+                "You have seen the user's own score of this turn. The rating is marked as not blind and excluded from "
+                "agreement."
+            )
+        elif self.looking.is_verdict_shown():
+            said = translate(
+                "You have seen a verdict on this turn. The rating is marked as not blind and excluded from agreement."
+            )
+        self.seen.value = div("small", said, "status") if said else ""
 
     # -- saving ---------------------------------------------------------------------------------------------
 
     def _save(self) -> None:
-        key = self.looking.key
-        if lacks := self.form.lacks if self.rater.value.strip() else "rate_needs_name":
+        key, name = self.looking.key, self.rater.value.strip()
+        lacks = self.form.lacks if name else translate("Enter your name first: ratings are saved per rater.")
+        if lacks:
             self._tell(lacks)
             return
         if key is None or not self._read():
             return
         rating = Rating(
-            self.rater.value.strip(),
+            name,
             *key,
             self.form.score.value,
             self.form.reason.value,
@@ -240,37 +252,105 @@ class Annotating(widgets.VBox):
         try:
             written = rate(self.path, rating)
         except (DataError, OSError) as error:
-            self._tell("rate_unwritable", what=str(error))
+            self._tell(translate("The rating was not saved. {what}", what=error))
             return
         self._own[key] = {**asdict(written), "raw": written.score}
         self.so_far.forget()
         self._show()
         self._next()
         if self.looking.key != key:
-            self._tell("rate_saved", role="status", score=rating.score, place=self._named(key))
+            saved = translate("Saved: {score} for {place}.", score=rating.score, place=_place(key))
+            self._tell(saved, "said")
 
-    def _named(self, key: Key) -> str:
-        user, scenario, session, turn = key
-        place = self.looking.say("rate_place", session=session, turn=turn + 1)
-        return " · ".join((user, name_of(scenario, self.looking.language), place))
-
-    def _tell(self, key: str, role: str = "alert", **fields: object) -> None:
-        kind = "failed" if role == "alert" else "said"
-        said = escape(self.looking.say(key, **fields))
-        self.message.value = f'<div class="pl-line pl-line-{kind}" role="{role}">{said}</div>'
+    def _tell(self, said: str, kind: str = "failed") -> None:
+        self.message.value = line(said, kind)
 
 
-def _row(*parts: widgets.Widget) -> widgets.HBox:
-    return widgets.HBox(parts).add_class("pl-bar")
+def _place(key: Key) -> str:
+    user, scenario, session, turn = key
+    return " · ".join((user, name_of(scenario), reply_place(session, turn)))
+
+
+def _nothing_here() -> str:
+    return translate("This user has no reply in this scenario.")
 
 
 def _remembered() -> str:
     """The name that was entered last."""
-    file = state() / "explorer" / "rater.txt"
-    return file.read_text(encoding="utf-8").strip() if file.is_file() else ""
+    return _name_file().read_text(encoding="utf-8").strip() if _name_file().is_file() else ""
 
 
-def _remember(name: str) -> None:
-    file = state() / "explorer" / "rater.txt"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(name, encoding="utf-8")
+def _name_file() -> Path:
+    return state() / "explorer" / "rater.txt"
+
+
+# -- the form ------------------------------------------------------------------------------------------------
+
+
+@cache
+def scale(language: str) -> dict[int, str]:
+    """What each score means, in the words that judges are given."""
+    text = bundled("prompts", language, "_scale.md").read_text(encoding="utf-8")
+    return {int(s): meaning for s, meaning in re.findall(r"^([1-5]) = (.+)$", text, re.MULTILINE)}
+
+
+class Form(widgets.VBox):
+    """Score, reason and note of one rating; `labels` is the language of the corpus's reasons."""
+
+    def __init__(self, labels: str):
+        meanings, narrow = scale(current_language()), {"button_width": "auto"}
+        self.score = widgets.ToggleButtons(
+            options=[(f"{s} · {_briefly(meaning)}", s) for s, meaning in meanings.items()],
+            tooltips=list(meanings.values()),
+            value=None,
+            description=translate("Score"),
+            style=narrow,
+        )
+        kept = REASONS.get(labels, REASONS["en"])
+        self.reason = widgets.ToggleButtons(
+            options=[(name_of(label), label) for key, label in kept.items() if key != SATISFIED],
+            value=None,
+            description=translate("Main fault"),
+            style=narrow,
+        )
+        self.note = widgets.Textarea(
+            description=translate("Note"),
+            placeholder=translate("only for your own use"),
+            rows=2,
+            style=WHOLE,
+            layout=widgets.Layout(width="min(46em, 100%)"),
+        )
+        rows = "".join(f"<dt>{s}</dt><dd>{escape(meaning)}</dd>" for s, meaning in meanings.items())
+        facts = fold_html(escape(translate("What the scores mean")), f'<dl class="pl-facts">{rows}</dl>')
+        self.score.observe(lambda _: self._offer_reasons(), "value")
+        self._offer_reasons()
+        super().__init__([self.score, widgets.HTML(facts), self.reason, self.note])
+
+    @property
+    def lacks(self) -> str:
+        """What is missing before this is a rating; empty when nothing is."""
+        if self.score.value is None:
+            return translate("Choose a score from 1 to 5.")
+        wants_reason = self.score.value <= 3 and self.reason.value is None
+        return translate("A score of 3 or less needs a main fault.") if wants_reason else ""
+
+    def fill(self, rating: Mapping[str, Any] | None) -> None:
+        """Show a rating that was given (a row of `read_ratings`), or nothing."""
+        self.score.value = int(rating["raw"]) if rating else None
+        given = rating["reason"] if rating else None
+        self.reason.value = given if given in [label for _, label in self.reason.options] else None
+        self.note.value = rating["note"] if rating else ""
+
+    def lock(self, locked: bool) -> None:
+        """Take no rating, or take one again."""
+        self.score.disabled = self.note.disabled = locked
+
+    def _offer_reasons(self) -> None:
+        """A reason goes with 3 or less, and with nothing else."""
+        self.reason.disabled = self.score.value is None or self.score.value > 3
+        if self.reason.disabled:
+            self.reason.value = None
+
+
+def _briefly(meaning: str) -> str:
+    return re.split("[:\uff1a,\uff0c;\uff1b]", meaning)[0]

@@ -11,20 +11,19 @@ import ipywidgets as widgets
 
 from perslib.corpus import Corpus, corpus_names, load
 from perslib.errors import PerslibError
-from perslib.explorer.annotate import annotate
-from perslib.explorer.asking import Asking
+from perslib.explorer.annotate import Annotating
 from perslib.explorer.change import Change
 from perslib.explorer.compare import compare
 from perslib.explorer.judging import Judging
 from perslib.explorer.looking import Looking
-from perslib.explorer.see import build_free, section, see, system_name, systems
-from perslib.explorer.words import say
+from perslib.explorer.parts import WHOLE, Asking, bar, button, columns, div, failure, heading, line, watch
+from perslib.explorer.see import build_free, not_built, see, system_name, systems
 from perslib.llm import Backbone, backbone
 from perslib.memory import Draft, UserMemory
-from perslib.report.controls import controls_shown
 from perslib.report.page import begin
-from perslib.report.show import escape, stylesheet
-from perslib.report.words import LANGUAGES, name_of, word
+from perslib.report.show import stylesheet
+from perslib.report.words import controls_shown, name_of
+from perslib.text import LANGUAGES, translate, using_language
 
 
 @cache
@@ -52,45 +51,42 @@ class Explorer(widgets.VBox):
         self.begin_with(corpus, language)
 
     def begin_with(self, corpus: Corpus, language: str) -> None:
-        """Show this corpus in this language."""
+        """Show this corpus in this language: all of it, or nothing is changed."""
         begin(language=language)
-        self.looking = Looking(corpus, self.model, language)
-        self.children = [widgets.HTML(style()), Opened(self), Tabs(self.looking)]
+        with using_language(language):  # a callback of the interface before may be under way in another
+            looking = Looking(corpus, self.model, language)
+            children = [widgets.HTML(style()), Opened(self, looking), Tabs(looking)]
+        self.looking, self.children = looking, children
 
 
 class Opened(widgets.VBox):
     """Corpus, user, target scenario and memory: what everything below is about."""
 
-    def __init__(self, explorer: Explorer):
-        self.explorer, self.looking = explorer, explorer.looking
-        looking, language = self.looking, self.looking.language
+    def __init__(self, explorer: Explorer, looking: Looking):
+        self.explorer, self.looking = explorer, looking
         names = corpus_names()
-        named = looking.corpus.name if looking.corpus.name in names else None
-        here = [] if named else [(looking.corpus.name, None)]
-        self.corpus = _dropdown("corpus", language, [*here, *((n, n) for n in names)], named)
-        self.language = _dropdown(
-            "language", language, [(word("language_name", n), n) for n in LANGUAGES], language
-        )
-        self.user = _dropdown("user", language, _users(looking), looking.user)
-        self.scenario = _dropdown("scenario", language, [], None)
-        self.system = _dropdown("memory", language, [], None)
-        self.build = widgets.Button(
-            description=say("build", language), tooltip=say("build_tip", language), icon="magic"
-        )
-        self.asking, self.said = Asking(looking), widgets.HTML()
+        self._named = looking.corpus.name if looking.corpus.name in names else None
+        here = [] if self._named else [(looking.corpus.name, None)]
+        users = [u for u in looking.corpus.users["user"] if u in looking.scenarios]
+        self.corpus = _dropdown(translate("Corpus"), [*here, *((n, n) for n in names)], self._named)
+        self.language = _dropdown(translate("Language"), list(map(_language, LANGUAGES)), looking.language)
+        self.user = _dropdown(translate("User"), [(controls_shown(u), u) for u in users], looking.user)
+        self.scenario = _dropdown(translate("Target scenario"), [], None)
+        self.system = _dropdown(translate("Memory"), [], None)
+        self.build = button(looking, "Build", self._build, "magic", "let the model write this memory")
+        self.asking, self.said, self.failed = Asking(looking), widgets.HTML(), widgets.HTML()
         self._follow()
-        self.user.observe(lambda c: looking.open(c["new"]), "value")
-        self.scenario.observe(lambda c: self._choose_scenario(c["new"]), "value")
-        self.system.observe(lambda c: self._choose_system(c["new"]), "value")
-        self.corpus.observe(lambda c: self._choose_corpus(c["new"]), "value")
-        self.language.observe(lambda c: explorer.begin_with(looking.corpus, c["new"]), "value")
-        self.build.on_click(lambda _: self._build())
+        watch(looking, self.user, looking.open)
+        watch(looking, self.scenario, self._choose_scenario)
+        watch(looking, self.system, self._choose_system)
+        watch(looking, self.corpus, self._choose_corpus)
+        watch(looking, self.language, self._choose_language)
         looking.observe(self._follow, "opened")
+        looking.observe(lambda c: self._tell(c["new"]), "failed")
         super().__init__(
             [
-                widgets.HBox([self.corpus, self.user, self.scenario, self.language]).add_class("pl-bar"),
-                widgets.HBox([self.system, self.build, self.asking]).add_class("pl-bar"),
-                self.said,
+                bar(self.corpus, self.user, self.scenario, self.language),
+                *(bar(self.system, self.build, self.asking), self.said, self.failed),
             ]
         )
         self.add_class("pl-opened")
@@ -98,15 +94,18 @@ class Opened(widgets.VBox):
     def _follow(self, change: Any = None) -> None:
         looking = self.looking
         self.user.value = looking.user
-        own = [(name_of(s, looking.language), s) for s in looking.scenarios_of(looking.user)]
         self._filling = True
         try:
-            self.scenario.options, self.scenario.value = own, looking.scenario
-            self.system.options = [(system_name(n, looking.language), n) for n in systems()]
+            self.scenario.options = [(name_of(s), s) for s in looking.scenarios[looking.user]]
+            self.scenario.value = looking.scenario
+            self.system.options = [(system_name(n), n) for n in systems()]
             self.system.value = looking.system
         finally:
             self._filling = False
         self._memory()
+
+    def _tell(self, error: Exception | None) -> None:
+        self.failed.value = "" if error is None else line(failure(error), "failed")
 
     def _choose_scenario(self, scenario: str | None) -> None:
         if not self._filling and scenario is not None:
@@ -118,12 +117,21 @@ class Opened(widgets.VBox):
             self._memory()
 
     def _choose_corpus(self, name: str | None) -> None:
-        if name is None:
-            return
+        if name not in (None, self._named):
+            self._begin_with(lambda: self.explorer.begin_with(load(name), self.looking.language))
+
+    def _choose_language(self, language: str) -> None:
+        if language != self.looking.language:
+            self._begin_with(lambda: self.explorer.begin_with(self.looking.corpus, language))
+
+    def _begin_with(self, act: Callable[[], None]) -> None:
+        """Build the explorer anew; where that fails, the choices go back to what is still shown."""
         try:
-            self.explorer.begin_with(load(name), self.looking.language)
-        except PerslibError as error:
-            self.asking.fail(error)
+            act()
+        except Exception:
+            begin(language=self.looking.language)
+            self.corpus.value, self.language.value = self._named, self.looking.language
+            raise
 
     def _memory(self) -> None:
         """Build what can be built without a model; else wait until Build is pressed."""
@@ -134,8 +142,7 @@ class Opened(widgets.VBox):
             self.asking.fail(error)
             return
         self.build.layout.display = "none" if at_once else None
-        name = system_name(self.looking.system, self.looking.language)
-        self.said.value = "" if at_once else _hint(say("not_built", self.looking.language, memory=name))
+        self.said.value = "" if at_once else div("empty", not_built(self.looking.system))
 
     def _build(self) -> None:
         system, block = self.looking.memory_system(), self.looking.block
@@ -144,7 +151,7 @@ class Opened(widgets.VBox):
             self.looking.draft = Draft.of(memory)
             self.said.value = ""
 
-        self.asking.start(lambda: system.build(block), done, say("building", self.looking.language))
+        self.asking.start(lambda: system.build(block), done, translate("The model writes the memory …"))
 
 
 class Tabs(widgets.Tab):
@@ -152,21 +159,21 @@ class Tabs(widgets.Tab):
 
     def __init__(self, looking: Looking):
         panels: list[tuple[str, Callable[[Looking], widgets.Widget]]] = [
-            ("tab_see", see),
-            ("tab_judge", judge_and_change),
-            ("tab_compare", compare),
-            ("tab_annotate", annotate),
+            (translate("The user"), see),
+            (translate("Judge and change"), judge_and_change),
+            (translate("Compare"), compare),
+            (translate("Rate it yourself"), Annotating),
         ]
         self.looking, self.panels = looking, [make for _, make in panels]
         self.made: dict[int, widgets.Widget] = {}
         places = [widgets.VBox() for _ in panels]
-        super().__init__(places, selected_index=0, titles=[say(key, looking.language) for key, _ in panels])
-        self.observe(lambda c: self._turn_to(c["new"]), "selected_index")
+        super().__init__(places, selected_index=0, titles=[title for title, _ in panels])
+        self.observe(looking.telling(lambda c: self._turn_to(c["new"])), "selected_index")
         self._turn_to(0)
 
     def _turn_to(self, place: int | None) -> None:
         # Rating oneself is the one thing done without seeing how the user scored elsewhere.
-        self.looking.past_in_view = place is not None and self.panels[place] is not annotate
+        self.looking.past_in_view = place is not None and self.panels[place] is not Annotating
         if place is not None and place not in self.made:
             self.made[place] = self.panels[place](self.looking)
             self.children[place].children = [self.made[place]]
@@ -175,23 +182,15 @@ class Tabs(widgets.Tab):
 def judge_and_change(looking: Looking) -> widgets.Widget:
     """The reply and its verdict beside the memory that it comes from."""
     judging, change = Judging(looking), Change(looking)
-    right = widgets.VBox([judging.said, section("memory_and_edits", looking), change])
-    return widgets.HBox([judging.add_class("pl-left"), right.add_class("pl-right")]).add_class("pl-columns")
+    return columns([judging], [judging.said, heading("Memory (editable)"), change])
 
 
-def _users(looking: Looking) -> list[tuple[str, str]]:
-    return [(controls_shown(u), u) for u in looking.corpus.users["user"] if u in looking._scenarios]
+def _language(language: str) -> tuple[str, str]:
+    """A language under its own name."""
+    with using_language(language):
+        return translate("English"), language
 
 
-def _dropdown(key: str, language: str, options: list[Any], value: Any) -> widgets.Dropdown:
-    return widgets.Dropdown(
-        options=options,
-        value=value,
-        description=say(key, language),
-        style={"description_width": "initial"},
-        layout=widgets.Layout(width="auto", max_width="24em"),
-    )
-
-
-def _hint(text: str) -> str:
-    return f'<p class="pl-empty">{escape(text)}</p>'
+def _dropdown(label: str, options: list[Any], value: Any) -> widgets.Dropdown:
+    layout = widgets.Layout(width="auto", max_width="24em")
+    return widgets.Dropdown(options=options, value=value, description=label, style=WHOLE, layout=layout)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import ipywidgets as widgets
@@ -10,17 +10,19 @@ import numpy as np
 import pandas as pd
 
 from perslib.errors import PerslibError
-from perslib.explorer.asking import Asking
-from perslib.explorer.drawing import effects_html
 from perslib.explorer.looking import Looking
-from perslib.explorer.see import counts_html
-from perslib.explorer.statements import Statements
-from perslib.explorer.verdicts import score_of
+from perslib.explorer.parts import Asking, bar, button, div, note, watch
+from perslib.explorer.see import counts_html, evidence_html, missing_memory, statement_about
+from perslib.explorer.verdicts import effects_html, score_of
 from perslib.judge import Verdict
 from perslib.llm import side_by_side
 from perslib.memory import Draft, save_draft
+from perslib.memory.edited import Line
 from perslib.paths import workspace
-from perslib.report.show import escape
+from perslib.report.words import controls_shown
+from perslib.text import translate
+
+Edit = Callable[[Draft], Draft]
 
 
 class Change(widgets.VBox):
@@ -28,38 +30,56 @@ class Change(widgets.VBox):
 
     def __init__(self, looking: Looking):
         self.looking = looking
-        button = self._button
         self.statements = Statements(looking, self.edit)
-        self.counts = widgets.HTML()
-        self.text = widgets.Textarea(
-            placeholder=self.looking.say("new_statement"),
-            rows=2,
-            layout=widgets.Layout(flex="1 1 auto", width="auto"),
+        self.counts, self.saved, self.effects = (widgets.HTML() for _ in range(3))
+        wide = widgets.Layout(flex="1 1 auto", width="auto")
+        self.text = widgets.Textarea(placeholder=translate("your own statement"), rows=2, layout=wide)
+        self.name = widgets.Text(
+            placeholder=translate("name to save as"), layout=widgets.Layout(width="14em")
         )
-        self.add = button("add", "plus", lambda: self._add())
-        self.undo = button("undo", "undo", lambda: self.edit(Draft.undo))
-        self.stricter = button("stricter", "minus", lambda: self.edit(lambda d: d.stricter(1)))
-        self.milder = button("milder", "plus", lambda: self.edit(lambda d: d.stricter(-1)))
-        self.leave_out = button("leave_out", "bar-chart", self._leave_out)
-        self.name = widgets.Text(placeholder=self.looking.say("save_as"), layout=widgets.Layout(width="14em"))
-        self.save = button("save", "save", self._save)
-        self.saved, self.effects, self.asking = widgets.HTML(), widgets.HTML(), Asking(looking)
+        self.asking = Asking(looking)
+        self.add = button(looking, "Add", self._add, "plus", "add this statement at the end")
+        self.undo = button(looking, "Undo", lambda: self.edit(Draft.undo), "undo", "undo the last edit")
+        self.stricter = button(
+            looking,
+            "Stricter",
+            lambda: self.edit(lambda d: d.stricter(1)),
+            "minus",
+            "what if the user had scored every past reply one lower?",
+        )
+        self.milder = button(
+            looking,
+            "Milder",
+            lambda: self.edit(lambda d: d.stricter(-1)),
+            "plus",
+            "what if the user had scored every past reply one higher?",
+        )
+        self.leave_out = button(
+            looking,
+            "Leave each one out",
+            self._leave_out,
+            "bar-chart",
+            "score the reply without each statement in turn",
+        )
+        self.save = button(
+            looking,
+            "Save",
+            self._save,
+            "save",
+            "save the edited memory for studies; it stays marked as edited by hand",
+        )
         super().__init__(
             [
-                self.counts,
-                self.statements,
-                widgets.HBox([self.text, self.add]),
-                widgets.HBox([self.undo, self.stricter, self.milder, self.leave_out]).add_class("pl-bar"),
-                self.asking,
-                self.effects,
-                widgets.HBox([self.name, self.save, self.saved]).add_class("pl-bar"),
+                *(self.counts, self.statements, widgets.HBox([self.text, self.add])),
+                *(bar(self.undo, self.stricter, self.milder, self.leave_out), self.asking, self.effects),
+                bar(self.name, self.save, self.saved),
             ]
         )
         looking.observe(self.show, ["draft", "verdict"])
         looking.observe(self._forget, ["at", "reply", "draft"])
         self.show()
 
-    def edit(self, what: Callable[[Draft], Draft]) -> None:
+    def edit(self, what: Edit) -> None:
         """Do something to the draft; panels that watch it follow."""
         if self.looking.draft is not None:
             self.looking.draft = what(self.looking.draft)
@@ -68,23 +88,17 @@ class Change(widgets.VBox):
     def show(self, change: Any = None) -> None:
         """Show the draft as it is."""
         draft, verdict = self.looking.draft, self.looking.verdict
-        found = {name.strip().upper() for name in verdict.evidence} if verdict else ()
-        self.statements.show(draft, found)
+        self.statements.show(draft, {id.strip().upper() for id in verdict.evidence} if verdict else ())
         self.undo.disabled = draft is None or draft.before is None
-        for button in (self.add, self.stricter, self.milder, self.leave_out, self.save):
-            button.disabled = draft is None
+        for each in (self.add, self.stricter, self.milder, self.leave_out):
+            each.disabled = draft is None
         self.save.disabled = draft is None or not draft.changed
-        self.counts.value = "" if draft is None else self._counts(draft)
-
-    def _counts(self, draft: Draft) -> str:
-        mark = f'<span class="pl-note">{self.looking.say("by_hand")}</span>' if draft.changed else ""
-        return counts_html(draft.memory, self.looking.language) + mark
+        mark = note(translate("edited by hand")) if draft and draft.changed else ""
+        self.counts.value = counts_html(draft.memory) + mark if draft else ""
 
     def _add(self) -> None:
         text, self.text.value = self.text.value, ""
         self.edit(lambda draft: draft.add(text))
-
-    # -- leaving each statement out ---------------------------------------------------------------------------
 
     def _leave_out(self) -> None:
         """Ask for the score alone, with the memory as it is and without each of its statements."""
@@ -99,42 +113,115 @@ class Change(widgets.VBox):
             return side_by_side(self.looking.judge(m, written=False).judge(block) for m in memories)
 
         def done(found: list[Sequence[Verdict]]) -> None:
+            if not statements:
+                self.effects.value = div("empty", missing_memory(draft.memory))
+                return
             scores = [np.nan if (s := score_of(v[0])) is None else s for v in found]
-            errors = [v[0].error for v in found if v[0].error]
             effects = pd.DataFrame({"id": [s.id for s in statements], "text": [s.text for s in statements]})
-            self.effects.value = self._drawn(effects.assign(effect=scores[0] - np.array(scores[1:])), errors)
+            effects = effects.assign(effect=scores[0] - np.array(scores[1:]))
+            self.effects.value = _effects(effects, [v[0].error for v in found if v[0].error])
 
-        self.asking.start(steps, done, self.looking.say("leaving_out", n=len(memories)))
-
-    def _drawn(self, effects: pd.DataFrame, errors: list[str]) -> str:
-        if effects.empty:
-            return f'<p class="pl-empty">{escape(self.looking.say("no_statements"))}</p>'
-        told = f'<div class="pl-nowhere">{escape(errors[0])}</div>' if errors else ""
-        said = escape(self.looking.say("effects"))
-        return f'<div class="pl-caption">{said}</div>{told}{effects_html(effects, said)}'
+        said = translate("Requesting {n} scores …", n=len(memories))
+        self.asking.start(steps, done, said)
 
     def _forget(self, change: Any) -> None:
         self.asking.clear()
         self.effects.value = ""
 
-    # -- keeping ------------------------------------------------------------------------------------------------
-
     def _save(self) -> None:
+        name = self.name.value.strip()
         try:
-            path = save_draft(self.looking.draft, self.name.value.strip())  # type: ignore[arg-type]
+            path = save_draft(self.looking.draft, name)  # type: ignore[arg-type]
         except PerslibError as error:
-            self.saved.value = f'<span class="pl-nowhere" role="alert">{escape(error)}</span>'
+            self.saved.value = div("nowhere", error, "alert")
             return
-        where = path.relative_to(workspace()).as_posix()
-        how = f"judges='edited: {self.name.value.strip()}'"
-        self.saved.value = f'<span class="pl-small" role="status">{escape(self.looking.say("saved_as", where=where, how=how))}</span>'
+        where, how = path.relative_to(workspace()).as_posix(), f"judges='edited: {name}'"
+        said = translate("Saved as {where}. In a study: {how}", where=where, how=how)
+        self.saved.value = div("small", said, "status")
 
-    def _button(self, key: str, icon: str, act: Callable[[], None]) -> widgets.Button:
-        button = widgets.Button(
-            description=self.looking.say(key),
-            tooltip=self.looking.say(f"{key}_tip"),
-            icon=icon,
-            layout=widgets.Layout(width="auto"),
-        )
-        button.on_click(lambda _: act())
-        return button
+
+def _effects(effects: pd.DataFrame, errors: Sequence[str]) -> str:
+    said = translate(
+        "Effect of each statement on the expected score: bars to the right raise it, bars to the left lower "
+        "it."
+    )
+    told = div("nowhere", errors[0]) if errors else ""
+    return div("caption", said) + told + effects_html(effects, said)
+
+
+# -- the statements ------------------------------------------------------------------------------------------
+
+
+class Statements(widgets.VBox):
+    """All rows of the draft that is open; `change` is called with what is to be done to it.
+
+    Rows are made once and filled anew for every user: making widgets is what takes time, not filling them.
+    """
+
+    def __init__(self, looking: Looking, change: Callable[[Edit], None]):
+        self.looking, self._change = looking, change
+        self._rows: list[Row] = []
+        self._shown: list[widgets.Widget] = []
+        self._empty = widgets.HTML()
+        super().__init__()
+
+    def show(self, draft: Draft | None, cited: Collection[str] = ()) -> None:
+        """Show a draft, with what is cited marked."""
+        lines = draft.lines if draft else ()
+        while len(self._rows) < len(lines):
+            self._rows.append(Row(self.looking, self._change))
+        for row, line in zip(self._rows, lines):
+            row.fill(line, line.statement.id in cited)
+        self._empty.value = div("empty", missing_memory(draft.built if draft else None))
+        wanted: list[widgets.Widget] = [*self._rows[: len(lines)]] if lines else [self._empty]
+        if wanted != self._shown:
+            self.children = self._shown = wanted
+
+
+class Row(widgets.VBox):
+    """One statement: on or off, its words, up and down, and the turns behind it."""
+
+    def __init__(self, looking: Looking, change: Callable[[Edit], None]):
+        self.looking, self._change = looking, change
+        self._id, self._filling = "", False
+        wide = widgets.Layout(flex="1 1 auto", width="auto")
+        tip = translate("on or off")
+        self.on = widgets.Checkbox(indent=False, tooltip=tip, layout=widgets.Layout(width="5.2em"))
+        self.text = widgets.Textarea(continuous_update=False, layout=wide)
+        up = button(looking, "", lambda: self._do(lambda d: d.move(self._id, -1)), "arrow-up", "up")
+        down = button(looking, "", lambda: self._do(lambda d: d.move(self._id, 1)), "arrow-down", "down")
+        self.about = widgets.HTML()
+        watch(looking, self.on, lambda on: self._do(lambda d: d.switch(self._id, bool(on))))
+        watch(looking, self.text, lambda text: self._do(lambda d: d.edit(self._id, str(text))))
+        buttons = widgets.HBox([up, down], layout=widgets.Layout(flex="0 0 auto"))
+        super().__init__([widgets.HBox([self.on, self.text, buttons]), self.about])
+        self.add_class("pl-row")
+
+    def fill(self, line: Line, cited: bool) -> None:
+        """Show this statement."""
+        statement = line.statement
+        self._id, self._filling = statement.id, True
+        try:
+            self.on.description, self.on.value = statement.id, line.on
+            self.text.value, self.text.rows = controls_shown(statement.text), _rows(statement.text)
+            marks = [
+                statement_about(statement),
+                translate("edited by hand") if line.by_hand else "",
+                translate("cited") if cited else "",
+            ]
+            small = " · ".join(filter(None, marks))
+            self.about.value = (div("small", small) if small else "") + evidence_html(self.looking, statement)
+            (self.add_class if cited else self.remove_class)("pl-cited")
+            (self.remove_class if line.on else self.add_class)("pl-off")
+        finally:
+            self._filling = False
+
+    def _do(self, edit: Edit) -> None:
+        if not self._filling:
+            self._change(edit)
+
+
+def _rows(text: str) -> int:
+    """Lines that the text takes in its box; a Chinese character is as wide as two letters."""
+    width = sum(2 if ord(c) > 0x2E7F else 1 for c in text)
+    return max(1, min(8, -(-width // 66)))

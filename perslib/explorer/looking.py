@@ -1,29 +1,77 @@
 """What the researcher has open: user, target scenario, memory, turn, verdict. No widgets; the panels watch it.
 
-Gold labels of the target scenario are hidden until they are asked for (`perslib.explorer.journal` remembers that).
+Gold labels of the target scenario are hidden until they are asked for, and a journal remembers that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import logging
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
+from traitlets import Any as AnyValue
 from traitlets import Bool, HasTraits, Instance, Int, Unicode, observe
 
 from perslib.corpus import BLOCK, TURN, Block, Corpus, Target
-from perslib.errors import UnknownName
-from perslib.explorer.journal import Journal, Key
-from perslib.explorer.words import say
+from perslib.errors import DataError, UnknownName
 from perslib.judge import Judge, Personal, Verdict
 from perslib.llm import Backbone
 from perslib.memory import MEMORIES, Draft, Given, MemorySystem, UserMemory, memory, turns_by_id
+from perslib.paths import state
 from perslib.studies.extent import Extent, extent
+from perslib.text import translate, using_language
 
 #: The memory systems one can look at, by the names that studies use; the first is built at once.
 SYSTEMS = ("measured", *(name for name in MEMORIES if name != "measured"))
+Key = tuple[str, str, str, int]
+What = Literal["gold", "past", "verdict"]
+
+
+def keys_of(turns: pd.DataFrame) -> list[Key]:
+    """The keys of turns, in their order."""
+    rows = turns[TURN].itertuples(index=False, name=None)
+    return [(str(user), str(scenario), str(session), int(turn)) for user, scenario, session, turn in rows]
+
+
+def file_of(corpus: str) -> str:
+    """The name of a file of lines about the corpus of this name."""
+    return re.sub(r"[^\w.-]+", "_", corpus) + ".jsonl"
+
+
+class Journal:
+    """`.perslib/explorer/<corpus>.jsonl`: once a turn's label or verdict was seen, it cannot be unseen."""
+
+    def __init__(self, corpus: str):
+        self.path = state() / "explorer" / file_of(corpus)
+        self._seen: set[tuple[str, Key]] = set()
+        if self.path.is_file():
+            for line in self.path.read_text(encoding="utf-8").splitlines():
+                try:
+                    fact = json.loads(line)
+                    user, scenario, session, turn = fact["turn"]
+                    self._seen.add((fact["shown"], (user, scenario, session, int(turn))))
+                except (ValueError, KeyError, TypeError):
+                    continue  # a line cut off by a crash says nothing
+
+    def has(self, what: What, key: Key) -> bool:
+        """Whether it was shown."""
+        return (what, key) in self._seen
+
+    def note(self, what: What, key: Key) -> None:
+        """It is shown now."""
+        if self.has(what, key):
+            return
+        self._seen.add((what, key))
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        fact = {"shown": what, "turn": key, "at": datetime.now(UTC).isoformat(timespec="seconds")}
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(fact, ensure_ascii=False) + "\n")
 
 
 class Looking(HasTraits):
@@ -39,6 +87,7 @@ class Looking(HasTraits):
     draft = Instance(Draft, allow_none=True, help="that memory, once it is built, with all edits")
     verdict = Instance(Verdict, allow_none=True, help="the last verdict on the reply that is open")
     gold_shown = Int(0, help="grows when gold labels are shown")
+    failed = AnyValue(None, help="the error that the last callback ended with")
     past_in_view = Bool(False, help="whether the panels in view show how the user scored in other scenarios")
 
     def __init__(self, corpus: Corpus, backbone: Backbone, language: str = "zh"):
@@ -47,12 +96,44 @@ class Looking(HasTraits):
         self.prompts = corpus.language if corpus.language in ("zh", "en") else language
         self.extent: Extent = extent(backbone, 0)
         self.journal = Journal(corpus.name)
+        self._is_telling = False
         pairs = corpus.block_ids() or list(corpus.sessions[BLOCK].itertuples(index=False, name=None))
+        pairs = [(user, scenario) for user, scenario in pairs if scenario in self.scenarios.get(user, [])]
+        if not pairs:
+            message = translate(
+                "The corpus {corpus} has no replies, so there is nothing to explore. Choose another one, or import "
+                "conversations with replies.",
+                corpus=corpus.name,
+            )
+            raise DataError(message)
         self.open(*pairs[0])
 
-    def say(self, key: str, **fields: object) -> str:
-        """The interface's words for `key`, in its language."""
-        return say(key, self.language, **fields)
+    def notify_change(self, change: Any) -> None:
+        """Tell the panels of a change; they write in the language of this interface, whichever was begun last."""
+        with using_language(self.language):
+            super().notify_change(change)
+
+    def telling(self, callback: Callable[[Any], object]) -> Callable[[Any], None]:
+        """The callback of a widget; its error is shown at the top, where Jupyter and Voilà would show nothing.
+
+        What one callback sets off is part of it: an error in there ends the whole.
+        """
+
+        def run(event: Any) -> None:
+            if self._is_telling:
+                callback(event)
+                return
+            self._is_telling, self.failed = True, None
+            try:
+                with using_language(self.language):
+                    callback(event)
+            except Exception as error:
+                logging.getLogger(__name__).warning("a callback failed", exc_info=True)
+                self.failed = error
+            finally:
+                self._is_telling = False
+
+        return run
 
     # -- what is open ---------------------------------------------------------------------------------------
 
@@ -67,12 +148,21 @@ class Looking(HasTraits):
         return str(self.opened[1])
 
     def open(self, user: str, scenario: str | None = None) -> None:
-        """Open a user, with the scenario given, else the one that was open, else the user's first."""
-        own = self.scenarios_of(user)
+        """Open a user, with the scenario given, else the one that was open, else the user's first.
+
+        When a panel cannot show it, user, scenario, turn and draft go back to what was open before.
+        """
+        own = self.scenarios[user]
         if scenario is not None and scenario not in own:
             raise UnknownName(f"scenario of user {user}", scenario, own)
-        before = self.opened[1] if self.opened else None
-        self.opened = (user, scenario or (before if before in own else own[0]))
+        before, at, draft = self.opened, self.at, self.draft
+        kept = before[1] if before and before[1] in own else own[0]
+        try:
+            self.opened = (user, scenario or kept)
+        except Exception:
+            if before:
+                self.opened, self.at, self.draft = before, at, draft
+            raise
 
     @observe("opened")
     def _close_the_one_before(self, change: Mapping[str, Any]) -> None:
@@ -118,12 +208,9 @@ class Looking(HasTraits):
         found = self.block.target(*self.at)
         return found if self.reply is None else replace(found, response=self.reply)
 
-    def scenarios_of(self, user: str) -> list[str]:
-        """The scenarios in which the user has rated or unrated replies, in the corpus's order."""
-        return self._scenarios[user]
-
     @cached_property
-    def _scenarios(self) -> dict[str, list[str]]:
+    def scenarios(self) -> dict[str, list[str]]:
+        """The scenarios in which each user has rated or unrated replies, in the corpus's order."""
         pairs = self.corpus.turns[BLOCK].drop_duplicates()
         own = pairs.groupby("user", sort=False)["scenario"].agg(set).to_dict()
         return {str(u): [s for s in self.corpus.scenarios if s in there] for u, there in own.items()}
@@ -154,8 +241,12 @@ class Looking(HasTraits):
 
     def show_gold(self) -> None:
         """Show the user's own scores in the open scenario; the journal remembers it."""
-        for session, turn in self.block.targets[["session", "turn"]].itertuples(index=False, name=None):
-            self.journal.note("gold", (self.user, self.scenario, session, int(turn)))
+        self.note_gold(self.block.targets)
+
+    def note_gold(self, turns: pd.DataFrame) -> None:
+        """The users' scores of these turns are shown now."""
+        for key in keys_of(turns):
+            self.journal.note("gold", key)
         self.gold_shown += 1
 
     def is_gold_shown(self, key: Key | None = None) -> bool:
@@ -167,7 +258,7 @@ class Looking(HasTraits):
     def _note_the_past(self, change: Mapping[str, Any]) -> None:
         """Whoever sees how a user scored in a scenario has not judged its replies blindly from then on."""
         if self.past_in_view:
-            for scenario in self.scenarios_of(self.user):
+            for scenario in self.scenarios[self.user]:
                 if scenario != self.scenario:
                     self.journal.note("past", (self.user, scenario, "", -1))
 

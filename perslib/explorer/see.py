@@ -6,28 +6,27 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from perslib.explorer.asking import Asking
 from perslib.explorer.looking import SYSTEMS, Looking
-from perslib.explorer.past import by_scenario_html, cited_turns, over_time_html, past_html
-from perslib.explorer.words import named, say
+from perslib.explorer.parts import WHOLE, Asking, bar, button, columns, div, heading, note, watch
+from perslib.explorer.past import by_scenario_html, cited_turns, nowhere, over_time_html, past_html
 from perslib.llm import answered
 from perslib.memory import Draft, Statement, UserMemory, saved_names
 from perslib.memory.named import EDITED, FREE
 from perslib.report.show import escape, fold_html, profile_html, score_chip
 from perslib.report.words import name_of
+from perslib.text import translate
 
 
 def see(looking: Looking) -> widgets.Widget:
     """The panel to look at a user with."""
-    say_ = looking.say
-    profile, course, levels, past = (widgets.HTML() for _ in range(4))
+    profile, course, levels, past, one, other = (widgets.HTML() for _ in range(6))
     search = widgets.Text(
-        placeholder=say_("search"), description=say_("search_label"), layout=widgets.Layout(width="100%")
+        placeholder=translate("words in request, reply or reason"),
+        description=translate("Search"),
+        layout=widgets.Layout(width="100%"),
     )
-    second = widgets.Dropdown(description=say_("beside"), style={"description_width": "initial"})
-    one, other = widgets.HTML(), widgets.HTML()
-    build, asking = widgets.Button(description=say_("build"), icon="magic"), Asking(looking)
-    memories = widgets.HBox([one, other]).add_class("pl-two")
+    second = widgets.Dropdown(description=translate("Side by side"), style=WHOLE)
+    asking = Asking(looking)
 
     def show_user(change: Any = None) -> None:
         profile.value = profile_html(looking.corpus.profile(looking.user), looking.user)
@@ -39,58 +38,53 @@ def see(looking: Looking) -> widgets.Widget:
         past.value = past_html(looking, search.value)
 
     def show_memory(change: Any = None) -> None:
-        draft = looking.draft
-        one.value = memory_html(looking, None if draft is None else draft.memory)
+        one.value = memory_html(looking, looking.draft.memory if looking.draft else None)
 
     def show_second(change: Any = None) -> None:
         asking.clear()
         name = second.value
-        build.layout.display = "none" if not name or name in FREE or name.startswith(EDITED) else None
+        wants_model = bool(name) and not is_free(name)
+        build.layout.display = None if wants_model else "none"
         other.layout.display = None if name else "none"
-        if not name:
-            other.value = ""
-        elif build.layout.display is None:
-            other.value = f'<p class="pl-empty">{escape(say_("not_built", memory=system_name(name, looking.language)))}</p>'
+        if wants_model:
+            other.value = div("empty", not_built(name))
         else:
-            built = answered(looking.memory_system(name).build(looking.block))
-            other.value = memory_html(looking, built)
+            other.value = memory_html(looking, build_now(looking, name)) if name else ""
 
-    def build_second(_: Any) -> None:
-        steps = looking.memory_system(second.value).build
-        block = looking.block
+    def build_second() -> None:
+        system, block = looking.memory_system(second.value), looking.block
 
         def done(memory: UserMemory) -> None:
             other.value = memory_html(looking, memory)
 
-        asking.start(lambda: steps(block), done, say_("building"))
+        asking.start(lambda: system.build(block), done, translate("The model writes the memory …"))
 
     def choose_second(change: Any = None) -> None:
         names = [n for n in systems() if n != looking.system]
         kept = second.value
-        second.options = [(say_("nothing"), ""), *((system_name(n, looking.language), n) for n in names)]
+        second.options = [(translate("nothing"), ""), *((system_name(n), n) for n in names)]
         second.value = kept if kept in names else ""
 
+    build = button(looking, "Build", build_second, "magic")
     choose_second()
-    search.observe(show_past, "value")
-    second.observe(show_second, "value")
-    build.on_click(build_second)
+    watch(looking, search, show_past)
+    watch(looking, second, show_second)
     looking.observe(show_user, ["opened", "gold_shown"])
     looking.observe(show_memory, "draft")
     looking.observe(choose_second, "system")
     show_user()
     show_memory()
-    left = widgets.VBox([section("profile", looking), profile, section("scores", looking), course, levels])
-    right = widgets.VBox(
+    two = widgets.HBox([one, other]).add_class("pl-two")
+    return columns(
+        [heading("Profile"), profile, heading("Scores"), course, levels],
         [
-            section("memories", looking),
-            widgets.HBox([second, build, asking]).add_class("pl-bar"),
-            memories,
-            section("past_turns", looking),
-            search,
-            past,
-        ]
+            *(heading("Memory"), bar(second, build, asking), two),
+            *(heading("Past replies, by score"), search, past),
+        ],
     )
-    return widgets.HBox([left.add_class("pl-left"), right.add_class("pl-right")]).add_class("pl-columns")
+
+
+# -- memories ------------------------------------------------------------------------------------------------
 
 
 def systems() -> list[str]:
@@ -98,75 +92,87 @@ def systems() -> list[str]:
     return [*SYSTEMS, *(f"{EDITED} {name}" for name in saved_names())]
 
 
-def system_name(name: str, language: str) -> str:
+def system_name(name: str) -> str:
     """How a memory system is called."""
     if name.startswith(EDITED):
-        return say("edited_named", language, name=name.removeprefix(EDITED).strip())
-    return named("system", name, language)
+        return translate("edited: {name}", name=name.removeprefix(EDITED).strip())
+    return name_of(f"memory: {name}").removeprefix("memory: ")
+
+
+def is_free(name: str) -> bool:
+    """Whether a memory is there at once, without a model."""
+    return name in FREE or name.startswith(EDITED)
+
+
+def build_now(looking: Looking, name: str) -> UserMemory:
+    """The memory of this name, which asks no model."""
+    return answered(looking.memory_system(name).build(looking.block))
+
+
+def build_free(looking: Looking) -> bool:
+    """Build the memory that is looked at, if that asks no model; whether it did."""
+    if is_free(looking.system):
+        looking.draft = Draft.of(build_now(looking, looking.system))
+    return is_free(looking.system)
+
+
+def not_built(name: str) -> str:
+    """What to do for a memory that a model has to write."""
+    return translate("The {memory} is written by the model: press Build.", memory=system_name(name))
+
+
+def missing_memory(memory: UserMemory | None) -> str:
+    """Why there is no statement to show."""
+    if memory is None:
+        return translate("The memory is not built yet: press Build at the top.")
+    if memory.error:
+        return translate(
+            "The model did not write a memory that could be parsed ({why}). Use a larger model; the measured "
+            "memory needs none.",
+            why=memory.error,
+        )
+    return translate("No statements: too few rated replies, or no differences between them.")
 
 
 def memory_html(looking: Looking, memory: UserMemory | None) -> str:
     """A memory statement by statement; each opens the turns it was drawn from."""
-    language = looking.language
     if memory is None:
-        return f'<p class="pl-empty">{say("no_memory_yet", language)}</p>'
-    name, _, mark = memory.system.partition(", ")
-    marked = f' <span class="pl-note">{say("by_hand", language)}</span>' if mark else ""
-    head = f'<div class="pl-memory-head">{escape(named("system", name, language))}{marked}</div>'
-    lines = [statement_html(looking, s) for s in memory.statements]
-    error = none = ""
-    if memory.error:
-        error = f'<div class="pl-nowhere">{escape(say("memory_failed", language, why=memory.error))}</div>'
-    elif not lines:
-        none = f'<p class="pl-empty">{say("no_statements", language)}</p>'
-    return f'<div class="pl-memory">{head}{counts_html(memory, language)}{error}{none}{"".join(lines)}</div>'
+        return div("empty", missing_memory(memory))
+    name, _, edited = memory.system.partition(", ")
+    mark = note(translate("edited by hand")) if edited else ""
+    parts = [f'<div class="pl-memory-head">{escape(system_name(name))}{mark}</div>', counts_html(memory)]
+    if memory.error or not memory.statements:
+        parts.append(div("nowhere" if memory.error else "empty", missing_memory(memory)))
+    parts += [_statement_html(looking, s) for s in memory.statements]
+    return f'<div class="pl-memory">{"".join(parts)}</div>'
 
 
-def statement_html(looking: Looking, statement: Statement) -> str:
+def _statement_html(looking: Looking, statement: Statement) -> str:
     """A statement with what it rests on, to be opened."""
-    language = looking.language
-    about = statement_about(statement, language)
-    head = (
-        f'<div class="pl-statement-text" dir="auto"><b>{escape(statement.id)}</b> {escape(statement.text)}</div>'
-        + (f'<div class="pl-small">{escape(about)}</div>' if about else "")
-    )
+    text = f"<b>{escape(statement.id)}</b> {escape(statement.text)}"
+    about = statement_about(statement)
+    head = f'<div class="pl-statement-text" dir="auto">{text}</div>' + (div("small", about) if about else "")
     return f'<div class="pl-statement">{head}{evidence_html(looking, statement)}</div>'
 
 
-def statement_about(statement: Statement, language: str) -> str:
+def statement_about(statement: Statement) -> str:
     """What a statement is about: its field, and the kind of task that it holds for."""
-    field = "" if statement.field == "measured" else name_of(statement.field, language)
+    field = "" if statement.field == "measured" else name_of(statement.field)
     return " · ".join(filter(None, (field, statement.task)))
 
 
 def evidence_html(looking: Looking, statement: Statement) -> str:
     """The turns that a statement was drawn from, folded; and what it cites and is nowhere."""
-    language = looking.language
-    nowhere = "".join(
-        f'<div class="pl-nowhere">{escape(name)}: {say("from_nowhere", language)}</div>'
-        for name in statement.unfounded
-    )
+    missing = "".join(map(nowhere, statement.unfounded))
     if not statement.turns:
-        return nowhere or f'<div class="pl-small">{say("rests_on_nothing", language)}</div>'
-    turns = cited_turns(looking, statement.turns)
-    return fold_html(say("drawn_from", language, n=len(statement.turns)), turns, "pl-drawn") + nowhere
+        return missing or div("small", translate("not supported by any turn"))
+    head = translate("Based on {n} turns", n=len(statement.turns))
+    return fold_html(head, cited_turns(looking, statement.turns), "pl-drawn") + missing
 
 
-def build_free(looking: Looking) -> bool:
-    """Build the memory that is looked at, if that asks no model; whether it did."""
-    if looking.system not in FREE and not looking.system.startswith(EDITED):
-        return False
-    looking.draft = Draft.of(answered(looking.memory_system().build(looking.block)))
-    return True
-
-
-def section(key: str, looking: Looking) -> widgets.HTML:
-    """The heading of a part of a panel."""
-    return widgets.HTML(f"<h3 class='pl-h'>{escape(say(key, looking.language))}</h3>")
-
-
-def counts_html(memory: UserMemory, language: str) -> str:
+def counts_html(memory: UserMemory) -> str:
     """How often each score was given, and the mean."""
     counts = " ".join(f"<span>{score_chip(s)} ×{n}</span>" for s, n in enumerate(memory.counts, 1))
-    mean = "–" if memory.average != memory.average else f"{memory.average:.2f}"
-    return f'<div class="pl-caption pl-counts">{counts} <span>{say("mean", language)} {mean}</span></div>'
+    shown = "–" if memory.average != memory.average else f"{memory.average:.2f}"
+    mean = translate("mean {score}", score=shown)
+    return f'<div class="pl-caption pl-counts">{counts} <span>{mean}</span></div>'

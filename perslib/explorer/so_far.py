@@ -1,6 +1,6 @@
 """How a rater agrees so far: with the users' own labels, and with the judge.
 
-Whoever asks for this sees labels and verdicts, so the journal notes them as shown: a turn rated again is not blind.
+A rater who asks for this sees labels and verdicts, so the journal notes them as shown: a turn rated again is not blind.
 """
 
 from __future__ import annotations
@@ -8,24 +8,37 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 import ipywidgets as widgets
 import pandas as pd
 
 from perslib.corpus import BLOCK, TURN, Block
 from perslib.errors import DataError
-from perslib.explorer.asking import Asking
-from perslib.explorer.looking import Looking
+from perslib.explorer.looking import Looking, keys_of
+from perslib.explorer.parts import Asking, button, div, reply_place
 from perslib.inference import FEWEST_USERS
 from perslib.judge import Judge, Personal, Verdict
-from perslib.judge.rows import frame
+from perslib.judge.base import frame
 from perslib.llm import Steps, side_by_side
 from perslib.metrics import agreement, between, rater, read_ratings, with_gold, with_interval
 from perslib.report.show import escape, fold_html, table_html
+from perslib.text import mark, translate
 
-METRICS = ("mae", "accuracy", "qwk", "spearman")
+#: Measures of agreement, in plain words.
+METRICS = {
+    "mae": mark("mean difference (MAE)"),
+    "accuracy": mark("both satisfied, or neither"),
+    "qwk": mark("weighted kappa (QWK)"),
+    "spearman": mark("rank correlation (Spearman)"),
+}
 RESAMPLES = 2000
+
+
+def unreadable(error: Exception) -> str:
+    """What to do about a file of ratings that cannot be read."""
+    return translate(
+        "The file of ratings cannot be read; nothing is saved until it is repaired. {what}", what=error
+    )
 
 
 class SoFar(widgets.VBox):
@@ -33,19 +46,16 @@ class SoFar(widgets.VBox):
 
     def __init__(self, looking: Looking, path: Path):
         self.looking, self.path, self.name = looking, path, ""
-        self.show = widgets.Button(description=self.looking.say("rate_agreement"), icon="balance-scale")
-        self.ask = widgets.Button(description=self.looking.say("rate_ask_judge"), icon="gavel")
-        self.asking = Asking(looking)
-        self.table = widgets.HTML()
+        self.show = button(looking, "Show agreement so far", self.update, "balance-scale")
+        self.ask = button(looking, "Have the judge rate these turns", self._judge, "gavel")
+        self.asking, self.table = Asking(looking), widgets.HTML()
         self.verdicts: pd.DataFrame | None = None
-        self.show.on_click(lambda _: self.update())
-        self.ask.on_click(lambda _: self._judge())
-        for button in (self.show, self.ask):
-            button.layout.width = "auto"
-        warning = widgets.HTML(
-            f'<div class="pl-small">{escape(self.looking.say("rate_agreement_shows"))}</div>'
+        warning = translate(
+            "This shows the users' own scores of the turns you rated. If you rate one of them again, the new rating "
+            "counts as not blind."
         )
-        super().__init__([widgets.HBox([self.show, self.ask]), warning, self.asking, self.table])
+        buttons = widgets.HBox([self.show, self.ask])
+        super().__init__([buttons, widgets.HTML(div("small", warning)), self.asking, self.table])
 
     def forget(self) -> None:
         """Show nothing: the rater, or a rating, is another."""
@@ -58,7 +68,7 @@ class SoFar(widgets.VBox):
         own = self._ratings()
         if own is None:
             return
-        self._note("gold", own)
+        self.looking.note_gold(own)
         judged = self._judged(own)
         parts = [self._left_out(own), self._agreement(own, judged), self._turn_by_turn(own, judged)]
         self.table.value = "\n".join(parts)
@@ -66,38 +76,36 @@ class SoFar(widgets.VBox):
     # -- the judge ------------------------------------------------------------------------------------------
 
     def _judge(self) -> None:
-        own = self._ratings()
+        own, looking = self._ratings(), self.looking
         if own is None:
             return
         judge = Personal(
-            self.looking.memory_system(),
-            self.looking.extent.manner(self.looking.prompts, written=False),
-            name=f"personal ({self.looking.system})",
+            looking.memory_system(),
+            looking.extent.manner(looking.prompts, written=False),
+            name=f"personal ({looking.system})",
         )
         blocks = [self._part(rows) for _, rows in own.groupby(BLOCK, sort=False)]
 
         def done(found: list[Sequence[Verdict]]) -> None:
-            self.verdicts = frame(judge, self.looking.corpus, self.looking.backbone, blocks, found)
-            self._note("verdict", own)
+            self.verdicts = frame(judge, looking.corpus, looking.backbone, blocks, found)
+            for key in keys_of(own):
+                looking.journal.note("verdict", key)
             self.update()
 
-        label = self.looking.say("rate_judging", n=len(own))
+        label = translate("The judge rates {n} turns …", n=len(own))
         self.asking.start(lambda: _all(judge, blocks), done, label)
 
     def _part(self, rows: pd.DataFrame) -> Block:
         """The block that these turns are of, with no other targets."""
         block = self.looking.corpus.block(rows["user"].iloc[0], rows["scenario"].iloc[0])
-        wanted = set(zip(rows["session"], rows["turn"]))
-        keys = zip(block.targets["session"], block.targets["turn"])
-        return replace(block, targets=block.targets[[key in wanted for key in keys]])
+        return replace(block, targets=_among(block.targets, rows))
 
     def _judged(self, own: pd.DataFrame) -> pd.DataFrame | None:
         """The judge's verdicts on turns that this rater rated."""
         if self.verdicts is None:
             return None
-        rated = set(own[TURN].itertuples(index=False, name=None))
-        kept = [key in rated for key in self.verdicts[TURN].itertuples(index=False, name=None)]
-        return self.verdicts[kept] if any(kept) else None
+        kept = _among(self.verdicts, own)
+        return None if kept.empty else kept
 
     # -- what is shown --------------------------------------------------------------------------------------
 
@@ -106,54 +114,48 @@ class SoFar(widgets.VBox):
         try:
             found = read_ratings(self.path)
         except (DataError, OSError) as error:
-            self.table.value = self._line("rate_unreadable", what=str(error))
+            self.table.value = div("small", unreadable(error), "status")
             return None
-        there = set(self.looking.corpus.turns[TURN].itertuples(index=False, name=None))
         mine = found[found["judge"] == rater(self.name)]
-        known = [key in there for key in mine[TURN].itertuples(index=False, name=None)]
-        own = mine[known].reset_index(drop=True)
+        own = _among(mine, self.looking.corpus.turns).reset_index(drop=True)
         if own.empty:
-            self.table.value = self._line("rate_agreement_none", name=self.name)
+            none = translate("There is no blind rating by {name} yet.", name=self.name)
+            self.table.value = div("small", none, "status")
             return None
         return own
-
-    def _note(self, what: Literal["gold", "verdict"], own: pd.DataFrame) -> None:
-        """From here on these turns are not blind to the rater."""
-        for user, scenario, session, turn in own[TURN].itertuples(index=False, name=None):
-            self.looking.journal.note(what, (user, scenario, session, int(turn)))
-        if what == "gold":
-            self.looking.gold_shown += 1
 
     def _left_out(self, own: pd.DataFrame) -> str:
         every = read_ratings(self.path, blind=False)
         left_out = int((every["judge"] == rater(self.name)).sum()) - len(own)
-        users = own["user"].nunique()
-        said = [self._line("rate_left_out", n=left_out)] if left_out else []
+        users, said = own["user"].nunique(), []
+        if left_out:
+            message = translate(
+                "{n} ratings were made after the user's score or a verdict was shown; they are left out.",
+                n=left_out,
+            )
+            said.append(div("small", message, "status"))
         if users < FEWEST_USERS:
-            said.append(self._line("rate_few_users", n=users, least=FEWEST_USERS))
+            message = translate(
+                "Only {n} users: intervals need at least {least}.", n=users, least=FEWEST_USERS
+            )
+            said.append(div("small", message, "status"))
         return "\n".join(said)
 
     def _agreement(self, own: pd.DataFrame, judged: pd.DataFrame | None) -> str:
         """The rater, the users and the judge, each against each."""
-        corpus = self.looking.corpus
-        found = {"rate_with_user": agreement(own, corpus, metrics=METRICS, resamples=RESAMPLES)}
+        corpus, names = self.looking.corpus, list(METRICS)
+        with_users = agreement(own, corpus, metrics=names, resamples=RESAMPLES)
+        found = {translate("You and the users' own labels"): with_users}
         if judged is not None:
             both = pd.concat([own, judged], ignore_index=True)
             judge = (judged["judge"].iloc[0], judged["backbone"].iloc[0])
-            found["rate_with_judge"] = between(
-                both, judge, rater(self.name), metrics=METRICS, resamples=RESAMPLES
+            found[translate("You and the judge")] = between(
+                both, judge, rater(self.name), metrics=names, resamples=RESAMPLES
             )
-            found["rate_judge_with_user"] = agreement(judged, corpus, metrics=METRICS, resamples=RESAMPLES)
-        return table_html(pd.DataFrame([self._row(title, table) for title, table in found.items()]))
-
-    def _row(self, title: str, found: pd.DataFrame) -> dict[str, object]:
-        values = zip(found["metric"], found["value"], found["low"], found["high"])
-        return {
-            self.looking.say("rate_between"): self.looking.say(title),
-            **{self.looking.say(f"rate_metric_{m}"): with_interval(*value) for m, *value in values},
-            self.looking.say("rate_turn_count"): int(found["turns"].iloc[0]),
-            self.looking.say("rate_user_count"): int(found["users"].iloc[0]),
-        }
+            found[translate("The judge and the users' own labels")] = agreement(
+                judged, corpus, metrics=names, resamples=RESAMPLES
+            )
+        return table_html(pd.DataFrame([_row(title, table) for title, table in found.items()]))
 
     def _turn_by_turn(self, own: pd.DataFrame, judged: pd.DataFrame | None) -> str:
         """Every turn with all opinions of it, where they differ most first."""
@@ -163,18 +165,26 @@ class SoFar(widgets.VBox):
         opinions = [c for c in ("raw", "gold", "said") if c in both]
         apart = both[opinions].max(axis=1) - both[opinions].min(axis=1)
         both = both.loc[apart.sort_values(ascending=False, kind="stable").index, [*TURN, *opinions]]
-        places = [
-            self.looking.say("rate_place", session=s, turn=t + 1)
-            for s, t in zip(both["session"], both["turn"])
-        ]
-        both.insert(2, self.looking.say("turn"), places)
-        both = both.drop(columns=["session", "turn"])
-        called = {"raw": "rate_yours", "gold": "rate_users", "said": "rate_judges"}
-        shown = both.rename(columns={c: self.looking.say(w) for c, w in called.items()})
-        return fold_html(escape(self.looking.say("rate_turns")), table_html(shown, digits=0))
+        both["turn"] = [reply_place(session, turn) for session, turn in zip(both["session"], both["turn"])]
+        called = {"raw": translate("Your score"), "said": "judge_score"}
+        shown = both.drop(columns="session").rename(columns=called)
+        return fold_html(escape(translate("Turn by turn")), table_html(shown, digits=0))
 
-    def _line(self, key: str, **fields: object) -> str:
-        return f'<p class="pl-small" role="status">{escape(self.looking.say(key, **fields))}</p>'
+
+def _row(title: str, found: pd.DataFrame) -> dict[str, object]:
+    values = zip(found["metric"], found["value"], found["low"], found["high"])
+    return {
+        translate("between"): title,
+        **{translate(METRICS[metric]): with_interval(*value) for metric, *value in values},
+        "turns": int(found["turns"].iloc[0]),
+        "users": int(found["users"].iloc[0]),
+    }
+
+
+def _among(turns: pd.DataFrame, wanted: pd.DataFrame) -> pd.DataFrame:
+    """Those turns that are among the wanted ones."""
+    keys = set(keys_of(wanted))
+    return turns[[key in keys for key in keys_of(turns)]]
 
 
 def _all(judge: Judge, blocks: Sequence[Block]) -> Steps[list[Sequence[Verdict]]]:

@@ -9,6 +9,9 @@ resample is a column of weights, how often each user was drawn; a statistic that
     estimate, (low, high) = values[0], interval(values[1:])
 
 The same weights serve every judge and metric, so differences between judges are paired.
+
+`holm` and `joint_sign_flip` correct the p-values of many tests; `wilson` is the interval of a share of independent
+cases.
 """
 
 from __future__ import annotations
@@ -16,7 +19,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy.stats import norm
 
+Floats = npt.NDArray[np.float64]
 LEVEL = 0.95
 RESAMPLES = 10_000
 SEED = 42
@@ -39,6 +44,21 @@ def resample_users(users: int, resamples: int = RESAMPLES, seed: int = SEED) -> 
         rng = np.random.default_rng(seed)
         weights[:, 1:] = rng.multinomial(users, np.full(users, 1 / users), size=resamples).T
     return weights
+
+
+def resample_units(
+    names: npt.ArrayLike, resamples: int = RESAMPLES, seed: int = SEED
+) -> tuple[npt.NDArray[np.intp], Floats]:
+    """The number of each row's unit (user, case), and the weights of the units; the sample alone where units are few."""
+    group, units = pd.factorize(np.asarray(names, dtype=object))
+    few = len(units) < FEWEST_USERS
+    return group, resample_users(len(units), 0 if few else resamples, seed).astype(float)
+
+
+def resampled_mean(values: npt.ArrayLike, group: npt.NDArray[np.intp], weights: Floats) -> Floats:
+    """Mean of the values in each resample of their units; missing where no unit with a value was drawn."""
+    total, n = (np.bincount(group, v, len(weights)) @ weights for v in (values, np.ones(len(group))))
+    return np.divide(total, n, out=np.full(n.shape, np.nan), where=n > 0)
 
 
 def interval(samples: np.ndarray, level: float = LEVEL) -> tuple[float, float]:
@@ -134,3 +154,53 @@ def correlation(
     values = pearson(by_user.T @ resample_users(len(by_user), resamples if known else 0, seed))
     low, high = interval(values[1:]) if known else (float("nan"), float("nan"))
     return float(values[0]), low, high
+
+
+def holm(p: np.ndarray | pd.Series) -> np.ndarray:
+    """Holm's step-down correction: p_(i) → max over j ≤ i of (m − j + 1) · p_(j), at most 1.
+
+    Missing p-values stay missing and do not count as tests.
+    """
+    given = np.asarray(p, dtype=float)
+    known = np.flatnonzero(np.isfinite(given))
+    order = known[np.argsort(given[known], kind="stable")]
+    stepped = given[order] * np.arange(len(order), 0, -1)
+    adjusted = np.full(given.shape, np.nan)
+    adjusted[order] = np.minimum(np.maximum.accumulate(stepped), 1.0)
+    return adjusted
+
+
+def joint_sign_flip(differences: np.ndarray, flips: int = RESAMPLES, seed: int = SEED) -> np.ndarray:
+    """Sign-flip p of several mean differences at once (users × tests), adjusted for all of them.
+
+    A flip turns all of a user's differences together, and each statistic |Σ d| / √Σ d² is compared with the
+    largest of those not yet rejected (step-down maxT: Westfall & Young 1993; Romano & Wolf 2005). So what tests
+    have in common is not paid for twice, and the least p is 1 / (flips + 1) however many there are. A missing
+    difference adds nothing; a test without any is missing.
+    """
+    known = np.nan_to_num(np.asarray(differences, dtype=float))
+    spread = np.sqrt((known**2).sum(axis=0))
+    scaled = known / np.where(spread > 1e-12, spread, 1.0)
+    observed = np.abs(scaled.sum(axis=0))
+    signs = np.random.default_rng(seed).choice([-1.0, 1.0], size=(flips, len(known)))
+    order = np.argsort(-observed, kind="stable")
+    flipped = np.abs(signs @ scaled[:, order])
+    largest = np.maximum.accumulate(flipped[:, ::-1], axis=1)[:, ::-1]
+    reached = (largest >= observed[order] * (1 - 1e-12)).sum(axis=0)
+    adjusted = np.full(known.shape[1], np.nan)
+    adjusted[order] = np.maximum.accumulate((reached + 1) / (flips + 1))
+    adjusted[~np.isfinite(differences).any(axis=0)] = np.nan
+    return adjusted
+
+
+def wilson(successes: npt.ArrayLike, n: npt.ArrayLike, level: float = LEVEL) -> tuple[Floats, Floats]:
+    """Wilson's score interval of a share, elementwise: it stays in [0, 1] and holds for few cases and rare outcomes.
+
+    (p + z²/2n ± z √(p (1 − p) / n + z² / 4n²)) / (1 + z² / n); missing without a case.
+    """
+    x, n = np.asarray(successes, dtype=float), np.asarray(n, dtype=float)
+    z = norm.ppf((1 + level) / 2)
+    n = np.where(n > 0, n, np.nan)
+    p = x / n
+    middle, reach = p + z**2 / (2 * n), z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
+    return np.maximum(0, (middle - reach) / (1 + z**2 / n)), np.minimum(1, (middle + reach) / (1 + z**2 / n))

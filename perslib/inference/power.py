@@ -35,10 +35,6 @@ class Components(NamedTuple):
     users: int
     turns: int
 
-    def variance(self, turns_per_user: float) -> float:
-        """Variance of one user's mean difference over so many turns."""
-        return self.between + self.within / turns_per_user
-
 
 def proper_share(name: str, value: float) -> None:
     """Refuse a level or a power that is not strictly between 0 and 1."""
@@ -87,13 +83,7 @@ def components(differences: pd.DataFrame) -> Components:
 
 
 def power_of(
-    users: int,
-    turns: float,
-    *,
-    difference: float,
-    between: float,
-    within: float,
-    level: float = LEVEL,
+    users: int, turns: float, *, difference: float, between: float, within: float, level: float = LEVEL
 ) -> float:
     """The chance that so many users with so many turns each show this difference (two-sided t test over users).
 

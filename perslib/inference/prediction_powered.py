@@ -41,7 +41,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Estimate(NamedTuple):
-    """A mean or a quantile with its interval, and what it rests on."""
+    """A mean with its interval, and what it rests on."""
 
     value: float
     low: float
@@ -129,10 +129,11 @@ def ppi_mean(
     the interval valid, and no label is thrown away.
     """
     proper_share("level", level)
-    turns = labelled_and_not(gold, judged, judged_unlabelled, cluster, cluster_unlabelled)
-    found = ppi_of_sums(turns.sums(turns.gold, turns.judged, turns.judged_unlabelled), lam)
-    half = found.half(level)
-    return turns.estimate(found.value, found.value - half, found.value + half, found.lam)
+    turns = _labelled_and_not(gold, judged, judged_unlabelled, cluster, cluster_unlabelled)
+    found = ppi_of_sums(turns.sums(), lam)
+    value, half = float(found.value), float(found.half(level))
+    n, N, users = len(turns.gold), len(turns.judged_unlabelled), len(np.unique(turns.user))
+    return Estimate(value, value - half, value + half, float(found.lam), n, N, users)
 
 
 def classical_mean(
@@ -195,7 +196,7 @@ def classical_difference(
     return classical_mean(_difference(gold, gold_other), cluster=cluster, level=level)
 
 
-class Turns(NamedTuple):
+class _Turns(NamedTuple):
     """Labelled turns and others, made sure of: scores without gaps, and a number for each turn's user."""
 
     gold: Floats
@@ -204,39 +205,29 @@ class Turns(NamedTuple):
     user: npt.NDArray[np.int64]
     user_unlabelled: npt.NDArray[np.int64]
 
-    def sums(self, gold: Floats, judged: Floats, judged_unlabelled: Floats) -> UserSums:
-        """What these values of the turns sum to by user."""
+    def sums(self) -> UserSums:
+        """What the turns sum to by user."""
         users = int(max(self.user.max(), self.user_unlabelled.max(initial=0))) + 1
 
         def by_user(user: npt.NDArray[np.int64], values: Floats) -> Floats:
             return np.bincount(user, values, users).astype(np.float64)
 
         return UserSums(
-            by_user(self.user, np.ones(len(gold))),
-            by_user(self.user, gold),
-            by_user(self.user, judged),
-            by_user(self.user_unlabelled, np.ones(len(judged_unlabelled))),
-            by_user(self.user_unlabelled, judged_unlabelled),
+            by_user(self.user, np.ones(len(self.gold))),
+            by_user(self.user, self.gold),
+            by_user(self.user, self.judged),
+            by_user(self.user_unlabelled, np.ones(len(self.judged_unlabelled))),
+            by_user(self.user_unlabelled, self.judged_unlabelled),
         )
 
-    def estimate(self, value: Numbers, low: Numbers, high: Numbers, lam: Numbers) -> Estimate:
-        """The numbers, and what they rest on."""
-        users = len(np.unique(self.user))
-        n, N = len(self.gold), len(self.judged_unlabelled)
-        return Estimate(_float(value), _float(low), _float(high), _float(lam), n, N, users)
 
-
-def _float(number: Numbers) -> float:
-    return float(np.asarray(number, dtype=float))
-
-
-def labelled_and_not(
+def _labelled_and_not(
     gold: Numbers,
     judged: Numbers,
     judged_unlabelled: Numbers,
     cluster: npt.ArrayLike | None,
     cluster_unlabelled: npt.ArrayLike | None,
-) -> Turns:
+) -> _Turns:
     """What was given, or what is wrong with it."""
     y, f, others = _gold(gold), floats(judged), floats(judged_unlabelled)
     if len(f) != len(y):
@@ -247,7 +238,7 @@ def labelled_and_not(
     scored = np.isfinite(both)
     both = np.where(scored, both, both[scored].mean() if scored.any() else 0.0)
     users = _users(cluster, cluster_unlabelled, len(y), len(others))
-    return Turns(y, both[: len(y)], both[len(y) :], users[: len(y)], users[len(y) :])
+    return _Turns(y, both[: len(y)], both[len(y) :], users[: len(y)], users[len(y) :])
 
 
 def _gold(scores: Numbers) -> npt.NDArray[np.float64]:

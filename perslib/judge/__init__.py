@@ -8,6 +8,7 @@ from perslib.judge.evaluate import evaluate, targets
 from perslib.judge.generic import Generic
 from perslib.judge.history import (
     Constant,
+    Nearest,
     OfPopulation,
     OfTask,
     Random,
@@ -17,14 +18,13 @@ from perslib.judge.history import (
     UserMedian,
     controls,
     history_baselines,
-    history_scores,
+    nearest_baselines,
 )
 from perslib.judge.learned import LearnedJudge
-from perslib.judge.nearest import Nearest, nearest_baselines
 from perslib.judge.personal import Personal
 from perslib.judge.session import OfSession, by_session, session_judges
 from perslib.judge.spur import Spur
-from perslib.judge.supervised import Supervised, lessons
+from perslib.judge.supervised import Supervised
 
 __all__ = [
     "Bert",
@@ -54,8 +54,6 @@ __all__ = [
     "controls",
     "evaluate",
     "history_baselines",
-    "history_scores",
-    "lessons",
     "like_for_like",
     "nearest_baselines",
     "session_judges",

@@ -6,6 +6,8 @@
 Both are methods in steps (`perslib.llm.steps`): a judge says what it wants to ask of a model and never does
 the asking, so every judge can be run with every backbone, concurrently, from the cache, or in a test. A judge
 sees blocks only: evidence of other scenarios, targets without labels.
+
+`frame` lays verdicts out as the documented frame, one row a reply.
 """
 
 from __future__ import annotations
@@ -13,12 +15,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
+from itertools import repeat
 from math import isnan
 
 import pandas as pd
 
-from perslib.corpus import Block, Corpus
-from perslib.llm import Steps, asks_nothing
+from perslib.corpus import TURN, Block, Corpus, coerce
+from perslib.corpus.parquet import Growing
+from perslib.corpus.schema import REASONS, legal_reason
+from perslib.errors import PerslibError
+from perslib.llm import Backbone, Steps, asks_nothing
 
 
 @dataclass(frozen=True)
@@ -85,6 +91,9 @@ class Judge(ABC):
 class Computed(Judge):
     """A judge that computes its scores and asks no model: `scores` is all it has to say."""
 
+    lack = "the block has nothing to compute it from"
+    """Why there is no score where there is none."""
+
     @abstractmethod
     def scores(self, block: Block) -> Sequence[float | None] | pd.Series:
         """One score a target, real-valued where the method gives real values; None or NaN is unscored."""
@@ -92,7 +101,7 @@ class Computed(Judge):
     @asks_nothing
     def judge(self, block: Block) -> Sequence[Verdict]:
         """The scores as verdicts."""
-        unscored = Verdict(mode="computed", error="no score: the block has nothing to compute it from")
+        unscored = Verdict(mode="computed", error=f"no score: {self.lack}")
         scores = pd.Series(self.scores(block), dtype=float)
         return [unscored if isnan(s) else Verdict(raw=s, mode="computed") for s in scores]
 
@@ -103,3 +112,79 @@ def like_for_like(judges: Iterable[Judge]) -> pd.DataFrame:
     return pd.DataFrame(
         [[j.name, *(getattr(j.sees, n) for n in names)] for j in judges], columns=["judge", *names]
     )
+
+
+#: Verdicts become rows of a frame by so many: as objects they take several times the room.
+TOGETHER = 2000
+#: Whose replies a corpus holds, as candidates are named.
+RECORDED = repeat(None)
+_FIELDS = [field.name for field in fields(Verdict)]
+
+
+def frame(
+    judge: Judge,
+    corpus: Corpus,
+    backbone: Backbone | None,
+    blocks: Sequence[Block],
+    verdicts: Sequence[Sequence[Verdict]],
+    candidates: Sequence[str] | None = None,
+) -> pd.DataFrame:
+    """Verdicts as the documented frame; reasons under the labels of the corpus' language.
+
+    `candidates` says of each target, block by block, whose reply it holds; None are the recorded replies.
+    """
+    rows = Rows(judge, corpus, backbone)
+    whose = iter(candidates) if candidates is not None else RECORDED
+    for found in zip(blocks, verdicts, strict=True):
+        rows.add(found, whose)
+    return rows.frame()
+
+
+class Rows:
+    """The frame of a judge's verdicts on a corpus, as it grows block by block."""
+
+    def __init__(self, judge: Judge, corpus: Corpus, backbone: Backbone | None):
+        asked = backbone.name if backbone is not None and judge.sees.model else None
+        self._said = {"corpus": corpus.name, "judge": judge.name, "backbone": asked}
+        self._language = corpus.language
+        self._rows: list[dict[str, object]] = []
+        self._frame = Growing()
+
+    def add(
+        self, found: tuple[Block, Sequence[Verdict]], candidates: Iterable[str | None] = RECORDED
+    ) -> None:
+        """A block and its verdicts, a row a target."""
+        block, verdicts = found
+        if len(verdicts) != len(block):
+            raise PerslibError(
+                f"Judge {self._said['judge']!r} gave {len(verdicts)} verdicts for the {len(block)} targets of {block.id}."
+            )
+        for key, verdict, candidate in zip(block.targets[TURN].itertuples(index=False), verdicts, candidates):
+            columns = _columns(verdict, self._language)
+            self._rows.append({**self._said, "candidate": candidate, **dict(zip(TURN, key)), **columns})
+        if len(self._rows) >= TOGETHER:
+            self._settle()
+
+    def frame(self) -> pd.DataFrame:
+        """All rows; to be called once, at the end."""
+        self._settle()
+        return self._frame.frame()
+
+    def _settle(self) -> None:
+        self._frame.add(_framed(self._rows))
+        self._rows = []
+
+
+def _framed(rows: list[dict[str, object]]) -> pd.DataFrame:
+    columns = ["corpus", "candidate", "judge", "backbone", *TURN, *_columns(Verdict(), "en")]
+    return coerce(pd.DataFrame(rows, columns=columns), "verdicts")
+
+
+def _columns(verdict: Verdict, language: str) -> dict[str, object]:
+    columns = {name: getattr(verdict, name) for name in _FIELDS}
+    p = columns.pop("p") or (None,) * 5
+    score, reason = verdict.raw, verdict.reason
+    if score is not None and reason is not None and language in REASONS:
+        columns["reason"] = legal_reason(score, reason, language)
+    satisfied = None if score is None else bool(round(score) >= 4)
+    return {**columns, **{f"p{s}": p[s - 1] for s in range(1, 6)}, "satisfied": satisfied}

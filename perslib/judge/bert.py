@@ -9,25 +9,21 @@ its left (`cut="right"` for comparison).
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from perslib.corpus import Block, Corpus, Target
-from perslib.corpus.split import group_shuffle_split
+from perslib.corpus.corpus import group_shuffle_split
 from perslib.errors import PerslibError
 from perslib.judge.base import Judge, Sees, Verdict
 from perslib.judge.history import Scores
-from perslib.judge.supervised import distribution, lessons
+from perslib.judge.supervised import distribution, lessons, no_lessons
 from perslib.llm import asks_nothing
+from perslib.prompts import phrases
 
-#: What the parts of the text are called, by the corpus' language.
-LABELS = {
-    "zh": ("用户画像", "历史评分", "场景", "任务背景", "用户", "助手"),
-    "en": ("Profile", "Past scores", "Scenario", "Task", "User", "Assistant"),
-}
 MESSAGES = 12
 
 
@@ -86,7 +82,7 @@ class Bert(Judge):
     def fit(self, train: Corpus) -> None:
         """Fine-tune on the train users' rated targets; validation users choose the epoch."""
         torch, transformers = _packages()
-        self._labels = LABELS["zh" if train.language == "zh" else "en"]
+        self._labels = phrases("bert", train.language)
         self._tokens = transformers.AutoTokenizer.from_pretrained(self.model)
         taken = [
             (block.user, self._encoded(block, target), score)
@@ -94,7 +90,7 @@ class Bert(Judge):
             for target, score in zip(targets, scores)
         ]
         if not taken:
-            raise PerslibError(f"{self.name}: {train.name} has no rated reply of a user with a rated history")
+            raise no_lessons(self, train)
         users = {user for user, *_ in taken}
         held = _validation_users(users, self.training)
         learn = [(ids, score) for user, ids, score in taken if user not in held]
@@ -209,7 +205,7 @@ def _validation_users(users: set[str], training: Training) -> set[str]:
     return set(parts["test"]) if parts["train"] else set()
 
 
-def _about(block: Block, target: Target, labels: Sequence[str]) -> str:
+def _about(block: Block, target: Target, labels: Mapping[str, str]) -> str:
     """Profile, history in numbers, scenario and task."""
     scores = block.evidence.dropna(subset=["score"])
     counts = scores["score"].value_counts()
@@ -223,15 +219,19 @@ def _about(block: Block, target: Target, labels: Sequence[str]) -> str:
         f"{k}: {', '.join(map(str, v)) if isinstance(v, list | tuple) else v}"
         for k, v in block.profile.items()
     ]
-    parts = ["; ".join(profile), " ".join(numbers), target.scenario, target.task or ""]
-    return "\n".join(f"{label}: {part}" for label, part in zip(labels, parts)) + "\n"
+    parts = {
+        "profile": "; ".join(profile),
+        "scores": " ".join(numbers),
+        "scenario": target.scenario,
+        "task": target.task or "",
+    }
+    return "".join(f"{labels[name]}: {part}\n" for name, part in parts.items())
 
 
-def _conversation(target: Target, labels: Sequence[str]) -> str:
+def _conversation(target: Target, labels: Mapping[str, str]) -> str:
     """The last twelve messages, the reply at the end."""
-    speaker = {"user": labels[4], "assistant": labels[5]}
     said = [*target.window(MESSAGES - 1), {"role": "assistant", "content": target.response}]
-    return "\n".join(f"{speaker[m['role']]}: {m['content']}" for m in said)
+    return "\n".join(f"{labels[m['role']]}: {m['content']}" for m in said)
 
 
 def _batches(places: np.ndarray, size: int) -> Iterator[np.ndarray]:

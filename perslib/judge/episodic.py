@@ -13,14 +13,13 @@ from typing import Any, Literal
 
 from perslib.corpus import Block, Target
 from perslib.errors import DataError, Problem
-from perslib.judge.asking import Manner
+from perslib.judge.asking import Manner, read
 from perslib.judge.base import Judge, Sees, Verdict
 from perslib.judge.generic import last_characters
-from perslib.judge.reading import read
 from perslib.llm import Answer, Steps
 from perslib.memory import Anchor, Retrieval, profile_shown
-from perslib.memory.evidence import cut
 from perslib.memory.retrieval import Strategy
+from perslib.memory.structured import cut
 
 #: Characters shown, as published: of each message before the reply, of all of them, of the reply; of request
 #: and reply of a retrieved turn.

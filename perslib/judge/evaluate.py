@@ -14,17 +14,14 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from perslib.corpus import BLOCK, Block, Corpus
-from perslib.errors import DataError, PerslibError, Problem, UnknownName
-from perslib.judge.base import Judge, Verdict
-from perslib.judge.rows import Rows, frame
+from perslib.corpus import BLOCK, TURN, Block, Corpus
+from perslib.errors import DataError, NotEnough, PerslibError, Problem, UnknownName
+from perslib.judge.base import Computed, Judge, Rows, Verdict, frame
 from perslib.llm import Backbone, Steps
-from perslib.memory.noting import Key, Noting
+from perslib.memory.base import Key, Noting
 
 T = TypeVar("T")
 X = TypeVar("X")
-#: With a limit, about this many turns are judged of each user, so that there are several users.
-TURNS_A_USER = 12
 
 
 def evaluate(
@@ -43,9 +40,12 @@ def evaluate(
     """The judge's verdicts on the replies of a split (None for all users) or of the `users` named.
 
     A judge that learns is fitted first, on the train users less those that are judged. With a `limit` that
-    many turns are drawn, spread over users, the same for every judge. `blocks` are judged instead where they
+    many turns are drawn at random, as many of each user, the same for every judge. `blocks` are judged instead where they
     are given; cut them once with `targets` when several judges are to judge the same. `cap` bounds what the
     backbone may cost.
+
+    Users without sessions in another scenario have no history and are not judged; where nobody has any, that is
+    `NotEnough`. `corpus.with_history("none")` judges them too.
     """
     if blocks is None and limit is None:
         return _streamed(judge, corpus, backbone, _pairs(corpus, split, users), progress, cap)
@@ -111,10 +111,12 @@ def _learn(
     if not judge.sees.train:
         return
     train = [user for user in corpus.split().get("train", []) if user not in judged]
-    if not train:
-        raise PerslibError(
-            f"Judge {judge.name!r} learns from train users, and {corpus.name} has none that are not judged; "
-            "judge its test users, or take a judge that learns nothing."
+    if not train and not isinstance(judge, Computed):  # computed scores are missing then, and say why
+        raise NotEnough(
+            "Judge {judge!r} learns from train users, but {corpus} has none that are not judged; judge its test "
+            "users, add users (a fifth of them become train users), or use a judge that does not learn.",
+            judge=judge.name,
+            corpus=corpus.name,
         )
     learning = judge.fit(corpus.of_users(train))
     if backbone is not None and judge.sees.model:
@@ -146,7 +148,7 @@ def targets(
     limit: int | None = None,
     seed: int = 42,
 ) -> Iterator[Block]:
-    """The blocks to judge; with a `limit`, parts of blocks of a few users, drawn by the seed."""
+    """The blocks to judge; with a `limit`, so many turns at random, as many of each user."""
     if limit is not None and limit < 1:
         raise DataError(Problem("limit", f"is {limit}, expected 1 or more, or None for all"))
     pairs = _pairs(corpus, split, users)
@@ -166,29 +168,52 @@ def _pairs(corpus: Corpus, split: str | None, users: Iterable[str] | None) -> li
         if split not in parts:
             raise UnknownName("split", split, parts)
         users = parts[split]
-    return corpus.block_ids(users)
+    pairs = corpus.block_ids(users)
+    if not pairs:
+        raise _nothing_to_judge(corpus, users)
+    return pairs
+
+
+def _nothing_to_judge(corpus: Corpus, users: Iterable[str] | None) -> NotEnough:
+    """Why no reply of these users can be judged, and what to do."""
+    sessions = corpus.sessions
+    if users is not None:
+        sessions = sessions[sessions["user"].isin(list(users))]
+    if sessions.empty:
+        return NotEnough(
+            "{corpus}: the users to be judged have no sessions, so there is nothing to judge.",
+            corpus=corpus.name,
+        )
+    scenarios = sessions["scenario"].unique()
+    named = f" ({scenarios[0]!r})" if len(scenarios) == 1 else ""
+    return NotEnough(
+        "{corpus}: each of the {users:,} users to be judged has sessions in one scenario only{named}; what judges know of a "
+        "user comes from the user's other scenarios, so there is nothing to judge. To judge without a history: "
+        'corpus.with_history("none"), on pages 01, 03 and 04 -p history=none. If the data have task families, import them as '
+        "`scenario` (data/README.md).",
+        corpus=corpus.name,
+        users=sessions["user"].nunique(),
+        named=named,
+    )
 
 
 def _drawn(corpus: Corpus, pairs: Sequence[tuple[str, str]], limit: int, seed: int) -> Iterator[Block]:
-    """This many turns, evenly from as few users as give about `TURNS_A_USER` each; where they lack some, from others."""
-    order = np.random.default_rng(seed)
-    people = list(dict.fromkeys(user for user, _ in pairs))
-    people = [people[i] for i in order.permutation(len(people))]
-    few = min(len(people), max(2, limit // TURNS_A_USER))
-    left = limit
-    for place, user in enumerate(people):
-        if left <= 0:
-            return
-        own = [pair for pair in pairs if pair[0] == user]
-        quota = -(-left // max(1, few - place))
-        for i in order.permutation(len(own)):
-            if quota <= 0:
-                break
-            block = corpus.block(*own[i])
-            part = replace(block, targets=block.targets.head(quota))
-            quota, left = quota - len(part), left - len(part)
-            if len(part):
-                yield part
+    """This many turns at random, as many of each user; where a user has too few, more of the others.
+
+    A user's turns come from as few scenarios as hold them, since a memory is built for each.
+    """
+    random = np.random.default_rng(seed)
+    turns = corpus.turns[TURN].merge(pd.DataFrame(pairs, columns=BLOCK), on=BLOCK)
+    for by in (["user"], BLOCK):
+        number = turns.groupby(by).ngroup().to_numpy()
+        turns[f"place {len(by)}"] = random.permutation(number.max(initial=-1) + 1)[number]
+    turns = turns.iloc[random.permutation(len(turns))].sort_values("place 2", kind="stable")
+    turns["round"] = turns.groupby("user").cumcount()
+    kept = turns.sort_values(["round", "place 1"]).head(limit)
+    for pair, own in kept.groupby(BLOCK):
+        block = corpus.block(*pair)
+        chosen = pd.MultiIndex.from_frame(block.targets[TURN]).isin(pd.MultiIndex.from_frame(own[TURN]))
+        yield replace(block, targets=block.targets[chosen].reset_index(drop=True))
 
 
 def _each(

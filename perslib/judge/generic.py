@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from perslib.corpus import SESSION, Block, Corpus, Target
-from perslib.errors import PerslibError, UnknownName
+from perslib.errors import NotEnough, PerslibError, UnknownName
 from perslib.judge.asking import Manner
 from perslib.judge.base import Judge, Sees, Verdict
 from perslib.llm import Steps, asks_nothing
@@ -48,7 +48,11 @@ class Generic(Judge):
         if self.variant == "few-shot":
             self._shots = drawn(train, self.examples)
             if not self._shots:
-                raise PerslibError(f"{train.name} has no rated replies that could be examples.")
+                raise NotEnough(
+                    "The few-shot judge needs examples that train users rated, but {corpus} has no rated replies. Add "
+                    "scores from 1 to 5.",
+                    corpus=train.name,
+                )
 
     def judge(self, block: Block) -> Steps[Sequence[Verdict]]:
         """One question a reply, all at once."""

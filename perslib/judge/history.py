@@ -1,9 +1,11 @@
-"""Judges that never read the reply: what the user, or the population, has scored before.
+"""Judges that go by history: what the user, or the population, has scored before.
 
-They are the floor under every other judge. On the published test set the rounded mean of a user's scores in
-other scenarios reaches a Pearson correlation of .356, the best evaluator of the paper .360; whatever a judge
-gains by reading the reply shows only beside them. `history_baselines()` are PersTurnBench's (appendix C.2),
-`controls()` the four that belong into every table of agreement.
+Nearly all never read the reply: they are the floor under every other judge. On the published test set the rounded mean
+of a user's scores in other scenarios reaches a Pearson correlation of .356, the best evaluator of the paper .360;
+whatever a judge gains by reading the reply shows only beside them. `history_baselines()` are PersTurnBench's (appendix
+C.2), `controls()` the four that belong into every table of agreement.
+
+`Nearest` looks at the reply: it is scored as the user scored the most similar replies in other scenarios.
 """
 
 from __future__ import annotations
@@ -20,8 +22,9 @@ import pandas as pd
 
 from perslib.corpus import BLOCK, Block, Corpus
 from perslib.errors import PerslibError
-from perslib.judge.base import Computed, Judge, Sees
+from perslib.judge.base import Computed, Judge, Sees, Verdict
 from perslib.llm import asks_nothing
+from perslib.memory import ANCHORS, EPISODES, Anchor, Retrieval, TextForm
 
 Scores = npt.NDArray[np.float64]
 
@@ -62,6 +65,7 @@ class _OfHistory(Computed):
 
     rounded: Rounding = None
     called = ""
+    lack = "the user has no rated turn in another scenario"
     sees = Sees(history=True)
 
     def __post_init__(self) -> None:
@@ -116,6 +120,7 @@ class UserCdfByHash(Computed):
     """
 
     name = "user CDF by hash"
+    lack = _OfHistory.lack
     sees = Sees(history=True)
 
     def scores(self, block: Block) -> Sequence[float | None]:
@@ -149,6 +154,7 @@ class _OfTrain(Computed):
     statistic: Literal["mean", "majority"] = "mean"
     rounded: Rounding = None
     by_task = False
+    lack = "no train user has rated a reply"
     learned: dict[str, Scores] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -214,6 +220,7 @@ class Random(Computed):
 
     seed: int = 42
     among: Literal["train", "uniform"] = "train"
+    lack = _OfTrain.lack
     pool: Scores | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -258,4 +265,45 @@ def history_baselines(rounded: Rounding = None) -> list[Judge]:
         UserMedian(rounded),
         UserMajority(),
         UserCdfByHash(),
+    ]
+
+
+class Nearest(Judge):
+    """Mean score of the k most similar rated turns; the verdict cites them.
+
+    Weighted: Σ w·score / Σ w with w = max(cosine, 0) + 0.001, the "nearest-history score" of PersTurnBench's
+    Table 2 (k = 6 over `EPISODES`). Plain: the nearest-turn baselines of its appendix C.2 (k = 1 and 3 over
+    `ANCHORS`). The published code gives a block without history a 4; here it stays unscored.
+    """
+
+    def __init__(
+        self, k: int = 6, weighted: bool = True, form: TextForm | None = None, rounded: Rounding = None
+    ):
+        self.k, self.weighted, self.rounded = k, weighted, rounded
+        form = form or (EPISODES if weighted else ANCHORS)
+        self.sees = Sees(reply=True, task=form is not ANCHORS, history=True)
+        words = [f"nearest {k}" if k > 1 else "nearest", *["weighted"] * weighted]
+        self.name = ", ".join([*words, *([f"rounded {rounded}"] if rounded else [])])
+        self._retrieval = Retrieval(form)
+
+    @asks_nothing
+    def judge(self, block: Block) -> Sequence[Verdict]:
+        """One verdict a target, citing the turns its score is the mean of."""
+        return [self._verdict(found) for found in self._retrieval.anchors(block, self.k)]
+
+    def _verdict(self, found: Sequence[Anchor]) -> Verdict:
+        if not found:
+            return Verdict(mode="computed", error="no score: the user has no rated turn in another scenario")
+        weights = [max(a.similarity, 0) + 0.001 if self.weighted else 1 for a in found]
+        mean = np.average([a.score for a in found], weights=weights)
+        score = float(on_scale(mean, self.rounded))
+        return Verdict(raw=score, evidence=tuple(a.id for a in found), mode="computed")
+
+
+def nearest_baselines(rounded: Rounding = None) -> list[Judge]:
+    """k = 6 weighted, k = 1 and k = 3; `rounded="half even"` gives the published scores."""
+    return [
+        Nearest(6, True, rounded=rounded),
+        Nearest(1, False, rounded=rounded),
+        Nearest(3, False, rounded=rounded),
     ]

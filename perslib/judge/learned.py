@@ -7,10 +7,15 @@ Two stages, both learned from train users in the cross-scenario form in which th
 2. Proportional odds over that prediction give the probabilities of 1–5. They are fitted on predictions for train users
    who were held out of stage 1, so they know how far stage 1 is to be trusted. Another judge's verdicts can join here:
    then that judge is asked about every turn of the train users as well. By itself this judge asks no model.
+
+Few train users say little, so both stages have priors. Stage 1's says that users differ in their level and that
+hardly anything else matters: the prediction starts from the user's mean, shrunk towards everybody's. Stage 2's says that
+the prediction is worth what stage 1 expects of it. Neither stage can turn a prediction, or advice, upside down.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from itertools import pairwise
@@ -23,15 +28,19 @@ from scipy.special import expit
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from perslib.corpus import TURN, Block, Corpus
-from perslib.errors import PerslibError
+from perslib.errors import FEW_TRAIN_USERS, FewTrainUsers, NotEnough, PerslibError
 from perslib.judge.base import Judge, Sees, Verdict
 from perslib.judge.mixed import Population, Turns, estimate
 from perslib.llm import Steps, side_by_side
 from perslib.memory.features import FEATURES, Said, read, said_in, tokens
 
 FOLDS = 5
+PRIOR_SPREAD = 0.5
+"""Standard deviation of log slope, around the slope that stage 1 expects."""
 TURNS_AT_MOST = 1_500
 """Variances are estimated on train users with about so many turns together: the work grows with the cube."""
+LOGISTIC = np.pi / np.sqrt(3)
+"""Standard deviation of the logistic distribution: the slope of a prediction that errs by one point."""
 KEPT = 2_000
 """So many turns' projections are remembered, so that the blocks of one user share them."""
 
@@ -42,8 +51,9 @@ class LearnedJudge(Judge):
     """Scores and their probabilities from the user's history, the reply, the request and where they stand.
 
     `beside`, another judge, gives the ordinal stage two more features: that judge's expected (else raw) score, and
-    whether it is missing. Without a history the
-    population's prediction is given. A user among the train users is judged with what their labels taught, so
+    whether it is missing. Advice that goes against the scores of the train users counts nothing. Without a history
+    the population's prediction is given. With few train users the prediction is mostly the mean of the user's
+    history, shrunk; below ten, `fit` warns (`FewTrainUsers`). A user among the train users is judged with what their labels taught, so
     keep train and test users apart.
 
     After `fit`, `held_out` holds verdicts on the train users' scored turns, gold beside them, each by a first
@@ -69,7 +79,12 @@ class LearnedJudge(Judge):
         """Both stages, from the scored turns of these users."""
         scored = train.turns.dropna(subset="score")[[*TURN, "score"]].rename(columns={"score": "gold"})
         if scored.empty:
-            raise PerslibError(f"{self.name}: the train users have no scored turn to learn from")
+            raise NotEnough(
+                "Judge {judge!r} learns from replies that train users scored, but {corpus} has no turn that they "
+                "scored. Add scores from 1 to 5; likes and dislikes are not scores.",
+                judge=self.name,
+                corpus=train.name,
+            )
         blocks = [b for b in train.blocks(min_history_sessions=0) if len(b)]
         found = pd.concat([b.targets[TURN] for b in blocks], ignore_index=True)
         heard = yield from self._heard(blocks, train)
@@ -81,13 +96,23 @@ class LearnedJudge(Judge):
         self._usual = (
             float(np.nanmean(heard_scores)) if np.isfinite(heard_scores).any() else float(gold.mean())
         )
+        if (users := scored["user"].nunique()) < FEW_TRAIN_USERS:
+            few = FewTrainUsers(
+                "The judge “{judge}” learns from few train users ({users}, fewer than {least}): its scores are mostly the mean "
+                "of each user's history. Compare it with people, or give it more train users.",
+                judge=self.name,
+                users=users,
+                least=FEW_TRAIN_USERS,
+            )
+            warnings.warn(few, stacklevel=2)
         self._read = Reading(said)
         turns = self._read(found["user"].to_numpy(object), said)
         some = _some_users(turns.user)
         self._population = Population(turns, gold, estimate(turns.take(some), gold[some]))
         self._known: dict[Said, Array] = {}
-        x = np.column_stack([_held_out(turns, gold, self._population), self._advice(found["heard"])])
-        self._ordinal = Ordinal(x, gold)
+        predicted, variance = _held_out(turns, gold, self._population)
+        x = np.column_stack([predicted, self._advice(found["heard"])])
+        self._ordinal = Ordinal(x, gold, error=float(np.sqrt(variance.mean())))
         p = pd.DataFrame(self._ordinal(x), columns=[f"p{k}" for k in range(1, 6)])
         expected = p.to_numpy() @ np.arange(1, 6)
         self.held_out = pd.concat(
@@ -199,45 +224,64 @@ def _some_users(user: Array) -> Array:
     return np.flatnonzero(np.isin(user, taken))
 
 
-def _held_out(turns: Turns, gold: Array, whole: Population) -> Array:
-    """Stage 1 for every turn, learned without its user, from the user's other scenarios as history."""
-    out, users, scenario = np.empty(len(gold)), np.unique(turns.user), turns.scenario
+def _held_out(turns: Turns, gold: Array, whole: Population) -> tuple[Array, Array]:
+    """Mean and variance of stage 1 for every turn, learned without its user, from the user's other scenarios.
+
+    Only μ is that of all train users. Without a generous user it would be lower, without a strict one higher: of few
+    users, the predictions would rise where the scores fall.
+    """
+    mean, variance = np.empty(len(gold)), np.empty(len(gold))
+    users, scenario = np.unique(turns.user), turns.scenario
     for fold in np.array_split(users, min(FOLDS, len(users))):
         theirs = np.isin(turns.user, fold)
         rest = np.flatnonzero(~theirs)
-        population = Population(turns.take(rest), gold[rest], whole.variances) if len(rest) else whole
+        population = (
+            Population(turns.take(rest), gold[rest], whole.variances, whole.mean) if len(rest) else whole
+        )
         tied = np.zeros((len(gold), len(population.turns)))
         tied[theirs] = population.project(turns.take(np.flatnonzero(theirs)))
         for user in fold:
             for name in np.unique(scenario[turns.user == user]):
                 at = np.flatnonzero((turns.user == user) & (scenario == name))
                 past = np.flatnonzero((turns.user == user) & (scenario != name))
-                out[at], _ = population.predict(
+                mean[at], variance[at] = population.predict(
                     turns.take(at), tied[at], turns.take(past), tied[past], gold[past]
                 )
-    return out
+    return mean, variance
 
 
 class Ordinal:
-    """Proportional odds: P(score ≤ k) = σ(θ_k − xβ), with a weak ridge on β and on the gaps of θ."""
+    """Proportional odds: P(score ≤ k) = σ(θ_k − xβ), with a weak ridge on the gaps of θ.
 
-    def __init__(self, x: Array, gold: Array):
+    x is stage 1's prediction, and where there is advice the score that was heard and whether it is missing. The
+    prediction's slope is positive: log-normal around the one that fits stage 1's own `error` (its standard
+    deviation). That of a score that was heard is never negative, with a weak ridge.
+    """
+
+    def __init__(self, x: Array, gold: Array, error: float):
         self._mean, self._spread = x.mean(0), np.maximum(x.std(0), 1e-6)
         z, y = (x - self._mean) / self._spread, gold.astype(int) - 1
+        stated = np.log(LOGISTIC * self._spread[0] / error)
 
         def loss(w: Array) -> float:
             p = self._probabilities(z, w)[np.arange(len(y)), y]
-            return float(-np.log(p.clip(1e-12)).sum() + 0.5 * (w[4:] ** 2).sum() + 0.05 * (w[1:4] ** 2).sum())
+            off = (w[4] - stated) / PRIOR_SPREAD
+            penalty = 0.5 * (off**2 + (w[5:] ** 2).sum()) + 0.05 * (w[1:4] ** 2).sum()
+            return float(-np.log(p.clip(1e-12)).sum() + penalty)
 
         share = np.array([(y <= k).mean().clip(0.01, 0.99) for k in range(4)])
         start = np.log(share / (1 - share))
         gaps = np.log(np.diff(start).clip(0.1))
-        self._w = minimize(loss, np.r_[start[0], gaps, np.ones(x.shape[1]) * 0.5], method="L-BFGS-B").x
+        advice = x.shape[1] - 1
+        bounds = [*[(None, None)] * 5, (0, None), (None, None)][: 5 + advice]
+        first = np.r_[start[0], gaps, stated, np.full(advice, 0.5)]
+        self._w = minimize(loss, first, method="L-BFGS-B", bounds=bounds).x
 
     @staticmethod
     def _probabilities(z: Array, w: Array) -> Array:
         thresholds = w[0] + np.r_[0.0, np.cumsum(np.exp(w[1:4]))]
-        below = expit(thresholds[None, :] - (z @ w[4:])[:, None])
+        slopes = np.r_[np.exp(w[4]), w[5:]]
+        below = expit(thresholds[None, :] - (z @ slopes)[:, None])
         return np.diff(np.column_stack([np.zeros(len(z)), below, np.ones(len(z))]))
 
     def __call__(self, x: Array) -> Array:

@@ -32,7 +32,8 @@ Array = np.ndarray
 one_thread = threadpool_limits.wrap(limits=1, user_api="blas")
 
 # Variances are drawn towards small values: with twenty users, chance alone finds groups that seem to matter.
-PRIOR_MEAN, PRIOR_SPREAD = np.log(0.002), 1.5
+# That of the users' level is not: some people are stricter than others, even where a few train users look alike.
+PRIOR_MEAN, PRIOR_LEVEL, PRIOR_SPREAD = np.log(0.002), np.log(0.05), 1.5
 START_NOISE = np.log(0.4)
 STEPS = 15
 
@@ -119,13 +120,14 @@ def estimate(turns: Turns, scores: Array) -> Variances:
         of_user = slope * same
         d = [np.vdot(slope, k) for k in found] + [np.vdot(of_user, k) for k in found]
         d += [of_user.sum(), np.vdot(slope, together), np.trace(slope)]
-        off = (log - PRIOR_MEAN) / PRIOR_SPREAD
+        off = (log - prior) / PRIOR_SPREAD
         off[-1] = 0.0
         value = 0.5 * residual @ alpha + np.log(np.diag(lower)).sum() + 0.5 * off @ off
         return value, 0.5 * np.exp(log) * d + off / PRIOR_SPREAD
 
-    start = np.full(2 * len(found) + 3, PRIOR_MEAN)
-    start[-1] = START_NOISE
+    prior = np.full(2 * len(found) + 3, PRIOR_MEAN)
+    prior[-3] = PRIOR_LEVEL
+    start = np.r_[prior[:-1], START_NOISE]
     bounds = [(np.log(1e-6), np.log(10.0))] * len(start)
     bounds[-1] = (np.log(1e-2), np.log(10.0))
     found_best = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": STEPS})
@@ -136,7 +138,7 @@ class Population:
     """What the train users' scores say of any turn of somebody else, and, with a history, of this user's."""
 
     @one_thread
-    def __init__(self, turns: Turns, scores: Array, variances: Variances):
+    def __init__(self, turns: Turns, scores: Array, variances: Variances, mean: float | None = None):
         found = kernels(turns, turns)
         covariance = variances.covariance(turns, turns, found) + variances.noise * np.eye(len(turns))
         self.turns, self.variances = turns, variances
@@ -144,7 +146,7 @@ class Population:
         ones, scaled = (
             solve_triangular(self._lower, v, lower=True) for v in (np.ones(len(turns)), scores.astype(float))
         )
-        self.mean = float(ones @ scaled / (ones @ ones))
+        self.mean = float(ones @ scaled / (ones @ ones)) if mean is None else mean
         self._weights = scaled - self.mean * ones
 
     @one_thread

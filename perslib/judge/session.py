@@ -21,16 +21,12 @@ from perslib.judge.base import Judge, Sees, Verdict
 from perslib.judge.generic import last_characters
 from perslib.llm import Steps
 from perslib.memory import MemorySystem, Structured, profile_shown
-from perslib.memory.evidence import cut
+from perslib.memory.structured import cut
+from perslib.prompts import phrases
+from perslib.text import LANGUAGES
 
 #: Characters shown of each message, and of the whole conversation (its end).
 MESSAGE, CONVERSATION = 400, 12_000
-#: How a conversation is written down as one text; the lines of a message are set in, so none can pass for these.
-SPEAKERS = {
-    "en": {"user": "User:", "assistant": "Assistant:"},
-    "zh": {"user": "用户：", "assistant": "助手："},
-}
-_ROLES = {heading: role for headings in SPEAKERS.values() for role, heading in headings.items()}
 
 
 def by_session(corpus: Corpus) -> Corpus:
@@ -67,7 +63,7 @@ def by_session(corpus: Corpus) -> Corpus:
 
 def written(messages: Sequence[dict[str, str]], language: str) -> str:
     """A conversation as one text."""
-    speakers = SPEAKERS.get(language, SPEAKERS["en"])
+    speakers = phrases("speakers", language)
     return "\n".join(
         line
         for message in messages
@@ -78,9 +74,12 @@ def written(messages: Sequence[dict[str, str]], language: str) -> str:
 def conversation(target: Target) -> list[dict[str, str]]:
     """The messages of a session that `by_session` made a target; of any other target, those up to its reply."""
     found: list[tuple[str, list[str]]] = []
+    roles = {
+        heading: role for language in LANGUAGES for role, heading in phrases("speakers", language).items()
+    }
     for line in target.response.split("\n"):
-        if line in _ROLES:
-            found.append((_ROLES[line], []))
+        if line in roles:
+            found.append((roles[line], []))
         elif found and line.startswith("  "):
             found[-1][1].append(line[2:])
         else:  # not written by `written`

@@ -23,7 +23,7 @@ from sklearn.pipeline import FeatureUnion
 from sklearn.preprocessing import StandardScaler
 
 from perslib.corpus import TURN, Block, Corpus, Target
-from perslib.errors import PerslibError
+from perslib.errors import NotEnough, PerslibError
 from perslib.judge.base import Judge, Sees, Verdict
 from perslib.judge.history import Scores, history_scores
 from perslib.llm import asks_nothing
@@ -42,6 +42,17 @@ def lessons(train: Corpus) -> Iterator[tuple[Block, list[Target], Scores]]:
         if targets and len(history_scores(block)):
             found = [float(scores[user, scenario, t.session, t.turn]) for t in targets]
             yield block, targets, np.array(found)
+
+
+def no_lessons(judge: Judge, train: Corpus) -> NotEnough:
+    """What is missing where there are no `lessons`."""
+    return NotEnough(
+        "Judge {judge!r} learns from train users' rated replies, but {corpus} has no rated reply of a user "
+        "with rated turns in another scenario, so there is nothing to learn. Add scores from 1 to 5 in "
+        "several scenarios.",
+        judge=judge.name,
+        corpus=train.name,
+    )
 
 
 def summary(scores: Scores) -> list[float]:
@@ -75,10 +86,7 @@ class Supervised(Judge):
         """Learn words, scales and weights from the train users' blocks."""
         taken = list(lessons(train))
         if not taken:
-            raise PerslibError(
-                f"{self.name}: {train.name} has no rated reply of a user with rated turns in another scenario, "
-                "so there is nothing to learn; give fit() a corpus of train users"
-            )
+            raise no_lessons(self, train)
         texts = [_text(t) for _, targets, _ in taken for t in targets]
         numbers = [summary(history_scores(block)) for block, targets, _ in taken for _ in targets]
         users = [block.user for block, targets, _ in taken for _ in targets]

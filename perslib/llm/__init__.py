@@ -13,10 +13,9 @@ from perslib.llm.cache import Cache
 from perslib.llm.embeddings import Embedder, embedder
 from perslib.llm.estimate import Estimate
 from perslib.llm.ledger import Ledger, Spending
-from perslib.llm.logprobs import Distribution, digit_distribution
 from perslib.llm.parsing import parse
-from perslib.llm.probe import Probe
 from perslib.llm.registry import Entry, Prices, entries
+from perslib.llm.reply import digit_distribution
 from perslib.llm.retry import Patience
 from perslib.llm.steps import Ask, Steps, answered, asks_nothing, side_by_side
 from perslib.llm.types import Answer, Request
@@ -26,14 +25,12 @@ __all__ = [
     "Ask",
     "Backbone",
     "Cache",
-    "Distribution",
     "Embedder",
     "Entry",
     "Estimate",
     "Ledger",
     "Patience",
     "Prices",
-    "Probe",
     "Request",
     "Spending",
     "Steps",

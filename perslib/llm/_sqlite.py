@@ -64,7 +64,9 @@ class Database:
             yield
         except (sqlite3.Error, OSError) as error:
             code = getattr(error, "sqlite_errorname", "") or ""
-            if code.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
+            # Tables of another shape, and texts that are none, have no code of their own.
+            is_foreign = isinstance(error, sqlite3.OperationalError) and code in ("", "SQLITE_ERROR")
+            if is_foreign or code.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
                 aside = f"mv {shlex.quote(str(self.path))} {shlex.quote(str(self.path))}.damaged"
                 remedy = f"It is damaged or not a cache. Move it away to begin a new one: {aside}"
             elif code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):

@@ -19,18 +19,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from perslib.llm import loop, probe
-from perslib.llm.address import content_address, weights
 from perslib.llm.cache import Cache, Policy
 from perslib.llm.estimate import USUAL_REPLY, Estimate, tokens_of_messages
 from perslib.llm.ladder import Ladder
-from perslib.llm.ledger import Ledger
+from perslib.llm.ledger import Ledger, Stages
+from perslib.llm.parsing import Rung
 from perslib.llm.probe import Probe
-from perslib.llm.progress import Stages
 from perslib.llm.registry import Entry, entry
 from perslib.llm.retry import Line, Patience
-from perslib.llm.run import Run
+from perslib.llm.run import Run, content_address, weights
 from perslib.llm.steps import Ask, Steps
-from perslib.llm.structured import Rung
 from perslib.llm.transport import Transport, gguf
 from perslib.llm.types import Answer, Message, Request
 from perslib.llm.work import Work

@@ -10,7 +10,8 @@ When the disk does not play along:
   `only` or `off`, which write nothing;
 - a disk that fills up in mid-run does not stop it: answers are kept in memory, one warning says so, and they
   are written as soon as there is room;
-- a file that is damaged, or no cache, is an error that says what to do. Nothing is overwritten.
+- a file that is damaged, or no cache, is an error that says what to do. Nothing is overwritten;
+- an entry that cannot be read, or holds no answer, is left out with a warning; its question is asked anew.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import time
 import warnings
 import weakref
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -34,7 +35,7 @@ import pandas as pd
 
 from perslib.errors import CacheError, UnknownName
 from perslib.llm._sqlite import CacheWarning, Database
-from perslib.llm.canonical import digest
+from perslib.llm.types import digest, misfit
 from perslib.paths import state
 
 __all__ = ["Cache", "CacheWarning", "Policy", "digest"]
@@ -81,11 +82,11 @@ class Cache:
 
     def get_many(self, digests: Iterable[str]) -> dict[str, dict[str, Any]]:
         """Those of the answers that are there."""
-        return dict(self._read(digests))
+        return dict(self._read(digests, _answer))
 
     def get_vectors(self, digests: Iterable[str]) -> dict[str, np.ndarray]:
         """Those of the embeddings that are there, as float32."""
-        return dict(self._read(digests))
+        return dict(self._read(digests, _vector))
 
     def put(self, digest: str, answer: Mapping[str, Any], meta: Meta) -> None:
         """Keep an answer: on return it is in the file, or in memory and a warning was given."""
@@ -99,16 +100,25 @@ class Cache:
         """Keep several embeddings in one transaction."""
         self._write((key, "float32", vector.astype("<f4").tobytes(), meta) for key, vector, meta in rows)
 
+    def latest(self, backbone: str, number: int) -> list[dict[str, Any]]:
+        """So many of the latest answers of a backbone."""
+        query = """SELECT digest, coding, body FROM entries WHERE backbone = ? AND coding != 'float32'
+                   ORDER BY created_at DESC LIMIT ?"""
+        with self._using("read") as db:
+            return [answer for _, answer in self._decoded(db.execute(query, (backbone, number)), _answer)]
+
     def contents(self) -> pd.DataFrame:
         """What the file holds: backbone, model, prompt, stage, entries, bytes, first and last time of writing."""
         about = ", ".join(_ABOUT)
-        query = f"""SELECT {about}, COUNT(*), SUM(LENGTH(body)), MIN(created_at), MAX(created_at)
+        as_text = ", ".join(f"CAST({name} AS TEXT)" for name in _ABOUT)
+        query = f"""SELECT {as_text}, COUNT(*), SUM(LENGTH(body)), MIN(created_at), MAX(created_at)
                     FROM entries GROUP BY {about} ORDER BY {about}"""
         with self._using("read") as db:
             rows = db.execute(query).fetchall()
         frame = pd.DataFrame(rows, columns=[*_ABOUT, "entries", "bytes", "first", "last"])
         for column in ("first", "last"):
-            frame[column] = pd.to_datetime(frame[column].astype("float64"), unit="s", utc=True)
+            seconds = pd.to_numeric(frame[column], errors="coerce").astype("float64")
+            frame[column] = pd.to_datetime(seconds, unit="s", utc=True, errors="coerce")
         return frame
 
     def prune(
@@ -185,7 +195,7 @@ class Cache:
         with self._lock, self._file.explained(done):
             yield self._file.connection()
 
-    def _read(self, digests: Iterable[str]) -> Iterator[tuple[str, Any]]:
+    def _read(self, digests: Iterable[str], decode: _Decode) -> Iterator[tuple[str, Any]]:
         if self.policy == "off":
             return
         wanted = list(digests)
@@ -198,18 +208,24 @@ class Cache:
                 some = wanted[start : start + 500]
                 marks = ",".join("?" * len(some))
                 query = f"SELECT digest, coding, body FROM entries WHERE digest IN ({marks})"
-                for key, coding, body in db.execute(query, some):
-                    yield key, self._decoded(coding, body)
-            for key in self._unsaved.keys() & set(wanted):
-                yield key, self._decoded(*self._unsaved[key][1:3])
+                yield from self._decoded(db.execute(query, some), decode)
+            yield from self._decoded(
+                (self._unsaved[key][:3] for key in self._unsaved.keys() & set(wanted)), decode
+            )
 
-    def _decoded(self, coding: str, body: bytes) -> Any:
-        if coding == "float32":
-            return np.frombuffer(body, "<f4")
-        try:
-            return json.loads(zlib.decompress(body) if coding == "zlib" else body)
-        except (ValueError, zlib.error) as error:
-            raise sqlite3.DatabaseError(f"an entry is unreadable ({error})") from error
+    def _decoded(self, rows: Iterable[tuple[Any, ...]], decode: _Decode) -> Iterator[tuple[str, Any]]:
+        """Digest and value of each row; those that cannot be read are left out, with one warning."""
+        broken = []
+        for key, coding, body in rows:
+            try:
+                value = decode(coding, body)
+            except (ValueError, TypeError, zlib.error, RecursionError) as error:
+                broken.append(f"{key}: {error}")
+            else:
+                yield key, value
+        if broken:
+            n = f"{len(broken)} entries" if len(broken) > 1 else "one entry"
+            self._warn(f"{n} cannot be read, and left out as if never asked ({broken[0][:200]}).")
 
     def _write(self, rows: Iterable[tuple[str, str, bytes, Meta]]) -> None:
         if self.policy in ("off", "only"):
@@ -217,7 +233,7 @@ class Cache:
         now = time.time()
         with self._lock:
             for key, coding, body, meta in rows:
-                self._unsaved[key] = (key, coding, body, *(meta.get(name) for name in _ABOUT), now)
+                self._unsaved[key] = (key, coding, body, *(_storable(meta.get(name)) for name in _ABOUT), now)
             if time.monotonic() >= self._next_attempt:
                 self._save()
 
@@ -255,6 +271,28 @@ def _unlock_in_a_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_unlock_in_a_fork)
+
+
+def _answer(coding: str, body: bytes) -> dict[str, Any]:
+    """A stored answer; a ValueError says why it is none."""
+    record: dict[str, Any] = json.loads(zlib.decompress(body) if coding == "zlib" else body)
+    if fault := misfit(record):
+        raise ValueError(fault)
+    return record
+
+
+def _vector(coding: str, body: bytes) -> np.ndarray:
+    """A stored embedding; a ValueError says why it is none."""
+    if coding != "float32":
+        raise ValueError(f"is a {coding!r}, no embedding")
+    return np.frombuffer(body, "<f4")
+
+
+_Decode = Callable[[str, bytes], Any]
+
+
+def _storable(name: str | None) -> str | None:
+    return name if name is None else name.encode("utf-8", "replace").decode()
 
 
 def _encoded(answer: Mapping[str, Any]) -> tuple[str, bytes]:

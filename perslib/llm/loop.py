@@ -20,6 +20,8 @@ _lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
 _closing: list[Callable[[], Awaitable[None]]] = []
 
+HEAVY = 50_000
+"""Characters or bytes that are not read on the loop."""
 LAST_WORDS = 2.0
 """Seconds given to connections to close when the process ends."""
 
@@ -73,6 +75,11 @@ async def wait_for(work: Coroutine[Any, Any, T]) -> T:
     if _current() is background():
         return await work
     return await asyncio.wrap_future(submit(work))
+
+
+async def apart(size: int, work: Callable[..., T], *given: Any) -> T:
+    """`work(*given)`; in a thread of its own where the `size` of what it reads would hold up the loop."""
+    return work(*given) if size < HEAVY else await asyncio.to_thread(work, *given)
 
 
 def is_here() -> bool:

@@ -1,4 +1,4 @@
-"""How native code shares the processor with everyone else on it."""
+"""How native code shares the processor with everyone else on it; both embedded engines need it, neither the other."""
 
 from __future__ import annotations
 

@@ -1,8 +1,12 @@
-"""From the text of a reply to an object that fits a JSON schema: `parse(text, schema)`.
+"""From the text of a reply to an object that fits a JSON schema, and the ladder of ways to ask for one.
 
-A pure function, so stored raw replies can be read again when it has learned something, without a new call.
-Only the writing is forgiven (fences, prose around it, trailing commas, quotes of the wrong kind, Python
+`parse(text, schema)` is a pure function, so stored raw replies can be read again when it has learned something, without
+a new call. Only the writing is forgiven (fences, prose around it, trailing commas, quotes of the wrong kind, Python
 spelling, numbers in quotes). What a field says is never changed: a score of 7 stays 7 and does not fit.
+
+The ladder is JSON schema → JSON mode → plain text → one re-ask. Which rung an endpoint is asked on depends on what it
+can do. On each rung the reply is read by `parse` and must fit the schema. A reply that does not is shown its faults and
+asked for once more.
 """
 
 from __future__ import annotations
@@ -10,22 +14,29 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 from jsonschema_rs import Draft202012Validator
 
 from perslib.llm.reply import split_reasoning
+from perslib.llm.transport import whole_characters
+from perslib.llm.types import Message
+from perslib.paths import read_toml
 
 LONGEST = 200_000
 """Characters of a reply that are searched for an object."""
+MOST_OBJECTS = 200
+"""Stretches of a reply that are tried as its object, the last ones."""
 SHOWN = 3
 """Faults of an object that are named."""
 _FENCE = re.compile(r"```[\w-]*[ \t]*\r?\n(.*?)(?:```|\Z)", re.S)
-_CURLY = str.maketrans({"“": '"', "”": '"', "„": '"', "‟": '"', "＂": '"'})
+_CURLY = str.maketrans({"“": '"', "”": '"', "„": '"', "‟": '"', "\uff02": '"'})
 _CURLY_SINGLE = str.maketrans({"‘": "'", "’": "'"})
-_FULL_WIDTH = str.maketrans({"：": ":", "，": ",", "｛": "{", "｝": "}", "［": "[", "］": "]"})
+#: Full-width forms stand in Unicode in the order of ASCII.
+_FULL_WIDTH = {ord(mark) + 0xFEE0: mark for mark in ":,{}[]"}
 # Python's own reader would warn about these, on the terminal of somebody who did not write them.
 _DUBIOUS = re.compile(r"""\\[^\\'"abfnrtvxuUN0-7\n]|\d(?:and|else|for|if|in|is|or|not)""")
 _UNREADABLE = object()
@@ -47,7 +58,8 @@ def parse(text: str, schema: Mapping[str, Any]) -> tuple[Any, str | None]:
         if found is None:
             return data, None
         problem = problem or found
-    return None, problem or _nothing(text)
+    nothing = "the reply is empty" if not text.strip() else "the reply holds no complete JSON object"
+    return None, problem or nothing
 
 
 def is_strict(text: str, data: Any) -> bool:
@@ -75,9 +87,9 @@ def _candidates(text: str, is_list: bool) -> Iterator[str]:
     said, _ = split_reasoning(text)
     yield said
     seen = {said}
-    stretches = [block.group(1).strip() for block in _FENCE.finditer(said)][::-1]
+    stretches = [block.group(1).strip() for block in _FENCE.finditer(said)][: -MOST_OBJECTS - 1 : -1]
     for source in (said, said.translate(_FULL_WIDTH)):
-        stretches += list(_balanced(source, "[]" if is_list else "{}"))[::-1]
+        stretches += list(deque(_balanced(source, "[]" if is_list else "{}"), MOST_OBJECTS))[::-1]
     for stretch in stretches:
         if stretch not in seen:
             seen.add(stretch)
@@ -118,20 +130,22 @@ def _reading(text: str) -> Any:
         return _UNREADABLE
     for attempt in _attempts(text):
         try:
-            return json.loads(attempt, strict=False, parse_constant=lambda name: None)
+            return json.loads(whole_characters(attempt), strict=False, parse_constant=lambda name: None)
         except (ValueError, RecursionError):
             continue
     for attempt in (text, text.translate(_CURLY).translate(_CURLY_SINGLE)):
         if _DUBIOUS.search(attempt):
             continue
         try:
-            return json.loads(json.dumps(ast.literal_eval(attempt)))
+            return json.loads(whole_characters(json.dumps(ast.literal_eval(attempt))))
         except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
             continue
     return _UNREADABLE
 
 
-_PIECES = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/|\b(?:True|False|None)\b|,(?=\s*[}\]])', re.S)
+_PIECES = re.compile(
+    r'"(?:[^"\\]|\\.?)*+(?:"|\Z)|//[^\n]*|/\*.*?(?:\*/|\Z)|\b(?:True|False|None)\b|,(?=\s*[}\]])', re.S
+)
 
 
 def _repaired(text: str) -> str:
@@ -184,10 +198,6 @@ def _from_text(value: str, kinds: tuple[str, ...], options: list[Any] | None) ->
     return value
 
 
-def _nothing(text: str) -> str:
-    return "the reply is empty" if not text.strip() else "the reply holds no complete JSON object"
-
-
 def _short(message: str) -> str:
     return message if len(message) <= 160 else message[:157] + "…"
 
@@ -200,3 +210,98 @@ def schema_text(schema: Mapping[str, Any]) -> str:
 @lru_cache(maxsize=256)
 def _validator(schema: str) -> Any:
     return Draft202012Validator(json.loads(schema))
+
+
+Rung = Literal["schema", "json", "text"]
+RUNGS: tuple[Rung, ...] = ("schema", "json", "text")
+
+QUOTED = 4000
+"""Characters of an unusable reply that are shown to its model again."""
+
+_ABOUT_FORMAT = re.compile(
+    r"response[_ ]?format|json[_ ]?(schema|mode|object)|guided|grammar|structured[_ ]?output|constrained",
+    re.I,
+)
+_WORDS = read_toml(__file__, "replies.toml")["asking"]
+
+
+def below(rung: Rung) -> Rung | None:
+    """The next rung down; None below plain text."""
+    place = RUNGS.index(rung) + 1
+    return RUNGS[place] if place < len(RUNGS) else None
+
+
+def response_format(schema: Mapping[str, Any], rung: Rung) -> dict[str, Any] | None:
+    """The `response_format` of a request on this rung."""
+    if rung == "schema":
+        return _named_form(schema_text(schema))
+    return {"type": "json_object"} if rung == "json" else None
+
+
+@lru_cache(maxsize=256)
+def _named_form(schema: str) -> dict[str, Any]:
+    parsed = json.loads(schema)
+    named = {"name": _name(parsed), "schema": parsed, "strict": is_closed(parsed)}
+    return {"type": "json_schema", "json_schema": named}
+
+
+def spelled_out(
+    messages: Sequence[Message], schema: Mapping[str, Any], rung: Rung, language: str
+) -> list[Message]:
+    """The messages for this rung; below the first, where the endpoint does not enforce the schema, with it.
+
+    It goes to the end of the last message, so that what was constant at the beginning stays so.
+    """
+    if rung == "schema":
+        return list(messages)
+    form = _WORDS[language]["form"].format(schema=schema_text(schema))
+    last = messages[-1]
+    if last["role"] != "user" or not isinstance(last["content"], str):
+        return [*messages, {"role": "user", "content": form}]
+    return [*messages[:-1], {**last, "content": f"{last['content']}\n\n{form}"}]
+
+
+def asked_again(
+    messages: Sequence[Message], reply: str, problem: str, schema: Mapping[str, Any], language: str
+) -> list[Message]:
+    """The messages with the unusable reply, what is wrong with it, and the form once more."""
+    words = _WORDS[language]
+    form = words["form"].format(schema=schema_text(schema))
+    said = reply[:QUOTED] if reply.strip() else words["empty"]
+    again = words["again"].format(problem=problem, form=form)
+    return [*messages, {"role": "assistant", "content": said}, {"role": "user", "content": again}]
+
+
+def is_about_format(words: str) -> bool:
+    """Whether a refusal is about the wanted form of the reply rather than about anything else."""
+    return _ABOUT_FORMAT.search(words) is not None
+
+
+def is_closed(schema: Any) -> bool:
+    """Whether every object of the schema requires all its fields and admits no other.
+
+    OpenAI's strict mode takes only such schemas; other endpoints enforce any.
+    """
+    if isinstance(schema, list):
+        return all(is_closed(part) for part in schema)
+    if not isinstance(schema, Mapping):
+        return True
+    if "properties" in schema or schema.get("type") == "object":
+        named = set(schema.get("properties", {}))
+        if schema.get("additionalProperties") is not False or set(schema.get("required", ())) != named:
+            return False
+    return all(is_closed(part) for part in schema.values())
+
+
+_CHINESE = re.compile("[\u4e00-\u9fff]")
+
+
+def _name(schema: Mapping[str, Any]) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]+", "_", str(schema.get("title") or "")).strip("_")[:64] or "reply"
+
+
+def language_of(messages: Sequence[Message]) -> str:
+    """zh when a good part of the first message is Chinese, else en; perslib's own words follow the prompt's."""
+    text = str(messages[0]["content"])[:2000]
+    chinese = len(_CHINESE.findall(text))
+    return "zh" if chinese * 5 > len(text) else "en"

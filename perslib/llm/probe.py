@@ -7,16 +7,15 @@ probe where there is one.
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from perslib.errors import GaveUp, Refused
+from perslib.llm.parsing import response_format
 from perslib.llm.reply import Reply, split_reasoning
-from perslib.llm.structured import response_format
 from perslib.paths import state
 
 _SCHEMA = {
@@ -65,7 +64,10 @@ class Probe:
             ("model", self.model),
             ("JSON schema", "enforced" if self.schema else "no"),
             ("JSON mode", "enforced" if self.json else "no"),
-            ("log probabilities", f"{self.logprobs} alternatives a token" if self.logprobs else "no"),
+            (
+                "log probabilities",
+                f"{self.logprobs} alternatives a token" if self.logprobs else "not supported",
+            ),
             ("seed", seed),
             ("token usage", "reported" if self.usage else "no"),
             ("prefix-cache usage", "reported" if self.cached else "no"),
@@ -95,7 +97,7 @@ async def take(
         try:
             return await complete(body(messages, **options))
         except Refused as no:
-            if no.status in (401, 403, 404):
+            if no.status in (401, 403, 404) and not no.field:
                 raise
             return None
         except GaveUp as error:
@@ -142,9 +144,9 @@ def save(probe: Probe) -> None:
     path = state() / "probes.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     records = {**_saved(), f"{probe.endpoint} {probe.model}": asdict(probe)}
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
-        json.dump(records, file, indent=1, ensure_ascii=False)
-    Path(file.name).replace(path)
+    part = path.with_name(f".{path.name}.{uuid4().hex}.part")
+    part.write_text(json.dumps(records, indent=1, ensure_ascii=False), encoding="utf-8")
+    part.replace(path)
 
 
 def _saved() -> dict[str, Any]:

@@ -50,11 +50,13 @@ class Entry:
     structured: Literal["schema", "json", "text", "auto"] = "auto"
     logprobs: bool | None = None
     timeout: float = 300.0
+    deadline: float | None = None
     context: int | None = None
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     omit: tuple[str, ...] = ()
     max_tokens_as: str = "max_tokens"
     languages: tuple[str, ...] = ()
+    prompts: Literal["short", "published", "auto"] = "auto"
     cache_as: str = ""
     start: str = ""
     about: str = ""
@@ -63,6 +65,11 @@ class Entry:
     def address(self) -> str:
         """What stands for the endpoint in the answer cache and the saved probes."""
         return self.cache_as or (self.kind if self.kind == "embedded" else self.base_url)
+
+    @property
+    def is_asked_briefly(self) -> bool:
+        """Whether studies ask it with short prompts; without a word on it, what perslib starts by itself."""
+        return self.prompts == "short" or (self.prompts == "auto" and self.kind == "embedded")
 
     def cost(self, tokens_in: int, tokens_cached: int, tokens_out: int) -> float | None:
         """Cost of one call; None when the entry has no prices."""
@@ -147,16 +154,22 @@ _KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "structured": (str, "schema, json, text or auto"),
     "logprobs": (bool, "true or false"),
     "timeout": ((int, float), "seconds, more than 0"),
+    "deadline": ((int, float), "seconds, more than 0"),
     "context": (int, "a whole number of at least 1"),
     "extra_body": (dict, "a table"),
     "omit": ((list, tuple), "a list of request fields"),
     "max_tokens_as": (str, "max_tokens or max_completion_tokens"),
     "languages": ((list, tuple), 'a list such as ["en", "zh"]'),
+    "prompts": (str, "short, published or auto"),
     "cache_as": (str, "a text"),
     "start": (str, "a command, in quotes"),
     "about": (str, "a text"),
 }
-_CHOICES = {"kind": ("endpoint", "embedded"), "structured": ("schema", "json", "text", "auto")}
+_CHOICES = {
+    "kind": ("endpoint", "embedded"),
+    "structured": ("schema", "json", "text", "auto"),
+    "prompts": ("short", "published", "auto"),
+}
 _KEY_LIKE = ("key", "api_key", "apikey", "token", "secret")
 
 
@@ -170,7 +183,7 @@ def _checked(table: Mapping[str, Any], place: str, problems: list[Problem]) -> d
         kind, expected = _KINDS[name]
         # TOML's true is no number, though Python's is.
         fits = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
-        if value is None and name in ("rpm", "tpm", "context", "logprobs", "prices"):
+        if value is None and name in ("rpm", "tpm", "context", "logprobs", "prices", "deadline"):
             good[name] = None
         elif not fits or not _in_range(name, value):
             may_be_secret = name == "key_env" or (name == "base_url" and set("@?#") & set(str(value)))
@@ -186,7 +199,7 @@ def _checked(table: Mapping[str, Any], place: str, problems: list[Problem]) -> d
 def _in_range(name: str, value: Any) -> bool:
     if name in _CHOICES:
         return value in _CHOICES[name]
-    if name in ("concurrency", "rpm", "tpm", "context", "timeout"):
+    if name in ("concurrency", "rpm", "tpm", "context", "timeout", "deadline"):
         return value > 0
     if name == "key_env":  # a pasted key would fail here, and is not repeated in the message
         return not value or re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value) is not None

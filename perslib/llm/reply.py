@@ -1,33 +1,33 @@
-"""Reading a chat completion: text, reasoning, why it ended, usage, log probabilities."""
+"""Reading a chat completion: text, reasoning, why it ended, usage, log probabilities, and scores with distributions.
+
+The distribution of a score is the probabilities of 1–5 at the token where the model wrote it.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from perslib.llm.transport import Fault
-from perslib.llm.types import TokenLogprob
+from perslib.llm.types import Answer, TokenLogprob
+from perslib.paths import read_toml
 
-_ENDS = {
-    "max_tokens": "length",
-    "content-filter": "content_filter",
-    "sensitive": "content_filter",
-    "safety": "content_filter",
-    "recitation": "content_filter",
-    "model_context_window_exceeded": "length",
-    "end_turn": "stop",
-    "eos": "stop",
-    "eos_token": "stop",
-    "stop_sequence": "stop",
-    "completed": "stop",
-}
+LONGEST_REASON = 200
+"""Characters shown of why a reply cannot be read."""
+MOST = 10**12
+"""No call takes so many tokens, or costs so much."""
+_ENDS = read_toml(__file__, "replies.toml")["ends"]
 BROKEN_OFF = {"insufficient_system_resource", "error", "abort", "aborted", "cancelled", "network_error"}
 """Ends that are the endpoint's trouble: half a reply, worth another try."""
-_THINK = re.compile(r"<(think|thinking|reasoning)>(.*?)</\1>\s*", re.S)
-_OPEN = re.compile(r"\s*<(think|thinking|reasoning)>")
+ROUNDING = 0.01
+"""A log probability is below zero; as much above it is let pass."""
+_THINK = re.compile(r"\s*<(think|thinking|reasoning)>(.*?)</\1>", re.S)
+_OPEN = re.compile(r"<(think|thinking|reasoning)>")
 _CLOSE = re.compile(r"</(?:think|thinking|reasoning)>")
 
 
@@ -53,7 +53,16 @@ class Reply:
 
 
 def read(completion: Mapping[str, Any]) -> Reply:
-    """The first choice of a completion; a `Fault` when there is none."""
+    """The first choice of a completion; a `Fault` when there is none, or when it cannot be read."""
+    try:
+        return _read(completion)
+    except Fault:
+        raise
+    except Exception as error:  # whatever an endpoint sends, only its own call fails
+        raise Fault(f"the reply cannot be read ({type(error).__name__}: {error})"[:LONGEST_REASON]) from None
+
+
+def _read(completion: Mapping[str, Any]) -> Reply:
     choices = completion.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, Mapping) else None
@@ -70,7 +79,6 @@ def read(completion: Mapping[str, Any]) -> Reply:
     details = usage.get("prompt_tokens_details")
     cached = details.get("cached_tokens") if isinstance(details, Mapping) else None
     cached = cached if cached is not None else usage.get("prompt_cache_hit_tokens")
-    cost = usage.get("cost")
     return Reply(
         raw=raw,
         text=text,
@@ -81,7 +89,7 @@ def read(completion: Mapping[str, Any]) -> Reply:
         tokens_in=_count(usage.get("prompt_tokens")),
         tokens_cached=_count(cached),
         tokens_out=_count(usage.get("completion_tokens")),
-        cost=float(cost) if isinstance(cost, int | float) else None,
+        cost=_cost(usage.get("cost")),
         seconds=completion.get("seconds", 0.0),
         model=_text(completion.get("model")),
         counts_cached=cached is not None,
@@ -97,10 +105,11 @@ def split_reasoning(raw: str) -> tuple[str, str]:
     """
     if "<" not in raw or _is_json(raw):
         return raw.strip(), ""
-    text, thoughts = raw, []
-    while (block := _THINK.match(text.lstrip())) is not None:
+    end, thoughts = 0, []
+    while (block := _THINK.match(raw, end)) is not None:
         thoughts.append(block[2].strip())
-        text = text.lstrip()[block.end() :]
+        end = block.end()
+    text = raw[end:].lstrip()
     if opening := _OPEN.match(text):
         close = _CLOSE.search(text, opening.end())
         thoughts.append(text[opening.end() : close.start() if close else None].strip())
@@ -131,7 +140,21 @@ def _text(value: Any) -> str:
 
 
 def _count(value: Any) -> int:
-    return int(value) if isinstance(value, int | float) and value > 0 else 0
+    """A number of tokens; 0, as where there is none, for what can be no such number."""
+    return int(value) if isinstance(value, int | float) and 0 < value < MOST else 0
+
+
+def _cost(value: Any) -> float | None:
+    """What a call is said to cost; None, as where nothing is said, for what can be no price."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and 0 <= value < MOST else None
+
+
+def _logprob(value: Any) -> float:
+    """A log probability; a little above zero is rounding."""
+    if not float(value) < ROUNDING:
+        raise ValueError(f"{value!r} is no log probability")
+    return min(float(value), 0.0)
 
 
 def _logprobs(value: Any) -> list[TokenLogprob] | None:
@@ -141,8 +164,95 @@ def _logprobs(value: Any) -> list[TokenLogprob] | None:
     found: list[TokenLogprob] = []
     for token in content:
         try:
-            top = [(str(t["token"]), float(t["logprob"])) for t in token.get("top_logprobs") or []]
-            found.append({"token": str(token["token"]), "logprob": float(token["logprob"]), "top": top})
-        except (KeyError, TypeError, ValueError, AttributeError):
+            top = [(str(t["token"]), _logprob(t["logprob"])) for t in token.get("top_logprobs") or []]
+            found.append({"token": str(token["token"]), "logprob": _logprob(token["logprob"]), "top": top})
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             return None
     return found
+
+
+SCORES = ("1", "2", "3", "4", "5")
+LONGEST_TOKEN = 64
+"""Characters of a token that are read; an option is shorter."""
+_AFTER_THOUGHT = re.compile(r".*</(?:think|thinking|reasoning)>", re.S)
+
+
+class Distribution(dict[str, float]):
+    """Probability of each option, renormalised to sum to one.
+
+    `mass` is what the options had before that: near 1 the model was choosing among them, near 0 it was about
+    to write something else and the distribution says little.
+    """
+
+    mass: float
+
+    def __init__(self, raw: dict[str, float]):
+        self.mass = sum(raw.values())
+        super().__init__({option: p / self.mass for option, p in raw.items()})
+
+    @property
+    def expected(self) -> float:
+        """Σ option · probability, for options that are numbers."""
+        return sum(float(option) * p for option, p in self.items())
+
+
+def digit_distribution(
+    answer: Answer, options: Sequence[str] = SCORES, key: str = "score", *, weighed: bool = False
+) -> Distribution | None:
+    """Probability of each option at the score token of an answer.
+
+    The token is the one after `"score":` in a JSON reply, or the reply's first token when that is an option.
+    Alternatives that differ only in blanks and quotes (`4`, ` 4`, `"4`) are counted together. None when there
+    are no log probabilities, no such token, or the options have no probability at all. With `weighed` the
+    options count at the first token even where the model went on to write something else there: see `mass`.
+    """
+    tokens = answer.logprobs
+    if not tokens:
+        return None
+    place = _place(tokens, options, key)
+    if place is None and weighed:
+        place = next((i for i, token in enumerate(tokens) if token["token"].strip()), None)
+    if place is None:
+        return None
+    raw = dict.fromkeys(options, 0.0)
+    for text, logprob in _alternatives(tokens[place]):
+        option = _plain(text)
+        if option in raw:
+            raw[option] += math.exp(min(logprob, 0.0))
+    return Distribution(raw) if sum(raw.values()) > 0 else None
+
+
+def _place(tokens: list[TokenLogprob], options: Sequence[str], key: str) -> int | None:
+    """Index of the score token."""
+    text = "".join(token["token"] for token in tokens)
+    thought = _AFTER_THOUGHT.match(text)
+    begin = thought.end() if thought else 0
+    # Whitespace and an opening quote may belong to the key's token or to the score's.
+    named = list(re.finditer(rf"[\"'“]{re.escape(key)}[\"'”]\s*[:\uff1a]\s*[\"'“]?", text[begin:]))
+    offset = begin + named[-1].end() if named else None
+    reached = 0
+    for index, token in enumerate(tokens):
+        end = reached + len(token["token"])
+        # The token with the character after the key, or the first that is not blank, when it is an option alone.
+        if reached >= begin and token["token"].strip() if offset is None else end > offset:
+            return _whole(tokens, index, options) if _plain(token["token"]) in options else None
+        reached = end
+    return None
+
+
+def _whole(tokens: list[TokenLogprob], index: int, options: Sequence[str]) -> int | None:
+    """`index`, unless the next token goes on with the number: the 1 of 10, the 4 of 4.5."""
+    rest = "".join(token["token"] for token in tokens[index + 1 : index + 3])
+    is_number = _plain(tokens[index]["token"]).isdigit()
+    return None if is_number and re.match(r"\d|[.\uff0e]\d", rest) else index
+
+
+def _alternatives(token: TokenLogprob) -> list[tuple[str, float]]:
+    """The chosen token and those in its place, each once."""
+    chosen = (token["token"], token["logprob"])
+    return [chosen, *(pair for pair in token["top"] if pair[0] != token["token"])]
+
+
+def _plain(text: str) -> str:
+    """The token without blanks, quotes and punctuation at its ends, full-width digits as digits."""
+    return unicodedata.normalize("NFKC", text[:LONGEST_TOKEN]).strip(" \t\r\n\"'“”‘’:,}]*Ġ▁")

@@ -1,17 +1,139 @@
-"""Trying again: when, how long to wait, and when to stop."""
+"""Calls to an endpoint: how many at once and a minute, when to try again, how long to wait, and when to stop.
+
+Limits are kept per process and endpoint: several studies in one notebook share them, several processes do not.
+They are used on one event loop, so there are no locks.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import random
+import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from perslib.errors import GaveUp
-from perslib.llm.limits import Gate, Pace
+from perslib.llm import loop
 from perslib.llm.reply import Reply, read
 from perslib.llm.transport import Fault, Transport
+
+
+class Gate:
+    """A bound on calls in flight that halves when the endpoint says 429 and grows back with success.
+
+    Additive increase, multiplicative decrease: `bound` calls that went well in a row raise it by one. Calls
+    that were under way before the last decrease cannot decrease it again, so one burst of refusals counts once.
+    Those who wait enter in the order they came.
+    """
+
+    def __init__(self, most: int):
+        self.most = most
+        self.bound = float(most)
+        self.inside = 0
+        self._queue: deque[asyncio.Future[None]] = deque()
+        self._shrunk_at = self._closed_until = 0.0
+
+    async def enter(self) -> float:
+        """Wait for a place; returns the moment of entry, which `shrink` wants to know."""
+        if self.inside < int(self.bound) and not self._queue:
+            self.inside += 1
+        else:
+            place = asyncio.get_running_loop().create_future()
+            self._queue.append(place)
+            try:
+                await place
+            except asyncio.CancelledError:
+                if place.done() and not place.cancelled():
+                    self.leave()  # we had been let in
+                raise
+        try:
+            while (pause := self._closed_until - time.monotonic()) > 0:
+                await asyncio.sleep(pause)
+        except asyncio.CancelledError:
+            self.leave()
+            raise
+        return time.monotonic()
+
+    def leave(self) -> None:
+        """Give the place back."""
+        self.inside -= 1
+        while self._queue and self.inside < int(self.bound):
+            place = self._queue.popleft()
+            if not place.done():
+                self.inside += 1
+                place.set_result(None)
+
+    def shrink(self, entered: float) -> None:
+        """The endpoint had too much of a call that entered then."""
+        if entered >= self._shrunk_at:
+            self.bound = max(1.0, self.bound / 2)
+            self._shrunk_at = time.monotonic()
+
+    def grow(self) -> None:
+        """A call went well."""
+        self.bound = min(self.most, self.bound + 1 / self.bound)
+
+    def close_for(self, seconds: float) -> None:
+        """Let nobody start for a while: the endpoint said when it wants to hear from us again."""
+        self._closed_until = max(self._closed_until, time.monotonic() + seconds)
+
+
+@dataclass
+class Slot:
+    """A call that counts in the current minute, with the tokens it is believed to take."""
+
+    at: float
+    tokens: int
+
+
+@dataclass
+class Pace:
+    """At most `calls` starts and `tokens` tokens in any stretch of `minute` seconds.
+
+    A call counts with an estimate of its tokens until `settle` says how many there were.
+    """
+
+    calls: int | None = None
+    tokens: int | None = None
+    minute: float = 60.0
+    _slots: deque[Slot] = field(default_factory=deque)
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def start(self, estimate: int) -> Slot | None:
+        """Wait until one more call of about `estimate` tokens fits."""
+        if self.calls is None and self.tokens is None:
+            return None
+        async with self._turn:
+            while (pause := self._pause(estimate)) > 0:
+                self._changed.clear()
+                try:
+                    async with asyncio.timeout(pause):
+                        await self._changed.wait()
+                except TimeoutError:
+                    pass
+            slot = Slot(time.monotonic(), estimate)
+            self._slots.append(slot)
+            return slot
+
+    def settle(self, slot: Slot | None, tokens: int) -> None:
+        """The call is over and took `tokens`."""
+        if slot is not None and tokens:
+            slot.tokens = tokens
+            self._changed.set()
+
+    def _pause(self, estimate: int) -> float:
+        """Seconds until the oldest call that is in the way leaves the minute; 0 when there is room."""
+        now = time.monotonic()
+        while self._slots and self._slots[0].at <= now - self.minute:
+            self._slots.popleft()
+        full = self.calls is not None and len(self._slots) >= self.calls
+        # A call larger than the whole allowance goes alone, or it would never go.
+        spent = sum(slot.tokens for slot in self._slots) if self.tokens is not None else 0
+        full = full or (self.tokens is not None and bool(self._slots) and spent + estimate > self.tokens)
+        return self._slots[0].at + self.minute - now if full else 0.0
 
 
 class Counted(Protocol):
@@ -54,6 +176,19 @@ class Patience:
         return own if retry_after is None else retry_after + own / 10
 
 
+@dataclass
+class Allowance:
+    """What one question may take for its tries and the waits between them, in seconds; our own queue does not count."""
+
+    most: float
+    taken: float = 0.0
+
+    @property
+    def left(self) -> float:
+        """What is left of it."""
+        return self.most - self.taken
+
+
 class Line:
     """One endpoint as this process sees it: its connections, its limits, and what it was found to lack."""
 
@@ -69,43 +204,55 @@ class Line:
         self.lacks: set[str] = set()
         """What the endpoint refused to take: `schema`, `json`, `logprobs`, `max_tokens`."""
 
-    async def complete(self, body: Mapping[str, Any], tokens: int = 0) -> Reply:
+    def allowance(self) -> Allowance:
+        """The time of a new question."""
+        entry = self.transport.entry
+        return Allowance(entry.deadline or 3 * entry.timeout + self.patience.total)
+
+    async def complete(
+        self, body: Mapping[str, Any], tokens: int = 0, allowance: Allowance | None = None
+    ) -> Reply:
         """The reply to one chat completion; `tokens` is our estimate of its size, for the pace.
 
-        Raises `GaveUp` when retries or waiting are used up, `Unreachable` when nobody is there, `Refused`
+        `allowance` is what its question has left. Raises `GaveUp` when that, retries or waiting are used up, `Unreachable` when nobody is there, `Refused`
         when the endpoint said no for good.
         """
 
         async def attempt() -> Reply:
-            return read(await self.transport.exchange("POST", "/chat/completions", body))
+            completion = await self.transport.exchange("POST", "/chat/completions", body)
+            return await loop.apart(completion["size"], read, completion)
 
-        return await self.persist(attempt, tokens)
+        return await self.persist(attempt, tokens, allowance)
 
-    async def persist(self, attempt: Callable[[], Awaitable[Came]], tokens: int) -> Came:
+    async def persist(
+        self, attempt: Callable[[], Awaitable[Came]], tokens: int, allowance: Allowance | None = None
+    ) -> Came:
         """What `attempt` brings, tried again as long as it fails with a `Fault` and patience lasts."""
+        allowance = allowance or self.allowance()
         waited, tried = 0.0, 0
         while True:
             tried += 1
             try:
-                reply = await self._once(attempt, tokens)
+                reply = await self._once(attempt, tokens, allowance)
             except Fault as fault:
                 pause = self.patience.pause(tried, fault.retry_after)
-                self._stop(fault, tried, waited, pause)
+                self._stop(fault, tried, waited, pause, allowance)
                 if fault.retry_after:
                     self.gate.close_for(fault.retry_after)
             else:
                 self.answered, self.in_vain = True, 0
                 return reply if tried == 1 else replace(reply, retries=tried - 1)
             waited += pause
+            allowance.taken += pause
             await asyncio.sleep(pause)
 
-    async def _once(self, attempt: Callable[[], Awaitable[Came]], tokens: int) -> Came:
+    async def _once(self, attempt: Callable[[], Awaitable[Came]], tokens: int, allowance: Allowance) -> Came:
         """One try inside the limits; the place is given back while we wait for the next."""
         await self.transport.open()  # before the clock of the pace starts
         entered = await self.gate.enter()
         try:
             slot = await self.pace.start(tokens)
-            reply = await attempt()
+            reply = await self._timed(attempt, allowance)
         except Fault as fault:
             if fault.status == 429:
                 self.gate.shrink(entered)
@@ -116,18 +263,35 @@ class Line:
         self.pace.settle(slot, reply.tokens_in + reply.tokens_out)
         return reply
 
-    def _stop(self, fault: Fault, tried: int, waited: float, pause: float) -> None:
+    async def _timed(self, attempt: Callable[[], Awaitable[Came]], allowance: Allowance) -> Came:
+        """One try within what is left of the question's time."""
+        started = time.monotonic()
+        try:
+            async with asyncio.timeout(allowance.left):
+                return await attempt()
+        except TimeoutError:
+            words = f"no complete reply within the {allowance.most:g} s that a question may take"
+            raise Fault(words, hopeless=True) from None
+        finally:
+            allowance.taken += time.monotonic() - started
+
+    def _stop(self, fault: Fault, tried: int, waited: float, pause: float, allowance: Allowance) -> None:
         """Raise when this was the last try."""
         most = self.patience.tries
         if fault.nobody and not self.answered:
             most = min(most, self.patience.greeting)
-        too_long = waited + pause > self.patience.total
+        total = self.patience.total
+        left, bound = min(
+            (total - waited, f"the bound of {total:g} s"),
+            (allowance.left, f"the {allowance.most:g} s that a question may take"),
+        )
+        too_long = pause > left
         if tried < most and not too_long and not fault.hopeless:
             return
         if fault.nobody:
             raise self.transport.unreachable(fault.words) from None
         self.in_vain += 1
         reason = f"gave up after {tried} {'try' if tried == 1 else 'tries'}"
-        if too_long and tried < most:
-            reason += f" (the next wait of {pause:.0f} s would pass the bound of {self.patience.total:g} s)"
+        if too_long and tried < most and not fault.hopeless:
+            reason += f" (the next wait of {pause:.0f} s would pass {bound})"
         raise GaveUp(f"{reason}: {fault.words}", backbone=self.transport.entry.name) from None

@@ -1,22 +1,85 @@
 """Questions of one stage on their way: the cache first, then the endpoint; every answer into the ledger.
 
-Everything here runs on the background loop.
+The content address of a question is equal exactly when the answer might as well be the same. Everything else here runs
+on the background loop.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 from perslib.errors import BackboneError, BudgetReached, GaveUp
-from perslib.llm.address import content_address
-from perslib.llm.cache import Cache, Meta
-from perslib.llm.estimate import USUAL_REPLY, tokens_of_messages
-from perslib.llm.ladder import Ladder, reread, unanswered
+from perslib.llm.cache import Cache, Meta, digest
+from perslib.llm.estimate import USUAL_REPLY, is_rehearsal, stand_in, tokens_of_messages
+from perslib.llm.ladder import Ladder, parameters, reread, unanswered
 from perslib.llm.ledger import Ledger
+from perslib.llm.parsing import schema_text
+from perslib.llm.registry import Entry
+from perslib.llm.transport import gguf, whole_characters
 from perslib.llm.types import NOT_IN_CACHE, Answer, Request
+
+PROTOCOL = 1
+"""Raised when perslib puts the same request to a model in another way."""
+
+
+def content_address(entry: Entry, weights: str, request: Request) -> str:
+    """Digest over endpoint, model, rendered messages, parameters and schema.
+
+    Not in it: names, prices, limits and time-outs, which change no answer, and what an endpoint turned out to
+    lack, which would lose the answers given before it was known.
+    """
+    parts = {
+        "protocol": PROTOCOL,
+        "endpoint": entry.address,
+        "model": weights,
+        "messages": request.messages,
+        "parameters": parameters(entry, request),
+        "extra": {**entry.extra_body, **request.extra},
+        "sample": request.sample,
+    }
+    if request.brief:
+        parts["brief"] = True
+    if request.schema is not None:
+        parts["schema"] = _pairs(schema_text(request.schema))
+        parts["structured"] = entry.structured
+    return digest(parts)
+
+
+def weights(entry: Entry) -> str:
+    """What the model is: a file is known by its content, wherever it lies."""
+    file = gguf(entry)
+    path = Path(file or "").expanduser()
+    return _fingerprint(path, path.stat().st_mtime_ns) if file and path.is_file() else entry.model
+
+
+@cache
+def _fingerprint(path: Path, changed: int) -> str:
+    """SHA-256 over the size and 4 MiB spread over the file: enough to tell fine-tunes of one base apart."""
+    sha = hashlib.sha256(str(size := path.stat().st_size).encode())
+    with path.open("rb") as weights:
+        for i in range(64):
+            weights.seek(size * i // 64)
+            sha.update(weights.read(1 << 16))
+    return f"gguf:{sha.hexdigest()}"
+
+
+@lru_cache(maxsize=256)
+def _pairs(schema: str) -> Any:
+    return _in_order(json.loads(schema))
+
+
+def _in_order(schema: Any) -> Any:
+    """A schema as nested pairs, which keep their order: it is the order in which the fields are written."""
+    if isinstance(schema, Mapping):
+        return [[name, _in_order(part)] for name, part in schema.items()]
+    return [_in_order(part) for part in schema] if isinstance(schema, list | tuple) else schema
+
 
 IN_VAIN = 16
 """Calls given up in a row, beyond those in flight, after which a run stops: the endpoint is not well."""
@@ -76,7 +139,11 @@ class Run:
         return self._counted(answer.with_(cached=True, retries=0), stage)
 
     def _is_whole(self, record: Mapping[str, Any], request: Request) -> bool:
-        """False of an answer without the log probabilities that are wanted and that could be had by now."""
+        """False of an empty answer, and of one without the log probabilities that are wanted and could be had by now."""
+        if "text" not in record:
+            return False
+        if record.get("error") is None and not record["text"] and request.schema is None:
+            return self.cache.policy == "only"  # older versions kept them
         wants = bool(request.top_logprobs) and self.ladder.is_known_for_logprobs
         return not wants or record.get("logprobs") is not None or self.cache.policy == "only"
 
@@ -84,6 +151,8 @@ class Run:
         """The answer to a question that is not in the cache."""
         if self.cache.policy == "only":
             answer, is_kept = unanswered(request, NOT_IN_CACHE), False
+        elif is_rehearsal():
+            answer, is_kept = stand_in(request, self.entry, key), False
         else:
             answer, is_kept = await self.ladder.answer(request)
             self._stop_in_vain(answer)
@@ -195,6 +264,16 @@ class Run:
         )
 
 
+def _of_whole_characters(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The record; older versions kept halves of characters, which no table or file takes."""
+    try:
+        json.dumps(record, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        whole: Mapping[str, Any] = json.loads(whole_characters(json.dumps(record)))
+        return whole
+    return record
+
+
 def _hit(record: Mapping[str, Any], request: Request) -> Answer:
-    answer = Answer.restored(record)
+    answer = Answer.restored(_of_whole_characters(record))
     return answer if request.schema is None else reread(answer, request.schema)

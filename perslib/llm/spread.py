@@ -17,8 +17,7 @@ from perslib.cluster import Scheduler, connected, spread, workers_of
 from perslib.errors import BackboneError
 from perslib.llm.backbone import Backbone
 from perslib.llm.cache import Cache
-from perslib.llm.ledger import Ledger
-from perslib.llm.progress import Progress
+from perslib.llm.ledger import Ledger, Progress
 from perslib.llm.registry import Entry
 from perslib.llm.retry import Patience
 from perslib.llm.steps import Steps

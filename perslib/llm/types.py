@@ -1,10 +1,16 @@
-"""What goes to a model and what comes back: `Request` and `Answer`."""
+"""What goes to a model and what comes back: `Request` and `Answer`, and one digest for all that means the same."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from math import inf
+from types import NoneType
 from typing import Any, Literal, TypedDict
+
+import numpy as np
 
 Message = dict[str, Any]
 Mode = Literal["schema", "json", "text", "reask", "plain", "unscored"]
@@ -124,7 +130,7 @@ class Answer:
         known.update(cached=True, retries=0, earlier=tuple(record.get("earlier") or ()))
         if known.get("logprobs"):
             known["logprobs"] = [
-                {**token, "top": [(text, value) for text, value in token["top"]]}
+                {**token, "top": [(text, value) for text, value in token.get("top", ())]}
                 for token in known["logprobs"]
             ]
         return cls(**known)
@@ -135,3 +141,58 @@ class Answer:
 
 
 _FIELDS = tuple(f.name for f in fields(Answer))
+_KINDS: dict[str, Any] = {f.name: type(f.default) for f in fields(Answer)}
+_KINDS |= {"data": object, "error": (str, NoneType), "logprobs": (list, NoneType), "earlier": list}
+_KINDS |= {"seconds": (int, float), "cost": (int, float, NoneType)}
+
+
+def misfit(record: Any) -> str | None:
+    """Why a value from the cache is not a stored answer; None where it is one, or a part of one."""
+    if not isinstance(record, dict):
+        return f"expected an object, found {repr(record)[:40]}"
+    for name, kind in _KINDS.items():
+        value = record.get(name)
+        fits = isinstance(value, kind) and not (isinstance(value, int | float) and not 0 <= value < inf)
+        if name in record and not fits:
+            return f"{name} is {repr(value)[:40]}"
+    return None if all(map(_is_token, record.get("logprobs") or ())) else "logprobs hold what is no token"
+
+
+def _is_token(found: Any) -> bool:
+    """Whether it is a `TokenLogprob`, as JSON gives it back."""
+    if not isinstance(found, dict) or not isinstance(top := found.get("top", []), list):
+        return False
+    pairs = [*top, [found.get("token"), found.get("logprob")]]
+    return all(
+        isinstance(pair, list)
+        and len(pair) == 2
+        and isinstance(pair[0], str)
+        and isinstance(pair[1], int | float)
+        for pair in pairs
+    )
+
+
+def digest(parts: Mapping[str, Any]) -> str:
+    """SHA-256 of the parts in canonical JSON: sorted keys, shortest numbers (1.0 is 1), no NaN, text as it is.
+
+    In the sense of RFC 8785 (JSON canonicalization), for the values that occur in requests.
+    """
+    text = json.dumps(
+        _canonical(parts), sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":")
+    )
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _canonical(value: Any) -> Any:
+    if type(value) is str or value is None:  # most of a request
+        return value
+    kind = type(value)
+    if kind is dict or isinstance(value, Mapping):
+        if wrong := [key for key in value if not isinstance(key, str)]:
+            raise TypeError(f"keys must be text to be hashed, found {wrong[0]!r}")
+        return {key: _canonical(item) for key, item in value.items()}
+    if kind is list or isinstance(value, list | tuple):
+        return [_canonical(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return int(value) if isinstance(value, float) and value.is_integer() else value

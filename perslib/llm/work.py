@@ -15,9 +15,8 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any, Generic, TypeVar
 
-from perslib.llm.paced import WAIT, Results, Together, stuck
 from perslib.llm.run import Run
-from perslib.llm.steps import Ask, Steps
+from perslib.llm.steps import WAIT, Ask, Results, Steps, Together, stuck
 from perslib.llm.types import Answer
 
 T = TypeVar("T")

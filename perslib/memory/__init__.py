@@ -1,9 +1,15 @@
 """Memories: what is kept of a user's past, and how it is found again."""
 
-from perslib.memory.base import MemorySystem, Statement, UserMemory, profile_shown, score_counts
-from perslib.memory.citations import Citations, resolved, turns_by_id
-from perslib.memory.draft import Draft
-from perslib.memory.edited import Edited, Given, read_draft, save_draft, saved_names
+from perslib.memory.base import (
+    MemorySystem,
+    Statement,
+    UserMemory,
+    profile_shown,
+    resolved,
+    score_counts,
+    turns_by_id,
+)
+from perslib.memory.edited import Draft, Edited, Given, read_draft, save_draft, saved_names
 from perslib.memory.measured import Measured
 from perslib.memory.named import MEMORIES, memory
 from perslib.memory.retrieval import (
@@ -11,7 +17,6 @@ from perslib.memory.retrieval import (
     DIALOGUES,
     EPISODES,
     Anchor,
-    DialogueForm,
     Retrieval,
     TextForm,
     chosen,
@@ -26,8 +31,6 @@ __all__ = [
     "EPISODES",
     "MEMORIES",
     "Anchor",
-    "Citations",
-    "DialogueForm",
     "Draft",
     "Edited",
     "Given",

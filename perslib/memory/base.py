@@ -3,21 +3,23 @@
     memory = yield from system.build(block)     a method in steps, see perslib.llm.steps
     memory.recall(target)                       what a judge of this reply is shown
 
-Counts and mean come from the data, never from what a model wrote.
+Counts and mean come from the data, never from what a model wrote. `resolved` finds again what a verdict cites; `Noting`
+is a system that notes something of every memory that another one builds.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 import pandas as pd
 
 from perslib.corpus import Block, Target
 from perslib.errors import UnknownName
 from perslib.llm import Steps
+from perslib.memory.retrieval import turn_id
 
 #: The fields of a profile that PersTurnBench shows to memory builders and judges.
 PUBLISHED_PROFILE = ("gender", "age", "occupation", "background", "personality", "daily_interests")
@@ -121,3 +123,61 @@ def score_counts(evidence: pd.DataFrame) -> tuple[int, int, int, int, int]:
     scores = evidence["score"].dropna().astype(int)
     one, two, three, four, five = (int((scores == s).sum()) for s in range(1, 6))
     return one, two, three, four, five
+
+
+@dataclass(frozen=True)
+class Citations:
+    """A verdict's citations, resolved."""
+
+    statements: tuple[Statement | str, ...]
+    """In the order of citing; by its name alone what is neither a statement nor a turn."""
+    turns: dict[str, dict[Any, Any]]
+    """By their ids, rows of the evidence: the cited ones, and those that cited statements rest on."""
+
+
+def turns_by_id(block: Block) -> dict[str, dict[Any, Any]]:
+    """The rows of a block's evidence by the ids under which they are cited."""
+    keys = zip(block.evidence["scenario"], block.evidence["session"], block.evidence["turn"], strict=True)
+    return dict(zip((turn_id(*key) for key in keys), block.evidence.to_dict("records"), strict=True))
+
+
+def resolved(cited: Iterable[str], block: Block, memory: UserMemory | None = None) -> Citations:
+    """What these names stand for in the block's evidence and the memory; ids of statements in either case."""
+    statements = {s.id: s for s in memory.statements} if memory else {}
+    turns = turns_by_id(block)
+    said: list[Statement | str] = []
+    behind: list[str] = []
+    for name in dict.fromkeys(cited):
+        if statement := statements.get(name.strip().upper()):
+            said.append(statement)
+            behind += statement.turns
+        elif name in turns:
+            behind.append(name)
+        else:
+            said.append(name)
+    return Citations(tuple(said), {name: turns[name] for name in dict.fromkeys(behind) if name in turns})
+
+
+#: User, scenario, and how many judged replies the memory was built with beside the evidence.
+Key = tuple[str, str, int]
+N = TypeVar("N")
+
+
+class Noting(MemorySystem, Generic[N]):
+    """`build` is the heir's: it builds as `system` does and puts a note under the key of what it built."""
+
+    def __init__(self, system: MemorySystem):
+        self.system, self.name = system, system.name
+        self.notes: dict[Key, N] = {}
+
+    def key(self, block: Block, judged: pd.DataFrame | None) -> Key:
+        """What a note stands under."""
+        return block.user, block.scenario, 0 if judged is None else len(judged)
+
+    def handed_over(self) -> dict[Key, N]:
+        """The notes since they were last handed over; they are here no more."""
+        return {key: self.notes.pop(key) for key in list(self.notes)}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy for another process starts without notes."""
+        return {**self.__dict__, "notes": {}}

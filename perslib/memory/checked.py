@@ -14,8 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from perslib.llm import Answer, Ask, Request, Steps
-from perslib.llm.parsing import faults
-from perslib.llm.structured import asked_again, language_of
+from perslib.llm.parsing import asked_again, faults, language_of
 
 T = TypeVar("T")
 

@@ -16,208 +16,27 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import Block, Target
+from perslib.paths import read_toml
 
-#: Group → feature → meaning; the evaluator weighs groups. "Log" is log(1 + count), "share" lies in 0–1, marks are 0 or 1.
-FEATURES: dict[str, dict[str, str]] = {
-    "size": {
-        "length": "log length of the reply, in tokens (a Chinese character or a word)",
-        "lines": "log number of lines",
-        "items": "log number of list items",
-        "headings": "log number of headings",
-        "bold": "log number of passages in bold",
-    },
-    "content": {
-        "table": "the reply has a table",
-        "variety": "share of distinct tokens among the reply's first two hundred",
-        "numbers": "log number of numbers",
-        "prices": "log number of prices",
-        "links": "the reply has a link or address",
-        "asks_back": "the reply ends with a question or an offer to go on",
-        "hedges": "log number of hedges: may vary, please check, for reference only",
-    },
-    "faults": {
-        "short": "by how many log tokens the reply falls below sixty",
-        "apology": "the reply begins with an apology",
-        "refusal": "the reply says that it cannot, or that it is a model",
-        "cut_off": "the reply ends without closing punctuation",
-        "foreign": "request and reply are in different scripts",
-    },
-    "match": {
-        "answers": "share of the request's pairs of tokens that the reply takes up",
-        "on_task": "share of the task background's pairs of tokens that the reply takes up",
-        "keeps_numbers": "share of the request's numbers that the reply repeats; 1 without numbers",
-        "price_missing": "the request asks for prices and the reply has none",
-        "repeats_reply": "share of the reply's pairs of tokens that the previous reply had already",
-        "growth": "log length of the reply less that of the previous reply; 0 at the start",
-    },
-    "request": {
-        "request_length": "log length of the request, in tokens",
-        "questions": "log number of questions asked",
-        "from_task": "share of the request's pairs of tokens taken from the task background",
-        "repeats_request": "largest share of the request's pairs of tokens in one earlier request",
-        "refers_back": "share of the request's pairs of tokens that the previous reply had",
-    },
-    "marks": {
-        "complaint": "complaint or correction: too …, not enough, you forgot, wrong, again",
-        "refuses": "the request rules something out: don't, without, instead of",
-        "wants_detail": "the request asks for more detail",
-        "wants_change": "the request asks for something else, more, or a change",
-        "wants_live": "the request asks for what text cannot give: links, pictures, maps, bookings",
-        "wants_whole": "the request asks for a whole plan, list, or summary",
-        "thanks": "thanks or praise",
-        "complaints_before": "log number of complaints in earlier requests of the conversation",
-    },
-    "position": {
-        "first": "the first reply of its conversation",
-        "turn": "log number of replies before this one",
-    },
-}
+_CUES = read_toml(__file__, "cues.toml")
+#: Group → feature → meaning; the evaluator weighs groups.
+FEATURES: dict[str, dict[str, str]] = _CUES["features"]
 NAMES = [name for group in FEATURES.values() for name in group]
+_MARKS = [name for name in FEATURES["marks"] if name != "complaints_before"]
 
 _TOKEN = re.compile(r"[\u3400-\u9fff]|[^\W\d_\u3400-\u9fff]+|\d+(?:[.,]\d+)*")
 _CJK = re.compile(r"[\u3400-\u9fff]")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
-def _either(*patterns: str) -> re.Pattern[str]:
-    return re.compile("|".join(patterns), re.IGNORECASE)
-
-
-_ITEM = re.compile(r"^[ \t]*(?:[-*•·]|\d+[.、)）])", re.MULTILINE)
-_HEADING = re.compile(r"^[ \t]*(?:#+ |[一二三四五六七八九十]+、)|^\*\*[^*\n]+\*\*[：:]?[ \t]*$", re.MULTILINE)
+#: Expressions for what a reply and a request can hold, by name.
+_IN_REPLY, _IN_REQUEST = (
+    {name: re.compile("|".join(found), re.IGNORECASE | re.MULTILINE) for name, found in _CUES[side].items()}
+    for side in ("reply", "request")
+)
 _BOLD = re.compile(r"\*\*[^*\n]+\*\*")
 _TABLE = re.compile(r"\|\s*:?-{2,}")
-_PRICE = _either(r"[¥￥$€£]\s*\d", r"\d\s*(?:-\s*\d+\s*)?(?:元|块|万|人民币|RMB|CNY|USD|dollars|yuan|euros?)")
-_LINK = _either(r"https?://", r"www\.", r"\.com\b", r"\]\(")
-_BACK = _either(r"[?？]", "告诉我", "随时", "需要我", "let me know", "would you like", "feel free")
-_SORRY = _either("抱歉", "对不起", "不好意思", r"\bsorry\b", "apolog")
-_CANNOT = _either(
-    "无法(?:直接|提供|访问|获取|查询|为您|为你|实时)", "不能(?:直接|提供|访问)", "没有办法", "作为(?:一个|一名)?(?:AI|人工智能)",
-    "as an ai", r"\bi (?:can't|cannot|am unable|am not able)", r"\bi don't have",
-)  # fmt: skip
-_HEDGE = _either(
-    "仅供参考", "可能会?有?(?:变化|变动|不同|差异)", "以(?:实际|官方)", "建议(?:提前|您?你?查询|咨询|核实)", "根据(?:实际|个人|自己)",
-    "may vary", "please check", "depending on", "for reference", "approximate",
-)  # fmt: skip
-_COMPLAINT = _either(
-    "太(?!太|阳|原|平|湖|极|空|谢)", "不够", "不对", "错了", "错误", "有误", "忘记", "忘了", "没有(?:考虑|提到|给|写|说|安排|包含|满足)", "重新",
-    "还是(?:没|不|太|有)", "不满意", "不太", "不行", "不符", "并不", "不是(?:很|我)", "可是", "但是", "为什么", "怎么没", "不合适", "不合理", "不现实", "我说", "我要的",
-    r"\btoo\b", "not enough", r"\bwrong\b", "forgot", "you missed", "didn't", "doesn't", "isn't", "not what", r"\bagain\b",
-    "still (?:no|not|too)", "incorrect", "mistake", r"\bbut\b",
-)  # fmt: skip
-_REFUSES = _either(
-    "不要",
-    "不用",
-    "不想",
-    "不需要",
-    "不喜欢",
-    "不吃",
-    "去掉",
-    "除了",
-    "别",
-    r"\bdon't\b",
-    "without",
-    "instead",
-    "except",
-    r"\bno\b",
-)
-_DETAIL = _either(
-    "详细",
-    "具体",
-    "细致",
-    "细化",
-    "展开",
-    "仔细",
-    "完善",
-    "detail",
-    "specific",
-    "elaborate",
-    "precise",
-    "in depth",
-)
-_CHANGE = _either(
-    "其他",
-    "其它",
-    "别的",
-    "换",
-    "更",
-    "再",
-    "另外",
-    "还有",
-    "改",
-    "调整",
-    "多",
-    r"\bother\b",
-    r"\bmore\b",
-    "different",
-    "change",
-    "another",
-    "else",
-)
-_LIVE = _either(
-    "链接",
-    "图片",
-    "照片",
-    "地图",
-    "官网",
-    "网址",
-    "订票",
-    "预订",
-    "下单",
-    "店铺",
-    "品牌",
-    "车次",
-    "航班",
-    r"\blinks?\b",
-    "picture",
-    "photo",
-    r"\bmaps?\b",
-    r"\bbook",
-    "website",
-    "brand",
-)
-_WHOLE = _either(
-    "完整",
-    "整理",
-    "总结",
-    "汇总",
-    "计划",
-    "规划",
-    "方案",
-    "清单",
-    "表格",
-    "时间表",
-    "攻略",
-    "流程",
-    "步骤",
-    r"\bplans?\b",
-    "summar",
-    "schedule",
-    "itinerary",
-    "table",
-    "checklist",
-    "step",
-)
-_THANKS = _either(
-    "谢",
-    "很好",
-    "不错",
-    "太好了",
-    "太棒",
-    "很棒",
-    "好的",
-    "满意",
-    "可以了",
-    "thank",
-    "great",
-    "perfect",
-    "good",
-    "nice",
-    "sounds",
-    "love",
-)
-_ASKS_PRICE = _either("价格", "多少钱", "费用", "预算", "花费", "开销", "price", "cost", "budget", "how much")
-_END = re.compile(r"[。！？!?.…)）】」”\"'*|~`>]\s*$|[^\w\s]\s*$")
+_END = re.compile(r"[^\w\s]\s*$")
 
 
 def _log(count: float) -> float:
@@ -247,37 +66,28 @@ def _reply(text: str) -> dict[str, float]:
         "length": _log(len(found)),
         "short": max(_log(60) - _log(len(found)), 0.0),
         "lines": _log(text.count("\n")),
-        "items": _log(len(_ITEM.findall(text))),
-        "headings": _log(len(_HEADING.findall(text))),
+        "items": _log(len(_IN_REPLY["item"].findall(text))),
+        "headings": _log(len(_IN_REPLY["heading"].findall(text))),
         "bold": _log(len(_BOLD.findall(text))),
         "table": float(bool(_TABLE.search(text))),
         "variety": len(set(found[:200])) / max(len(found[:200]), 1),
         "numbers": _log(len(_NUMBER.findall(text))),
-        "prices": _log(len(_PRICE.findall(text))),
-        "links": float(bool(_LINK.search(text))),
-        "asks_back": float(bool(_BACK.search(text[-60:]))),
-        "apology": float(bool(_SORRY.search(text[:200]))),
-        "refusal": float(bool(_CANNOT.search(text))),
-        "hedges": _log(len(_HEDGE.findall(text))),
+        "prices": _log(len(_IN_REPLY["price"].findall(text))),
+        "links": float(bool(_IN_REPLY["link"].search(text))),
+        "asks_back": float(bool(_IN_REPLY["asks_back"].search(text[-60:]))),
+        "apology": float(bool(_IN_REPLY["apology"].search(text[:200]))),
+        "refusal": float(bool(_IN_REPLY["refusal"].search(text))),
+        "hedges": _log(len(_IN_REPLY["hedge"].findall(text))),
         "cut_off": float(not _END.search(text[-5:])),
     }
 
 
 @lru_cache(maxsize=50_000)
 def _request(text: str) -> dict[str, float]:
-    def mark(pattern: re.Pattern[str]) -> float:
-        return float(bool(pattern.search(text)))
-
     return {
         "request_length": _log(len(tokens(text))),
-        "questions": _log(len(re.findall(r"[?？]|吗|呢", text))),
-        "complaint": mark(_COMPLAINT),
-        "refuses": mark(_REFUSES),
-        "wants_detail": mark(_DETAIL),
-        "wants_change": mark(_CHANGE),
-        "wants_live": mark(_LIVE),
-        "wants_whole": mark(_WHOLE),
-        "thanks": mark(_THANKS),
+        "questions": _log(len(_IN_REQUEST["question"].findall(text))),
+        **{name: float(bool(_IN_REQUEST[name].search(text))) for name in _MARKS},
     }
 
 
@@ -293,7 +103,9 @@ def _between(said: Said) -> dict[str, float]:
         "answers": _share(asked, replied),
         "on_task": _share(_pairs(said.task), replied),
         "keeps_numbers": len(numbers & set(_NUMBER.findall(said.reply))) / len(numbers) if numbers else 1.0,
-        "price_missing": float(bool(_ASKS_PRICE.search(said.request)) and not _PRICE.search(said.reply)),
+        "price_missing": float(
+            bool(_IN_REQUEST["asks_price"].search(said.request)) and not _IN_REPLY["price"].search(said.reply)
+        ),
         "repeats_reply": _share(replied, _pairs(before)),
         "growth": growth if said.replies else 0.0,
         "from_task": _share(asked, _pairs(said.task)),

@@ -8,7 +8,8 @@
 
 A store is a value: methods return a new one, and it goes to a file and back (`save`, `load`). Everything is a method in
 steps, so any backbone, the answer cache and a test can answer. Mem-PAL (section 3) serves session j with what was
-learned from sessions before j and with the logs of j itself.
+learned from sessions before j and with the logs of j itself. `sessions_of` makes sessions of a corpus, `Space` finds
+texts by nearness.
 """
 
 from __future__ import annotations
@@ -20,8 +21,13 @@ from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
-from perslib.errors import DataError
-from perslib.llm import Steps
+import numpy as np
+import pandas as pd
+
+from perslib.corpus import Corpus
+from perslib.errors import DataError, Problem, UnknownName
+from perslib.llm import Embedder, Steps, embedder
+from perslib.llm.embeddings import Kind, Vectors
 
 #: What recalled text is for: saying what the user needs, proposing solutions, judging a reply, or answering freely.
 Purpose = Literal["requirement", "solution", "judging", "reply"]
@@ -163,3 +169,107 @@ def _made(kind: Any, data: Any) -> Any:
         kinds = [each[0]] * len(data) if each[-1] is Ellipsis else each
         return tuple(_made(k, value) for k, value in zip(kinds, data, strict=True))
     return data
+
+
+def sessions_of(corpus: Corpus, user: str, part: str | None = None) -> list[Session]:
+    """The sessions of a user in the order of time, each with the device logs that led up to it.
+
+    `part` keeps the sessions of one scenario: in a PAL-Set, "history" or "query". A session whose id another
+    scenario of the user has too is called `scenario/session`. Logs that no session follows are not heard.
+    """
+    corpus.profile(user)
+    if part is not None and part not in corpus.scenarios:
+        raise UnknownName("part", part, corpus.scenarios)
+    own = _in_time(corpus.sessions[corpus.sessions["user"] == user], user)
+    is_shared = own["session"].duplicated(keep=False)
+    turns, logs = _turns(corpus, user), logs_by_session(corpus.events[corpus.events["user"] == user])
+    found = []
+    for scenario, session, started, shared in zip(
+        own["scenario"], own["session"], own["started_at"], is_shared
+    ):
+        if part in (None, scenario):
+            found.append(
+                Session(
+                    id=f"{scenario}/{session}" if shared else session,
+                    at="" if pd.isna(started) else f"{started:%Y-%m-%d %H:%M:%S}",
+                    logs=logs.get((scenario, session), ()),
+                    turns=turns.get((scenario, session), ()),
+                )
+            )
+    return found
+
+
+def _in_time(own: pd.DataFrame, user: str) -> pd.DataFrame:
+    """Sessions by their start, else by their position; one of the two has to be there for all."""
+    for column in ("started_at", "position"):
+        if own[column].notna().all():
+            return own.sort_values(column, kind="stable")
+    raise DataError(
+        Problem(f"sessions of {user}", "have neither a start nor a position throughout"),
+        "A memory hears sessions in the order of time: give started_at or position for every session.",
+    )
+
+
+def _turns(corpus: Corpus, user: str) -> dict[tuple[str, str], tuple[Turn, ...]]:
+    """What was said in each session; messages that got no reply of their own stand before the next."""
+    own = corpus.turns[corpus.turns["user"] == user]
+    said: dict[tuple[str, str], list[Turn]] = {}
+    columns = ("scenario", "session", "request", "earlier", "response")
+    for scenario, session, request, earlier, response in zip(*(own[c] for c in columns)):
+        asked = [*earlier, request] if isinstance(request, str) else [*earlier]
+        said.setdefault((scenario, session), []).append(Turn("\n".join(asked), response))
+    return {key: tuple(turns) for key, turns in said.items()}
+
+
+def logs_by_session(events: pd.DataFrame) -> dict[tuple[str, str], tuple[Log, ...]]:
+    """The logs of a user that led up to each session, by scenario and session, in the order of time."""
+    own = events[events["session"].notna() & events["scenario"].notna()].sort_values("at", kind="stable")
+    kept: dict[tuple[str, str], list[Log]] = {}
+    for scenario, session, at, content in zip(*(own[c] for c in ("scenario", "session", "at", "content"))):
+        when = "" if pd.isna(at) else f"{at:%Y-%m-%d %H:%M}"
+        kept.setdefault((scenario, session), []).append(Log(when, content))
+    return {key: tuple(logs) for key, logs in kept.items()}
+
+
+KEPT = 50_000
+"""Vectors held in memory, so that looking up a thousand queries reads each text once."""
+
+
+class Space:
+    """An embedder whose vectors stay at hand; by default the one that runs on this machine."""
+
+    def __init__(self, model: Embedder | str | None = None):
+        self._model = model
+        self._known: dict[tuple[Kind, str], np.ndarray] = {}
+
+    @property
+    def model(self) -> Embedder:
+        """The embedder, loaded when it is first needed."""
+        if self._model is None or isinstance(self._model, str):
+            self._model = embedder(self._model or "auto")
+        return self._model
+
+    def vectors(self, texts: Sequence[str], kind: Kind = "passage") -> Vectors:
+        """One row a text."""
+        missing = [text for text in dict.fromkeys(texts) if (kind, text) not in self._known]
+        if len(self._known) + len(missing) > KEPT:
+            self._known.clear()
+            missing = list(dict.fromkeys(texts))
+        if missing:
+            self._known |= {(kind, t): v for t, v in zip(missing, self.model.embed(missing, kind))}
+        return (
+            np.stack([self._known[kind, text] for text in texts]) if texts else np.zeros((0, 0), np.float32)
+        )
+
+    def nearest(self, query: str, texts: Sequence[str], k: int) -> list[int]:
+        """Places of the k texts nearest to a query, the nearest first."""
+        if not texts:
+            return []
+        return nearest(self.vectors([query], "query")[0], self.vectors(texts), k)
+
+
+def nearest(query: Vectors, rows: Vectors, k: int) -> list[int]:
+    """Places of the k rows with the greatest cosine to the query; of equals the first."""
+    length = np.linalg.norm(rows, axis=1) * np.linalg.norm(query)
+    cosine = (rows @ query) / np.where(length > 0, length, 1)
+    return [int(i) for i in np.argsort(-np.round(cosine, 6), kind="stable")[:k]]

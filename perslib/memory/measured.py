@@ -20,32 +20,20 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import Block, Target
-from perslib.errors import UnknownName
 from perslib.llm import Steps
 from perslib.memory.base import MemorySystem, Statement, UserMemory, score_counts
 from perslib.memory.features import NAMES, Said, read, said_by, said_of
 from perslib.memory.retrieval import turn_id
+from perslib.prompts import phrases
+from perslib.text import check_language
 
-#: Trait → how it is said (zh, en), and whether it is a number ("count"), a share, or there or not ("mark").
-TRAITS: dict[str, tuple[str, str, str]] = {
-    "length": ("篇幅（字）", "length in words", "count"),
-    "items": ("列表条目", "list items", "count"),
-    "headings": ("小标题", "headings", "count"),
-    "bold": ("加粗处", "passages in bold", "count"),
-    "table": ("有表格", "has a table", "mark"),
-    "numbers": ("具体数字", "exact numbers", "count"),
-    "prices": ("价格", "prices", "count"),
-    "links": ("有链接", "has a link", "mark"),
-    "asks_back": ("结尾有反问或客套", "ends with a question or an offer", "mark"),
-    "hedges": ("模棱两可的话", "hedges", "count"),
-    "keeps_numbers": ("要求里的数字得到照应的比例", "share of the request's numbers taken up", "share"),
-    "answers": ("要求里的词得到照应的比例", "share of the request's words taken up", "share"),
-    "variety": ("用词不重复的比例", "share of words not repeated", "share"),
-    "repeats_reply": ("与上一条回复重复的比例", "share repeated from the previous reply", "share"),
-    "growth": ("", "", "hidden"),
-    "first": ("对话的第一条回复", "first reply of its conversation", "mark"),
-    "apology": ("以道歉开头", "begins with an apology", "mark"),
-}
+#: Trait → whether it is a number ("count"), a share, or there or not ("mark"); what it is called stands with the prompts.
+TRAITS = {
+    "length": "count", "items": "count", "headings": "count", "bold": "count", "table": "mark", "numbers": "count",
+    "prices": "count", "links": "mark", "asks_back": "mark", "hedges": "count", "keeps_numbers": "share",
+    "answers": "share", "variety": "share", "repeats_reply": "share", "growth": "hidden", "first": "mark",
+    "apology": "mark",
+}  # fmt: skip
 PENALTY = 2.0
 SAID_AT_MOST = 5
 CITED = 4
@@ -53,22 +41,6 @@ FEWEST = 5
 """Rated turns below which nothing is concluded from traits."""
 
 _COLUMNS = [NAMES.index(name) for name in TRAITS]
-_WORDS = {
-    "zh": {
-        "mark": "{trait}：平均 {high} 分，其余平均 {low} 分",
-        "count": "{trait}：打 {cut} 分及以上的通常约 {high}，更低的约 {low}",
-        "share": "{trait}：打 {cut} 分及以上的平均 {high}，更低的平均 {low}",
-        "here": "{traits}；只看这些特点，此人约打 {score} 分",
-        "yes": "是", "no": "否", "join": "，", "is": "{trait}：{value}",
-    },
-    "en": {
-        "mark": "{trait}: {high} on average, otherwise {low}",
-        "count": "{trait}: about {high} where the score is {cut} or more, about {low} below",
-        "share": "{trait}: {high} on average where the score is {cut} or more, {low} below",
-        "here": "{traits}; going by these traits alone, this user gives about {score}",
-        "yes": "yes", "no": "no", "join": ", ", "is": "{trait}: {value}",
-    },
-}  # fmt: skip
 
 Array = np.ndarray
 
@@ -95,12 +67,12 @@ class MeasuredMemory(UserMemory):
         """
         if self.traits is None or not self.traits.told:
             return None
-        words, values = _WORDS[self.language], _measured([said_by(target)])[0]
+        words, values = phrases("measured", self.language), _measured([said_by(target)])[0]
         said = [
             words["is"].format(
-                trait=_name(name, self.language),
+                trait=phrases("traits", self.language)[name],
                 value=(words["yes"] if values[i] > 0.5 else words["no"])
-                if TRAITS[name][2] == "mark"
+                if TRAITS[name] == "mark"
                 else _shown(name, values[i]),
             )
             for name, i in self.traits.told
@@ -113,9 +85,7 @@ class Measured(MemorySystem):
     """Counts, no model. With `beside`, what another memory says comes first: words and measures together."""
 
     def __init__(self, language: str = "en", *, beside: MemorySystem | None = None, name: str | None = None):
-        if language not in _WORDS:
-            raise UnknownName("language", language, _WORDS)
-        self.language, self.beside = language, beside
+        self.language, self.beside = check_language(language), beside
         self.name = name or ("measured" if beside is None else f"{beside.name} + measured")
 
     def build(self, block: Block, judged: pd.DataFrame | None = None) -> Steps[UserMemory]:
@@ -151,7 +121,8 @@ class Measured(MemorySystem):
             high, low, cut = traits.contrast(i, name)
             filled = {"high": _compared(name, high), "low": _compared(name, low), "cut": cut}
             cited = tuple(ids[k] for k in traits.telling(i))
-            text = _WORDS[self.language][TRAITS[name][2]].format(trait=_name(name, self.language), **filled)
+            said, named = phrases("measured", self.language), phrases("traits", self.language)
+            text = said[TRAITS[name]].format(trait=named[name], **filled)
             yield Statement(f"M{first}", "measured", text, cited)
             first += 1
 
@@ -176,7 +147,7 @@ class Traits:
         """Whether a trait is worth a sentence: beyond one standard error of no correlation, in whose direction the
         weight points and the sentence as well, with a difference that shows in its numbers."""
         beyond = abs(self.correlations[i]) > 1 / np.sqrt(len(self.scores))
-        if TRAITS[name][2] == "hidden" or not beyond or self.correlations[i] * self.weights[i] <= 0:
+        if TRAITS[name] == "hidden" or not beyond or self.correlations[i] * self.weights[i] <= 0:
             return False
         high, low, _ = self.contrast(i, name)
         return (high - low) * self.correlations[i] > 0 and _compared(name, high) != _compared(name, low)
@@ -195,7 +166,7 @@ class Traits:
 
     def contrast(self, i: int, name: str) -> tuple[float, float, int]:
         """Where a trait differs: for a mark, the mean score with and without it; else its mean in high and low."""
-        if TRAITS[name][2] == "mark":
+        if TRAITS[name] == "mark":
             there = self.values[:, i] > 0.5
             return float(self.scores[there].mean()), float(self.scores[~there].mean()), 0
         cuts = [int(s) for s in np.unique(self.scores)[1:]]
@@ -213,15 +184,11 @@ def _measured(said: list[Said]) -> Array:
     return np.array([read(s)[_COLUMNS] for s in said])
 
 
-def _name(trait: str, language: str) -> str:
-    return TRAITS[trait][0 if language == "zh" else 1]
-
-
 def _compared(trait: str, value: float) -> str:
     """What is compared in a sentence: for a mark mean scores, else the trait itself."""
-    return f"{value:.1f}" if TRAITS[trait][2] == "mark" else _shown(trait, value)
+    return f"{value:.1f}" if TRAITS[trait] == "mark" else _shown(trait, value)
 
 
 def _shown(trait: str, value: float) -> str:
     """A trait's value for reading: logs as the numbers they stand for, shares in per cent."""
-    return f"{value:.0%}" if TRAITS[trait][2] == "share" else f"{np.expm1(value):.0f}"
+    return f"{value:.0%}" if TRAITS[trait] == "share" else f"{np.expm1(value):.0f}"

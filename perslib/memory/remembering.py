@@ -22,29 +22,12 @@ from typing import Any
 import pandas as pd
 
 from perslib.corpus import Block, Target
-from perslib.errors import UnknownName
 from perslib.llm import Steps, side_by_side
 from perslib.memory.base import MemorySystem, Statement, UserMemory, score_counts
-from perslib.memory.long import Log, LongTermMemory, Piece, Purpose, Session, Store, Turn
+from perslib.memory.long import LongTermMemory, Piece, Purpose, Session, Store, Turn, logs_by_session
 from perslib.memory.retrieval import turn_id
-
-_WORDS: dict[str, dict[str, str]] = {
-    "en": {"rated": "(My rating of the last reply: {score} of 5{reason}.)", "reason": ", because: {reason}"},
-    "zh": {
-        "rated": "（我给上一条回复打 {score} 分{reason}。）",
-        "reason": "，原因：{reason}",
-        "background": "背景",
-        "situation": "近况",
-        "outline": "以往话题",
-        "principle": "偏好",
-        "log": "日志",
-        "turn": "以往对话",
-        "dialogue": "以往对话",
-        "summary": "概要",
-        "record": "记录",
-    },
-}
-_KEY = ["scenario", "session"]
+from perslib.prompts import phrases
+from perslib.text import check_language
 
 
 @dataclass(frozen=True)
@@ -74,9 +57,9 @@ class Recalled(UserMemory):
         found += [(s.id, s.field, s.text) for s in self.statements if s.id not in made]
         taken = {id for id, _, _ in found} | made | set(known)
         fresh = (f"M{n}" for n in range(1, 10_000) if f"M{n}" not in taken)
-        words = _WORDS[self.language]
+        named = phrases("parts", self.language)
         return [
-            {"id": id or next(fresh), "field": words.get(f, f), "text": text, "task": None}
+            {"id": id or next(fresh), "field": named.get(f, f), "text": text, "task": None}
             for id, f, text in found
         ]
 
@@ -149,9 +132,7 @@ class Remembered(MemorySystem):
 
     def __init__(self, system: LongTermMemory, language: str | None = None, *, name: str | None = None):
         self.system = system
-        self.language = language or str(getattr(system, "language", "en"))
-        if self.language not in _WORDS:
-            raise UnknownName("language", self.language, _WORDS)
+        self.language = check_language(language or str(getattr(system, "language", "en")))
         self.name = name or system.name
 
     def build(self, block: Block, judged: pd.DataFrame | None = None) -> Steps[UserMemory]:
@@ -161,7 +142,7 @@ class Remembered(MemorySystem):
         store = yield from self.system.build(block.user, past)
         ahead = [
             Session(f"{block.scenario}/{session}", logs[-1].at, logs)
-            for (scenario, session), logs in _logs(block.events).items()
+            for (scenario, session), logs in logs_by_session(block.events).items()
             if scenario == block.scenario
         ]
         stores = yield from side_by_side(self.system.hear_logs(store, session) for session in ahead)
@@ -203,12 +184,12 @@ def sessions(
     block: Block, turns: pd.DataFrame, language: str = "en"
 ) -> tuple[list[Session], dict[str, tuple[str, ...]]]:
     """These turns of a block's user as sessions in the order of time, and for each the ids of its turns."""
-    logs, order = _logs(block.events), block.sessions
+    logs, order = logs_by_session(block.events), block.sessions
     if order["position"].notna().all():
         order = order.sort_values("position", kind="stable")
     elif order["started_at"].notna().all():
         order = order.sort_values("started_at", kind="stable")
-    said: dict[Any, pd.DataFrame] = dict(iter(turns.groupby(_KEY, sort=False)))
+    said: dict[Any, pd.DataFrame] = dict(iter(turns.groupby(["scenario", "session"], sort=False)))
     keys = list(zip(order["scenario"], order["session"]))
     times, trailing = dict(zip(keys, order["started_at"])), dict(zip(keys, order["trailing"]))
     found: list[Session] = []
@@ -238,19 +219,9 @@ def _talk(turns: pd.DataFrame, trailing: Iterable[str], language: str | None) ->
 
 
 def _rating(score: int, reason: Any, language: str) -> str:
-    words = _WORDS[language]
-    because = words["reason"].format(reason=reason) if isinstance(reason, str) and score <= 3 else ""
-    return words["rated"].format(score=score, reason=because)
-
-
-def _logs(events: pd.DataFrame) -> dict[tuple[str, str], tuple[Log, ...]]:
-    """The logs that led up to each session, in the order of time."""
-    own = events[events["session"].notna() & events["scenario"].notna()].sort_values("at", kind="stable")
-    kept: dict[tuple[str, str], list[Log]] = {}
-    for scenario, session, at, content in zip(*(own[c] for c in (*_KEY, "at", "content"))):
-        when = "" if pd.isna(at) else f"{at:%Y-%m-%d %H:%M}"
-        kept.setdefault((scenario, session), []).append(Log(when, content))
-    return {key: tuple(logs) for key, logs in kept.items()}
+    words = phrases("rating", language)
+    because = words["because"].format(reason=reason) if isinstance(reason, str) and score <= 3 else ""
+    return words["said"].format(score=score, reason=because)
 
 
 def _statements(pieces: Iterable[Piece], ids: Mapping[str, tuple[str, ...]]) -> dict[str, Statement]:

@@ -24,6 +24,7 @@ from scipy import sparse
 from perslib.corpus import Block, Target
 from perslib.corpus.block import Message
 from perslib.errors import UnknownName
+from perslib.paths import read_toml
 
 Strategy = Literal["topk", "boundary_paired", "score_balanced", "diverse"]
 Values = npt.NDArray[np.float64]
@@ -83,8 +84,8 @@ ANCHORS = TextForm(lambda task, request, reply: f"{request}\n{request}\n{reply}"
 
 #: Episodic memory, and the "nearest-history score" of Table 2: labelled fields, the task too.
 EPISODES = TextForm(
-    lambda task, request, reply: (
-        f"任务背景：{task}\n用户请求：{request}\n用户请求：{request}\n助手回复：{reply}"
+    lambda task, request, reply: read_toml(__file__, "cues.toml")["episode"]["text"].format(
+        task=task, request=request, reply=reply
     ),
     (2, 5),
     max_features=50_000,

@@ -1,4 +1,7 @@
-"""Where gold labels meet verdicts: here, and nowhere else."""
+"""Where gold labels meet verdicts: here, and nowhere else.
+
+`disagreements` shows single turns where judges disagree; `reliability`, whether scores are right on average.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from perslib.calibrate import to_scale
 from perslib.corpus import SESSION, TURN, Corpus, coerce
 from perslib.errors import DataError, Problem, UnknownName
+from perslib.inference import RESAMPLES, SEED, floats, mean_by
 
 WHO = ["judge", "backbone"]
 
@@ -86,3 +91,65 @@ def find(rows: Iterable[Row], wanted: str | Sequence[str | None]) -> Row:
     if len(found) > 1:
         raise DataError(f"{name!r} ran with several backbones; say which, for example {tuple(found[0])!r}")
     return found[0]
+
+
+def disagreements(
+    verdicts: pd.DataFrame, corpus: Corpus, score: str = "raw", judges: Sequence[str] | None = None
+) -> pd.DataFrame:
+    """Turns scored by at least two judges, those on which they differ most first.
+
+    Columns: user, scenario, session, turn, gold, one column a judge (named `judge` or `judge (backbone)`),
+    spread (highest less lowest score), error (mean |score − gold|), sides (True where some find the user
+    satisfied and others do not). Order: spread, then error, then place in the corpus.
+    """
+    frame = with_gold(verdicts, corpus, [score])
+    columns = {
+        str(row): own.set_index("place")[score].astype("Float64").astype(float)
+        for row, own in of_judges(frame)
+        if judges is None or row.judge in judges
+    }
+    wide = pd.DataFrame(columns).sort_index()
+    wide = wide[wide.notna().sum(axis=1) >= 2]
+    about = corpus.turns.iloc[wide.index][TURN].set_index(wide.index)
+    gold = corpus.turns["score"].iloc[wide.index].astype("Float64").astype(float)
+    whole = pd.DataFrame(to_scale(wide.to_numpy(float)), wide.index, wide.columns)
+    satisfied = (whole >= 4).where(wide.notna())
+    table = about.assign(gold=gold, **wide)
+    table["spread"] = wide.max(axis=1) - wide.min(axis=1)
+    table["error"] = wide.sub(gold, axis=0).abs().mean(axis=1)
+    table["sides"] = satisfied.astype(float).nunique(axis=1) > 1
+    return table.sort_values(["spread", "error"], ascending=False, kind="stable", ignore_index=True)
+
+
+def reliability(
+    verdicts: pd.DataFrame,
+    corpus: Corpus,
+    score: str = "raw",
+    bins: int = 5,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> pd.DataFrame:
+    """Mean gold against predicted score, for a calibration plot: on the diagonal a judge is right on average.
+
+    Up to 2 · `bins` different scores each stand for themselves; finer ones fall into `bins` groups of about
+    equal size. Columns: judge, backbone, predicted (mean of the group), gold (mean), low, high (95 %, users
+    resampled), turns, users.
+    """
+    tables = []
+    for row, own in of_judges(with_gold(verdicts, corpus, [score])):
+        scores = floats(own[score])
+        gold = own["gold"].to_numpy(float, na_value=np.nan)
+        frame = pd.DataFrame({"user": own["user"].to_numpy(), "predicted": scores, "gold": gold}).dropna()
+        if frame.empty:
+            continue
+        few = frame["predicted"].nunique() <= 2 * bins
+        cut = (
+            frame["predicted"] if few else pd.qcut(frame["predicted"], bins, labels=False, duplicates="drop")
+        )
+        frame = frame.assign(group=cut)
+        predicted = frame.groupby("group")["predicted"].mean().to_numpy()
+        found = mean_by(frame, "gold", "group", resamples=resamples, seed=seed)
+        about = {"judge": row.judge, "backbone": row.backbone, "predicted": predicted}
+        tables.append(found.drop(columns="group").rename(columns={"mean": "gold"}).assign(**about))
+    columns = ["judge", "backbone", "predicted", "gold", "low", "high", "turns", "users"]
+    return pd.concat(tables, ignore_index=True)[columns] if tables else pd.DataFrame(columns=columns)

@@ -17,14 +17,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from perslib.calibrate import to_scale
 from perslib.corpus import TURN, coerce
-from perslib.corpus.reasons import REASONS, SATISFIED
+from perslib.corpus.reading import parse_json, unfit
+from perslib.corpus.schema import REASONS, SATISFIED
 from perslib.errors import DataError, Problem
 from perslib.inference import FEWEST_USERS, RESAMPLES, SEED, floats, interval, resample_users
 from perslib.metrics.agreement import DEFAULT
@@ -72,6 +72,8 @@ class Rating:
     @property
     def problem(self) -> str | None:
         """What is wrong with it, if anything."""
+        if fault := next(unfit(asdict(self), ""), None):
+            return fault.message
         if empty := [name for name in _TEXTS if not _is_text(getattr(self, name))]:
             return f"{empty[0]} is {getattr(self, empty[0])!r}, expected a text"
         if not _is_whole(self.turn) or self.turn < 0:
@@ -216,11 +218,10 @@ def _lines(path: Path) -> Iterator[tuple[str, bytes]]:
 
 def _rating(line: bytes) -> Rating | str | None:
     """The rating in a line, or what is wrong with it; None where the line was begun well and is cut short."""
-    try:
-        said: Any = json.loads(line)
-    except ValueError as error:
-        is_cut = not line.endswith(b"}") or "Unterminated string" in str(error)
-        return None if line.startswith(b"{") and is_cut else f"is not JSON: {error}"
+    said = parse_json(line, "")
+    if isinstance(said, Problem):
+        is_cut = not line.endswith(b"}") or "Unterminated string" in said.message
+        return None if line.startswith(b"{") and is_cut else said.message
     known = [f.name for f in fields(Rating)]
     if not isinstance(said, dict):
         return "is no rating: expected an object"

@@ -13,8 +13,8 @@ import pandas as pd
 
 from perslib.calibrate import to_scale
 from perslib.corpus import Corpus
-from perslib.corpus.reasons import REASONS
-from perslib.corpus.reasons import SATISFIED as IS_SATISFIED
+from perslib.corpus.schema import REASONS
+from perslib.corpus.schema import SATISFIED as IS_SATISFIED
 from perslib.inference import FEWEST_USERS, RESAMPLES, SEED, floats, interval, resample_users
 from perslib.metrics.gold import of_judges, with_gold
 

@@ -13,45 +13,51 @@
 set, without a model. Mem-PAL, section 5. What fails is recorded where it fails, left out of means, and counted beside them.
 """
 
-from perslib.palbench.asking import Form, Spent, counted
-from perslib.palbench.bleu import WEIGHTS, best_bleu, bleu, tokens_of
 from perslib.palbench.compared import DIMENSIONS, judged, outcomes, read_votes, voted
 from perslib.palbench.faultless import Faultless
-from perslib.palbench.kappa import fleiss, kappa_of_decided, vote
-from perslib.palbench.multi_turn import Dialogue, Line, as_frame, begun, talked
-from perslib.palbench.pairwise import RUNS, Run, outcome, runs
-from perslib.palbench.scores import GRADES, POINTS, grade, points, pooled
+from perslib.palbench.measures import (
+    best_bleu,
+    bleu,
+    fleiss,
+    grade,
+    kappa_of_decided,
+    outcome,
+    points,
+    runs,
+    tokens_of,
+    vote,
+)
+from perslib.palbench.multi_turn import (
+    PATTERNS,
+    Dialogue,
+    as_frame,
+    begun,
+    draw_templates,
+    read_templates,
+    talked,
+    template,
+)
 from perslib.palbench.tables import (
     agreement_with_people,
     costs,
     differences,
     results,
     scored,
-    wide,
     win_tie_lose,
     with_costs,
 )
-from perslib.palbench.tasks import TASKS, Served, graded, remembered, run, serve
-from perslib.palbench.templates import PATTERNS, draw_templates, read_templates, template, write_templates
-from perslib.palbench.topics import Person, Scene, Topic, people, shortened
+from perslib.palbench.tasks import Served, graded, run
+from perslib.palbench.topics import Form, Person, Scene, Topic, people, shortened
 
 __all__ = [
     "DIMENSIONS",
-    "GRADES",
     "PATTERNS",
-    "POINTS",
-    "RUNS",
-    "TASKS",
-    "WEIGHTS",
     "Dialogue",
     "Faultless",
     "Form",
-    "Line",
     "Person",
-    "Run",
     "Scene",
     "Served",
-    "Spent",
     "Topic",
     "agreement_with_people",
     "as_frame",
@@ -59,7 +65,6 @@ __all__ = [
     "best_bleu",
     "bleu",
     "costs",
-    "counted",
     "differences",
     "draw_templates",
     "fleiss",
@@ -71,23 +76,18 @@ __all__ = [
     "outcomes",
     "people",
     "points",
-    "pooled",
     "read_templates",
     "read_votes",
-    "remembered",
     "results",
     "run",
     "runs",
     "scored",
-    "serve",
     "shortened",
     "talked",
     "template",
     "tokens_of",
     "vote",
     "voted",
-    "wide",
     "win_tie_lose",
     "with_costs",
-    "write_templates",
 ]

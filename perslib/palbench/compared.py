@@ -10,22 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
 
+from perslib.corpus.reading import csv_lines
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.llm import Backbone, Steps
 from perslib.memory.checked import Question, Reading
-from perslib.palbench.asking import Form, Spent, counted
-from perslib.palbench.kappa import vote
+from perslib.palbench.measures import RUNS, Run, number, outcome, runs, vote
 from perslib.palbench.multi_turn import Dialogue, shown_profile
-from perslib.palbench.pairwise import RUNS, Run, outcome, runs
-from perslib.palbench.scores import number
 from perslib.palbench.tasks import one
-from perslib.palbench.topics import Scene
+from perslib.palbench.topics import Form, Spent, counted
 
 Dimension = Literal["requirement", "preference"]
 DIMENSIONS: tuple[Dimension, ...] = ("requirement", "preference")
@@ -45,7 +42,7 @@ def question_of(
     shown |= {"requirement": scene.topic.requirement}
     if dimension == "requirement":
         shown |= {"profile": shown_profile(scene.profile), "situation": scene.situation}
-        shown |= {"query": scene.topic.query, "needs": _stripped(scene)}
+        shown |= {"query": scene.topic.query, "needs": scene.needs}
     else:
         shown |= {"preferences": scene.preferences, "solutions": scene.solutions}
 
@@ -62,10 +59,6 @@ def question_of(
     return Question(
         f"{scene.topic.id}: {dimension} {run.id}", replace(request, sample=number_of_run, seed=seed), read
     )
-
-
-def _stripped(scene: Scene) -> list[dict[str, Any]]:
-    return [{"need": need, "evidences": []} for need in scene.topic.needs]
 
 
 def judged(
@@ -159,22 +152,22 @@ def read_votes(path: str | Path) -> pd.DataFrame:
     Where several pairs were compared, `method` and `other` say which.
     """
     path = Path(path)
-    frame = pd.read_csv(path, dtype=str, keep_default_na=False)
-    if missing := [name for name in VOTES if name not in frame]:
-        raise DataError(
-            Problem(path.name, f"has no column {', '.join(missing)}"), f"Expected: {', '.join(VOTES)}."
-        )
+    rows = list(csv_lines(path.read_bytes(), path.name, VOTES))
+    if problems := [value for _, value, _ in rows if isinstance(value, Problem)]:
+        raise DataError(problems)
+    places = [place for place, *_ in rows]
+    frame = pd.DataFrame([row for *_, row in rows], columns=None if rows else [*VOTES]).astype("str")
     frame = frame.assign(vote=frame["vote"].str.strip().str.lower(), dimension=frame["dimension"].str.strip())
     allowed = {"vote": OUTCOMES, "dimension": DIMENSIONS}
     problems = [
-        Problem(f"{path.name}:{line}", f"{name} is {value!r}, expected {', '.join(known)}")
+        Problem(place, f"{name} is {value!r}, expected {', '.join(known)}")
         for name, known in allowed.items()
-        for line, value in enumerate(frame[name], start=2)
+        for place, value in zip(places, frame[name], strict=True)
         if value not in known
     ]
     of_pair = [name for name in ("method", "other") if name in frame]
     twice = frame.index[frame.duplicated([*VOTES[:-1], *of_pair])]
-    problems += [Problem(f"{path.name}:{i + 2}", "is a second vote of a rater on the same") for i in twice]
+    problems += [Problem(places[i], "is a second vote of a rater on the same") for i in twice]
     if problems:
         raise DataError(problems)
     return frame[[*VOTES, *of_pair]]
@@ -182,6 +175,6 @@ def read_votes(path: str | Path) -> pd.DataFrame:
 
 def voted(votes: pd.DataFrame) -> pd.DataFrame:
     """One label a topic and dimension: what most raters say, a tie where no label is ahead."""
-    by = [name for name in chain(_PAIR) if name in votes]
+    by = [name for name in _PAIR if name in votes]
     labels = votes.groupby(by, sort=False)["vote"]
     return labels.agg([("people", vote), ("raters", "size")]).reset_index()

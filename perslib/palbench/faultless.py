@@ -19,15 +19,13 @@ from itertools import pairwise
 from typing import Any
 
 from perslib.corpus import Corpus
-from perslib.corpus.synthetic.palset_life import person
-from perslib.corpus.synthetic.palset_months import Raised, situations
 from perslib.errors import DataError, Problem
 from perslib.llm import asks_nothing
 from perslib.memory.h2 import H2Memory, H2Store
-from perslib.memory.h2 import principles as clustering
-from perslib.memory.h2.background import EMPTY
+from perslib.memory.h2 import outlines as clustering
 from perslib.memory.h2.log_graph import components, in_order
 from perslib.memory.h2.store import (
+    EMPTY,
     Chapter,
     Outline,
     Principle,
@@ -38,8 +36,11 @@ from perslib.memory.h2.store import (
     State,
 )
 from perslib.memory.long import Session, Store
+from perslib.worlds.lives import book
+from perslib.worlds.palset_life import person
+from perslib.worlds.palset_months import Raised, situations
 
-_SENTENCE = re.compile(r"(?<=[.!?。！？])\s*")
+_SENTENCE = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s*")
 REMEMBERED = 2
 """Situations that the background speaks of, for each side of life."""
 
@@ -182,7 +183,7 @@ class Faultless(H2Memory):
         for cluster in range(count):
             members = Counter(kinds[o.id] for o in store.outlines if o.cluster == cluster)
             named = [self.likings[store.user, kind] for kind, _ in members.most_common(REMEMBERED)]
-            between = "；" if self.language == "zh" else "; "
+            between = book(self.language).marks["semicolon"]
             principles.append(Principle(between.join(name for name, _, _ in named), named[0][1]))
         return Snapshot(after, tuple(principles))
 

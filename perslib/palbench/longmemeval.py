@@ -22,13 +22,14 @@ from typing import Any
 
 import pandas as pd
 
+from perslib.corpus.reading import unfit
 from perslib.errors import DataError, Problem
 from perslib.inference import wilson
 from perslib.llm import Backbone, Steps
 from perslib.memory.checked import Question, Reading
 from perslib.memory.long import LongTermMemory, Session, Turn
-from perslib.palbench.asking import Form, blocks, counted, looked_up
-from perslib.palbench.tasks import one
+from perslib.palbench.tasks import one, text_of
+from perslib.palbench.topics import Form, blocks, counted, looked_up
 
 TYPE = "single-session-preference"
 _FIELDS = ("question_id", "question_type", "question", "answer", "haystack_sessions")
@@ -55,7 +56,7 @@ def read_questions(path: Path | str, kind: str | None = TYPE) -> list[Asked]:
     path = Path(path)
     try:
         records = json.loads(path.read_text("utf-8-sig"))
-    except (OSError, ValueError) as reason:
+    except (OSError, ValueError, RecursionError) as reason:
         raise DataError(Problem(str(path), f"is no JSON file that can be read ({reason})")) from None
     if not isinstance(records, list):
         raise DataError(Problem(str(path), "holds no list of questions; expected LongMemEval's format"))
@@ -71,6 +72,8 @@ def read_questions(path: Path | str, kind: str | None = TYPE) -> list[Asked]:
 def _problems(place: str, record: Any) -> list[Problem]:
     if not isinstance(record, dict):
         return [Problem(place, "is no object")]
+    if fault := next(unfit(record, place), None):
+        return [fault]
     if missing := [name for name in _FIELDS if name not in record]:
         return [Problem(place, f"has no {', '.join(missing)}")]
     for j, session in enumerate(record["haystack_sessions"]):
@@ -150,18 +153,12 @@ def _answer(pair: tuple[LongTermMemory, Asked], form: Form) -> Steps[dict[str, A
         store = yield from memory.build(asked.id, asked.haystack)
         pieces = yield from looked_up(memory, store, asked.now, asked.question, "solution")
         request = form.request("pal_lme_answer", blocks=blocks(pieces), query=asked.question)
-        return (yield from one(Question(f"{asked.id}: answer", request, _text)))
+        return (yield from one(Question(f"{asked.id}: answer", request, text_of("answer"))))
 
     reading, spent = yield from counted(steps())
     fault = "; ".join(reading.faults) if reading.value is None else None
-    about = {
-        "method": memory.name,
-        "question": asked.id,
-        "said": reading.value,
-        "right": None,
-        "error": fault,
-    }
-    return {**about, **spent.row()}
+    said = {"said": reading.value, "right": None, "error": fault}
+    return {"method": memory.name, "question": asked.id, **said, **spent.row()}
 
 
 def _grade(pair: tuple[Asked, str], form: Form) -> Steps[Reading[bool]]:
@@ -170,11 +167,6 @@ def _grade(pair: tuple[Asked, str], form: Form) -> Steps[Reading[bool]]:
     return (
         yield from one(Question(f"{asked.id}: grade", request, lambda data: Reading(bool(data["right"]))))
     )
-
-
-def _text(data: Any) -> Reading[str]:
-    said = data["answer"].strip()
-    return Reading(said) if said else Reading(None, ("answer is empty",))
 
 
 def accuracies(answers: pd.DataFrame) -> pd.DataFrame:

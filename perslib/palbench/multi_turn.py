@@ -1,6 +1,14 @@
 """Multi-turn interaction (Mem-PAL, section 5.4): a simulated user talks with an assistant that has a memory.
 
-The template says what each turn does. The user knows the needs while they are asked about, and the preferences while
+The template says what each turn does. It is fixed beforehand and the same for all methods:
+
+    (inquiry, predict) (confirm, predict) (confirm, propose) [discuss, discuss] (feedback, propose)
+                                                             [discuss, discuss] (feedback, respond)
+
+Each of the two solutions is talked over with probability ½: four patterns, of five to seven turns. A dialogue ends with
+its template.
+
+The user knows the needs while they are asked about, and the preferences while
 solutions are; the assistant knows the memory and what was said. What is looked up in the memory is a summary of the
 requirement so far, written by the assistant's model; the closing line needs nothing new and goes by the last one. A
 memory whose content does not depend on a query gets none. Where no summary comes, the user's last words are looked up.
@@ -11,21 +19,78 @@ does not give even when asked again ends its dialogue, with the reason.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
+from random import Random
 from typing import Any, Literal
 
 import pandas as pd
 
+from perslib.corpus import palset_records
 from perslib.errors import DataError, Problem
 from perslib.llm import Backbone, Steps
 from perslib.memory.checked import Question, Reading
 from perslib.memory.long import LongTermMemory, Purpose, Session, Store
-from perslib.palbench.asking import Form, Spent, blocks, counted, looked_up
-from perslib.palbench.tasks import one, remembered
-from perslib.palbench.templates import Template, draw_templates
-from perslib.palbench.topics import Person, Scene
+from perslib.palbench.tasks import one, remembered, text_of
+from perslib.palbench.topics import Form, Person, Scene, Spent, blocks, counted, looked_up
+
+#: (what the user does, what the assistant does), turn by turn.
+Template = tuple[tuple[str, str], ...]
+
+
+def template(first: bool, second: bool) -> Template:
+    """The turns where the first solution, and the second, is talked over or not."""
+    discuss: Template = (("solution_discussion", "solution_discussion"),)
+    return (
+        ("topic_inquiry", "requirement_prediction"),
+        ("requirement_confirmation", "requirement_prediction"),
+        ("requirement_confirmation", "solution_proposal"),
+        *discuss * first,
+        ("solution_feedback", "solution_proposal"),
+        *discuss * second,
+        ("solution_feedback", "feedback_response"),
+    )
+
+
+PATTERNS: tuple[Template, ...] = tuple(template(a, b) for a in (False, True) for b in (False, True))
+
+
+def draw_templates(ids: Iterable[str], seed: int = 42) -> dict[str, Template]:
+    """A pattern for each dialogue, each as likely; a dialogue's own does not depend on which others there are."""
+    return {id: Random(f"{seed}/{id}").choice(PATTERNS) for id in ids}
+
+
+def read_templates(path: str | Path) -> dict[str, Template]:
+    """Templates as published: `{id: {"turn_1": {"user": "<action>", "assistant": …}, …}}`, in either language."""
+    path = Path(path)
+    try:
+        content = json.loads(path.read_text("utf-8-sig"))
+        found = {str(id): _read(turns) for id, turns in content.items()}
+    except (ValueError, AttributeError, TypeError, KeyError) as error:
+        raise DataError(
+            Problem(path.name, f"holds no templates ({error})"), "See perslib.palbench.read_templates."
+        ) from None
+    strange = [
+        Problem(f"{path.name} {id}", "has an action that is none of the paper's")
+        for id, turns in found.items()
+        if not turns or any(None in turn for turn in turns)
+    ]
+    if strange:
+        raise DataError(strange)
+    return found  # type: ignore[return-value]  # no action is None, as was just seen
+
+
+def _read(turns: Mapping[str, Mapping[str, str]]) -> tuple[tuple[str | None, str | None], ...]:
+    ordered = sorted(turns.items(), key=lambda item: int(re.sub(r"\D", "", item[0])))
+    return tuple(
+        (palset_records.user_action(turn["user"]), palset_records.assistant_action(turn["assistant"]))
+        for _, turn in ordered
+    )
+
 
 Query = Literal["summary", "last utterance"]
 #: While the user does these, needs are talked about; otherwise solutions.
@@ -65,13 +130,12 @@ class Dialogue:
 
     def said(self) -> list[dict[str, str]]:
         """The messages so far."""
-        return messages((line.user, line.assistant) for line in self.lines)
-
-
-def messages(lines: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
-    """Exchanges as messages; what was not said yet is left out."""
-    both = ({"role": r, "content": t} for line in lines for r, t in zip(("user", "assistant"), line) if t)
-    return list(both)
+        return [
+            {"role": role, "content": said}
+            for line in self.lines
+            for role, said in (("user", line.user), ("assistant", line.assistant))
+            if said
+        ]
 
 
 def begun(
@@ -158,7 +222,7 @@ def user_turn(dialogue: Dialogue, form: Form) -> Steps[Dialogue]:
         turn=number + 1,
         action=action,
     )
-    question = Question(f"{scene.topic.id}_{number + 1}: user", request, _content)
+    question = Question(f"{scene.topic.id}_{number + 1}: user", request, text_of("content"))
     reading, spent = yield from counted(one(question), "user")
     if not reading.value:
         return replace(dialogue, error=question.failures(reading)[0])
@@ -186,7 +250,7 @@ def assistant_turn(dialogue: Dialogue, form: Form, query: Query = "summary") -> 
             turn=number,
             action=action,
         )
-        question = Question(f"{place}: assistant", request, _content)
+        question = Question(f"{place}: assistant", request, text_of("content"))
         return (yield from one(question)), wanted, question
 
     (reading, wanted, question), spent = yield from counted(reply(), "assistant")
@@ -201,18 +265,8 @@ def _summary(dialogue: Dialogue, action: str, form: Form, place: str) -> Steps[s
     if action == CLOSING and earlier:
         return earlier[-1]
     request = form.request("pal_summary", conversation=dialogue.said())
-    reading = yield from one(Question(f"{place}: summary", request, _requirement))
+    reading = yield from one(Question(f"{place}: summary", request, text_of("requirement")))
     return reading.value or dialogue.lines[-1].user
-
-
-def _content(data: Any) -> Reading[str]:
-    text = data["content"].strip()
-    return Reading(text) if text else Reading(None, ("content is empty",))
-
-
-def _requirement(data: Any) -> Reading[str]:
-    text = data["requirement"].strip()
-    return Reading(text) if text else Reading(None, ("requirement is empty",))
 
 
 def shown_profile(profile: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,10 +19,8 @@ import pandas as pd
 
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.inference import FEWEST_USERS, RESAMPLES, SEED, holm, interval, resample_users, sign_flip
-from perslib.palbench.bleu import Tokens, best_bleu, tokens_of
 from perslib.palbench.compared import OUTCOMES
-from perslib.palbench.kappa import kappa_of_decided
-from perslib.palbench.scores import points
+from perslib.palbench.measures import Tokens, best_bleu, kappa_of_decided, points, tokens_of
 from perslib.palbench.tasks import Served, key_of, topics_by_key
 from perslib.palbench.topics import Person
 
@@ -74,17 +72,9 @@ def results(samples: pd.DataFrame, resamples: int = RESAMPLES, seed: int = SEED)
     for (task, metric), part in samples.groupby(_WHAT, sort=False):
         cells = _Cells(part, resamples, seed)
         for who, own in cells.methods():
-            means = cells.mean(own) * scale_of(str(metric))
-            low, high = cells.bounds(means, own)
             about = {**dict(zip(_WHO, who, strict=True)), "task": task, "metric": metric}
-            rows.append(
-                {
-                    **about,
-                    **{"value": float(means[0]), "low": low, "high": high},
-                    **{"samples": int(own.notna().sum()), "users": cells.users(own)},
-                    "failed": int(own.isna().sum()),
-                }
-            )
+            found = cells.measured("value", own, scale_of(str(metric)))
+            rows.append({**about, **found, "failed": int(own.isna().sum())})
     columns = [*_WHO, *_WHAT, "value", "low", "high", "samples", "users", "failed"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -105,25 +95,10 @@ def differences(
         family = []
         for (who, own), (whom, other) in cells.pairs(reference):
             difference = (own - other) * scale_of(str(metric))
-            means = cells.mean(difference)
-            low, high = cells.bounds(means, difference)
-            tested = cells.users(difference) >= FEWEST_USERS
-            family.append(
-                {
-                    **{
-                        "method": who[0],
-                        "other": whom[0],
-                        "backbone": who[1],
-                        "task": task,
-                        "metric": metric,
-                    },
-                    **{"difference": float(means[0]), "low": low, "high": high},
-                    "p": sign_flip(cells.totals(difference), seed=seed) if tested else np.nan,
-                    **{"samples": int(difference.notna().sum()), "users": cells.users(difference)},
-                }
-            )
-        corrected = holm(np.array([row["p"] for row in family], dtype=float))
-        rows += [{**row, "p_holm": p} for row, p in zip(family, corrected)]
+            about = {"method": who[0], "other": whom[0], "backbone": who[1], "task": task, "metric": metric}
+            found = cells.measured("difference", difference)
+            family.append({**about, **found, "p": cells.p(difference, seed)})
+        rows += _corrected(family)
     columns = ["method", "other", "backbone", *_WHAT, "difference", "low", "high", "p", "p_holm"]
     return pd.DataFrame(rows, columns=[*columns, "samples", "users"])
 
@@ -168,26 +143,27 @@ class _Cells:
     def users(self, values: pd.Series) -> int:
         return len(np.unique(self.user[values.notna().to_numpy()]))
 
-    def bounds(self, means: np.ndarray, values: pd.Series) -> tuple[float, float]:
-        return interval(means[1:]) if self.users(values) >= FEWEST_USERS else (np.nan, np.nan)
+    def measured(self, name: str, values: pd.Series, scale: float = 1.0) -> dict[str, Any]:
+        """The mean under this name, with its interval, and how many samples and users it is of."""
+        means, users = self.mean(values) * scale, self.users(values)
+        low, high = interval(means[1:]) if users >= FEWEST_USERS else (np.nan, np.nan)
+        of = {"samples": int(values.notna().sum()), "users": users}
+        return {name: float(means[0]), "low": low, "high": high, **of}
+
+    def p(self, values: pd.Series, seed: int) -> float:
+        """Of "the mean is zero", the signs of users' totals flipped; missing with too few users."""
+        return sign_flip(self.totals(values), seed=seed) if self.users(values) >= FEWEST_USERS else np.nan
+
+
+def _corrected(family: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows with p corrected for all of them."""
+    corrected = holm(np.array([row["p"] for row in family], dtype=float))
+    return [{**row, "p_holm": p} for row, p in zip(family, corrected)]
 
 
 def scale_of(metric: str) -> float:
     """What a mean of this metric is multiplied with."""
     return SCALE.get(metric, BLEU_SCALE)
-
-
-def wide(table: pd.DataFrame, digits: int = 2) -> pd.DataFrame:
-    """`results` as printed: a row a method and backbone, a column a task and metric, with intervals."""
-    cells = [
-        f"{v:.{digits}f}" + (f" [{a:.{digits}f}, {b:.{digits}f}]" if np.isfinite(a) else "")
-        if np.isfinite(v)
-        else "–"
-        for v, a, b in zip(table["value"], table["low"], table["high"])
-    ]
-    order = list(dict.fromkeys(table[_WHO].itertuples(index=False, name=None)))
-    columns = list(dict.fromkeys(table[_WHAT].itertuples(index=False, name=None)))
-    return table.assign(cell=cells).pivot(index=_WHO, columns=_WHAT, values="cell").loc[order, columns]
 
 
 def costs(answers: pd.DataFrame, served: Sequence[Served]) -> pd.DataFrame:
@@ -227,21 +203,14 @@ def win_tie_lose(pairs: pd.DataFrame, resamples: int = RESAMPLES, seed: int = SE
                 own.assign(backbone="", value=own["outcome"].map(worth).astype("Float64")), resamples, seed
             )
             ((_, values),) = cells.methods()
-            lead = cells.mean(values)
-            low, high = cells.bounds(lead, values)
-            tested = cells.users(values) >= FEWEST_USERS
-            family.append(
-                {
-                    **{"method": method, "other": other, "dimension": dimension},
-                    **{name: int((own["outcome"] == name).sum()) for name in OUTCOMES},
-                    "unscored": int(own["outcome"].isna().sum()),
-                    **{"lead": float(lead[0]), "low": low, "high": high},
-                    "p": sign_flip(cells.totals(values), seed=seed) if tested else np.nan,
-                    **{"topics": len(own), "users": cells.users(values)},
-                }
-            )
-        corrected = holm(np.array([row["p"] for row in family], dtype=float))
-        rows += [{**row, "p_holm": p} for row, p in zip(family, corrected)]
+            tallies = {name: int((own["outcome"] == name).sum()) for name in OUTCOMES}
+            about = {"method": method, "other": other, "dimension": dimension, **tallies}
+            about["unscored"] = int(own["outcome"].isna().sum())
+            found = cells.measured("lead", values)
+            found |= {"p": cells.p(values, seed), "topics": len(own), "users": found.pop("users")}
+            del found["samples"]
+            family.append({**about, **found})
+        rows += _corrected(family)
     return pd.DataFrame(rows)
 
 

@@ -24,9 +24,8 @@ from perslib.errors import UnknownName
 from perslib.llm import Backbone, Steps, side_by_side
 from perslib.memory.checked import Question, Reading, checked
 from perslib.memory.long import LongTermMemory, Piece, Purpose, Session, Store
-from perslib.palbench.asking import Form, Spent, Strengthens, blocks, counted, looked_up
-from perslib.palbench.scores import SELECTED, grade
-from perslib.palbench.topics import Person, Topic
+from perslib.palbench.measures import SELECTED, grade
+from perslib.palbench.topics import Form, Person, Spent, Strengthens, Topic, blocks, counted, looked_up
 
 Task = Literal["requirement", "solution", "selection"]
 TASKS: tuple[Task, ...] = ("requirement", "solution", "selection")
@@ -44,10 +43,10 @@ def asked(form: Form, task: Task, topic: Topic, pieces: Sequence[Piece]) -> Ques
     """The question of a task; the answer is a text, for a selection two ids with a blank between them."""
     shown = {"blocks": blocks(pieces), "query": topic.query}
     if task == "requirement":
-        request, read = form.request("pal_requirement", **shown), _text("requirement")
+        request, read = form.request("pal_requirement", **shown), text_of("requirement")
     elif task == "solution":
         shown["requirement"] = topic.requirement
-        request, read = form.request("pal_solution", **shown), _text("solution")
+        request, read = form.request("pal_solution", **shown), text_of("solution")
     else:
         candidates = [{"id": id, "text": text} for id, text in topic.numbered.items()]
         shown |= {"requirement": topic.requirement, "candidates": candidates}
@@ -55,7 +54,9 @@ def asked(form: Form, task: Task, topic: Topic, pieces: Sequence[Piece]) -> Ques
     return Question(f"{topic.id}: {task}", request, read)
 
 
-def _text(key: str) -> Read:
+def text_of(key: str) -> Read:
+    """The text under this key of an answer; an empty one is a fault."""
+
     def read(data: Any) -> Reading[str]:
         text = data[key].strip()
         return Reading(text) if text else Reading(None, (f"{key} is empty",))

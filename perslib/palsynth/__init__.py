@@ -13,7 +13,6 @@ answered.
 """
 
 from perslib.palsynth.rehearsal import estimate, rehearse
-from perslib.palsynth.synthesis import Synthesis, synthesize
-from perslib.palsynth.writing import Reject
+from perslib.palsynth.synthesis import synthesize
 
-__all__ = ["Reject", "Synthesis", "estimate", "rehearse", "synthesize"]
+__all__ = ["estimate", "rehearse", "synthesize"]

@@ -7,22 +7,63 @@ their action, content that contradicts the person. The paper names the faults; h
     record   what is still wrong stays as it is and is recorded with its reason
 
 A session is a dialogue and the logs of all situations since the one before it, as in the release.
+
+The text of a log is, type by type (Table 7), parts between semicolons, each saying one thing.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from perslib.corpus.palset_records import LOG_TYPES
 from perslib.llm import Steps
 from perslib.memory.checked import Reading
-from perslib.palsynth.months import MINUTE, Entry
-from perslib.palsynth.patterns import pattern_fault
-from perslib.palsynth.persons import Persona
-from perslib.palsynth.session import Chapter, Session, sessions
+from perslib.palsynth.persons import MINUTE, Entry, Persona
+from perslib.palsynth.topics import Chapter, Session, sessions
 from perslib.palsynth.writing import Task, Writing
+from perslib.paths import read_toml
+
+#: The parts of each type, in the order of `LOG_TYPES`.
+PARTS = (
+    ("keywords", "what was viewed"),
+    ("platform", "publication", "summary"),
+    ("platform", "page", "summary"),
+    ("receiver", "message"),
+    ("sender", "message"),
+    ("calendar", "name", "span", "place"),
+    ("channel", "purchase", "name and size"),
+    ("device", "operation", "details"),
+)
+_SAID = read_toml(__file__, "patterns.toml")
+_SPAN = re.compile(_SAID["span"], re.IGNORECASE | re.DOTALL)
+
+
+def pattern_fault(kind: str, text: str, language: str) -> str | None:
+    """What keeps a text from being a log of this type; None where it is one."""
+    parts = PARTS[LOG_TYPES[language].index(kind)]
+    # The last part may hold semicolons of its own.
+    said = [part.strip(" .…\u3002") for part in re.split("[;\uff1b]", text, maxsplit=len(parts) - 1)]
+    if len(said) < len(parts) or not all(said):
+        return f"is no {kind}: expected {', '.join(parts)}, with semicolons between"
+    for part, own in zip(parts, said, strict=True):
+        words = _SAID[language]["words"].get(part, ())
+        if words and not any(word in own.lower() for word in words):
+            return f"is no {kind}: expected {', '.join(words)} as its {part}, not {own!r}"
+        if part == "span" and not _SPAN.search(own):
+            return f"is no {kind}: expected from when to when, not {own!r}"
+    return None
+
+
+def filled(kind: str, texts: Iterable[str], language: str) -> str:
+    """A text of this type that says nothing, its free parts taken from `texts`."""
+    free = iter(texts)
+    words = {part: own[0] for part, own in _SAID[language]["words"].items()} | {"span": "09:00–10:00"}
+    said = [words.get(part) or next(free) for part in PARTS[LOG_TYPES[language].index(kind)]]
+    return str(_SAID[language]["between"]).join(said)
+
 
 ROUNDS = 2
 KINDS = {"type": "is of the wrong type", "action": "does not do its action", "contradiction": "contradicts"}
@@ -78,7 +119,7 @@ def faults(session: Session, language: str) -> Found:
         if fault := pattern_fault(entry.type, entry.content, language):
             found[id] = [fault]
     ahead = {
-        f"{topic['id']} {part['id']}": part["text"].strip(" .。")
+        f"{topic['id']} {part['id']}": part["text"].strip(" .\u3002")
         for topic in session.script.topics
         for part in (*topic["needs"], *topic["solutions"])
     }

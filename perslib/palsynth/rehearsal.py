@@ -10,13 +10,14 @@ from typing import Any
 
 import pandas as pd
 
-from perslib.corpus.palset_names import ASPECTS, LOG_TYPES, TRAITS
-from perslib.corpus.synthetic.draws import Dice
+from perslib.corpus.palset_records import ASPECTS, LOG_TYPES, TRAITS
 from perslib.llm import Backbone, Estimate, answered
-from perslib.palsynth.patterns import filled
+from perslib.palsynth.correction import filled
 from perslib.palsynth.persons import BATCH, profiles, span
-from perslib.palsynth.user import user_files
+from perslib.palsynth.synthesis import user_files
 from perslib.palsynth.writing import Writing
+from perslib.prompts import phrases
+from perslib.worlds.lives import Dice
 
 #: Characters of a text as models write it on these prompts in Chinese; English takes three times as many.
 USUAL = {"short": 35, "sentence": 75, "paragraph": 280, "account": 1200}
@@ -36,7 +37,7 @@ class StandIn:
         return getattr(self, f"_{step}")(fields)
 
     def _text(self, kind: str, mark: object = "") -> str:
-        filler = "某日有事要办，" if self.language == "zh" else "On some day something is to be done. "
+        filler = phrases("stand_in", self.language)["event"]
         length = USUAL[kind] * (1 if self.language == "zh" else 3)
         return f"{mark}{filler * (length // len(filler) + 1)}"[:length]
 

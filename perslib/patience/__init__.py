@@ -8,21 +8,18 @@
 The world is `perslib.patience.world`, its gymnasium face `perslib.patience.env` (extra `patience`).
 """
 
-from perslib.patience.actions import ActionList, Atom, action_list
-from perslib.patience.collect import collect, talk
-from perslib.patience.dialogues import CENSORED, FAILURE, SUCCESS, Actions, Dialogue, Dialogues
+from perslib.patience.actions import Atom, action_list
+from perslib.patience.dialogues import FAILURE, SUCCESS, Actions, Dialogue, Dialogues
 from perslib.patience.estimator import Patience
-from perslib.patience.goals import Goal, Part, sample_goal
-from perslib.patience.policies import Policy, at_random, exploring, patient, rule, shrewd
+from perslib.patience.goals import Goal, Part
+from perslib.patience.policies import at_random, collect, exploring, patient, rule, shrewd, talk
 from perslib.patience.recovery import levels, recovered, reward_shares, status_accuracy
-from perslib.patience.users import User, outlook, people, user1, user2, user3
-from perslib.patience.world import Turn, World
+from perslib.patience.users import User, user1, user2, user3
+from perslib.patience.world import World
 
 __all__ = [
-    "CENSORED",
     "FAILURE",
     "SUCCESS",
-    "ActionList",
     "Actions",
     "Atom",
     "Dialogue",
@@ -30,8 +27,6 @@ __all__ = [
     "Goal",
     "Part",
     "Patience",
-    "Policy",
-    "Turn",
     "User",
     "World",
     "action_list",
@@ -39,13 +34,10 @@ __all__ = [
     "collect",
     "exploring",
     "levels",
-    "outlook",
     "patient",
-    "people",
     "recovered",
     "reward_shares",
     "rule",
-    "sample_goal",
     "shrewd",
     "status_accuracy",
     "talk",

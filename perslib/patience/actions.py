@@ -18,7 +18,7 @@ import numpy as np
 
 from perslib.errors import DataError, Problem
 from perslib.patience.dialogues import Actions
-from perslib.patience.domains import DOMAINS
+from perslib.patience.goals import DOMAINS
 
 LIST_SEED = 7
 #: How many actions have how many slots. Templates of five and six are there so that costs reach 7.

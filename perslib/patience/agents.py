@@ -5,6 +5,13 @@
 
 An agent is a policy: it is called with what the system sees. It is trained with users who do not leave (with the exits
 on, success is never seen and nothing is learned) and judged with users who do.
+
+What an agent is rewarded with is one number a turn, made of the turn and of how the dialogue stands after it:
+
+    training(true_cost)            −slot_number(a) − 1 a turn, and ±20 for how it ends
+    training(estimated(patience))  the same with a recovered f, on the scale where the least turn costs about 1
+
+It learns from turns of past dialogues with what followed, the oldest forgotten first.
 """
 
 from __future__ import annotations
@@ -12,7 +19,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,18 +27,116 @@ import pandas as pd
 
 from perslib.errors import DataError, Problem
 from perslib.patience.actions import action_list
-from perslib.patience.collect import talk
-from perslib.patience.features import STATE_NAMES, Seen
-from perslib.patience.networks import seeded, torch_here
-from perslib.patience.policies import Policy, exploring, rule
-from perslib.patience.replay import Replay, play
-from perslib.patience.rewards import Reward
+from perslib.patience.dialogues import SUCCESS
+from perslib.patience.networks import perceptron, seeded, torch_here
+from perslib.patience.policies import Policy, exploring, rule, talk
 from perslib.patience.users import User
-from perslib.patience.world import World
+from perslib.patience.world import STATE_NAMES, Seen, Turn, World
 
 if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Module
+
+    from perslib.patience.estimator import Patience
+
+#: Constants of eq. 12–14: |p| a turn, at the end twice the limit on turns for success and once for failure.
+TURN = 1.0
+#: Added at the end when an agent is trained on costs; costs alone would reward failing quickly.
+TERMINAL = 20.0
+LEAST_COST = 0.2
+
+Reward = Callable[[Turn, World], float]
+
+
+def task_reward(turn: Turn, world: World) -> float:
+    """User 1's reward f₁: −|p| a turn, at the end +|r| for success and −|r| for failure (eq. 12–14)."""
+    if not world.over:
+        return -TURN
+    limit = world.user.max_turns
+    return 2.0 * limit if world.status == SUCCESS else -1.0 * limit
+
+
+def true_cost(turn: Turn, world: World) -> float:
+    """User 2's and 3's reward f₂ = −slot_number(a) − 1 (eq. 15)."""
+    return -float(turn.cost)
+
+
+def estimated(model: Patience) -> Reward:
+    """A recovered f(s, a), divided by |v_b|; never better than −0.2, so that no turn is free."""
+    torch = torch_here()
+    features = None if model.actions == "none" else getattr(action_list().features, model.actions)
+
+    def reward(turn: Turn, world: World) -> float:
+        shown = [turn.state] if model.state else []
+        if features is not None:
+            shown.append(features[turn.action])
+        with torch.inference_mode():
+            cost = float(model.f_(torch.from_numpy(np.concatenate(shown)))) / abs(model.v_b)
+        return min(cost, -LEAST_COST)
+
+    return reward
+
+
+def training(cost: Reward, terminal: float = TERMINAL) -> Reward:
+    """The cost of every turn, and the terminal term with the last."""
+
+    def reward(turn: Turn, world: World) -> float:
+        end = 0.0 if not world.over else terminal if world.status == SUCCESS else -terminal
+        return cost(turn, world) + end
+
+    return reward
+
+
+@dataclass(frozen=True, eq=False)
+class Played:
+    """A dialogue as an agent sees it: states before each turn and after the last, actions, rewards."""
+
+    states: np.ndarray
+    actions: np.ndarray
+    rewards: np.ndarray
+
+
+def play(policy: Policy, world: World, reward: Reward) -> Played:
+    """The dialogue to its end, rewarded turn by turn."""
+    rewards = []
+    while not world.over:
+        rewards.append(reward(world.act(policy(world.seen, world.rng)), world))
+    states = np.stack([*(turn.state for turn in world.turns), world.seen.vector])
+    return Played(states, np.array([turn.action for turn in world.turns]), np.array(rewards))
+
+
+class Replay:
+    """A ring of (state, action, return over n turns, discount of what comes after, state then)."""
+
+    def __init__(self, size: int, features: int, discount: float, ahead: int = 1):
+        self.size, self.discount, self.ahead = size, discount, ahead
+        self.states = np.zeros((size, features), dtype=np.uint8)  # all features are 0 or 1
+        self.later = np.zeros_like(self.states)
+        self.actions = np.zeros(size, dtype=np.int64)
+        self.returns = np.zeros(size, dtype=np.float32)
+        self.discounts = np.zeros(size, dtype=np.float32)
+        self.added = 0
+
+    def __len__(self) -> int:
+        return min(self.added, self.size)
+
+    def add(self, played: Played) -> None:
+        """All turns of a dialogue; nothing is expected beyond its end."""
+        turns, n, weights = len(played.actions), self.ahead, self.discount ** np.arange(self.ahead)
+        for t in range(turns):
+            coming = played.rewards[t : t + n]
+            at = self.added % self.size
+            self.states[at], self.later[at] = played.states[t], played.states[min(t + n, turns)]
+            self.actions[at] = played.actions[t]
+            self.returns[at] = coming @ weights[: len(coming)]
+            self.discounts[at] = self.discount**n if t + n < turns else 0.0
+            self.added += 1
+
+    def sample(self, rng: np.random.Generator, number: int) -> tuple[np.ndarray, ...]:
+        """Turns at random: states, actions, returns, discounts, later states."""
+        at = rng.integers(len(self), size=number)
+        states, later = self.states[at].astype(np.float32), self.later[at].astype(np.float32)
+        return states, self.actions[at], self.returns[at], self.discounts[at], later
 
 
 @dataclass(frozen=True)
@@ -111,11 +215,7 @@ class Agent:
 
 def q_network(hidden: tuple[int, ...]) -> Module:
     """Q(s, ·): state → hidden layers → a value an action."""
-    nn = torch_here().nn
-    widths = [len(STATE_NAMES), *hidden]
-    layers = [part for a, b in pairwise(widths) for part in (nn.Linear(a, b), nn.ReLU())]
-    network: Module = nn.Sequential(*layers, nn.Linear(widths[-1], len(action_list().templates)))
-    return network
+    return perceptron(len(STATE_NAMES), hidden, outputs=len(action_list().templates))
 
 
 def success_rate(policy: Policy, user: User, number: int, seed: int) -> float:
@@ -172,14 +272,18 @@ def learn(
                     learner.refresh()
             dialogue += 1
         learner.q.load_state_dict(best[1])
-    card = {
+    return replace(learner.agent, curve=pd.DataFrame(curve), card=card_of(user, made, best[0]))
+
+
+def card_of(user: User, settings: Settings, best: float) -> dict[str, Any]:
+    """What an agent was trained for and with, and the success it reached."""
+    return {
         "user": user.kind,
-        "settings": asdict(made),
+        "settings": asdict(settings),
         "actions": action_list().features.digest,
         "features": len(STATE_NAMES),
-        "best": best[0],
+        "best": best,
     }
-    return replace(learner.agent, curve=pd.DataFrame(curve), card=card)
 
 
 def _seed(settings: Settings, stream: int, number: int) -> np.random.Generator:

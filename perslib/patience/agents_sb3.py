@@ -8,20 +8,24 @@ same dialogues, it needs many more steps.
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from perslib.errors import PerslibError
-from perslib.patience.actions import action_list
-from perslib.patience.agents import CHECK_SEED, Agent, Settings, q_network, success_rate
-from perslib.patience.features import STATE_NAMES
+from perslib.patience.agents import (
+    CHECK_SEED,
+    Agent,
+    Reward,
+    Settings,
+    card_of,
+    play,
+    q_network,
+    success_rate,
+)
 from perslib.patience.networks import seeded
 from perslib.patience.policies import Policy, exploring, rule
-from perslib.patience.replay import play
-from perslib.patience.rewards import Reward
 from perslib.patience.users import User
 from perslib.patience.world import World
 
@@ -73,14 +77,7 @@ def learn_sb3(
             model.learn(made.steps, callback=at_step)
             check(model.num_timesteps)
         network = _network(model, made)
-    card = {
-        "user": user.kind,
-        "settings": asdict(made),
-        "actions": action_list().features.digest,
-        "features": len(STATE_NAMES),
-        "best": curve[-1]["success"],
-        "back_end": "stable-baselines3",
-    }
+    card = {**card_of(user, made, curve[-1]["success"]), "back_end": "stable-baselines3"}
     return Agent(network, pd.DataFrame(curve), card)
 
 

@@ -15,10 +15,9 @@ import numpy as np
 
 from perslib.errors import PerslibError
 from perslib.patience.actions import ActionList, action_list
-from perslib.patience.features import STATE_NAMES
-from perslib.patience.rewards import Reward, task_reward, true_cost
+from perslib.patience.agents import Reward, task_reward, true_cost
 from perslib.patience.users import User, user2
-from perslib.patience.world import Turn, World
+from perslib.patience.world import STATE_NAMES, Turn, World
 
 try:
     import gymnasium

@@ -7,26 +7,40 @@
 
 Only v_b fixes the scale: (c·f, c·h) satisfies whatever (f, h) does for any c ≥ 1, so estimates are compared up to a
 positive factor.
+
+A saved model is weights without code (`weights.npz`), and a card that says what they are (`card.json`).
 """
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from perslib.errors import DataError, PerslibError, UnknownName
-from perslib.patience import saved
+import perslib
+from perslib.errors import DataError, PerslibError, Problem, UnknownName
 from perslib.patience.dialogues import CENSORED, FAILURE, SUCCESS, Dialogues
 from perslib.patience.inputs import ActionFeatures, Batch, Granularity, Inputs, inputs
-from perslib.patience.losses import Variant
-from perslib.patience.networks import Estimate, Output, estimate, patience_network, seeded, turn_network
-from perslib.patience.training import train
+from perslib.patience.networks import (
+    Estimate,
+    Output,
+    Variant,
+    estimate,
+    patience_network,
+    seeded,
+    torch_here,
+    train,
+    turn_network,
+)
+from perslib.patience.recovery import status_accuracy
 
+CARD, WEIGHTS, FORMAT = "card.json", "weights.npz", 1
 Timeout = Literal["drop", "failed", "censored"]
 CHOICES = {
     "loss": ("full", "light"),
@@ -101,7 +115,7 @@ class Patience(BaseEstimator):
             self.h_ = patience_network(seen.goals.shape[1], self.hidden, self.h_output)
             self.action_digest_ = dialogues.action_list.digest
             self.history_, self.epoch_ = train(self, torch, seen, status, validation)
-        self.card_ = saved.card(self, known, status, validation)
+        self.card_ = _card(self, known, status, validation)
         return self
 
     def turn_satisfaction(self, dialogues: Dialogues) -> pd.DataFrame:
@@ -109,8 +123,8 @@ class Patience(BaseEstimator):
 
         For users who look forward, ahead is what they expect the rest to cost, and budget is what is left beyond it.
         """
+        seen = self._inputs(self._fitted(dialogues))
         with seeded(self.seed, self.threads) as torch, torch.no_grad():
-            seen = self._inputs(self._fitted(dialogues))
             batch = seen.batch(torch)
             found = self.estimate(batch)
             mask = batch.mask.numpy()
@@ -161,12 +175,38 @@ class Patience(BaseEstimator):
 
     def save(self, folder: str | Path) -> Path:
         """Weights, and a card of what they were learned from, in this folder."""
-        return saved.write(self, folder)
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        parts = {"f": self.f_, "h": self.h_}
+        weights = {
+            f"{p}.{name}": v.numpy() for p, own in parts.items() for name, v in own.state_dict().items()
+        }
+        np.savez(folder / WEIGHTS, **weights)
+        (folder / CARD).write_text(json.dumps(self.card_, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        return folder
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
-        """What `save` wrote."""
-        model: Self = saved.read(cls, folder)
+        """What `save` wrote; its history of epochs is not kept."""
+        folder = Path(folder)
+        try:
+            found = json.loads((folder / CARD).read_text("utf-8"))
+            with np.load(folder / WEIGHTS) as stored:
+                weights = {name: stored[name] for name in stored.files}
+            parameters: dict[str, Any] = found["parameters"]
+            model = cls(**{**parameters, "hidden": tuple(parameters["hidden"])})
+            model.f_ = turn_network(found["inputs"]["f"], model.hidden)
+            model.h_ = patience_network(found["inputs"]["h"], model.hidden, model.h_output)
+            model.action_digest_, model.epoch_, model.card_ = found["action_list"], found["epoch"], found
+            torch = torch_here()
+            for part in ("f", "h"):
+                own = {k[2:]: torch.from_numpy(v) for k, v in weights.items() if k.startswith(f"{part}.")}
+                getattr(model, f"{part}_").load_state_dict(own)
+        except (OSError, ValueError, KeyError, TypeError, RuntimeError) as reason:
+            raise DataError(
+                Problem(str(folder), f"no fitted patience can be read here ({reason})"),
+                "Give a folder that Patience.save wrote, or fit and save anew.",
+            ) from None
         return model
 
     def estimate(self, batch: Batch) -> Estimate:
@@ -220,3 +260,30 @@ def _both(status: np.ndarray, left_out: int) -> None:
                 f"None of the {len(status)} dialogues {lacking}{apart}: {why}.",
                 f"Add dialogues that {lacking}; where the limit on turns ended many, see `timeout`.",
             )
+
+
+def _card(
+    model: Patience, fitted: Dialogues, status: np.ndarray, validation: Dialogues | None
+) -> dict[str, Any]:
+    """What a model was fitted on, how, and how far it explains the endings it has seen."""
+    numbers = {"fitted": status_accuracy(model.predict_status(fitted), status)}
+    if validation is not None:
+        numbers["validation"] = status_accuracy(model.predict_status(validation), validation.status)
+    return {
+        "format": FORMAT,
+        "parameters": model.get_params(),
+        "fitted_on": {
+            "dialogues": len(fitted),
+            "turns": int(fitted.turns.sum()),
+            "users": len({d.user for d in fitted}),
+            "succeeded": int((status == SUCCESS).sum()),
+            "failed": int((status == FAILURE).sum()),
+            "reasons": dict(Counter(d.reason for d in fitted)),
+        },
+        "action_list": model.action_digest_,
+        "inputs": {"f": int(model.f_[0].in_features), "h": int(model.h_[0].in_features)},
+        "epoch": model.epoch_,
+        "losses": {k: float(v) for k, v in model.history_.iloc[model.epoch_ - 1].items()},
+        "status": numbers,
+        "versions": {"perslib": perslib.__version__, "torch": torch_here().__version__},
+    }

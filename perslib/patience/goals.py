@@ -1,7 +1,11 @@
 """What a user wants: an ordered list of domains with constraints, questions and bookings.
 
-Patience grows with it: h(goal) = slot_number(goal) + domain_number(goal), DEUS eq. 17. A goal's vector has a bit for
-every (domain, kind, slot) and one for every domain, so that eq. 17 is the sum of the vector; what is unfinished and
+There are seven domains in the manner of MultiWOZ, with a made-up table of entities for each (DEUS, section 4.1.2).
+A slot is `info` where a user may constrain it, `reqt` where a user may ask for it, and `book` where a booking needs
+it. Values are small whole numbers; `word` gives the text of one.
+
+Patience grows with the goal: h(goal) = slot_number(goal) + domain_number(goal), DEUS eq. 17. A goal's vector has a bit
+for every (domain, kind, slot) and one for every domain, so that eq. 17 is the sum of the vector; what is unfinished and
 what is done are vectors of the same kind.
 """
 
@@ -9,11 +13,52 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
-from perslib.patience.domains import DOMAINS, VALUES, entities
+from perslib.paths import read_toml
+
+WORLD_SEED = 7
+
+
+@dataclass(frozen=True)
+class Domain:
+    """What users can say, ask and book in one domain, and how many entities its table has."""
+
+    info: tuple[str, ...]
+    reqt: tuple[str, ...]
+    book: tuple[str, ...]
+    rows: int
+
+
+_DATA = read_toml(__file__, "goals.toml")
+DOMAINS = {
+    name: Domain(tuple(t["info"]), tuple(t["reqt"]), tuple(t.get("book", ())), t.get("rows", 60))
+    for name, t in _DATA["domains"].items()
+}
+#: What a slot can hold. Slots that only an answer fills (address, phone …) need no values here.
+VALUES: dict[str, tuple[str, ...]] = {slot: tuple(values) for slot, values in _DATA["values"].items()}
+
+
+def word(slot: str, value: int) -> str:
+    """The text of a slot's value."""
+    return VALUES[slot][value]
+
+
+@lru_cache(maxsize=4)
+def entities(seed: int = WORLD_SEED) -> dict[str, dict[str, np.ndarray]]:
+    """Per domain and constrainable slot, the values of all its entities: `entities()["hotel"]["area"][3]`.
+
+    A taxi goes wherever it is told to, so its table constrains nothing.
+    """
+    rng = np.random.default_rng(seed)
+    tables: dict[str, dict[str, np.ndarray]] = {}
+    for name, domain in DOMAINS.items():
+        slots = () if name == "taxi" else domain.info
+        tables[name] = {slot: rng.integers(0, len(VALUES[slot]), domain.rows) for slot in slots}
+    return tables
+
 
 GOAL_NAMES = tuple(
     f"{name}.{kind}.{slot}"
@@ -23,30 +68,8 @@ GOAL_NAMES = tuple(
 ) + tuple(DOMAINS)
 GOAL_INDEX = {name: i for i, name in enumerate(GOAL_NAMES)}
 
-#: How often each combination is wanted; a taxi comes last, since it joins the places before it.
-COMBINATIONS: dict[tuple[str, ...], float] = {
-    ("restaurant",): 9,
-    ("hotel",): 7,
-    ("attraction",): 7,
-    ("train",): 8,
-    ("taxi",): 4,
-    ("hospital",): 2,
-    ("police",): 2,
-    ("restaurant", "hotel"): 7,
-    ("restaurant", "attraction"): 7,
-    ("hotel", "attraction"): 5,
-    ("restaurant", "train"): 8,
-    ("hotel", "train"): 6,
-    ("attraction", "train"): 6,
-    ("restaurant", "taxi"): 3,
-    ("attraction", "taxi"): 2,
-    ("hotel", "taxi"): 2,
-    ("restaurant", "hotel", "taxi"): 4,
-    ("restaurant", "attraction", "taxi"): 4,
-    ("hotel", "attraction", "taxi"): 3,
-    ("restaurant", "attraction", "train"): 2,
-    ("hotel", "restaurant", "train"): 2,
-}
+#: How often each combination of domains is wanted.
+COMBINATIONS: dict[tuple[str, ...], float] = {tuple(k.split()): v for k, v in _DATA["combinations"].items()}
 WEIGHTS = np.cumsum(list(COMBINATIONS.values())) / sum(COMBINATIONS.values())
 
 INFO, NAMED, REQUESTED, BOOKED = 0.7, 0.1, {"taxi": 0.7}, 0.4
@@ -83,6 +106,11 @@ class Goal:
     def vector(self) -> np.ndarray:
         """A bit for every slot of every kind, and one for every domain."""
         return vector(i for part in self.parts for i in part.items)
+
+    @cached_property
+    def values(self) -> dict[tuple[str, str], int]:
+        """What its user says of each slot, by domain and slot."""
+        return {(p.domain, slot): v for p in self.parts for slot, v in (*p.info.items(), *p.book.items())}
 
     @property
     def patience(self) -> int:

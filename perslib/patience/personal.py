@@ -19,15 +19,14 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import Corpus
-from perslib.corpus.synthetic.lives import life
-from perslib.corpus.synthetic.satisfaction import NOISE, STRICTNESS_SPREAD
-from perslib.corpus.synthetic.words.books import book
 from perslib.errors import DataError
 from perslib.inference import SEED, correlation
 from perslib.patience.dialogues import Dialogues
 from perslib.patience.estimator import Patience
 from perslib.patience.recovery import RESAMPLES, recovered
 from perslib.patience.users import User, user2
+from perslib.worlds.lives import book, life
+from perslib.worlds.satisfaction import NOISE, STRICTNESS_SPREAD
 
 #: Patience = (usual − slope · strictness) · eq. 17, strictness held within ± 1.5; from about .9 to 2.1 times eq. 17.
 USUAL, SLOPE, MOST = 1.5, 0.4, 1.5
@@ -54,7 +53,7 @@ def of_world(
     if truth is None or "strictness" not in truth:
         raise DataError(
             f"{corpus.name} does not say how strict its users are.",
-            "Only synthetic corpora know: use perslib.corpus.synthetic.world, or data/sample.",
+            "Only synthetic corpora know: use perslib.worlds.world, or data/sample.",
         )
     strict = truth.set_index("user")["strictness"].astype(float)
     return [

@@ -22,12 +22,19 @@ import pandas as pd
 from tqdm.auto import tqdm
 
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.patience.agents import Agent, Settings, learn
-from perslib.patience.collect import collect
+from perslib.patience.agents import (
+    Agent,
+    Reward,
+    Settings,
+    estimated,
+    learn,
+    task_reward,
+    training,
+    true_cost,
+)
 from perslib.patience.dialogues import Dialogues
 from perslib.patience.estimator import Patience
-from perslib.patience.policies import Policy, exploring, patient, rule, shrewd
-from perslib.patience.rewards import Reward, estimated, task_reward, training, true_cost
+from perslib.patience.policies import Policy, collect, exploring, patient, rule, shrewd
 from perslib.patience.users import User, user1, user2, user3
 
 

@@ -1,21 +1,27 @@
-"""Systems written by hand: references for what an agent learns, and ways to collect dialogues.
+"""Systems written by hand, references for what an agent learns, and dialogues collected with them.
 
 A policy is called with what the system sees and a generator, and returns an action: `policy(seen, rng)`.
+
+    collect(exploring(rule, 0.25), user2(), 3000, seed=1)
+
+Every dialogue has a generator of its own, made of the seed and its number, so that the first thousand of three
+thousand dialogues are the thousand that one would get alone.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
 
 from perslib.patience.actions import REQMORE, ActionList, Atom, action_list
-from perslib.patience.domains import DOMAINS
-from perslib.patience.features import Seen
-from perslib.patience.goals import BOOKED, INFO, REQUESTED, REQUESTED_ELSEWHERE
+from perslib.patience.dialogues import Dialogue, Dialogues
+from perslib.patience.goals import BOOKED, DOMAINS, GOAL_NAMES, INFO, REQUESTED, REQUESTED_ELSEWHERE
+from perslib.patience.users import User, profile_names
+from perslib.patience.world import STATE_NAMES, Seen, World
 
 Policy = Callable[[Seen, np.random.Generator], int]
 
@@ -129,3 +135,20 @@ def shrewd(seen: Seen, rng: np.random.Generator) -> int:
         if foreseen > (0.3 if late else 0.5):
             return index(*(Atom(name, "inform", s) for s in unasked[: 2 if likely else 1]))
     return index(REQMORE)
+
+
+def talk(policy: Policy, world: World) -> World:
+    """The dialogue to its end."""
+    while not world.over:
+        world.act(policy(world.seen, world.rng))
+    return world
+
+
+def collect(policy: Policy, user: User | Sequence[User], number: int, seed: int = 42) -> Dialogues:
+    """`number` dialogues; with several users they take turns."""
+    users = [user] if isinstance(user, User) else list(user)
+    kept: list[Dialogue] = []
+    for i in range(number):
+        world = World(users[i % len(users)], np.random.default_rng((seed, i)))
+        kept.append(talk(policy, world).dialogue(f"{seed}-{i}"))
+    return Dialogues(tuple(kept), action_list().features, GOAL_NAMES, STATE_NAMES, profile_names(users))

@@ -1,4 +1,8 @@
-"""When a user leaves: users 1, 2 and 3, and people who differ in patience (DEUS, sections 3.5 and 4.1.2).
+"""A user with an agenda, and when a user leaves (DEUS, sections 3.5 and 4.1.2).
+
+What all users do: say what is still to be said, hear what the system does, know what is unfinished. One domain after
+the other: constraints, then questions, then booking details and the wish to book. What the system asked for is answered
+first.
 
 User 1 says up to four things a turn and stays until done. User 2 says one thing, pays slot_number(a) + 1 a turn out of
 h(goal), and leaves once the budget is below zero. User 3 also looks ahead: what is left must cover what the rest will
@@ -9,13 +13,125 @@ probably cost, given the cost of what is finished,
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from perslib.errors import PerslibError
-from perslib.patience.goals import Goal
+from perslib.patience.actions import Template
+from perslib.patience.goals import GOAL_INDEX, Goal, Part
+
+
+class Item(NamedTuple):
+    """One thing the user says: inform, request, dontcare or book, of a slot in a domain; or bye."""
+
+    kind: str
+    domain: str = ""
+    slot: str = ""
+
+
+class Agenda:
+    """What has been told, answered and booked of a goal, and what comes next."""
+
+    def __init__(self, goal: Goal, items: int, rng: np.random.Generator):
+        self.goal, self.limit, self.rng = goal, items, rng
+        self.told: set[tuple[str, str]] = set()
+        self.known: set[tuple[str, str]] = set()
+        self.booked: set[str] = set()
+        self.position = 0
+        self.urgent: list[Item] = []
+
+    @property
+    def current(self) -> Part | None:
+        """The part the user is busy with; none once everything is finished."""
+        parts = self.goal.parts
+        return parts[self.position] if self.position < len(parts) else None
+
+    def speak(self) -> tuple[Item, ...]:
+        """The next user turn: answers first, then the agenda of the current part, at most `items` of them."""
+        said = list(dict.fromkeys([*self.urgent, *self._planned()]))[: self.limit]
+        self.urgent = []
+        self.told.update((i.domain, i.slot) for i in said if i.kind == "inform")
+        return tuple(said)
+
+    def _planned(self) -> list[Item]:
+        part = self.current
+        if part is None:
+            return [Item("bye")]
+        name = part.domain
+        untold = [Item("inform", name, s) for s in part.info if (name, s) not in self.told]
+        asked = [Item("request", name, s) for s in part.reqt if (name, s) not in self.known]
+        if asked or not part.book:
+            return [*untold, *asked]
+        details = [Item("inform", name, s) for s in part.book if (name, s) not in self.told]
+        return [*untold, *details, Item("book", name, "ref")]
+
+    def hear(
+        self,
+        template: Template,
+        entity: Callable[[str, str], int | None],
+        noted: Mapping[tuple[str, str], int],
+    ) -> None:
+        """Take in a system action about the current part; wrong domains and general acts change nothing.
+
+        `entity(domain, slot)` is the value of the entity that the system speaks of (None: it has no such
+        attribute), `noted` what the system has understood so far.
+        """
+        part = self.current
+        if part is None:
+            return
+        name = part.domain
+        ready = all((name, slot) in self.told for slot in part.info)
+        violated = [s for s, v in part.info.items() if entity(name, s) not in (None, v)]
+        for atom in template:
+            if atom.domain != name:
+                continue
+            if atom.act == "request":
+                self._asked(part, atom.slot)
+            elif atom.act in ("inform", "book") and violated:
+                self.urgent.append(Item("inform", name, violated[0]))
+            elif atom.act == "inform" and atom.slot in part.reqt and ready:
+                self.known.add((name, atom.slot))
+            elif atom.act == "book" and part.book:
+                missing = [s for s in part.book if (name, s) not in noted]
+                if missing:
+                    self.urgent.append(Item("inform", name, missing[0]))
+                else:
+                    self.booked.add(name)
+        if self._done(part):
+            self.position += 1
+            self.urgent = []
+
+    def _asked(self, part: Part, slot: str) -> None:
+        if slot in part.info or slot in part.book:
+            self.urgent.append(Item("inform", part.domain, slot))
+        elif self.rng.random() < 0.5:
+            self.urgent.append(Item("dontcare", part.domain, slot))
+
+    def _done(self, part: Part) -> bool:
+        answered = all((part.domain, slot) in self.known for slot in part.reqt)
+        return answered and (not part.book or part.domain in self.booked)
+
+    def unfinished(self, granularity: str = "slot") -> list[int]:
+        """Goal items left: slots not conveyed, answered or booked, and domains not done.
+
+        With granularity "domain" only whole domains count as finished.
+        """
+        left = [i for part in self.goal.parts[self.position + 1 :] for i in part.items]
+        part = self.current
+        if part is None:
+            return left
+        if granularity == "domain":
+            return [*part.items, *left]
+        name = part.domain
+        open_items = [f"{name}.info.{s}" for s in part.info if (name, s) not in self.told]
+        open_items += [f"{name}.reqt.{s}" for s in part.reqt if (name, s) not in self.known]
+        if part.book and name not in self.booked:
+            open_items += [f"{name}.book.{s}" for s in part.book]
+        return [*(GOAL_INDEX[i] for i in open_items), GOAL_INDEX[name], *left]
+
 
 MAX_TURNS = 20
 

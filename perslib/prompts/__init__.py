@@ -16,5 +16,6 @@ never rendered again, and a placeholder that is not declared `trusted` must stan
 
 from perslib.prompts.fencing import fence, unfence, visible
 from perslib.prompts.library import Prompt, prompt, prompts
+from perslib.prompts.phrases import phrases
 
-__all__ = ["Prompt", "fence", "prompt", "prompts", "unfence", "visible"]
+__all__ = ["Prompt", "fence", "phrases", "prompt", "prompts", "unfence", "visible"]

@@ -22,6 +22,7 @@ import re
 from functools import lru_cache
 
 from perslib.errors import PromptError
+from perslib.paths import read_toml
 
 # Characters that act on the terminal or the tokeniser, or that show nothing where they stand.
 _HIDDEN = (
@@ -36,15 +37,7 @@ _HIDDEN = (
 _EMOJI = r"\u2190-\u2bff\U0001f000-\U0001faff"
 _LT = r"<\uff1c\ufe64"
 
-# Markers of the chat templates in use, by family; an escaped first character keeps them readable and inert.
-_CONTROL_TOKENS = (
-    r"<(?=[|｜][^>\n]{1,64}[|｜]>)"  # ChatML, Llama 3, Phi, GLM, Command R <|…|>; DeepSeek <｜…｜>
-    r"|<(?=/?(?:s|bos|eos|pad|unk|sop|eop|eod|eoh|eoa|eot|think|tool_call|tool_response|tools)>)"
-    r"|<(?=(?:start|end)_of_(?:turn|image|utterance)>|(?:seed|unused|reserved)[:_]?\w{0,24}>)"  # Gemma, Seed
-    r"|<(?=</?SYS>>)"  # Llama 2
-    r"|\[(?=/?(?:INST|THINK|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_(?:CALLS|RESULTS|CONTENT))\])"  # Mistral
-    r"|\[(?=[gs]?MASK\])"  # GLM
-)
+_CONTROL_TOKENS = "|".join(read_toml(__file__, "control_tokens.toml")["tokens"])
 _ESCAPE = r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U(000[0-9a-f]{5}|0010[0-9a-f]{4}))"
 
 _TO_SPELL_OUT = re.compile(
@@ -84,6 +77,11 @@ def enclose(shown: str, label: str) -> str:
     if not re.fullmatch(r"[^<>\n]{1,60}", label):
         raise PromptError(f"A fence label is 1 to 60 characters in one line, without < and >; got {label!r}.")
     return f"<<<{label}>>>\n{shown}\n<<</{label}>>>"
+
+
+def in_marker(shown: str) -> str:
+    r"""Visible text as it can stand in a marker line `<<<…>>>`: it neither ends the line nor closes the marker."""
+    return re.sub(r"[\r\n>]", lambda match: _spell(ord(match[0])), shown)
 
 
 def unfence(fenced: str) -> str:

@@ -18,7 +18,7 @@ from jinja2 import meta, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from perslib.errors import PromptError
-from perslib.prompts.fencing import enclose
+from perslib.prompts.fencing import enclose, in_marker
 
 
 def _printable(value: Any) -> Any:
@@ -76,7 +76,12 @@ ENVIRONMENT = _Environment(
     keep_trailing_newline=True,
     autoescape=False,
 )
-ENVIRONMENT.filters |= {"fence": _fenced, "conversation": _conversation, "bullets": _bullets}
+ENVIRONMENT.filters |= {
+    "fence": _fenced,
+    "conversation": _conversation,
+    "bullets": _bullets,
+    "in_marker": in_marker,
+}
 
 
 class Sources:

@@ -76,14 +76,14 @@ class Candidate:
         given = self.shows.given(block)
         show = yield from self.shows.prepare(given)
         targets = list(given)
-        shown = [show(target) if _can_answer(target) else Shown() for target in targets]
-        asked = [self.request(target, s) for target, s in zip(targets, shown) if _can_answer(target)]
+        shown = [show(target) if target.request is not None else Shown() for target in targets]
+        asked = [self.request(target, s) for target, s in zip(targets, shown) if target.request is not None]
         answers = iter((yield Ask(asked, "candidate")) if asked else ())
         return [
             {
                 **{column: getattr(target, column) for column in TURN},
                 **self._sent(s),
-                **(_said(next(answers)) if _can_answer(target) else {"error": NO_REQUEST}),
+                **(_said(next(answers)) if target.request is not None else {"error": NO_REQUEST}),
             }
             for target, s in zip(targets, shown)
         ]
@@ -156,10 +156,6 @@ def _blocks(corpus: Corpus, turns: pd.DataFrame) -> Iterator[Block]:
         block = corpus.block(user, scenario)
         targets = block.targets.astype({"turn": "Int64"}).merge(wanted[["session", "turn"]])
         yield replace(block, targets=targets)
-
-
-def _can_answer(target: Target) -> bool:
-    return target.request is not None
 
 
 def _said(answer: Answer) -> dict[str, Any]:

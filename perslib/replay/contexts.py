@@ -26,8 +26,8 @@ from perslib.corpus import Block, Target
 from perslib.errors import PerslibError, PromptError, UnknownName
 from perslib.llm import Steps, asks_nothing
 from perslib.memory import MemorySystem, Retrieval, Scores, Structured, profile_shown, turn_id
-from perslib.memory.evidence import cut
 from perslib.memory.retrieval import DIALOGUES, said_before
+from perslib.memory.structured import cut
 from perslib.prompts import prompt
 
 #: Exchanges shown, messages before each reply, and characters of a message (half of 700) and of the reply.

@@ -1,4 +1,7 @@
-"""Candidates' replies in files: the published format and a plain one of ours, read and written."""
+"""Candidates' replies and their scores in files: the published format and a plain one of ours.
+
+Replies are read and written. Scores, of candidates' replies and of the recorded ones, raw and calibrated, are read.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +13,22 @@ from typing import Any
 import pandas as pd
 
 from perslib.corpus import BLOCK, TURN, Corpus, coerce
-from perslib.corpus.reading import frame
+from perslib.corpus.reading import frame, unfit
 from perslib.corpus.schema import KEYS, SCHEMA
 from perslib.errors import DataError, Problem
 from perslib.memory import turn_id
 from perslib.replay.candidates import family_of
-from perslib.replay.names import ORIGINAL
 from perslib.replay.published_lines import (
     CONTEXTS,
     Lines,
     Record,
+    Turn,
     candidate_of,
     context_of,
     sample_id,
     targets_of,
 )
+from perslib.replay.replies import ORIGINAL
 
 EMPTY = "empty reply"
 #: How a reply came about, as far as a line says it under the names of our frame; published lines can carry it, too.
@@ -48,7 +52,8 @@ def read_replies(path: Path | str, corpus: Corpus | None = None, *, skip_bad: bo
       `.attrs["irregularities"]`;
     - one model in several contexts: the candidates `model`, `model (task)`, `model (tfidf)`, …;
     - an empty reply: no reply, and `error` says so;
-    - a setting of another kind (a `prompt` that is a list): not taken, and counted.
+    - a setting of another kind (a `prompt` that is a list): not taken, and counted;
+    - half a character (a lone surrogate): read as U+FFFD, and counted.
 
     The name "original" is refused: it is that of the recorded replies, which `originals` takes from the corpus. Bad lines
     are an error that lists all of them; with `skip_bad` they are left out and listed.
@@ -95,7 +100,7 @@ def _origin(record: Record, lines: Lines) -> Record:
         kind = SCHEMA["replies"][column].kind
         if kind == "integer" and isinstance(value, float) and value.is_integer():
             value = int(value)
-        if isinstance(value, _KINDS[kind]) and not isinstance(value, bool):
+        if isinstance(value, _KINDS[kind]) and not isinstance(value, bool) and not any(unfit(value, "")):
             origin[column] = value
         else:
             lines.oddities[f"{column} that is no {kind}, not taken"] += 1
@@ -187,3 +192,126 @@ def _shown(user: str, records: Any) -> list[Record]:
         source = {"source_task": scenario, "source_file": f"{session}.json", "turn_idx": int(number)}
         found.append({"memory_id": memory, "user": user, **source})
     return found
+
+
+UNREADABLE = "no answer could be read (parse_ok is false); the score {score} in the file stands for none"
+NO_SCORE = "the file gives no score"
+#: Why a raw score stands in a calibrated file: a record that fell back carries no sign of the calibration at all.
+NOT_SAID = "not said in the file"
+_GENERIC = "generic_llm_judge:"
+
+
+def read_scored(path: Path | str, corpus: Corpus | None = None, *, skip_bad: bool = False) -> pd.DataFrame:
+    """A judge's scores of candidates' replies from a published file, calibrated or not: the verdicts frame.
+
+    `raw` is `pred_score_raw`, else `pred_score`. Where a line names a `calibration_method`, its `pred_score` stands in
+    the column of that name (`reference_cdf`; the published rule for it is our `reference_cdf_pooled`), with the column
+    `…_fallback` beside it. In a calibrated file, a line that names none fell back to its raw score.
+
+    A score that stands for a failed call (`parse_ok` is false) and a missing one are unscored, and `error` says why.
+    Checks against a `corpus`, repeated and bad lines are as in `read_replies`.
+    """
+    return _read(Lines(Path(path), corpus, skip_bad), of_candidates=True)
+
+
+def read_predictions(
+    path: Path | str, corpus: Corpus | None = None, *, skip_bad: bool = False
+) -> pd.DataFrame:
+    """A published evaluator's or baseline's scores of the recorded replies: the verdicts frame, `candidate` missing.
+
+    `judge` is the `baseline_name`, else "structured memory" or "no memory"; `backbone` the model behind it, missing for
+    baselines that ask none. All else is as in `read_scored`.
+    """
+    return _read(Lines(Path(path), corpus, skip_bad), of_candidates=False)
+
+
+def _read(lines: Lines, *, of_candidates: bool) -> pd.DataFrame:
+    name = None if lines.corpus is None else lines.corpus.name
+    rows: list[tuple[str, Record]] = []
+    for place, record, turn in lines:
+        verdict = _verdict(record, turn, place, of_candidates)
+        if isinstance(verdict, Problem):
+            lines.reject(verdict)
+        else:
+            rows.append((place, {"corpus": name, **verdict}))
+    kept = lines.last_of_each(rows, KEYS["verdicts"])
+    unscored = sum(row["raw"] is None for row in kept)
+    lines.oddities.update({"unscored replies, kept with their error": unscored} if unscored else {})
+    verdicts = frame(kept, [*SCHEMA["verdicts"], "calibrated", "method"])
+    calibrated = _calibrated(verdicts)
+    return lines.told(
+        coerce(
+            verdicts.drop(columns=["calibrated", "method"]).assign(**calibrated), "verdicts", lines.path.name
+        )
+    )
+
+
+def _verdict(record: Record, turn: Turn, place: str, of_candidates: bool) -> Record | Problem:
+    candidate: str | Problem | None = candidate_of(record, place) if of_candidates else None
+    if isinstance(candidate, Problem):
+        return Problem(place, f"{candidate.message}; scores of recorded replies are read by read_predictions")
+    if not of_candidates and "candidate_response" in record:
+        return Problem(place, "is on a candidate's reply; such files are read by read_scored")
+    if "pred_score" not in record and "pred_score_raw" not in record:
+        return Problem(place, "has no pred_score")
+    scores: dict[str, float | None] = {}
+    for key in ("pred_score", "pred_score_raw", "pred_score_float"):
+        score = _score(record.get(key), key, place)
+        if isinstance(score, Problem):
+            return score
+        scores[key] = score
+    given = scores["pred_score"]
+    raw = given if record.get("pred_score_raw") is None else scores["pred_score_raw"]
+    error = NO_SCORE if raw is None else None
+    if record.get("parse_ok") is False:
+        error = UNREADABLE.format(score="" if raw is None else f"{raw:g}")
+    method = record.get("calibration_method")
+    verdict = {"candidate": candidate, **dict(zip(TURN, turn)), **_judge(record), **_said(record)}
+    verdict |= {"error": error, "method": method}
+    if error or raw is None:
+        return {**verdict, "raw": None, "mode": "unscored", "calibrated": None}
+    verdict |= {"raw": raw, "expected": scores["pred_score_float"], "satisfied": round(raw) >= 4}
+    return {**verdict, "calibrated": given if method else None}
+
+
+def _score(value: Any, key: str, place: str) -> float | Problem | None:
+    if value is None:
+        return None
+    if isinstance(value, int | float) and not isinstance(value, bool) and 1 <= value <= 5:
+        return float(value)
+    return Problem(place, f"{key} is {repr(value)[:40]}, expected a number from 1 to 5")
+
+
+def _judge(record: Record) -> Record:
+    """Which judge, the model behind it, its memory and its prompt, from whichever keys the program wrote."""
+    model = record.get("judge_model") or record.get("model")
+    baseline = record.get("baseline_name")
+    backbone = None if model == baseline else str(model).removeprefix(_GENERIC) if model else None
+    memory = record.get("judge_memory_model") or record.get("memory_model")
+    remembers = bool(record.get("with_memory", memory not in (None, "none")))
+    version = record.get("judge_memory_version") or record.get("memory_version")
+    return {
+        "judge": baseline or ("structured memory" if remembers else "no memory"),
+        "backbone": backbone,
+        "memory": f"{version or 'structured'} by {memory or 'a model not named'}" if remembers else None,
+        "prompt": record.get("judge_turn_eval_prompt_version") or record.get("turn_eval_prompt_version"),
+    }
+
+
+def _said(record: Record) -> Record:
+    given = {"reason": ("reason_prediction", "pred_reason"), "rationale": ("analysis", "spur_reason")}
+    return {
+        column: next((record[k] for k in keys if isinstance(record.get(k), str) and record[k]), None)
+        for column, keys in given.items()
+    }
+
+
+def _calibrated(verdicts: pd.DataFrame) -> dict[str, pd.Series]:
+    """Two columns for each method that the file names: the score, and why the raw one stands."""
+    columns: dict[str, pd.Series] = {}
+    raw = verdicts["raw"].astype("Float64")
+    for method in verdicts["method"].dropna().unique():
+        own = (verdicts["method"] == method) | raw.isna()
+        columns[method] = verdicts["calibrated"].astype("Float64").where(own, raw).where(raw.notna())
+        columns[f"{method}_fallback"] = pd.Series(NOT_SAID, verdicts.index, dtype="str").mask(own)
+    return columns

@@ -3,6 +3,8 @@
 A line names its turn by `user`, `target_task` (our scenario), `target_file` ("0.json", our session "0") and `turn_idx`
 (our turn: replies of the session, from 0), or by its `sample_id` alone, `user__scenario__0.json__turn_1`. Our own lines
 say user, scenario, session, turn. Gold scores and reasons that stand in a line are not read.
+
+A replay set in a file lets others replay the same turns: JSONL or CSV, one turn a line.
 """
 
 from __future__ import annotations
@@ -16,9 +18,10 @@ from typing import Any
 
 import pandas as pd
 
-from perslib.corpus import Corpus, Target
-from perslib.corpus.reading import json_lines
+from perslib.corpus import TURN, Corpus, Target, coerce
+from perslib.corpus.reading import csv_lines, json_lines, unfit
 from perslib.errors import DataError, Problem
+from perslib.llm.transport import whole_characters
 
 Turn = tuple[str, str, str, int]
 Record = dict[str, Any]
@@ -49,7 +52,11 @@ class Lines:
         """Place, content and turn of each line that can be read and fits the corpus."""
         if not self.path.is_file():
             raise DataError(Problem(str(self.path), "is no file"), "Give the JSONL file itself.")
-        for place, value, _ in json_lines(self.path.read_bytes(), self.path.name):
+        said = self.path.read_bytes().decode("latin-1")  # bytes as they are; JSON's escapes are ASCII
+        whole = whole_characters(said)
+        if halves := whole.count("\\ufffd") - said.count("\\ufffd"):
+            self.oddities["halves of characters, read as U+FFFD"] += halves
+        for place, value, _ in json_lines(whole.encode("latin-1"), self.path.name):
             if not isinstance(value, dict):
                 self.reject(value if isinstance(value, Problem) else Problem(place, "is no JSON object"))
                 continue
@@ -116,8 +123,10 @@ def turn_of(record: Record, place: str) -> Turn | Problem:
             return Problem(place, f"has no {' or '.join(spellings)}, and no sample_id that tells it")
         whole = isinstance(said, float) and said.is_integer()  # as data frames write a column with gaps
         named[key] = str(int(said) if whole else said)
-    if not named["turn"].isdecimal():
-        return Problem(place, f"turn is {named['turn']!r}, expected a whole number from 0")
+    if problem := next(unfit(named, place), None):
+        return problem
+    if not re.fullmatch("[0-9]{1,9}", named["turn"]):
+        return Problem(place, f"turn is {named['turn'][:40]!r}, expected a whole number from 0")
     turn = named["user"], named["scenario"], named["session"].removesuffix(".json"), int(named["turn"])
     if parts and sample != sample_id(*turn):
         return Problem(place, f"is about {sample_id(*turn)}, but its sample_id is {sample!r}")
@@ -180,3 +189,67 @@ def _differs(prefix: Any, target: Target) -> str | None:
         if str(message.get("content")).strip() != said["content"].strip():
             return f"message {number} has another text"
     return None
+
+
+SUFFIXES = (".jsonl", ".csv")
+SET_REMEDY = "Mend the file: each line names a turn of the corpus by user, scenario, session and turn, and each but once."
+
+
+def read_turns(path: Path | str, corpus: Corpus) -> pd.DataFrame:
+    """The replay set in a file, in the order of its lines; everything that is wrong with it is one error.
+
+    A line has user, scenario, session and turn (in JSONL the published names do, too), and may have `inclusion`,
+    the probability that the turn was drawn, above 0: then all lines have it, for it is their weight. Further fields
+    are let be.
+    """
+    path = Path(path)
+    problems: list[Problem] = []
+    found: dict[Turn, tuple[str, float | None]] = {}
+    known = set(corpus.turns[TURN].itertuples(index=False, name=None))
+    for place, record in _records(path):
+        turn = turn_of(record, place) if isinstance(record, dict) else record
+        if isinstance(turn, Problem):
+            problems.append(turn)
+            continue
+        chance = _inclusion(record.get("inclusion"), place) if isinstance(record, dict) else None
+        if isinstance(chance, Problem):
+            problems.append(chance)
+        elif turn not in known:
+            problems.append(Problem(place, f"{sample_id(*turn)} is not in corpus {corpus.name!r}"))
+        elif turn in found:
+            problems.append(Problem(place, f"{sample_id(*turn)} stands already at {found[turn][0]}"))
+        else:
+            found[turn] = place, chance
+    without = [place for place, chance in found.values() if chance is None]
+    if 0 < len(without) < len(found):
+        problems += [Problem(place, "has no inclusion, while other lines have one") for place in without]
+    if problems or not found:
+        raise DataError(problems or Problem(path.name, "names no turn"), SET_REMEDY)
+    rows = [{**dict(zip(TURN, turn)), "inclusion": chance} for turn, (_, chance) in found.items()]
+    return coerce(pd.DataFrame(rows), "replay_turns", path.name)
+
+
+def _records(path: Path) -> Iterator[tuple[str, Record | Problem]]:
+    """Place and content of each line, or what is wrong with it."""
+    if not path.is_file() or path.suffix.lower() not in SUFFIXES:
+        raise DataError(
+            Problem(str(path), f"is no replay set; expected a file ending in {' or '.join(SUFFIXES)}")
+        )
+    raw = path.read_bytes()
+    if path.suffix.lower() == ".csv":
+        yield from ((place, value) for place, value, _ in csv_lines(raw, path.name, TURN))
+        return
+    for place, value, _ in json_lines(raw, path.name):
+        yield place, value if isinstance(value, dict | Problem) else Problem(place, "is no JSON object")
+
+
+def _inclusion(said: Any, place: str) -> float | Problem | None:
+    if said is None:
+        return None
+    try:
+        chance = float(said)
+    except (TypeError, ValueError, OverflowError):
+        chance = 0.0
+    if isinstance(said, bool) or not 0 < chance <= 1:
+        return Problem(place, f"inclusion is {repr(said)[:40]}, expected a probability above 0, at most 1")
+    return chance

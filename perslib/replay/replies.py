@@ -10,7 +10,10 @@ import pandas as pd
 from perslib.corpus import SCHEMA, TURN, Corpus, coerce
 from perslib.corpus.schema import duplicates
 from perslib.errors import DataError, Problem
-from perslib.replay.names import ORIGINAL
+
+#: The candidate whose replies are those that the users were given.
+ORIGINAL = "original"
+
 
 KEY = ["candidate", *TURN]
 NO_REPLY = "the reply is empty"

@@ -15,7 +15,7 @@ from perslib.calibrate.frames import scores_of
 from perslib.corpus import SESSION, TURN
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.inference import FEWEST_USERS, interval
-from perslib.replay.names import ORIGINAL
+from perslib.replay.replies import ORIGINAL
 
 Floats = npt.NDArray[np.float64]
 

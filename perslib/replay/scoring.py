@@ -20,9 +20,9 @@ from perslib.calibrate import histories, reference_calibrated
 from perslib.corpus import BLOCK, TURN, Block, Corpus, coerce
 from perslib.errors import DataError, PerslibError, Problem
 from perslib.judge import Judge, Personal
+from perslib.judge.base import frame
 from perslib.judge.evaluate import fit as fit_judge
 from perslib.judge.evaluate import verdicts_on
-from perslib.judge.rows import frame
 from perslib.llm import Backbone
 from perslib.replay.replies import check_single
 

@@ -1,18 +1,24 @@
-"""Which turns are replayed: a fair draw from every block, which never looks at what the users said of them.
+"""Which turns are replayed, and what they are like beside all turns of the split.
 
-The published set (`hard_set`) is chosen by the users' scores and holds no reply that was rated 5, so that whatever
-answers it anew looks like an improvement. Here every turn can be drawn, and it is known how likely, so that means
-over the set estimate means over all turns of the split.
+`stratified_set` is a fair draw from every block, which never looks at what the users said of the turns: every turn can
+be drawn, and it is known how likely, so that means over the set estimate means over all turns of the split.
+
+`hard_set` is the published set (PersTurnBench, section 5): turns that went badly, chosen by the users' scores. It is here
+to reproduce published numbers. It holds no reply that was rated 5, so new replies look better than the recorded ones by
+regression to the mean alone. `set_profile` looks at gold, for reports only.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from perslib.corpus import BLOCK, TURN, Corpus, coerce
+from perslib.corpus import BLOCK, SESSION, TURN, Corpus, coerce
 from perslib.errors import DataError, Problem, UnknownName
+from perslib.paths import read_toml
 
 Ints = npt.NDArray[np.int64]
 
@@ -44,10 +50,10 @@ def stratified_set(
             "Take another split, or None for all users.",
         )
     if size >= len(turns):
-        return _replay_turns(turns.assign(inclusion=1.0))
+        return coerce(turns.assign(inclusion=1.0), "replay_turns")
     user, block = (turns.groupby(by, sort=False).ngroup().to_numpy() for by in ("user", BLOCK))
     chosen, inclusion = draw(user, block, size, np.random.default_rng(seed))
-    return _replay_turns(turns.assign(inclusion=inclusion)[chosen])
+    return coerce(turns.assign(inclusion=inclusion)[chosen], "replay_turns")
 
 
 def split_turns(corpus: Corpus, split: str | None) -> pd.DataFrame:
@@ -66,10 +72,6 @@ def check_size(size: int) -> None:
     """An error for a set of no turns."""
     if size < 1:
         raise DataError(Problem("size of the replay set", f"is {size}, expected 1 or more"))
-
-
-def _replay_turns(turns: pd.DataFrame) -> pd.DataFrame:
-    return coerce(turns, "replay_turns")
 
 
 def draw(user: Ints, block: Ints, size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -112,3 +114,173 @@ def _rounded(expected: np.ndarray, order: Ints, rng: np.random.Generator) -> Int
     up = np.zeros(len(expected), dtype=np.int64)
     up[order[np.minimum(np.searchsorted(ends, hits, side="right"), len(order) - 1)]] = 1
     return whole.astype(np.int64) + up
+
+
+#: At most this many turns of a block.
+OF_BLOCK = 3
+#: Gold score → how many turns with it are added after each user's first.
+QUOTAS = {1: 25, 2: 50, 4: 75}
+_SAID = read_toml(__file__, "hard_set.toml")
+
+
+def hard_set(corpus: Corpus, budget: int = SIZE, split: str | None = "test") -> pd.DataFrame:
+    """The published selection of at most `budget` turns, without chance: a replay set.
+
+    Every rated turn but the first of a session has a selection score, the sum of what `why` lists:
+
+        +3 dissatisfied (gold ≤ 3)                    +1 substantive, −1.5 not substantive
+        +2 near the boundary (gold 3 or 4)            +1 long request (≥ 20 characters)
+        +1.5 specific reason (gold ≤ 3, not "other")  −0.5 rated 5
+
+    *Substantive*: the request has 8 characters or more, the reply is no bare acknowledgement (full stops and exclamation
+    marks aside), and not both are shorter than 25. What is not, and was rated 4 or 5, is dropped.
+
+    1. The best turn of each session. Of each block the best three rated 4 or lower; where there are fewer, one rated 5.
+    2. All in the order of (−score, block id, sample id), compared as text, so that `turn_10` precedes `turn_2`.
+    3. Each user's best, users in the order of their names; then, beyond those, the next 25 rated 1, the next 50 rated 2
+       and the next 75 rated 4; then whatever is next, until the budget is spent.
+
+    What the publication leaves open is decided so. The quotas count beyond each user's best, not together with them:
+    the published set has 28, 53 and 86 such turns, and its 133 turns rated 3 are the 73 users' bests that remain and
+    the 60 places that are left. The room for a turn rated 5 is within the three of a block. The request is the last
+    message of a user before the reply, where several stand in a row, too; lengths do not count white space at the ends.
+
+    Rows come in the order of the corpus. Gold is not in the frame; but `selection_score` and `why` tell of it, so they
+    must not be shown to a candidate or a judge. A split without any rating is a `DataError`; where first turns alone are
+    rated, the set is empty.
+    """
+    check_size(budget)
+    turns = split_turns(corpus, split)
+    # Before the first turns go: an unasked reply follows the user's last words, which may stand there.
+    turns["asked"] = turns.groupby(SESSION, sort=False)["request"].ffill().fillna("").str.strip()
+    turns = turns[turns["score"].notna()]
+    if turns.empty:
+        raise DataError(
+            Problem(
+                corpus.name,
+                f"no turn in split {split!r} is rated, and the published selection goes by ratings",
+            ),
+            "Take stratified_set, which needs no ratings.",
+        )
+    turns = turns[turns["turn"] >= 1]
+    candidates = _best_of_blocks(_ranked(turns))
+    return coerce(
+        candidates.loc[_within(candidates, budget), [*TURN, "selection_score", "why"]], "replay_turns"
+    )
+
+
+def _ranked(turns: pd.DataFrame) -> pd.DataFrame:
+    """The turns that can be chosen, with ids, selection score and reasons, in the order of (−score, ids)."""
+    gold, substantive = turns["score"].astype(int), _substantive(turns)
+    specific = ~turns["reason"].fillna("").str.strip().str.lower().isin(_SAID["unspecific"])
+    points = pd.DataFrame(
+        {
+            "dissatisfied": 3.0 * (gold <= 3),
+            "near the boundary": 2.0 * gold.isin([3, 4]),
+            "specific reason": 1.5 * ((gold <= 3) & specific),
+            "substantive": 1.0 * substantive,
+            "not substantive": -1.5 * ~substantive,
+            "long request": 1.0 * (turns["asked"].str.len() >= 20),
+            "rated 5": -0.5 * (gold == 5),
+        }
+    )
+    block = turns["user"] + "__" + turns["scenario"]
+    sample = block + "__" + turns["session"] + ".json__turn_" + turns["turn"].astype("str")
+    why = [tuple(points.columns[row != 0]) for row in points.to_numpy()]
+    turns = turns.assign(gold=gold, block=block, sample=sample, selection_score=points.sum(axis=1))
+    turns["why"] = pd.Series(why, index=turns.index, dtype=object)
+    turns["rank"] = -turns["selection_score"]
+    return turns[substantive | (gold <= 3)].sort_values(["rank", "block", "sample"])
+
+
+def _substantive(turns: pd.DataFrame) -> pd.Series:
+    asked, reply = turns["asked"].str.len(), turns["response"].str.strip()
+    bare = reply.str.replace("[\u3002\uff01!]", "", regex=True).isin(_SAID["acknowledgements"])
+    return (asked >= 8) & ~bare & ~((reply.str.len() < 25) & (asked < 25))
+
+
+def _best_of_blocks(ranked: pd.DataFrame) -> pd.DataFrame:
+    """One turn a session, up to three a block, still in order."""
+    best = ranked.groupby(SESSION, sort=False).head(1)
+    low, controls = best[best["gold"] <= 4], best[best["gold"] == 5].groupby("block", sort=False).head(1)
+    full = low["block"].value_counts().loc[lambda held: held >= OF_BLOCK].index
+    taken = pd.concat(
+        [low.groupby("block", sort=False).head(OF_BLOCK), controls[~controls["block"].isin(full)]]
+    )
+    return taken.sort_values(["rank", "block", "sample"])
+
+
+def _within(candidates: pd.DataFrame, budget: int) -> list[int]:
+    """Which candidates the budget buys, in the order of the corpus."""
+    firsts = candidates.drop_duplicates("user").sort_values("user")
+    chosen = list(firsts.index[:budget])
+    rest = candidates.drop(index=firsts.index)
+    for score, quota in QUOTAS.items():
+        chosen += rest.index[rest["gold"] == score][: min(quota, budget - len(chosen))].tolist()
+    chosen += rest.index.difference(chosen, sort=False)[: budget - len(chosen)].tolist()
+    return sorted(chosen)
+
+
+def set_profile(corpus: Corpus, replay_turns: pd.DataFrame) -> pd.DataFrame:
+    """A replay set in numbers: columns part, value, number, share.
+
+    Parts "turns", "users", "blocks" and "rated" are counts, "mean gold" a mean; "mean gold, weighted" is the Hájek mean
+    Σ y/π / Σ 1/π, which estimates the mean of all turns (missing where no chance was involved). "gold", "scenario" and
+    "turn" have one row a value, with the number of turns and their share (of the rated turns for gold).
+    """
+    keyed = corpus.turns.set_index(TURN)[["score"]]
+    wanted = pd.MultiIndex.from_frame(replay_turns[TURN])
+    if len(unknown := wanted.difference(keyed.index)):
+        raise DataError(
+            [
+                Problem("replay set", f"{'/'.join(map(str, key))} is not in corpus {corpus.name!r}")
+                for key in unknown
+            ],
+            "Draw the set from the corpus that it is used with.",
+        )
+    turns = replay_turns[TURN].reset_index(drop=True)
+    gold = keyed.loc[wanted, "score"].to_numpy(dtype=float, na_value=np.nan)
+    inclusion = replay_turns.get("inclusion", pd.Series(np.nan, replay_turns.index))
+    rated = ~np.isnan(gold)
+    weight = np.where(rated, 1 / inclusion.to_numpy(dtype=float, na_value=np.nan), 0.0)
+    weighted = np.nansum(weight * np.nan_to_num(gold)) / weight.sum() if rated.any() else np.nan
+    numbers = {
+        "turns": len(turns),
+        "users": turns["user"].nunique(),
+        "blocks": len(turns[BLOCK].drop_duplicates()),
+        "rated": int(rated.sum()),
+        "mean gold": gold[rated].mean() if rated.any() else np.nan,
+        "mean gold, weighted": weighted,
+    }
+    rows = [(part, "", float(number), np.nan) for part, number in numbers.items()]
+
+    def count(part: str, value: object, there: np.ndarray, of: int) -> None:
+        rows.append((part, str(value), float(there.sum()), float(there.sum() / of) if of else np.nan))
+
+    for score in range(1, 6):
+        count("gold", score, gold == score, int(rated.sum()))
+    for scenario in corpus.scenarios:
+        count("scenario", scenario, (turns["scenario"] == scenario).to_numpy(dtype=bool), len(turns))
+    for turn in sorted(turns["turn"].unique()):
+        count("turn", turn, (turns["turn"] == turn).to_numpy(dtype=bool), len(turns))
+    return pd.DataFrame(rows, columns=["part", "value", "number", "share"])
+
+
+def profiles(corpus: Corpus, sets: Mapping[str, pd.DataFrame], split: str | None = "test") -> pd.DataFrame:
+    """Replay sets side by side, and "all", the split that they stand for: one column each, indexed by part and value.
+
+    Cells are shares of turns for gold, scenario and turn index, numbers otherwise; 0 where a set has no such turn.
+    """
+    found = {name: set_profile(corpus, chosen) for name, chosen in sets.items()}
+    found["all"] = set_profile(corpus, split_turns(corpus, split))
+    columns = {
+        name: profile.set_index(["part", "value"])["share"].fillna(
+            profile.set_index(["part", "value"])["number"]
+        )
+        for name, profile in found.items()
+    }
+    table = pd.DataFrame(columns)
+    order = pd.concat([found["all"], *found.values()])[["part", "value"]].drop_duplicates()
+    table = table.reindex(pd.MultiIndex.from_frame(order))
+    listed = table.index.get_level_values("value") != ""
+    return table.where(~listed[:, None] | table.notna(), 0.0)

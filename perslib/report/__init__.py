@@ -1,12 +1,12 @@
 """Notebooks as pages: run them, show untrusted text safely, save figures and tables for papers."""
 
 from perslib.report.export import draw, save_figure, save_table
-from perslib.report.page import begin, say, text
-from perslib.report.run import run_report
+from perslib.report.page import begin, part, say, section
+from perslib.report.run import rehearse_report, run_report
 from perslib.report.show import show_conversation, show_profile, show_table
-from perslib.report.sorting import sortable
 from perslib.report.style import CATEGORIES, SCORES, chinese_font, figure_style, literal
-from perslib.report.words import name_of, word
+from perslib.report.words import name_of
+from perslib.text import translate
 
 __all__ = [
     "CATEGORIES",
@@ -17,14 +17,15 @@ __all__ = [
     "figure_style",
     "literal",
     "name_of",
+    "part",
+    "rehearse_report",
     "run_report",
     "save_figure",
     "save_table",
     "say",
+    "section",
     "show_conversation",
     "show_profile",
     "show_table",
-    "sortable",
-    "text",
-    "word",
+    "translate",
 ]

@@ -1,7 +1,8 @@
-"""A notebook as an app: Voilà shows what its cells put out, without their code.
+"""A notebook as an app: Voilà shows what its cells put out, without their code, Markdown in its parameter `language`.
 
 `jupyter/` beside this file holds Voilà's settings and page: nothing is loaded from elsewhere, and a content
-security policy sees to it, whatever a conversation on the page contains.
+security policy sees to it, whatever a conversation on the page contains. The server refuses requests for another host name
+or without its token, so that no web page reads along, and ends a kernel ten minutes after its page was left.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ PORT = 8866
 def command(notebooks: Path, port: int = PORT, browser: bool = True) -> list[str]:
     """The command that serves a notebook, or a folder of them, on this machine only."""
     options = ["--Voila.ip=127.0.0.1", f"--port={port}", *([] if browser else ["--no-browser"])]
-    return [sys.executable, "-m", "voila", str(notebooks), *options]
+    return [sys.executable, "-m", "perslib.report.served", str(notebooks), *options]
 
 
 def environment(given: Mapping[str, str] = os.environ) -> dict[str, str]:

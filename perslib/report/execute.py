@@ -1,24 +1,93 @@
-"""Run one notebook by papermill and say how it ended."""
+"""Run one notebook by papermill in a kernel of its own, and say how it ended."""
 
 from __future__ import annotations
 
+import os
 import re
-import tempfile
+import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as StillRunning
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any, Literal
 
-from perslib.paths import workspace
-from perslib.report.controls import controls_shown, without_ansi
-from perslib.report.kernel import Kernels
+from perslib.paths import scratch, workspace
 from perslib.report.parameters import Study, read_notebook
 from perslib.report.render import INJECTED, code_number
+from perslib.report.words import controls_shown, without_ansi
+
+
+class Kernels:
+    """Makes kernels of the running interpreter, with an environment of their own, and can stop them.
+
+    User start-up files, IPython history and a user's IPython configuration play no part in a report:
+    `scratch` stands in for `~/.ipython`.
+    """
+
+    def __init__(self, scratch: Path, environment: Mapping[str, str]):
+        self._pids: list[int] = []
+        self._environment = {**_threads(), **environment, "IPYTHONDIR": str(scratch / "ipython")}
+        self._scratch = scratch
+        self._log = scratch / "kernel.log"
+
+    def manager_class(self) -> type:
+        """A kernel manager class for nbclient, bound to this interpreter and environment."""
+        from jupyter_client.kernelspec import KernelSpec
+        from jupyter_client.manager import AsyncKernelManager
+
+        command = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+        spec = KernelSpec(argv=command, display_name="Python", language="python", env=self._environment)
+        pids, runtime, log = self._pids, self._scratch, self._log
+
+        class ThisPython(AsyncKernelManager):
+            kernel_spec = spec
+
+            def __init__(self, **options: Any):
+                super().__init__(connection_file=str(runtime / f"kernel-{len(pids)}.json"), **options)
+
+            async def _async_launch_kernel(self, kernel_cmd: list[str], **options: Any) -> None:
+                # What a kernel says outside of its cells is no part of a report, nor of the terminal.
+                with log.open("ab") as file:
+                    await super()._async_launch_kernel(kernel_cmd, stdout=file, stderr=file, **options)
+
+            async def _async_post_start_kernel(self, **options: Any) -> None:
+                await super()._async_post_start_kernel(**options)
+                if pid := getattr(self.provisioner, "pid", None):
+                    pids.append(pid)
+
+        return ThisPython
+
+    def last_words(self) -> str:
+        """The last line that a kernel wrote outside of its cells: why it died, if it said so."""
+        lines = self._log.read_text("utf-8", "replace").split("\n") if self._log.is_file() else []
+        said = [line.strip() for line in lines if line.strip() and not line.startswith("[IPKernelApp]")]
+        return controls_shown(without_ansi(said[-1]))[:300] if said else ""
+
+    def interrupt(self) -> None:
+        """What Ctrl-C does in a notebook: the running cell ends with KeyboardInterrupt."""
+        self._signal(signal.SIGINT)
+
+    def kill(self) -> None:
+        """End kernels that an interrupt did not end."""
+        self._signal(signal.SIGKILL if hasattr(signal, "SIGKILL") else signal.SIGTERM)
+
+    def _signal(self, number: int) -> None:
+        for pid in self._pids:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, number)
+
+
+def _threads() -> dict[str, str]:
+    """One thread for libraries that compute: the arrays of a page are small, and several threads wait for each other."""
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    return {name: "1" for name in names if name not in os.environ}
+
 
 Status = Literal["started", "success", "failed", "cancelled"]
 
@@ -65,10 +134,9 @@ def execute(
     interrupts the running cell; the run then ends as cancelled, with everything before that cell.
     """
     started = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="perslib-report-") as folder:
-        scratch = Path(folder)
-        kernels = Kernels(scratch, environment)
-        written = scratch / "executed.ipynb"
+    with scratch("report") as folder:
+        kernels = Kernels(folder, environment)
+        written = folder / "executed.ipynb"
         with ThreadPoolExecutor(1, thread_name_prefix="papermill") as pool:
             running = pool.submit(_papermill, study, parameters, kernels, written, cell_started)
             cancelled = _wait(running, kernels, watch)
@@ -104,6 +172,7 @@ def _papermill(
         if cell.cell_type == "code" and INJECTED not in cell.metadata.get("tags", []):
             cell_started(next(begun))
 
+    workspace().mkdir(parents=True, exist_ok=True)  # $PERSLIB_HOME may name a folder that is not there yet
     try:
         execute_notebook(
             read_notebook(study.path),

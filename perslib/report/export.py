@@ -12,7 +12,8 @@ import pandas as pd
 from perslib.paths import workspace
 from perslib.report.latex import latex_table
 from perslib.report.page import check_name, current, say
-from perslib.report.show import escape, show_html, table_html
+from perslib.report.show import escape, fold_html, show_html, table_html
+from perslib.text import translate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,6 +44,7 @@ def save_figure(
     """
     import matplotlib.pyplot as plt
 
+    caption = translate(caption)
     folder = current().folder("figures", out)
     paths = [folder / f"{check_name(name)}.{kind}" for kind in _METADATA]
     for path, metadata in zip(paths, _METADATA.values()):
@@ -73,7 +75,7 @@ def draw(
     `empty` is the sentence for no data.
     """
     if data.empty:
-        say(*[empty or current().word("nothing_to_draw")] * 2)
+        say(empty or "Nothing to draw: no reply of this corpus has a score.")
         return Saved()
     return save_figure(figure(data), name, data, caption)
 
@@ -89,32 +91,54 @@ def save_table(
 ) -> Saved:
     """Save a table as CSV with full precision and as LaTeX (booktabs), and show it with its caption.
 
+    In the CSV a cell that shows a number with its interval (`perslib.metrics.with_interval`) is that number; the bounds
+    have columns of their own, `qwk`, `qwk_low`, `qwk_high`. Texts are written as they are: a spreadsheet may take one that
+    begins with = + - @ for a formula, so import these columns as text.
+
     Files go to `tables/` in the page's folder, or in `out`. Column heads and known labels are in the page's
-    language in LaTeX and on the page; the CSV keeps the frame's own names. With `shown=False` the page has the caption
-    and the links only. Returns the paths written.
+    language in LaTeX and on the page; the CSV keeps the frame's own names. With `shown=False` the table on the page is
+    folded and opens at a click. Returns the paths written.
     """
+    caption = translate(caption)
     folder = current().folder("tables", out)
     paths = [_write_csv(frame, folder / f"{check_name(name)}.csv"), folder / f"{name}.tex"]
     paths[1].write_text(latex_table(frame, name, caption, digits), encoding="utf-8", newline="\n")
-    first = frame.head(_SHOWN_ROWS if shown else 0)
-    left_out = len(frame) - len(first) if shown else 0
+    first = frame.head(_SHOWN_ROWS)
+    left_out = len(frame) - len(first)
     text = _caption("table", name, caption) + _links(paths, out)
-    more = f"<div class='pl-caption'>{current().word('rows_left_out', n=left_out)}</div>" if left_out else ""
-    table = (
-        table_html(first, text, digits)
-        if shown
-        else f"<div class='pl-tablebox'><div class='pl-caption'>{text}</div></div>"
-    )
-    body = f'<div id="table-{name}">{table}{more}</div>'
+    rest = translate("{n} more rows are in the CSV.", n=left_out)
+    more = f"<div class='pl-caption'>{rest}</div>" if left_out else ""
+    table = table_html(first, text if shown else "", digits) + more
+    if not shown:
+        table = f"<div class='pl-caption'>{text}</div>{fold_html(translate('Show the table'), table)}"
     plain = f"{first.to_string(index=False)}\n{_plain(name, paths)}" if shown else _plain(name, paths)
-    show_html(body, plain, _record("table", name, paths, out))
+    show_html(f'<div id="table-{name}">{table}</div>', plain, _record("table", name, paths, out))
     return Saved(paths)
 
 
 def _write_csv(frame: pd.DataFrame, path: Path) -> Path:
     unnamed = isinstance(frame.index, pd.RangeIndex)
-    frame.to_csv(path, index=not unnamed, encoding="utf-8", lineterminator="\n")
+    _with_numbers(frame).to_csv(path, index=not unnamed, encoding="utf-8", lineterminator="\n")
     return path
+
+
+def _with_numbers(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with the numbers behind what people read of them."""
+    from perslib.metrics import Shown
+
+    columns = []
+    for i in range(frame.shape[1]):
+        column = frame.iloc[:, i]
+        ends = dict.fromkeys(end for cell in column if isinstance(cell, Shown) for end in cell.numbers)
+        if not ends:
+            columns.append(column)
+        for end in ends:
+            cells = [
+                cell.numbers.get(end) if isinstance(cell, Shown) else None if end or cell == "–" else cell
+                for cell in column
+            ]
+            columns.append(pd.Series(cells, column.index, name=f"{column.name}{end}"))
+    return pd.concat(columns, axis=1) if columns else frame
 
 
 def _plain(name: str, paths: list[Path]) -> str:
@@ -132,9 +156,9 @@ def _is_beside_page(out: str | Path | None) -> bool:
 
 
 def _caption(kind: str, name: str, caption: str) -> str:
-    page = current()
-    label = page.word(f"{kind}_n", n=page.number(kind, name))
-    return f"<b>{label}{page.word('stop')}</b> {escape(caption)}".rstrip()
+    n = current().number(kind, name)
+    label = translate("Figure {n}.", n=n) if kind == "figure" else translate("Table {n}.", n=n)
+    return f"<b>{label}</b> {escape(caption)}".rstrip()
 
 
 def _links(paths: list[Path], out: str | Path | None) -> str:
@@ -143,7 +167,7 @@ def _links(paths: list[Path], out: str | Path | None) -> str:
         folder = paths[0].parent.resolve()
         home = workspace()
         shown = folder.relative_to(home) if folder.is_relative_to(home) else folder
-        where = current().word("saved_in", folder=shown.as_posix())
+        where = translate("saved in {folder}", folder=shown.as_posix())
         return f' <span class="pl-files">{escape(where)}</span>'
     kinds = {".pdf": "PDF", ".svg": "SVG", ".png": "PNG", ".csv": "CSV", ".tex": "LaTeX"}
     links = [f'<a href="{p.parent.name}/{p.name}">{kinds[p.suffix]}</a>' for p in paths]

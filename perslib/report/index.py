@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import base64
 import io
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
-from perslib.report.atomic import write_text
 from perslib.report.leaderboard import write_leaderboard
-from perslib.report.manifest import NAME
+from perslib.report.manifest import NAME, write_text
 from perslib.report.shelf import Page, common_language, pages_under, shelf_css, template
-from perslib.report.times import day, took
-from perslib.report.words import word
+from perslib.report.words import day, name_of, took
+from perslib.text import plural, translate, using_language
 
 _THUMBNAIL_WIDTH = 560
 
@@ -31,12 +31,11 @@ class Card:
     figures: str
     tables: str
     manifest: str
+    manifest_label: str
+    state: str
     trouble: str
-
-    @property
-    def state(self) -> str:
-        """The status in the page's language."""
-        return word(self.status, self.language)
+    failed: str
+    """Where the page of a last run that failed is, beside the good one."""
 
 
 def write_index(root: Path) -> Path:
@@ -47,46 +46,49 @@ def write_index(root: Path) -> Path:
     pages = pages_under(root)
     shelves: dict[str, dict[str, list[Card]]] = {}
     for page in pages:
-        shelves.setdefault(page.corpus, {}).setdefault(page.folder.name, []).append(_card(page))
+        with using_language(page.language):
+            shelves.setdefault(page.corpus, {}).setdefault(page.folder.name, []).append(_card(page))
     board = write_leaderboard(root)
     language = common_language(pages)
-    return write_text(
-        root / "index.html",
-        template("shelf.html.j2").render(
-            shelves=shelves,
-            leaderboard=board.name if board else "",
-            language=language,
-            word=word,
-            css=shelf_css(),
-        ),
-    )
+    with using_language(language):
+        index = template("shelf.html.j2").render(
+            shelves=shelves, leaderboard=board.name if board else "", language=language, css=shelf_css()
+        )
+    return write_text(root / "index.html", index)
 
 
 def _card(page: Page) -> Card:
-    entry, language = page.entry, page.language
+    entry = page.entry
     figures, tables = entry.get("figures", {}), entry.get("tables", {})
     failure = entry.get("failure") or {}
-    trouble = ""
-    if entry["status"] == "failed" and failure:
-        trouble = word("index_failed", language, n=failure.get("cell"), error=failure.get("error"))
+    trouble = failed = ""
+    last = entry.get("last_run") or {}
+    if last:
+        failure = last.get("failure") or {}
+        beside = page.folder / f"{page.name}.failed.html"
+        failed = beside.relative_to(page.root).as_posix() if beside.is_file() else ""
+        state = name_of(f"state_{last['status']}")
+        trouble = translate("Last run {state}; this page is from the run before it.", state=state) + " "
+    if failure and "failed" in (entry["status"], last.get("status")):
+        trouble += translate(
+            "Stopped at cell {n}: {error}", n=failure.get("cell"), error=failure.get("error")
+        )
     return Card(
         href=page.href,
         title=entry.get("title") or page.name,
-        language=language,
+        language=page.language,
         status=entry["status"],
         date=day(entry.get("started", "")),
-        took=took(entry.get("seconds"), language),
+        took=took(entry.get("seconds")),
         picture=_thumbnail(page.folder, figures),
-        figures=_counted("figure", len(figures), language),
-        tables=_counted("table", len(tables), language),
+        figures=plural("1 figure", "{n} figures", len(figures)) if figures else "",
+        tables=plural("1 table", "{n} tables", len(tables)) if tables else "",
+        manifest_label=translate("Manifest"),
+        state=name_of(f"state_{entry['status']}"),
         manifest=(page.folder / NAME).relative_to(page.root).as_posix(),
-        trouble=trouble,
+        trouble=trouble.strip(),
+        failed=failed,
     )
-
-
-def _counted(kind: str, n: int, language: str) -> str:
-    """Such as “6 figures” or “1 figure”, or nothing for none."""
-    return word(f"n_{kind}s" if n > 1 else f"one_{kind}", language, n=n) if n else ""
 
 
 def _thumbnail(folder: Path, figures: dict[str, list[str]]) -> str:
@@ -96,10 +98,19 @@ def _thumbnail(folder: Path, figures: dict[str, list[str]]) -> str:
     for files in figures.values():
         for file in files:
             if file.endswith(".png") and (folder / file).is_file():
-                with Image.open(folder / file) as full:
-                    small = full.convert("RGB")
-                    small.thumbnail((_THUMBNAIL_WIDTH, 4 * _THUMBNAIL_WIDTH))
-                    buffer = io.BytesIO()
-                    small.save(buffer, "PNG", optimize=True)
+                try:
+                    with Image.open(folder / file) as full:
+                        small = full.convert("RGB")
+                except (
+                    OSError,
+                    SyntaxError,
+                    ValueError,
+                    Image.DecompressionBombError,
+                ) as error:  # a damaged file
+                    warnings.warn(f"{folder / file} cannot be shown on the index: {error}", stacklevel=2)
+                    continue
+                small.thumbnail((_THUMBNAIL_WIDTH, 4 * _THUMBNAIL_WIDTH))
+                buffer = io.BytesIO()
+                small.save(buffer, "PNG", optimize=True)
                 return base64.b64encode(buffer.getvalue()).decode()
     return ""

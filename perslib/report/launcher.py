@@ -12,19 +12,23 @@ from perslib.paths import workspace
 from perslib.report.page import current
 from perslib.report.shelf import Page, pages_under
 from perslib.report.show import escape, show_html, show_table
-from perslib.report.times import day
+from perslib.report.words import day, name_of
+from perslib.text import translate
 
 
 def show_reports(root: str | Path | None = None) -> None:
     """Link every rendered page under `reports/`, by corpus and backbone."""
     folder = Path(root) if root else workspace() / "reports"
-    page = current()
+    current()
     pages = [found for found in pages_under(folder) if found.href]
     if not pages:
-        show_html(f"<p>{escape(page.word('index_empty'))}</p>", page.word("index_empty"))
+        nothing = translate(
+            "Nothing has been run yet: make report, or perslib report, runs the bundled studies."
+        )
+        show_html(f"<p>{escape(nothing)}</p>", nothing)
         return
-    overviews = [("index.html", "index_title"), ("leaderboard.html", "leaderboard")]
-    parts = [_link(folder / file, page.word(key)) for file, key in overviews if (folder / file).is_file()]
+    overviews = [("index.html", translate("Reports")), ("leaderboard.html", translate("Leaderboard"))]
+    parts = [_link(folder / file, title) for file, title in overviews if (folder / file).is_file()]
     shelves: dict[tuple[str, str], list[Page]] = {}
     for found in pages:
         shelves.setdefault((found.corpus, found.folder.name), []).append(found)
@@ -38,7 +42,7 @@ def show_reports(root: str | Path | None = None) -> None:
 def _page_link(folder: Path, page: Page) -> str:
     """A page by its title, with the day of its run, and its state where it is not complete."""
     status = page.entry["status"]
-    notes = [day(page.entry.get("started", "")), "" if status == "success" else current().word(status)]
+    notes = [day(page.entry.get("started", "")), "" if status == "success" else name_of(f"state_{status}")]
     shown = _link(folder / page.href, page.entry.get("title") or page.name)
     return " · ".join([shown, *(escape(note) for note in notes if note)])
 
@@ -72,19 +76,21 @@ def show_backbones() -> None:
     """Show the models that `backbones.toml` names, ours and the reader's own; none of them is asked anything."""
     from perslib.llm.registry import entries
 
-    word = current().word
-
     def key(variable: str) -> str:
         if not variable:
-            return word("no_key")
-        return word("key_set" if os.environ.get(variable) else "key_missing", name=variable)
+            return translate("none needed")
+        if os.environ.get(variable):
+            return translate("{name}, set", name=variable)
+        return translate("{name}, not set", name=variable)
 
     rows = [
         {
-            word("backbone"): entry.name,
-            word("model_name"): entry.model or None,
-            word("address"): word("this_machine") if entry.kind == "embedded" else entry.base_url,
-            word("key"): key(entry.key_env),
+            translate("Backbone"): entry.name,
+            translate("Model name"): entry.model or None,
+            translate("Where"): translate("started on this machine")
+            if entry.kind == "embedded"
+            else entry.base_url,
+            translate("Key"): key(entry.key_env),
         }
         for entry in entries().values()
     ]

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perslib.report.atomic import write_text
-from perslib.report.controls import controls_shown
+from perslib.errors import Translatable
+from perslib.report.manifest import write_text
 from perslib.report.shelf import Page, common_language, pages_under, shelf_css, template
-from perslib.report.times import day
-from perslib.report.words import name_of, word
+from perslib.report.words import controls_shown, day, name_of
+from perslib.text import translate, using_language
 
 FILE = "leaderboard.html"
 TABLE = "leaderboard"
@@ -91,21 +91,25 @@ class Group:
 def write_leaderboard(root: Path) -> Path | None:
     """Write `leaderboard.html` over the tables of all runs under `root`; without any, remove the one that is there."""
     pages = pages_under(root)
+    language = common_language(pages)
+    with using_language(language):
+        return _write(root, pages, language)
+
+
+def _write(root: Path, pages: list[Page], language: str) -> Path | None:
     groups, skipped = standings(pages)
     path = root / FILE
     if not groups and not skipped:
         path.unlink(missing_ok=True)
         return None
-    language = common_language(pages)
     return write_text(
         path,
         template("leaderboard.html.j2").render(
             groups=groups,
             skipped=skipped,
             language=language,
-            word=word,
             shown=controls_shown,
-            named=lambda value: controls_shown(name_of(str(value), language)),
+            named=lambda value: controls_shown(name_of(str(value))),
             interval=_interval,
             is_number=np.isfinite,
             css=shelf_css(),
@@ -115,17 +119,16 @@ def write_leaderboard(root: Path) -> Path | None:
 
 def standings(pages: Iterable[Page]) -> tuple[list[Group], list[Skipped]]:
     """The groups of all tables, those of most candidates first, and the tables that cannot be read."""
-    language = common_language(pages := list(pages))
     tables, skipped = [], []
     for page in pages:
         for file in _files(page):
             try:
                 tables.append(_read(file, page))
-            except _Unfit as error:
-                skipped.append(Skipped(_shown(file, page), word(error.key, language, **error.fields)))
+            except Unfit as error:
+                skipped.append(Skipped(_shown(file, page), translate(error.message, **error.values)))
             except (OSError, ValueError, RecursionError) as error:
                 why = controls_shown(str(error)).replace(str(file), file.name)
-                skipped.append(Skipped(_shown(file, page), word("leaderboard_unreadable", language, why=why)))
+                skipped.append(Skipped(_shown(file, page), translate("cannot be read: {why}", why=why)))
     if not any(map(len, tables)):
         return [], skipped
     rows = pd.concat([table for table in tables if len(table)], ignore_index=True)
@@ -136,7 +139,7 @@ def standings(pages: Iterable[Page]) -> tuple[list[Group], list[Skipped]]:
 def _merged(rows: pd.DataFrame) -> pd.DataFrame:
     """One row a candidate, the best first: of its whole runs the newest, of first looks only where it has no other."""
     # Imported here, for it brings judges and models along, which no other page needs.
-    from perslib.replay.names import ORIGINAL
+    from perslib.replay.replies import ORIGINAL
 
     rows = rows.sort_values(["first_look", "when"], ascending=[True, False], kind="stable")
     which, recorded = rows[CANDIDATE].copy(), rows["candidate"] == ORIGINAL
@@ -148,12 +151,8 @@ def _merged(rows: pd.DataFrame) -> pd.DataFrame:
 # -- tables as they lie there ------------------------------------------------------------------------------
 
 
-class _Unfit(Exception):
-    """A table that says something other than standings; `key` names the sentence for it."""
-
-    def __init__(self, key: str, **fields: object):
-        super().__init__(key)
-        self.key, self.fields = key, fields
+class Unfit(Translatable):
+    """A table that is no table of standings; `message` says why."""
 
 
 def _files(page: Page) -> list[Path]:
@@ -174,7 +173,10 @@ def _read(file: Path, page: Page) -> pd.DataFrame:
     rows = pd.read_csv(file, dtype=str, keep_default_na=False, encoding="utf-8")
     wanted = [*_TEXTS, *_BOUNDS, *_FLAGS]
     if missing := [column for column in wanted if column not in rows]:
-        raise _Unfit("leaderboard_lacks", columns=", ".join(missing[:3]) + ", …" * (len(missing) > 3))
+        raise Unfit(
+            "lacks the columns {columns}; render its page again with this version of perslib",
+            columns=", ".join(missing[:3]) + ", …" * (len(missing) > 3),
+        )
     rows = rows[wanted]
     for column in _FLAGS:
         _check(rows, column, lambda text: text in ("True", "False"))
@@ -183,7 +185,9 @@ def _read(file: Path, page: Page) -> pd.DataFrame:
     for column, (low, high) in _BOUNDS.items():
         _check(rows, column, partial(_is_number, low=low, high=high, needed=column in _COUNTS))
     if (twice := rows.duplicated([*GROUP, *CANDIDATE])).any():
-        raise _Unfit("leaderboard_twice", name=controls_shown(rows.loc[twice, "candidate"].iloc[0]))
+        raise Unfit(
+            "names the candidate “{name}” twice", name=controls_shown(rows.loc[twice, "candidate"].iloc[0])
+        )
     typed = {column: pd.to_numeric(rows[column]).astype(float) for column in _BOUNDS}
     started = pd.to_datetime(str(page.entry.get("started", "")), utc=True, errors="coerce")
     return rows.assign(
@@ -200,7 +204,12 @@ def _read(file: Path, page: Page) -> pd.DataFrame:
 def _check(rows: pd.DataFrame, column: str, fits: Callable[[str], bool]) -> None:
     for line, text in enumerate(rows[column], 2):  # as editors count lines
         if not fits(text):
-            raise _Unfit("leaderboard_value", line=line, column=column, value=controls_shown(text[:40]))
+            raise Unfit(
+                "line {line}: {column} is “{value}”",
+                line=line,
+                column=column,
+                value=controls_shown(text[:40]),
+            )
 
 
 def _is_number(text: str, low: float, high: float, needed: bool) -> bool:
@@ -217,5 +226,5 @@ def _interval(row: Any, name: str, digits: int) -> str:
     from perslib.metrics import with_interval
 
     value, low, high = (getattr(row, f"{name}{end}") for end in ("", "_low", "_high"))
-    text = with_interval(value, low, high, digits)
+    text = str(with_interval(value, low, high, digits))
     return text.replace(", ", ",\u00a0")

@@ -7,18 +7,27 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import platform
 import re
+import shutil
 import subprocess
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
+from itertools import count
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+from uuid import uuid4
 
-from perslib.report.atomic import write_json
+from perslib.errors import PerslibError
+from perslib.llm import entries
+from perslib.paths import lock
+from perslib.text import LANGUAGES
 
 NAME = "manifest.json"
 FORMAT = 1
@@ -114,19 +123,60 @@ def corpus_facts(given: str, corpus: Any) -> dict[str, Any]:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a folder, without entries that cannot be read; an empty one where there is none."""
+    """The manifest of a folder, without entries that cannot be read, which it says; an empty one where there is none."""
+    manifest, problems = _read(folder)
+    for problem in problems:
+        warnings.warn(problem, stacklevel=2)
+    return manifest
+
+
+def _read(folder: Path) -> tuple[dict[str, Any], list[str]]:
+    """The manifest without what cannot be read of it, and what that is."""
+    pages: Iterable[tuple[str, Any]] = ()
+    problems = []
     try:
-        manifest = json.loads((folder / NAME).read_text(encoding="utf-8"))
-        pages = {name: entry for name, entry in manifest["pages"].items() if _is_entry(entry)}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        pages = {}
-    return {"format": FORMAT, "pages": pages}
+        pages = json.loads((folder / NAME).read_text(encoding="utf-8"))["pages"].items()
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        problems = [f"{folder / NAME} cannot be read; its pages are left out"]
+    good = {name: entry for name, entry in pages if _is_text(name, entry) and _is_entry(entry)}
+    problems += [
+        f"{folder / NAME}: the entry of {name} cannot be read; left out"
+        for name, _ in pages
+        if name not in good
+    ]
+    return {"format": FORMAT, "pages": good}, problems
+
+
+#: Types of what the index and the leaderboard read of an entry.
+_KINDS: dict[str, type | tuple[type, ...]] = {
+    **dict.fromkeys(("title", "language", "started"), str),
+    **dict.fromkeys(("corpus", "backbone", "parameters", "figures", "tables"), dict),
+    **{"failure": (dict, type(None)), "seconds": (int, float), "last_run": dict},
+}
+
+
+def _is_text(name: str, entry: Any) -> bool:
+    """Whether a page can say it: JSON may hold half a character."""
+    try:
+        json.dumps({name: entry}, ensure_ascii=False).encode()
+    except (UnicodeEncodeError, RecursionError):
+        return False
+    return True
 
 
 def _is_entry(entry: Any) -> bool:
     return (
         isinstance(entry, dict)
+        and all(isinstance(entry[name], kind) for name, kind in _KINDS.items() if name in entry)
+        and entry.get("language", "en") in LANGUAGES
+        and 0 <= entry.get("seconds", 0) < 10**12
         and entry.get("status") in STATES
+        and entry.get("last_run", entry).get("status") in STATES
+        and all(
+            isinstance(made, list) for kind in ("figures", "tables") for made in entry.get(kind, {}).values()
+        )
         and all(isinstance(f, str) for f in files_of(entry))
     )
 
@@ -139,8 +189,68 @@ def files_of(entry: Mapping[str, Any]) -> list[str]:
 
 
 def record(folder: Path, name: str, entry: Mapping[str, Any]) -> None:
-    """Put one page's entry into the folder's manifest, read again just before, since others may run there too."""
+    """Put one page's entry into the folder's manifest, read again just before, since others may run there too.
+
+    A manifest with anything in it that cannot be read is kept aside first, for what is written leaves that out.
+    """
     assert entry["status"] in STATES
-    manifest = read_manifest(folder)
+    manifest, problems = _read(folder)
+    if problems:
+        aside = next(
+            p for n in count(1) if not (p := folder / f"{NAME}.damaged{n if n > 1 else ''}").exists()
+        )
+        shutil.copyfile(folder / NAME, aside)
+        warnings.warn(
+            f"{folder / NAME} is damaged; it was kept as {aside.name}, and a new one is written", stacklevel=2
+        )
     manifest["pages"] = dict(sorted({**manifest["pages"], name: dict(entry)}.items()))
     write_json(folder / NAME, manifest)
+
+
+def write_text(path: Path, text: str) -> Path:
+    """Write a text file; a reader sees the old one or the new one, never half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{uuid4().hex}.part")
+    try:
+        with part.open("x", encoding="utf-8", newline="\n") as file:  # readable as the umask says
+            file.write(without_secrets(text))
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    return path
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Nobody else is in such a block for this folder, in whatever process, where the system has locks for files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("a") as file:
+        with suppress(OSError):  # Windows, or a disk without locks
+            lock(file.fileno(), wait=True)
+        yield
+
+
+def write_json(path: Path, value: Any) -> Path:
+    """Write a value as JSON that people can read."""
+    return write_text(path, json.dumps(value, ensure_ascii=False, indent=1, default=str) + "\n")
+
+
+def without_secrets(text: str) -> str:
+    """The text without the value of any environment variable that is named like a key, or by a backbone's key_env.
+
+    Nothing of ours writes a key; a notebook, a traceback or a server's own words might.
+    """
+    of_backbones = _of_backbones()
+    for name, value in os.environ.items():
+        named = name in of_backbones or name.upper().endswith(("KEY", "TOKEN", "SECRET", "PASSWORD"))
+        if named and len(value.strip()) >= 8 and value.strip() in text:
+            text = text.replace(value.strip(), f"[{name}]")
+    return text
+
+
+def _of_backbones() -> set[str]:
+    try:
+        return {entry.key_env for entry in entries().values()}
+    except (PerslibError, OSError):  # a faulty backbones.toml is told where it is used
+        return set()

@@ -11,7 +11,7 @@ import html
 import re
 import warnings
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 _TAGS = frozenset(
     re.findall(
@@ -38,6 +38,7 @@ _CSS = frozenset(
 _IMAGE = re.compile(r"data:image/(png|jpeg|gif|webp|svg\+xml)[;,]", re.IGNORECASE)
 _LINK = re.compile(r"(https?://|mailto:|#|(?![a-z][a-z0-9+.-]*:)[^/\\])", re.IGNORECASE)
 _STYLE_LOADS = re.compile(r"@import|url\s*\(|expression\s*\(|\\", re.IGNORECASE)
+_PLUGINS = ["table", "strikethrough"]
 
 
 def _allowed(tag: str, name: str, value: str) -> bool:
@@ -78,8 +79,10 @@ def _safe_style(match: re.Match[str]) -> str:
 
 
 @cache
-def _markdown(trusted: bool) -> Any:
+def _markdown(kind: Literal["narrative", "prose", "reply"]) -> Any:
     import mistune
+
+    trusted = kind == "narrative"
 
     class Prose(mistune.HTMLRenderer):
         """Headings carry ids to link to; in text from outside an image is its words, and nothing is fetched."""
@@ -91,12 +94,34 @@ def _markdown(trusted: bool) -> Any:
         def image(self, text: str, url: str, title: str | None = None) -> str:
             return super().image(text, url, title) if trusted else html.escape(f"![{text}]({url})")
 
-    return mistune.create_markdown(renderer=Prose(escape=not trusted), plugins=["table", "strikethrough"])
+    class Reply(Prose):
+        """What a stranger wrote, inside a page: no heading enters its outline, no link leads out of it."""
+
+        def heading(self, text: str, level: int, **attrs: Any) -> str:
+            return f"<p><strong>{text}</strong></p>\n"
+
+        def link(self, text: str, url: str, title: str | None = None) -> str:
+            shown = html.escape(f'{url} "{title}"' if title else url)
+            return text if text == shown else f"{text} ({shown})"
+
+        def image(self, text: str, url: str, title: str | None = None) -> str:
+            return super().image(text, f'{url} "{title}"' if title else url)
+
+    if kind == "reply":
+        made = mistune.create_markdown(renderer=Reply(escape=True), plugins=_PLUGINS, hard_wrap=True)
+        made.block.rules.remove("ref_link")  # it would take lines away
+        return made
+    return mistune.create_markdown(renderer=Prose(escape=not trusted), plugins=_PLUGINS)
+
+
+def reply(markdown: str) -> str:
+    """A model's reply as HTML, as a chat shows it: lines end where they end, images and links are their words."""
+    return str(_markdown("reply")(markdown))
 
 
 def prose(markdown: str) -> str:
     """Markdown as HTML, with any HTML in it shown as text and any image as its words."""
-    return str(_markdown(trusted=False)(markdown))
+    return str(_markdown("prose")(markdown))
 
 
 def literally(text: str) -> str:
@@ -106,4 +131,4 @@ def literally(text: str) -> str:
 
 def narrative(markdown: str) -> str:
     """A notebook's own Markdown cell as HTML; simple HTML in it is kept, scripts and foreign loads are not."""
-    return safe_html(str(_markdown(trusted=True)(markdown)))
+    return safe_html(str(_markdown("narrative")(markdown)))

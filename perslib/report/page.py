@@ -8,27 +8,33 @@ then come out in that language and go to that folder. In JupyterLab, where `out`
 from __future__ import annotations
 
 import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from typing import Any, TypeVar, cast
 
-from perslib.errors import ReportError, UnknownName
+from perslib.errors import FewTrainUsers, NotEnough, ReportError
 from perslib.paths import workspace
-from perslib.report.words import LANGUAGES, word
+from perslib.text import current_language, set_language, translate
 
+T = TypeVar("T")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*\Z")
 
 
 @dataclass
 class Page:
-    """Language and folder of the page being written, and the numbers given to its figures and tables."""
+    """Folder of the page being written, and the numbers given to its figures and tables."""
 
-    language: str = "en"
     out: Path | None = None
     numbers: dict[str, dict[str, int]] = field(default_factory=dict)
 
-    def word(self, key: str, **fields: object) -> str:
-        """A label in the page's language."""
-        return word(key, self.language, **fields)
+    @property
+    def language(self) -> str:
+        """The language that the page is in."""
+        return current_language()
 
     def number(self, kind: str, name: str) -> int:
         """The running number of a figure or table; running a cell again does not count it twice."""
@@ -49,15 +55,17 @@ _current = Page()
 
 
 def begin(out: str | Path = "", language: str = "en") -> Page:
-    """Open a page: set the style of figures, the language of labels, and the folder that files go to."""
+    """Open a page: set the style of figures, the language of labels, and the folder that files go to.
+
+    The warning that a judge has few train users is shown as a sentence from then on.
+    """
     global _current
     from perslib.report.style import figure_style
 
-    language = language or "en"
-    if language not in LANGUAGES:
-        raise UnknownName("language", language, LANGUAGES)
-    figure_style()
-    _current = Page(language, Path(out) if out else None)
+    set_language(language or "en")
+    figure_style(current_language())
+    warnings.showwarning = _show_warning
+    _current = Page(Path(out) if out else None)
     return _current
 
 
@@ -73,15 +81,55 @@ def check_name(name: str) -> str:
     return name
 
 
-def text(en: str, zh: str) -> str:
-    """The one of two texts that is in the page's language: for captions and titles."""
-    return zh if _current.language == "zh" else en
+_show_as_usual = warnings.showwarning
 
 
-def say(en: str, zh: str) -> None:
-    """Show a sentence in the page's language: for narrative with computed numbers in it, as Markdown."""
+def _show_warning(message: Warning | str, *where: Any, **more: Any) -> None:
+    if isinstance(message, FewTrainUsers):
+        say(translate(message.message, **message.values))
+    else:
+        _show_as_usual(message, *where, **more)
+
+
+def say(message: str, *, counted: Mapping[str, int] | None = None, **values: object) -> None:
+    """Show a sentence in the page's language: for narrative with computed numbers in it, as Markdown.
+
+    `values` fill in what stands in braces. `counted` goes to the manifest and the head of the page: `judgments` asked
+    for and those `unscored`.
+    """
     from perslib.report.markup import prose
     from perslib.report.show import show_html
 
-    said = text(en, zh)
-    show_html(prose(said), plain=said)
+    said = translate(message, **values)
+    show_html(prose(said), plain=said, record={"kind": "judgments", **counted} if counted else None)
+
+
+def part(work: Callable[[], T]) -> Callable[[], T]:
+    """Something that several sections of a page use: worked out when first asked for; what it lacks is raised each time."""
+
+    @cache
+    def tried() -> tuple[T, None] | tuple[None, NotEnough]:
+        try:
+            return work(), None
+        except NotEnough as missing:
+            return None, missing
+
+    def found() -> T:
+        result, missing = tried()
+        if missing is not None:
+            raise missing
+        return cast(T, result)
+
+    return found
+
+
+@contextmanager
+def section() -> Iterator[None]:
+    """One part of a page: where there is too little data for it, say what is missing, and the page goes on.
+
+    Only `NotEnough` is caught; any other error ends the page.
+    """
+    try:
+        yield
+    except NotEnough as missing:
+        say(translate(missing.message, **missing.values))

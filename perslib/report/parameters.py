@@ -1,15 +1,19 @@
 """Which notebooks to run, and what they may be told.
 
 A notebook declares its parameters in the cell tagged `parameters`, one plain assignment each:
-`limit = 0  # turns to judge`. Only declared ones are passed on, and only in the declared type.
+`limit = 0  # turns to judge`. Only declared ones are passed on, and only in the declared type. Where a parameter
+takes names, the cell's metadata says which, and nothing runs with another:
+`"choices": {"judges": ["perslib.studies.verification:ASKED", "all", "edited:"]}`, that is the names in that module,
+the word itself, and everything that begins with a word before a colon.
 """
 
 from __future__ import annotations
 
 import ast
+import importlib
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +30,8 @@ class Study:
 
     path: Path
     declared: Mapping[str, Any]
+    choices: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Parameters that take names, several separated by commas, and which."""
 
     @property
     def name(self) -> str:
@@ -46,7 +52,7 @@ def find_studies(names: Iterable[str | Path] | str | Path | None = None) -> list
         raise ReportError(
             f"There is no notebook to run: none is named, and {workspace() / 'notebooks'} has none"
         )
-    studies = [Study(path, declared_parameters(path)) for path in dict.fromkeys(paths)]
+    studies = [Study(path, declared_parameters(path), _choices(path)) for path in dict.fromkeys(paths)]
     twice = {s.name for s in studies if sum(t.name == s.name for t in studies) > 1}
     if twice:
         raise ReportError(
@@ -87,19 +93,30 @@ def read_notebook(path: Path) -> Any:
         raise ReportError(f"{path}: is no readable notebook ({error})", notebook=path.stem) from error
 
 
+def _parameters_cell(notebook: Any) -> Any:
+    return next((c for c in notebook.cells if "parameters" in c.metadata.get("tags", [])), None)
+
+
+def _choices(path: Path) -> dict[str, Sequence[str]]:
+    cell = _parameters_cell(read_notebook(path))
+    return {} if cell is None else dict(cell.metadata.get("choices", {}))
+
+
 def declared_parameters(path: Path) -> dict[str, Any]:
     """Name → default of every parameter that the notebook's tagged cell declares."""
-    cells = [c for c in read_notebook(path).cells if "parameters" in c.metadata.get("tags", [])]
-    if not cells:
-        return {}
     try:
-        statements = ast.parse(cells[0].source).body
-        return dict(_assignment(s) for s in statements)
+        return assigned_parameters(read_notebook(path))
     except (SyntaxError, ValueError) as error:
         raise ReportError(
             f"{path}: the cell tagged `parameters` may hold only lines such as `limit = 0  # turns to judge` ({error})",
             notebook=path.stem,
         ) from None
+
+
+def assigned_parameters(notebook: Any) -> dict[str, Any]:
+    """Name → default of the parameters of a notebook that is read already; SyntaxError or ValueError for other code."""
+    cell = _parameters_cell(notebook)
+    return {} if cell is None else dict(map(_assignment, ast.parse(cell.source).body))
 
 
 def _assignment(statement: ast.stmt) -> tuple[str, Any]:
@@ -125,6 +142,25 @@ def check_parameters(given: Mapping[str, Any], studies: Iterable[Study]) -> None
         for study in studies:
             if name in study.declared:
                 fitted(value, study.declared[name], f"{study.name}: parameter {name!r}")
+
+
+def check_choices(given: Mapping[str, Any], study: Study) -> None:
+    """Refuse a name that the parameter does not take; says which are near and which there are."""
+    for name, allowed in study.choices.items():
+        if isinstance(given.get(name), str):
+            known = [choice for one in allowed for choice in _named_by(one)]
+            starts = tuple(choice for choice in known if choice.endswith(":"))
+            for one in filter(None, map(str.strip, given[name].split(","))):
+                if one not in known and not one.startswith(starts):
+                    raise UnknownName(f"choice for {name!r} of {study.name}", one, set(known))
+
+
+def _named_by(choice: str) -> Iterable[str]:
+    module, _, name = choice.partition(":")
+    if not name:
+        return [choice]
+    found = getattr(importlib.import_module(module), name)
+    return found() if callable(found) else found
 
 
 def fitted(value: Any, default: Any, place: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,8 +13,8 @@ from typing import Any
 from perslib.errors import ReportError, UnknownName
 from perslib.paths import workspace
 from perslib.report.manifest import corpus_facts
-from perslib.report.parameters import Study, check_parameters, find_studies, fitted
-from perslib.report.words import LANGUAGES
+from perslib.report.parameters import Study, check_choices, check_parameters, find_studies, fitted
+from perslib.text import LANGUAGES
 
 
 @dataclass(frozen=True)
@@ -47,9 +48,19 @@ class Planned:
         return str(self.values["backbone"])
 
     @property
+    def what(self) -> str:
+        """Corpus and backbone, for a line on the terminal."""
+        return f"{self.corpus_label}, {self.backbone}"
+
+    @property
     def path(self) -> Path:
         """The page itself."""
         return self.folder / f"{self.study.name}.html"
+
+    @property
+    def failed(self) -> Path:
+        """Where a run that fails leaves its page when the last good one stays."""
+        return self.folder / f"{self.study.name}.failed.html"
 
     @cached_property
     def parameters(self) -> dict[str, Any]:
@@ -82,6 +93,10 @@ def plan(
 
     studies = find_studies(notebooks)
     check_parameters({**further, **given(language=language)}, studies)
+    for study in studies:
+        check_choices(further, study)
+    if isinstance(limit := further.get("limit"), int) and limit < -1:
+        raise ReportError(f"The limit is {limit}, expected -1 (all), 0 (what suits the backbone) or more")
     names = [backbones] if isinstance(backbones, str) else list(dict.fromkeys(backbones))
     for name in names:
         if name not in (known := entries()):
@@ -97,7 +112,7 @@ def plan(
     facts = {"label": _label(corpus, data.name), **corpus_facts(str(corpus), data)}
     folder = root / _slug(facts["label"])
     return [
-        Planned(study, {**shared, "backbone": name}, root, folder / _slug(name), facts)
+        Planned(study, {**shared, "backbone": name}, root, folder / _own_slug(name), facts)
         for name in names
         for study in studies
     ]
@@ -120,6 +135,12 @@ def _label(corpus: str | Path, name: str) -> str:
 def _address(corpus: str | Path) -> str:
     """A path in full, since notebooks run in the workspace; a name as it is."""
     return str(Path(corpus).expanduser().resolve()) if _is_path(corpus) else str(corpus)
+
+
+def _own_slug(name: str) -> str:
+    """A backbone's name as a folder that no other name has."""
+    slug = _slug(name)
+    return slug if slug == name else f"{slug}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"
 
 
 def _slug(name: str) -> str:

@@ -1,24 +1,33 @@
-"""What the terminal shows while notebooks run: one line, and one that stays for every page.
+"""What the terminal shows before notebooks run and while they do: what will be asked, one line, and one for every page.
 
 The language-model layer, in the notebook's kernel, writes its progress to the file named in
 $PERSLIB_PROGRESS_FILE, one JSON object a line; it is read here, outside, so nothing of it can end up on a page.
+
+What a page will ask for is said before its first call: its notebook is run with stand-ins for models. The cells tagged
+`asks` are enough for it, where a notebook has any; of others all cells run, which takes as long as the page itself
+without its calls.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import sys
-import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from perslib.llm.ledger import Ledger, describe
-from perslib.report.execute import Run
+from perslib.llm.estimate import VARIABLE, seconds
+from perslib.llm.ledger import Ledger, Spending, describe
+from perslib.llm.registry import entries
+from perslib.paths import scratch
+from perslib.report.execute import Run, execute
 from perslib.report.parameters import read_notebook
-from perslib.report.times import took
+from perslib.report.plan import Planned
+from perslib.report.words import took
 
 FILE_VARIABLE = "PERSLIB_PROGRESS_FILE"
 
@@ -38,7 +47,7 @@ class Watch:
         self._at += 1
         cells = sum(c.cell_type == "code" for c in read_notebook(notebook).cells)
         with (
-            tempfile.TemporaryDirectory(prefix="perslib-progress-") as folder,
+            scratch("progress") as folder,
             tqdm(
                 total=cells,
                 desc=f"{self._at}/{self._pages} {name}",
@@ -48,7 +57,7 @@ class Watch:
                 file=sys.stderr,
             ) as bar,
         ):
-            yield Looking(Path(folder) / "progress.jsonl", bar, name, what)
+            yield Looking(folder / "progress.jsonl", bar, name, what)
 
 
 class Looking:
@@ -101,17 +110,86 @@ class Looking:
             spent += Ledger.from_dict({stage: sums})
         return spent
 
+    def by_backbone(self) -> dict[str, Spending]:
+        """What each backbone was asked for."""
+        self._catch_up()
+        spent: dict[str, Spending] = {}
+        for (_, stage), sums in self._stages.items():
+            one = Ledger.from_dict({stage: sums}).total
+            spent[sums["backbone"]] = spent.get(sums["backbone"], Spending()) + one
+        return spent
+
     def ledger(self) -> dict[str, Any]:
         """Calls, cache hits, tokens, seconds and cost a stage and in total, as the notebook's models counted."""
         self._catch_up()
         spent = self._spent()
         return {"stages": spent.as_dict(), "total": asdict(spent.total)}
 
-    def ended(self, run: Run) -> None:
+    def ended(self, run: Run, entry: Mapping[str, Any]) -> None:
         """Leave one line on the terminal for this page."""
         self._bar.close()
         how = {"success": "done", "failed": "FAILED", "cancelled": "cancelled"}[run.status]
         spent = self._spent().total
         asked = f", {describe(spent)}" if spent.calls + spent.hits else ""
+        if "judgments" in entry:
+            asked += f"; {entry['unscored']:,} of {entry['judgments']:,} judgments unscored"
         line = f"{self._name:<27} {self._what:<28} {how} in {took(run.seconds, 'en')}{asked}"
         print(line, file=sys.stderr, flush=True)
+
+
+TAG = "asks"
+LONGEST = 20.0
+"""Seconds that a run waits for its plan; memories can take minutes to build, also without a model."""
+
+
+def rehearsed(page: Planned, *, whole: bool) -> str:
+    """What the page will ask for, in one line; without `whole`, "" for a notebook that does not tag what it asks."""
+    import nbformat
+
+    nb = read_notebook(page.study.path)
+    tags = {id(cell): set(cell.metadata.get("tags", [])) for cell in nb.cells}
+    if any(TAG in own for own in tags.values()):
+        nb.cells = [cell for cell in nb.cells if tags[id(cell)] & {TAG, "parameters"}]
+    elif not whole:
+        return ""
+    with scratch("rehearsal") as folder:
+        copy = folder / page.study.path.name
+        nbformat.write(nb, copy)
+        looking = Looking(folder / "progress.jsonl", None, page.name, "")
+        given = {**page.parameters, **({"out": str(folder)} if "out" in page.parameters else {})}
+        ends = math.inf if whole else time.monotonic() + LONGEST
+
+        def stop_in_time() -> None:
+            if time.monotonic() > ends:
+                raise KeyboardInterrupt  # as Ctrl-C would end it
+
+        environment = {**looking.environment(), VARIABLE: "1"}
+        run = execute(replace(page.study, path=copy), given, environment, stop_in_time)
+        is_late = time.monotonic() > ends
+        if run.status == "cancelled" and not is_late:
+            raise KeyboardInterrupt
+        spent = looking.by_backbone()
+    if run.status == "success":
+        return _line(spent, "at most")
+    if is_late:
+        return f"{_line(spent, 'at least')}; counting on took too long, `--dry-run` counts it all"
+    return f"{_line(spent, 'at least')}; counted up to an error: {run.failure.error if run.failure else ''}"
+
+
+def _line(spent: Mapping[str, Spending], bound: str) -> str:
+    total: Spending = sum(spent.values(), Spending())
+    if not total.calls + total.hits:
+        return "asks no model" if bound == "at most" else f"{bound} no calls"
+    return f"{bound} {describe(total)}{_time(spent) if total.calls else ''}"
+
+
+def _time(spent: Mapping[str, Spending]) -> str:
+    known: dict[str, Any] = {
+        name: seconds(entries()[name], one.tokens_in, one.tokens_out, one.calls)
+        for name, one in spent.items()
+        if one.calls
+    }
+    unknown = [name for name, time in known.items() if time is None]
+    if unknown:
+        return f", time unknown: no answer of {', '.join(unknown)} is in the cache to go by"
+    return f", about {took(sum(known.values()), 'en')} of answering"

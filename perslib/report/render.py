@@ -1,22 +1,115 @@
-"""An executed notebook as one self-contained HTML page that reads without its code."""
+"""An executed notebook as one self-contained HTML page that reads without its code.
+
+What a cell printed is one safe piece of HTML an output: progress bars, widgets and the standard error stream are left
+out; Python warnings are kept as notes.
+"""
 
 from __future__ import annotations
 
 import base64
 import copy
 import hashlib
+import html
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from perslib.report.controls import without_ansi
-from perslib.report.markup import narrative
-from perslib.report.outputs import output_html
+from perslib.report.markup import narrative, prose, safe_html
 from perslib.report.show import stylesheet
-from perslib.report.words import word
+from perslib.report.words import controls_shown, without_ansi
+from perslib.text import translate, translate_markdown
+
+_BAR = re.compile(r"\d+%\|.*\|\s*\d+|\d+(it|\S*/\S+)? \[\d\d:\d\d.*\]")
+_WARNING = re.compile(r"^(?P<place>\S.*?:\d+): (?P<kind>\w*Warning): (?P<text>.*)$")
+_WIDGET = "application/vnd.jupyter.widget-view+json"
+_PICTURES = ("image/png", "image/jpeg", "image/gif", "image/svg+xml")
+
+
+def output_html(output: Any) -> str:
+    """One output of a cell as safe HTML, empty when it is nothing for a reader."""
+    if output["output_type"] == "stream":
+        return _stream(str(output["text"]), output["name"])
+    if output["output_type"] == "error":
+        return _error(output)
+    return _display(output["data"], output.get("metadata", {}))
+
+
+# -- streams -----------------------------------------------------------------------------------------------
+
+
+def _stream(text: str, name: str) -> str:
+    if name == "stderr":
+        return "".join(_note(kind, message) for kind, message in warnings_in(text))
+    lines = (
+        line.rstrip().rsplit("\r", 1)[-1] for line in without_ansi(text).replace("\r\n", "\n").split("\n")
+    )
+    kept = "\n".join(line for line in lines if not _BAR.search(line)).strip("\n")
+    return f'<pre class="stream">{html.escape(controls_shown(kept))}</pre>' if kept.strip() else ""
+
+
+def warnings_in(stderr: str) -> list[tuple[str, str]]:
+    """The Python warnings in a standard error stream, each once: (category, message)."""
+    found: dict[tuple[str, str], None] = {}
+    lines = iter(without_ansi(stderr).replace("\r", "\n").split("\n"))
+    for match in filter(None, map(_WARNING.match, lines)):
+        found[match["kind"], " ".join([match["text"], *_rest_of_message(lines)])] = None
+    return list(found)
+
+
+def _rest_of_message(lines: Iterator[str]) -> Iterator[str]:
+    """A message may run over several lines; the indented source line after it ends it."""
+    for line in lines:
+        if not line.strip() or line.startswith("  "):
+            return
+        yield line.strip()
+
+
+def _note(kind: str, message: str) -> str:
+    head = f"{translate('Warning')} · {kind}" if kind != "UserWarning" else translate("Warning")
+    return f'<div class="note"><b>{head}</b> {html.escape(controls_shown(message))}</div>'
+
+
+# -- results -----------------------------------------------------------------------------------------------
+
+
+def _display(data: Any, metadata: Any) -> str:
+    if _WIDGET in data:
+        return ""
+    if "text/html" in data:
+        # Our own stylesheet is in every output for JupyterLab's sake; the page has it once.
+        own = str(data["text/html"]).replace(stylesheet(), "")
+        return f'<div class="output">{safe_html(controls_shown(own))}</div>'
+    for kind in _PICTURES:
+        if kind in data:
+            return _picture(
+                kind, str(data[kind]), metadata.get(kind, {}), translate("a figure without a caption")
+            )
+    if "text/markdown" in data:
+        return f'<div class="output">{prose(controls_shown(str(data["text/markdown"])))}</div>'
+    if "text/plain" in data:
+        return (
+            f'<pre class="output">{html.escape(controls_shown(without_ansi(str(data["text/plain"]))))}</pre>'
+        )
+    return ""
+
+
+def _picture(kind: str, content: str, size: Any, alt: str) -> str:
+    """A picture as an image of the page itself; an SVG too, so that scripts in it stay dead."""
+    code = (
+        base64.b64encode(content.encode()).decode() if kind == "image/svg+xml" else content.replace("\n", "")
+    )
+    width = f' width="{int(size["width"])}"' if "width" in size else ""
+    return f'<figure class="pl-figure"><img src="data:{kind};base64,{html.escape(code)}" alt="{alt}"{width}></figure>'
+
+
+def _error(output: Any) -> str:
+    trace = controls_shown(without_ansi("\n".join(output["traceback"])))
+    said = controls_shown(without_ansi(f"{output['ename']}: {output['evalue']}"))
+    return f'<div class="failure"><b>{html.escape(said)}</b><pre>{html.escape(trace)}</pre></div>'
+
 
 HERE = Path(__file__).parent
 INJECTED = "injected-parameters"
@@ -42,10 +135,6 @@ class PageInfo:
     css: str = ""
     script: str = ""
 
-    def word(self, key: str, **fields: object) -> str:
-        """A label in the page's language."""
-        return word(key, self.language, **fields)
-
     @property
     def script_hash(self) -> str:
         """What the page's content security policy knows its one script by; no other runs."""
@@ -55,8 +144,8 @@ class PageInfo:
 
 def render_page(nb: Any, info: PageInfo) -> str:
     """The page of an executed notebook: narrative in the page's language, figures, tables, code folded."""
-    nb = readable(nb, info.language)
-    info.title = info.title or title_of(nb, info.language)
+    nb = readable(nb)
+    info.title = info.title or title_of(nb)
     pieces = [c.metadata["html"] for c in nb.cells if c.cell_type == "markdown"]
     info.contents = [(i, t) for piece in pieces for i, t in _H2.findall(piece)]
     info.css = page_css()
@@ -67,18 +156,12 @@ def render_page(nb: Any, info: PageInfo) -> str:
     return str(page)
 
 
-def title_of(nb: Any, language: str) -> str:
-    """The first top heading of the narrative in this language."""
+def title_of(nb: Any) -> str:
+    """The first top heading of the narrative."""
     for cell in nb.cells:
-        if cell.cell_type == "markdown" and speaks(cell, language) and (found := _H1.search(cell.source)):
+        if cell.cell_type == "markdown" and (found := _H1.search(translate_markdown(cell.source))):
             return found[1].strip()
     return str(nb.metadata.get("title", ""))
-
-
-def speaks(cell: Any, language: str) -> bool:
-    """Whether a Markdown cell belongs on a page in this language: tagged for it, or for none."""
-    tagged = [t for t in cell.metadata.get("tags", []) if t.startswith("lang-")]
-    return not tagged or f"lang-{language}" in tagged
 
 
 def code_number(nb: Any, index: int) -> int:
@@ -90,7 +173,7 @@ def code_number(nb: Any, index: int) -> int:
     return sum(c.cell_type == "code" and INJECTED not in c.metadata.get("tags", []) for c in cells)
 
 
-def readable(nb: Any, language: str) -> Any:
+def readable(nb: Any) -> Any:
     """A copy of the notebook whose cells carry what the page shows: prose, safe outputs, names of cells."""
     nb = copy.deepcopy(nb)
     numbers = {c.get("execution_count"): code_number(nb, i) for i, c in enumerate(nb.cells)}
@@ -100,16 +183,16 @@ def readable(nb: Any, language: str) -> Any:
             number = code_number(nb, index)
             cell.metadata["anchor"] = "parameters" if injected else f"cell-{number}"
             cell.metadata["label"] = (
-                word("parameters", language) if injected else word("code_n", language, n=number)
+                translate("Parameters") if injected else translate("Code, cell {n}", n=number)
             )
-            shown = [output_html(renumbered(o, numbers), language) for o in merged(cell.outputs)]
+            shown = [output_html(renumbered(o, numbers)) for o in merged(cell.outputs)]
             cell.metadata["shown"] = [s for s in shown if s]
-    nb.cells = [c for c in nb.cells if c.cell_type != "markdown" or speaks(c, language)]
     titled = False
     for cell in nb.cells:
         if cell.cell_type == "markdown":
             # The page's head shows the first top heading.
-            source, found = (cell.source, 0) if titled else _H1.subn("", cell.source, count=1)
+            source = translate_markdown(cell.source)
+            source, found = (source, 0) if titled else _H1.subn("", source, count=1)
             titled = titled or bool(found)
             cell.metadata["html"] = narrative(source)
     return nb
@@ -159,4 +242,6 @@ def page_css() -> str:
 def _exporter() -> Any:
     from nbconvert import HTMLExporter
 
-    return HTMLExporter(template_name="template", extra_template_basedirs=[str(HERE)])
+    exporter = HTMLExporter(template_name="template", extra_template_basedirs=[str(HERE)])
+    exporter.environment.globals["_"] = translate
+    return exporter

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+import sys
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from perslib.errors import ReportError
-from perslib.report.atomic import without_secrets, write_text
+from perslib.paths import scratch
 from perslib.report.execute import Failure, Run, execute
 from perslib.report.index import write_index
 from perslib.report.manifest import (
+    alone,
     backbone_facts,
     code_revision,
     files_of,
@@ -23,13 +25,15 @@ from perslib.report.manifest import (
     prompt_digests,
     read_manifest,
     record,
+    without_secrets,
+    write_text,
 )
 from perslib.report.parameters import read_notebook
 from perslib.report.plan import Planned, given, plan
-from perslib.report.progress import Looking, Watch
+from perslib.report.progress import Looking, Watch, rehearsed
 from perslib.report.render import PageInfo, render_page, title_of
-from perslib.report.times import day, took
-from perslib.report.words import word
+from perslib.report.words import day, took
+from perslib.text import translate, using_language
 
 #: Parameters that the head of a page shows by itself, or that say nothing to a reader.
 _SHOWN_ANYWAY = ("corpus", "backbone", "language", "seed", "out")
@@ -53,15 +57,18 @@ def run_report(
     the page, the corpus's own when not given. Further parameters go to the notebooks that declare them; one
     that none declares is an error before anything runs.
 
-    A notebook that fails leaves its page up to the failure and the others still run; then ReportError says
-    which cell failed.
+    A notebook that fails leaves its page up to the failure, beside the last good one where there is one, and the
+    others still run; then ReportError says which cell failed.
     """
     further = {**given(limit=limit), **parameters}
     pages = plan(notebooks, corpus, backbones, out, language, seed, further)
     failed = []
     watch = Watch(len(pages))
     for page in pages:
-        run = render(page, watch)
+        if said := rehearsed(page, whole=False):
+            print(f"{page.name:<27} {page.what:<28} {said}", file=sys.stderr, flush=True)
+        with using_language(page.language):
+            run = render(page, watch)
         if run.status == "cancelled":
             raise KeyboardInterrupt
         if run.failure:
@@ -71,39 +78,79 @@ def run_report(
     return pages[0].root / "index.html"
 
 
+def rehearse_report(
+    notebooks: Iterable[str | Path] | str | Path | None = None,
+    corpus: str | Path = "sample/en",
+    backbones: Sequence[str] | str = ("embedded",),
+    out: str | Path | None = None,
+    language: str | None = None,
+    limit: int | None = None,
+    seed: int = 42,
+    **parameters: Any,
+) -> Iterator[str]:
+    """What `run_report` of the same would ask for, a line a page: calls, tokens, cost, time. Nobody is asked."""
+    for page in plan(notebooks, corpus, backbones, out, language, seed, {**given(limit=limit), **parameters}):
+        yield f"{page.name:<27} {page.what:<28} {rehearsed(page, whole=True)}"
+
+
 def render(page: Planned, watch: Watch) -> Run:
-    """Run one notebook; write its page, its manifest entry and the index."""
+    """Run one notebook; write its page, its manifest entry and the index.
+
+    The run works in a folder of its own. Where it does not succeed, the last good page stays as it is, with its files
+    and its manifest entry; what went wrong is in `last_run` of that entry and on a page beside it.
+    """
     before = read_manifest(page.folder)["pages"].get(page.name, {})
+    good = before if before.get("status") == "success" and page.path.is_file() else None
     entry = _known_before(page)
-    _record(page, entry)
-    _remove_old(page, before)
+    _record(page, entry, good)
+    page.folder.mkdir(parents=True, exist_ok=True)
     try:
-        with watch.page(page.name, f"{page.corpus_label}, {page.backbone}", page.study.path) as looking:
+        with (
+            scratch("page", page.folder) as folder,
+            watch.page(page.name, page.what, page.study.path) as looking,
+        ):
             told = looking.environment()
-            run = execute(page.study, page.parameters, told, looking, looking.cell_started)
+            given = {**page.parameters, **({"out": str(folder)} if "out" in page.parameters else {})}
+            run = execute(page.study, given, told, looking, looking.cell_started)
             entry |= _known_after(run, looking)
-            write_text(page.path, render_page(run.notebook, _page_info(page, run, entry)))
-            looking.ended(run)
+            if keeps_good := good is not None and run.status != "success":
+                entry |= {"figures": {}, "tables": {}}
+            html = render_page(run.notebook, _page_info(page, run, entry))
+            html = html.replace(str(folder), str(page.folder))
+            if keeps_good:
+                write_text(page.failed, html)
+            else:
+                write_text(folder / page.path.name, html)
+                good = None
+                _publish(page, before, folder)
+                page.failed.unlink(missing_ok=True)
+            looking.ended(run, entry)
         _warn_of_shared_files(page, entry)
     except BaseException as error:
         entry["status"] = "cancelled" if isinstance(error, KeyboardInterrupt) else "failed"
         raise
     finally:
-        _record(page, entry)
+        _record(page, entry, good)
     return run
 
 
-def _record(page: Planned, entry: Mapping[str, Any]) -> None:
-    record(page.folder, page.name, entry)
-    write_index(page.root)
+def _record(page: Planned, entry: Mapping[str, Any], good: Mapping[str, Any] | None) -> None:
+    """Write down the entry; where there is a good page that stays, beside its own."""
+    with alone(page.root):
+        record(page.folder, page.name, {**good, "last_run": dict(entry)} if good else entry)
+        write_index(page.root)
 
 
-def _remove_old(page: Planned, entry: Mapping[str, Any]) -> None:
-    """Take away what the page's last run left, so that nothing on disk is from another run."""
+def _publish(page: Planned, before: Mapping[str, Any], folder: Path) -> None:
+    """Put what a run made in the place of what the last one left, so that nothing on disk is from another run."""
     page.path.unlink(missing_ok=True)
-    for file in files_of(entry):
+    for file in files_of(before):
         if (path := (page.folder / file).resolve()).is_relative_to(page.folder.resolve()):
             path.unlink(missing_ok=True)
+    for made in sorted(path for path in folder.rglob("[!.]*") if path.is_file()):  # not its lock
+        place = page.folder / made.relative_to(folder)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        made.replace(place)
 
 
 def _warn_of_shared_files(page: Planned, entry: Mapping[str, Any]) -> None:
@@ -121,7 +168,7 @@ def _warn_of_shared_files(page: Planned, entry: Mapping[str, Any]) -> None:
 
 def _known_before(page: Planned) -> dict[str, Any]:
     return {
-        "title": title_of(read_notebook(page.study.path), page.language) or page.name,
+        "title": title_of(read_notebook(page.study.path)) or page.name,
         "status": "started",
         "language": page.language,
         "started": now(),
@@ -144,6 +191,7 @@ def _known_after(run: Run, looking: Looking) -> dict[str, Any]:
         "failure": asdict(run.failure) if run.failure else None,
         "figures": made_by(run.notebook, "figure"),
         "tables": made_by(run.notebook, "table"),
+        **judgments(run.notebook),
         "ledger": looking.ledger(),
     }
 
@@ -157,6 +205,17 @@ def made_by(notebook: Any, kind: str) -> dict[str, list[str]]:
             if said.get("kind") == kind:
                 made[said["name"]] = list(said["files"])
     return made
+
+
+def judgments(notebook: Any) -> dict[str, int]:
+    """Judgments that a notebook has asked for, and those unscored, as its sentences counted them."""
+    counted: dict[str, int] = {}
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            said = dict(output.get("metadata", {}).get("perslib", {}))
+            if said.pop("kind", None) == "judgments":
+                counted |= {name: counted.get(name, 0) + n for name, n in said.items()}
+    return counted
 
 
 # -- what the page says around the notebook ----------------------------------------------------------------
@@ -181,26 +240,40 @@ def _facts(page: Planned, run: Run, entry: Mapping[str, Any]) -> list[tuple[str,
     model = entry["backbone"].get("model", "")
     revision = entry["code"].get("revision", "")[:8] + ("+" if entry["code"].get("dirty") else "")
     shown = {
-        "corpus": page.corpus_label,
-        "backbone": f"{page.backbone} ({model})" if model and model != page.backbone else page.backbone,
-        "language": word("language_name", page.language),
-        "rendered": day(entry["started"]),
-        "duration": took(run.seconds, page.language),
-        "revision": " ".join(filter(None, (entry["code"]["version"], revision))),
+        translate("Corpus"): page.corpus_label,
+        translate("Backbone"): f"{page.backbone} ({model})"
+        if model and model != page.backbone
+        else page.backbone,
+        translate("Language"): translate("English"),
+        translate("Run on"): day(entry["started"]),
+        translate("Duration"): took(run.seconds),
+        translate("perslib"): " ".join(filter(None, (entry["code"]["version"], revision))),
     }
+    if "judgments" in entry:
+        shown[translate("judgments")] = translate(
+            "{n}, {unscored} of them unscored", n=f"{entry['judgments']:,}", unscored=f"{entry['unscored']:,}"
+        )
     declared = page.study.declared
     own = {k: v for k, v in page.parameters.items() if k not in _SHOWN_ANYWAY and v != declared[k]}
     if own:
-        shown["parameters"] = ", ".join(f"{k} = {v!r}" for k, v in own.items())
-    return [(word(key, page.language), without_secrets(text)) for key, text in shown.items()]
+        shown[translate("Parameters")] = ", ".join(f"{k} = {v!r}" for k, v in own.items())
+    return [(heading, without_secrets(text)) for heading, text in shown.items()]
 
 
 def _failure(page: Planned, run: Run) -> dict[str, Any] | None:
     if run.failure is None:
         return None
-    kind = "failed_kernel" if run.failure.kernel_died else "failed_body"
-    kind = "cancelled_body" if run.status == "cancelled" else kind
-    sentence = word(kind, page.language, n=run.failure.cell)
+    n = run.failure.cell
+    if run.status == "cancelled":
+        sentence = translate("The run was cancelled in cell {n}. Everything above it is complete.", n=n)
+    elif run.failure.kernel_died:
+        sentence = translate(
+            "The kernel stopped while cell {n} was running, and nothing after it was run.", n=n
+        )
+    else:
+        sentence = translate(
+            "Cell {n} failed, and nothing after it was run. Everything above it is complete.", n=n
+        )
     return {
         "sentence": sentence,
         "cell": run.failure.cell,
@@ -211,6 +284,7 @@ def _failure(page: Planned, run: Run) -> dict[str, Any] | None:
 def _report_error(failed: list[tuple[Planned, Failure]], pages: int) -> ReportError:
     lines = [f"{len(failed)} of {pages} page{'s' if pages > 1 else ''} failed."]
     for page, failure in failed:
-        lines += [f"{page.name} with {page.backbone}: {failure}", f"  the page up to there: {page.path}"]
+        lines.append(f"{page.name} with {page.backbone}: {failure}")
+        lines.append(f"  the page up to there: {page.failed if page.failed.is_file() else page.path}")
     first, failure = failed[0]
     return ReportError(without_secrets("\n".join(lines)), notebook=first.name, cell=failure.cell)

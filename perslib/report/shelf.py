@@ -9,6 +9,7 @@ from typing import Any
 
 from perslib.report.manifest import NAME, read_manifest
 from perslib.report.render import HERE, page_css
+from perslib.text import translate
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,9 @@ def template(name: str) -> Any:
     import jinja2
 
     loader = jinja2.FileSystemLoader(HERE / "template")
-    return jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined).get_template(
-        name
-    )
+    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
+    environment.globals["_"] = translate
+    return environment.get_template(name)
 
 
 def shelf_css() -> str:

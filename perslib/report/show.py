@@ -15,10 +15,11 @@ from typing import Any
 
 import pandas as pd
 
-from perslib.report.controls import controls_shown
+from perslib.report.markup import reply
 from perslib.report.page import current
 from perslib.report.style import SCORES
-from perslib.report.words import name_of
+from perslib.report.words import controls_shown, name_of
+from perslib.text import translate
 
 #: Messages of more characters, or more lines, are folded behind "show all".
 FOLD, FOLD_LINES = 900, 20
@@ -29,6 +30,7 @@ SORTABLE = 12
 #: A score this near to a whole one would be written as that, with zeros.
 _WHOLE = 0.005
 _INTERVAL = re.compile(r"\[[−-]?[\d.]+, [−-]?[\d.]+\]")
+_FENCE = re.compile(r"^\s*```", re.MULTILINE)
 #: So many columns stand closer together, so that a table of judges and metrics fits the page.
 DENSE = 7
 #: Columns whose cells are labels that have a name in each language; all other text stays as it is.
@@ -74,7 +76,7 @@ def show_conversation(messages: Iterable[Mapping[str, Any]], title: str = "", fo
     `note` are shown beside the message where it has them.
     """
     messages = list(messages)
-    plain = current().word("conversation_of_n", n=len(messages))
+    plain = translate("Conversation of {n} messages", n=len(messages))
     show_html(conversation_html(messages, title, fold), plain)
 
 
@@ -85,7 +87,7 @@ def conversation_html(
     page = current()
     bubbles = [_bubble(m, fold) for m in messages]
     if recent and (earlier := bubbles[:-recent]):
-        label = page.word("earlier_messages_n", n=len(earlier))
+        label = translate("{n} earlier messages", n=len(earlier))
         bubbles = [fold_html(escape(label), "\n".join(earlier), "pl-more pl-earlier"), *bubbles[-recent:]]
     head = f'<div class="pl-title">{escape(title)}</div>' if title else ""
     shown = "\n".join(bubbles)
@@ -99,17 +101,16 @@ def fold_html(summary: str, body: str, kind: str = "pl-more", opened: bool = Fal
 
 
 def _bubble(message: Mapping[str, Any], fold: int) -> str:
-    page = current()
     role = "user" if message["role"] == "user" else "assistant"
-    who = page.word(role) if message["role"] in ("user", "assistant") else message["role"]
+    who = name_of(role) if message["role"] in ("user", "assistant") else message["role"]
     marks = [f'<span class="pl-role">{escape(who)}</span>']
     score = message.get("score")
     if score is not None and pd.notna(score):
         marks.append(score_chip(int(score)))
     for key in ("reason", "note"):
         if pd.notna(value := message.get(key)) and value:
-            marks.append(f'<span class="pl-note">{escape(name_of(str(value), page.language))}</span>')
-    body = text_html(str(message["content"]), fold)
+            marks.append(f'<span class="pl-note">{escape(name_of(str(value)))}</span>')
+    body = (text_html if role == "user" else reply_html)(str(message["content"]), fold)
     return f'<div class="pl-message pl-{role}"><div class="pl-head">{" ".join(marks)}</div>{body}</div>'
 
 
@@ -117,21 +118,43 @@ def text_html(text: str, fold: int = FOLD) -> str:
     """A stranger's text with its white space kept; a long one begins, and the rest opens."""
     shown = controls_shown(text).strip("\n")
     if not shown.strip():
-        return f'<div class="pl-text pl-empty">{current().word("empty_message")}</div>'
+        return f'<div class="pl-text pl-empty">{translate("(empty message)")}</div>'
+    start, rest = _parts(shown, fold)
+    return _opening(
+        shown, *(f'<div class="pl-text" dir="auto">{html.escape(p)}</div>' for p in (start, rest) if p)
+    )
+
+
+def reply_html(text: str, fold: int = FOLD) -> str:
+    """A model's reply with its Markdown set; a long one begins, and the rest opens."""
+    shown = controls_shown(text).strip("\n")
+    start, rest = _parts(shown, fold)
+    if not shown.strip():
+        return text_html(text)
+    if len(_FENCE.findall(start)) % 2:  # what is cut inside a block of code goes on as one
+        start, rest = f"{start}\n```", f"```\n{rest}"
+    kind = 'class="pl-text pl-markdown" dir="auto"'
+    return _opening(shown, *(f"<div {kind}>{reply(p)}</div>" for p in (start, rest) if p))
+
+
+def _parts(shown: str, fold: int) -> tuple[str, str]:
+    """What of a text stands in view and what opens; nothing of a short one."""
     lines = shown.split("\n")
     if len(shown) <= fold and len(lines) <= FOLD_LINES:
-        return f'<div class="pl-text" dir="auto">{html.escape(shown)}</div>'
+        return shown, ""
     cut = min(len("\n".join(lines[:_SHOWN_LINES])), _place_to_cut(shown))
-    dots = "" if shown[cut] == "\n" else " …"
-    start, rest = html.escape(shown[:cut].rstrip()) + dots, html.escape(shown[cut:].lstrip("\n"))
-    more = current().word("show_all", n=f"{len(shown):,}")
-    rest = f'<div class="pl-text" dir="auto">{rest}</div>'
-    return f'<div class="pl-text" dir="auto">{start}</div>{fold_html(more, rest)}'
+    return shown[:cut].rstrip() + ("" if shown[cut] == "\n" else " …"), shown[cut:].lstrip("\n")
+
+
+def _opening(shown: str, start: str, rest: str = "") -> str:
+    return start + (
+        fold_html(translate("show all {n} characters", n=f"{len(shown):,}"), rest) if rest else ""
+    )
 
 
 def _place_to_cut(text: str) -> int:
-    """Near the wanted length: at a line's end if there is one not too far before, else at a space."""
-    for end in ("\n", " "):
+    """Near the wanted length: after a paragraph or a line if one ends not too far before, else at a space."""
+    for end in ("\n\n", "\n", " "):
         if (place := text.rfind(end, 0, _SHOWN)) > _SHOWN // 2:
             return place
     return _SHOWN
@@ -154,20 +177,19 @@ def score_chip(score: float) -> str:
 
 def show_profile(profile: Mapping[str, Any], title: str = "") -> None:
     """Show a user's profile in plain words, field by field."""
-    show_html(profile_html(profile, title), current().word("profile"))
+    show_html(profile_html(profile, title), translate("Profile"))
 
 
 def profile_html(profile: Mapping[str, Any], title: str = "") -> str:
     """A profile as `show_profile` shows it."""
-    language = current().language
     rows = []
     for key, value in profile.items():
         texts = [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
-        shown = " · ".join(escape(name_of(str(t), language)) for t in texts if str(t).strip())
+        shown = " · ".join(escape(name_of(str(t))) for t in texts if str(t).strip())
         if shown:
-            rows.append(f"<dt>{escape(name_of(str(key), language))}</dt><dd dir='auto'>{shown}</dd>")
+            rows.append(f"<dt>{escape(name_of(str(key)))}</dt><dd dir='auto'>{shown}</dd>")
     head = f'<div class="pl-title">{escape(title)}</div>' if title else ""
-    empty = "" if rows else f'<p class="pl-empty">{current().word("empty_profile")}</p>'
+    empty = "" if rows else f'<p class="pl-empty">{translate("The profile is empty.")}</p>'
     return f'<div class="pl-profile">{head}<dl>{"".join(rows)}</dl>{empty}</div>'
 
 
@@ -176,7 +198,7 @@ def profile_html(profile: Mapping[str, Any], title: str = "") -> str:
 
 def header_of(column: object) -> str:
     """What stands at the head of a column: its label in the page's language, else its name."""
-    return name_of(str(column), current().language)
+    return name_of(str(column))
 
 
 def cell(value: object, digits: int = 2, column: object = "") -> str:
@@ -196,10 +218,10 @@ def cell(value: object, digits: int = 2, column: object = "") -> str:
         return f"{int(value):,}"
     if isinstance(value, float) or hasattr(value, "__float__"):
         return f"{float(value):,.{digits}f}"
-    return name_of(str(value), current().language) if column in LABELLED else str(value)
+    return name_of(str(value)) if column in LABELLED else str(value)
 
 
-def _unbroken(text: str) -> str:
+def unbroken(text: str) -> str:
     """An interval in one line: `.371 [.237, .455]` breaks before the bracket only."""
     return _INTERVAL.sub(lambda m: m[0].replace(", ", ",\u00a0"), text)
 
@@ -216,7 +238,7 @@ def _class(column: pd.Series) -> str:
         return " class='pl-num'"
     if pd.api.types.is_datetime64_any_dtype(column):
         return " class='pl-time'"
-    longest = column.map(lambda value: len(str(value))).max()
+    longest = max((len(str(value)) for value in column), default=0)
     if longest <= _SHORT_CELL:
         return " class='pl-short'"
     return " class='pl-long'" if longest > _LONG_CELL else ""
@@ -229,10 +251,15 @@ def table_html(frame: pd.DataFrame, caption: str = "", digits: int = 2) -> str:
     rows = []
     for values in frame.itertuples(index=False, name=None):
         cells = "".join(
-            f"<td{r} dir='auto'>{_unbroken(escape(cell(v, digits, c)))}</td>"
+            f"<td{r} dir='auto'>{unbroken(escape(cell(v, digits, c)))}</td>"
             for v, c, r in zip(values, frame.columns, right)
         )
         rows.append(f"<tr>{cells}</tr>")
+    if not rows:
+        none = (
+            f"<td class='pl-empty' colspan='{frame.shape[1]}'>{translate('No rows: nothing to list.')}</td>"
+        )
+        rows.append(f"<tr>{none}</tr>")
     top = f"<div class='pl-caption'>{caption}</div>" if caption else ""
     kinds = {"pl-sortable": len(frame) >= SORTABLE, "pl-dense": frame.shape[1] >= DENSE}
     kind = " ".join(["pl-table", *(name for name, holds in kinds.items() if holds)])
@@ -243,4 +270,4 @@ def table_html(frame: pd.DataFrame, caption: str = "", digits: int = 2) -> str:
 def show_table(frame: pd.DataFrame, caption: str = "", digits: int = 2, columns: Sequence[str] = ()) -> None:
     """Show a frame as a table: numbers flush right, text escaped, missing values as a dash."""
     shown = frame[list(columns)] if columns else frame
-    show_html(table_html(shown, escape(caption), digits), shown.to_string(index=False))
+    show_html(table_html(shown, escape(translate(caption)), digits), shown.to_string(index=False))

@@ -1,15 +1,25 @@
-"""How figures look: one style file, colours that mean something, Chinese glyphs on any machine."""
+"""How figures look: one style file, colours that mean something, Chinese glyphs on any machine, and repeated parts."""
 
 from __future__ import annotations
 
 import importlib.util
 import warnings
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from perslib.report.words import controls_shown, name_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 STYLE = Path(__file__).parent / "perslib.mplstyle"
 CHINESE_FONT = "Noto Sans SC"
-FALLBACK = "DejaVu Sans"  # comes with matplotlib
+LATIN_FONT = "DejaVu Sans"  # comes with matplotlib
 
 #: Scores 1–5. The colour turns between 3 and 4, where a turn stops being dissatisfied or neutral
 #: (PersTurnBench's DSAT) and becomes satisfied; orange against blue is told apart by every kind of eye.
@@ -40,8 +50,11 @@ def chinese_font() -> str | None:
     return None
 
 
-def figure_style() -> None:
-    """Draw every figure from here on in perslib's style, whatever a matplotlibrc says."""
+def figure_style(language: str = "en") -> None:
+    """Draw every figure from here on in perslib's style, whatever a matplotlibrc says.
+
+    Letters and quotes are those of the language's font; each has the other's glyphs where it lacks its own.
+    """
     import matplotlib as mpl
     from matplotlib import style
 
@@ -53,7 +66,8 @@ def figure_style() -> None:
             "Install the package zhplot, which carries one: pip install zhplot",
             stacklevel=2,
         )
-    mpl.rcParams["font.family"] = [family, FALLBACK] if family else [FALLBACK]
+    families = [LATIN_FONT, family] if family else [LATIN_FONT]
+    mpl.rcParams["font.family"] = families[::-1] if language == "zh" else families
 
 
 @cache
@@ -61,7 +75,7 @@ def _drawable() -> frozenset[int]:
     """The characters that one of the style's fonts has a glyph for."""
     from matplotlib import font_manager
 
-    families = [family for family in (chinese_font(), FALLBACK) if family]
+    families = [family for family in (chinese_font(), LATIN_FONT) if family]
     files = [font_manager.findfont(font_manager.FontProperties(family=f)) for f in families]
     return frozenset(code for file in files for code in font_manager.get_font(file).get_charmap())
 
@@ -69,9 +83,70 @@ def _drawable() -> frozenset[int]:
 def literal(text: object, longest: int = 36) -> str:
     """Text from data for a figure: set as it stands, shortened when very long.
 
-    A `$` starts no formula, and a character that no font has (an emoji, a control character) is a ▯.
+    A `$` starts no formula. A character that no font has, or that acts instead of showing (a control character, a byte
+    order mark, which matplotlib fails at), is a ▯.
     """
     shown = " ".join(str(text).split())
-    shown = "".join(c if ord(c) in _drawable() else "▯" for c in shown)
+    shown = "".join(c if ord(c) in _drawable() and controls_shown(c) == c else "▯" for c in shown)
     shown = shown if len(shown) <= longest else shown[: longest - 1] + "…"
     return shown.replace("$", r"\$")
+
+
+def literal_name(value: object, longest: int = 36) -> str:
+    """A stored value by its label, for a figure to write as it stands."""
+    return literal(name_of(str(value)), longest)
+
+
+# -- parts of figures ----------------------------------------------------------------------------------------
+
+
+def label_rows(ax: Axes, names: Sequence[object], longest: int = 36, **text: Any) -> None:
+    """Label one row each by stored values, the first on top."""
+    ax.set_yticks(range(len(names)), [literal_name(name, longest) for name in names], **text)
+    ax.set_ylim(len(names) - 0.5, -0.5)
+
+
+def draw_intervals(
+    ax: Axes, at: npt.ArrayLike, low: Any, high: Any, color: Any, width: float = 1.8, upright: bool = False
+) -> None:
+    """Draw those intervals that are known; there may be a colour for each."""
+    below, above = np.asarray(low, dtype=float), np.asarray(high, dtype=float)
+    known = np.isfinite(below)
+    colors = color if isinstance(color, str) else np.asarray(color)[known].tolist()
+    line = ax.vlines if upright else ax.hlines
+    line(np.asarray(at)[known], below[known], above[known], color=colors, linewidth=width, alpha=0.5)
+
+
+def draw_shares(
+    ax: Axes,
+    shares: npt.NDArray[np.float64],
+    looks: Sequence[tuple[str, str]],
+    texts: npt.NDArray[np.str_] | None = None,
+    *,
+    least: float = 0.05,
+    dark: Sequence[int] = (),
+) -> None:
+    """Draw a bar for each row of shares, its parts labelled and coloured as `looks` says.
+
+    Parts larger than `least` carry their text, in white on those that are `dark`.
+    """
+    from matplotlib.ticker import PercentFormatter
+
+    start = np.zeros(len(shares))
+    for part, (label, color) in enumerate(looks):
+        width = shares[:, part]
+        ax.barh(range(len(shares)), width, left=start, color=color, height=0.7, label=label)
+        if texts is not None:
+            for y in np.flatnonzero(width > least).tolist():
+                place, ink = (start[y] + width[y] / 2, y), "white" if part in dark else INK
+                ax.text(*place, texts[y, part], ha="center", va="center", fontsize=9, color=ink)
+        start += width
+    ax.set_xlim(0, 1)
+    ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    ax.spines["left"].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+
+
+def percents(shares: npt.NDArray[np.float64]) -> npt.NDArray[np.str_]:
+    """Shares as texts: `35%`."""
+    return np.vectorize("{:.0%}".format, otypes=[str])(shares)

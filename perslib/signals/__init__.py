@@ -8,17 +8,15 @@ for taken in reactions(session({"cid": "7", "history": [...]})):
 weak = behavioural(corpus)                        # weak labels for ratings, for any memory and any judge
 """
 
-from perslib.corpus.uxbench_messages import Message, Session
-from perslib.corpus.uxbench_reading import Reject, sessions
-from perslib.corpus.uxbench_records import session
+from perslib.corpus.uxbench_reading import sessions
+from perslib.corpus.uxbench_records import Message, Session, session
 from perslib.signals.behavioural import VOTES, behavioural, sessions_of, signals_of, weak_labels
 from perslib.signals.gate import Gate, GateSettings, masked
-from perslib.signals.length import reading_seconds, units
-from perslib.signals.mining import BlockTable, Mined, block_table, mined
-from perslib.signals.model import NEGATIVE, POSITIVE, PRECEDENCE, Reaction, Signal
+from perslib.signals.length import reading_seconds
+from perslib.signals.mining import mined
+from perslib.signals.model import NEGATIVE, POSITIVE, PRECEDENCE, Reaction, Settings, Signal
 from perslib.signals.private import audit, deidentified
 from perslib.signals.reaction import reactions
-from perslib.signals.settings import Settings
 from perslib.signals.similarity import parallel, similarity, words
 from perslib.signals.table import table
 
@@ -27,19 +25,15 @@ __all__ = [
     "POSITIVE",
     "PRECEDENCE",
     "VOTES",
-    "BlockTable",
     "Gate",
     "GateSettings",
     "Message",
-    "Mined",
     "Reaction",
-    "Reject",
     "Session",
     "Settings",
     "Signal",
     "audit",
     "behavioural",
-    "block_table",
     "deidentified",
     "masked",
     "mined",
@@ -52,7 +46,6 @@ __all__ = [
     "signals_of",
     "similarity",
     "table",
-    "units",
     "weak_labels",
     "words",
 ]

@@ -21,9 +21,9 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import SESSION, TURN, Corpus
-from perslib.corpus.uxbench_messages import Message, Session
+from perslib.corpus.uxbench_records import Message, Session
 from perslib.errors import DataError, Problem
-from perslib.signals.settings import DEFAULT, Settings
+from perslib.signals.model import DEFAULT, Settings
 from perslib.signals.table import SCORED, table
 
 #: Signal → (score it votes for, weight of the vote at full strength).

@@ -4,7 +4,7 @@
 
 A cue counts in full where it is aimed at the assistant: near a word for it or its answer, or at the start of a clause.
 Elsewhere in a short message it counts half. What idioms, quotations, third persons and the speaker's own mistakes
-("not bad", 头晕, "my boss says it is useless", 我算错了) hold is blanked out before.
+("not bad", "my boss says it is useless", "I misread it") hold is blanked out before.
 """
 
 from __future__ import annotations
@@ -17,15 +17,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from perslib.signals import triggers
+from perslib.signals.model import Settings
 from perslib.signals.outline import Laid, hashed
-from perslib.signals.settings import Settings
 from perslib.signals.similarity import Words
-from perslib.signals.wording import any_of, cues
+from perslib.signals.wording import LANGUAGES, any_of, cues, pairs
 
 #: Classes whose cues name the assistant's conduct by themselves.
 AIMED = frozenset({"off_topic", "not_understood", "repeating", "meta_demand"})
-_CLAUSE = re.compile(r"[，。！？；：、,.!?;:~～…\n]")
 _NEAR = {"zh": 12, "en": 40}
 
 
@@ -52,6 +50,7 @@ class _Language(NamedTuple):
     blockers: re.Pattern[str]
     referents: re.Pattern[str]
     fillers: re.Pattern[str]
+    ends: re.Pattern[str]
 
 
 @cache
@@ -62,7 +61,7 @@ def _language(lang: str) -> _Language:
         for number, text in enumerate(entry["cues"]):
             text = any_of([text])
             cue = Cue(kind, number, float(entry["weight"]), re.compile(text))
-            for trigger in sorted(triggers.pairs(text, lang)):
+            for trigger in sorted(pairs(text, lang)):
                 by_trigger.setdefault(trigger, []).append(cue)
     one = (r"\b{}\b" if lang == "en" else "{}").format
     return _Language(
@@ -70,6 +69,7 @@ def _language(lang: str) -> _Language:
         re.compile(any_of(told["blockers"])),
         re.compile(one(any_of(told["referents"]))),
         re.compile(rf"(?:\W|{one(any_of(told['fillers']))})*"),
+        re.compile(f"[{''.join(cues(each)['complain']['ends'] for each in LANGUAGES)}]"),
     )
 
 
@@ -183,7 +183,7 @@ def _aimed(cue: Cue, text: str, start: int, end: int, lang: str, long: bool) -> 
     language = _language(lang)
     if language.referents.search(text, max(0, start - near), min(len(text), end + near)):
         return 1.0
-    clause = max((m.end() for m in _CLAUSE.finditer(text, 0, start)), default=0)
+    clause = max((m.end() for m in language.ends.finditer(text, 0, start)), default=0)
     opens = language.fillers.fullmatch(text, clause, start) is not None
     if opens and (not long or clause < near):
         return 1.0

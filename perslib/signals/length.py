@@ -102,9 +102,3 @@ def _as_read(text: str) -> tuple[float, float]:
         float(both.cjk[0] + CODE_COUNTS * both.cjk[1]),
         float(both.words[0] + CODE_COUNTS * both.words[1]),
     )
-
-
-def units(text: str) -> int:
-    """Characters and words together: how much a message says."""
-    counted = counts([text])
-    return int(counted.cjk[0] + counted.words[0])

@@ -29,12 +29,10 @@ import pyarrow.parquet as pq
 
 from perslib import __version__
 from perslib.cluster import Scheduler, connected, spread
-from perslib.corpus.uxbench_blocks import AT_ONCE, LONGEST, ROWS, Block, Source, blocks
-from perslib.corpus.uxbench_messages import Session
-from perslib.corpus.uxbench_reading import Reject, read
+from perslib.corpus.uxbench_reading import AT_ONCE, LONGEST, ROWS, Block, Reject, Source, blocks, read
+from perslib.corpus.uxbench_records import Session
 from perslib.errors import DataError, Problem
-from perslib.signals.model import PRECEDENCE
-from perslib.signals.settings import DEFAULT, Settings
+from perslib.signals.model import DEFAULT, PRECEDENCE, Settings
 from perslib.signals.table import SCHEMA, table, uncollected
 
 TABLE = "signals.parquet"

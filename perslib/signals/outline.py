@@ -79,7 +79,9 @@ def outlines(told: Laid) -> list[Outline | None]:
         if odd
         else Outline(
             int.from_bytes(raw[i * size : (i + 1) * size]),
-            n - _opening(next(p for p in openings if text.startswith(p))) if text.startswith(openings) else n,
+            max(n - _opening(next(p for p in openings if text.startswith(p))), 0)
+            if text.startswith(openings)
+            else n,
             twice,
         )
         for i, (text, odd, n, twice) in enumerate(
@@ -121,8 +123,9 @@ def _kinds() -> np.ndarray:
     """Code unit → part of a word, a Han character, a sign between them, or what outlines do not go into."""
     table = np.full(1 << 16, _ODD, np.uint8)
     table[: ord("\x7f")] = _OTHER
-    for first, last in ("\xa0\xa0", "‐‧", "\u3000。", "〈〛", "！／", "：＠"):
-        table[ord(first) : ord(last) + 1] = _OTHER
+    signs = (0xA0, *range(0x2010, 0x2028), *range(0x3000, 0x3003), *range(0x3008, 0x301C))
+    full_width = (*range(0xFF01, 0xFF10), *range(0xFF1A, 0xFF21))
+    table[[*signs, *full_width]] = _OTHER
     for point in (*range(ord("0"), ord("9") + 1), *range(ord("a"), ord("z") + 1)):
         table[point] = _WORD
     for point in (*range(0x3400, 0x4DC0), *range(0x4E00, 0xA000)):
@@ -147,4 +150,4 @@ def _closing() -> np.ndarray:
 @cache
 def _opening(said: str) -> int:
     """The tokens of an opening, which may be left out."""
-    return len(words(f"x {said}").tokens) - 1
+    return len(words(f"x {said} x").tokens) - 2  # at the end of a text "please" would count as its closing

@@ -4,26 +4,132 @@
                                  throughout the session; cid as a keyed digest; times shifted, gaps kept
     audit(texts)                 how often each rule hits; never what it hit
 
-A rule is a pattern and, where there is one, a check: the digits of an identity card or a bank card have to add up.
-Names are found by what introduces them, and then everywhere in the session. What goes by one text only cannot know
-that "the tall one from the third floor" is a person; give `names` a recogniser where that matters.
+Earlier rules go before later ones. A rule is a pattern and, where there is one, a check: the digits of an identity card
+or a bank card have to add up. Names are found by what introduces them, and then everywhere in the session; an ordinary
+word before a title only there. What goes by one text only cannot know that "the tall one from the third floor" is a
+person; give `names` a recogniser where that matters.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import ipaddress
 import re
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from perslib.corpus.uxbench_messages import Session
-from perslib.signals.glance import arrow, seen
-from perslib.signals.private_rules import RULES, Rule
+from perslib.corpus.uxbench_records import Session
+from perslib.paths import read_toml
+from perslib.signals.wording import arrow, either_case, seen
+
+
+class Rule(NamedTuple):
+    """A kind of personal thing: how it is written, which group of the pattern holds it, and what must be true of it."""
+
+    kind: str
+    pattern: re.Pattern[str]
+    group: int = 0
+    check: Callable[[str], bool] | None = None
+    needs: str = ""
+    """What every text has in it that the pattern matches, in RE2's syntax: else it need not be tried."""
+
+
+def identity_card(text: str) -> bool:
+    """ISO 7064, mod 11-2: Σ digit·weight + check ≡ 1 (mod 11), weights 2^(17−i); and a date that can be a birthday."""
+    total = sum(int(digit) * pow(2, 17 - i, 11) for i, digit in enumerate(text[:17]))
+    if "10X98765432"[total % 11] != text[17].upper():
+        return False
+    try:
+        born = date(int(text[6:10]), int(text[10:12]), int(text[12:14]))
+    except ValueError:
+        return False
+    return 1900 <= born.year <= date.today().year
+
+
+def bank_card(text: str) -> bool:
+    """Luhn: every second digit from the right doubled, the sum of all digits divisible by ten."""
+    digits = [int(c) for c in text if c.isdigit()]
+    doubled = (sum(divmod(2 * d, 10)) for d in digits[-2::-2])
+    return 13 <= len(digits) <= 19 and len(set(digits)) > 1 and (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
+
+
+def _address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _ipv6(text: str) -> bool:
+    return (
+        (text.count(":") == 7 or "::" in text)
+        and any(c.isdigit() for c in text)
+        and text.count(":") > 2
+        and _address(text)
+    )
+
+
+def _international(text: str) -> bool:
+    return 8 <= sum(c.isdigit() for c in text) <= 15
+
+
+def _coordinates(text: str) -> bool:
+    lat, lon = (float(part) for part in re.split(r"\s*[,\uff0c]\s*", text))
+    return 1 < abs(lat) <= 90 and 1 < abs(lon) <= 180 and (abs(lat) >= 10 or abs(lon) >= 10)
+
+
+@cache
+def _words() -> frozenset[str]:
+    """Words of two and three characters that jieba's dictionary has as anything but a person's name."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # importing it warns as old code does
+        import jieba
+    with jieba.get_dict_file() as file:
+        entries = [line.decode("utf-8").split() for line in file]
+    return frozenset(word for word, _, tag in entries if 2 <= len(word) <= 3 and not tag.startswith("nr"))
+
+
+def is_word(name: str) -> bool:
+    """Whether what was taken for a Chinese name is, or ends in, an ordinary word, as some given names do too."""
+    return any(name[i:] in _words() for i in range(len(name) - 1))
+
+
+def _is_no_word(name: str) -> bool:
+    return not is_word(name)
+
+
+_SAID = read_toml(__file__, "private.toml")
+TITLES = tuple(_SAID["titles"])
+_CHECKS = {
+    check.__name__.lstrip("_"): check
+    for check in (identity_card, bank_card, _address, _ipv6, _international, _coordinates, _is_no_word)
+}
+
+
+def filled(pattern: str) -> str:
+    """Return a pattern with the pieces that it names."""
+    return re.sub(r"\{([a-z_]+)\}", lambda piece: filled(_SAID["pieces"][piece[1]]), pattern)
+
+
+def _rule(
+    kind: str, needs: str, pattern: str, group: int = 0, check: str = "", any_case: bool = False
+) -> Rule:
+    compiled = re.compile(filled(pattern), re.IGNORECASE if any_case else 0)
+    needs = either_case(filled(needs)) if any_case else filled(needs)
+    return Rule(kind, compiled, group, _CHECKS[check] if check else None, needs)
+
+
+RULES = tuple(_rule(**rule) for rule in _SAID["rules"])
+
 
 _ANYTHING = "|".join(f"(?:{needs})" for needs in dict.fromkeys(rule.needs for rule in RULES))
 _EVERYWHERE = ("NAME", "ACCOUNT")
@@ -83,16 +189,18 @@ class Placeholders:
         """The text with placeholders."""
         parts, last = [], 0
         for hit in hits(text, self.names, rules):
-            parts += [text[last : hit.start], self._placeholder(hit, text[hit.start : hit.end])]
+            shown = text[hit.start : hit.end]
+            uncertain = text.startswith(TITLES, hit.end) and is_word(shown)
+            parts += [text[last : hit.start], self._placeholder(hit, shown, uncertain)]
             last = hit.end
         return "".join([*parts, text[last:]])
 
-    def _placeholder(self, hit: Hit, shown: str) -> str:
+    def _placeholder(self, hit: Hit, shown: str, uncertain: bool) -> str:
         key = hit.kind, hit.value
         if key not in self.numbers:
             number = sum(kind == hit.kind for kind, _ in self.numbers) + 1
             self.numbers[key] = f"[{hit.kind}_{number}]"
-        if hit.kind in _EVERYWHERE and len(shown) > 1:
+        if hit.kind in _EVERYWHERE and len(shown) > 1 and not uncertain:
             self.known[shown] = self.numbers[key]
         return self.numbers[key]
 

@@ -2,6 +2,12 @@
 
 What the user says next speaks of the last reply before it. Earlier replies to the same question were superseded, and a
 reply that was cut off says something about the system, not about its quality.
+
+`outcome` says what became of a reply that was not liked: did the next one mend it?
+
+recovered        the reply that followed was taken well: like, thanks, or the talk went on without a negative signal
+failed_recovery  the reply that followed was not liked either
+unknown_left     the user left, or turned to something else; to leave after a complaint is not to be content
 """
 
 from __future__ import annotations
@@ -10,16 +16,12 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from perslib.corpus.uxbench_messages import Message, Session
-from perslib.signals.closing import interrupted
-from perslib.signals.heard import Heard, heard
+from perslib.corpus.uxbench_records import Message, Session
+from perslib.signals.heard import Heard, heard, interrupted
 from perslib.signals.length import reading_seconds
-from perslib.signals.model import EXPRESSED, RANK, Reaction, Signal, Strength
+from perslib.signals.model import DEFAULT, EXPRESSED, NEGATIVE, RANK, Reaction, Settings, Signal, Strength
 from perslib.signals.outline import limits
-from perslib.signals.recovery import followed
-from perslib.signals.settings import DEFAULT, Settings
-from perslib.signals.similarity import parallel, similarity, taken_apart
-from perslib.signals.topic import same_topic
+from perslib.signals.similarity import parallel, same_topic, similarity, taken_apart
 from perslib.signals.wording import language
 
 
@@ -254,3 +256,43 @@ def _used(gap: float, first: Message, reply: Message, settings: Settings) -> flo
 def _skim(fraction: float, first: Message, settings: Settings) -> Signal:
     strong = fraction < settings.skimmed
     return Signal("skim", 1 - fraction, "strong" if strong else "weak", "clock", first.idx)
+
+
+_NEGATIVE = frozenset(NEGATIVE)
+_AGAINST = EXPRESSED - {"abandon"}
+
+
+def expressed(reaction: Reaction) -> bool:
+    """Whether the user showed on purpose that a reply was not good enough."""
+    return any(signal.name in _AGAINST for signal in reaction.signals)
+
+
+def followed(found: list[Reaction]) -> list[Reaction]:
+    """The reactions with their outcomes, and whether the session ended on a negative note."""
+    if not any(r.primary in _NEGATIVE for r in found):
+        return found
+    done = list(found)
+    for i, reaction in enumerate(found):
+        if reaction.signals and not reaction.superseded and expressed(reaction):
+            done[i] = reaction._replace(outcome=outcome(found, i + 1))
+    last = done[-1]
+    spoken = next((r for r in reversed(done) if r.next is not None), None)
+    if spoken is not None and expressed(spoken):  # what the user said last was against a reply
+        done[-1] = last._replace(left_after_negative=True)
+    return done
+
+
+def outcome(found: Sequence[Reaction], begin: int) -> str:
+    """The outcome, from the reactions to the replies that followed, the first of them at `begin`."""
+    for place in range(begin, len(found)):
+        reaction = found[place]
+        if reaction.superseded:
+            continue  # regenerated: the last of the siblings is what the user saw
+        if expressed(reaction):
+            return "failed_recovery"
+        names = reaction.names
+        if "like" in names or "thanks" in names:
+            return "recovered"
+        left = reaction.next is None or "abandon" in names or "system_failure" in names
+        return "unknown_left" if left else "recovered"
+    return "unknown_left"

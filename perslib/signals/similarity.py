@@ -7,6 +7,10 @@ NFKC, case folding, and without punctuation, politeness and closing particles:
 
 LCS is the longest common subsequence (so the first term is the normalised Indel similarity), J₁ and J₂ the Jaccard
 coefficients of the multisets of tokens and of pairs of neighbouring tokens.
+
+`same_topic` says whether a message still belongs to what was talked about; asked only after something went wrong.
+Follow-up questions share few words with what they follow, so the answer is yes unless a message of some length shares
+no content at all with the requests and the reply before it, and does not open with a word that takes something up.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Sequence
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
 from itertools import pairwise
@@ -185,7 +190,7 @@ def parallel(before: str, after: str, a: Words, b: Words) -> bool:
 
 
 def _other_payload(before: str, after: str) -> bool:
-    for mark in ("：", ":"):
+    for mark in ("\uff1a", ":"):
         if mark in before and mark in after:
             (old_head, _, old), (new_head, _, new) = before.partition(mark), after.partition(mark)
             if 0 < len(old_head) <= 40 and old_head.strip().lower() == new_head.strip().lower():
@@ -198,7 +203,7 @@ def _number(tokens: tuple[str, ...]) -> bool:
 
 
 def _swapped(old: tuple[str, ...], new: tuple[str, ...]) -> bool:
-    """Content in the place of as much other content: 小说 for 电影, apple for banana; not last for lasts."""
+    """Content in the place of as much other content: apple for banana, not last for lasts."""
     if _is_cjk(old[0]) and _is_cjk(new[0]):
         little = _frame()[2]
         kept = [little.sub("", "".join(side)) for side in (old, new)]
@@ -230,3 +235,44 @@ def _framed(shared: list[tuple[str, ...]]) -> float:
 
 def _is_cjk(token: str) -> bool:
     return len(token) == 1 and token > "\u2fff"
+
+
+LEAST_TOKENS = 5
+_TAKES_UP = re.compile(
+    rf"\s*(?:{'|'.join(word for lang in LANGUAGES for word in cues(lang)['again']['takes_up'])})"
+)
+
+
+@cache
+def _little() -> tuple[re.Pattern[str], frozenset[str]]:
+    zh, en = cues("zh")["frame"], cues("en")["frame"]
+    return re.compile(any_of(sorted(zh["function"], key=len, reverse=True))), frozenset(en["words"])
+
+
+def same_topic(text: str, earlier: Sequence[str]) -> bool:
+    """Whether a message continues the talk that `earlier` holds."""
+    lowered = text.lower()
+    if _TAKES_UP.match(lowered):
+        return True
+    content = _content(lowered)
+    if not content:
+        return True
+    for part in earlier:
+        said = part[:AT_MOST].lower()
+        for piece in content:
+            if piece in said:
+                return True
+    return len(taken_apart(text).tokens) < LEAST_TOKENS
+
+
+def _content(lowered: str) -> list[str]:
+    """Pairs of Han characters and words that carry content."""
+    little, frame = _little()
+    pieces: list[str] = []
+    for run in re.findall(r"[\u3400-\u9fff]+|[a-z0-9]+", lowered):
+        if run[0] > "\u2fff":
+            for part in little.split(run):
+                pieces += ["".join(pair) for pair in pairwise(part)]
+        elif run not in frame and len(run) > 2:
+            pieces.append(run)
+    return pieces

@@ -7,7 +7,7 @@ dislike … abandon, like, thanks, ack, parallel_request, system_failure     the
 superseded, interrupted, conflict, bad_clock, left_after_negative
 gap, reading, fraction, n_chars, ratio     seconds to the next message and of reading, gap over reading after typing,
                                            characters, and the paper's measure of skimming, gap over characters
-outcome    what became of a reply that was not liked (`perslib.signals.recovery`)
+outcome    what became of a reply that was not liked (`perslib.signals.reaction`)
 signals    every signal with its score, strength, rule, and where it was found
 """
 
@@ -22,15 +22,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from perslib.corpus.uxbench_messages import Session
-from perslib.signals.glance import arrow
+from perslib.corpus.uxbench_records import Session
 from perslib.signals.heard import heard
 from perslib.signals.length import reading_seconds
-from perslib.signals.model import NEGATIVE, POSITIVE, Reaction, Signal
-from perslib.signals.private import deidentified, suspects
-from perslib.signals.private_rules import Rule
+from perslib.signals.model import DEFAULT, NEGATIVE, POSITIVE, Reaction, Settings, Signal
+from perslib.signals.private import Rule, deidentified, suspects
 from perslib.signals.reaction import reactions
-from perslib.signals.settings import DEFAULT, Settings
+from perslib.signals.wording import arrow
 
 SCORED = (*NEGATIVE, *POSITIVE, "ack", "parallel_request", "system_failure")
 _PLACE = {name: i for i, name in enumerate(SCORED)}

@@ -19,8 +19,8 @@ from perslib.judge import Judge, Manner, Personal
 from perslib.llm import Backbone
 from perslib.memory import Structured
 from perslib.metrics import paired
-from perslib.studies.extent import Extent
-from perslib.studies.listing import listed
+from perslib.paths import read_csv
+from perslib.studies.extent import Extent, listed
 from perslib.studies.verification import SHOWN, asked_judge, judged
 
 #: What can be varied: the memory, the evidence it is built from, the messages shown, the language of the prompts,
@@ -37,22 +37,8 @@ BUDGETS = (1500, 6000, 24000)
 _WINDOWS = {1: "window of 1", 5: "window of 5", None: "whole conversation"}
 _OTHER = {"en": ("zh", "prompts in Chinese"), "zh": ("en", "prompts in English")}
 
-#: Table 6 of PersTurnBench: 20 users, 1,594 turns, ties broken by the turn's number.
-PUBLISHED = pd.DataFrame(
-    [
-        ("Qwen3-8B", "no memory", "real", 0.1392, 0.1069, 0.0706, 0.0459),
-        ("Qwen3-8B", BASE, "real", 0.2999, 0.3012, 0.2807, 0.3505),
-        ("Qwen3-8B", BASE, "mean_shift", 0.3529, 0.3737, 0.3386, 0.3934),
-        ("Qwen3-8B", BASE, "cdf", 0.3384, 0.3760, 0.3374, 0.4050),
-        ("Qwen3.6-35B-A3B", BASE, "real", 0.3411, 0.3335, 0.3083, 0.4168),
-        ("Qwen3.6-35B-A3B", BASE, "mean_shift", 0.3828, 0.4028, 0.3758, 0.4207),
-        ("Qwen3.6-35B-A3B", BASE, "cdf", 0.3977, 0.4238, 0.3966, 0.4121),
-        ("GPT-5.4-mini", BASE, "real", 0.3706, 0.3319, 0.3393, 0.3987),
-        ("GPT-5.4-mini", BASE, "mean_shift", 0.4093, 0.4014, 0.3967, 0.3993),
-        ("GPT-5.4-mini", BASE, "cdf", 0.4212, 0.4199, 0.4200, 0.4156),
-    ],
-    columns=["backbone", "judge", "calibration", "pearson", "spearman", "qwk", "f1_dsat"],
-)
+#: Table 6 of PersTurnBench.
+PUBLISHED = read_csv(__file__, "published/persturnbench_table6.csv")
 
 
 @dataclass(frozen=True)
@@ -74,7 +60,7 @@ def families(vary: str, look: Extent) -> list[str]:
     for name in named:
         if name not in FAMILIES:
             raise UnknownName("thing to vary", name, FAMILIES)
-    return named or list(FIRST_LOOK if look.is_first_look else USUAL)
+    return named or list(FIRST_LOOK if look.is_short else USUAL)
 
 
 def variants(

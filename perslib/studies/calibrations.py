@@ -30,7 +30,8 @@ from perslib.errors import PerslibError
 from perslib.inference import mean_by
 from perslib.judge import Judge, LearnedJudge, Nearest, Supervised, controls, evaluate
 from perslib.llm import answered
-from perslib.metrics import agreement, with_gold, with_interval
+from perslib.metrics import agreement, with_gold
+from perslib.report.tables import interval
 from perslib.studies.verification import SHOWN
 
 #: Rules for equal scores in a block: the published one, by lot, and those that use no position.
@@ -181,10 +182,8 @@ def ways_compared(
 def side_by_side(agreed: pd.DataFrame, metric: str) -> pd.DataFrame:
     """One metric as a table: a row a calibration, a column a judge, cells `.360 [.300, .410]`."""
     own = agreed[agreed["metric"] == metric]
-    text = [
-        with_interval(*row) for row in own[["value", "low", "high"]].astype(float).itertuples(index=False)
-    ]
-    wide = own.assign(text=text).pivot(index="score", columns="judge", values="text").fillna("–")
+    cells = interval("value", "low", "high", 3, zero=False)(own, metric)
+    wide = own.assign(text=cells).pivot(index="score", columns="judge", values="text").fillna("–")
     wide = wide.loc[list(dict.fromkeys(own["score"])), list(dict.fromkeys(own["judge"]))]
     return wide.rename_axis(index="calibration", columns=None).reset_index()
 

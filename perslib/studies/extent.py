@@ -1,12 +1,20 @@
-"""How much of a corpus a study puts before a model: as much as is asked for, or a first look."""
+"""What a study is told by its parameters: how much of a corpus to put before a model, and lists in one text."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from perslib.corpus import Corpus
+from perslib.errors import DataError, Problem
 from perslib.judge import Manner
 from perslib.llm import Backbone
+from perslib.llm.estimate import tokens_of
+
+#: Tokens of replies that a small model reads at a first look, once for each judge.
+LOOK_TOKENS = 1300
+#: Where whole sessions are rated, one judgment in so many is of a session.
+A_SESSION = 5
 
 
 @dataclass(frozen=True)
@@ -14,7 +22,7 @@ class Extent:
     """What a study asks of its backbone."""
 
     turns: int | None
-    """Replies judged; None is all."""
+    """Judgments asked of each judge; None is all."""
     window: int
     """Messages shown before the reply."""
     evidence: Literal["published", "full"]
@@ -23,25 +31,63 @@ class Extent:
     is_first_look: bool
     """Whether this shows the way and measures nothing."""
 
+    @property
+    def is_short(self) -> bool:
+        """Whether the prompts are those for a small model."""
+        return self.evidence == "full"
+
     def manner(self, language: str, *, written: bool = False) -> Manner:
         """How the judges are asked."""
-        return Manner(language, written, window=self.window, weighed=self.is_first_look)
+        return Manner(language, written, window=self.window, weighed=self.is_short)
+
+    def parts(self, corpus: Corpus) -> tuple[Extent, Extent]:
+        """For replies and for whole sessions: where these are rated, one judgment in `A_SESSION` is of a session."""
+        if self.turns is None or corpus.sessions["satisfaction"].isna().all():
+            return self, self
+        sessions = self.turns // A_SESSION
+        return replace(self, turns=self.turns - sessions), replace(self, turns=sessions)
 
     @property
     def memory(self) -> dict[str, Any]:
         """The part that a memory is built with."""
-        most = 400 if self.is_first_look else None
+        most = 400 if self.is_short else None
         return {"evidence": self.evidence, "budget": self.budget, "max_tokens": most}
 
 
-def extent(model: Backbone, limit: int, usual: int = 300, look: int = 4) -> Extent:
+def extent(
+    model: Backbone, limit: int, usual: int = 300, look: int = 3, corpus: Corpus | None = None
+) -> Extent:
     """What `limit` means for a backbone: that many replies, -1 all of them, 0 what suits the backbone.
 
-    That is `usual` replies, judged as published (a window of five messages, the published evidence). A model
-    that runs on this machine's processor gets a first look instead: `look` replies, the request alone before
-    each, and a memory from little evidence, so that a laptop is done in about a minute.
+    How the backbone is asked is no matter of `limit`. Most are asked as published: a window of five messages, the
+    published evidence, and `usual` replies where nothing else is said. One that is asked briefly (see `prompts` in
+    backbones.toml) is shown the request alone before each reply, and a memory from little evidence; where nothing
+    else is said it gets a first look of `look` replies, two where those of the `corpus` are long. That is for a small
+    model on a processor that is free: a minute or two. `perslib report --dry-run` says how long it will be.
     """
-    if limit == 0 and model.entry.kind == "embedded":
-        return Extent(look, 1, "full", 600, True)
-    turns = {0: usual, -1: None}.get(limit, limit)
+    is_short = model.entry.is_asked_briefly
+    languages, budget = model.entry.languages, 600
+    if is_short and corpus is not None and len(corpus.turns):
+        replies = "\n".join(corpus.turns["response"].head(200))
+        here = max(1, tokens_of(replies, languages))
+        look = max(min(look, 2), min(look, LOOK_TOKENS * min(200, len(corpus.turns)) // here))
+        budget = (
+            budget * tokens_of(replies) // here
+        )  # of tokens as evidence is counted, whatever the model reads
+    turns = {0: look if is_short else usual, -1: None}.get(limit, limit)
+    if is_short:
+        return Extent(turns, 1, "full", budget, limit == 0)
     return Extent(turns, 5, "published", 6000, False)
+
+
+def listed(text: str) -> list[str]:
+    """What a text lists, separated by commas: `"learned, nearest"` → learned and nearest; nothing for an empty one."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def whole_numbers(text: str, parameter: str, remedy: str = "") -> list[int]:
+    """The numbers, 1 or more, that a parameter's text lists, in order, each once."""
+    found = listed(text)
+    if not found or not all(part.isdecimal() and int(part) for part in found):
+        raise DataError(Problem(parameter, f"is {text!r}, expected whole numbers such as 5, 10, 20"), remedy)
+    return sorted({int(part) for part in found})

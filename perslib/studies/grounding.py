@@ -27,6 +27,7 @@ import pandas as pd
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from perslib.corpus import SESSION, Block, Corpus, Target
+from perslib.paths import read_toml
 
 #: Chosen on rationales whose origin is known by construction; tests/test_rationales.py says how well they do.
 HOME, FAR, NEAR, HABIT = 4.0, 0.15, 0.2, 10
@@ -34,9 +35,7 @@ _RUN = re.compile(r"[\u3400-\u9fff]+|[^\W\d_\u3400-\u9fff]+(?:['’][^\W\d_]+)?"
 _ENDING = re.compile(r"(?<=\w{3})(?:['’]s|ing|ed|es|s|ly|e)$")
 _CHINESE = re.compile(r"[\u3400-\u9fff]")
 #: Characters that hold a Chinese sentence together; a pair or triple with one of them in it is no term.
-_PARTICLES = frozenset(
-    "的了着过和与是在也都就而及或之其被把对为于等这那哪你我他她它们很更最还又让给上下中里没有能会可以"
-)
+_PARTICLES = frozenset(read_toml(__file__, "grounding.toml")["particles"])
 
 
 @dataclass(frozen=True)

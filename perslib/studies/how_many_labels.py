@@ -7,23 +7,27 @@ few users for labels; what it then says is held against the population's own mea
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from perslib.corpus import TURN, Corpus
-from perslib.corpus.synthetic.satisfaction import borders
-from perslib.errors import DataError, PerslibError, Problem, UnknownName
-from perslib.inference import FEWEST_USERS, SEED, floats, mean_by
+from perslib.corpus.reading import csv_lines, json_lines, number_in, unfit
+from perslib.errors import DataError, PerslibError, Problem
+from perslib.inference import FEWEST_USERS, SEED, correlation, floats, mean_by
 from perslib.judge import Judge
 from perslib.llm import Backbone
 from perslib.metrics.gold import of_turns
 from perslib.replay import ORIGINAL, originals, read_replies, recorded, scored
-from perslib.studies.listing import listed, whole_numbers
+from perslib.replay.published_lines import turn_of
+from perslib.studies.extent import listed, whole_numbers
+from perslib.worlds.satisfaction import borders
 
 Floats = npt.NDArray[np.float64]
 
@@ -105,18 +109,31 @@ def _read_labels(file: str) -> pd.DataFrame:
     path = Path(file)
     if not path.is_file():
         raise DataError(Problem(str(path), "there is no such file"), "Give a CSV or JSONL file of labels.")
-    lines = path.suffix.lower() in {".jsonl", ".ndjson"}
-    found = pd.read_json(path, lines=True, dtype=False) if lines else pd.read_csv(path, dtype=str)
-    if missing := [c for c in ("candidate", *TURN, "score") if c not in found]:
-        raise UnknownName(f"column of {path.name}", missing[0], map(str, found.columns))
-    gold = pd.to_numeric(found["score"], errors="coerce")
-    if wrong := [i for i, g in enumerate(gold) if not 1 <= g <= 5]:
-        raise DataError(
-            Problem(f"{path.name}: row {wrong[0] + 1}", "score is not between 1 and 5"), "Mend it."
-        )
-    keys = {c: found[c].astype("str") for c in ("candidate", *TURN) if c != "turn"}
-    turn = pd.to_numeric(found["turn"]).astype("Int64")
-    return pd.DataFrame({**keys, "turn": turn, "gold": gold.astype(float)})
+    lines: Iterator[tuple[str, Any, Any]]
+    if path.suffix.lower() in {".jsonl", ".ndjson"}:
+        lines = json_lines(path.read_bytes(), path.name)
+    else:
+        lines = csv_lines(path.read_bytes(), path.name, ("candidate", *TURN, "score"))
+    found = [_label(value, place) for place, value, _ in lines]
+    problems = [label for label in found if isinstance(label, Problem)]
+    if problems or not found:
+        raise DataError(problems or Problem(path.name, "holds no label"), "Mend the file of labels.")
+    return pd.DataFrame(found, columns=["candidate", *TURN, "gold"])
+
+
+def _label(value: Any, place: str) -> dict[str, Any] | Problem:
+    """What one line says: candidate, the keys of a turn, gold."""
+    if not isinstance(value, dict):
+        return value if isinstance(value, Problem) else Problem(place, "is no JSON object")
+    turn, gold = turn_of(value, place), number_in(value.get("score"))
+    candidate = value.get("candidate")
+    if isinstance(turn, Problem):
+        return turn
+    if not isinstance(candidate, str) or any(unfit(candidate, place)):
+        return Problem(place, f"candidate is {candidate!r}, expected a name")
+    if gold is None or not 1 <= gold <= 5:
+        return Problem(place, "score is not between 1 and 5")
+    return {"candidate": candidate, **dict(zip(TURN, turn)), "gold": gold}
 
 
 def _world_ratings(replies: pd.DataFrame, users: pd.DataFrame, seed: int) -> Floats:
@@ -211,6 +228,12 @@ def quality(known: pd.DataFrame, judge: str) -> pd.DataFrame:
         gaps.append(gap - gap.mean())
     table.attrs["r_differences"] = _r(*pd.concat(gaps).to_numpy(float).T) if gaps else np.nan
     return table
+
+
+def agreed(known: pd.DataFrame, judge: str) -> pd.DataFrame:
+    """The judge's r with people over all replies, in the columns of `perslib.metrics.agreement`."""
+    value, low, high = correlation(known["gold"], known["judged"], known["user"])
+    return pd.DataFrame([{"judge": judge, "metric": "pearson", "value": value, "low": low, "high": high}])
 
 
 def _r(x: npt.ArrayLike, y: npt.ArrayLike) -> float:

@@ -10,11 +10,12 @@ import pandas as pd
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from perslib.corpus import TURN, Block, Corpus
+from perslib.errors import NotEnough
 from perslib.inference import SEED, floats, wilson
 from perslib.judge import Judge
 from perslib.judge.evaluate import evaluate, targets
 from perslib.llm import Backbone
-from perslib.metrics import number
+from perslib.metrics import with_interval
 from perslib.studies.extent import Extent
 from perslib.ux import (
     CASES,
@@ -108,7 +109,7 @@ def between_tasks() -> pd.DataFrame:
 
 def _correlated(table: pd.DataFrame, x: str, y: str, one: str, other: str) -> dict[str, object]:
     found = {"pearson_r": pearsonr, "spearman_rho": spearmanr, "kendall_tau_b": kendalltau}
-    values = {name: number(float(f(table[x], table[y])[0])) for name, f in found.items()}
+    values = {name: with_interval(float(f(table[x], table[y])[0])) for name, f in found.items()}
     return {"ranking": one, "with": other, **values, "models": len(table)}
 
 
@@ -174,7 +175,7 @@ def sizes() -> pd.DataFrame:
 
 def pair_judge(language: str, look: Extent) -> PairJudge:
     """A judge that chooses between two replies; at a first look it is shown the request alone."""
-    return PairJudge(Form(language, window=look.window if look.is_first_look else None))
+    return PairJudge(Form(language, window=look.window if look.is_short else None))
 
 
 @dataclass(frozen=True)
@@ -187,6 +188,15 @@ class Audit:
     padding: pd.DataFrame
     position: pd.DataFrame
     cases: int = 0
+    lacking: tuple[NotEnough, ...] = ()
+    """Why judges were left out, and why nothing is said of quality."""
+
+    @property
+    def padded(self) -> pd.DataFrame:
+        """`padding` of at least one judge."""
+        if self.padding.empty:
+            raise NotEnough("No judge could be audited for length; the reasons are given above.")
+        return self.padding
 
 
 def replies(judges: Sequence[Judge], look: Extent, limit: int) -> int | None:
@@ -209,6 +219,7 @@ def audit(
     """Quality, length, padding and place of each judge, on the same replies; each judge learns once.
 
     `limit` bounds the recorded replies that are judged. Candidates' replies come with the corpus, or there are no pairs.
+    A judge that has too little to learn from is left out, and `lacking` says why.
     """
     blocks = [block for block in targets(corpus, limit=limit, seed=seed) if len(block)]
     candidates = corpus.extras.get("candidates", pd.DataFrame(columns=["candidate", *TURN, "response"]))
@@ -217,8 +228,13 @@ def audit(
         pairs_of(own[own.groupby("user", sort=False).cumcount() < PADDED], pairs, seed) if len(own) else own
     )
     verdicts, padding, position = [], [], []
+    lacking: list[NotEnough] = []
     for judge in judges:
-        verdicts.append(evaluate(judge, corpus, backbone, blocks=blocks, progress=False))
+        try:
+            verdicts.append(evaluate(judge, corpus, backbone, blocks=blocks, progress=False))
+        except NotEnough as missing:
+            lacking.append(missing)
+            continue
         padding.append(
             padding_audit(
                 judge, corpus, backbone, blocks=_few(blocks, PADDED), fit=False, seed=seed, progress=False
@@ -230,15 +246,25 @@ def audit(
             )
     if pairwise is not None and len(drawn):
         position.append(position_audit(pairwise, drawn, corpus, backbone, seed=seed, progress=True))
-    every = pd.concat(verdicts, ignore_index=True)
-    quality = _quality(every, corpus, blocks, seed)
+    every, quality = _joined(verdicts), pd.DataFrame()
+    if verdicts:
+        try:
+            quality = _quality(every, corpus, blocks, seed)
+        except NotEnough as missing:
+            lacking.append(missing)
+    rated = verdicts and corpus.turns["score"].notna().any()
     return Audit(
         quality,
-        length_audit(every, corpus, seed=seed) if corpus.turns["score"].notna().any() else pd.DataFrame(),
-        pd.concat(padding, ignore_index=True),
-        pd.concat(position, ignore_index=True) if position else pd.DataFrame(),
+        length_audit(every, corpus, seed=seed) if rated else pd.DataFrame(),
+        _joined(padding),
+        _joined(position),
         int(quality["cases"].max()) if len(quality) else 0,
+        tuple(lacking),
     )
+
+
+def _joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
 
 def _few(blocks: Sequence[Block], replies: int) -> list[Block]:
@@ -257,7 +283,12 @@ def _quality(verdicts: pd.DataFrame, corpus: Corpus, blocks: Sequence[Block], se
     seen = {"/".join(str(v) for v in key) for b in blocks for key in b.targets[TURN].itertuples(index=False)}
     cases = [c for c in cases if c.case in seen]
     if len({c.gold for c in cases}) < 2:
-        return pd.DataFrame(columns=["judge", "metric", "value", "low", "high", "cases"])
+        raise NotEnough(
+            "Users showed {good} of the replies judged here to be clearly good and {bad} clearly bad; both kinds "
+            "are needed. Add scores of 5 and of 2 or lower, likes or dislikes.",
+            good=sum(c.gold == 1 for c in cases),
+            bad=sum(c.gold == -1 for c in cases),
+        )
     gold = pd.DataFrame({"case": [c.case for c in cases], "gold": [c.gold for c in cases]})
     score = floats(verdicts["expected"].fillna(verdicts["raw"]))
     own = verdicts.assign(case=verdicts[TURN].astype(str).agg("/".join, axis=1), score=(score - 1) / 4)

@@ -9,10 +9,19 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
-from perslib.report.page import current
-from perslib.report.style import ACCENT, CATEGORIES, FAINT, INK, RULE, SCORES, literal
-from perslib.report.words import name_of
+from perslib.report.style import (
+    ACCENT,
+    CATEGORIES,
+    FAINT,
+    INK,
+    RULE,
+    SCORES,
+    draw_intervals,
+    label_rows,
+    literal_name,
+)
 from perslib.studies.judge_bias import LABELS
+from perslib.text import translate
 from perslib.ux import REWARD_MODEL, families
 
 if TYPE_CHECKING:
@@ -20,16 +29,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _BAD, _GOOD = SCORES[2], SCORES[5]
+_MARKERS = ["o", "s", "^", "v", "P", "X", "<", ">", "*", "p", "h", "8", "d", "H"]
 
 
-def _name(label: object) -> str:
-    return literal(name_of(str(label), current().language))
-
-
-def _colors(of: pd.Series) -> dict[str, str]:
-    """A colour a family, the trained judge in ink."""
+def _looks(of: pd.Series) -> dict[str, tuple[str, str]]:
+    """A colour and a marker a family, so that no colour is needed to tell them apart; the trained judge in ink."""
     names = [f for f in dict.fromkeys(of) if f != "reward model"]
-    return {**dict(zip(names, [*CATEGORIES, "#c0627a", *CATEGORIES])), "reward model": INK}
+    colors = [*CATEGORIES, "#c0627a", *CATEGORIES]
+    return {**dict(zip(names, zip(colors, _MARKERS))), "reward model": (INK, "D")}
 
 
 def mildness(table: pd.DataFrame) -> Figure:
@@ -38,16 +45,19 @@ def mildness(table: pd.DataFrame) -> Figure:
     at = np.arange(len(ordered))
     fig, ax = plt.subplots(figsize=(7.6, 1.1 + 0.235 * len(ordered)))
     ax.hlines(at, ordered["bad_acc"], ordered["good_acc"], color=RULE, linewidth=3)
-    for column, color, word in (("bad_acc", _BAD, "jb_bad_recall"), ("good_acc", _GOOD, "jb_good_recall")):
-        ax.plot(ordered[column], at, "o", color=color, markersize=6, label=current().word(word))
-    ax.plot(ordered["accuracy"], at, "|", color=INK, markersize=9, label=current().word("jb_accuracy"))
+    for column, color, label in (
+        ("bad_acc", _BAD, translate("bad cases recognised")),
+        ("good_acc", _GOOD, translate("good cases recognised")),
+    ):
+        ax.plot(ordered[column], at, "o", color=color, markersize=6, label=label)
+    ax.plot(ordered["accuracy"], at, "|", color=INK, markersize=9, label=translate("accuracy"))
     for y, bias in zip(at.tolist(), ordered["positive_bias"]):
         ax.text(103, y, f"{bias:+.0f}", va="center", fontsize=8.5, color=FAINT)
-    ax.set_yticks(at, [_name(m) for m in ordered["model"]], fontsize=8.5)
+    ax.set_yticks(at, [literal_name(m) for m in ordered["model"]], fontsize=8.5)
     for tick, model in zip(ax.get_yticklabels(), ordered["model"]):
         tick.set_fontweight("bold" if model == REWARD_MODEL else "normal")
     ax.set(xlim=(0, 110), ylim=(len(ordered) - 0.4, -0.6), xticks=range(0, 101, 20))
-    ax.set_xlabel(current().word("jb_percent"))
+    ax.set_xlabel(translate("Percent; on the right: positive bias, points"))
     fig.legend(loc="outside upper left", ncol=3)
     return fig
 
@@ -64,10 +74,10 @@ def sensitivity(table: pd.DataFrame) -> Figure:
         ax.text(
             c[place], line[place], f"{share:.0%}", fontsize=8, color=FAINT, ha="center", va="center", bbox=box
         )
-    colors = _colors(table["family"])
+    looks = _looks(table["family"])
     reach = norm.ppf(0.975) * table["d_prime_se"]
     for family, own in table.groupby("family", sort=False):
-        color = colors[str(family)]
+        color, marker = looks[str(family)]
         ax.errorbar(
             own["criterion"],
             own["d_prime"],
@@ -77,13 +87,14 @@ def sensitivity(table: pd.DataFrame) -> Figure:
             alpha=0.35,
             linewidth=1.2,
         )
-        marker = "D" if family == "reward model" else "o"
-        ax.plot(own["criterion"], own["d_prime"], marker, color=color, markersize=6, label=_name(family))
+        ax.plot(
+            own["criterion"], own["d_prime"], marker, color=color, markersize=6, label=literal_name(family)
+        )
     trained = table[table["model"] == REWARD_MODEL].iloc[0]
     ax.axhline(trained["d_prime"], color=INK, linewidth=0.8, linestyle=(0, (4, 3)))
     ax.set(xlim=(-0.33, 2.15), ylim=(0.85, 2.1))
-    ax.set_xlabel(current().word("jb_criterion"))
-    ax.set_ylabel(current().word("jb_d_prime"))
+    ax.set_xlabel(translate("Criterion c: above zero, reluctant to say bad"))
+    ax.set_ylabel(translate("Sensitivity d′"))
     fig.legend(loc="outside right upper", fontsize=8.5)
     return fig
 
@@ -109,10 +120,10 @@ def ranks(table: pd.DataFrame) -> Figure:
         colors = [ACCENT if tied else FAINT for tied in own["tied_first"]]
         ax.hlines(at, own["best_rank"], own["worst_rank"], color=colors, linewidth=2.2, alpha=0.55)
         ax.scatter(own["rank"], at, c=colors, s=14, zorder=3)
-        ax.set_yticks(at, [_name(m) for m in own["model"]], fontsize=7.5)
+        ax.set_yticks(at, [literal_name(m) for m in own["model"]], fontsize=7.5)
         ax.set(ylim=(len(own) - 0.4, -0.6), xlim=(0, models + 1))
-        ax.set_title(_name(task), fontsize=10, loc="left")
-    fig.supxlabel(current().word("jb_rank"), fontsize=10)
+        ax.set_title(literal_name(task), fontsize=10, loc="left")
+    fig.supxlabel(translate("Rank set"), fontsize=10)
     return fig
 
 
@@ -135,8 +146,8 @@ def own_family(residual: pd.DataFrame) -> Figure:
                 ax.add_patch(
                     plt.Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, fill=False, edgecolor=INK, linewidth=1.4)
                 )
-    ax.set_xticks(range(shown.shape[1]), [_name(j) for j in shown.columns], fontsize=9)
-    ax.set_yticks(range(len(shown)), [_name(m) for m in shown.index], fontsize=8.5)
+    ax.set_xticks(range(shown.shape[1]), [literal_name(j) for j in shown.columns], fontsize=9)
+    ax.set_yticks(range(len(shown)), [literal_name(m) for m in shown.index], fontsize=8.5)
     ax.xaxis.tick_top()
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
@@ -149,17 +160,16 @@ def gaps(table: pd.DataFrame) -> Figure:
     at = np.arange(len(own))
     fig, ax = plt.subplots(figsize=(7.4, 1.2 + 0.5 * len(own)))
     kinds = (
-        (-0.14, "raw", "raw_low", "raw_high", FAINT, "jb_raw"),
-        (0.14, "adjusted", "low", "high", ACCENT, "jb_adjusted"),
+        (-0.14, "raw", "raw_low", "raw_high", FAINT, translate("raw")),
+        (0.14, "adjusted", "low", "high", ACCENT, translate("double-centred")),
     )
-    for shift, value, low, high, color, word in kinds:
+    for shift, value, low, high, color, label in kinds:
         ends = own[[low, high]].clip(-30, 60).to_numpy(float)
         ax.hlines(at + shift, ends[:, 0], ends[:, 1], color=color, linewidth=2, alpha=0.5)
-        ax.plot(own[value], at + shift, "o", color=color, label=current().word(word))
+        ax.plot(own[value], at + shift, "o", color=color, label=label)
     ax.axvline(0, color=INK, linewidth=0.7)
-    ax.set_yticks(at, [_name(j) for j in own["judge"]])
-    ax.set_ylim(len(own) - 0.5, -0.5)
-    ax.set_xlabel(current().word("jb_points"))
+    label_rows(ax, own["judge"])
+    ax.set_xlabel(translate("Own family minus others, percentage points"))
     fig.legend(loc="outside upper left", ncol=2)
     return fig
 
@@ -173,11 +183,13 @@ def pairs(table: pd.DataFrame) -> Figure:
     ax.hlines(at, table["low"], table["high"], color=colors, linewidth=2.4, alpha=0.5)
     ax.scatter(table["share"], at, c=colors, s=24, zorder=3)
     ax.axvline(0.5, color=INK, linewidth=0.7)
-    ax.set_yticks(at, [f"{_name(a)} – {_name(b)}" for a, b in zip(table["a"], table["b"])], fontsize=8.5)
+    ax.set_yticks(
+        at, [f"{literal_name(a)} – {literal_name(b)}" for a, b in zip(table["a"], table["b"])], fontsize=8.5
+    )
     ax.set(ylim=(len(table) - 0.4, -0.6), xlim=(0, 1))
-    ax.set_xlabel(current().word("jb_own_wins"))
+    ax.set_xlabel(translate("Share for the judge's own family (left of the dash), ties count half"))
     handles = [plt.Line2D([], [], marker="o", linestyle="", color=CATEGORIES[i]) for i in range(len(judges))]
-    fig.legend(handles, [_name(j) for j in judges], loc="outside upper left", ncol=len(judges))
+    fig.legend(handles, [literal_name(j) for j in judges], loc="outside upper left", ncol=len(judges))
     return fig
 
 
@@ -198,23 +210,14 @@ def quality(table: pd.DataFrame) -> Figure:
                 learned["value"], at, facecolors="none", edgecolors=colors, s=40, linewidths=1.4, zorder=4
             )
         ax.axvline(zero, color=INK, linewidth=0.7)
-        ax.set_title(_name(LABELS.get(metric, metric)), fontsize=10, loc="left")
+        ax.set_title(literal_name(LABELS.get(metric, metric)), fontsize=10, loc="left")
         ax.locator_params(axis="x", nbins=4)
-    axes[0].set_yticks(at, [_name(j) for j in judges])
-    axes[0].set_ylim(len(judges) - 0.5, -0.5)
+    label_rows(axes[0], judges)
     return fig
 
 
 def _dots(ax: Axes, own: pd.DataFrame, at: np.ndarray, colors: list[str]) -> None:
-    known = own["low"].notna().to_numpy()
-    ax.hlines(
-        at[known],
-        own["low"][known],
-        own["high"][known],
-        color=np.array(colors)[known],
-        linewidth=1.8,
-        alpha=0.5,
-    )
+    draw_intervals(ax, at, own["low"], own["high"], colors)
     ax.scatter(own["value"], at, c=colors, s=22, zorder=3)
 
 
@@ -226,10 +229,13 @@ def lengths(length: pd.DataFrame, padding: pd.DataFrame) -> Figure:
     own = length.set_index("judge").reindex(judges) if len(length) else pd.DataFrame(index=judges, columns=["at_equal_gold", "low", "high"], dtype=float)  # fmt: skip
     _dots(axes[0], own.rename(columns={"at_equal_gold": "value"}), at, [ACCENT] * len(judges))
     _dots(axes[1], padding.rename(columns={"difference": "value"}), at, [ACCENT] * len(judges))
-    for ax, word in zip(axes, ("jb_per_doubling", "jb_by_padding")):
+    titles = (
+        translate("Per doubling of length, at equal gold labels (sd)"),
+        translate("Change of score with empty words added"),
+    )
+    for ax, title in zip(axes, titles):
         ax.axvline(0, color=INK, linewidth=0.7)
-        ax.set_title(current().word(word), fontsize=9.5, loc="left")
+        ax.set_title(title, fontsize=9.5, loc="left")
         ax.margins(x=0.15)
-    axes[0].set_yticks(at, [_name(j) for j in judges])
-    axes[0].set_ylim(len(judges) - 0.5, -0.5)
+    label_rows(axes[0], judges)
     return fig

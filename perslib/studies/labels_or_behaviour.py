@@ -31,8 +31,7 @@ from perslib.llm import Backbone
 from perslib.llm import backbone as model_named
 from perslib.metrics.sums import Sums
 from perslib.signals import behavioural
-from perslib.studies.extent import Extent, extent
-from perslib.studies.listing import listed, whole_numbers
+from perslib.studies.extent import Extent, extent, listed, whole_numbers
 from perslib.studies.verification import asked_judge
 
 KINDS = ("ratings", "half and half", "ratings and log", "behaviour", "dealt out")
@@ -149,9 +148,9 @@ def judged(
     evidence really had. Empty where no user has labels of both sorts.
     """
     known, numbers = labels(corpus, seed), budgets_of(budgets)
-    blocks = [
-        b for b in targets(corpus, limit=look.turns, seed=seed) if len(b) and known.index.isin(_keys(b)).any()
-    ]
+    judgeable = corpus.block_ids(corpus.split().get("test", []))
+    drawn = targets(corpus, limit=look.turns, seed=seed) if judgeable else []
+    blocks = [b for b in drawn if len(b) and known.index.isin(_keys(b)).any()]
     if not blocks:
         return pd.DataFrame(columns=[*SAID, "gold"])
     found: list[dict[str, object]] = []

@@ -20,16 +20,15 @@ from perslib.corpus import Block, Corpus
 from perslib.errors import UnknownName
 from perslib.judge import Judge, LearnedJudge, Manner, Nearest, Personal, UserMean
 from perslib.llm import Answer, Backbone, Steps
-from perslib.llm.paced import through
+from perslib.llm.steps import through
 from perslib.memory import MEMORIES, UserMemory
 from perslib.memory import memory as named
+from perslib.memory.base import Noting
 from perslib.memory.named import EDITED, long_term
-from perslib.memory.noting import Noting
 from perslib.memory.remembering import Remembered
 from perslib.metrics import agreement
 from perslib.studies import verification
-from perslib.studies.extent import Extent
-from perslib.studies.listing import listed
+from perslib.studies.extent import Extent, listed
 
 NOTHING, RETRIEVAL, LOGS = "no memory", "RAG", "vanilla (with log)"
 #: Every kind of evidence, what asks nothing for being built in front.
@@ -97,9 +96,7 @@ class Judged:
 
 def memories_of(names: str, look: Extent) -> list[str]:
     """The memories of a parameter: named, "all", or where it is empty what suits the backbone; none comes first."""
-    wanted = (
-        listed(names) if names not in ("", "all") else list(LOOK if not names and look.is_first_look else ALL)
-    )
+    wanted = listed(names) if names not in ("", "all") else list(LOOK if not names and look.is_short else ALL)
     for name in wanted:
         if name not in ALL and not name.startswith(EDITED):
             raise UnknownName("memory", name, ALL)

@@ -19,13 +19,12 @@ from typing import Any, TypeVar, cast
 import pandas as pd
 
 from perslib.corpus import Corpus
-from perslib.corpus.synthetic import palset
 from perslib.errors import UnknownName
 from perslib.llm import Ask, Backbone, Request, Steps
-from perslib.llm.canonical import digest
-from perslib.llm.paced import through
-from perslib.memory.baselines import baselines
-from perslib.memory.h2 import H2Memory
+from perslib.llm.steps import through
+from perslib.llm.types import digest
+from perslib.memory.baselines import ConditionMem, MemoryBank, RecurSum, Vanilla, baselines
+from perslib.memory.h2 import H2Dialogues, H2Memory
 from perslib.memory.long import LongTermMemory
 from perslib.palbench import (
     Dialogue,
@@ -44,8 +43,11 @@ from perslib.palbench import (
     shortened,
     talked,
 )
-from perslib.palbench.templates import Template
-from perslib.studies.listing import listed
+from perslib.palbench.longmemeval import accuracies, answered, read_questions
+from perslib.palbench.multi_turn import Template
+from perslib.studies.extent import listed
+from perslib.studies.pal_bench_tables import longmemeval
+from perslib.worlds import palset
 
 T = TypeVar("T")
 X = TypeVar("X")
@@ -293,3 +295,24 @@ def multi_turn(
     if not any(d.method == name and not d.error for d in held):
         return held, pd.DataFrame()
     return held, judged(held, judge, replace(form, temperature=temperature), method=name, number_of_runs=runs)
+
+
+def memories(embedder: str = "auto") -> list[LongTermMemory]:
+    """The rows of Table 4: no memory, three rivals, and H²Memory of dialogues alone, whole and by halves."""
+    options = {"embedder": embedder}
+    return [
+        Vanilla("en", logs=False, name="vanilla"),
+        *(kind("en", embedder=embedder) for kind in (RecurSum, ConditionMem, MemoryBank)),
+        H2Dialogues("en", **options),
+        H2Dialogues("en", without="principles", name="H²Memory, outlines only", **options),
+        H2Dialogues("en", without="outlines", name="H²Memory, principles only", **options),
+    ]
+
+
+def preferences(
+    path: str, model: Backbone, judge: Backbone, embedder: str = "auto", seed: int = 42
+) -> pd.DataFrame:
+    """Accuracy in per cent with its interval, and as published (30 questions, other models)."""
+    questions = read_questions(path)
+    table = accuracies(answered(memories(embedder), questions, model, judge, Form("en", seed=seed)))
+    return table.assign(pal_published=table["method"].map(longmemeval())).drop(columns="backbone")

@@ -13,13 +13,14 @@ import pandas as pd
 
 from perslib.memory.h2 import ASPECTS, H2Memory, H2Store
 from perslib.memory.h2.log_graph import components, in_order
-from perslib.memory.h2.recall import WORDS
 from perslib.memory.h2.store import Chapter, Relation
 from perslib.memory.long import Session
 from perslib.palbench import Person, tokens_of
-from perslib.palbench.bleu import words
+from perslib.palbench.measures import words
+from perslib.prompts import phrases
 from perslib.report.page import current
 from perslib.report.show import escape, fold_html, show_html
+from perslib.text import translate
 
 #: Logs that a drawing has room for.
 MOST_LOGS = 45
@@ -131,7 +132,7 @@ def situations_table(graph: Graph) -> pd.DataFrame:
 
 
 def _aspect(aspect: str) -> str:
-    return WORDS[current().language][aspect]
+    return str(phrases("h2", current().language)[aspect])
 
 
 # -- revisions of the background ---------------------------------------------------------------------------------
@@ -151,7 +152,7 @@ def revisions(store: H2Store) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["aspect", "session", "at", "before", "after"])
 
 
-SENTENCES = re.compile(r"[^.!?。！？]+[.!?。！？]*\s*|[.!?。！？]+\s*")
+SENTENCES = re.compile(r"[^.!?\u3002\uff01\uff1f]+[.!?\u3002\uff01\uff1f]*\s*|[.!?\u3002\uff01\uff1f]+\s*")
 ALIKE = 0.6
 """Share of words in common from which on two sentences are shown word by word."""
 LATEST = 6
@@ -206,10 +207,10 @@ def show_revisions(changes: pd.DataFrame, language: str, opened: int = 1) -> Non
             when = f'<span class="pl-note">{escape(row["at"] or row["session"])}</span>'
             items.append(f'<li>{when} <div class="pl-text" dir="auto">{said}</div></li>')
         head = f'<span class="pl-case-place">{escape(_aspect(str(aspect)))}</span> '
-        head += f'<span class="pl-small">{escape(page.word("pal_versions_n", n=len(own)))}</span>'
+        head += f'<span class="pl-small">{escape(translate("{n} versions", n=len(own)))}</span>'
         body = _list(items[-LATEST:])
         if earlier := items[:-LATEST]:
-            body = fold_html(escape(page.word("pal_earlier_n", n=len(earlier))), _list(earlier)) + body
+            body = fold_html(escape(translate("{n} earlier versions", n=len(earlier))), _list(earlier)) + body
         lines.append(fold_html(head, body, "pl-case", place < opened))
     show_html(
         f'<div class="pl-cases" lang="{page.language}">{"".join(lines)}</div>', changes.to_string(index=False)

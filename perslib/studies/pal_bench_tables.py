@@ -1,14 +1,14 @@
-"""The tables of the PAL-Bench page, in the order and form of Mem-PAL's."""
+"""The tables of the PAL-Bench page, in the order and form of Mem-PAL's, and what Mem-PAL published."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from perslib.errors import PerslibError
+from perslib.metrics import with_interval
 from perslib.palbench import (
     DIMENSIONS,
     Dialogue,
@@ -19,7 +19,66 @@ from perslib.palbench import (
     read_votes,
     voted,
 )
-from perslib.studies import pal_bench_published as published
+from perslib.paths import read_csv
+from perslib.report.tables import interval
+from perslib.text import translate
+
+
+def conditions() -> str:
+    """Return the conditions under which Tables 2 and 3 were measured."""
+    return translate(
+        "Qwen-Max-0428 on all of PAL-Set in Chinese: 100 users, 826 topics, real months of logs; G-Score by GPT-4o; texts "
+        "embedded by paraphrase-multilingual-mpnet-base-v2."
+    )
+
+
+def main_results() -> pd.DataFrame:
+    """Table 2: method, task, metric, published."""
+    long = _table(2).set_index("method").stack().rename("published").rename_axis(["method", "column"])
+    rows = long.reset_index()
+    rows[["task", "metric"]] = rows.pop("column").str.split(expand=True)
+    return rows[["method", "task", "metric", "published"]]
+
+
+def as_printed(*tasks: str) -> pd.DataFrame:
+    """The half of Table 2 on these tasks as the paper prints it, a row a method."""
+    table = _table(2)
+    names = {
+        f"{task} {m}": {"g": "g_score", "s": "s_score"}.get(m, m)
+        for task, m in map(str.split, table.columns[1:])
+    }
+    return table[["method", *(c for c in names if c.startswith(tasks))]].rename(columns=names)
+
+
+def other_backbone() -> pd.DataFrame:
+    """Table 10: method, G-Score, S-Score."""
+    return _table(10)
+
+
+def beside(table: pd.DataFrame) -> pd.DataFrame:
+    """G-Score and S-Score as measured here, with their intervals, and as published; methods of both."""
+    own = table[table["metric"].isin(["g", "s"])]
+    return own.merge(main_results(), on=["method", "task", "metric"], how="inner")
+
+
+def published_outcomes() -> pd.DataFrame:
+    """Table 3: win, tie and lose of H²Memory against each other method, of 826 topics."""
+    return _table(3)
+
+
+def longmemeval() -> dict[str, float]:
+    """Table 4: method → accuracy in per cent."""
+    return dict(_table(4).to_numpy())
+
+
+def kappas() -> dict[str, float]:
+    """Table 11: dimension → κ of the judge and people."""
+    return dict(_table(11)[["dimension", "kappa"]].to_numpy())
+
+
+def _table(number: int) -> pd.DataFrame:
+    return read_csv(__file__, f"published/mem_pal_table{number}.csv")
+
 
 #: What the two dimensions of a comparison are called in tables.
 ASPECTS = {"requirement": "understands the requirement", "preference": "meets the preference"}
@@ -32,7 +91,7 @@ SHORT = (("requirement", "g"), ("selection", "s"))
 def methods(table: pd.DataFrame, tasks: Sequence[str]) -> pd.DataFrame:
     """Table 2, or half of it: a row a method, a column a metric of these tasks, with intervals where there are any."""
     own = table[table["task"].isin(tasks)]
-    cells = [_cell(*row) for row in own[["value", "low", "high"]].to_numpy(float)]
+    cells = interval("value", "low", "high")(own, "value")
     order = list(dict.fromkeys(own["method"]))
     columns = list(dict.fromkeys(own["metric"]))
     shown = own.assign(cell=cells).pivot(index="method", columns="metric", values="cell").loc[order, columns]
@@ -45,7 +104,7 @@ def differences(table: pd.DataFrame) -> pd.DataFrame:
     shown = table[["other", "users"]].drop_duplicates("other").rename(columns={"other": "against"})
     for task, metric in SHORT:
         own = table[(table["task"] == task) & (table["metric"] == metric)].set_index("other")
-        cells = [_cell(*row) for row in own[["difference", "low", "high"]].to_numpy(float)]
+        cells = interval("difference", "low", "high")(own, "difference")
         name = METRICS[metric]
         shown[f"difference: {name}"] = shown["against"].map(dict(zip(own.index, cells)))
         shown[f"p_holm: {name}"] = shown["against"].map(own["p_holm"])
@@ -82,7 +141,7 @@ def taken(answers: pd.DataFrame, served: Sequence[Served], table: pd.DataFrame) 
 
 def outcomes(table: pd.DataFrame) -> pd.DataFrame:
     """Table 3: win, tie and lose of H²Memory, with the lead (share of wins minus share of losses)."""
-    lead = [_cell(*row) for row in table[["lead", "low", "high"]].to_numpy(float)]
+    lead = interval("lead", "low", "high")(table, "lead")
     kept = ["dimension", "other", "win", "tie", "lose", "unscored"]
     shown = table[kept].assign(lead=lead, **table[["p", "p_holm", "topics", "users"]])
     shown = shown.sort_values("dimension", key=lambda d: d.map(DIMENSIONS.index), kind="stable")
@@ -137,7 +196,7 @@ def runs(own: pd.DataFrame, out: str | Path, name: str = "pal_run") -> pd.DataFr
             frames.append(_read_run(file))
     both = pd.concat(frames, ignore_index=True)
     both = both[(both["asked"] == own["asked"].iloc[0]) & both["metric"].isin(["g", "s"])]
-    cells = [_cell(*row) for row in both[["value", "low", "high"]].to_numpy(float)]
+    cells = interval("value", "low", "high")(both, "value")
     keys = ["method", "backbone", "judge", "embedder"]
     wide = both.assign(cell=cells).drop_duplicates([*keys, "metric"])
     order = list(dict.fromkeys(wide[keys].itertuples(index=False, name=None)))
@@ -176,17 +235,10 @@ def with_people(pairs: pd.DataFrame, votes: str | Path) -> pd.DataFrame:
             who: " / ".join(str(row[f"{who}_{kind}"]) for kind in ("win", "tie", "lose"))
             for who in ("judge", "people")
         }
-        kappa = _cell(row["kappa"], row["kappa_low"], row["kappa_high"])
+        kappa = with_interval(row["kappa"], row["kappa_low"], row["kappa_high"], 2, zero=True)
         about = {"against": row["other"], "dimension": ASPECTS[row["dimension"]], "topics": row["topics"]}
         rows.append(
             {**about, "judge_votes": counts["judge"], "people_votes": counts["people"]} | {"kappa": kappa}
         )
-        rows[-1] |= {"decided": row["decided"], "published_kappa": published.PEOPLE[row["dimension"]][2]}
+        rows[-1] |= {"decided": row["decided"], "published_kappa": kappas()[row["dimension"]]}
     return pd.DataFrame(rows)
-
-
-def _cell(value: float, low: float, high: float) -> str:
-    if not np.isfinite(value):
-        return "–"
-    bounds = f" [{low:.2f}, {high:.2f}]" if np.isfinite(low) else ""
-    return f"{value:.2f}{bounds}".replace("-", "−")

@@ -8,8 +8,8 @@ are dialogues of another system: an estimate that holds there, too, is one of th
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,8 +33,8 @@ from perslib.patience import (
 )
 from perslib.patience.personal import WAYS, apart, of_lives, relative_patience, with_profiles
 from perslib.patience.pipeline import HAND, Pipeline
-from perslib.patience.text.wording import Wording, values_of
-from perslib.report.words import word
+from perslib.patience.text.crowd import Wording
+from perslib.text import translate
 
 
 @dataclass(frozen=True)
@@ -176,10 +176,10 @@ def told(seed: int, gamma: float = 0.3, tries: int = 400) -> Told:
 
 def spoken(world: World, language: str, seed: int) -> list[dict[str, str]]:
     """The dialogue in words, as messages; each system turn with its cost and what is then left."""
-    wording, values = Wording(language, np.random.default_rng(seed)), values_of(world.goal)
+    wording, values = Wording(language, np.random.default_rng(seed)), world.goal.values
     messages = []
     for turn in world.turns:
-        cost = word("turn_cost", language, cost=turn.cost, left=f"{turn.left:g}")
+        cost = translate("cost {cost}, left {left}", cost=turn.cost, left=f"{turn.left:g}")
         template = world.actions.templates[turn.action]
         messages += [
             {"role": "user", "content": wording.user(turn.said, values)},
@@ -223,3 +223,42 @@ def of_people(train: Dialogues, test: Dialogues, size: Size, seed: int) -> dict[
     ways = {name: profile for name, profile in WAYS.items() if profile in ("", "h")}
     fits = {n: Patience(profile=p, epochs=size.epochs, seed=seed).fit(train) for n, p in ways.items()}
     return {name: relative_patience(model, test) for name, model in fits.items()}
+
+
+#: A limit that ends many dialogues with User 2 while there is patience left.
+FEW_TURNS = 8
+TOLD_GAMMA = "γ = {gamma:g}"
+TIMEOUTS = {f"timeout: {way}": {"timeout": way} for way in ("drop", "failed", "censored")}
+
+
+def told_gammas(
+    three: Collected, size: Size, seed: int, gamma: float, known: Patience | None = None
+) -> dict[str, Patience]:
+    """User 3 fitted with half of γ, with γ, and with twice as much; `known` is the fit with γ, where there is one."""
+    told = [value for value in (gamma / 2, gamma, 2 * gamma) if value <= 1]
+    ways = {TOLD_GAMMA.format(gamma=v): {"gamma": v} for v in told if known is None or v != gamma}
+    models = fitted(three, size, seed, ways)
+    if known is not None:
+        models[TOLD_GAMMA.format(gamma=gamma)] = known
+    return {name: models[name] for name in (TOLD_GAMMA.format(gamma=v) for v in told)}
+
+
+def cut_short(size: Size, seed: int, most: int = FEW_TURNS) -> tuple[Dialogues, dict[str, Patience]]:
+    """User 2's dialogues of at most `most` turns, and a fit for each way of counting those that the limit ended."""
+    data = collected(replace(user2(), max_turns=most), size, seed)
+    return data.train, fitted(data, size, seed, TIMEOUTS)
+
+
+def ended_by_limit(dialogues: Dialogues) -> float:
+    """Share of dialogues that the limit on turns ended."""
+    return float((dialogues.status == 0).mean())
+
+
+def repeated(user: User, size: Size, seeds: Iterable[int], v_b: float = -1.0) -> pd.DataFrame:
+    """Dialogues and fit made anew under each seed: seed, measure, value."""
+    parts = []
+    for seed in seeds:
+        data = collected(user, size, seed)
+        model = Patience(v_b, epochs=size.epochs, seed=seed).fit(data.train)
+        parts.append(recovered(model, data.test, seed=seed, resamples=0).assign(seed=seed))
+    return pd.concat(parts, ignore_index=True)[["seed", "measure", "value"]]

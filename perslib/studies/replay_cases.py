@@ -12,14 +12,23 @@ import pandas as pd
 from perslib.corpus import BLOCK, TURN, Block, Corpus
 from perslib.errors import DataError, Problem
 from perslib.memory import score_counts
-from perslib.replay.names import ORIGINAL
+from perslib.replay.replies import ORIGINAL
 from perslib.replay.scores import EXACT, SCORE, Scores, by_judge
 from perslib.report.page import current
-from perslib.report.show import conversation_html, escape, fold_html, score_chip, show_html, text_html
+from perslib.report.show import (
+    conversation_html,
+    escape,
+    fold_html,
+    reply_html,
+    score_chip,
+    show_html,
+    text_html,
+)
 from perslib.report.words import name_of
+from perslib.studies.rationale_cases import cited_html, facts_html, similar_html, verdict_html
 from perslib.studies.rationales import Memories
-from perslib.studies.replay_evidence import cited_html, facts_html, similar_html, verdict_html
 from perslib.studies.verification import task_of
+from perslib.text import translate
 
 #: Messages before the reply that are shown at once, as many as PersTurnBench shows its judge.
 RECENT = 5
@@ -133,7 +142,10 @@ def case_html(
     page = current()
     answers = _answers(row, replies, verdicts, score)
     at = {key: row[key] for key in TURN}
-    place = page.word("case_place", **{**at, "scenario": name_of(row["scenario"], page.language)})
+    place = translate(
+        "{user} · {scenario} · session {session}, turn {turn}",
+        **{**at, "scenario": name_of(row["scenario"])},
+    )
     block = _answered(corpus.block(row["user"], row["scenario"]), row, answers)
     head = f'<span class="pl-case-place">{escape(place)}</span> {_range(answers)}'
     told = facts_html(_known_of_user(block.evidence) + (_gold(corpus, row) if gold else []))
@@ -144,7 +156,7 @@ def case_html(
         _answer(answer, score, _cited(answer, block, memories) + similar, opened)
         for answer, similar, opened in zip(answers, similar_html(block), _ends(answers), strict=True)
     )
-    title = f'<div class="pl-case-part">{page.word("case_replies")}</div>'
+    title = f'<div class="pl-case-part">{translate("Replies, highest score first")}</div>'
     body = fold_html(head, f"{conversation}{told}{title}{nested}", "pl-case")
     return f'<div class="pl-cases" lang="{page.language}">{body}</div>', place
 
@@ -208,37 +220,38 @@ def _range(answers: list[dict[str, Any]]) -> str:
         parts.append(f'<span class="pl-case-end">{score_chip(end)} {escape(names)}</span>')
     text = ' <span class="pl-case-arrow">→</span> '.join(parts)
     if without := len(answers) - len(scores):
-        text += f' <span class="pl-note">{escape(current().word("case_unscored", n=without))}</span>'
+        text += f' <span class="pl-note">{escape(translate("{n} without score", n=without))}</span>'
     return f'<span class="pl-case-range">{text}</span>'
 
 
 def _name(candidate: str) -> str:
-    return name_of(candidate, current().language) if candidate == ORIGINAL else candidate
+    return name_of(candidate) if candidate == ORIGINAL else candidate
 
 
 def _answer(answer: dict[str, Any], score: str, evidence: str, opened: bool) -> str:
     """One candidate: score and name; open, the reply, what it was told, the verdict and the evidence."""
-    page = current()
     value = np.nan if answer["_score"] is None else answer["_score"]
     head = f'{score_chip(value)} <span class="pl-case-name">{escape(_name(answer["candidate"]))}</span>'
     if answer["_score"] is not None and answer["_raw"] is not None and score not in UNCALIBRATED:
-        moved = page.word("case_raw", raw=f"{answer['_raw']:.2f}", score=f"{answer['_score']:.2f}")
+        moved = translate(
+            "judged {raw} → calibrated {score}", raw=f"{answer['_raw']:.2f}", score=f"{answer['_score']:.2f}"
+        )
         head += f' <span class="pl-small">{escape(moved)}</span>'
     if answer.get("finish") == "length":
-        head += f' <span class="pl-note">{page.word("case_cut")}</span>'
+        head += f' <span class="pl-note">{translate("cut at the maximum length")}</span>'
     parts = [_reply(answer)]
     if answer.get("system"):
-        parts.append(fold_html(page.word("case_system"), text_html(answer["system"])))
+        parts.append(fold_html(translate("System message"), text_html(answer["system"])))
     parts.append(verdict_html(answer))
-    parts.append(fold_html(page.word("case_evidence"), evidence))
+    parts.append(fold_html(translate("Evidence"), evidence))
     return fold_html(head, f'<div class="pl-case-body">{"".join(parts)}</div>', "pl-case-reply", opened)
 
 
 def _reply(answer: dict[str, Any]) -> str:
     if answer.get("response"):
-        return text_html(answer["response"])
+        return reply_html(answer["response"])
     why = answer.get("error_of_reply") or answer.get("error") or "–"
-    return f'<div class="pl-text pl-empty">{escape(current().word("case_no_reply", error=why))}</div>'
+    return f'<div class="pl-text pl-empty">{escape(translate("(no reply: {error})", error=why))}</div>'
 
 
 def _cited(answer: dict[str, Any], block: Block, memories: Memories) -> str:
@@ -249,11 +262,11 @@ def _cited(answer: dict[str, Any], block: Block, memories: Memories) -> str:
 def _known_of_user(evidence: pd.DataFrame) -> list[tuple[str, str]]:
     given = enumerate(score_counts(evidence), 1)
     counts = " ".join(f'<span class="pl-case-count">{score_chip(s)} × {n}</span>' for s, n in given)
-    return [(current().word("case_scores"), counts)]
+    return [(translate("The user's scores in other scenarios"), counts)]
 
 
 def _gold(corpus: Corpus, row: Mapping[str, Any]) -> list[tuple[str, str]]:
     own = _on(row, corpus.turns.assign(candidate=ORIGINAL)).iloc[0]
     given = np.nan if pd.isna(own["score"]) else float(own["score"])
-    why = escape(name_of(own["reason"], current().language)) if isinstance(own["reason"], str) else ""
-    return [(current().word("case_score_of_user"), f"{score_chip(given)} {why}")]
+    why = escape(name_of(own["reason"])) if isinstance(own["reason"], str) else ""
+    return [(translate("The user's own score of the recorded reply"), f"{score_chip(given)} {why}")]

@@ -25,7 +25,7 @@ from perslib.replay import (
     read_scored,
     summary,
 )
-from perslib.studies.listing import listed
+from perslib.studies.extent import listed
 
 WHO = ["judge", "backbone", "candidate"]
 #: Calibration of candidates' replies → the one that published files of the recorded replies have in its place.

@@ -9,7 +9,6 @@ import pandas as pd
 
 from perslib.corpus import TURN, Corpus
 from perslib.llm import Backbone
-from perslib.metrics import with_interval
 from perslib.replay import (
     ORIGINAL,
     judged_by_themselves,
@@ -17,12 +16,14 @@ from perslib.replay import (
     view_means,
 )
 from perslib.replay.candidates import family_of
+from perslib.report.tables import interval, shown
 from perslib.report.words import name_of
-from perslib.studies.replay import VIEWS
-from perslib.studies.replay_sets import Standing
+from perslib.studies.replay import VIEWS, Standing
+from perslib.text import join
 
 #: A set with fewer turns says nothing of a ranking.
 FEWEST_TURNS = 20
+INTERVAL = interval(digits=3, zero=False)
 
 
 def candidates_table(replies: pd.DataFrame) -> pd.DataFrame:
@@ -48,15 +49,14 @@ def candidates_table(replies: pd.DataFrame) -> pd.DataFrame:
 def standings(summary: pd.DataFrame, ranks: pd.DataFrame) -> pd.DataFrame:
     """Table 8: candidates by user macro, with the ranks that the data leave open."""
     both = ranks[["candidate", "best_rank", "worst_rank"]].merge(summary, on="candidate", validate="1:1")
-    return pd.DataFrame(
-        {
-            "candidate": both["candidate"],
-            "rank_set": [_ranks(*row) for row in both[["best_rank", "worst_rank"]].itertuples(index=False)],
-            "user_macro": _cells(both, "user_macro"),
-            **{name: both[name] for name in ("micro", "task_macro", "block_macro")},
-            "dsat": _cells(both, "dsat"),
-            **({"unscored": both["unscored"]} if both["unscored"].any() else {}),
-        }
+    return shown(
+        both.assign(rank_set=_ranks(both)),
+        candidate="candidate",
+        rank_set="rank_set",
+        user_macro=INTERVAL,
+        **{name: name for name in ("micro", "task_macro", "block_macro")},
+        dsat=INTERVAL,
+        **({"unscored": "unscored"} if both["unscored"].any() else {}),
     )
 
 
@@ -68,15 +68,11 @@ def by_set(on_each: Mapping[str, Standing]) -> pd.DataFrame:
     return pd.concat(tables, names=["replay_set"]).reset_index("replay_set").reset_index(drop=True)
 
 
-def _ranks(best: int, worst: int) -> str:
-    if pd.isna(best):
-        return "–"
-    return f"{best}" if best == worst else f"{best}–{worst}"
-
-
-def _cells(frame: pd.DataFrame, name: str) -> list[str]:
-    columns = [name, f"{name}_low", f"{name}_high"]
-    return [with_interval(*row) for row in frame[columns].to_numpy(float)]
+def _ranks(both: pd.DataFrame) -> list[str]:
+    ranks = both[["best_rank", "worst_rank"]].itertuples(index=False)
+    return [
+        "–" if pd.isna(best) else f"{best}" if best == worst else f"{best}–{worst}" for best, worst in ranks
+    ]
 
 
 def outcomes_table(compared: pd.DataFrame) -> pd.DataFrame:
@@ -88,12 +84,9 @@ def outcomes_table(compared: pd.DataFrame) -> pd.DataFrame:
     ordered = compared.sort_values(
         [*apart, "mean_delta"], ascending=[True] * len(apart) + [False], kind="stable"
     )
-    shown = {c: ordered[c] for c in apart}
-    shown |= {"candidate": ordered["candidate"], "against": ordered["other"], "turns": ordered["n"]}
-    if ordered["other"].nunique() == 1:
-        del shown["against"]
-    cells = {name: _cells(ordered, name) for name in ("win", "tie", "lose", "mean_delta")}
-    return pd.DataFrame({**shown, **cells, "p_holm": ordered["p_holm"].to_numpy()})
+    about = {"against": "other"} if ordered["other"].nunique() > 1 else {}
+    cells = dict.fromkeys(("win", "tie", "lose", "mean_delta"), INTERVAL)
+    return shown(ordered, *apart, "candidate", **about, turns="n", **cells, p_holm="p_holm")
 
 
 def enough_turns(sets: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
@@ -101,10 +94,9 @@ def enough_turns(sets: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     return {name: part for name, part in sets.items() if len(part[TURN].drop_duplicates()) >= FEWEST_TURNS}
 
 
-def turns_in(sets: Mapping[str, pd.DataFrame], language: str) -> str:
+def turns_in(sets: Mapping[str, pd.DataFrame]) -> str:
     """How many turns each set has, in words."""
-    counts = (f"{name_of(name, language)} {len(part[TURN].drop_duplicates())}" for name, part in sets.items())
-    return ("、" if language == "zh" else ", ").join(counts)
+    return join(f"{name_of(name)} {len(part[TURN].drop_duplicates())}" for name, part in sets.items())
 
 
 def with_few_labels(
@@ -115,15 +107,14 @@ def with_few_labels(
     Columns: candidate, labels, labels_alone, both, width (of the second interval as a share of the first).
     """
     found = prediction_powered(verdicts, labels, score).query("labelled > 0")
-    return pd.DataFrame(
-        {
-            "candidate": found["candidate"],
-            "labels": found["labelled"],
-            "labels_alone": _cells(found, "classical"),
-            "both": _cells(found, "powered"),
-            "width": (found["powered_high"] - found["powered_low"])
-            / (found["classical_high"] - found["classical_low"]),
-        }
+    width = {name: found[f"{name}_high"] - found[f"{name}_low"] for name in ("powered", "classical")}
+    return shown(
+        found.assign(width=width["powered"] / width["classical"]),
+        candidate="candidate",
+        labels="labelled",
+        labels_alone=interval("classical", digits=3, zero=False),
+        both=interval("powered", digits=3, zero=False),
+        width="width",
     )
 
 
@@ -140,7 +131,7 @@ def gain_by_selection(compared: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     columns = {}
     for name, table in compared.items():
         own = table[table["other"] == ORIGINAL].set_index("candidate")
-        columns[name] = pd.Series(_cells(own, "mean_delta"), index=own.index)
+        columns[name] = pd.Series(INTERVAL(own, "mean_delta"), index=own.index)
     table = pd.DataFrame(columns).rename_axis("candidate").reset_index()
     first = next(iter(compared.values())).set_index("candidate")["mean_delta"]
     return table.sort_values("candidate", key=lambda names: -names.map(first), ignore_index=True)
@@ -149,9 +140,16 @@ def gain_by_selection(compared: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 def context_table(replies: pd.DataFrame, summary: pd.DataFrame) -> pd.DataFrame:
     """Table 9: who answered with what beside the prefix, and how satisfying that was."""
     about = candidates_table(replies)[["candidate", "context", "characters"]].merge(summary, on="candidate")
-    shown = {name: about[name] for name in ("candidate", "context", "characters", "micro")}
-    cells = {name: _cells(about, name) for name in ("user_macro", "dsat")}
-    return pd.DataFrame({**shown, **cells, "turns": about["turns"]})
+    return shown(
+        about,
+        "candidate",
+        "context",
+        "characters",
+        "micro",
+        user_macro=INTERVAL,
+        dsat=INTERVAL,
+        turns="turns",
+    )
 
 
 def truth_of(corpus: Corpus, replies: pd.DataFrame) -> pd.DataFrame:
@@ -185,10 +183,8 @@ def families(replies: pd.DataFrame, judging: Backbone) -> dict[str, str]:
 
 def preference_table(found: pd.DataFrame) -> pd.DataFrame:
     """Self-preference with its interval, or why it cannot be told."""
-    cells = [with_interval(*row) for row in found[["preference", "low", "high"]].to_numpy(float)]
-    return pd.DataFrame(
-        {"judge": found["judge"], "family": found["family"], "preference": cells, "why": found["why"]}
-    )
+    preference = interval(low="low", high="high", digits=3, zero=False)
+    return shown(found, "judge", "family", preference=preference, why="why")
 
 
 def beside_truth(summary: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:
@@ -234,7 +230,7 @@ def leaderboard(
             "replay_set": selection,
             "set_digest": digest,
             **{c: both[c] for c in ("turns", "users", *intervals)},
-            "rank_set": [_ranks(*row) for row in both[["best_rank", "worst_rank"]].itertuples(index=False)],
+            "rank_set": _ranks(both),
             "tied_first": both["tied_first"].astype(bool),
             "self_judged": both["candidate"].isin(own),
             "first_look": first_look,

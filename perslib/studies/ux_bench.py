@@ -1,4 +1,4 @@
-"""The page on UXBench: construction's funnel, the three tasks, and a reward model, on the corpus at hand."""
+"""The page on UXBench: construction's funnel and the three tasks, on the corpus at hand."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import TURN, Corpus
-from perslib.corpus.uxbench_blocks import Source
-from perslib.errors import DataError
+from perslib.corpus.uxbench_reading import Source
+from perslib.errors import DataError, NotEnough
 from perslib.inference import SEED, floats
 from perslib.judge import LearnedJudge
 from perslib.judge.evaluate import evaluate, targets
 from perslib.llm import Backbone
-from perslib.signals import behavioural
 from perslib.studies.extent import Extent
 from perslib.ux import (
     SYSTEMS,
@@ -26,23 +25,19 @@ from perslib.ux import (
     Form,
     Generation,
     Recovery,
-    Reward,
     UXJudge,
+    against_wall,
     answered,
     at_learned_threshold,
     detection,
-    discrimination,
     eval_cases,
     good_share,
     judge_cases,
     judged,
     judged_by,
-    lessons_of,
-    out_of_fold,
     published,
     recovery_cases,
     released_cases,
-    scored_replies,
     shots,
     strategies_of,
     strategy_gains,
@@ -67,8 +62,6 @@ BESIDE = ("majority", "length only", "history only", "query only", "reply only")
 CASES = 400
 #: A first look is had on some of the shortest cases, this many at least, so that it stays short.
 SHORT = 10
-#: The reward model that has learned from all rated replies of other users, not from the judged cases alone.
-ALL_RATED = "reward, all ratings"
 #: Sessions that an estimate goes through.
 ESTIMATED = 60
 RECORDED = "as recorded"
@@ -82,6 +75,10 @@ def funnel(source: Source | Corpus) -> tuple[pd.DataFrame, pd.DataFrame, list[Ta
     sessions that are left."""
     rules, held, unfit = Rules(), list[Rejection](), list[Rejection]()
     found = talks(source, rules, held)
+    if not found and not held:
+        raise NotEnough(
+            "Cases are constructed from sessions with replies, and there are none. Give a raw log: `-p log=PATH`."
+        )
     every = [one for talk in found for one in candidates(talk, rules, unfit)]
     rows = [
         ("read and gate", len(found) + len(held), len(found), len(held)),
@@ -142,11 +139,20 @@ def asked(
 
     Examples for few-shot are cases that are not judged.
     """
+    if not cases:
+        raise NotEnough("The model was not asked: there is no case to judge.")
     if look.is_first_look:
         cases = sorted(cases, key=lambda c: len(c.query) + len(c.reply))[: max(SHORT, len(cases) // 4)]
     few = few_of(cases, look.turns or len(cases), seed)
-    form = Form(language, window=0 if look.is_first_look else None, effort=effort or None)
+    form = Form(language, window=0 if look.is_short else None, effort=effort or None)
     if "few-shot" in strategies and len(few) > len(cases) - 2 * SHOTS:
+        if len(cases) <= 2 * SHOTS:
+            raise NotEnough(
+                "Few-shot needs {kept} cases for its examples, and there are {cases} in all. Add cases, or remove "
+                "few-shot from `strategies`.",
+                kept=2 * SHOTS,
+                cases=len(cases),
+            )
         few = few_of(cases, len(cases) - 2 * SHOTS, seed)
     judged_too = {case.case for case in few}
     rest = [case for case in cases if case.case not in judged_too]
@@ -167,6 +173,12 @@ def few_of(cases: Sequence[Case], number: int, seed: int = SEED) -> list[Case]:
     return mixed if len(mixed) <= number else mixed[: number // 2] + mixed[-(number - number // 2) :]
 
 
+def two_classes(verdicts: pd.DataFrame, look: Extent) -> pd.DataFrame:
+    """Verdicts that are counted beside other judges': good or bad, and more than a first look."""
+    three = verdicts["judge"].str.contains("three")
+    return verdicts.iloc[:0] if look.is_first_look else verdicts[~three]
+
+
 def gains(verdicts: pd.DataFrame) -> pd.DataFrame:
     """What other ways of asking add to the first one's accuracy, paired; nothing where there is one way only."""
     found = {
@@ -178,16 +190,15 @@ def gains(verdicts: pd.DataFrame) -> pd.DataFrame:
 def learned(corpus: Corpus, cases: Sequence[Case], seed: int = SEED) -> pd.DataFrame:
     """The learned judge on the cases of test users: 4 and up is good; as a third class, what rounds to 3 is neutral."""
     test = [u for u in corpus.split().get("test", []) if u in {c.user for c in cases}]
-    if not test or not corpus.turns["score"].notna().any():
-        return pd.DataFrame()
+    if not corpus.block_ids(test) or not corpus.turns["score"].notna().any():
+        raise _nothing_for_learned(corpus)
     known = {c.case: c for c in cases}
-    every = (
-        (b, b.targets[TURN].astype(str).agg("/".join, axis=1).isin(known))
-        for b in targets(corpus, users=test)
-    )
+    every = ((b, _names(b.targets).isin(known)) for b in targets(corpus, users=test))
     blocks = [replace(b, targets=b.targets[own].reset_index(drop=True)) for b, own in every if own.any()]
+    if not blocks:
+        raise _nothing_for_learned(corpus)
     found = evaluate(LearnedJudge(), corpus, blocks=blocks, progress=False)
-    found = found.assign(case=found[TURN].astype(str).agg("/".join, axis=1))
+    found = found.assign(case=_names(found))
     found = found[found["case"].isin(known) & found["expected"].notna()].reset_index(drop=True)
     own, score = [known[c] for c in found["case"]], floats(found["expected"])
     table = pd.DataFrame(
@@ -198,6 +209,19 @@ def learned(corpus: Corpus, cases: Sequence[Case], seed: int = SEED) -> pd.DataF
         }
     )
     return table.astype({"gold": "Int64", "said": "Int64", "p_good": "Float64"})
+
+
+def _nothing_for_learned(corpus: Corpus) -> NotEnough:
+    return NotEnough(
+        "The learned judge uses scores that users gave in other scenarios, and in {name} no user with a case "
+        "here has any. Add scores from 1 to 5 in several scenarios.",
+        name=corpus.name,
+    )
+
+
+def baselines(cases: Sequence[Case], seed: int = SEED) -> pd.DataFrame:
+    """The verdicts of the baselines that judges have to beat."""
+    return wall(cases, BESIDE, seed=seed)
 
 
 @dataclass(frozen=True)
@@ -212,11 +236,20 @@ class Judging:
 
 
 def judging(cases: list[Case], verdicts: Iterable[pd.DataFrame], seed: int = SEED) -> Judging:
-    """Metrics of judges and baselines, users resampled."""
+    """Metrics of judges and `baselines`, users resampled."""
     columns = ["judge", "case", "user", "scenario", "gold", "said", "p_good"]
-    own = pd.concat([v[columns] for v in verdicts if len(v)], ignore_index=True)
-    beside = wall(cases, BESIDE, seed=seed)
-    both = pd.concat([own, beside[columns]], ignore_index=True)
+    found = [v[columns] for v in verdicts if len(v)]
+    if not cases:
+        raise NotEnough(
+            "There is no case to judge: users did not show one reply here to be clearly good and one clearly bad. "
+            "Add scores of 5 and of 2 or lower, likes and dislikes, or a released split of Task 1."
+        )
+    if not found:
+        raise NotEnough(
+            "There are {cases} cases, but no judge or baseline with verdicts on them.",
+            cases=len(cases),
+        )
+    both = pd.concat(found, ignore_index=True)
     both["unit"] = both["user"].where(both["user"] != "", both["case"])
     table = judged(both, metrics=METRICS, unit="unit", seed=seed)
     rows = [
@@ -225,7 +258,16 @@ def judging(cases: list[Case], verdicts: Iterable[pd.DataFrame], seed: int = SEE
         for f in [at_learned_threshold(part["gold"], part["p_good"], part["unit"], seed=seed)]
     ]
     quality = pd.concat([table, pd.DataFrame(rows)], ignore_index=True)
-    return Judging(cases, own, beside, quality.assign(is_baseline=quality["judge"].isin(BESIDE)))
+    beside = both["judge"].isin(BESIDE)
+    own, grey = (both[beside == of].drop(columns="unit").reset_index(drop=True) for of in (False, True))
+    return Judging(cases, own, grey, quality.assign(is_baseline=quality["judge"].isin(BESIDE)))
+
+
+def held_against_wall(judging: Judging, seed: int = SEED) -> pd.DataFrame:
+    """Each judge against each baseline, paired."""
+    if judging.verdicts.empty or judging.wall.empty:
+        raise NotEnough("Comparing judges with baselines needs both; what is missing is said above.")
+    return against_wall(judging.verdicts, judging.wall, unit="user", seed=seed)
 
 
 def neutral(verdicts: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
@@ -245,57 +287,6 @@ def published_points() -> pd.DataFrame:
     return table[["model", "family"]].assign(d_prime=found.d_prime, criterion=found.criterion)
 
 
-# -- the reward model -------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Rewards:
-    """Two reward models, each learned from one half of the users and asked about the other."""
-
-    models: tuple[Reward, Reward]
-    half: dict[str, int]
-    """User → which of the models has not seen this user."""
-    verdicts: pd.DataFrame
-    """On every labelled reply, by the model that has not seen its user."""
-    labels: str
-    """What they learned from: ratings, or behaviour."""
-
-    def scored(self, replies: pd.DataFrame, cases: Sequence[Case]) -> pd.DataFrame:
-        """The replies with a verdict each, by the model that has not seen the case's user."""
-        which = replies["case"].map({c.case: self.half.get(c.user or c.case, 0) for c in cases})
-        parts = [
-            scored_replies(replies[which == i], cases, m)
-            for i, m in enumerate(self.models)
-            if (which == i).any()
-        ]
-        return pd.concat(parts).sort_index() if parts else pd.DataFrame()
-
-
-def rewards(corpus: Corpus, seed: int = SEED) -> Rewards:
-    """Learned from all ratings (else clicks); where there are none, from what behaviour says."""
-    lessons, labels = lessons_of(corpus), "ratings"
-    if len({c.gold for c in lessons}) < 2:
-        lessons, labels = lessons_of(behavioural(corpus)), "behaviour"
-    users = sorted({c.user or c.case for c in lessons})
-    order = np.random.default_rng(seed).permutation(len(users))
-    half = {users[i]: place % 2 for place, i in enumerate(order)}
-    sides = [[c for c in lessons if half[c.user or c.case] == side] for side in (0, 1)]
-    models = tuple(Reward(seed=seed, name=ALL_RATED).fit(sides[1 - side]) for side in (0, 1))
-    verdicts = pd.concat([m.verdicts(own) for m, own in zip(models, sides)], ignore_index=True)
-    return Rewards((models[0], models[1]), half, verdicts, labels)
-
-
-def own_fold(cases: Sequence[Case], seed: int = SEED) -> pd.DataFrame:
-    """A reward model that learns from the judged cases of other users only, as the baselines do."""
-    return out_of_fold(Reward(seed=seed), cases, seed=seed)
-
-
-def against(judging: Judging, seed: int = SEED) -> pd.DataFrame:
-    """AUROC of the reward model and of the baselines, all learned from the same cases."""
-    own = judging.verdicts[judging.verdicts["judge"] == "reward"]
-    return discrimination(own, judging.wall, seed=seed)
-
-
 # -- UX Eval and UX Recovery ------------------------------------------------------------------------------------------
 
 
@@ -305,12 +296,12 @@ def recorded_replies(corpus: Corpus) -> tuple[list[Case], pd.DataFrame]:
     Of the cases, `dimension` is "disliked" where the recorded reply was: UX Eval proper.
     """
     given = corpus.extras.get("candidates", pd.DataFrame(columns=[*TURN, "candidate", "response"]))
-    name = given[TURN].astype(str).agg("/".join, axis=1) if len(given) else pd.Series(dtype="str")
+    name = _names(given)
     truth = given["expected"] if "expected" in given else pd.Series(np.nan, given.index)
     theirs = pd.DataFrame(
         {"case": name, "model": given["candidate"], "reply": given["response"], "truth": truth}
     )
-    rated = corpus.turns.assign(case=corpus.turns[TURN].astype(str).agg("/".join, axis=1)).set_index("case")
+    rated = corpus.turns.assign(case=_names(corpus.turns)).set_index("case")
     every = judge_cases(corpus, good_from=4, bad_to=3, balanced=False) if len(given) else []
     answered_too = set(name)
     own = [c for c in every if c.case in answered_too]
@@ -326,8 +317,7 @@ def recorded_recoveries(corpus: Corpus) -> tuple[list[Case], pd.DataFrame]:
     """Disliked replies with what the user wrote next, and the replies that followed, with the users' own scores."""
     cases = recovery_cases(corpus) if corpus.turns["score"].notna().any() else []
     after = corpus.turns.assign(turn=corpus.turns["turn"] - 1)
-    after["case"] = after[TURN].astype(str).agg("/".join, axis=1)
-    own = after.set_index("case").reindex([c.case for c in cases])
+    own = after.assign(case=_names(after)).set_index("case").reindex([c.case for c in cases])
     replies = pd.DataFrame(
         {
             **{"case": own.index, "model": RECORDED, "how": RECORDED},
@@ -336,6 +326,12 @@ def recorded_recoveries(corpus: Corpus) -> tuple[list[Case], pd.DataFrame]:
     )
     replies = replies[replies["reply"].notna()].reset_index(drop=True)
     return cases, _about(replies, cases)
+
+
+def _names(frame: pd.DataFrame) -> pd.Series:
+    """What the case of each row's turn is called."""
+    keys = frame[TURN].itertuples(index=False, name=None)
+    return pd.Series(["/".join(map(str, key)) for key in keys], frame.index, dtype="str")
 
 
 def _about(replies: pd.DataFrame, cases: Sequence[Case]) -> pd.DataFrame:
@@ -365,9 +361,14 @@ def replied(
     cases: Sequence[Case], model: Backbone, language: str, limit: int, seed: int = SEED
 ) -> pd.DataFrame:
     """A model's replies under each system prompt, or after a complaint by each way of asking for recovery."""
+    if not cases:
+        raise NotEnough(
+            "The model was not asked for replies: no reply here was disliked and followed by a message of the "
+            "user. Add low scores and dislikes, or a released split of this task."
+        )
     drawn = np.sort(np.random.default_rng(seed).permutation(len(cases))[:limit])
     own, form = [cases[i] for i in drawn], Form(language)
-    recovers = bool(own) and bool(own[0].complaint)
+    recovers = bool(own[0].complaint)
     ways = [Recovery(v, form=form) for v in VARIANTS] if recovers else [Generation(s, form) for s in SYSTEMS]  # type: ignore[arg-type]
     return pd.concat([answered(way, own, model) for way in ways], ignore_index=True)
 

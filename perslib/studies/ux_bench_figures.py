@@ -8,10 +8,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from perslib.report.page import current
 from perslib.report.style import ACCENT, CATEGORIES, FAINT, INK, RULE, literal
 from perslib.studies.ux_bench import published_points
 from perslib.studies.ux_bench_tables import called
+from perslib.text import translate
 from perslib.ux import REWARD_MODEL, published, reliability, selective_risk
 
 if TYPE_CHECKING:
@@ -42,13 +42,15 @@ def signals(counts: pd.DataFrame) -> Figure:
     at = np.arange(len(own))
     fig, ax = plt.subplots(figsize=(7.4, 1.2 + 0.3 * len(own)))
     some = own["found"] > 0
-    _dots(ax, at[some], own[some], "sessions_percent", "low", "high", ACCENT, label=current().word("ux_here"))
-    ax.plot(own["published_percent"], at, "D", mfc="none", mec=FAINT, label=current().word("ux_published"))
+    _dots(ax, at[some], own[some], "sessions_percent", "low", "high", ACCENT, label=translate("here"))
+    ax.plot(
+        own["published_percent"], at, "D", mfc="none", mec=FAINT, label=translate("published (another log)")
+    )
     _rows(ax, own["signal"])
     ax.set_xscale("log")
     ax.set_xticks([0.1, 1, 10, 100], ["0.1", "1", "10", "100"])
     ax.set_xlim(0.08, 110)
-    ax.set_xlabel(current().word("ux_percent_sessions"))
+    ax.set_xlabel(translate("Percent of sessions with the signal (log scale)"))
     fig.legend(loc="outside upper left", ncol=2)
     return fig
 
@@ -59,7 +61,7 @@ def by_signal(table: pd.DataFrame) -> Figure:
     _dots(ax, np.arange(len(table)), table, "difference", "low", "high", ACCENT)
     ax.axvline(0, color=INK, linewidth=0.7)
     _rows(ax, table["signal"])
-    ax.set_xlabel(current().word("ux_difference"))
+    ax.set_xlabel(translate("Users' mean score with minus without the signal"))
     return fig
 
 
@@ -74,7 +76,7 @@ def kept(table: pd.DataFrame) -> Figure:
         _dots(ax, at, own, "r", "low", "high", colors[memory], label=_name(f"memory: {memory}"))
     ax.axvline(0, color=INK, linewidth=0.7)
     _rows(ax, judges)
-    ax.set_xlabel(current().word("ux_r"))
+    ax.set_xlabel(translate("r with the users' scores"))
     fig.legend(loc="outside upper left", ncol=len(memories))
     return fig
 
@@ -91,14 +93,14 @@ def detection(quality: pd.DataFrame) -> Figure:
         zero_shot["d_prime"],
         "o",
         color=RULE,
-        label=current().word("ux_published_judges"),
+        label=translate("published, zero-shot"),
     )
     ax.plot(
         trained["criterion"],
         trained["d_prime"],
         "D",
         color=FAINT,
-        label=current().word("ux_published_trained"),
+        label=translate("published, trained"),
     )
     judges = [j for j in d.index if not d.loc[j, "is_baseline"]]
     colors = dict(zip(judges, [ACCENT, *CATEGORIES[1:], *CATEGORIES]))
@@ -116,8 +118,8 @@ def detection(quality: pd.DataFrame) -> Figure:
             )
     ax.axvline(0, color=RULE, linewidth=0.8, zorder=0)
     ax.axhline(0, color=RULE, linewidth=0.8, zorder=0)
-    ax.set_xlabel(current().word("jb_criterion"))
-    ax.set_ylabel(current().word("jb_d_prime"))
+    ax.set_xlabel(translate("Criterion c: above zero, reluctant to say bad"))
+    ax.set_ylabel(translate("Sensitivity d′"))
     fig.legend(loc="outside right upper", fontsize=8.5)
     return fig
 
@@ -132,7 +134,7 @@ def shares(table: pd.DataFrame) -> Figure:
     at = np.arange(len(own))
     fig, ax = plt.subplots(figsize=(7.4, 1.3 + 0.32 * len(own)))
     ax.hlines(at, own["wilson_low"], own["wilson_high"], color=FAINT, linewidth=1)
-    _dots(ax, at, own, "percent", "low", "high", ACCENT, label=current().word("ux_by_reward"))
+    _dots(ax, at, own, "percent", "low", "high", ACCENT, label=translate("by the reward model"))
     if "liked_percent" in own and own["liked_percent"].notna().any():
         ax.plot(
             own["liked_percent"],
@@ -141,11 +143,11 @@ def shares(table: pd.DataFrame) -> Figure:
             mfc="none",
             mec=INK,
             markersize=8,
-            label=current().word("ux_by_users"),
+            label=translate("known truth (users' scores of 4 or more)"),
         )
     _rows(ax, list(labels))
     ax.set_xlim(0, 100)
-    ax.set_xlabel(current().word("ux_good_percent"))
+    ax.set_xlabel(translate("Good (%)"))
     fig.legend(loc="outside upper left", ncol=2)
     return fig
 
@@ -156,10 +158,12 @@ def strategies(table: pd.DataFrame) -> Figure:
     there = published("table4").set_index("strategy")["share"]
     at = np.arange(len(own))
     fig, ax = plt.subplots(figsize=(7.2, 1.3 + 0.32 * len(own)))
-    _dots(ax, at, own, "percent", "low", "high", ACCENT, label=current().word("ux_here"))
-    ax.plot(own["strategy"].map(there), at, "D", mfc="none", mec=FAINT, label=current().word("ux_published"))
+    _dots(ax, at, own, "percent", "low", "high", ACCENT, label=translate("here"))
+    ax.plot(
+        own["strategy"].map(there), at, "D", mfc="none", mec=FAINT, label=translate("published (another log)")
+    )
     _rows(ax, own["strategy"])
-    ax.set_xlabel(current().word("ux_percent_replies"))
+    ax.set_xlabel(translate("Percent of replies"))
     fig.legend(loc="outside upper left", ncol=2)
     return fig
 
@@ -181,7 +185,7 @@ def breakdown(table: pd.DataFrame, kind: str) -> Figure:
         ax.set_xlim(0, 100)
         ax.set_xticks([20, 40, 60, 80])
         ax.set_title(_name(task), fontsize=10, loc="left")
-    fig.supxlabel(current().word("ux_breakdown_percent"), fontsize=9)
+    fig.supxlabel(translate("Percent; thick: bootstrap over users, thin: Wilson"), fontsize=9)
     return fig
 
 
@@ -192,13 +196,14 @@ def reward(verdicts: pd.DataFrame) -> Figure:
     left.plot([0, 1], [0, 1], color=RULE, linewidth=1)
     left.plot(found["predicted"], found["good"], "o-", color=ACCENT, markersize=5)
     left.set(xlim=(0, 1.02), ylim=(0, 1.02))
-    left.set_xlabel(current().word("ux_p_good"))
-    left.set_ylabel(current().word("ux_share_liked"))
-    for column, color, word in (("risk", FAINT, "ux_risk"), ("balanced_risk", ACCENT, "ux_balanced_risk")):
-        right.plot(
-            risk["coverage"], risk[column], "o-", color=color, markersize=4, label=current().word(word)
-        )
+    left.set_xlabel(translate("P(good)"))
+    left.set_ylabel(translate("Share liked"))
+    for column, color, label in (
+        ("risk", FAINT, translate("errors")),
+        ("balanced_risk", ACCENT, translate("errors, balanced")),
+    ):
+        right.plot(risk["coverage"], risk[column], "o-", color=color, markersize=4, label=label)
     right.set(xlim=(0, 1.02), ylim=(0, None))
-    right.set_xlabel(current().word("ux_coverage"))
+    right.set_xlabel(translate("Share of verdicts kept, most confident first"))
     right.legend(fontsize=8.5)
     return fig

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import SESSION, TURN, Corpus
+from perslib.errors import NotEnough
 from perslib.inference import RESAMPLES, SEED, correlation, floats, interval, pearson, resample_users, wilson
 from perslib.judge import Judge, LearnedJudge, OfTask, UserMean
 from perslib.judge.evaluate import evaluate, targets
@@ -40,9 +41,20 @@ class Behaviour:
 
 def behaviour(corpus: Corpus, log: str = "") -> Behaviour:
     """The signals of a log (a .jsonl or .parquet file, or a folder of them), else of the corpus' conversations."""
+    if not log and corpus.turns.empty:
+        raise NotEnough(
+            "Signals are what users do after a reply, and {name} has requests without replies. Give a raw log: "
+            "`-p log=PATH`.",
+            name=corpus.name,
+        )
     if not log:
         return Behaviour(signals_of(corpus), SESSION, pd.DataFrame(columns=["reason", "count"]))
     found = mined(log)
+    if found.table.empty:
+        raise NotEnough(
+            "Signals are what users do after a reply, and no session with a reply could be read from {log}.",
+            log=log,
+        )
     odd = [("no session", r, n) for r, n in found.rejected.items()]
     odd += [("odd", r, n) for r, n in found.notes.items()]
     return Behaviour(found.table, ["record"], pd.DataFrame(odd, columns=["kind", "reason", "count"]))
@@ -86,7 +98,7 @@ def chains(found: Behaviour) -> pd.DataFrame:
     low, high = wilson(counts.to_numpy(float), max(1, total))
     percent = 100 * counts.to_numpy(float) / max(1, total)
     table = pd.DataFrame({"outcome": counts.index, "replies": counts.to_numpy(), "percent": percent})
-    return table.assign(low=100 * low, high=100 * high) if total else table.iloc[:0]
+    return table.assign(low=100 * low, high=100 * high).iloc[: None if total else 0]
 
 
 # -- against ratings --------------------------------------------------------------------------------------------------

@@ -2,81 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 
 from perslib.inference import wilson
-from perslib.report.page import current
-from perslib.report.words import name_of
-from perslib.studies.ux_bench import METRICS, Rewards
-from perslib.ux import CASES, Reward, published, reward_numbers, swapped
+from perslib.metrics import with_interval
+from perslib.report.tables import bounds, interval, label, labelled, number, p_value, shown, written
+from perslib.studies.ux_bench import METRICS
+from perslib.studies.ux_bench_rewards import Rewards
+from perslib.text import translate
+from perslib.ux import CASES, Reward, published, reward_numbers
 from perslib.ux.construct import Construction
 
-MINUS = "−"
+#: Labels of this page come first: some of its values are common words elsewhere.
+OWN = "ux "
+NAMED = label(prefix=OWN)
+PERCENT = interval("percent", "low", "high", 1)
+WILSON = interval("percent", "wilson_low", "wilson_high", 1)
 
 
-def called(value: object, language: str = "") -> str:
-    """How this page calls a stored value: by its own word where it has one, for some are common words elsewhere."""
-    language = language or current().language
-    own = name_of(f"ux {value}", language)
-    return name_of(str(value), language) if own == f"ux {value}" else own
-
-
-def _cells(table: pd.DataFrame, columns: Sequence[str], digits: int = 2) -> list[str]:
-    """Value and interval, `0.36 [0.30, 0.41]`."""
-    return [_cell(value, low, high, digits) for value, low, high in table[list(columns)].to_numpy(float)]
-
-
-def _cell(value: float, low: float, high: float, digits: int) -> str:
-    if not np.isfinite(value):
-        return "–"
-    said = _plain(value, digits)
-    return (
-        said if np.isnan(low) or np.isnan(high) else f"{said} [{_plain(low, digits)}, {_plain(high, digits)}]"
-    )
-
-
-def _plain(value: float, digits: int) -> str:
-    return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", MINUS)
+def called(value: object) -> str:
+    """Return the label of a stored value, this page's own where it has one."""
+    return labelled(value, OWN)
 
 
 def signals(counts: pd.DataFrame) -> pd.DataFrame:
     """Signals by strength, and in how many sessions, here and in the paper."""
-    return pd.DataFrame(
-        {
-            "signal": counts["signal"].map(called),
-            **{c: counts[c] for c in ("found", "explicit", "strong", "weak", "primary")},
-            "sessions_percent": _cells(counts, ["sessions_percent", "low", "high"], 1),
-            "published_percent": [_cell(v, np.nan, np.nan, 2) for v in counts["published_percent"]],
-        }
+    same = {c: c for c in ("found", "explicit", "strong", "weak", "primary")}
+    return shown(
+        counts,
+        signal=NAMED,
+        **same,
+        sessions_percent=interval(low="low", high="high", digits=1),
+        published_percent=number(),
     )
 
 
 def chains(table: pd.DataFrame) -> pd.DataFrame:
     """Outcomes after replies that users spoke against."""
-    percent = _cells(table, ["percent", "low", "high"], 1) if len(table) else []
-    return pd.DataFrame(
-        {
-            "outcome": table["outcome"].map(called),
-            "ux_replies": table["replies"],
-            "percent_interval": percent,
-        }
-    )
+    return shown(table, outcome=NAMED, ux_replies="replies", percent_interval=PERCENT)
 
 
 def with_ratings(table: pd.DataFrame) -> pd.DataFrame:
     """Weak labels against scores, by the least weight."""
-    return pd.DataFrame(
-        {
-            "least_weight": table["weight"].map("{:.1f}".format),
-            "turns": table["turns"],
-            "share_of_turns": table["share"].map("{:.0%}".format),
-            "users": table["users"],
-            "r": _cells(table, ["r", "r_low", "r_high"]),
-            "auroc": _cells(table, ["auc", "auc_low", "auc_high"]),
-        }
+    return shown(
+        table,
+        least_weight=written("{:.1f}", "weight"),
+        turns="turns",
+        share_of_turns=written("{:.0%}", "share"),
+        users="users",
+        r=interval(),
+        auroc=interval("auc"),
     )
 
 
@@ -85,9 +61,9 @@ def kept(table: pd.DataFrame) -> pd.DataFrame:
     out = pd.DataFrame({"judge": list(dict.fromkeys(table["judge"]))})
     for memory, own in table.groupby("memory", sort=False):
         own = own.set_index("judge").reindex(out["judge"])
-        out[f"memory: {memory}"] = _cells(own, ["r", "low", "high"])
+        out[f"memory: {memory}"] = interval(low="low", high="high")(own, "r")
         if memory == "behaviour":
-            out["kept"] = _cells(own, ["kept", "kept_low", "kept_high"])
+            out["kept"] = interval()(own, "kept")
     return out.assign(turns=int(table["turns"].max()), users=int(table["users"].max()))
 
 
@@ -96,138 +72,108 @@ def quality(table: pd.DataFrame) -> pd.DataFrame:
     out = pd.DataFrame({"judge": list(dict.fromkeys(table["judge"]))})
     for metric in ("balanced", "at_learned", *METRICS[2:]):
         own = table[table["metric"] == metric].set_index("judge").reindex(out["judge"])
-        shown = (
-            own if metric in ("balanced", "positive_bias", "d_prime", "criterion") else own.assign(low=np.nan)
-        )
-        out[{"balanced": "balanced_accuracy"}.get(metric, metric)] = _cells(shown, ["value", "low", "high"])
+        bounded = metric in ("balanced", "positive_bias", "d_prime", "criterion")
+        form = interval("value", "low", "high") if bounded else number("value")
+        out[{"balanced": "balanced_accuracy"}.get(metric, metric)] = form(own, metric)
     counts = table[table["metric"] == "balanced"].set_index("judge")["cases"]
     return out.assign(cases=counts.reindex(out["judge"]).to_numpy(int))
 
 
 def beaten(table: pd.DataFrame) -> pd.DataFrame:
     """Each judge against each baseline, on the cases of both."""
-    return pd.DataFrame(
-        {
-            "judge": table["judge"],
-            "baseline": table["baseline"].map(called),
-            "cases": table["cases"],
-            "accuracy_difference": _cells(table, ["difference", "low", "high"]),
-            "p": table["p_mcnemar"].map(_p),
-            "beaten": table["beaten"].map({True: "✓", False: "–"}),
-        }
+    return shown(
+        table.assign(beaten=table["beaten"].map({True: "✓", False: "–"})),
+        judge="judge",
+        baseline=NAMED,
+        cases="cases",
+        accuracy_difference=interval("difference", "low", "high"),
+        p=p_value("p_mcnemar"),
+        beaten="beaten",
     )
-
-
-def _p(value: float) -> str:
-    return "–" if not np.isfinite(value) else "< .001" if value < 0.001 else f"{value:.3f}".removeprefix("0")
 
 
 def gains(table: pd.DataFrame) -> pd.DataFrame:
     """Ways of asking against the first, in points of accuracy."""
-    return pd.DataFrame(
-        {
-            "judge": table["judge"],
-            "accuracy": table["accuracy"].map("{:.1f}".format),
-            "ux_gain": _cells(table, ["gain", "low", "high"], 1),
-            "p": table["p"].map(_p),
-        }
-    )
+    gain = interval("gain", "low", "high", 1)
+    return shown(table, judge="judge", accuracy=written("{:.1f}"), ux_gain=gain, p=p_value())
 
 
 def escapes(table: pd.DataFrame) -> pd.DataFrame:
     """Where cases of either side go when neutral may be said."""
-    shares = {c: table[f"{c}_percent"].map("{:.1f}".format) for c in ("right", "neutral", "missed", "unread")}
-    return pd.DataFrame(
-        {"judge": table["judge"], "side": table["side"].map(called), "cases": table["cases"], **shares}
-    )
+    shares = {c: number(f"{c}_percent", 1) for c in ("right", "neutral", "missed", "unread")}
+    return shown(table, judge="judge", side=NAMED, cases="cases", **shares)
 
 
 def shares(table: pd.DataFrame) -> pd.DataFrame:
     """Good% with both intervals, and what users themselves liked; who or how is left out where there is one only."""
     names = {"model": "ux_writer", "how": "how"}
-    shown = [c for c in names if table[c].nunique() > 1] or ["model"]
-    out = pd.DataFrame(
-        {
-            **{names[c]: table[c].map(called) for c in shown},
-            **{c: table[c] for c in ("cases", "good")},
-            "percent_interval": _cells(table, ["percent", "wilson_low", "wilson_high"], 1),
-            "users_resampled": [
-                f"[{_plain(a, 1)}, {_plain(b, 1)}]" for a, b in table[["low", "high"]].to_numpy(float)
-            ],
-        }
+    about = [c for c in names if table[c].nunique() > 1] or ["model"]
+    liked = {"liked_percent": number(digits=1)} if "liked_percent" in table else {}
+    return shown(
+        table,
+        **{names[c]: label(c, OWN) for c in about},
+        cases="cases",
+        good="good",
+        percent_interval=WILSON,
+        users_resampled=bounds(),
+        **liked,
     )
-    if "liked_percent" in table:
-        out["liked_percent"] = [_cell(v, np.nan, np.nan, 1) for v in table["liked_percent"].astype(float)]
-    return out
 
 
 def published_shares(column: str, most: int = 8) -> pd.DataFrame:
     """Table 3's best models in a task, `eval_good` or `recovery_good`, with Wilson intervals."""
-    table = (
-        published("table3").query("family != 'reward model'").nlargest(most, column).reset_index(drop=True)
-    )
+    models = published("table3").query("family != 'reward model'")
+    table = models.nlargest(most, column).reset_index(drop=True)
     low, high = wilson(table[column] / 100 * CASES[column], CASES[column])
-    own = table.assign(low=100 * low, high=100 * high)
-    return pd.DataFrame({"model_name": own["model"], "ux_family": own["family"], "percent_interval": _cells(own, [column, "low", "high"], 1)})  # fmt: skip
+    own = table.assign(percent=table[column], low=100 * low, high=100 * high)
+    return shown(own, model_name="model", ux_family="family", percent_interval=PERCENT)
 
 
 def discrimination(table: pd.DataFrame) -> pd.DataFrame:
     """AUROC, and how far the first is ahead of each other."""
-    return pd.DataFrame(
-        {
-            **{c: table[c] for c in ("judge", "cases", "users")},
-            "auroc": _cells(table, ["auroc", "low", "high"]),
-            "ahead": _cells(table, ["ahead", "ahead_low", "ahead_high"]),
-            "p": table["p"].map(_p),
-        }
-    )
+    auroc = interval(low="low", high="high")
+    return shown(table, "judge", "cases", "users", auroc=auroc, ahead=interval(), p=p_value())
+
+
+def _rows(rows: list[tuple[str, object]]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=["quantity", "ux_value"])
 
 
 def reward(found: Rewards) -> pd.DataFrame:
     """The reward model's numbers on users that it has not seen."""
     numbers = reward_numbers(found.verdicts)
-    names = (
-        "auroc",
-        "auprc",
-        "brier",
-        "ece",
-        "d_prime",
-        "criterion",
-        "balanced_accuracy",
-        "kept",
-        "kept_accuracy",
+    names = ("auroc", "auprc", "brier", "ece", "d_prime", "criterion", "balanced_accuracy", "kept", "kept_accuracy")  # fmt: skip
+    lines = ", ".join(str(with_interval(m.threshold, digits=2, zero=True)) for m in found.models)
+    rows = [(name, with_interval(numbers.get(name, np.nan), digits=3, zero=True)) for name in names]
+    return _rows([*rows, ("reward_thresholds", lines)])
+
+
+def swap(moved: pd.Series) -> pd.DataFrame:
+    """What a reward model says when replies change places."""
+    digits = {"cases": 0}
+    return _rows(
+        [(f"swap: {k}", with_interval(v, digits=digits.get(k, 2), zero=True)) for k, v in moved.items()]
     )
-    lines = ", ".join(_plain(m.threshold, 2) for m in found.models)
-    rows = [(name, _cell(numbers.get(name, np.nan), np.nan, np.nan, 3)) for name in names]
-    return pd.DataFrame([*rows, ("reward_thresholds", lines)], columns=["quantity", "ux_value"])
-
-
-def swap(found: Rewards, cases: Sequence, seed: int = 42) -> pd.DataFrame:
-    """What the first model says of unseen users' cases when replies change places."""
-    own = [c for c in cases if found.half.get(c.user or c.case, 0) == 0]
-    moved = swapped(found.models[0], own, seed=seed)
-    rows = [(f"swap: {k}", str(int(v)) if k == "cases" else _plain(v, 2)) for k, v in moved.items()]
-    return pd.DataFrame(rows, columns=["quantity", "ux_value"])
 
 
 def card(model: Reward) -> pd.DataFrame:
     """What a reward model says of itself: what it learned from, and how."""
     own = model.card_ or {}
-    told = {side: own.get(side, {}) for side in ("learned_from", "held_out")}
-    rows = [("backend", str(own.get("backend", {}).get("kind", "")))]
-    for side, about in told.items():
-        rows.append(
-            (
-                {"learned_from": "lessons_from"}.get(side, side),
-                ", ".join(f"{k} {about.get(k)}" for k in ("users", "cases", "good", "bad")),
-            )
-        )
-    rows += [
-        ("sources", ", ".join(told["learned_from"].get("sources", {}))),
-        ("seed", str(own.get("seed", ""))),
-    ]
-    rows.append(("sha256", str(told["learned_from"].get("sha256", ""))[:16]))
-    return pd.DataFrame(rows, columns=["quantity", "ux_value"])
+    learned, held_out = (own.get(side, {}) for side in ("learned_from", "held_out"))
+
+    def counts(about: dict[str, object]) -> str:
+        return ", ".join(f"{k} {about.get(k)}" for k in ("users", "cases", "good", "bad"))
+
+    return _rows(
+        [
+            ("backend", str(own.get("backend", {}).get("kind", ""))),
+            ("lessons_from", counts(learned)),
+            ("held_out", counts(held_out)),
+            ("sources", ", ".join(learned.get("sources", {}))),
+            ("seed", str(own.get("seed", ""))),
+            ("sha256", str(learned.get("sha256", ""))[:16]),
+        ]
+    )
 
 
 def stages(table: pd.DataFrame) -> pd.DataFrame:
@@ -237,78 +183,60 @@ def stages(table: pd.DataFrame) -> pd.DataFrame:
 
 def built(made: Construction) -> pd.DataFrame:
     """How far the models of a construction are consistent with themselves and with each other."""
-    rows = [(f"built: {name}", _cell(value, np.nan, np.nan, 2)) for name, value in made.agreement.items()]
-    return pd.DataFrame([("built: cases", str(len(made.cases))), *rows], columns=["quantity", "ux_value"])
+    rows = [(f"built: {k}", with_interval(v, digits=2, zero=True)) for k, v in made.agreement.items()]
+    return _rows([("built: cases", str(len(made.cases))), *rows])
 
 
 def strategies(table: pd.DataFrame) -> pd.DataFrame:
     """With what recoveries open, here and in Table 4."""
     there = published("table4").set_index("strategy")["share"]
-    return pd.DataFrame(
-        {
-            "strategy": table["strategy"].map(called),
-            "ux_replies": table["replies"],
-            "percent_interval": _cells(table, ["percent", "low", "high"], 1),
-            "published_percent": [_cell(v, np.nan, np.nan, 2) for v in table["strategy"].map(there)],
-        }
+    return shown(
+        table.assign(published=table["strategy"].map(there)),
+        strategy=NAMED,
+        ux_replies="replies",
+        percent_interval=PERCENT,
+        published_percent=number("published"),
     )
 
 
 def first_look(verdicts: pd.DataFrame) -> pd.DataFrame:
     """What a model said, a row a question."""
-    said = verdicts[["gold", "said"]].astype("Int64").astype(object)
-    named = {1: "ux good", -1: "ux bad", 0: "neutral_verdict"}
-    words = {c: [name_of(named[v], current().language) if v in named else "–" for v in said[c]] for c in said}
+    values = verdicts[["gold", "said"]].astype("Int64").astype(object)
+    labels = {1: "ux good", -1: "ux bad", 0: "neutral_verdict"}
     places = {case: i + 1 for i, case in enumerate(dict.fromkeys(verdicts["case"]))}
-    return pd.DataFrame(
-        {"case_number": verdicts["case"].map(places), "judge": verdicts["judge"], "ux_gold": words["gold"], "ux_said": words["said"]}
-    )  # fmt: skip
+    words = values.map(lambda v: labelled(labels[v]) if v in labels else "–")
+    named = verdicts.assign(
+        case_number=verdicts["case"].map(places), ux_gold=words["gold"], ux_said=words["said"]
+    )
+    return named[["case_number", "judge", "ux_gold", "ux_said"]]
 
 
 def occurring(table: pd.DataFrame, kind: str) -> pd.DataFrame:
     """What cases are about, here and in the paper."""
-    shown = table[(table["cases"] > 0) | table["published"].notna()]
-    return pd.DataFrame(
-        {
-            kind: shown[kind].map(called),
-            "cases": shown["cases"],
-            "ux_percent": [_cell(v, np.nan, np.nan, 1) for v in shown["percent"]],
-            "published_percent": [_cell(v, np.nan, np.nan, 2) for v in shown["published"]],
-        }
-    )
+    own = table[(table["cases"] > 0) | table["published"].notna()]
+    percents = {"ux_percent": number("percent", 1), "published_percent": number("published")}
+    return shown(own, **{kind: NAMED}, cases="cases", **percents)
 
 
 def breakdown(table: pd.DataFrame, kind: str) -> pd.DataFrame:
     """The tasks by scenario or intent; too small a stratum shows its count and no share."""
-    few = current().word("ux_too_few")
-    bounds = [
-        f"[{_plain(low, 1)}, {_plain(high, 1)}]" if np.isfinite(low) else "–"
-        for low, high in table[["low", "high"]].to_numpy(float)
-    ]
-    percent = _cells(table, ["percent", "wilson_low", "wilson_high"], 1)
-    return pd.DataFrame(
-        {
-            "ux_task": table["task"].map(called),
-            kind: table[kind].map(called),
-            "cases": table["cases"],
-            "percent_interval": [few if cell == "–" else cell for cell in percent],
-            "users_resampled": bounds,
-        }
-    )
+    about = {"ux_task": label("task", OWN), kind: NAMED}
+    out = shown(table, **about, cases="cases", percent_interval=WILSON, users_resampled=bounds())
+    few = table["percent"].isna()
+    return out.assign(percent_interval=out["percent_interval"].mask(few, translate("too few")))
 
 
 def agreement(table: pd.DataFrame) -> pd.DataFrame:
     """Rules against a model, label by label."""
-    return pd.DataFrame(
-        {
-            "ux_kind": table["kind"].map(called),
-            "ux_label": table["label"].map(lambda name: called("all labels" if name == "all" else name)),
-            "ux_labelled": table["replies"],
-            "ux_by_rules": table["one"],
-            "ux_by_model": table["other"],
-            "ux_equal": table["equal"].map("{:.0%}".format),
-            "ux_kappa": _cells(table, ["kappa", "low", "high"]),
-        }
+    return shown(
+        table.assign(label=table["label"].replace("all", "all labels")),
+        ux_kind=label("kind", OWN),
+        ux_label=label("label", OWN),
+        ux_labelled="replies",
+        ux_by_rules="one",
+        ux_by_model="other",
+        ux_equal=written("{:.0%}", "equal"),
+        ux_kappa=interval("kappa", "low", "high"),
     )
 
 
@@ -319,11 +247,8 @@ def _short(text: str) -> str:
 
 def labels(table: pd.DataFrame) -> pd.DataFrame:
     """What rules and a model say of the same texts."""
-    return pd.DataFrame(
-        {
-            "ux_kind": table["kind"].map(called),
-            "ux_text": table["text"].map(_short),
-            "ux_rules": table["rules"].map(called),
-            "ux_model": [called(name) if isinstance(name, str) else "–" for name in table["model"]],
-        }
-    )
+    named = {
+        f"ux_{c}": table[c].map(called, na_action="ignore").fillna("–") for c in ("kind", "rules", "model")
+    }
+    own = table.assign(**named, ux_text=table["text"].map(_short))
+    return own[["ux_kind", "ux_text", "ux_rules", "ux_model"]]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 
 import numpy as np
 import pandas as pd
 
+from perslib.errors import NotEnough
 from perslib.inference import SEED
 from perslib.llm import Backbone
 from perslib.studies.extent import Extent
@@ -41,6 +42,11 @@ FEWEST_LABELLED = 20
 def topics(*sides: Iterable[Case]) -> pd.DataFrame:
     """What all different cases are about, by rules; where a release says the scenario, that is taken."""
     cases = list({case.case: case for case in chain(*sides)}.values())
+    if not cases:
+        raise NotEnough(
+            "There is no request to classify: none of the three tasks has a case here. Add rated, liked or "
+            "disliked replies, or a released split."
+        )
     found = topics_of(cases)
     said = [label_id(case.scenario, "scenario") for case in cases]
     return found.assign(
@@ -79,12 +85,28 @@ def by_topic(
         own["unit"] = own["user"].where(own["user"] != "", own["case"])
         parts.append(good_share(own, ("task", kind), unit="unit", fewest=FEWEST_CASES, seed=seed))
     if not parts:
-        return pd.DataFrame()
+        raise NotEnough("No task has an outcome here that could be broken down; the reasons are given above.")
     table = pd.concat(parts, ignore_index=True)
     order = {name: i for i, name in enumerate(KINDS[kind])}
     places = {task: i for i, task in enumerate(tasks)}
     table = table.sort_values(kind, key=lambda names: names.map(order), kind="stable")
     return table.sort_values("task", key=lambda names: names.map(places), kind="stable", ignore_index=True)
+
+
+def or_empty(part: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+    """What a part of the page comes to; nothing where there is too little data for it."""
+    try:
+        return part()
+    except NotEnough:
+        return pd.DataFrame()
+
+
+def split(
+    tasks: Mapping[str, Callable[[], pd.DataFrame]], found: pd.DataFrame, seed: int = SEED
+) -> dict[str, pd.DataFrame]:
+    """By scenario and by intent, those of the tasks that there is enough data for."""
+    outcomes = {task: or_empty(part) for task, part in tasks.items()}
+    return {kind: by_topic(outcomes, found, kind, seed) for kind in KINDS}
 
 
 def _few(number: int, look: Extent, seed: int) -> np.ndarray:

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from perslib.calibrate import calibrated, histories
+from perslib.calibrate import calibrated, fit_thresholds, histories
 from perslib.corpus import TURN, Corpus
-from perslib.errors import UnknownName
+from perslib.errors import NotEnough, UnknownName
 from perslib.judge import (
+    Constant,
     Episodic,
     Generic,
     Judge,
@@ -21,21 +23,26 @@ from perslib.judge import (
     OfPopulation,
     OfTask,
     Personal,
+    Random,
     Spur,
     Supervised,
+    UserMean,
+    UserMedian,
+    Verdict,
     controls,
     evaluate,
     nearest_baselines,
     session_judges,
     targets,
 )
+from perslib.judge.base import frame
 from perslib.llm import Backbone
-from perslib.memory import MEMORIES, Measured
+from perslib.memory import MEMORIES, Measured, Structured
 from perslib.memory import memory as named
 from perslib.memory.named import EDITED
-from perslib.metrics import agreement, table
-from perslib.studies.extent import Extent
-from perslib.studies.listing import listed
+from perslib.metrics import agreement, table, with_gold
+from perslib.report.tables import interval, shown
+from perslib.studies.extent import Extent, listed
 
 #: The judges that no table of agreement is without.
 CONTROLS = tuple(judge.name for judge in controls())
@@ -111,21 +118,38 @@ def judged(
     limit: int | None = None,
     seed: int = 42,
 ) -> pd.DataFrame:
-    """Verdicts of all these judges on the test users' replies, in one frame, with calibrated columns."""
+    """Verdicts of all these judges on the test users' replies, in one frame, with calibrated columns.
+
+    A judge that finds nothing to learn from leaves every reply unscored and says why.
+    """
+    judges = list(judges)
+    if not judges:
+        return pd.DataFrame()
     blocks = list(targets(corpus, limit=limit, seed=seed))
-    frames = [evaluate(judge, corpus, backbone, blocks=blocks) for judge in judges]
+    frames = []
+    for judge in judges:
+        try:
+            found = evaluate(judge, corpus, backbone, blocks=blocks)
+        except NotEnough as error:
+            without = Verdict(mode="computed", error=f"no score: {error}")
+            found = frame(judge, corpus, backbone, blocks, [[without] * len(block) for block in blocks])
+        frames.append(found)
     return on_history(pd.concat(frames, ignore_index=True), corpus)
 
 
 def judged_by_session(
     sessions: Corpus, backbone: Backbone, manner: Manner, look: Extent, *, seed: int = 42
 ) -> pd.DataFrame:
-    """Verdicts on whole sessions (Table 7); a first look leaves the judges out that ask a model."""
+    """Verdicts on whole sessions of the judges that ask (Table 7); empty where the extent leaves no room for any."""
+    memory = Structured(manner.language, **look.memory) if look.is_short else None
+    asking = session_judges(manner, memory) if look.turns != 0 else []
+    return judged(asking, sessions, backbone, limit=look.turns or None, seed=seed)
+
+
+def beside_computed(asked: pd.DataFrame, sessions: Corpus) -> pd.DataFrame:
+    """These verdicts on sessions, and the computed judges' on the same; without any, the computed judges' on all."""
     computed = judged([*controls(), Nearest(), LearnedJudge()], sessions)
-    if look.is_first_look:
-        return computed
-    asked = judged(session_judges(manner), sessions, backbone, limit=look.turns, seed=seed)
-    return pd.concat([on_turns_of(computed, asked), asked], ignore_index=True)
+    return computed if asked.empty else pd.concat([on_turns_of(computed, asked), asked], ignore_index=True)
 
 
 def on_history(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
@@ -206,3 +230,49 @@ def opinions(verdicts: pd.DataFrame, key: Mapping[str, Any], judges: Sequence[st
     own = verdicts[(verdicts[TURN] == pd.Series(key)[TURN]).all(axis=1) & verdicts["judge"].isin(judges)]
     said = own[["judge", "real", "cdf", "reason", "rationale"]]
     return said.dropna(axis=1, how="all")
+
+
+#: What the learned evaluator was built to reach on unseen users of PersTurnBench, by metric and score column.
+AIMS = {
+    ("pearson", "real"): 0.47,
+    ("spearman", "real"): 0.49,
+    ("wc_pearson", "real"): 0.20,
+    ("qwk", "whole"): 0.39,
+    ("f1_dsat", "whole"): 0.41,
+}
+
+
+def with_whole_scores(verdicts: pd.DataFrame, learned: LearnedJudge, corpus: Corpus) -> pd.DataFrame:
+    """The verdicts of the learned evaluator (which has been fitted) and of the controls, with whole scores.
+
+    Thresholds come from train users: the learned evaluator's from its held-out verdicts on them. The random
+    judge's scores are whole as they are. Who has no score of a train user has no thresholds and is left out.
+    """
+    train = {learned.name: learned.held_out} if hasattr(learned, "held_out") else {}
+    for control in (UserMean(), UserMedian(), Constant(4)) if corpus.split().get("train") else ():
+        train[control.name] = with_gold(evaluate(control, corpus, split="train"), corpus, ["raw"])
+    frames = [
+        fit_thresholds(known, "raw").transform(verdicts[verdicts["judge"] == name], "whole")
+        for name, known in train.items()
+        if known["raw"].notna().any()
+    ]
+    random = verdicts[verdicts["judge"] == Random().name]
+    return pd.concat([*frames, random.assign(whole=random["raw"])], ignore_index=True)
+
+
+def reached(verdicts: pd.DataFrame, corpus: Corpus, seed: int = 42) -> pd.DataFrame:
+    """The learned evaluator against what it was built to reach, and against the best control.
+
+    Columns: metric, calibration, value, aim, reached (by the estimate), surely (by the whole interval), control
+    and gain over it; value and gain with their intervals.
+    """
+    names = [name for name in dict.fromkeys(verdicts["judge"]) if name != LearnedJudge.name]
+    metrics: Sequence[str] = list(dict.fromkeys(metric for metric, _ in AIMS))
+    agreed = agreement(verdicts, corpus, scores=["real", "whole"], metrics=metrics, controls=names, seed=seed)
+    own = agreed[agreed["judge"] == LearnedJudge.name].rename(columns={"score": "calibration"})
+    aims = [AIMS.get(key, np.nan) for key in zip(own["metric"], own["calibration"])]
+    own = own.assign(aim=aims).dropna(subset="aim").reset_index(drop=True)
+    own = own.assign(reached=own["value"] >= own["aim"], surely=own["low"] >= own["aim"])
+    value, gain = interval("value", "low", "high", 3, zero=False), interval("gain", digits=3, zero=False)
+    about = {c: c for c in ("aim", "reached", "surely", "control")}
+    return shown(own, "metric", "calibration", value=value, **about, gain=gain)

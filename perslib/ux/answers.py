@@ -1,21 +1,31 @@
-"""Replies to cases, and how many of them a judge calls good: the second half of UX Eval and UX Recovery."""
+"""Replies to cases, and how many of them a judge calls good: the second half of UX Eval and UX Recovery.
+
+In UX Eval (`Generation`) a model answers requests whose recorded reply was disliked (UXBench, section 4.2).
+
+UX Recovery (`Recovery`) asks for a reply after a complaint (UXBench, section 4.3).
+
+It has five prompts, from one that says nothing of a failure to one that has the model criticise the failed reply first;
+and two layouts: `briefed` tells a helper of the conversation in one message, `replay` lets the conversation itself go
+on. In either the history is shown as far as the form allows; the failed reply and the complaint always are.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 import numpy as np
 import pandas as pd
 
 from perslib.errors import DataError, PerslibError, Problem, UnknownName
-from perslib.inference import FEWEST_USERS, LEVEL, RESAMPLES, SEED, floats, interval, resample_users, wilson
-from perslib.llm import Answer, Backbone, Steps
+from perslib.inference import LEVEL, RESAMPLES, SEED, floats, interval, resample_units, resampled_mean, wilson
+from perslib.llm import Answer, Ask, Backbone, Request, Steps
 from perslib.llm.types import Message
-from perslib.ux.cases import Case
+from perslib.prompts import prompt
+from perslib.ux.asking import Form, last_json
+from perslib.ux.cases import GOOD, Case, labels
 from perslib.ux.judging import UXJudge, judged_by
-from perslib.ux.labels import GOOD, labels
 from perslib.ux.scored import verdict_of
 
 #: What a judge of a recovery is shown before the complaint: all, or the failed reply alone.
@@ -125,10 +135,7 @@ def scored_replies(
             at_once(own) if at_once else [judge.score(c.history, c.query, c.reply) for c in own], dtype=object
         )
         line = getattr(judge, "threshold", 0.5) if threshold is None else threshold
-        said, why = (
-            verdict_of(pd.Series(p, dtype="Float64"), line).astype(object),
-            np.full(len(own), None),
-        )
+        said, why = (verdict_of(pd.Series(p, dtype="Float64"), line).astype(object), np.full(len(own), None))
         name = str(getattr(judge, "name", type(judge).__name__))
     out.loc[written, "said"] = said
     out.loc[written, "p_good"] = pd.Series(p, dtype="Float64").to_numpy(float, na_value=np.nan)
@@ -174,12 +181,7 @@ def good_share(
         }
         if cases >= max(1, fewest):
             bounds = wilson(good.sum(), cases, level)
-            group, units = pd.factorize(own[unit])
-            weights = resample_users(len(units), resamples if len(units) >= FEWEST_USERS else 0, seed).astype(
-                float
-            )
-            total, n = (np.bincount(group, v, len(units)) @ weights for v in (good, np.ones(cases)))
-            drawn = 100 * total / n
+            drawn = resampled_mean(100 * good, *resample_units(own[unit], resamples, seed))
             low, high = interval(drawn[1:], level)
             p = floats(own["p_good"]) if "p_good" in own else np.array([])
             row |= {
@@ -195,15 +197,108 @@ def good_share(
     return pd.DataFrame(rows, columns=[*by, "cases", "replies", "verdicts", "good", *columns])
 
 
-def by_scenario(scored: pd.DataFrame, by: Sequence[str] = ("model",), **settings: Any) -> pd.DataFrame:
-    """Good% by scenario (UXBench, section 4.4); shares of fewer than `FEWEST_CASES` cases are not shown."""
-    return good_share(scored, (*by, "scenario"), **{"fewest": FEWEST_CASES, **settings})
+#: System prompts by name; `none` sends no system message.
+SYSTEMS: dict[str, str | None] = {
+    "helpful": "ux_eval_helpful",
+    "none": None,
+    "experience": "ux_eval_experience",
+    "empathy": "ux_eval_empathy",
+}
+TEMPERATURE, MAX_TOKENS = 0.7, 2048
 
 
-def outcomes(scored: pd.DataFrame, contender: Sequence[str] = ("model", "how")) -> pd.DataFrame:
-    """Cases × contenders, 1 where the reply was called good, 0 where not: what `rank_sets` and `paired_differences` take."""
-    name = scored[list(contender)].astype(str).agg(" · ".join, axis=1)
-    good = (labels(scored["said"], 3, place="said") == GOOD).astype(float)
-    return pd.DataFrame({"case": scored["case"], "contender": name, "good": good}).pivot(
-        index="case", columns="contender", values="good"
-    )
+@dataclass(frozen=True)
+class Generation:
+    """Answers the conversation as chat messages under one of the `SYSTEMS`."""
+
+    system: str = "helpful"
+    form: Form = field(default_factory=Form)
+
+    def __post_init__(self) -> None:
+        if self.system not in SYSTEMS:
+            raise UnknownName("system prompt", self.system, SYSTEMS)
+
+    @property
+    def name(self) -> str:
+        """How tables call it."""
+        return self.system
+
+    def reply(self, case: Case) -> Steps[Reply]:
+        """One reply."""
+        (answer,) = yield Ask([self.request(case)], "reply")
+        return plain_reply(answer)
+
+    def request(self, case: Case) -> Request:
+        """The system message if any, the history as far as it is shown, the request."""
+        said = [*self.form.shown(case.history), {"role": "user", "content": case.query}]
+        name = SYSTEMS[self.system]
+        if name is None:
+            return self.form.formed(Request(said, temperature=TEMPERATURE, max_tokens=MAX_TOKENS))
+        request = prompt(name, self.form.language, self.form.prompts).render()
+        return self.form.formed(replace(request, messages=[*request.messages, *said]))
+
+
+def plain_reply(answer: Answer) -> Reply:
+    """The text of an answer as a reply; an empty one is none."""
+    text = answer.text.strip()
+    if answer.error is not None or not text:
+        return Reply(None, answer, error=answer.error or "the reply is empty")
+    return Reply(text, answer)
+
+
+Variant = Literal["normal", "baseline", "chain of thought", "failure-aware", "critique"]
+Layout = Literal["briefed", "replay"]
+#: Prompt, and what it has the model write beside the reply.
+VARIANTS: dict[str, tuple[str, str | None]] = {
+    "normal": ("ux_recovery_normal", None),
+    "baseline": ("ux_recovery_baseline", None),
+    "chain of thought": ("ux_recovery_cot", "thoughts"),
+    "failure-aware": ("ux_recovery_failure", "failure"),
+    "critique": ("ux_recovery_critique", "critique"),
+}
+LAYOUTS: tuple[Layout, ...] = ("briefed", "replay")
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """How recovery is asked for."""
+
+    variant: Variant = "baseline"
+    layout: Layout = "briefed"
+    form: Form = field(default_factory=Form)
+
+    def __post_init__(self) -> None:
+        if self.variant not in VARIANTS:
+            raise UnknownName("recovery prompt", self.variant, VARIANTS)
+        if self.layout not in LAYOUTS:
+            raise UnknownName("layout", self.layout, LAYOUTS)
+
+    @property
+    def name(self) -> str:
+        """How tables call it."""
+        return self.variant if self.layout == "briefed" else f"{self.variant} ({self.layout})"
+
+    def reply(self, case: Case) -> Steps[Reply]:
+        """One reply; where the model writes something beside it, that is its note."""
+        (answer,) = yield Ask([self.request(case)], "reply")
+        note = VARIANTS[self.variant][1]
+        if note is None:
+            return plain_reply(answer)
+        data = answer.data if isinstance(answer.data, Mapping) else last_json(answer.text, "reply")
+        text = str(data.get("reply") or "").strip() if data else ""
+        if not data or not text:
+            return Reply(None, answer, error=answer.error or "no reply in the answer")
+        return Reply(text, answer, note=str(data.get(note) or "") or None)
+
+    def request(self, case: Case) -> Request:
+        """The question, in its layout."""
+        shown = self.form.shown(case.said)
+        request = self.form.request(
+            VARIANTS[self.variant][0], conversation=shown, failed=case.reply, complaint=case.complaint
+        )
+        if self.layout == "briefed":
+            return request
+        system = [m for m in request.messages if m["role"] == "system"]
+        failed = {"role": "assistant", "content": case.reply}
+        said = [*shown, failed, {"role": "user", "content": case.complaint}]
+        return replace(request, messages=[*system, *said])

@@ -23,13 +23,14 @@ import pandas as pd
 
 from perslib.corpus import TURN, Block, Corpus, Target
 from perslib.errors import DataError, PerslibError, Problem
-from perslib.inference import FEWEST_USERS, RESAMPLES, SEED, floats, interval, resample_users, two_sided_p
+from perslib.inference import RESAMPLES, SEED, floats, interval, resample_units, resampled_mean, two_sided_p
 from perslib.judge import Judge, Verdict
 from perslib.judge.evaluate import fit as fit_judge
 from perslib.judge.evaluate import targets, verdicts_on
 from perslib.llm import Backbone, Steps
 from perslib.metrics import with_gold
-from perslib.ux.pair_judge import Chosen, PairJudge
+from perslib.prompts import phrases
+from perslib.ux.judging import Chosen, PairJudge
 from perslib.ux.pairwise import order_effects
 
 Floats = npt.NDArray[np.float64]
@@ -67,7 +68,7 @@ def choices_on(
     fit: bool = True,
     progress: bool = True,
 ) -> pd.DataFrame:
-    """The judge's choice on every pair in both orders, as `perslib.ux.order_effects` and `wins` take them.
+    """The judge's choice on every pair in both orders, as `perslib.ux.order_effects` takes them.
 
     Of a judge that scores, the higher score wins (`expected` where it gives a distribution, else `raw`), and a
     difference of at most `margin` is a tie. With `fit` off, a judge that learns is taken as it is.
@@ -185,18 +186,11 @@ def length_audit(
         rated = own.assign(score=floats(own[score]), gold=floats(own["gold"])).dropna(subset="gold")
         known = rated.dropna(subset="score")
         row: dict[str, Any] = {"judge": judge, "backbone": backbone}
-        counts = {
-            "turns": len(known),
-            "users": known["user"].nunique(),
-            "unscored": len(rated) - len(known),
-        }
+        counts = {"turns": len(known), "users": known["user"].nunique(), "unscored": len(rated) - len(known)}
         if known.empty:
             rows.append(row | dict.fromkeys(_LENGTH, np.nan) | counts)
             continue
-        user, users = pd.factorize(known["user"])
-        weights = resample_users(len(users), resamples if len(users) >= FEWEST_USERS else 0, seed).astype(
-            float
-        )
+        user, weights = resample_units(known["user"], resamples, seed)
         scenario = pd.get_dummies(known["scenario"]).to_numpy(float)
         gold = pd.get_dummies(known["gold"]).to_numpy(float)[:, 1:]
         x, s, g = (known[c].to_numpy(float) for c in ("length", "score", "gold"))
@@ -208,9 +202,8 @@ def length_audit(
         slopes["excess"] = slopes["of_score"] - slopes["of_gold"]
         row |= {name: float(values[0]) for name, values in slopes.items()}
         for name, prefix in (("excess", "excess_"), ("at_equal_gold", "")):
-            drawn = slopes[name][1:]
-            row[f"{prefix}low"], row[f"{prefix}high"] = interval(drawn) if len(drawn) else (np.nan, np.nan)
-        row["p"] = two_sided_p(slopes["at_equal_gold"][1:]) if weights.shape[1] > 1 else np.nan
+            row[f"{prefix}low"], row[f"{prefix}high"] = interval(slopes[name][1:])
+        row["p"] = two_sided_p(slopes["at_equal_gold"][1:])
         rows.append(row | counts)
     return pd.DataFrame(rows)
 
@@ -235,23 +228,9 @@ def _slopes(x: Floats, y: Floats, controls: Floats, user: npt.NDArray[np.intp], 
     return np.asarray(np.linalg.solve(a, b)[:, 0, 0])
 
 
-#: What is put behind a reply that says nothing: it restates, thanks and offers, and adds no content.
-_PADDING = {
-    "en": (
-        "To sum up, everything above belongs together, and each point can be read on its own or with the others. "
-        "Please take whatever time is needed to look it over from the top. All of it still holds as written, and "
-        "nothing in this closing remark changes or adds to what was said before."
-    ),
-    "zh": (
-        "总而言之，以上内容是一个整体，各点既可单独来看，也可放在一起看。请不必着急，从头慢慢过一遍即可。"
-        "前面所写的内容均保持不变，这段收尾的话没有对其作任何改动，也没有补充任何新的内容。"
-    ),
-}
-
-
 def padded(reply: str, language: str, times: float = 1.0) -> str:
     """The reply with empty words behind it, about `times` its own length of them, at least one paragraph."""
-    filler = _PADDING["zh" if language == "zh" else "en"]
+    filler = phrases("padding", language)["text"]
     return "\n\n".join([reply, *[filler] * max(1, round(times * len(reply) / len(filler)))])
 
 
@@ -294,18 +273,15 @@ def padding_audit(
         scores.append(floats(given_scores))
     change = scores[1] - scores[0]
     known = ~np.isnan(change)
-    user, users = pd.factorize(np.concatenate([b.targets["user"].to_numpy(object) for b in blocks])[known])
-    weights = resample_users(len(users), resamples if len(users) >= FEWEST_USERS else 0, seed).astype(float)
-    total, n = (
-        np.bincount(user, v, len(users)) @ weights for v in (change[known], np.ones(int(known.sum())))
-    )
-    drawn = np.divide(total, n, out=np.full(total.shape, np.nan), where=n > 0)
+    users = np.concatenate([b.targets["user"].to_numpy(object) for b in blocks])[known]
+    user, weights = resample_units(users, resamples, seed)
+    drawn = resampled_mean(change[known], user, weights)
     low, high = interval(drawn[1:])
     row = {
         **{"judge": judge.name, "as_is": scores[0][known].mean(), "with_padding": scores[1][known].mean()},
         **{"difference": float(drawn[0]), "low": low, "high": high},
         **{"p": two_sided_p(drawn[1:])},
         **{"raised": float((change[known] > 1e-9).mean()), "lowered": float((change[known] < -1e-9).mean())},
-        **{"turns": int(known.sum()), "users": len(users), "unscored": int((~known).sum())},
+        **{"turns": int(known.sum()), "users": len(weights), "unscored": int((~known).sum())},
     }
     return pd.DataFrame([row])

@@ -1,23 +1,49 @@
 """Cases of the three tasks: what was said before, the request, and what is to be judged, answered or made good.
 
-They come from the released splits, from any rated corpus (`judge_cases`, `eval_cases`, `recovery_cases`), or from a file
-of prompts of another benchmark (`perslib.ux.prompts_from`).
+Their labels are 1 good or satisfied, −1 bad, 0 neutral (three classes only), None where none could be read.
+
+They come from the released splits or from any rated corpus (`judge_cases`, `eval_cases`, `recovery_cases`).
+
+A reward model learns from lessons: cases with a label, how far it is to be trusted, and where it comes from.
+
+    lessons_of(corpus)                     # rated replies: good from 4 on
+    lessons_of(behavioural(corpus))        # nobody rated: what users did after a reply (`perslib.signals`)
+
+A lesson is a case, so that whatever takes cases takes lessons.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from perslib.corpus import SESSION, TURN, Corpus
-from perslib.errors import DataError, Problem
-from perslib.inference import SEED
+from perslib.errors import DataError, NotEnough, Problem
+from perslib.inference import SEED, floats
 from perslib.llm.types import Message
-from perslib.ux.labels import BAD, GOOD
+
+GOOD, NEUTRAL, BAD = 1, 0, -1
+NAMES = {GOOD: "good", NEUTRAL: "neutral", BAD: "bad"}
+Floats = npt.NDArray[np.float64]
+
+
+def labels(values: npt.ArrayLike | Sequence[object], classes: int = 2, place: str = "labels") -> Floats:
+    """Labels as floats, NaN where there is none; any other value is an error that names it and its row."""
+    known = floats(pd.Series(values, dtype=object).where(lambda v: v.notna(), None))
+    allowed = [BAD, GOOD] if classes == 2 else [BAD, NEUTRAL, GOOD]
+    wrong = np.flatnonzero(~np.isnan(known) & ~np.isin(known, allowed))
+    if len(wrong):
+        raise DataError(
+            Problem(f"{place} row {wrong[0]}", f"is {known[wrong[0]]:g}, expected one of {allowed}, or none"),
+            "1 is good, −1 bad, 0 neutral (with classes=3).",
+        )
+    return known
+
 
 #: A reply is a good case from this score on, a bad one up to that; likes and dislikes decide where there is no score.
 GOOD_FROM, BAD_TO = 5, 2
@@ -47,13 +73,6 @@ class Case:
     def said(self) -> list[Message]:
         """The conversation up to the request."""
         return [*self.history, {"role": "user", "content": self.query}]
-
-
-def as_frame(cases: Sequence[Case]) -> pd.DataFrame:
-    """Cases as a frame, one row each, histories as tuples of {role, content}."""
-    return pd.DataFrame([asdict(c) for c in cases], columns=[f.name for f in fields(Case)]).astype(
-        {"gold": "Int64"}
-    )
 
 
 def from_frame(frame: pd.DataFrame, place: str = "cases") -> list[Case]:
@@ -190,3 +209,92 @@ def _messages(row: dict[Any, Any]) -> list[Message]:
         *({"role": "user", "content": text} for text in asked),
         {"role": "assistant", "content": row["response"]},
     ]
+
+
+SATISFIED = 4
+_WEAK = ("weak_weight", "weak_why")
+
+
+@dataclass(frozen=True)
+class Lesson(Case):
+    """A case to learn from: `weight` scales its loss, `source` says where the label comes from."""
+
+    weight: float = 1.0
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not (self.weight >= 0 and np.isfinite(self.weight)):
+            raise DataError(Problem(f"case {self.case}", f"weight is {self.weight}, expected 0 or more"))
+
+
+def lessons_of(corpus: Corpus, *, good_from: int = SATISFIED) -> list[Lesson]:
+    """Every reply of a corpus that has a label, in the order of the corpus.
+
+    Scores come first: good from `good_from` on, else bad. Of a corpus of weak labels (`perslib.signals.behavioural`) the
+    weights are theirs, and the source is the signal that spoke loudest. Without a score a click decides.
+    """
+    found: list[Lesson] = []
+    weak = "weak_weight" in corpus.turns
+    columns = [*TURN, "request", "earlier", "response", "score", "feedback", *(_WEAK if weak else ())]
+    rows = corpus.turns[columns].astype({"score": "Float64"}).to_dict("records")
+    for (user, scenario, _), own in corpus.turns.groupby(SESSION, sort=False).indices.items():
+        said: list[Message] = []
+        for row in (rows[i] for i in own):
+            said += [{"role": "user", "content": text} for text in row["earlier"]]
+            gold, source, weight = _label(row, good_from, weak)
+            request = row["request"]
+            if gold and isinstance(request, str):
+                name = "/".join(str(row[c]) for c in TURN)
+                found.append(
+                    Lesson(
+                        name, request, tuple(said), row["response"], gold=gold, user=str(user),
+                        scenario=str(scenario), weight=weight, source=source,
+                    )
+                )  # fmt: skip
+            if isinstance(request, str):
+                said.append({"role": "user", "content": request})
+            said.append({"role": "assistant", "content": row["response"]})
+    return found
+
+
+def _label(row: Mapping[Any, Any], good_from: int, weak: bool) -> tuple[int, str, float]:
+    """Label (0 for none), source and weight of a turn."""
+    if not pd.isna(row["score"]):
+        gold = GOOD if row["score"] >= good_from else BAD
+        if not weak:
+            return gold, "score", 1.0
+        return gold, str(row["weak_why"]).split(",")[0], float(row["weak_weight"])
+    click = row["feedback"]
+    if weak or pd.isna(click):
+        return 0, "", 0.0
+    return (GOOD if click == "like" else BAD), str(click), 1.0
+
+
+def labelled(cases: Sequence[Case]) -> list[Case]:
+    """The cases with a label; an error unless there are good and bad ones."""
+    known = [c for c in cases if c.gold is not None]
+    good, bad = (sum(c.gold == side for c in known) for side in (GOOD, BAD))
+    if not good or not bad:
+        raise NotEnough(
+            "A reward model is trained on good and bad replies; here there are {good} good and {bad} bad ones. "
+            "Add ratings, likes and dislikes, or complaints and thanks.",
+            good=good,
+            bad=bad,
+        )
+    return known
+
+
+def goods(cases: Sequence[Case]) -> npt.NDArray[np.bool_]:
+    """Which of these labelled cases are good."""
+    return np.array([c.gold == GOOD for c in cases], dtype=bool)
+
+
+def weights(cases: Sequence[Case]) -> npt.NDArray[np.float64]:
+    """How much each case counts: a lesson its weight, any other case 1."""
+    return np.array([getattr(c, "weight", 1.0) for c in cases], dtype=float)
+
+
+def owners(cases: Sequence[Case]) -> npt.NDArray[np.object_]:
+    """Whose case each is: the user's, or its own where nobody knows. What is held out is held out by owner."""
+    return np.array([c.user or c.case for c in cases], dtype=object)

@@ -2,6 +2,8 @@
 
 Binary, or with neutral as a third verdict; asked outright, after weighing in writing, after labelled examples, or after
 picturing the user. What cannot be read as a verdict is a verdict all the same: `said` is missing and `error` says why.
+
+`PairJudge` is shown two replies and says which of them would satisfy the user more (UXBench, Table 10).
 """
 
 from __future__ import annotations
@@ -13,15 +15,14 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from perslib.errors import DataError, Problem, UnknownName
+from perslib.corpus import Target
+from perslib.errors import DataError, NotEnough, Problem, UnknownName
 from perslib.inference import SEED
 from perslib.llm import Answer, Ask, Backbone, Steps, digit_distribution
 from perslib.prompts import prompt
-from perslib.ux.asking import Form
-from perslib.ux.cases import Case
-from perslib.ux.labels import BAD, GOOD, NAMES, labels
-from perslib.ux.paired import paired_differences
-from perslib.ux.parsing import Scheme, parse_verdict
+from perslib.ux.asking import Form, Scheme, last_json, parse_verdict
+from perslib.ux.cases import BAD, GOOD, NAMES, Case, labels
+from perslib.ux.comparing import paired_differences
 
 Strategy = Literal["zero-shot", "chain of thought", "few-shot", "user modelling"]
 PROMPTS: dict[str, str] = {
@@ -142,9 +143,13 @@ def shots(cases: Sequence[Case], number: int = SHOTS, seed: int = SEED) -> tuple
     rng = np.random.default_rng(seed)
     sides = [[c for c in cases if c.gold == side] for side in (GOOD, BAD)]
     if any(len(side) < number // 2 for side in sides):
-        raise DataError(
-            Problem("cases", f"hold {len(sides[0])} good and {len(sides[1])} bad ones"),
-            f"{number} examples take {number // 2} of each.",
+        raise NotEnough(
+            "{number} examples need {each} of each kind from cases that are not judged, but there are {good} good "
+            "and {bad} bad ones. Add cases, or remove few-shot.",
+            number=number,
+            each=number // 2,
+            good=len(sides[0]),
+            bad=len(sides[1]),
         )
     drawn = [side[i] for side in sides for i in rng.permutation(len(side))[: number // 2]]
     return tuple(drawn[i] for i in rng.permutation(len(drawn)))
@@ -205,3 +210,48 @@ def strategy_gains(verdicts: Mapping[str, pd.DataFrame], baseline: str) -> pd.Da
         numbers = dict(zip(("gain", "low", "high"), (100 * g for g in gain[:3]), strict=True))
         rows.append({"judge": name, "accuracy": 100 * table[name].mean(), **numbers, "p": gain[3]})
     return pd.DataFrame(rows)
+
+
+Choice = Literal["first", "second", "tie"]
+CHOICES: dict[str, Choice] = {
+    "1": "first",
+    "2": "second",
+    "tie": "tie",
+    "first": "first",
+    "second": "second",
+    "0": "tie",
+}
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The choice by place, or why there is none."""
+
+    choice: Choice | None
+    answer: Answer = field(repr=False)
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class PairJudge:
+    """Asks which of two replies is better; ties are allowed. Show every pair in both orders (`position_audit` does)."""
+
+    form: Form = field(default_factory=Form)
+    name: str = "pairwise"
+
+    def choice(self, target: Target, first: str, second: str) -> Steps[Chosen]:
+        """One question about one pair, in this order."""
+        said = [dict(message) for message in target.prefix]
+        request = self.form.request(
+            "ux_prefer", conversation=self.form.shown(said), first=first, second=second
+        )
+        (answer,) = yield Ask([request], "judge")
+        choice = read_choice(answer)
+        return Chosen(choice, answer, None if choice else answer.error or "no choice in the answer")
+
+
+def read_choice(answer: Answer) -> Choice | None:
+    """The choice in an answer: of the last object with a `better`, else of a bare 1, 2 or tie."""
+    found: Any = answer.data if isinstance(answer.data, Mapping) else last_json(answer.text, "better")
+    said = found.get("better") if isinstance(found, Mapping) else answer.text
+    return CHOICES.get(str(said).strip().strip("\"'.\u3002").casefold())

@@ -21,8 +21,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from perslib.errors import DataError, Problem
-from perslib.inference import FEWEST_USERS, LEVEL, RESAMPLES, SEED, holm, interval, resample_users
-from perslib.ux.labels import GOOD, labels
+from perslib.inference import LEVEL, RESAMPLES, SEED, holm
+from perslib.ux.cases import GOOD, labels
 
 Floats = npt.NDArray[np.float64]
 #: Up to so many ways to choose the own models, all of them are tried.
@@ -202,51 +202,3 @@ def shares_of(judgments: pd.DataFrame) -> pd.DataFrame:
     return 100 * pd.Series(good.astype(float)).groupby(
         [judgments["model"].to_numpy(), judgments["judge"].to_numpy()]
     ).mean().unstack().rename_axis(index="model", columns="judge")
-
-
-def own_family_by_case(
-    judgments: pd.DataFrame,
-    families: Mapping[str, str],
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
-    level: float = LEVEL,
-) -> pd.DataFrame:
-    """Raw and adjusted gaps with intervals over resampled cases, one row a judge.
-
-    `judgments` has one row a case, model and judge, with columns case, model, judge and said (1, −1, 0 or missing).
-    These intervals say what would change with other cases, the permutations of `own_family_gaps` what with other models.
-    Columns: judge, family, raw, raw_low, raw_high, adjusted, low, high, cases.
-    """
-    shares = shares_of(judgments)
-    named = _checked(shares, families)
-    case, cases = pd.factorize(judgments["case"])
-    model = shares.index.get_indexer(judgments["model"])
-    judge = shares.columns.get_indexer(judgments["judge"])
-    good = (labels(judgments["said"], 3, place="said") == GOOD).astype(float)
-    cell, cells = model * shares.shape[1] + judge, shares.size
-    sums, counts = np.zeros((cells, len(cases))), np.zeros((cells, len(cases)))
-    np.add.at(sums, (cell, case), good)
-    np.add.at(counts, (cell, case), 1.0)
-    weights = resample_users(len(cases), resamples if len(cases) >= FEWEST_USERS else 0, seed).astype(float)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        drawn = 100 * (sums @ weights) / (counts @ weights)
-    drawn = drawn.reshape(*shares.shape, -1)
-    centred = drawn - drawn.mean(axis=1, keepdims=True) - drawn.mean(axis=0) + drawn.mean(axis=(0, 1))
-    rows = []
-    for j, name in enumerate(shares.columns):
-        own = named == families[str(name)]
-        row: dict[str, Any] = {"judge": name, "family": families[str(name)]}
-        for what, of, ends in (
-            ("raw", drawn, ("raw_low", "raw_high")),
-            ("adjusted", centred, ("low", "high")),
-        ):
-            gap = (
-                of[own, j].mean(axis=0) - of[~own, j].mean(axis=0)
-                if 0 < own.sum() < len(own)
-                else np.full(1, np.nan)
-            )
-            bounds = interval(gap[1:], level)
-            row |= {what: float(gap[0]), **dict(zip(ends, bounds, strict=True))}
-        rows.append({**row, "cases": len(cases)})
-    return pd.DataFrame(rows)

@@ -6,15 +6,20 @@
     model.explain(history, query, response)             # what spoke for and against
     model.save("runs/reward"); Reward.load("runs/reward")
 
-What learns is the backend: `Words()` (default), `Embedded()`, `Lora("model")`, or `FromJudge(judge)` for any judge that
-is there already. Around it all is alike: probabilities are calibrated, the threshold is chosen, and what it takes to be
-sure is found, on cases of users that the backend has not seen.
+What learns is the backend: `Words()` (default), `Embedded()` or `Lora("model")`. Around it all is alike: probabilities
+are calibrated, the threshold is chosen, and what it takes to be sure is found, on cases of users that the backend has
+not seen.
+
+In a folder it is weights without code, and a card that says what they are (`card.json`).
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -24,30 +29,33 @@ import pandas as pd
 from scipy.special import logit
 
 import perslib
-from perslib.corpus.split import group_shuffle_split
-from perslib.errors import DataError, PerslibError, Problem
+from perslib.corpus.corpus import group_shuffle_split
+from perslib.errors import DataError, NotEnough, PerslibError, Problem, UnknownName
 from perslib.inference import SEED
-from perslib.llm.canonical import digest
-from perslib.llm.types import Message
-from perslib.ux import reward_saved as saved
-from perslib.ux.cases import Case
+from perslib.llm.types import Message, digest
+from perslib.ux.cases import Case, goods, labelled, owners, weights
 from perslib.ux.judging import COLUMNS
-from perslib.ux.reward_calibration import (
+from perslib.ux.reward_embedded import Embedded
+from perslib.ux.reward_lora import Lora
+from perslib.ux.reward_words import Backend, Words
+from perslib.ux.scored import (
     Abstention,
     Calibration,
     Kind,
     abstention,
+    best_threshold,
     calibrated,
     cheapest_threshold,
+    probability_metrics,
+    verdict_of,
 )
-from perslib.ux.reward_lessons import goods, labelled, owners, weights
-from perslib.ux.reward_words import Backend, Words
-from perslib.ux.scored import best_threshold, probability_metrics, verdict_of
 
 Floats = npt.NDArray[np.float64]
-HELD = 0.2
+HELD, FOLDS = 0.2, 5
 ALPHA = 0.1
 LEAST_P = 1e-6
+CARD, FORMAT = "card.json", 1
+KINDS: dict[str, Any] = {kind.kind: kind for kind in (Words, Embedded, Lora)}
 
 
 class Reward:
@@ -56,7 +64,8 @@ class Reward:
     calibration   "platt", "temperature", "isotonic" or "none", on the held-out users
     threshold     "balanced" (greatest balanced accuracy), "cost" (least `cost`), or a probability
     cost          of a bad reply called good, and of a good one called bad
-    held          share of users that calibration, threshold and abstention are learned on; 0: none of them is
+    held          share of users that calibration, threshold and abstention are learned on; 0: none of them is. Where that
+                  share, or what is learned from, lacks good cases or bad ones, `FOLDS` folds are taken instead
     folds         2 or more, for few users: instead of a share, each fold of the users is held out in turn, and what is
                   kept learns from all; abstention then promises 1 − 2 alpha (Barber et al. 2021) and mostly gives 1 − alpha
     alpha         of good replies, and of bad ones, at most this share is called the other without abstaining
@@ -90,6 +99,9 @@ class Reward:
         if self.folds and held_out is None:
             return self._crossed(known)
         learn, held = (known, labelled(held_out)) if held_out is not None else self._parts(known)
+        calibrates = held and self.calibration != "none"
+        if held_out is None and (_one_sided(learn) or (calibrates and _one_sided(held))):
+            return self._crossed(known)
         if shared := set(owners(learn).tolist()) & set(owners(held).tolist()):
             raise DataError(
                 Problem("held_out", f"{min(map(str, shared))} is among those that are learned from"),
@@ -105,12 +117,14 @@ class Reward:
         of = owners(known)
         users = np.random.default_rng(self.seed).permutation(sorted(set(of.tolist())))
         if len(users) < 2:
-            raise DataError(Problem("cases", f"are all of {of[0]}"), "Folds need several users.")
+            raise _too_few_users(of)
         logits = np.full(len(known), np.nan)
-        for fold in np.array_split(users, min(self.folds, len(users))):
+        for fold in np.array_split(users, min(self.folds or FOLDS, len(users))):
             out = np.isin(of.astype(str), fold)
-            learn = labelled([c for c, apart in zip(known, out) if not apart])
-            other = saved.backend_of(self.backend.settings(), self.backend)
+            learn = [c for c, apart in zip(known, out) if not apart]
+            if _one_sided(learn):
+                raise _too_few_users(of)
+            other = backend_of(self.backend.settings(), self.backend)
             other.fit(learn, goods(learn), weights(learn), self.seed)
             logits[out] = other.logits([c for c, apart in zip(known, out) if apart])
         self.backend.fit(known, goods(known), weights(known), self.seed)
@@ -122,10 +136,7 @@ class Reward:
             return known, []
         of = owners(known)
         if len(set(of.tolist())) < 2:
-            raise DataError(
-                Problem("cases", f"are all of {of[0]}"),
-                "Calibration needs users that are not learned from: add some, or set held=0.",
-            )
+            raise _too_few_users(of)
         parts = group_shuffle_split(of.tolist(), 1 - self.held, self.seed)
         kept = set(parts["train"])
         learn, held = ([c for c, o in zip(known, of) if (o in kept) is side] for side in (True, False))
@@ -191,7 +202,7 @@ class Reward:
     def anew(self) -> Reward:
         """A reward model like this one that has learned nothing: for cross-validation."""
         return Reward(
-            saved.backend_of(self.backend.settings(), self.backend), calibration=self.calibration,
+            backend_of(self.backend.settings(), self.backend), calibration=self.calibration,
             threshold=self.chosen, cost=self.cost, held=self.held, folds=self.folds, alpha=self.alpha, seed=self.seed, name=self.name,
         )  # fmt: skip
 
@@ -201,17 +212,68 @@ class Reward:
         """Weights, and a card (`card.json`): what it learned from, which labels, numbers, and their hashes."""
         if self.card_ is None:
             raise PerslibError("This reward model has not learned anything yet: run its fit(cases) first.")
-        return saved.write(self, folder)
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        self.backend.write(folder)
+        card = {
+            **self.card_,
+            "decision": {
+                "threshold": self.threshold,
+                "chosen": self.chosen,
+                "cost": list(self.cost),
+                "held": self.held,
+                "folds": self.folds,
+                "calibration": asdict(self.calibration_),
+                "abstention": _finite(asdict(self.abstention_)),
+            },
+            "files": {p.relative_to(folder).as_posix(): _sha256(p) for p in _files(folder)},
+        }
+        (folder / CARD).write_text(
+            json.dumps(card, indent=1, ensure_ascii=False, allow_nan=False) + "\n", "utf-8"
+        )
+        return folder
 
     @classmethod
     def load(cls, folder: str | Path, backend: Backend | None = None) -> Self:
-        """What `save` wrote; `backend` where it rests on something that no folder holds (an embedder, a judge)."""
-        model: Self = saved.read(cls, folder, backend)
+        """What `save` wrote, or an error where a file is not the one that was written; `backend` where it rests on something that no folder holds (an embedder)."""
+        folder = Path(folder)
+        try:
+            card: dict[str, Any] = json.loads((folder / CARD).read_text("utf-8"))
+            if card["format"] != FORMAT:
+                raise ValueError(f"its format is {card['format']}, expected {FORMAT}")
+            for name, digest in card["files"].items():
+                if _sha256(folder / name) != digest:
+                    raise ValueError(f"{name} is not the file that was saved with this card")
+            if backend is None:
+                settings = dict(card["backend"])
+                name = settings.pop("kind")
+                if name not in KINDS:
+                    raise ValueError(f"its backend, {name}, is not stored: give it with backend=…")
+                backend = KINDS[name].read(folder, settings)
+            how = card["decision"]
+            model = cls(
+                backend, calibration=how["calibration"]["kind"], threshold=how["chosen"], cost=tuple(how["cost"]),
+                held=how["held"], folds=how["folds"], alpha=how["abstention"]["alpha"], seed=card["seed"], name=card["name"],
+            )  # fmt: skip
+            model.threshold = float(how["threshold"])
+            fitted = how["calibration"]
+            model.calibration_ = Calibration(**{**fitted, "x": tuple(fitted["x"]), "y": tuple(fitted["y"])})
+            bounds: dict[str, Any] = {
+                k: float("inf") if v is None else v for k, v in how["abstention"].items()
+            }
+            model.abstention_, model.card_ = Abstention(**bounds), card
+        except PerslibError:
+            raise
+        except (OSError, ValueError, KeyError, TypeError) as reason:
+            raise DataError(
+                Problem(str(folder), f"no reward model can be read here ({reason})"),
+                "Give a folder that Reward.save wrote, or fit and save anew.",
+            ) from None
         return model
 
     def _card(self, learn: Sequence[Case], held: Sequence[Case], numbers: dict[str, Any]) -> dict[str, Any]:
         return {
-            "format": saved.FORMAT,
+            "format": FORMAT,
             "name": self.name,
             "backend": self.backend.settings(),
             "labels": "1 good, -1 bad: what the user thought of the reply; p is P(good)",
@@ -245,6 +307,19 @@ class Reward:
             raise DataError(Problem("cost", f"is {self.cost}, expected two costs, one of them above 0"))
 
 
+def _one_sided(cases: Sequence[Case]) -> bool:
+    return len(set(goods(cases).tolist())) < 2
+
+
+def _too_few_users(owners_: npt.NDArray[np.object_]) -> NotEnough:
+    users = len(set(owners_.tolist()))
+    return NotEnough(
+        "A reward model is calibrated on users that it was not trained on, but without them there are no good "
+        "replies or no bad ones (users: {users}). Add labelled replies of more users (in code: set held=0).",
+        users=users,
+    )
+
+
 def _about(cases: Sequence[Case]) -> dict[str, Any]:
     """How many cases, whose, of which labels and sources, and the hash of all that was learned from."""
     good = goods(cases)
@@ -258,3 +333,30 @@ def _about(cases: Sequence[Case]) -> dict[str, Any]:
         "sources": dict(sorted(Counter(getattr(c, "source", "") or "unknown" for c in cases).items())),
         "sha256": digest({"cases": content}),
     }
+
+
+def backend_of(settings: Mapping[str, Any], like: Backend | None = None) -> Backend:
+    """A backend with these settings that has learned nothing; one of no stored kind is asked to make another."""
+    another = getattr(like, "another", None)
+    if another is not None:
+        made: Backend = another()
+        return made
+    given = dict(settings)
+    kind = str(given.pop("kind", ""))
+    if kind not in KINDS:
+        raise UnknownName("reward backend", kind, KINDS)
+    found: Backend = KINDS[kind](**given)
+    return found
+
+
+def _finite(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: None if v == float("inf") else v for k, v in values.items()}
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(p for p in folder.rglob("*") if p.is_file() and p.name != CARD)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

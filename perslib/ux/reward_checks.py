@@ -10,6 +10,7 @@ On synthetic logs these numbers test software; they say nothing of how good a re
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,13 +19,11 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.model_selection import StratifiedGroupKFold
 
-from perslib.errors import DataError, Problem
-from perslib.inference import FEWEST_USERS, RESAMPLES, SEED, floats, interval, resample_users, two_sided_p
-from perslib.ux.cases import Case
-from perslib.ux.detection import detection
-from perslib.ux.labels import BAD, GOOD, labels
+from perslib.errors import DataError, NotEnough, Problem
+from perslib.inference import RESAMPLES, SEED, floats, interval, resample_units, two_sided_p
+from perslib.ux.cases import BAD, GOOD, Case, goods, labelled, labels, owners
+from perslib.ux.confusion import detection
 from perslib.ux.reward import Reward
-from perslib.ux.reward_lessons import goods, labelled, owners
 from perslib.ux.scored import probability_metrics
 
 Floats = npt.NDArray[np.float64]
@@ -32,6 +31,10 @@ FOLDS = 5
 AT_ONCE = 200
 """Resamples that are worked on together."""
 QUERY_ONLY = "query only"
+
+
+class RewardWarning(UserWarning):
+    """A reward model's numbers may say little of replies."""
 
 
 def out_of_fold(
@@ -44,7 +47,10 @@ def out_of_fold(
     good = goods(known)
     splits = min(folds, int(good.sum()), int((~good).sum()), len(np.unique(group)))
     if splits < 2:
-        raise DataError(Problem("cases", "are of one user, or one label"), "Give cases of several users.")
+        raise NotEnough(
+            "A reward model is tested on users that it was not trained on, but all of these cases are of one "
+            "user. Add cases of other users."
+        )
     tables = []
     cut = StratifiedGroupKFold(splits, shuffle=True, random_state=seed).split(good, good, group)
     for fold, (train, test) in enumerate(cut):
@@ -65,7 +71,7 @@ def discrimination(
 
     Columns: judge, cases, users, auroc, low, high, ahead (AUROC of the first judge less this one's), ahead_low, ahead_high,
     p. On the cases that all have a probability of. A first judge that is not above `query only` (the whole interval) is
-    printed a warning for: it may be telling which cases were selected, not which replies were good.
+    warned of (`RewardWarning`): it may be telling which cases were selected, not which replies were good.
     """
     frames = [verdicts, *([] if baselines is None else [baselines])]
     both = pd.concat([f[["judge", "case", "user", "gold", "p_good"]] for f in frames], ignore_index=True)
@@ -77,17 +83,15 @@ def discrimination(
     gold = labels(about["gold"], place="gold")
     p = np.column_stack([floats(wide[name]) for name in names])
     kept = ~np.isnan(gold) & ~np.isnan(p).any(axis=1)
-    user, users = pd.factorize(
-        about["user"].where(about["user"] != "", wide.index.to_series()).to_numpy()[kept]
-    )
-    weights = resample_users(len(users), resamples if len(users) >= FEWEST_USERS else 0, seed)
+    users = about["user"].where(about["user"] != "", wide.index.to_series()).to_numpy()[kept]
+    user, weights = resample_units(users, resamples, seed)
     drawn = np.array([_auroc(gold[kept] == GOOD, p[kept, i], user, weights) for i in range(len(names))])
     rows = []
     for i, name in enumerate(names):
-        low, high = _interval(drawn[i])
+        low, high = interval(drawn[i, 1:])
         ahead = drawn[0] - drawn[i]
-        ahead_low, ahead_high = _interval(ahead) if i else (np.nan, np.nan)
-        row = {"judge": name, "cases": int(kept.sum()), "users": len(users), "auroc": drawn[i, 0]}
+        ahead_low, ahead_high = interval(ahead[1:]) if i else (np.nan, np.nan)
+        row = {"judge": name, "cases": int(kept.sum()), "users": len(weights), "auroc": drawn[i, 0]}
         row |= {"low": low, "high": high, "ahead": ahead[0] if i else np.nan}
         row |= {"ahead_low": ahead_low, "ahead_high": ahead_high}
         rows.append({**row, "p": two_sided_p(ahead[1:]) if i else np.nan})
@@ -100,14 +104,12 @@ def _warn(table: pd.DataFrame) -> None:
     query = table[table["judge"] == QUERY_ONLY]
     if len(query) and not (query["ahead_low"].iloc[0] > 0):
         first, line = table.iloc[0], query.iloc[0]
-        print(
-            f"Warning: {first['judge']} (AUROC {first['auroc']:.3f}) does not beat a baseline that reads the request alone "
-            f"({line['auroc']:.3f}): it may know which cases were selected, and nothing of replies."
+        warnings.warn(
+            f"{first['judge']} (AUROC {first['auroc']:.3f}) does not beat a baseline that reads the request alone "
+            f"({line['auroc']:.3f}): it may know which cases were selected, and nothing of replies",
+            RewardWarning,
+            stacklevel=3,
         )
-
-
-def _interval(drawn: Floats) -> tuple[float, float]:
-    return interval(drawn[1:])
 
 
 def _auroc(
@@ -171,7 +173,9 @@ def selective_risk(verdicts: pd.DataFrame, steps: int = 20) -> pd.DataFrame:
     p = floats(verdicts["p_good"])
     known = ~np.isnan(gold) & ~np.isnan(said) & ~np.isnan(p)
     if not known.any():
-        raise DataError(Problem("verdicts", "have no case with a label, a verdict and a probability"))
+        raise NotEnough(
+            "There is no case with a label, a verdict and a probability: label some of the judged replies."
+        )
     sure = floats(verdicts["sure"]) if "sure" in verdicts else np.abs(p - 0.5)
     gold, said, p, sure = gold[known], said[known], p[known], sure[known]
     order = np.argsort(-sure, kind="stable")
@@ -191,11 +195,14 @@ def swapped(reward: Reward, cases: Sequence[Case], *, seed: int = SEED, least: f
     - own_preferred: share of good cases whose own reply scores above the swapped-in one; ½ is not knowing replies from requests
     - gap: mean P(good) of own replies less that of swapped ones, over good cases
 
-    A warning is printed where fewer than half of the scores change.
+    A `RewardWarning` is given where fewer than half of the scores change.
     """
     some = list(cases)
     if len({c.reply for c in some}) < 2:
-        raise DataError(Problem("cases", "have one reply only"), "A swap takes cases of different replies.")
+        raise NotEnough(
+            "Replies cannot be swapped: the cases of users that the reward model has not seen have only one "
+            "reply, or none. Add judged cases."
+        )
     other = _another(some, seed)
     moved = [
         Case(c.case, c.query, c.history, o.reply, user=c.user, scenario=c.scenario)
@@ -210,9 +217,11 @@ def swapped(reward: Reward, cases: Sequence[Case], *, seed: int = SEED, least: f
     p = [reward.calibration_(s[good]) for s in (before, after)]
     changed = float((np.abs(change) > least).mean()) if len(change) else float("nan")
     if not changed >= 0.5:
-        print(
-            f"Warning: with another case's reply the score of {reward.name} changes in {changed:.0%} of the cases only: "
-            "it hardly reads the reply."
+        warnings.warn(
+            f"with another case's reply the score of {reward.name} changes in {changed:.0%} of the cases only: it hardly "
+            "reads the reply",
+            RewardWarning,
+            stacklevel=2,
         )
     return pd.Series(
         {

@@ -18,11 +18,9 @@ import pandas as pd
 from perslib.errors import PerslibError
 from perslib.inference import SEED
 from perslib.llm.embeddings import Embedder, embedder
-from perslib.ux.cases import Case
-from perslib.ux.reward_dense import DENSE, LENGTHS, dense
-from perslib.ux.reward_lessons import owners
-from perslib.ux.reward_linear import PENALTIES, Floats, Linear
-from perslib.ux.reward_words import EXPLAINED, VIEWS, WEIGHTS
+from perslib.ux.cases import Case, owners
+from perslib.ux.reward_features import DENSE, LENGTHS, dense
+from perslib.ux.reward_words import PENALTIES, VIEWS, WEIGHTS, Floats, Linear, explained
 
 PARTS = ("query", "reply", "before", "together")
 
@@ -68,10 +66,7 @@ class Embedded:
         wide = (len(pushes) - len(names)) // len(PARTS)
         rows = [("vectors", part, pushes[i * wide : (i + 1) * wide].sum()) for i, part in enumerate(PARTS)]
         rows += [("numbers", n, v) for n, v in zip(names, pushes[len(PARTS) * wide :])]
-        table = pd.DataFrame(rows, columns=list(EXPLAINED))
-        return table.sort_values(
-            "contribution", key=np.abs, ascending=False, kind="stable", ignore_index=True
-        )
+        return explained(rows)
 
     def _raw(self, cases: Sequence[Case]) -> Floats:
         if self._opened is None:

@@ -8,28 +8,24 @@ agree is part of the result (`labeller_agreement`).
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from perslib.errors import DataError, Problem
-from perslib.inference import FEWEST_USERS, LEVEL, RESAMPLES, SEED, interval, resample_users
+from perslib.inference import LEVEL, RESAMPLES, SEED, interval, resample_units, resampled_mean
 from perslib.llm import Answer, Ask, Backbone, Steps
+from perslib.paths import read_toml
 from perslib.ux.asking import Form, last_json
-from perslib.ux.item_model import logistic
-from perslib.ux.labels import GOOD, labels
 
 STRATEGIES = ("apology", "agreement", "error_diagnosis", "humor", "direct_fix", "clarification")
 OTHER = "other"
 SENTENCES, UNITS = 2, 120
 _UNIT = re.compile(r"[\u3400-\u9fff]|[^\W_\u3400-\u9fff]+(?:['’][^\W_]+)?")
-_END = re.compile(r"(?<=[。！？!?])|(?<=\.)\s+(?=[A-Z\"'(\d])|\n+")
+_END = re.compile(r"(?<=[\u3002\uff01\uff1f!?])|(?<=\.)\s+(?=[A-Z\"'(\d])|\n+")
 
 
 @dataclass(frozen=True)
@@ -44,8 +40,7 @@ class Labelled:
 @cache
 def _cues() -> dict[str, tuple[re.Pattern[str], re.Pattern[str] | None]]:
     """Strategy → its cues of both languages, and what blocks them."""
-    with (Path(__file__).parent / "strategies.toml").open("rb") as file:
-        said = tomllib.load(file)
+    said = read_toml(__file__, "strategies.toml")
     found = {}
     for name in STRATEGIES:
         cues, blocked = (said[name][f"{p}en"] + said[name][f"{p}zh"] for p in ("", "blocked_"))
@@ -154,8 +149,7 @@ def labeller_agreement(
     so), replies (that both labelled), unlabelled.
     """
     known = labelled.dropna(subset=[one, other])
-    group, units = pd.factorize(known["case"])
-    weights = resample_users(len(units), resamples if len(units) >= FEWEST_USERS else 0, seed).astype(float)
+    group, weights = resample_units(known["case"], resamples, seed)
     rows = []
     for name in ("all", *names):
         a, b = (known[c] if name == "all" else known[c] == name for c in (one, other))
@@ -217,14 +211,10 @@ def strategy_shares(
         else [("", labelled.dropna(subset=[column]))]
     )
     for key, own in groups:
-        group, units = pd.factorize(own["case"])
-        weights = resample_users(len(units), resamples if len(units) >= FEWEST_USERS else 0, seed).astype(
-            float
-        )
-        n = np.bincount(group, minlength=len(units)) @ weights
+        group, weights = resample_units(own["case"], resamples, seed)
         for name in (*STRATEGIES, OTHER):
             chosen = (own[column] == name).to_numpy(float)
-            drawn = 100 * (np.bincount(group, chosen, len(units)) @ weights) / n
+            drawn = resampled_mean(100 * chosen, group, weights)
             low, high = interval(drawn[1:], level)
             row = {
                 "strategy": name,
@@ -235,29 +225,3 @@ def strategy_shares(
             }
             rows.append({by: key, **row} if by else row)
     return pd.DataFrame(rows)
-
-
-def strategy_success(labelled: pd.DataFrame, column: str = "strategy", level: float = LEVEL) -> pd.DataFrame:
-    """Which openings go with success: logistic regression of good ~ strategy + model + log length, a random intercept and
-    clustered errors a case. An association over replies as they were written, not what a strategy would bring about.
-
-    Columns: term, kind, estimate, se, odds_ratio (against `other`, or the commonest strategy without it), low, high, p.
-    """
-    if missing := [c for c in ("case", "model", "said", "reply", column) if c not in labelled]:
-        raise DataError(
-            Problem("replies", f"has no column {', '.join(missing)}"), "Score them first: `scored_replies`."
-        )
-    said = labels(labelled["said"], 3, place="said")
-    kept = ~np.isnan(said) & labelled[column].notna().to_numpy()
-    own = labelled[kept].reset_index(drop=True)
-    used = own[column].value_counts()
-    usual = OTHER if OTHER in used else str(used.index[0]) if len(used) else OTHER
-    columns: list[tuple[str, str, Any]] = [("intercept", "intercept", np.ones(len(own)))]
-    columns += [
-        (name, "strategy", (own[column] == name).to_numpy(float)) for name in STRATEGIES if name != usual
-    ]
-    models: Sequence[str] = sorted(own["model"].astype(str).unique())
-    columns += [(name, "model", (own["model"] == name).to_numpy(float)) for name in models[1:]]
-    length = np.log2(np.maximum(1, own["reply"].str.len().to_numpy(float)))
-    columns.append(("length, doubled", "length", length - length.mean()))
-    return logistic(columns, (said[kept] == GOOD).astype(float), own["case"], level).table

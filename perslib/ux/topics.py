@@ -10,17 +10,15 @@ the truth: how far they agree is part of the result (`labeller_agreement` with o
 from __future__ import annotations
 
 import re
-import tomllib
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
-from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from perslib.llm import Answer, Ask, Backbone, Steps
+from perslib.paths import read_toml
 from perslib.ux.asking import Form, last_json
 from perslib.ux.cases import Case
 
@@ -29,8 +27,7 @@ MOST_CHARACTERS = 2_000
 """Of a longer request the two ends are looked through."""
 _HAN = re.compile(r"[\u3400-\u9fff]")
 
-with (Path(__file__).parent / "topics.toml").open("rb") as _file:
-    _SAID: dict[str, Any] = tomllib.load(_file)
+_SAID = read_toml(__file__, "topics.toml")
 #: Where the user is, so to speak: a case's scenario, for breakdowns.
 SCENARIOS: tuple[str, ...] = tuple(_SAID["scenarios"])
 #: Group of intents → its domains.

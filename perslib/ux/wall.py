@@ -1,8 +1,9 @@
-"""The baselines that a judge has to beat (UXBench, section 4.1): what can be had without reading the reply against the request.
+"""The baselines that a judge has to beat (UXBench, section 4.1): what can be had without reading the reply against the
+request.
 
-Good requests of the published set are half as long again as bad ones, so a judge may be right about the selection of cases
-and know nothing of replies. Each baseline sees one thing only, learns from labelled cases, and predicts cases of other
-users (or sessions): its verdicts are a frame like those of `judged_by`, and go through the same metrics.
+Good requests of the published set are half as long again as bad ones, so a judge may be right about the selection of
+cases and know nothing of replies. Each baseline sees one thing only, learns from labelled cases, and predicts cases of
+other users (or sessions): its verdicts are a frame like those of `judged_by`, and go through the same metrics.
 """
 
 from __future__ import annotations
@@ -20,11 +21,10 @@ from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from perslib.errors import DataError, Problem
+from perslib.errors import DataError, NotEnough, Problem
 from perslib.inference import RESAMPLES, SEED
-from perslib.ux.cases import Case
-from perslib.ux.labels import BAD, GOOD
-from perslib.ux.paired import paired_differences
+from perslib.ux.cases import BAD, GOOD, Case
+from perslib.ux.comparing import paired_differences
 from perslib.ux.scored import verdict_of
 
 FOLDS = 5
@@ -85,9 +85,13 @@ def wall(
         raise DataError(Problem("groups", f"names {len(of)} for {len(own)} cases with gold"))
     least = min((gold == GOOD).sum(), (gold == BAD).sum(), len(set(of)))
     if least < 2:
-        raise DataError(
-            Problem("cases", "are of one kind, or of one user"),
-            "Baselines learn from good and bad cases of several users.",
+        raise NotEnough(
+            "The baselines need two or more good cases and two or more bad ones of several users; the cases are "
+            "of one kind, of one user, or too few: {good} good, {bad} bad, users: {users}. Add cases of the other "
+            "kind, or of other users.",
+            good=(gold == GOOD).sum(),
+            bad=(gold == BAD).sum(),
+            users=len(set(of)),
         )
     number, _ = pd.factorize(of)
     splitter = StratifiedGroupKFold(min(folds, int(least)), shuffle=True, random_state=seed)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
 import socket
 import subprocess
@@ -65,6 +66,7 @@ class Server:
     url: str
     workspace: Workspace
     log: Path
+    token: str = ""
 
     def ask(self, path: str, method: str = "GET") -> object:
         """What its REST interface answers."""
@@ -108,8 +110,9 @@ def voila(workspace: Workspace, scratch: Path) -> Iterator[Server]:
     """Voilà as `perslib app` starts it, on a folder: `/voila/render/NAME.ipynb` is the app of a notebook."""
     port = _free_port()
     command = app.command(workspace.folder / "notebooks", port, browser=False)
-    environment = app.environment(_environment(workspace, scratch))
-    server = Server(f"http://127.0.0.1:{port}", workspace, scratch / "voila.log")
+    token = secrets.token_hex()
+    environment = app.environment(_environment(workspace, scratch)) | {"JUPYTER_TOKEN": token}
+    server = Server(f"http://127.0.0.1:{port}", workspace, scratch / "voila.log", token)
     with _running(server, command, environment, "/voila/tree"):
         yield server
 

@@ -77,7 +77,7 @@ class App:
     def open(self, page: Any, name: str) -> Shown:
         """Open a notebook of the workspace as an app, a fresh copy where the checkout has it."""
         self.workspace.notebook(name)
-        page.goto(f"{self.server.url}/voila/render/{name}", timeout=PATIENCE)
+        page.goto(f"{self.server.url}/voila/render/{name}?token={self.server.token}", timeout=PATIENCE)
         page.locator("#rendered_cells").wait_for(state="visible", timeout=PATIENCE)
         return Shown(page)
 

@@ -62,7 +62,7 @@ def settled(page):
 
 def test_a_user_is_read_judged_and_changed_in_the_app(app, page, notebook, judge, outside, screenshot):
     shown = app.open(page, notebook("en"))
-    shown.wait_for("rated replies in the order of time")
+    shown.wait_for("rated replies in order of time")
 
     # pick a user, open a statement's evidence
     page.get_by_label("User", exact=True).select_option("u003")
@@ -89,12 +89,12 @@ def test_a_user_is_read_judged_and_changed_in_the_app(app, page, notebook, judge
     words = page.locator(".pl-row textarea").first
     words.fill("Wants prices, exact prices.")
     words.blur()
-    page.get_by_text("How the verdict moved").wait_for()
+    page.get_by_text("Changes of the verdict").wait_for()
     settled(page)
     assert mean(page) > before + 0.3
     screenshot("explorer-edited-1280")
     button(page, "Undo").click()
-    page.get_by_text("nothing was asked").or_(page.get_by_text("calls: 1")).first.wait_for()
+    page.get_by_text("answer from the cache").or_(page.get_by_text("calls: 1")).first.wait_for()
     button(page, "Leave each one out").click()
     page.locator(".pl-effects").wait_for()
     screenshot("explorer-effects-1280")
@@ -103,7 +103,7 @@ def test_a_user_is_read_judged_and_changed_in_the_app(app, page, notebook, judge
     page.locator("textarea[placeholder^='Paste']").fill(NASTY)
     page.locator("textarea[placeholder^='Paste']").blur()
     page.get_by_text("<script>document.title").first.wait_for()
-    button(page, "Score").click()
+    button(page, "Score only").click()
     page.locator(".pl-verdict").wait_for()
     assert page.title() != "owned" and page.locator("img[src=x]").count() == 0
     assert outside == []
@@ -128,7 +128,7 @@ def test_the_backbone_goes_away_and_the_error_stands_where_it_was_asked(
 def test_it_works_in_jupyterlab_with_the_keyboard_alone(lab, page, notebook, judge, screenshot):
     opened = lab.open(page, notebook("en"))
     opened.run_all()
-    opened.wait_for("rated replies in the order of time")
+    opened.wait_for("rated replies in order of time")
     tab = page.get_by_role("tab", name="The user")
     tab.focus()
     page.keyboard.press("ArrowRight")
@@ -137,7 +137,7 @@ def test_it_works_in_jupyterlab_with_the_keyboard_alone(lab, page, notebook, jud
     page.get_by_label("Turn", exact=True).focus()
     for _ in range(40):
         page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.innerText.trim()") == "Score":
+        if page.evaluate("document.activeElement.innerText.trim()") == "Score only":
             break
     page.keyboard.press("Enter")
     page.locator(".pl-verdict").wait_for()

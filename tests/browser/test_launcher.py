@@ -39,6 +39,6 @@ def test_the_first_page_runs_and_its_links_open(lab, page, screenshot, outside):
     tab.value.get_by_role("link", name="A page of tables").click()
     tab.value.get_by_text(".371 [.237, .455]").wait_for()
 
-    page.get_by_role("link", name="语料里有什么").click()
+    page.get_by_role("link", name="What is in a corpus").click()
     page.get_by_role("heading", name="What is in a corpus").wait_for()
     assert page.get_by_role("tab", name="00_corpus.ipynb").is_visible() and outside == []

@@ -1,4 +1,4 @@
-"""Long tables sort by mouse and by keyboard: on a rendered page, and in the lab."""
+"""Long tables sort by mouse and by keyboard on a rendered page."""
 
 from __future__ import annotations
 
@@ -8,11 +8,6 @@ from test_sorting_tables import rendered
 #: By value: .05, .2, .371, 1,000; the dash last. As text they would come otherwise.
 MEANS = [".371 [.237, .455]", "–", "1,000", ".05 [.01, .1]", ".2"] + ["3.5"] * 8
 TABLE = pd.DataFrame({"who": [f"u{i}" for i in range(len(MEANS))], "mean": MEANS})
-LAB = """
-import pandas as pd
-from perslib.report import sortable
-sortable(pd.DataFrame({"who": ["u10", "u9", "<img src=x onerror=alert(1)>"], "mean": [".371 [.2, .4]", "–", ".05"]}))
-"""
 
 
 def column(page, number: int) -> list[str]:
@@ -42,17 +37,3 @@ def test_a_rendered_page_sorts_by_mouse_and_by_keyboard(page, tmp_path, screensh
     page.keyboard.press("Enter")
     assert column(page, 1) == [f"u{i}" for i in reversed(range(len(MEANS)))]
     assert page.title() == "Tables · tiny · none" and outside == [] and faults == []
-
-
-def test_the_table_of_the_lab_sorts_by_mouse_and_by_keyboard(app, page, screenshot):
-    app.workspace.write_notebook("sorting.ipynb", LAB)
-    shown = app.open(page, "sorting.ipynb")
-    shown.wait_for("u10")
-    page.get_by_role("button", name="mean").click()
-    shown.wait_for("mean ▲")
-    assert [m.split()[0] for m in column(page, 2)] == [".05", ".371", "–"]
-    screenshot("sorted-lab")
-    page.keyboard.press("Shift+Tab")
-    page.keyboard.press("Enter")
-    shown.wait_for("who ▲")
-    assert column(page, 1) == ["<img src=x onerror=alert(1)>", "u9", "u10"]

@@ -12,11 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from perslib.llm import Embedder
-from perslib.memory.baselines.conditionmem import ConditionMem, Record, Records
-from perslib.memory.baselines.memorybank import Bank, MemoryBank, retention
-from perslib.memory.baselines.past import Baseline, Past, Vanilla
-from perslib.memory.baselines.recursum import RecurSum, Summaries
-from perslib.memory.baselines.retrieved import SessionRetrieval, TurnRetrieval
+from perslib.memory.baselines.memorybank import Bank, MemoryBank
+from perslib.memory.baselines.past import Baseline, Past, SessionRetrieval, TurnRetrieval, Vanilla
+from perslib.memory.baselines.written import ConditionMem, Record, Records, RecurSum, Summaries
 
 __all__ = [
     "Bank",
@@ -32,7 +30,6 @@ __all__ = [
     "TurnRetrieval",
     "Vanilla",
     "baselines",
-    "retention",
 ]
 
 

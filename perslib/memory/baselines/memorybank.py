@@ -16,7 +16,6 @@ written down by `recalled`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -27,9 +26,8 @@ import numpy as np
 
 from perslib.errors import DataError, Problem
 from perslib.llm import Steps
-from perslib.memory.baselines.past import Baseline, Past, logs_of, turns_of
-from perslib.memory.baselines.recursum import text_of
-from perslib.memory.baselines.shelf import Shelf
+from perslib.memory.baselines.past import Baseline, Past, Shelf, turns_of
+from perslib.memory.baselines.written import text_of
 from perslib.memory.checked import Question, checked, failures
 from perslib.memory.long import Piece, Purpose, Session, Store
 
@@ -116,15 +114,15 @@ class MemoryBank(Baseline):
         known: Bank = self._own(store)
         place = known.place(session.id)
         before = tuple(s.id for s in known.sessions[:place])
-        shelf = self._shelf(known)
-        kept = self._kept(known, shelf, place, session.at)
+
+        def make() -> Shelf:
+            pieces = self._pieces(known)
+            return self.shelf(pieces, [piece.text for _, piece in pieces])
+
+        shelf = self.shelves.of(known, "bank", make)
+        near = shelf.nearest(self.asked(query), self.k, self._kept(known, shelf, place, session.at))
         whole = next((w for w in reversed(known.wholes) if w.after in before), None)
-        return [
-            *_of_whole(whole, before),
-            *shelf.nearest(self.asked(query), self.k, kept),
-            *self.old_logs(known, session, query),
-            *logs_of(session),
-        ]
+        return self.shown(known, session, query, [*_of_whole(whole, before), *near])
 
     def recalled(self, store: Store, pieces: Iterable[Piece], at: str) -> Bank:
         """The memory once these pieces were recalled: each is stronger, and fades from this day on."""
@@ -161,13 +159,6 @@ class MemoryBank(Baseline):
         names = [piece.id for piece in pieces]
         drawn = _drawn(f"{self.seed}/{known.user}", tuple(names), tuple(strength))
         return np.flatnonzero(drawn <= np.exp(-days / (self.forgetting * strength)))
-
-    def _shelf(self, known: Bank) -> Shelf:
-        def make() -> Shelf:
-            pieces = self._pieces(known)
-            return self.shelf(pieces, [piece.text for _, piece in pieces])
-
-        return self.shelves.of(known, "bank", make)
 
     def general(self, store: Store) -> list[Piece]:
         """Portrait and events as they stand."""
@@ -219,11 +210,6 @@ class MemoryBank(Baseline):
         whole = Whole(after, said.get("summary", last.events), said.get("portrait", last.portrait))
         lost = failures(questions.values(), readings.values())
         return replace(known, wholes=(*known.wholes, whole), failed=known.failed + lost)
-
-
-def retention(days: float, strength: int = 1, constant: float = 1.0) -> float:
-    """R = exp(−t / (c · S))."""
-    return math.exp(-days / (constant * strength))
 
 
 @lru_cache(maxsize=512)

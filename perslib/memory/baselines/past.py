@@ -1,7 +1,13 @@
-"""What all baselines keep: the sessions that were heard; and what they share: logs shown, earlier logs looked up."""
+"""What all baselines keep and share, and those that only look things up (Mem-PAL, Table 2).
+
+They keep the sessions that were heard, show the logs at hand, and look earlier logs up; retrieval baselines also look up
+earlier turns or whole dialogues. A store is a value, so what can be looked up in it is laid out once, for the first query.
+"""
 
 from __future__ import annotations
 
+import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,16 +15,57 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from perslib.errors import UnknownName
 from perslib.llm import Embedder, Request, asks_nothing
 from perslib.llm.embeddings import Vectors, unit
-from perslib.memory.baselines.shelf import Shelf, Shelves
-from perslib.memory.h2.space import Space
-from perslib.memory.long import Log, LongTermMemory, Piece, Purpose, Session, Store, Turn
-from perslib.prompts import prompt
+from perslib.memory.long import Log, LongTermMemory, Piece, Purpose, Session, Space, Store, Turn
+from perslib.prompts import phrases, prompt
+from perslib.text import check_language
+
+SHELVES = 512
+"""Shelves kept at hand, the ones used last."""
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """Pieces in the order of their sessions, and a vector of length one for each."""
+
+    pieces: Sequence[Piece]
+    places: np.ndarray
+    """Which session of the store each belongs to."""
+    rows: Vectors
+
+    def before(self, place: int) -> int:
+        """How many pieces belong to sessions before this one."""
+        return int(np.searchsorted(self.places, place))
+
+    def nearest(self, query: Vectors, k: int, among: np.ndarray) -> list[Piece]:
+        """The k pieces with the greatest cosine to the query among those at these numbers (rising); of equals the first."""
+        if not len(among):
+            return []
+        # einsum works in this thread; `@` would wake BLAS's threads for each query, which on long shelves takes many times as long.
+        cosine = np.round(np.einsum("ij,j->i", self.rows[: among[-1] + 1], query), 6)[among]
+        return [self.pieces[among[i]] for i in np.argsort(-cosine, kind="stable")[:k]]
+
+
+class Shelves:
+    """The shelves of the stores that were asked last."""
+
+    def __init__(self) -> None:
+        self._made: OrderedDict[tuple[int, str], tuple[weakref.ref[Store], Shelf]] = OrderedDict()
+
+    def of(self, store: Store, kind: str, make: Callable[[], Shelf]) -> Shelf:
+        """The shelf of this kind of a store."""
+        key = (id(store), kind)
+        if key in self._made and self._made[key][0]() is store:
+            self._made.move_to_end(key)
+            return self._made[key][1]
+        self._made[key] = (weakref.ref(store), make())
+        while len(self._made) > SHELVES:
+            self._made.popitem(last=False)
+        return self._made[key][1]
+
 
 S = TypeVar("S", bound="Past")
-SAID = {"zh": ("用户：", "助手："), "en": ("User: ", "Assistant: ")}
 
 
 @dataclass(frozen=True)
@@ -68,9 +115,7 @@ class Baseline(LongTermMemory):
         prompts: str | Path | None = None,
         name: str | None = None,
     ):
-        if language not in SAID:
-            raise UnknownName("language", language, SAID)
-        self.language, self.k, self.seed, self.prompts = language, k, seed, prompts
+        self.language, self.k, self.seed, self.prompts = check_language(language), k, seed, prompts
         self.space, self.shelves = Space(embedder), Shelves()
         self.name = name or self.called
 
@@ -124,6 +169,10 @@ class Baseline(LongTermMemory):
 
         return self.found(store, session, query, f"logs of {before}", make)
 
+    def shown(self, store: Past, session: Session, query: str, found: Sequence[Piece]) -> list[Piece]:
+        """What was found, then the earlier logs nearest to the query and the logs at hand."""
+        return [*found, *self.old_logs(store, session, query), *logs_of(session)]
+
     def turn(self, session: Session, number: int, turn: Turn) -> Piece:
         """One exchange of an earlier dialogue, with its day; turns count from 1."""
         text = f"[{session.at[:10]}] {self.said(turn)}" if session.at else self.said(turn)
@@ -131,8 +180,8 @@ class Baseline(LongTermMemory):
 
     def said(self, turn: Turn) -> str:
         """What both said."""
-        user, assistant = SAID[self.language]
-        return f"{user}{turn.user}\n{assistant}{turn.assistant}"
+        said: str = phrases("exchange", self.language)["said"]
+        return said.format(user=turn.user, assistant=turn.assistant)
 
     def render(self, name: str, **values: Any) -> Request:
         """A question of this memory."""
@@ -172,3 +221,63 @@ class Vanilla(Baseline):
     def recall(self, store: Store, session: Session, query: str, purpose: Purpose) -> list[Piece]:
         """The logs, or nothing."""
         return logs_of(session) if self.logs else []
+
+
+class TurnRetrieval(Baseline):
+    """Turn-level RAG: a unit is one exchange."""
+
+    called = "turn-level RAG"
+
+    def recall(self, store: Store, session: Session, query: str, purpose: Purpose) -> list[Piece]:
+        """Turns, earlier logs, current logs."""
+        past = self._own(store)
+
+        def make() -> Shelf:
+            turns = list(turns_of(past.sessions))
+            pieces = [(place, self.turn(s, n, turn)) for place, s, n, turn in turns]
+            return self.shelf(pieces, [self.said(turn) for *_, turn in turns])
+
+        return self.shown(past, session, query, self.found(past, session, query, "turns", make))
+
+
+class SessionRetrieval(Baseline):
+    """Session-level RAG: a unit is a whole dialogue.
+
+    Its vector is that of its text, which encoders cut where it is too long, or with `mean_of_turns` the mean of the
+    vectors of its turns.
+    """
+
+    called = "session-level RAG"
+
+    def __init__(self, *args: object, mean_of_turns: bool = False, **options: object):
+        super().__init__(*args, **options)  # type: ignore[arg-type]
+        self.mean_of_turns = mean_of_turns
+
+    def recall(self, store: Store, session: Session, query: str, purpose: Purpose) -> list[Piece]:
+        """Dialogues, earlier logs, current logs."""
+        past = self._own(store)
+        found = self.found(past, session, query, "dialogues", lambda: self._dialogues(past))
+        return self.shown(past, session, query, found)
+
+    def _dialogues(self, past: Past) -> Shelf:
+        known = [(place, s) for place, s in enumerate(past.sessions) if s.turns]
+        texts = ["\n".join(self.said(turn) for turn in s.turns) for _, s in known]
+        pieces = [
+            (
+                place,
+                Piece(
+                    f"{s.id}/dialogue",
+                    "dialogue",
+                    f"[{s.at[:10]}]\n{text}" if s.at else text,
+                    (s.id,),
+                    tuple((s.id, n) for n in range(1, len(s.turns) + 1)),
+                ),
+            )
+            for (place, s), text in zip(known, texts, strict=True)
+        ]
+        shelf = self.shelf(pieces, [] if self.mean_of_turns else texts)
+        if not known or not self.mean_of_turns:
+            return shelf
+        each = self.space.vectors([self.said(turn) for _, s in known for turn in s.turns])
+        starts = np.cumsum([0, *(len(s.turns) for _, s in known)])[:-1]
+        return replace(shelf, rows=unit(np.add.reduceat(each, starts, axis=0)))

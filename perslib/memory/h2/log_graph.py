@@ -1,7 +1,8 @@
-"""The log graph and its situations (Mem-PAL, M_G): which logs go back to which, and what each group of them is about.
+"""What logs tell (Mem-PAL, M_G and M_B): which go back to which, what each group is about, and the user's background.
 
 A window asks about ten logs and shows the ten before them as well. Relations make an undirected graph; each of its
-connected components is told as one situation, with the aspects of life that it belongs to.
+connected components is told as one situation, with the aspects of life that it belongs to. The background is one
+sentence each on work, health, family and leisure, rewritten session by session.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from scipy.sparse.csgraph import connected_components
 
 from perslib.llm import Request, Steps
 from perslib.memory.checked import Question, Reading, checked, failures
-from perslib.memory.h2.store import Relation, Situation
+from perslib.memory.h2.store import EMPTY, Chapter, Relation, Situation, State
 from perslib.memory.long import Log, Session
 
 WINDOW = 10
@@ -160,3 +161,43 @@ def _situation(said: Any, group: list[int]) -> Reading[list[Situation]]:
     if not text:
         return Reading(None, ("the situation is empty",))
     return Reading([Situation(text, tuple(dict.fromkeys(said["aspects"])), tuple(group))])
+
+
+def update_background(
+    earlier: Sequence[Chapter],
+    session: str,
+    days: tuple[str, str],
+    situations: Sequence[Situation],
+    render: Render,
+) -> Steps[tuple[State, tuple[str, ...]]]:
+    """The background after a session's situations, which took place between these days, and what failed.
+
+    Only the aspects that the model lists are replaced; where it fails, and where nothing happened, all stay.
+    """
+    state = earlier[-1].background if earlier else EMPTY
+    if not situations:
+        return state, ()
+    first_log = next((chapter.first_log[:10] for chapter in earlier if chapter.first_log), days[0])
+    request = render(
+        "h2_background",
+        background=[{"aspect": aspect, "text": text} for aspect, text in state.items()],
+        since=f"{first_log} ~ {(earlier[-1].at[:10] if earlier else '') or days[0]}",
+        situations=[situation.text for situation in situations],
+        days=" ~ ".join(days),
+    )
+    question = Question(f"{session}: background", request, _read)
+    (reading,) = yield from checked([question])
+    return {**state, **(reading.value or {})}, failures([question], [reading])
+
+
+def _read(data: Any) -> Reading[State]:
+    new: State = {}
+    wrong = []
+    for said in data["updates"]:
+        if said["aspect"] in new:
+            wrong.append(f"{said['aspect']} is given twice")
+        elif not said["text"].strip():
+            wrong.append(f"{said['aspect']} is empty")
+        else:
+            new[said["aspect"]] = said["text"].strip()
+    return Reading(new, tuple(wrong))

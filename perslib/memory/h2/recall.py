@@ -15,40 +15,12 @@ from typing import Literal, get_args
 
 from perslib.errors import UnknownName
 from perslib.memory.h2.outlines import behind, nearest_situations
-from perslib.memory.h2.space import Space
 from perslib.memory.h2.store import FEEDBACK, Chapter, H2Store, Outline, Principle
-from perslib.memory.long import Piece, Purpose, Session
+from perslib.memory.long import Piece, Purpose, Session, Space
+from perslib.prompts import phrases
+from perslib.text import check_language
 
 Part = Literal["situations", "background", "outlines", "principles"]
-
-WORDS = {
-    "zh": {
-        "work": "工作",
-        "health": "健康",
-        "family": "家庭",
-        "leisure": "休闲",
-        "pos": "用户满意的方案",
-        "neg": "用户不满意的方案",
-        "others": "其他方案",
-        "colon": "：",
-        "said": "{text}（用户说：{said}）",
-        "requirement": "需求",
-        "preference": "偏好",
-    },
-    "en": {
-        "work": "Work",
-        "health": "Health",
-        "family": "Family",
-        "leisure": "Leisure",
-        "pos": "Solutions that the user welcomed",
-        "neg": "Solutions that the user turned down",
-        "others": "Other solutions",
-        "colon": ": ",
-        "said": "{text} (the user said: {said})",
-        "requirement": "Requirement",
-        "preference": "Preference",
-    },
-}
 
 
 @dataclass(frozen=True)
@@ -62,8 +34,7 @@ class Recall:
     """Whether an outline also tells the preference that it shows; the paper's tasks leave it to the principles."""
 
     def __post_init__(self) -> None:
-        if self.language not in WORDS:
-            raise UnknownName("language", self.language, WORDS)
+        check_language(self.language)
         if self.without is not None and self.without not in get_args(Part):
             raise UnknownName("part of H²Memory", self.without, get_args(Part))
 
@@ -121,7 +92,7 @@ class Recall:
         }
 
     def _aspect(self, aspect: str, text: str, chapters: tuple[Chapter, ...]) -> Piece:
-        words = WORDS[self.language]
+        words = phrases("h2", self.language)
         sources = (c.session for c in chapters if any(aspect in s.aspects for s in c.situations))
         told = f"{words[aspect]}{words['colon']}{text}"
         return Piece(f"background_{aspect}", "background", told, tuple(sources))
@@ -132,7 +103,8 @@ class Recall:
         """A principle with where it comes from; nothing where it could not be learned."""
         text = one.requirement
         if purpose != "requirement" and one.preference:
-            text = f"{one.requirement}{WORDS[self.language]['colon']}{one.preference}"
+            colon = phrases("h2", self.language)["colon"]
+            text = f"{one.requirement}{colon}{one.preference}"
         members = [(c.session, o) for c in chapters for o in c.outlines if o.cluster == cluster]
         sessions = tuple(dict.fromkeys(session for session, _ in members))
         turns = tuple((session, n) for session, o in members for n in range(o.turns[0], o.turns[1] + 1))
@@ -145,7 +117,7 @@ class Recall:
         return Piece(one.id, "outline", text, (chapter.session,), turns)
 
     def _lines(self, one: Outline) -> Iterator[str]:
-        words = WORDS[self.language]
+        words = phrases("h2", self.language)
         yield f"{words['requirement']}{words['colon']}{one.requirement}"
         for kind in FEEDBACK:
             if own := [s for s in one.solutions if s.feedback == kind]:

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from perslib.corpus.palset_records import ASPECTS
 from perslib.memory.long import Store
 
-#: The parts of life that a background has a sentence for; the same keys in every language, as in PAL-Set.
-ASPECTS = ("work", "health", "family", "leisure")
 #: How a user took a solution.
 FEEDBACK = ("pos", "neg", "others")
 
 State = dict[str, str]
 """Aspect → its sentence, empty where nothing is known."""
+EMPTY: State = dict.fromkeys(ASPECTS, "")
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Chapter:
     last_log: str | None = None
     relations: tuple[Relation, ...] = ()
     situations: tuple[Situation, ...] = ()
-    background: State = field(default_factory=lambda: dict.fromkeys(ASPECTS, ""))
+    background: State = field(default_factory=EMPTY.copy)
     """The background once this session's logs were heard (M_B)."""
     outlines: tuple[Outline, ...] = ()
 

@@ -6,6 +6,10 @@
 
 `build` asks for everything that is independent at the same time: windows, components, outlines, refinements of all
 sessions, then all clusters. The background goes from session to session, and everything else is asked beside it.
+
+`H2Dialogues` is for dialogues alone, as Mem-PAL ran it on LongMemEval: outlines, and one principle a dialogue. There are
+no logs, hence no situations, no background and nothing to refine a requirement with; and no clusters: what a dialogue
+shows becomes a principle of its own.
 """
 
 from __future__ import annotations
@@ -16,13 +20,12 @@ from pathlib import Path
 from typing import Any
 
 from perslib.errors import DataError
-from perslib.llm import Embedder, Request, Steps
-from perslib.llm.paced import WAIT, paced
-from perslib.memory.h2 import background, log_graph, outlines, principles
+from perslib.llm import Embedder, Request, Steps, asks_nothing, side_by_side
+from perslib.llm.steps import WAIT, paced
+from perslib.memory.h2 import log_graph, outlines
 from perslib.memory.h2.recall import Part, Recall
-from perslib.memory.h2.space import Space
-from perslib.memory.h2.store import Chapter, H2Store, Outline, Snapshot
-from perslib.memory.long import LongTermMemory, Piece, Purpose, Session, Store
+from perslib.memory.h2.store import EMPTY, Chapter, H2Store, Outline, Principle, Snapshot
+from perslib.memory.long import LongTermMemory, Piece, Purpose, Session, Space, Store
 from perslib.prompts import prompt
 
 
@@ -120,9 +123,9 @@ class H2Memory(LongTermMemory):
         """Clusters and principles from all outlines so far, in place of those there were."""
         after = store.heard[-1] if store.heard else ""
         found = store.outlines
-        labels = principles.clusters(self._points(found), self.seed) if found else []
+        labels = outlines.clusters(self._points(found), self.seed) if found else []
         members = [[o for o, label in zip(found, labels) if label == c] for c in range(len(set(labels)))]
-        learned = yield from principles.learn(members, self.seed, self._render)
+        learned = yield from outlines.learn(members, self.seed, self._render)
         known = store.clustered({o.id: label for o, label in zip(found, labels)})
         snapshot = Snapshot(after, tuple(principle for principle, _ in learned))
         lost = tuple(f for _, failed in learned for f in failed)
@@ -156,11 +159,13 @@ class H2Memory(LongTermMemory):
         logs = log_graph.in_order(session)
         first, last = (logs[0].at, logs[-1].at) if logs else (None, None)
         days = (first[:10], last[:10]) if first and last else ("", "")
-        state, lost = yield from background.update(earlier, session.id, days, heard.situations, self._render)
+        state, lost = yield from log_graph.update_background(
+            earlier, session.id, days, heard.situations, self._render
+        )
         at = session.at
         return Chapter(session.id, at, first, last, heard.relations, heard.situations, state), lost
 
-    def _points(self, found: Sequence[Outline]) -> principles.Points:
+    def _points(self, found: Sequence[Outline]) -> outlines.Points:
         return self.space.vectors([outline.requirement for outline in found])
 
     def _revise(self, store: H2Store, place: int) -> Steps[H2Store]:
@@ -172,21 +177,71 @@ class H2Memory(LongTermMemory):
             return replace(store, snapshots=(*store.snapshots, Snapshot(name, store.principles)))
         old = [outline for outline in store.outlines if outline.cluster is not None]
         labels = [outline.cluster for outline in old if outline.cluster is not None]
-        means, sizes = principles.centroids(self._points(old), labels, len(store.principles))
-        joined, _, _ = principles.join(self._points(new), means, sizes)
+        means, sizes = outlines.centroids(self._points(old), labels, len(store.principles))
+        joined, _, _ = outlines.join(self._points(new), means, sizes)
         store = store.clustered({o.id: label for o, label in zip(new, joined)})
         members = [[o for o in store.outlines if o.cluster == c] for c in range(len(store.principles))]
         hit = {c: [o for o, label in zip(new, joined) if label == c] for c in dict.fromkeys(joined)}
-        revised, lost = yield from principles.revise(store.principles, hit, members, self.seed, self._render)
+        revised, lost = yield from outlines.revise(store.principles, hit, members, self.seed, self._render)
         snapshots = (*store.snapshots, Snapshot(name, revised))
         return replace(store, snapshots=snapshots, failed=store.failed + lost)
 
 
 def _silent(earlier: Sequence[Chapter], session: Session) -> Chapter:
     """A session whose logs were not heard: what was known stays."""
-    state = earlier[-1].background if earlier else background.EMPTY
+    state = earlier[-1].background if earlier else EMPTY
     return Chapter(session.id, session.at, background=state)
 
 
 def _with(store: H2Store, place: int, chapter: Chapter) -> H2Store:
     return replace(store, chapters=(*store.chapters[:place], chapter, *store.chapters[place + 1 :]))
+
+
+class H2Dialogues(H2Memory):
+    """Topic outlines and a principle for each dialogue that has any; both preferences and solutions are shown."""
+
+    def __init__(self, language: str = "en", **options: object):
+        super().__init__(language, **options)  # type: ignore[arg-type]
+        self.recollection = replace(self.recollection, preferences=True)
+        if "name" not in options:
+            self.name += ", dialogues only"
+
+    @asks_nothing
+    def hear_logs(self, store: Store, session: Session) -> H2Store:
+        """Logs are left aside."""
+        assert isinstance(store, H2Store)
+        return store
+
+    def hear_dialogue(self, store: Store, session: Session) -> Steps[H2Store]:
+        """Its outlines, and the principle they show."""
+        assert isinstance(store, H2Store)
+        if session.id in store.heard:
+            return store
+        return (yield from self._go_on(store, [session]))
+
+    def build(self, user: str, sessions: Sequence[Session]) -> Steps[H2Store]:
+        """All dialogues at once."""
+        return (yield from self._go_on(self.start(user), sessions))
+
+    def _go_on(self, store: H2Store, sessions: Sequence[Session]) -> Steps[H2Store]:
+        known = store.principles
+        told = yield from side_by_side(
+            self._tell(session, len(known) + i) for i, session in enumerate(sessions)
+        )
+        chapters, learned, failed = zip(*told, strict=True) if told else ((), (), ())
+        return replace(
+            store,
+            heard=(*store.heard, *(session.id for session in sessions)),
+            failed=store.failed + tuple(f for lost in failed for f in lost),
+            chapters=(*store.chapters, *chapters),
+            snapshots=(Snapshot("", (*known, *learned)),),
+        )
+
+    def _tell(self, session: Session, number: int) -> Steps[tuple[Chapter, Principle, tuple[str, ...]]]:
+        found, lost = yield from outlines.outline(session, self._render)
+        own = tuple(replace(outline, cluster=number) for outline in found)
+        chapter = Chapter(session.id, session.at, outlines=own)
+        if not own:
+            return chapter, Principle("", ""), lost
+        ((principle, further),) = yield from outlines.learn([own], self.seed, self._render)
+        return chapter, principle, lost + further

@@ -9,10 +9,8 @@ against_ratings(budgets, rated(test), "appropriateness")
 
 from perslib.patience.text.compared import against_ratings, by_budget, by_rating, ceiling
 from perslib.patience.text.crowd import KAPPA, crowd, parts
-from perslib.patience.text.dialogues import TextDialogue, as_dialogues, goal_names, rated
-from perslib.patience.text.encoders import Bow, Embedded, Encoder
-from perslib.patience.text.importers import convlab, dstc, uss
-from perslib.patience.text.next_turn import NextTurn
+from perslib.patience.text.dialogues import TextDialogue, as_dialogues, convlab, dstc, goal_names, rated, uss
+from perslib.patience.text.encoders import Bow, Embedded, Encoder, NextTurn
 
 __all__ = [
     "KAPPA",

@@ -11,38 +11,31 @@ cases and of what kind; the judge grades five axes, from which all else is count
 and doubt is no; rules take out what is double, private or cannot be judged. All that is left out has a reason.
 """
 
-from perslib.ux.construct.candidates import Candidate, candidates
-from perslib.ux.construct.checking import Check
-from perslib.ux.construct.cleaning import cleaned
-from perslib.ux.construct.grading import Grades
-from perslib.ux.construct.labels import label_id
-from perslib.ux.construct.mining import Mined
+from perslib.ux.construct.mining import candidates
 from perslib.ux.construct.pipeline import Construction, construct, estimate, read_cases
 from perslib.ux.construct.review import export_review, import_review, review_agreement, reviewed
 from perslib.ux.construct.rules import REASONS, Rejection, Rules
-from perslib.ux.construct.sampling import Sample, apportioned, inclusion, matched, sampled, systematic
-from perslib.ux.construct.sources import Talk, records_of, talks
-from perslib.ux.construct.splits import splits, write_splits
-from perslib.ux.construct.taxonomy import AXES, DIMENSIONS, FAILURES, SCENARIOS, SUCCESSES
-from perslib.ux.construct.windows import Windows, in_windows
+from perslib.ux.construct.sources import Talk, cleaned, talks
+from perslib.ux.construct.splits import (
+    apportioned,
+    inclusion,
+    matched,
+    sampled,
+    splits,
+    systematic,
+    write_splits,
+)
+from perslib.ux.construct.taxonomy import AXES, DIMENSIONS, SCENARIOS, label_id
 
 __all__ = [
     "AXES",
     "DIMENSIONS",
-    "FAILURES",
     "REASONS",
     "SCENARIOS",
-    "SUCCESSES",
-    "Candidate",
-    "Check",
     "Construction",
-    "Grades",
-    "Mined",
     "Rejection",
     "Rules",
-    "Sample",
     "Talk",
-    "Windows",
     "apportioned",
     "candidates",
     "cleaned",
@@ -50,12 +43,10 @@ __all__ = [
     "estimate",
     "export_review",
     "import_review",
-    "in_windows",
     "inclusion",
     "label_id",
     "matched",
     "read_cases",
-    "records_of",
     "review_agreement",
     "reviewed",
     "sampled",

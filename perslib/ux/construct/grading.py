@@ -1,22 +1,34 @@
-"""The judge: five axes from 1 to 5 a case; what follows from them is counted here, never taken from the model.
+"""Grading cases, and checking them.
+
+The judge gives five axes from 1 to 5 a case; what follows from them is counted here, never taken from the model.
 
 Mean, quality and whether a case passes are computed from the axes. The model states its own mean and quality as well:
 how often they do not follow from its axes says how far it can be trusted with either (`Grades.claimed_rightly`).
+
+Quality assurance fails closed: a case is in only where every checker, read without doubt, says so.
+
+rejected   every checker rejects it
+doubtful   a checker doubts or objects, or checkers differ; such cases are for people (`perslib.ux.construct.review`)
+unread     an answer of a checker could not be used
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
+
+import pandas as pd
 
 from perslib.llm import Steps
 from perslib.memory.checked import Reading
-from perslib.ux.construct.asking import Asking
-from perslib.ux.construct.dialogue import shown
+from perslib.prompts import phrases
+from perslib.ux.asking import Form
+from perslib.ux.comparing import krippendorff
+from perslib.ux.construct.asking import Asking, shown
 from perslib.ux.construct.mining import Mined
-from perslib.ux.construct.rules import Rejection, quality, readable
+from perslib.ux.construct.rules import Rejection, clipped, quality, readable
 from perslib.ux.construct.sources import Talk
-from perslib.ux.construct.taxonomy import AXES
+from perslib.ux.construct.taxonomy import AXES, OBJECTIONS
 
 ROUNDING = 0.11
 """A stated mean may be rounded to one decimal."""
@@ -84,7 +96,7 @@ def _task(talk: Talk, cases: Sequence[tuple[int, Mined]], asking: Asking, attemp
         }
         for i, c in cases
     ]
-    note = "依据清楚，" * 8 if asking.language == "zh" else "The signal is plain to see. " * 3
+    note = phrases("stand_in", asking.language)["note"]
     usual = [
         {
             "case": i,
@@ -136,3 +148,60 @@ def _counted(said: dict[str, Any], asking: Asking) -> Grades:
         said["dimension"],
         readable(said["note"]).strip(),
     )
+
+
+class Check(NamedTuple):
+    """What one checker says of a case; `verdict` is keep, doubt, reject, or none where it could not be read."""
+
+    verdict: str | None
+    objections: tuple[str, ...] = ()
+    needs_context: bool = False
+    needs_image: bool = False
+    fault: str = ""
+
+
+def checked(case: Mined, asking: Asking) -> Steps[Check]:
+    """One checker's opinion of a case."""
+    own = case.candidate
+    history = Form(characters=asking.rules.dialogue // 4).shown(own.history)
+    usual = {"verdict": "keep", "objections": [], "needs_context": False, "needs_image": False}
+    task = asking.task(
+        "check",
+        f"check_{own.side}",
+        own.case,
+        _read,
+        usual,
+        conversation=history,
+        query=clipped(own.query, asking.rules.shown),
+        reply=clipped(own.reply, asking.rules.shown),
+        after=clipped(own.after, asking.rules.shown),
+        signal=f"{own.signal} ({own.strength})",
+        dimension=case.dimension,
+        explanation=case.explanation,
+    )
+    reading = yield from asking.put(task)
+    return reading.value or Check(None, fault="; ".join(reading.faults)[:300])
+
+
+def _read(data: Any) -> Reading[Check]:
+    objections = tuple(o for o in OBJECTIONS if o in data["objections"])
+    return Reading(Check(data["verdict"], objections, data["needs_context"], data["needs_image"]))
+
+
+def why_not(checks: Sequence[Check]) -> tuple[str, str] | None:
+    """The reason for which a case is not in, with a detail; None where all checkers keep it without objection."""
+    verdicts = [c.verdict for c in checks]
+    said = ", ".join(dict.fromkeys(o for c in checks for o in c.objections))
+    if not checks or None in verdicts:
+        return "unread", "; ".join(c.fault for c in checks if c.fault)
+    if all(v == "reject" for v in verdicts):
+        return "rejected", said
+    if any(v != "keep" for v in verdicts) or said:
+        return "doubtful", said or ", ".join(str(v) for v in verdicts)
+    return None
+
+
+def checkers_agreement(checks: Mapping[str, Sequence[Check]]) -> float:
+    """Krippendorff's α of the checkers' verdicts over all cases; missing with one checker."""
+    table = pd.DataFrame([[c.verdict for c in own] for own in checks.values()], dtype=object)
+    return krippendorff(table) if table.shape[1] > 1 else float("nan")

@@ -8,30 +8,81 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
 from perslib.corpus import Corpus
-from perslib.corpus.uxbench_blocks import Source
+from perslib.corpus.uxbench_reading import Source
 from perslib.errors import DataError, Problem
 from perslib.llm import Backbone, Steps, answered
 from perslib.prompts import prompt
-from perslib.ux.coefficients import cohen
+from perslib.ux.cases import BAD, GOOD
+from perslib.ux.comparing import cohen
 from perslib.ux.construct.asking import Asking
-from perslib.ux.construct.candidates import SAID, Candidate, candidates
-from perslib.ux.construct.checking import Check, checked, checkers_agreement, why_not
-from perslib.ux.construct.cleaning import cleaned
-from perslib.ux.construct.grading import Grades, graded
-from perslib.ux.construct.mining import Mined, mined
-from perslib.ux.construct.rules import SIDES, Rejection, Rules, Side, plain, tier
-from perslib.ux.construct.sources import Talk, talks
-from perslib.ux.construct.stages import Sifted, Stages
-from perslib.ux.labels import BAD, GOOD
+from perslib.ux.construct.grading import Check, Grades, checked, checkers_agreement, graded, why_not
+from perslib.ux.construct.mining import SAID, Candidate, Mined, candidates, mined
+from perslib.ux.construct.rules import SIDES, Rejection, Rules, Side, plain, readable, tier
+from perslib.ux.construct.sources import Talk, cleaned, talks
+
+T = TypeVar("T")
+X = TypeVar("X")
+#: What a stage keeps of an item, and what it rejects of it.
+Sifted = tuple[list[T], list[Rejection]]
+
+
+@dataclass
+class Stages:
+    """Works the stages off, keeps count, and writes them down."""
+
+    folder: Path | None
+    progress: bool
+    cap: float | None
+    rejects: list[Rejection] = field(default_factory=list)
+    funnel: list[dict[str, Any]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.folder is not None:
+            if self.folder.exists() and not self.folder.is_dir():
+                raise DataError(Problem(str(self.folder), "is a file, expected a folder"))
+            self.folder.mkdir(parents=True, exist_ok=True)
+
+    def map(
+        self, stage: str, model: Backbone, method: Callable[[X], Steps[T]], items: Sequence[X]
+    ) -> list[T]:
+        """What the method returns for each item; on a cluster, where the model has a scheduler."""
+        totals = {f"ux {stage}": len(items)}
+        return model.map(method, items, progress=self.progress, totals=totals, cap=self.cap)
+
+    def staged(
+        self, stage: str, model: Backbone, method: Callable[[X], Steps[Sifted[T]]], items: Sequence[X]
+    ) -> list[list[T]]:
+        """What a stage leaves of each item; its method returns what it keeps and what it rejects."""
+        given = self.map(stage, model, method, items)
+        why = [one for _, rejected in given for one in rejected]
+        left = [kept for kept, _ in given]
+        count = sum(map(len, left))
+        self.end(stage, count + len(why), count, why)
+        self.write({"mine": "2_mined", "grade": "3_graded"}[stage], [one for kept in left for one in kept])
+        return left
+
+    def end(self, stage: str, came: int, left: int, why: Iterable[Rejection]) -> None:
+        """Put a stage on record."""
+        why = [one._replace(detail=readable(one.detail)) for one in why]
+        self.rejects += why
+        self.funnel.append({"stage": stage, "in": came, "left": left, "rejected": len(why)})
+
+    def write(self, name: str, rows: Iterable[Any]) -> None:
+        """One file a stage, a line each."""
+        if self.folder is not None:
+            lines = (json.dumps(plain(row), ensure_ascii=False) for row in rows)
+            text = "".join(f"{line}\n" for line in lines)
+            (self.folder / f"{name}.jsonl").write_text(text, encoding="utf-8", errors="replace")
+
 
 AT_ONCE = 8
 """Candidates of one side of a session that are asked about together."""
@@ -250,10 +301,11 @@ def read_cases(folder: str | Path, name: str = "cases") -> pd.DataFrame:
 def _row(case: Mined, grades: Grades, checks: Sequence[Check]) -> dict[str, Any]:
     own = case.candidate
     said = {name: value for name, value in case._asdict().items() if name != "candidate"}
+    complains = "complain" in own.signals or own.signal == SAID
     return {
         **own._asdict(),
         "gold": BAD if own.side == "bad" else GOOD,
-        "complaint": own.after if own.side == "bad" and _complains(own) else "",
+        "complaint": own.after if own.side == "bad" and complains else "",
         **said,
         "signal_confidence": case.signal_confidence,
         **{f"axis_{axis}": grade for axis, grade in grades.axes.items()},
@@ -265,10 +317,6 @@ def _row(case: Mined, grades: Grades, checks: Sequence[Check]) -> dict[str, Any]
         "needs_context": any(c.needs_context for c in checks),
         "needs_image": any(c.needs_image for c in checks),
     }
-
-
-def _complains(own: Candidate) -> bool:
-    return "complain" in own.signals or own.signal == SAID
 
 
 def _share(flags: Sequence[bool]) -> float:

@@ -20,7 +20,8 @@ from typing import Any
 import pandas as pd
 
 from perslib.errors import DataError, Problem
-from perslib.ux.coefficients import cohen, raters_agreement
+from perslib.paths import read_toml
+from perslib.ux.comparing import cohen, raters_agreement
 from perslib.ux.construct.rules import Rejection
 from perslib.ux.construct.taxonomy import DIMENSIONS
 
@@ -38,7 +39,6 @@ SHOWN = (
     "explanation",
 )
 FILLED = ("verdict", "corrected_dimension", "reviewer", "notes")
-_IN_OTHER_WORDS = {"保留": "keep", "剔除": "reject", "不确定": "unsure"}
 CELL = 32_000
 """Characters; a cell of a spreadsheet holds 32,767."""
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
@@ -66,7 +66,7 @@ def _cell(value: Any) -> str:
     text = text if len(text) <= CELL else "…" + text[-CELL:]
     return (
         f"'{text}"
-        if text.lstrip().startswith(("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠"))
+        if text.lstrip().startswith(("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20"))
         else text
     )
 
@@ -110,7 +110,7 @@ def _review(told: dict[str, str], usual: str) -> dict[str, str]:
     return {
         "case": told["case"].removeprefix("'"),
         "reviewer": told.get("reviewer") or usual,
-        "verdict": _IN_OTHER_WORDS.get(verdict, verdict),
+        "verdict": read_toml(__file__, "labels.toml")["verdict"].get(verdict, verdict),
         "dimension": told.get("corrected_dimension", ""),
         "notes": told.get("notes", ""),
     }

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 import pandas as pd
 
 from perslib.signals.gate import GateSettings
-from perslib.signals.settings import Settings
+from perslib.signals.model import Settings
 
 _HALF = re.compile("[\ud800-\udfff]")
 Side = Literal["bad", "good"]
@@ -109,12 +109,6 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "rejected": "people rejected the case",
         "undecided": "people were unsure or do not agree",
         "unreviewed": "nobody looked at the case",
-    },
-    "windows": {
-        "undated": "no time is known",
-        "outside": "in neither window",
-        "spans_windows": "another case of the session is in the test window",
-        "near_duplicate": "nearly the same as a case of the test window",
     },
 }
 

@@ -5,12 +5,12 @@ Percentages stay percentages. `CASES` says how many cases stand behind them, so 
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 
 import pandas as pd
 
 from perslib.errors import UnknownName
+from perslib.paths import read_csv
 
 #: Cases behind the percentages: either side of UX Judge, UX Eval, UX Recovery, a pair of Table 10.
 CASES = {
@@ -23,23 +23,17 @@ CASES = {
 }
 #: The judge that the paper trained; all other rows of Table 3 are zero-shot.
 REWARD_MODEL = "GRM"
-_FOLDER = Path(__file__).parent
 
 
 def published(name: str) -> pd.DataFrame:
     """One published table: `published("table3")`; see `TABLES`."""
     if name not in TABLES:
         raise UnknownName("published table", name, TABLES)
-    return _read(name).copy()
-
-
-@cache
-def _read(name: str) -> pd.DataFrame:
-    return pd.read_csv(_FOLDER / f"{name}.csv", comment="#")
+    return read_csv(__file__, f"{name}.csv")
 
 
 #: Names of the tables that are here.
-TABLES = tuple(sorted(file.stem for file in _FOLDER.glob("*.csv")))
+TABLES = tuple(sorted(file.stem for file in Path(__file__).parent.glob("*.csv")))
 
 
 def families() -> dict[str, str]:

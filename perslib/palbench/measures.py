@@ -1,0 +1,186 @@
+"""Measures of answers and evaluations (Mem-PAL, section 5): BLEU, G-Score and S-Score, pairwise outcomes, kappa.
+
+BLEU of one text against a reference is counted as Mem-PAL counts it (section 5.1):
+
+    BLEU-n = BP · exp(Σ w_k ln p_k),   p_k = matches_k / max(1, h − k + 1), or 0.1 / max(1, h − k + 1) without a match
+    BP = 1 if h > r else exp(1 − r / h);   0 without a single common word
+
+with h and r the numbers of words of prediction and reference (NLTK's `sentence_bleu`, smoothing method 1).
+Chinese is cut by jieba, punctuation included. jieba keeps the blanks between English words as words of their own,
+which inflates the score, so English is cut into words and punctuation marks and the score called `word_bleu_n`;
+`tokens="jieba"` gives the published form for English too.
+
+G-Score and S-Score are the points of one answer, and their mean × 50 over all samples (5.2, 5.3). Two dialogues are
+compared by several evaluations with the order swapped (5.5; FairEval). Agreement on win and lose beyond chance, and
+votes of several people, are those of 5.6.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from perslib.errors import DataError, Problem, UnknownName
+
+Tokens = Literal["jieba", "words"]
+
+#: Weights of each BLEU. Those of BLEU-3 sum to 0.99, as in the published scores.
+WEIGHTS: Mapping[int, tuple[float, ...]] = {
+    1: (1.0, 0.0, 0.0, 0.0),
+    2: (0.5, 0.5, 0.0, 0.0),
+    3: (0.33, 0.33, 0.33, 0.0),
+    4: (0.25, 0.25, 0.25, 0.25),
+}
+_PREFIX = {"jieba": "bleu", "words": "word_bleu"}
+_WORD = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
+
+
+@cache
+def _cut() -> Any:
+    """jieba's default mode. It announces its dictionary on the terminal and warns as old code does."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import jieba
+    jieba.setLogLevel(logging.WARNING)
+    return jieba.lcut
+
+
+def tokens_of(language: str) -> Tokens:
+    """How texts of a language are cut unless told otherwise."""
+    return "jieba" if language == "zh" else "words"
+
+
+def names(tokens: Tokens = "jieba") -> list[str]:
+    """What the four scores are called when texts are cut so."""
+    if tokens not in _PREFIX:
+        raise UnknownName("way to cut texts", tokens, _PREFIX)
+    return [f"{_PREFIX[tokens]}_{order}" for order in WEIGHTS]
+
+
+@lru_cache(maxsize=4096)
+def words(text: str, tokens: Tokens = "jieba") -> tuple[str, ...]:
+    """The text in words."""
+    return tuple(_cut()(text) if tokens == "jieba" else _WORD.findall(text))
+
+
+def bleu(prediction: str, reference: str, tokens: Tokens = "jieba") -> dict[str, float]:
+    """BLEU-1 to BLEU-4 against one reference, each from 0 to 1."""
+    from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
+
+    called, said, wanted = names(tokens), words(prediction, tokens), words(reference, tokens)
+    if not set(said) & set(wanted):
+        return dict.fromkeys(called, 0.0)
+    scores = sentence_bleu([wanted], said, list(WEIGHTS.values()), SmoothingFunction().method1)
+    return dict(zip(called, map(float, scores), strict=True))
+
+
+def best_bleu(prediction: str, references: Iterable[str], tokens: Tokens = "jieba") -> dict[str, float]:
+    """For each BLEU the largest over the references, each taken alone: not multi-reference BLEU."""
+    each = [bleu(prediction, reference, tokens) for reference in references]
+    return {name: max((scores[name] for scores in each), default=float("nan")) for name in names(tokens)}
+
+
+def fleiss(counts: npt.ArrayLike) -> float:
+    """Fleiss' kappa of a table items × categories that counts how many raters chose each category.
+
+    κ = (P̄ − P_e) / (1 − P_e), with P̄ the mean share of agreeing pairs of raters and P_e = Σ (share of category)².
+    Missing where it is undefined: no item, one rater, or only one category ever chosen.
+    """
+    table = np.asarray(counts, dtype=float)
+    if table.ndim != 2 or not len(table):
+        return float("nan")
+    raters = table.sum(axis=1)
+    if (raters != raters[0]).any() or raters[0] < 2:
+        return float("nan")
+    observed = float(((table**2).sum(axis=1) - raters).mean() / (raters[0] * (raters[0] - 1)))
+    expected = float(((table.sum(axis=0) / table.sum()) ** 2).sum())
+    return (observed - expected) / (1 - expected) if expected < 1 else float("nan")
+
+
+def kappa_of_decided(ours: Sequence[str], theirs: Sequence[str]) -> tuple[float, int]:
+    """Fleiss' kappa of two labellings over the samples that both decide (win or lose, no tie), and how many these are."""
+    pairs = [pair for pair in zip(ours, theirs, strict=True) if set(pair) <= {"win", "lose"}]
+    return fleiss([[pair.count(label) for label in ("win", "lose")] for pair in pairs]), len(pairs)
+
+
+def vote(labels: Iterable[str]) -> str:
+    """What most raters say. Where no label is ahead of all others, two raters who disagree say, it is a tie."""
+    ranked = Counter(labels).most_common(2)
+    is_ahead = len(ranked) == 1 or (ranked and ranked[0][1] > ranked[1][1])
+    return ranked[0][0] if is_ahead else "tie"
+
+
+Outcome = Literal["win", "tie", "lose"]
+RUNS = 6
+_EXACT = 1e-9
+
+
+@dataclass(frozen=True)
+class Run:
+    """One evaluation of a pair: `p1-2` is the second with our dialogue shown first, `p2-2` with it shown second."""
+
+    id: str
+    swapped: bool
+
+
+def runs(number: int = RUNS) -> list[Run]:
+    """An even number of evaluations, one half in either order."""
+    if number < 2 or number % 2:
+        raise DataError(Problem("runs", f"is {number}, expected an even number: one half in either order"))
+    half = range(1, number // 2 + 1)
+    return [Run(f"p{order}-{i}", order == 2) for order in (1, 2) for i in half]
+
+
+def outcome(ours: Sequence[float], theirs: Sequence[float], tie_within: float = 0.0) -> Outcome:
+    """Whose mean over the evaluations is higher.
+
+    Sums are compared, so that equal means tie whatever their decimals; means no further apart than `tie_within` tie too.
+    """
+    if not ours or len(ours) != len(theirs):
+        raise DataError(
+            Problem("scores", f"{len(ours)} and {len(theirs)} of them, expected as many of ours as of theirs")
+        )
+    difference = math.fsum([*ours, *(-score for score in theirs)])
+    if abs(difference) <= tie_within * len(ours) + _EXACT:
+        return "tie"
+    return "win" if difference > 0 else "lose"
+
+
+#: What a judge may give a restated requirement: 1 for each implicit need met, 0.5 for one met in part.
+GRADES = (0.0, 0.5, 1.0, 1.5, 2.0)
+#: What a selected solution is worth.
+POINTS: Mapping[str, int] = {"pos": 1, "neg": -1, "neu": 0}
+SELECTED = 2
+"""Solutions to select."""
+
+
+def number(value: Any) -> float | None:
+    """A finite number, also one in quotes, as models write now and then; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        read = float(value)
+    except ValueError:
+        return None
+    return read if math.isfinite(read) else None
+
+
+def grade(value: Any) -> float | None:
+    """The points that a judge gave, if they are among those it may give."""
+    read = number(value)
+    return read if read in GRADES else None
+
+
+def points(selected: Sequence[str], labels: Mapping[str, str]) -> int:
+    """Points of a selection, −2 to 2: one for each positive solution, minus one for each negative."""
+    return sum(POINTS[labels[id]] for id in selected)

@@ -1,0 +1,102 @@
+"""The synthetic assistants: five habits, from which the plan of each reply is drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from perslib.paths import read_toml
+from perslib.worlds.lives import Dice
+
+_MODEL = read_toml(__file__, "model.toml")
+
+
+@dataclass(frozen=True)
+class Assistant:
+    """A habit: typical levels of each quality, and how well it minds what the user said."""
+
+    name: str
+    voice: str
+    detail: float  # 0–4: concrete facts an option or step carries
+    options: float  # 1–5: alternatives offered
+    tips: float  # 0–3: advice that can be acted on
+    layout: float  # 0–3: prose, numbered, bullets, headings and a table
+    thoughts: float  # sentences of reasoning about the matter
+    filler: float  # sentences that say little
+    keeps: float  # chance to confirm a constraint
+    breaks: float  # chance to violate one
+    listens: float  # chance to act on what the user complained about
+    drifts: float  # chance to answer something else
+
+
+ASSISTANTS: tuple[Assistant, ...] = tuple(
+    Assistant(own["name"], own["voice"], **own["levels"], **own["chances"]) for own in _MODEL["assistants"]
+)
+BY_NAME = {assistant.name: assistant for assistant in ASSISTANTS}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a reply is going to be, before it is written."""
+
+    focus: str
+    voice: str
+    detail: int
+    options: int
+    tips: int
+    layout: int
+    thoughts: int
+    filler: int
+    limits: tuple[tuple[str, str], ...]  # constraint → "kept" | "silent" | "broken"
+    off_topic: bool
+    demand: str | None  # what the user asked to be improved
+    heeded: bool
+
+    def treated(self, wanted: str) -> tuple[str, ...]:
+        """Return the constraints that are kept, silent or broken."""
+        return tuple(key for key, state in self.limits if state == wanted)
+
+
+def _level(dice: Dice, mean: float, spread: float, low: int, high: int) -> int:
+    return max(low, min(high, int(dice.normal(mean, spread) + 0.5)))
+
+
+def plan(
+    assistant: Assistant,
+    focus: str,
+    due: list[str],
+    demand: str | None,
+    missed: str | None,
+    others: list[str],
+    dice: Dice,
+) -> Plan:
+    """Draw the plan of a reply: habits, moved by the user's demand if the assistant listens.
+
+    `due` are the constraints that matter here, `missed` the one the user has just insisted on, `others`
+    the topics it could drift to.
+    """
+    heeded = demand is not None and dice.chance(assistant.listens)
+    off_topic = demand is None and bool(others) and dice.chance(assistant.drifts)
+    states = []
+    for key in due:
+        if key == missed and heeded:
+            state = "kept"
+        elif dice.chance(assistant.breaks * (0.6 if demand else 1.0)):
+            state = "broken"
+        else:
+            state = "kept" if dice.chance(assistant.keeps) else "silent"
+        states.append((key, state))
+    drawn = Plan(
+        focus=dice.pick(others) if off_topic else focus,
+        voice=assistant.voice,
+        **{name: _level(dice, getattr(assistant, name), *own) for name, own in _MODEL["levels"].items()},
+        limits=() if off_topic else tuple(states),
+        off_topic=off_topic,
+        demand=demand,
+        heeded=heeded,
+    )
+    changes = _MODEL["heeded"].get(demand, {}) if heeded else {}
+    improved = {
+        name: min(most, max(least, getattr(drawn, name) + more))
+        for name, (more, least, most) in changes.items()
+    }
+    return replace(drawn, **improved)

@@ -1,0 +1,249 @@
+"""What everything in a world is drawn from: dice, the texts of a language, and who the users are.
+
+Draws are the same bytes on every Python and every machine. All is built from `random.Random(text).random()`, whose stream
+is guaranteed from version to version, and from additions and multiplications, which IEEE 754 fixes; no libm function
+takes part in a draw, and floats are never added by `sum`, whose rounding changed in Python 3.12 (`math.fsum` is exact
+everywhere).
+
+Texts come from `words/<language>/*.toml`: `book("zh").talk.DEMANDS`, `book("en").scenario("travel").FOCUS`. Every
+scenario's file has the same names in both languages: its things (destinations, gifts, dishes, skills), `TASKS`,
+`OPENINGS`, `LIMITS` (constraints: as said in the task, as asked for, honoured, broken) and `FOCUS` (what a reply can be
+about: how users ask for it, options, concrete facts, steps, usable and vague advice). Slots in braces are filled by the
+scenario's module in `perslib.worlds.slots`.
+
+A user has latent taste, strictness and behaviour, and the life that the profile is written from.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from types import SimpleNamespace
+from typing import Any, TypeVar
+
+from perslib.errors import UnknownName
+from perslib.paths import read_toml
+
+T = TypeVar("T")
+_FINE = 1 << 32
+
+
+class Dice:
+    """A stream of draws named by its key: `Dice(seed, user, "life")` never disturbs another stream."""
+
+    def __init__(self, *key: object):
+        self.random = random.Random("/".join(str(part) for part in key)).random
+
+    def chance(self, probability: float) -> bool:
+        """True with the given probability."""
+        return self.random() < probability
+
+    def between(self, low: int, high: int) -> int:
+        """A whole number from low to high, both included."""
+        return low + int(self.random() * (high - low + 1))
+
+    def uniform(self, low: float, high: float) -> float:
+        """A real number from low to high."""
+        return low + (high - low) * self.random()
+
+    def normal(self, mean: float = 0.0, sd: float = 1.0) -> float:
+        """Approximately Gaussian: twelve uniform draws added up (Irwin–Hall), in whole numbers to be exact."""
+        total = sum(int(self.random() * _FINE) for _ in range(12))
+        return mean + sd * (total / _FINE - 6.0)
+
+    def pick(self, things: Sequence[T]) -> T:
+        """One of the things, each as likely."""
+        return things[int(self.random() * len(things))]
+
+    def some(self, things: Sequence[T], n: int) -> list[T]:
+        """n different things (or all there are), in random order."""
+        pool = list(things)
+        n = min(n, len(pool))
+        for i in range(n):
+            j = self.between(i, len(pool) - 1)
+            pool[i], pool[j] = pool[j], pool[i]
+        return pool[:n]
+
+    def weighted(self, weights: Mapping[T, float]) -> T:
+        """One key, with probability proportional to its weight."""
+        left = self.random() * math.fsum(weights.values())
+        for thing, weight in weights.items():
+            left -= weight
+            if left < 0:
+                return thing
+        return thing
+
+
+SCENARIOS = ("travel", "gift", "recipe", "skill")
+LANGUAGES = ("en", "zh")
+
+
+class Book:
+    """All texts of one language."""
+
+    def __init__(self, language: str):
+        self.language = language
+        self.talk = words(language, "talk")
+        self.marks: dict[str, str] = self.talk.MARKS
+        self.space = self.marks["space"]
+        self.life = words(language, "life")
+        self.palset = words(language, "palset")
+        self._scenarios = {name: words(language, name) for name in SCENARIOS}
+
+    def scenario(self, name: str) -> SimpleNamespace:
+        """The texts of one scenario."""
+        return self._scenarios[name]
+
+    def capital(self, text: str) -> str:
+        """The text as the beginning of a sentence."""
+        return text[:1].upper() + text[1:]
+
+    def finish(self, text: str) -> str:
+        """The text as a whole sentence, with its full stop if it lacks one."""
+        text = text.strip()
+        if not text:
+            return ""
+        if text[-1] in ".!?:”\u3002\uff01\uff1f\uff1a":
+            return self.capital(text)
+        return self.capital(text) + self.marks["stop"]
+
+    def joined(self, sentences: list[str]) -> str:
+        """Sentences one after another."""
+        return self.space.join(self.finish(s) for s in sentences if s.strip())
+
+    def listed(self, things: list[str], marks: Mapping[str, str] | None = None) -> str:
+        """Things in a row: `a, b and c`; with other `marks` than a comma and an "and", with those."""
+        marks = marks or self.marks
+        rest = marks["between"].join(things[:-1])
+        return rest + marks["and"] + things[-1] if rest else things[-1]
+
+
+@cache
+def words(language: str, name: str) -> SimpleNamespace:
+    """The tables of one file of words."""
+    if language not in LANGUAGES:
+        raise UnknownName("language of the synthetic world", language, LANGUAGES)
+    return SimpleNamespace(**read_toml(__file__, f"words/{language}/{name}.toml"))
+
+
+@cache
+def book(language: str) -> Book:
+    """The texts of a language, loaded once."""
+    return Book(language)
+
+
+_MODEL = read_toml(__file__, "model.toml")
+#: Qualities of a reply, each between 0 and 1 and visible in its text.
+QUALITIES = tuple(_MODEL["qualities"])
+_TASTE = {q: own["taste"] for q, own in _MODEL["qualities"].items()}
+
+
+@dataclass
+class Life:
+    """One user: the latents (known only to the world) and the life that everything visible comes from."""
+
+    user: str
+    weights: dict[str, float]
+    strictness: float
+    top_shift: float
+    noise: float
+    complaining: float
+    thanking: float
+    clicking: float
+    skimming: float
+    insisting: float
+    patience: float
+    tone: str
+    household: str
+    origin: str
+    job: str
+    limits: dict[str, list[str]]
+    recipients: dict[str, str]
+    first_month: int
+    friends: list[str]
+    profile: dict[str, Any] = field(default_factory=dict)
+
+    def latents(self) -> dict[str, Any]:
+        """The row of `truth_users`."""
+        weights = {f"weight_{q}": round(w, 6) for q, w in self.weights.items()}
+        rest = ("strictness", "top_shift", "noise", "complaining", "thanking", "clicking", "skimming")
+        return {
+            "user": self.user,
+            **weights,
+            **{name: round(getattr(self, name), 6) for name in (*rest, "insisting", "patience")},
+            "tone": self.tone,
+            "household": self.household,
+            "constraints": tuple(f"{s}:{k}" for s, keys in self.limits.items() for k in keys),
+        }
+
+
+def _weights(dice: Dice) -> dict[str, float]:
+    raw = {q: dice.normal(mean, spread) for q, (mean, spread) in _TASTE.items()}
+    raw = {q: w if q == "brevity" else max(0.0, w) for q, w in raw.items()}
+    length = math.sqrt(math.fsum(w * w for w in raw.values()))
+    return {q: w / length for q, w in raw.items()}
+
+
+def _habits(dice: Dice) -> dict[str, Any]:
+    return {name: dice.uniform(low, high) for name, (low, high) in _MODEL["habits"].items()}
+
+
+def _profile(life: Life, dice: Dice, book: Book) -> dict[str, Any]:
+    words = book.life
+    keen = sorted(QUALITIES[:5], key=lambda q: -(life.weights[q] - _TASTE[q][0] / 1.8))[:2]
+    traits = [dice.pick(words.TRAITS[q]) for q in keen]
+    if abs(life.weights["brevity"]) > 0.25:
+        traits.append(dice.pick(words.TRAITS["brevity" if life.weights["brevity"] > 0 else "length"]))
+    if abs(life.strictness) > 0.5:
+        traits.append(dice.pick(words.TRAITS["strict" if life.strictness > 0 else "lenient"]))
+    traits.append(dice.pick(words.TRAITS["other"]))
+    travel = [words.TRAVEL[k] for k in life.limits["travel"]] + dice.some(words.TRAVEL[""], 2)
+    dining = [words.DINING[k] for k in life.limits["recipe"] if k in words.DINING] + dice.some(
+        words.DINING[""], 2
+    )
+    spending = [words.SPENDING[q] for q in keen if q in words.SPENDING] + dice.some(words.SPENDING[""], 2)
+    young = life.job == words.OCCUPATIONS[0]
+    return {
+        "gender": dice.pick(["Female", "Male"]),
+        "age": dice.between(19, 26) if young else dice.between(*_MODEL["households"][life.household]["ages"]),
+        "occupation": life.job,
+        "background": dice.pick(words.BACKGROUNDS),
+        "personality": traits,
+        "daily_interests": dice.some(words.INTERESTS, dice.between(2, 4)),
+        "travel_habits": travel,
+        "dining_preferences": dining,
+        "spending_habits": spending,
+        "other_aspects": list(words.OTHER[life.household]),
+    }
+
+
+def life(number: int, seed: int, book: Book, strictness_spread: float, noise: float) -> Life:
+    """The life of user `number`; depends on seed, language and number only, not on how many users there are."""
+    dice = Dice(seed, book.language, number, "life")
+    weights = _weights(dice)
+    jobs = book.life.OCCUPATIONS
+    household = dice.weighted({name: own["weight"] for name, own in _MODEL["households"].items()})
+    job = dice.pick(jobs[1:]) if household in ("child", "partner") else dice.pick(jobs)
+    limits = {name: dice.some(keys, dice.between(1, 2)) for name, keys in _MODEL["lifelong"].items()}
+    recipients = {who: dice.pick(_MODEL["recipients"]["limits"]) for who in book.scenario("gift").RECIPIENTS}
+    one = Life(
+        user=f"u{number:03d}",
+        weights=weights,
+        strictness=dice.normal(0.0, strictness_spread),
+        top_shift=dice.normal(0.0, 0.3),
+        noise=noise * dice.uniform(0.75, 1.25),
+        **_habits(dice),
+        tone=dice.weighted(_MODEL["tones"]),
+        household=household,
+        origin=dice.pick(book.scenario("travel").ORIGINS),
+        job=job,
+        limits=limits,
+        recipients=recipients,
+        first_month=dice.between(3, 6),
+        friends=dice.some(book.life.PEOPLE, 3),
+    )
+    one.profile = _profile(one, dice, book)
+    return one

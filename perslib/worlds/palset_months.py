@@ -1,0 +1,234 @@
+"""What happens to a person of a synthetic PAL-Set: situations, device logs, and how dialogues run, as seeded draws.
+
+Dialogues follow the grammar of Mem-PAL, Section 3 and Table 8:
+
+    topic      := open need2? first_proposal solution(1) … solution(m)
+    open       := (topic_inquiry Q, requirement_prediction N1)
+    need2      := (requirement_confirmation N1, requirement_prediction N2)         with two needs
+    proposal   := (requirement_confirmation Nn, solution_proposal S1)
+    solution k := (solution_discussion Sk, solution_discussion Sk)?
+                  (solution_feedback Sk, solution_proposal Sk+1 | feedback_response Sm)
+
+So a topic of n needs and m solutions takes 1 + n + m turns and one for each discussion. The paper lets a discussion
+follow on a feedback; as in the authors' programs, it is the next proposal or the closing response.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from typing import Any, Literal
+
+from perslib.worlds.lives import Dice
+from perslib.worlds.palset_life import Person
+from perslib.worlds.tasks import ORDER, details, ordinal
+
+#: A situation is followed by a dialogue when a draw exceeds this, or when the last three were not.
+DROP, DROPS_IN_A_ROW = 0.4, 3
+QUERY_MONTH = 12
+START_HOURS, END_HOURS = (7, 12), (12, 21)
+#: How many solutions a topic of the history proposes, with their probabilities.
+HISTORY_SOLUTIONS = {1: 0.2, 2: 0.4, 3: 0.4}
+Part = Literal["history", "query"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One turn: what user and assistant do, and which query (Q), need (N1 …) or solution (S1 …) it is about."""
+
+    user: str
+    user_about: str
+    assistant: str
+    assistant_about: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a topic's dialogue goes through, drawn before anything is said."""
+
+    needs: int
+    solutions: tuple[tuple[str, int], ...]
+    """("pos" or "neg", number in that list), in the order of their proposal."""
+    discussed: tuple[bool, ...]
+
+    def steps(self) -> list[Step]:
+        """The turns of the topic."""
+        last = f"N{self.needs}"
+        steps = [Step("topic_inquiry", "Q", "requirement_prediction", "N1")]
+        if self.needs == 2:
+            steps.append(Step("requirement_confirmation", "N1", "requirement_prediction", "N2"))
+        steps.append(Step("requirement_confirmation", last, "solution_proposal", "S1"))
+        for k, is_discussed in enumerate(self.discussed, start=1):
+            here = f"S{k}"
+            if is_discussed:
+                steps.append(Step("solution_discussion", here, "solution_discussion", here))
+            if k < len(self.solutions):
+                steps.append(Step("solution_feedback", here, "solution_proposal", f"S{k + 1}"))
+            else:
+                steps.append(Step("solution_feedback", here, "feedback_response", here))
+        return steps
+
+
+def draw_plan(part: Part, needs: int, dice: Dice) -> Plan:
+    """One or two needs, half each; solutions: of both kinds in the history, liked ones alone in the query set."""
+    n = min(needs, 2) if dice.chance(0.5) else 1
+    if part == "query":
+        pool = [("pos", 0), ("pos", 1)]
+        m = dice.between(1, 2)
+    else:
+        pool = [(side, i) for side in ("pos", "neg") for i in range(2)]
+        m = dice.weighted(HISTORY_SOLUTIONS)
+    return Plan(n, tuple(dice.some(pool, m)), tuple(dice.chance(0.5) for _ in range(m)))
+
+
+def draw_parts(months: Sequence[int], dice: Dice) -> list[Part | None]:
+    """For each situation, by the month of its end: the part that its dialogue belongs to, or None without one.
+
+    Drawn anew for the whole user until a situation of December is followed by a dialogue.
+    """
+    if QUERY_MONTH not in months:
+        raise ValueError("no situation ends in December, so there can be no query session")
+    while True:
+        parts: list[Part | None] = []
+        for month in months:
+            dropped = next((i for i, part in enumerate(reversed(parts)) if part is not None), len(parts))
+            kept = dice.random() > DROP or dropped == DROPS_IN_A_ROW
+            parts.append(("query" if month == QUERY_MONTH else "history") if kept else None)
+        if "query" in parts:
+            return parts
+
+
+def draw_hours(dice: Dice) -> tuple[int, int]:
+    """The full hours at which a situation begins and ends; its dialogue takes place at the end."""
+    return dice.between(*START_HOURS), dice.between(*END_HOURS)
+
+
+YEAR = 2024
+COUNT = {1: 0.02, 2: 0.53, 3: 0.45}  # requirements a situation raises
+FEWEST_LOGS = 15
+AWAKE = (8 * 60, 22 * 60)
+
+
+@dataclass(frozen=True)
+class Raised:
+    """A requirement that a situation raises: two of the needs that may stand behind it, with what speaks for them."""
+
+    requirement_id: str
+    query: str
+    needs: tuple[str, str]
+    evidences: tuple[tuple[str, ...], tuple[str, ...]]
+    told: str
+    lines: tuple[str, ...]
+    """Log lines in the order of what people do."""
+
+
+@dataclass(frozen=True)
+class Situation:
+    """Some days of a life: what happened, which requirements came of it, and what the devices logged."""
+
+    start: datetime
+    end: datetime
+    raised: tuple[Raised, ...]
+    text: str
+    logs: tuple[tuple[datetime, str], ...]
+
+    @property
+    def date(self) -> str:
+        """The date of the end, by which files are keyed."""
+        return f"{self.end:%Y-%m-%d}"
+
+
+def situations(one: Person, seed: int) -> list[Situation]:
+    """Four to six situations a month, none overlapping another, from the person's first month to December."""
+    dice = Dice(seed, one.book.language, one.user, "months")
+    found: list[Situation] = []
+    before: set[str] = set()
+    for month in range(one.first_month, 13):
+        first = date(YEAR, month, 1)
+        days = ((date(YEAR, month + 1, 1) if month < 12 else date(YEAR + 1, 1, 1)) - first).days
+        count = dice.between(4, 6)
+        width = days // count
+        for i in range(count):
+            low = i * width + dice.between(0, 1)
+            high = (i + 1) * width - 1 - dice.between(0, 1)
+            begin, finish = draw_hours(dice)
+            start = datetime.combine(first + timedelta(days=low), time(begin))
+            end = datetime.combine(first + timedelta(days=high), time(finish))
+            fresh = [key for key in one.themes if key not in before]
+            keys = dice.some(fresh, dice.weighted(COUNT))
+            before = set(keys)
+            raised = tuple(_raised(one, key, dice, end.date()) for key in keys)
+            found.append(
+                Situation(
+                    start, end, raised, _text(one, raised, start, end), _logs(one, raised, start, end, dice)
+                )
+            )
+    return found
+
+
+def _raised(one: Person, key: str, dice: Dice, last: date) -> Raised:
+    theme = one.themes[key]
+    slot = details(one.life, one.book, dice, last.day)
+    slot["job"] = one.words.PERSON.format(**slot)
+    slot["d"] = ordinal((last + timedelta(days=dice.between(1, 3))).day, one.book.language)
+
+    def filled(pattern: str) -> str:
+        return pattern.format(**slot | {"n": dice.between(3, 9)})
+
+    needs, causes, evidences = [], [], []
+    shown: list[str] = []
+    for heard, (need, cause, line) in zip(one.words.HEARD, dice.some(theme["needs"], 2)):
+        why = filled(cause)
+        pair = (filled(line), one.words.MESSAGE.format(p=slot["p"], cause=why))
+        needs.append(need)
+        causes.append(one.book.finish(heard.format(cause=why)))
+        evidences.append(tuple(one.book.capital(text) for text in pair))
+        shown += evidences[-1]
+    usual = [theme["logs"][i] for i in ORDER]
+    kept = sorted(dice.some(range(len(usual)), dice.between(3, 5)))
+    lines = [one.book.capital(filled(usual[i])) for i in kept]
+    for line in shown:
+        lines.insert(dice.between(1, len(lines)), line)
+    return Raised(
+        key,
+        dice.pick(theme["queries"]),
+        (needs[0], needs[1]),
+        (evidences[0], evidences[1]),
+        one.book.joined([filled(theme["scene"]), *causes]),
+        tuple(lines),
+    )
+
+
+def _text(one: Person, raised: tuple[Raised, ...], start: datetime, end: datetime) -> str:
+    days = [one.words.DAY.format(day=at.day, month=one.words.MONTHS[at.month - 1]) for at in (start, end)]
+    times = one.words.TIMES.format(start=days[0], end=days[1])
+    return one.book.joined([times, *(r.told for r in raised)])
+
+
+def _logs(
+    one: Person, raised: tuple[Raised, ...], start: datetime, end: datetime, dice: Dice
+) -> tuple[tuple[datetime, str], ...]:
+    """The lines of all requirements, interleaved, with everyday lines between, at different waking minutes."""
+    waiting = [list(r.lines) for r in raised]
+    wanted = max(FEWEST_LOGS, sum(map(len, waiting)) + dice.between(0, 4))
+    everyday = dice.some(one.words.ROUTINE, wanted - sum(map(len, waiting)))
+    slots: dict[str, Any] = {"p": dice.pick(one.life.friends)}
+    waiting.append([one.book.capital(r.format(**slots, n=dice.between(2, 9))) for r in everyday])
+    lines = []
+    while any(waiting):
+        queue = dice.pick([queue for queue in waiting for _ in queue])
+        lines.append(queue.pop(0))
+    minutes = _minutes(start, end, len(lines), dice)
+    return tuple(zip(minutes, lines))
+
+
+def _minutes(start: datetime, end: datetime, count: int, dice: Dice) -> list[datetime]:
+    days = (end.date() - start.date()).days
+    found: set[datetime] = set()
+    while len(found) < count:
+        midnight = datetime.combine(start.date(), time()) + timedelta(days=dice.between(0, days))
+        at = midnight + timedelta(minutes=dice.between(*AWAKE))
+        if start <= at < end:
+            found.add(at)
+    return sorted(found)

@@ -1,0 +1,191 @@
+"""What users want, drawn from a life: tasks in the four scenarios, and monthly situations with device logs (Mem-PAL).
+
+A task has a background, constraints, and what to talk about; logs of eight types lead up to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+from perslib.corpus.palset_records import ASPECTS
+from perslib.paths import read_toml
+from perslib.worlds.lives import Book, Dice, Life
+from perslib.worlds.slots import Slots, clock, draw_all, gift, read_ranges, recipe, skill, travel
+
+_TASKS = read_toml(__file__, "model.toml")["tasks"]
+_SLOTS = {"travel": travel, "gift": gift, "recipe": recipe, "skill": skill}
+
+
+@dataclass
+class Task:
+    """What a user wants in one conversation."""
+
+    scenario: str
+    words: SimpleNamespace
+    slots: dict[str, Any]
+    limits: list[str]
+    spoken: list[str]
+    focuses: list[str]
+    text: str
+
+    def due(self, focus: str) -> list[str]:
+        """The constraints that matter for a reply about `focus`."""
+        return [key for key in self.limits if focus in self.words.LIMITS[key][4]]
+
+    def said(self, key: str, book: Book) -> str:
+        """A constraint in the user's words, as part of a sentence."""
+        numeric = book.talk.SAID[self.scenario].get(key)
+        if numeric:
+            return str(numeric.format(**self.slots))
+        text = self.words.LIMITS[key][1].format(**self.slots).strip().rstrip(".\u3002")
+        for tail in (" please", "\uff0c"):
+            text = text.removesuffix(tail).rstrip(", \uff0c")
+        keep = text.startswith(("I ", "I'm", "I'd"))
+        return text if keep or book.language == "zh" else text[:1].lower() + text[1:]
+
+
+def _limits(scenario: str, life: Life, slot: dict[str, Any], dice: Dice) -> list[str]:
+    own = [slot["recipient_limit"]] if scenario == "gift" else life.limits[scenario]
+    keys = [key for key in own if dice.chance(0.9)]
+    if scenario == "travel" and dice.chance(0.6):
+        keys.append("nights")
+    if scenario == "gift" and dice.chance(0.35):
+        keys.append(dice.pick(("useful", "personal")))
+    if scenario == "travel" and slot["household"] == "parents" and dice.chance(0.7):
+        keys.append("knees")
+    if scenario == "gift" and slot["recipient"] == "child":
+        keys = [key for key in keys if key != "useful"]
+    if scenario == "skill":
+        keys = [key for key in keys if skill.allows(slot, key)]
+    return list(dict.fromkeys(keys))
+
+
+def task(scenario: str, life: Life, book: Book, dice: Dice, month: int = 6) -> Task:
+    """A task for this life in this month; the slots hold every fact the conversation may use."""
+    words = book.scenario(scenario)
+    slot, limits = _SLOTS[scenario].facts(life, book, dice, _limits, month)
+    every = [*_TASKS[scenario]["numeric"], *limits]
+    spoken = [key for key in limits if dice.chance(0.88)]
+    first = _TASKS[scenario]["opening"]
+    others = [focus for focus in words.FOCUS if focus != first]
+    if "nights" in limits and scenario == "travel" and dice.chance(0.5):
+        others.sort(key=lambda focus: focus != "lodging")
+        focuses = [first, others[0], *dice.some(others[1:], 4)]
+    else:
+        focuses = [first, *dice.some(others, len(others))]
+    background = "".join(words.LIMITS[key][0].format(**slot) for key in limits)
+    text = dice.pick(words.TASKS).format(**{**slot, "who": slot["who_task"], "limits": background})
+    return Task(scenario, words, slot, every, spoken, focuses, text.strip())
+
+
+def fresh(scenario: str, task_slots: Slots, book: Book, dice: Dice, used: set[str]) -> Slots:
+    """Task facts plus new numbers for one option, step or sentence; `used` keeps options from repeating."""
+    every = draw_all(read_ranges("line", "every", book.language), task_slots, dice)
+    slot = {**task_slots, **every, "rating": f"{every['rating'] / 10:.1f}"}
+    return {**slot, **_SLOTS[scenario].line(slot, book, dice, used)}
+
+
+def opening(one: Task, life: Life, book: Book, dice: Dice, limits: bool = True) -> str:
+    """The first request, in the user's tone, with the constraints the user thinks of."""
+    said = "".join(one.words.LIMITS[key][1].format(**one.slots) for key in one.spoken) if limits else ""
+    text = dice.pick(one.words.OPENINGS[life.tone]).format(**{**one.slots, "limits": said})
+    return book.finish(text) if life.tone != "terse" else book.capital(text.strip())
+
+
+DAY = 86_400
+ORDER = (0, 2, 5, 3, 4, 6, 1, 7)  # search, browse, plan, ask, hear, buy, publish, operate
+
+
+def situations(
+    life: Life, book: Book, key: tuple[object, ...], months: list[tuple[int, int]]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Two situations a month, each with one log of every type; `months` as (first second, days)."""
+    dice = Dice(*key, "situations")
+    told: list[dict[str, Any]] = []
+    logs: list[dict[str, Any]] = []
+    recent: dict[str, int] = {}
+    for start, days in months:
+        half = days // 2
+        for part, aspect in enumerate(dice.some(ASPECTS, 2)):
+            topics = book.life.SITUATIONS[aspect]
+            number = dice.pick([i for i in range(len(topics)) if i != recent.get(aspect)])
+            recent[aspect] = number
+            first = part * half + dice.between(0, 3)
+            last = first + dice.between(6, 10)
+            slot = details(life, book, dice, last)
+            text, need, liked, disliked, lines = topics[number]
+            begin, end = start + first * DAY, start + last * DAY
+            told.append(
+                {
+                    "situation": len(told),
+                    "start": begin,
+                    "end": end,
+                    "aspect": aspect,
+                    "text": text.format(**slot),
+                    "requirement": need.format(**slot),
+                    "liked": liked.format(**slot),
+                    "disliked": disliked.format(**slot),
+                }
+            )
+            logs += _spread(book, dice, lines, slot, begin, end)
+    return told, logs
+
+
+def details(life: Life, book: Book, dice: Dice, last: int) -> dict[str, Any]:
+    """Names, numbers and days that situations and logs mention; `last` is the last day of the situation."""
+    job = life.job
+    article = "an" if job[:1] in "aeiou" else "a"
+    return {
+        "job": job,
+        "a_job": f"{article} {job}",
+        "p": dice.pick(life.friends),
+        "n": dice.between(3, 9),
+        "late": clock(dice.between(22, 23), dice.pick([10, 20, 40])),
+        "d": ordinal(min(28, last + dice.between(1, 3)), book.language),
+    }
+
+
+def ordinal(day: int, language: str) -> str:
+    """A day of the month as logs name it: 3 in Chinese, 3rd in English."""
+    if language == "zh":
+        return str(day)
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(day % 10 if day not in (11, 12, 13) else 0, "th")
+    return f"{day}{ending}"
+
+
+def _spread(
+    book: Book, dice: Dice, lines: list[str], slot: dict[str, Any], begin: int, end: int
+) -> list[dict[str, Any]]:
+    """One log of each type between begin and end, at waking hours, in the order a person would do things."""
+    days = max(1, (end - begin) // DAY)
+    times = sorted(
+        begin + dice.between(0, days - 1) * DAY + dice.between(8 * 60, 22 * 60) * 60 for _ in lines
+    )
+    return [
+        {"at": at, "kind": book.life.KINDS[i], "content": book.capital(lines[i].format(**slot))}
+        for at, i in zip(times, ORDER)
+    ]
+
+
+def before_task(
+    life: Life, task: Task, book: Book, key: tuple[object, ...], started: int
+) -> list[dict[str, Any]]:
+    """Logs of the days before a conversation, from which its needs can be guessed."""
+    dice = Dice(*key, "logs")
+    slot = fresh(task.scenario, task.slots, book, dice, set())
+    slot.update({k: v for k, v in task.slots.items() if k in ("gift", "dish", "dish2")})
+    hints = [k for k in task.limits if k in book.life.HINTS]
+    slot.update(
+        who=slot.get("who_task", ""),
+        p=dice.pick(life.friends),
+        hint=book.life.HINTS[dice.pick(hints[1:] or hints)],
+    )
+    lines = book.life.TASK_LOGS[task.scenario]
+    midnight = started - started % DAY
+    span = dice.between(2, 5)
+    rows = _spread(book, dice, lines, slot, midnight - span * DAY, midnight)
+    kept = set(dice.some(range(len(rows)), dice.between(4, 6)))
+    kept.add(next(i for i, row in enumerate(rows) if row["kind"] == book.life.KINDS[4]))
+    return [row for i, row in enumerate(rows) if i in kept]

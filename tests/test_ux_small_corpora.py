@@ -1,0 +1,188 @@
+"""Pages 07 and 08 on what people have: small benchmarks, some of the splits, logs. What is missing is a sentence."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pytest
+from click.testing import CliRunner
+from endpoint import Endpoint
+from uxbench_made import KINDS, written
+
+from perslib import report
+from perslib.cli import main
+from perslib.corpus import load, save
+from perslib.errors import DataError, NotEnough
+from perslib.report import run_report
+
+NOTEBOOKS = Path(__file__).parent.parent / "notebooks"
+ANSWER = {
+    "verdict": "good",
+    "scenario": "entertainment",
+    "domain": "games",
+    "primary": "apology",
+    "all": ["apology"],
+}
+BACKBONE = '[loop]\nbase_url = "{address}"\nmodel = "m"\nstructured = "json"\n'
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """A workspace with every kind imported, two slices of the sample with ratings, and an endpoint that answers."""
+    folder = tmp_path_factory.mktemp("small corpora")
+    sample = load("sample/en")
+    sample = sample.of_users(sorted(sample.users["user"])[:9])
+    save(
+        replace(sample.of_users(sorted(sample.users["user"])[:3]), name="three-users"),
+        folder / "data" / "three-users",
+    )
+    scenario = sample.scenarios[0]
+    own = {f: getattr(sample, f) for f in ("sessions", "turns")}
+    own = {f: table[table["scenario"] == scenario].reset_index(drop=True) for f, table in own.items()}
+    save(replace(sample, name="one-scenario", extras={}, **own), folder / "data" / "one-scenario")
+    with pytest.MonkeyPatch.context() as patch, Endpoint() as server:
+        server.reply = lambda body: json.dumps(ANSWER)
+        patch.setenv("PERSLIB_HOME", str(folder))
+        (folder / "backbones.toml").write_text(BACKBONE.format(address=server.base_url), "utf-8")
+        for kind in KINDS:
+            done = CliRunner().invoke(
+                main, ["import", "uxbench", str(written(folder / "given", kind)), "--name", kind]
+            )
+            assert done.exit_code == 0, done.output
+        yield folder
+
+
+def said_on(notebook: str, capsys, tmp_path: Path, begins: str = "", **parameters: object) -> str:
+    """What the cells of a notebook say, run here one after the other; with `begins`, the first two and those from its
+    heading on. A cell that raises fails the test."""
+    cells = json.loads((NOTEBOOKS / f"{notebook}.ipynb").read_text("utf-8"))["cells"]
+    text = ["".join(cell["source"]) for cell in cells]
+    start = next(i for i, own in enumerate(text) if begins in own)
+    code = [i for i, cell in enumerate(cells) if cell["cell_type"] == "code"]
+    names: dict[str, object] = {}
+    for i in code:
+        if i in code[:2] or i >= start:
+            exec(compile(text[i], f"{notebook}, cell {i}", "exec"), names)
+        if i == code[0]:
+            names |= {"backbone": "loop", "out": str(tmp_path), **parameters}
+    plt.close("all")
+    return capsys.readouterr().out
+
+
+NO_RATINGS = "This section and the next need scores from 1 to 5"
+NO_CASE = "There is no case to judge"
+NO_LEARNED = "The learned judge uses scores"
+LEARNS = "one half lacks either"
+#: Corpus → what page 07 says is missing, and some of what is there.
+LACKING_07 = {
+    "benchmark": (NO_RATINGS, NO_LEARNED, "No candidates' replies are recorded", "No recovery is recorded"),
+    "bad-only": (
+        NO_RATINGS,
+        LEARNS,
+        "A reward model is trained on good and bad replies; here there are 0 good and 6 bad ones",
+        "The baselines need two or more good",
+        "6 cases, 0 good and 6 bad",
+    ),
+    "answers-only": (
+        NO_RATINGS,
+        NO_CASE,
+        LEARNS,
+        "has requests without replies",
+        "Cases are constructed from sessions with replies",
+        "No task has an outcome",
+    ),
+    "recovery-only": (NO_RATINGS, NO_CASE, LEARNS),
+    "log": (
+        NO_RATINGS,
+        NO_LEARNED,
+        "It was trained on ratings of other users.",
+        "ux_eval_prompts",
+        "The model was not asked for replies",
+    ),
+    "no-likes": (NO_RATINGS, NO_CASE, "Replies cannot be swapped"),
+    "silent": (NO_RATINGS, NO_CASE, LEARNS),
+    "few-users": (
+        NO_RATINGS,
+        NO_LEARNED,
+        "A reward model is calibrated on users that it was not trained on",
+    ),
+    "three-users": ("Judge 'learned' learns from train users", "A reward model is calibrated on users"),
+    "one-scenario": ("each of the 8 users to be judged has sessions in one scenario only", NO_LEARNED),
+}
+AUDIT = "what judges know of a user comes from the user's other scenarios"
+
+
+@pytest.mark.parametrize("corpus", LACKING_07)
+def test_page_07_says_what_is_missing(home, capsys, tmp_path, corpus):
+    said = said_on("07_ux_bench", capsys, tmp_path, corpus=corpus, answers=corpus == "log")
+    for sentence in LACKING_07[corpus]:
+        assert sentence in said, sentence
+    assert not re.search(r"\bnan", said) and "Published" in said
+
+
+@pytest.mark.parametrize(
+    "corpus", ["benchmark", "no-likes", "few-users", "three-users", "one-scenario", "answers-only"]
+)
+def test_page_08_says_what_is_missing(home, capsys, tmp_path, corpus):
+    said = said_on("08_judge_bias", capsys, tmp_path, "## Audit", corpus=corpus)
+    if corpus == "three-users":
+        assert "Judge 'supervised' learns from train users" in said and "audited for length" in said
+    else:
+        assert AUDIT in said
+
+
+def test_one_judge_that_cannot_learn_leaves_the_others(home, capsys, tmp_path):
+    given = {"corpus": "three-users", "judges": "learned, nearest"}
+    said = said_on("08_judge_bias", capsys, tmp_path, "## Audit", **given)
+    assert "Judge 'learned' learns from train users" in said and "nearest" in said
+    assert "At equal gold labels, longer replies get higher scores from" in said and not re.search(
+        r"\bnan", said
+    )
+
+
+@pytest.mark.parametrize("notebook, begins", [("07_ux_bench", ""), ("08_judge_bias", "## Audit")])
+def test_the_sentences_are_in_the_language_of_the_page(home, capsys, tmp_path, notebook, begins):
+    said = said_on(notebook, capsys, tmp_path, begins, corpus="answers-only", language="zh")
+    missing = {
+        "07_ux_bench": (
+            "只有请求，没有回复",
+            "没有可供评判的样例",
+            "奖励模型从一半用户的好回复与坏回复学习",
+            "样例由含回复的会话构建",
+        ),
+        "08_judge_bias": ("评判者对用户的了解来自其他场景",),
+    }
+    assert all(sentence in said for sentence in missing[notebook])
+    assert "There is no" not in said and "Add " not in said
+
+
+@pytest.mark.parametrize("notebook", ["07_ux_bench", "08_judge_bias"])
+def test_a_report_on_a_log_without_likes_is_whole(home, notebook):
+    run_report(notebook, corpus="no-likes", backbones="loop")
+    folder = home / "reports" / "no-likes" / "loop"
+    entry = json.loads((folder / "manifest.json").read_text("utf-8"))["pages"][notebook]
+    html = (folder / f"{notebook}.html").read_text("utf-8")
+    assert entry["status"] == "success" and 'class="failure"' not in html and 'class="note"' not in html
+    assert (NO_CASE if notebook == "07_ux_bench" else AUDIT) in html
+
+
+def test_a_section_catches_missing_data_and_nothing_else(capsys):
+    report.begin(language="zh")
+    tried = []
+
+    def work() -> int:
+        tried.append(1)
+        raise NotEnough("The model was not asked: there is no case to judge.")
+
+    part = report.part(work)
+    for _ in range(2):
+        with report.section():
+            part()
+    assert capsys.readouterr().out.split() == ["没有询问模型：没有可供评判的样例。"] * 2 and len(tried) == 1
+    for error in (DataError("a torn line"), ValueError("a bug")):
+        with pytest.raises(type(error)), report.section():
+            raise error
