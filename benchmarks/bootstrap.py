@@ -11,10 +11,9 @@ import time
 
 import numpy as np
 
-from perslib.inference import interval, resample_users
-from perslib.metrics import METRICS
-from perslib.metrics.measures import resampled
-from perslib.metrics.sums import Sums
+from perslib.stats import METRICS, interval, resample_users
+from perslib.stats.measures import resampled
+from perslib.stats.sums import Sums
 
 
 def made(options: argparse.Namespace) -> list[Sums]:

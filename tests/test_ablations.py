@@ -16,7 +16,7 @@ from endpoint import Endpoint
 from histories import corpus_of
 from scripted import MEMORY
 
-from perslib import metrics
+from perslib import stats
 from perslib.corpus import Block, Corpus, save
 from perslib.errors import PerslibError, UnknownName
 from perslib.judge import Computed, Constant, LearnedJudge, Manner, Nearest, Sees, UserMean
@@ -102,7 +102,7 @@ def test_a_lot_deals_out_the_same_whole_scores_as_turn_numbers_do(small, compute
 
     def agreement(frame, *given, **options):
         seen.append(frame)
-        return metrics.agreement(frame, *given, **options)
+        return stats.agreement(frame, *given, **options)
 
     monkeypatch.setattr(calibrations, "agreement", agreement)
     calibrations.tie_rules(computed[computed["judge"] == "constant 4"], small, metrics=["pearson"])

@@ -29,9 +29,8 @@ ORDER = [
         "memory",
         "palsynth",
         "judge",
-        "calibrate",
     ],
-    *["inference", "metrics", "replay", "palbench", "patience", "signals", "ux"],
+    *["stats", "replay", "palbench", "patience", "signals", "ux"],
     *["report", "studies", "catalogue", "explorer", "cli", "__main__"],
 ]
 
@@ -72,13 +71,11 @@ def test_imports_flow_one_way(file):
     [
         f"perslib.{p}"
         for p in (
-            "calibrate",
             "corpus",
-            "inference",
             "judge",
             "llm",
             "memory",
-            "metrics",
+            "stats",
             "palbench",
             "palsynth",
             "patience",

@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made import tiny_corpus
 
-from perslib.calibrate import (
+from perslib.corpus import load
+from perslib.errors import DataError, UnknownName
+from perslib.stats import (
     calibrated,
     cdf,
     fallbacks,
@@ -23,8 +25,6 @@ from perslib.calibrate import (
     reference_transfer,
     to_scale,
 )
-from perslib.corpus import load
-from perslib.errors import DataError, UnknownName
 
 RAW, TURN, ONE = [4, 4, 3, 5, 4, 2], [0, 1, 2, 0, 1, 2], [0] * 6
 HISTORY = [[0, 1, 2, 3, 4]]

@@ -8,7 +8,9 @@ import pytest
 from scipy.optimize import check_grad
 from scipy.special import expit
 
-from perslib.calibrate import (
+from perslib.corpus import Corpus
+from perslib.errors import DataError
+from perslib.stats import (
     Population,
     calibrated,
     coverage,
@@ -18,8 +20,6 @@ from perslib.calibrate import (
     fit_population,
     fit_tilt,
 )
-from perslib.corpus import Corpus
-from perslib.errors import DataError
 
 P = [f"p{s}" for s in range(1, 6)]
 N = [f"n{s}" for s in range(1, 6)]
@@ -119,7 +119,7 @@ def test_the_gradients_are_right(monkeypatch):
         seen.append(check_grad(lambda x: loss(x)[0], lambda x: loss(x)[1], away))
         return type("Result", (), {"x": start})()
 
-    monkeypatch.setattr("perslib.calibrate.fitted.minimize", spy)
+    monkeypatch.setattr("perslib.stats.fitted.minimize", spy)
     train, table = people(10, 8)
     fit_ordinal(train, table)
     fit_tilt(train.assign(**dict(zip(P, np.random.default_rng(0).dirichlet([1] * 5, len(train)).T))), table)

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from perslib.calibrate import fit_thresholds
 from perslib.errors import DataError, UnknownName
+from perslib.stats import fit_thresholds
 
 
 def made(n, seed=0):

@@ -14,10 +14,10 @@ from endpoint import Endpoint
 from made import tiny_corpus
 
 from perslib.corpus import Corpus, save
-from perslib.inference import correlation, mean_by
 from perslib.report import begin, run_report
 from perslib.report.markup import prose
 from perslib.report.words import name_of
+from perslib.stats import correlation, mean_by
 from perslib.studies import corpus as study
 from perslib.studies import corpus_shown as shown
 from perslib.studies.corpus import ask_first

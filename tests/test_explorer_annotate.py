@@ -13,8 +13,8 @@ from perslib.corpus import TURN, load
 from perslib.explorer.annotate import Annotating, drawn, next_unrated, ratings_file, scale
 from perslib.explorer.looking import Looking, keys_of
 from perslib.judge import Verdict
-from perslib.metrics import agreement, read_ratings
 from perslib.report import begin
+from perslib.stats import agreement, read_ratings
 
 
 @pytest.fixture(scope="module")

@@ -13,10 +13,10 @@ import pytest
 
 from perslib.corpus import SESSION, TURN, Corpus, load, save
 from perslib.errors import DataError, PerslibError
-from perslib.inference import classical_mean, ppi_difference, ppi_mean
 from perslib.judge import Nearest
 from perslib.replay import ORIGINAL, write_replies
 from perslib.report import name_of, run_report
+from perslib.stats import classical_mean, ppi_difference, ppi_mean
 from perslib.studies import how_many_labels as study
 from perslib.studies import how_many_labels_draws as studies
 from perslib.studies import how_many_labels_shown as shown

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from perslib.inference import correlation, holm, interval, pearson, resample_users, sign_flip, two_sided_p
-from perslib.metrics.measures import METRICS, resampled
-from perslib.metrics.sums import Sums
+from perslib.stats import correlation, holm, interval, pearson, resample_users, sign_flip, two_sided_p
+from perslib.stats.measures import METRICS, resampled
+from perslib.stats.sums import Sums
 
 
 def test_weights_are_the_sample_itself_and_then_draws_of_as_many_users():

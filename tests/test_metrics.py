@@ -17,17 +17,16 @@ from sklearn import metrics as sk
 
 from perslib.corpus import Corpus, load
 from perslib.errors import DataError, UnknownName
-from perslib.metrics import (
+from perslib.report.tables import agreement_table, format_number
+from perslib.stats import (
     METRICS,
     agreement,
     disagreements,
     measure,
-    number,
     paired,
     reason_agreement,
     reason_confusion,
     reliability,
-    table,
 )
 
 GOLD = [5, 4, 3, 4, 2, 5, 5, 4, 5, 3, 2, 4]
@@ -329,16 +328,16 @@ def test_the_paper_table():
     corpus = rated()
     verdicts = judged(corpus, {"good": 0.7, "constant": math.inf})
     found = agreement(verdicts, corpus, metrics=("pearson", "mae"), controls=("constant",), resamples=200)
-    wide = table(found, gains=("mae",))
+    wide = agreement_table(found, gains=("mae",))
     assert list(wide.columns) == ["judge", "score", "turns", "pearson", "mae", "gain: mae"]
     first = found.iloc[0]
     assert wide["pearson"].tolist() == [
-        f"{number(first['value'])} [{number(first['low'])}, {number(first['high'])}]",
+        f"{format_number(first['value'])} [{format_number(first['low'])}, {format_number(first['high'])}]",
         "–",
     ]
     assert str(wide["gain: mae"][0]).endswith("*")
-    assert table(found, ("mae",), intervals=False)["mae"][0] == number(found["value"][1])
-    assert [number(v) for v in (0.36, -0.0421, 1.25, -0.0001, math.nan)] == [
+    assert agreement_table(found, ("mae",), intervals=False)["mae"][0] == format_number(found["value"][1])
+    assert [format_number(v) for v in (0.36, -0.0421, 1.25, -0.0001, math.nan)] == [
         ".360",
         "−.042",
         "1.250",

@@ -8,7 +8,6 @@ import pytest
 from pal_made import Letters, Model, name_of, usual
 
 from perslib.errors import DataError, UnknownName
-from perslib.inference import holm
 from perslib.memory.baselines import Vanilla, baselines
 from perslib.memory.h2 import H2Memory
 from perslib.palbench import (
@@ -30,6 +29,7 @@ from perslib.palbench import (
     win_tie_lose,
     with_costs,
 )
+from perslib.stats import holm
 from perslib.worlds import palset
 
 FEW = {"resamples": 200}

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from perslib.errors import DataError, UnknownName
-from perslib.inference import Components, components, power_of, users_needed
+from perslib.stats import Components, components, power_of, users_needed
 
 
 def frame(*by_user: list[float]) -> pd.DataFrame:

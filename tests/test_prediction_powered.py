@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from perslib import inference
+from perslib import stats
 from perslib.errors import DataError
-from perslib.inference import classical_difference, classical_mean, ppi_difference, ppi_mean
+from perslib.stats import classical_difference, classical_mean, ppi_difference, ppi_mean
 
 
 def test_the_formula_by_hand():
@@ -152,7 +152,7 @@ def test_input_that_does_not_fit_is_refused(said, arguments, named):
 
 @pytest.mark.parametrize("name", ["mean", "difference"])
 def test_twins_take_the_same_arguments(name):
-    powered, alone = (getattr(inference, f"{kind}_{name}") for kind in ("ppi", "classical"))
+    powered, alone = (getattr(stats, f"{kind}_{name}") for kind in ("ppi", "classical"))
     of = [[(p.name, p.kind) for p in inspect.signature(f).parameters.values()] for f in (powered, alone)]
     assert of[0] == of[1]
     scores = [[5, 4, 3, 4, 4, 2], [4, 3, 2, 3, 3, 3]]

@@ -12,16 +12,7 @@ import pytest
 
 from perslib.corpus import TURN, load
 from perslib.errors import DataError, UnknownName
-from perslib.metrics import (
-    Rating,
-    agreement,
-    between,
-    measure,
-    rate,
-    rater,
-    read_ratings,
-    reason_agreement,
-)
+from perslib.stats import Rating, agreement, between, measure, rate, rater, read_ratings, reason_agreement
 
 GOLD = [5, 4, 3, 4, 2, 5, 5, 4, 5, 3, 2, 4]
 SCORE = [4, 4, 3, 5, 3, 5, 4, 4, 5, 4, 3, 4]

@@ -19,8 +19,8 @@ from perslib.corpus import Corpus, coerce, load, save
 from perslib.judge import Manner, Personal
 from perslib.llm import Backbone
 from perslib.memory import MemorySystem, Statement, Structured, UserMemory
-from perslib.metrics import reason_confusion
 from perslib.report import begin, name_of, run_report
+from perslib.stats import reason_confusion
 from perslib.studies import rationale_cases, rationales, rationales_shown
 from perslib.studies import rationales as study
 from perslib.studies.grounding import Grounding, Grounds, spans, terms

@@ -10,10 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from perslib.calibrate import to_scale
 from perslib.errors import DataError, UnknownName
-from perslib.inference import holm, resample_users, sign_flip
 from perslib.replay import ORIGINAL, against, all_pairs, differences, official_interval, summary
+from perslib.stats import holm, resample_users, sign_flip, to_scale
 
 KEYS = ["user", "scenario", "session", "turn"]
 

@@ -12,7 +12,6 @@ from scipy import stats
 
 from perslib.corpus import load
 from perslib.errors import DataError, UnknownName
-from perslib.inference import joint_sign_flip, resample_users, sign_flip
 from perslib.replay import (
     ORIGINAL,
     against_truth,
@@ -24,6 +23,7 @@ from perslib.replay import (
     view_means,
 )
 from perslib.replay.views import kendall
+from perslib.stats import joint_sign_flip, resample_users, sign_flip
 
 KEYS = ["user", "scenario", "session", "turn"]
 

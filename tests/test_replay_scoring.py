@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from histories import corpus_of
 
-from perslib.calibrate import histories
 from perslib.corpus import TURN, Corpus, load
 from perslib.errors import DataError, PerslibError
 from perslib.judge import LearnedJudge, Manner, Nearest, Personal, Supervised
@@ -17,6 +16,7 @@ from perslib.llm import Answer
 from perslib.memory import Measured, Scores
 from perslib.replay.replies import ORIGINAL
 from perslib.replay.scoring import judged_by_themselves, on_reference, reference, scored
+from perslib.stats import histories
 
 
 class Counts:

@@ -12,9 +12,10 @@ from made import tiny_corpus
 from perslib import report
 from perslib.corpus import load, save
 from perslib.judge import Constant, Nearest, UserMean, evaluate
-from perslib.metrics import agreement, disagreements, table
 from perslib.report import run_report
 from perslib.report.show import table_html
+from perslib.report.tables import agreement_table
+from perslib.stats import agreement, disagreements
 
 CODE = """
 report.save_table(pd.DataFrame({"n": range(50), "x": 1.5}), "folded", caption="Folded.", shown=False)
@@ -66,7 +67,7 @@ def test_the_csv_keeps_the_numbers_that_the_page_rounds(tmp_path):
     corpus = load("sample/en")
     verdicts = pd.concat([evaluate(judge, corpus) for judge in (Constant(4), UserMean(), Nearest(2))])
     found = agreement(verdicts, corpus, metrics=("qwk", "pearson"), controls=["constant 4"], resamples=200)
-    shown = table(found, gains=("qwk",))
+    shown = agreement_table(found, gains=("qwk",))
     csv, tex = report.save_table(shown, "agreement", out=tmp_path)
     kept = pd.read_csv(csv)
     assert all(pd.api.types.is_numeric_dtype(kept[c]) for c in kept if c.startswith(("qwk", "pearson")))

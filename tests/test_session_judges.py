@@ -10,14 +10,13 @@ import pytest
 from histories import Row, corpus_of
 from made import tiny_corpus
 
-from perslib.calibrate import calibrated, histories
 from perslib.corpus import Corpus, load
 from perslib.errors import DataError
 from perslib.judge import Manner, OfSession, UserMean, by_session, evaluate, like_for_like, session_judges
 from perslib.judge.session import conversation, written
 from perslib.llm import Answer, answered, backbone
 from perslib.memory import Scores
-from perslib.metrics import with_gold
+from perslib.stats import calibrated, histories, with_gold
 from perslib.studies import verification
 from perslib.studies.extent import extent
 

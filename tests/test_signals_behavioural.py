@@ -7,9 +7,9 @@ import pytest
 
 from perslib.corpus import TURN, load
 from perslib.errors import DataError
-from perslib.inference import correlation
 from perslib.judge import UserMean, evaluate
 from perslib.signals import VOTES, behavioural, sessions_of, signals_of, weak_labels
+from perslib.stats import correlation
 
 
 @pytest.fixture(scope="module", params=["zh", "en"])

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from perslib.errors import DataError, UnknownName
-from perslib.inference import wilson
+from perslib.stats import wilson
 from perslib.ux import (
     REWARD_MODEL,
     at_learned_threshold,

@@ -154,7 +154,7 @@ def test_auroc_and_its_interval():
     assert table.loc[0, "low"] < table.loc[0, "auroc"] < table.loc[0, "high"]
     assert table.loc[1, "ahead_low"] > 0 and table.loc[1, "p"] < 0.001
     # Each resample is a sample of users, with repeats: by hand for the first.
-    from perslib.inference import interval, resample_users
+    from perslib.stats import interval, resample_users
     from perslib.ux.reward_checks import _auroc
 
     weights = resample_users(30, 50)

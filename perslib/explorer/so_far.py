@@ -16,12 +16,12 @@ from perslib.corpus import BLOCK, TURN, Block
 from perslib.errors import DataError
 from perslib.explorer.looking import Looking, keys_of
 from perslib.explorer.parts import Asking, button, div, reply_place
-from perslib.inference import FEWEST_USERS
 from perslib.judge import Judge, Personal, Verdict
 from perslib.judge.base import frame
 from perslib.llm import Steps, side_by_side
-from perslib.metrics import agreement, between, rater, read_ratings, with_gold, with_interval
 from perslib.report.show import escape, fold_html, table_html
+from perslib.report.tables import with_interval
+from perslib.stats import FEWEST_USERS, agreement, between, rater, read_ratings, with_gold
 from perslib.text import mark, translate
 
 #: Measures of agreement, in plain words.

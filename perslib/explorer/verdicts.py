@@ -7,8 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from perslib.calibrate import SCORES, Tilted
-from perslib.calibrate.frames import COUNTS
 from perslib.corpus import Block
 from perslib.explorer.parts import div, note
 from perslib.explorer.past import nowhere, turn_html
@@ -17,6 +15,8 @@ from perslib.memory import Statement, UserMemory, resolved
 from perslib.report.show import escape, score_chip, text_html
 from perslib.report.style import SCORES as COLORS
 from perslib.report.words import name_of
+from perslib.stats import SCORES, Tilted
+from perslib.stats.calibrated import COUNTS
 from perslib.text import translate
 
 #: The judge's distribution and that of the user's own past scores, each to the power one half: nothing is learned.

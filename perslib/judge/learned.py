@@ -57,7 +57,7 @@ class LearnedJudge(Judge):
     keep train and test users apart.
 
     After `fit`, `held_out` holds verdicts on the train users' scored turns, gold beside them, each by a first
-    stage that knew nothing of its user: what `perslib.calibrate.fit_thresholds` and its kin are fitted on.
+    stage that knew nothing of its user: what `perslib.stats.fit_thresholds` and its kin are fitted on.
     """
 
     held_out: pd.DataFrame

@@ -24,12 +24,12 @@ import pandas as pd
 
 from perslib.corpus.reading import unfit
 from perslib.errors import DataError, Problem
-from perslib.inference import wilson
 from perslib.llm import Backbone, Steps
 from perslib.memory.checked import Question, Reading
 from perslib.memory.long import LongTermMemory, Session, Turn
 from perslib.palbench.tasks import one, text_of
 from perslib.palbench.topics import Form, blocks, counted, looked_up
+from perslib.stats import wilson
 
 TYPE = "single-session-preference"
 _FIELDS = ("question_id", "question_type", "question", "answer", "haystack_sessions")

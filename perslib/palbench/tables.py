@@ -18,11 +18,11 @@ import numpy as np
 import pandas as pd
 
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.inference import FEWEST_USERS, RESAMPLES, SEED, holm, interval, resample_users, sign_flip
 from perslib.palbench.compared import OUTCOMES
 from perslib.palbench.measures import Tokens, best_bleu, kappa_of_decided, points, tokens_of
 from perslib.palbench.tasks import Served, key_of, topics_by_key
 from perslib.palbench.topics import Person
+from perslib.stats import FEWEST_USERS, RESAMPLES, SEED, holm, interval, resample_users, sign_flip
 
 #: What a mean is multiplied with, as published.
 SCALE = {"g": 50.0, "s": 50.0}

@@ -20,11 +20,11 @@ import pandas as pd
 
 from perslib.corpus import Corpus
 from perslib.errors import DataError
-from perslib.inference import SEED, correlation
 from perslib.patience.dialogues import Dialogues
 from perslib.patience.estimator import Patience
 from perslib.patience.recovery import RESAMPLES, recovered
 from perslib.patience.users import User, user2
+from perslib.stats import SEED, correlation
 from perslib.worlds.lives import book, life
 from perslib.worlds.satisfaction import NOISE, STRICTNESS_SPREAD
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from perslib.inference import SEED, interval, pearson, resample_users
 from perslib.patience.dialogues import CENSORED, FAILURE, SUCCESS, Dialogues
+from perslib.stats import SEED, interval, pearson, resample_users
 
 if TYPE_CHECKING:
     from perslib.patience.estimator import Patience

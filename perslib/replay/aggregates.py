@@ -15,19 +15,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perslib.calibrate import to_scale
-from perslib.inference import (
-    FEWEST_USERS,
-    LEVEL,
-    RESAMPLES,
-    SEED,
-    Estimate,
-    classical_mean,
-    joint_sign_flip,
-    ppi_mean,
-    resample_users,
-)
-from perslib.inference.power import proper_share
 from perslib.replay.replies import ORIGINAL
 from perslib.replay.scores import (
     EXACT,
@@ -42,6 +29,19 @@ from perslib.replay.scores import (
     user_means,
     with_bounds,
 )
+from perslib.stats import (
+    FEWEST_USERS,
+    LEVEL,
+    RESAMPLES,
+    SEED,
+    Estimate,
+    classical_mean,
+    joint_sign_flip,
+    ppi_mean,
+    resample_users,
+    to_scale,
+)
+from perslib.stats.power import proper_share
 
 #: From here on a user counts as satisfied.
 SATISFIED = 4
@@ -62,7 +62,7 @@ def summary(
       blocks (a block is one user's turns in one scenario)
     - micro, the mean over turns; user_macro, task_macro, block_macro, the means of the users', scenarios' and
       blocks' means
-    - sat, dsat: shares of turns at 4 and above, 3 and below, after rounding by `perslib.calibrate.to_scale`, so
+    - sat, dsat: shares of turns at 4 and above, 3 and below, after rounding by `perslib.stats.to_scale`, so
       that every scored turn is one of the two
     - each of these six with …_low and …_high, a percentile interval over resampled users (from five users on)
     - n1 … n5: how many scores round to 1 … 5; share1 … share5: the share of turns they stand for
@@ -151,7 +151,7 @@ def rank_sets(
 
     best_rank = 1 + the number of candidates that are significantly better, worst_rank = k − the number that are
     significantly worse, where all k (k − 1) / 2 paired differences of the user macro are tested at once
-    (`perslib.inference.joint_sign_flip`). So with probability `level` every candidate's true rank is in its set
+    (`perslib.stats.joint_sign_flip`). So with probability `level` every candidate's true rank is in its set
     (Mogstad, Romano, Shaikh & Wilhelm 2024). tied_first: nobody is significantly better. A candidate without any
     score has no rank, is not tied for first, and is not among the k.
 
@@ -202,7 +202,7 @@ def prediction_powered(
     gold: str = "score",
     level: float = LEVEL,
 ) -> pd.DataFrame:
-    """Each candidate's mean score by people, with the judge's help: `perslib.inference.ppi_mean`, clustered by user.
+    """Each candidate's mean score by people, with the judge's help: `perslib.stats.ppi_mean`, clustered by user.
 
     `labels` holds people's scores in the column `gold` by candidate and the keys of a turn (without `candidate`, as in
     the turns of a corpus, they are on the recorded replies); which replies were rated must have been left to chance.

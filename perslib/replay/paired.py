@@ -14,18 +14,6 @@ import pandas as pd
 
 from perslib.corpus import TURN
 from perslib.errors import DataError, Problem
-from perslib.inference import (
-    FEWEST_USERS,
-    LEVEL,
-    RESAMPLES,
-    SEED,
-    holm,
-    interval,
-    resample_users,
-    sign_flip,
-    two_sided_p,
-)
-from perslib.inference.power import proper_share
 from perslib.replay.replies import ORIGINAL
 from perslib.replay.scores import (
     EXACT,
@@ -38,6 +26,18 @@ from perslib.replay.scores import (
     mean_over,
     with_bounds,
 )
+from perslib.stats import (
+    FEWEST_USERS,
+    LEVEL,
+    RESAMPLES,
+    SEED,
+    holm,
+    interval,
+    resample_users,
+    sign_flip,
+    two_sided_p,
+)
+from perslib.stats.power import proper_share
 
 _COUNTS = ("n", "users", "left_out", "left_out_other", "unscored")
 _RATES = ("win", "tie", "lose", "non_tie_win_rate", "mean_delta")
@@ -100,7 +100,7 @@ def all_pairs(
 def differences(verdicts: pd.DataFrame, candidate: str, other: str, *, score: str = SCORE) -> pd.DataFrame:
     """By how much the candidate's score is above the other's on each common turn: keys and `difference`.
 
-    What `perslib.inference.users_needed` reads; with several judges, one after another, named.
+    What `perslib.stats.users_needed` reads; with several judges, one after another, named.
     """
     parts = []
     for of in by_judge(verdicts, score):

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from perslib.calibrate.frames import scores_of
 from perslib.corpus import SESSION, TURN
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.inference import FEWEST_USERS, interval
 from perslib.replay.replies import ORIGINAL
+from perslib.stats import FEWEST_USERS, interval
+from perslib.stats.calibrated import scores_of
 
 Floats = npt.NDArray[np.float64]
 

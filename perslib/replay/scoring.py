@@ -16,7 +16,6 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from perslib.calibrate import histories, reference_calibrated
 from perslib.corpus import BLOCK, TURN, Block, Corpus, coerce
 from perslib.errors import DataError, PerslibError, Problem
 from perslib.judge import Judge, Personal
@@ -25,6 +24,7 @@ from perslib.judge.evaluate import fit as fit_judge
 from perslib.judge.evaluate import verdicts_on
 from perslib.llm import Backbone
 from perslib.replay.replies import check_single
+from perslib.stats import histories, reference_calibrated
 
 #: What a judge of a replay is calibrated with.
 CALIBRATIONS = ("reference_cdf", "reference_mean_shift")

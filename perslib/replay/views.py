@@ -11,8 +11,6 @@ import numpy as np
 import pandas as pd
 
 from perslib.errors import DataError, UnknownName
-from perslib.inference import LEVEL, RESAMPLES, SEED, interval, resample_users
-from perslib.inference.power import proper_share
 from perslib.replay.scores import (
     EXACT,
     SCORE,
@@ -24,6 +22,8 @@ from perslib.replay.scores import (
     mean_over,
     user_means,
 )
+from perslib.stats import LEVEL, RESAMPLES, SEED, interval, resample_users
+from perslib.stats.power import proper_share
 
 
 @dataclass(frozen=True, eq=False)

@@ -91,7 +91,7 @@ def save_table(
 ) -> Saved:
     """Save a table as CSV with full precision and as LaTeX (booktabs), and show it with its caption.
 
-    In the CSV a cell that shows a number with its interval (`perslib.metrics.with_interval`) is that number; the bounds
+    In the CSV a cell that shows a number with its interval (`perslib.report.tables.with_interval`) is that number; the bounds
     have columns of their own, `qwk`, `qwk_low`, `qwk_high`. Texts are written as they are: a spreadsheet may take one that
     begins with = + - @ for a formula, so import these columns as text.
 
@@ -124,7 +124,7 @@ def _write_csv(frame: pd.DataFrame, path: Path) -> Path:
 
 def _with_numbers(frame: pd.DataFrame) -> pd.DataFrame:
     """The frame with the numbers behind what people read of them."""
-    from perslib.metrics import Shown
+    from perslib.report.tables import Shown
 
     columns = []
     for i in range(frame.shape[1]):

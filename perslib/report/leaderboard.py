@@ -223,7 +223,7 @@ def _is_number(text: str, low: float, high: float, needed: bool) -> bool:
 
 def _interval(row: Any, name: str, digits: int) -> str:
     """A value with its interval in one piece, `4.12 [3.98, 4.26]`."""
-    from perslib.metrics import with_interval
+    from perslib.report.tables import with_interval
 
     value, low, high = (getattr(row, f"{name}{end}") for end in ("", "_low", "_high"))
     text = str(with_interval(value, low, high, digits))

@@ -165,7 +165,7 @@ def score_chip(score: float) -> str:
 
     Without a score (NaN) it is an empty mark.
     """
-    from perslib.calibrate import to_scale
+    from perslib.stats import to_scale
 
     if pd.isna(score):
         return '<span class="pl-score pl-unscored">–</span>'

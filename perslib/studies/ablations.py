@@ -14,12 +14,11 @@ import pandas as pd
 
 from perslib.corpus import TURN, Corpus
 from perslib.errors import UnknownName
-from perslib.inference import holm
 from perslib.judge import Judge, Manner, Personal
 from perslib.llm import Backbone
 from perslib.memory import Structured
-from perslib.metrics import paired
 from perslib.paths import read_csv
+from perslib.stats import holm, paired
 from perslib.studies.extent import Extent, listed
 from perslib.studies.verification import SHOWN, asked_judge, judged
 

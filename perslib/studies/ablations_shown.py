@@ -11,11 +11,11 @@ import pandas as pd
 from matplotlib.ticker import MultipleLocator
 
 from perslib.corpus import Corpus
-from perslib.inference import FEWEST_USERS
-from perslib.metrics import number
 from perslib.report import CATEGORIES
 from perslib.report.style import FAINT, RULE, draw_intervals, label_rows, literal_name
+from perslib.report.tables import format_number
 from perslib.report.words import name_of
+from perslib.stats import FEWEST_USERS
 from perslib.studies.shared import handle
 from perslib.studies.verification import CONTROLS
 from perslib.text import as_paragraph, join, translate
@@ -116,10 +116,10 @@ def ties(agreed: pd.DataFrame, corpus: Corpus, judge: str = "constant 4") -> Ite
         "A judge that gives every reply a 4 reaches r = {by_turn} if ties are broken by turn number, and r = "
         "{at_random} if the same scores are assigned at random; within users it is {within_by_turn} against "
         "{within_at_random}.",
-        by_turn=number(own["turn_index", "pearson"]),
-        at_random=number(own["random", "pearson"]),
-        within_by_turn=number(own["turn_index", "wc_pearson"]),
-        within_at_random=number(own["random", "wc_pearson"]),
+        by_turn=format_number(own["turn_index", "pearson"]),
+        at_random=format_number(own["random", "pearson"]),
+        within_by_turn=format_number(own["turn_index", "wc_pearson"]),
+        within_at_random=format_number(own["random", "wc_pearson"]),
     )
     rated = corpus.turns.dropna(subset="score")
     rated = rated[rated["user"].isin(corpus.split().get("test", []))]
@@ -131,7 +131,7 @@ def ties(agreed: pd.DataFrame, corpus: Corpus, judge: str = "constant 4") -> Ite
     )
     yield translate(
         "Even without position, r is {r}, which reflects only the user's own level.",
-        r=number(own["expected", "pearson"]),
+        r=format_number(own["expected", "pearson"]),
     )
 
 
@@ -148,7 +148,7 @@ def ways(agreed: pd.DataFrame) -> Iterator[str]:
             metric=name_of(metric),
             blind=_reached(own[is_blind].iloc[-1]),
             best=_reached(reading.iloc[-1]),
-            as_given=number(reading[reading["score"] == "real"]["value"].iloc[-1]),
+            as_given=format_number(reading[reading["score"] == "real"]["value"].iloc[-1]),
         )
     yield translate(
         "Each is the best of many on the test users and therefore slightly overestimated; see the intervals."
@@ -158,7 +158,7 @@ def ways(agreed: pd.DataFrame) -> Iterator[str]:
 def _reached(row: pd.Series) -> str:
     return translate(
         "{value} ({judge}, {calibration})",
-        value=number(row["value"]),
+        value=format_number(row["value"]),
         judge=name_of(row["judge"]),
         calibration=name_of(row["score"]),
     )
@@ -199,7 +199,7 @@ def changes(found: pd.DataFrame) -> str:
             users=users,
         )
     sure = [
-        f"{name_of(row['judge'])} ({name_of(row['metric'])}, {name_of(row['score'])}) {number(row['value'])}"
+        f"{name_of(row['judge'])} ({name_of(row['metric'])}, {name_of(row['score'])}) {format_number(row['value'])}"
         for row in found[found["p_holm"] < 0.05].to_dict("records")
     ]
     return translate(

@@ -12,8 +12,14 @@ from copy import copy
 import numpy as np
 import pandas as pd
 
-from perslib.calibrate import (
+from perslib.corpus import TURN, Corpus
+from perslib.errors import PerslibError
+from perslib.judge import Judge, LearnedJudge, Nearest, Supervised, controls, evaluate
+from perslib.llm import answered
+from perslib.report.tables import interval
+from perslib.stats import (
     Ties,
+    agreement,
     calibrated,
     coverage,
     fallbacks,
@@ -24,14 +30,9 @@ from perslib.calibrate import (
     fit_thresholds,
     fit_tilt,
     histories,
+    mean_by,
+    with_gold,
 )
-from perslib.corpus import TURN, Corpus
-from perslib.errors import PerslibError
-from perslib.inference import mean_by
-from perslib.judge import Judge, LearnedJudge, Nearest, Supervised, controls, evaluate
-from perslib.llm import answered
-from perslib.metrics import agreement, with_gold
-from perslib.report.tables import interval
 from perslib.studies.verification import SHOWN
 
 #: Rules for equal scores in a block: the published one, by lot, and those that use no position.

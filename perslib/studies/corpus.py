@@ -11,10 +11,10 @@ import pandas as pd
 
 from perslib.corpus.schema import SESSION
 from perslib.errors import PerslibError
-from perslib.inference import correlation, mean_by
-from perslib.metrics.gold import of_turns
 from perslib.paths import read_csv
 from perslib.report.markup import literally
+from perslib.stats import correlation, mean_by
+from perslib.stats.gold import of_turns
 from perslib.text import paragraph, translate
 
 if TYPE_CHECKING:

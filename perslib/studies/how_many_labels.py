@@ -20,12 +20,12 @@ import pandas as pd
 from perslib.corpus import TURN, Corpus
 from perslib.corpus.reading import csv_lines, json_lines, number_in, unfit
 from perslib.errors import DataError, PerslibError, Problem
-from perslib.inference import FEWEST_USERS, SEED, correlation, floats, mean_by
 from perslib.judge import Judge
 from perslib.llm import Backbone
-from perslib.metrics.gold import of_turns
 from perslib.replay import ORIGINAL, originals, read_replies, recorded, scored
 from perslib.replay.published_lines import turn_of
+from perslib.stats import FEWEST_USERS, SEED, correlation, floats, mean_by
+from perslib.stats.gold import of_turns
 from perslib.studies.extent import listed, whole_numbers
 from perslib.worlds.satisfaction import borders
 
@@ -231,7 +231,7 @@ def quality(known: pd.DataFrame, judge: str) -> pd.DataFrame:
 
 
 def agreed(known: pd.DataFrame, judge: str) -> pd.DataFrame:
-    """The judge's r with people over all replies, in the columns of `perslib.metrics.agreement`."""
+    """The judge's r with people over all replies, in the columns of `perslib.stats.agreement`."""
     value, low, high = correlation(known["gold"], known["judged"], known["user"])
     return pd.DataFrame([{"judge": judge, "metric": "pearson", "value": value, "low": low, "high": high}])
 

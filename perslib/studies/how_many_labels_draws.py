@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from perslib.errors import PerslibError
-from perslib.inference import (
+from perslib.stats import (
     FEWEST_USERS,
     LEVEL,
     SEED,

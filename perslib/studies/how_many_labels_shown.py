@@ -11,11 +11,10 @@ import pandas as pd
 from matplotlib.ticker import NullFormatter, PercentFormatter
 
 from perslib.corpus import TURN
-from perslib.inference import FEWEST_USERS, LEVEL
-from perslib.metrics import Shown, number, with_interval
 from perslib.report.style import ACCENT, FAINT, INK, RULE, label_rows, literal_name
-from perslib.report.tables import interval, shown
+from perslib.report.tables import Shown, format_number, interval, shown, with_interval
 from perslib.report.words import name_of
+from perslib.stats import FEWEST_USERS, LEVEL
 from perslib.studies.how_many_labels import PARTIAL, SHUFFLED
 from perslib.studies.how_many_labels_draws import ALONE, BOTH, LABELS, PLAIN, middling
 from perslib.text import as_paragraph, plural, translate
@@ -197,7 +196,7 @@ def known(rated: pd.DataFrame, quality: pd.DataFrame) -> Iterator[str]:
         yield translate(
             "On differences between two candidates for the same user, the judge correlates with people at r = "
             "{r}.",
-            r=number(r, 2),
+            r=format_number(r, 2),
         )
     if quality["r_users"].min() - r > 0.05:
         yield translate(

@@ -11,11 +11,11 @@ from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from perslib.corpus import TURN, Block, Corpus
 from perslib.errors import NotEnough
-from perslib.inference import SEED, floats, wilson
 from perslib.judge import Judge
 from perslib.judge.evaluate import evaluate, targets
 from perslib.llm import Backbone
-from perslib.metrics import with_interval
+from perslib.report.tables import with_interval
+from perslib.stats import SEED, floats, wilson
 from perslib.studies.extent import Extent
 from perslib.ux import (
     CASES,

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from perslib.metrics import number as as_number
+from perslib.report.tables import format_number as as_number
 from perslib.report.tables import interval, number, p_value, shown, written
 from perslib.report.words import name_of
 from perslib.studies.judge_bias import LABELS, METRICS, Audit

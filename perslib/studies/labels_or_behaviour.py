@@ -24,13 +24,13 @@ import pandas as pd
 from sklearn.isotonic import IsotonicRegression
 
 from perslib.corpus import TURN, Block, Corpus
-from perslib.inference import FEWEST_USERS, SEED, floats, holm, interval, pearson, resample_users, two_sided_p
 from perslib.judge import Judge, LearnedJudge, Nearest, OfTask, UserMean, Verdict
 from perslib.judge.evaluate import fit, targets, verdicts_on
 from perslib.llm import Backbone
 from perslib.llm import backbone as model_named
-from perslib.metrics.sums import Sums
 from perslib.signals import behavioural
+from perslib.stats import FEWEST_USERS, SEED, floats, holm, interval, pearson, resample_users, two_sided_p
+from perslib.stats.sums import Sums
 from perslib.studies.extent import Extent, extent, listed, whole_numbers
 from perslib.studies.verification import asked_judge
 

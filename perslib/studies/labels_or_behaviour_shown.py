@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import Corpus
-from perslib.metrics import Shown, number, with_interval
 from perslib.report.style import ACCENT, CATEGORIES, FAINT, INK, literal_name
-from perslib.report.tables import interval
+from perslib.report.tables import Shown, format_number, interval, with_interval
 from perslib.report.words import name_of
 from perslib.studies.labels_or_behaviour import BASE, KINDS, Curves
 from perslib.studies.shared import by_side
@@ -158,8 +157,8 @@ def equal_number(found: Curves, moved: pd.DataFrame) -> Iterator[str]:
             "With {most} ratings *{judge}* reaches r = {by_ratings}, with equally many behavioural labels "
             "{by_behaviour}.",
             judge=name_of(judge),
-            by_ratings=number(points.loc[(judge, BASE, most), "value"]),
-            by_behaviour=number(points.loc[(judge, "behaviour", most), "value"]),
+            by_ratings=format_number(points.loc[(judge, BASE, most), "value"]),
+            by_behaviour=format_number(points.loc[(judge, "behaviour", most), "value"]),
             most=most,
         )
         own = moved[(moved["judge"] == judge) & (moved["kind"] == "behaviour")]

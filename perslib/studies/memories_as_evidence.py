@@ -26,7 +26,7 @@ from perslib.memory import memory as named
 from perslib.memory.base import Noting
 from perslib.memory.named import EDITED, long_term
 from perslib.memory.remembering import Remembered
-from perslib.metrics import agreement
+from perslib.stats import agreement
 from perslib.studies import verification
 from perslib.studies.extent import Extent, listed
 

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.ticker import LogLocator, StrMethodFormatter
 
-from perslib.inference import FEWEST_USERS
-from perslib.metrics import number
-from perslib.metrics import table as as_printed
 from perslib.report.style import ACCENT, CATEGORIES, FAINT, INK, literal_name
+from perslib.report.tables import format_number
+from perslib.report.tables import agreement_table
 from perslib.report.words import name_of
+from perslib.stats import FEWEST_USERS
 from perslib.studies.extent import Extent
 from perslib.studies.memories_as_evidence import METRICS, NOTHING, Judged, frontier
 from perslib.text import as_paragraph, join, translate
@@ -69,7 +69,7 @@ def points(agreed: pd.DataFrame, spent: pd.DataFrame) -> pd.DataFrame:
 
 def agreement_table(agreed: pd.DataFrame) -> pd.DataFrame:
     """A row a judge; what each memory gains over none."""
-    wide = as_printed(agreed, METRICS, gains=METRICS[:2]).drop(columns=["score", "backbone"], errors="ignore")
+    wide = agreement_table(agreed, METRICS, gains=METRICS[:2]).drop(columns=["score", "backbone"], errors="ignore")
     return wide.assign(judge=wide["judge"].map(name_of))
 
 
@@ -120,7 +120,9 @@ def worth(agreed: pd.DataFrame, spent: pd.DataFrame) -> Iterator[str]:
         yield translate(
             "Significantly worse: {memories}.", memories=join(map(name_of, memories.index[behind]))
         )
-    best = [f"{name_of(judge)} ({number(own.loc[judge, 'value'])})" for judge in frontier(agreed, spent)]
+    best = [
+        f"{name_of(judge)} ({format_number(own.loc[judge, 'value'])})" for judge in frontier(agreed, spent)
+    ]
     yield translate(
         "Those that no cheaper memory matches (r), cheapest first: {memories}.",
         memories=" → ".join(best) or translate("none"),

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perslib.inference import FEWEST_USERS
-from perslib.metrics import with_interval
 from perslib.palbench import Dialogue, Topic
 from perslib.report.page import current
 from perslib.report.show import conversation_html, escape, fold_html, reply_html, show_html
+from perslib.report.tables import with_interval
 from perslib.report.words import name_of
+from perslib.stats import FEWEST_USERS
 from perslib.studies.pal_bench import FAULTLESS, Bench, Months
 from perslib.studies.pal_bench_tables import METRICS
 from perslib.text import join, paragraph, plural, translate

@@ -8,7 +8,6 @@ from pathlib import Path
 import pandas as pd
 
 from perslib.errors import PerslibError
-from perslib.metrics import with_interval
 from perslib.palbench import (
     DIMENSIONS,
     Dialogue,
@@ -20,7 +19,7 @@ from perslib.palbench import (
     voted,
 )
 from perslib.paths import read_csv
-from perslib.report.tables import interval
+from perslib.report.tables import interval, with_interval
 from perslib.text import translate
 
 

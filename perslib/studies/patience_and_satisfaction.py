@@ -20,14 +20,14 @@ from sklearn.linear_model import RidgeCV
 
 from perslib.corpus import SESSION, Corpus
 from perslib.errors import UnknownName
-from perslib.inference import FEWEST_USERS, SEED, floats, holm, interval, resample_users, two_sided_p
 from perslib.memory.features import read, said_of
-from perslib.metrics.gold import of_turns
 from perslib.patience import FAILURE, SUCCESS, Dialogues, Patience
 from perslib.patience.personal import with_profiles
 from perslib.patience.text import Bow, TextDialogue, as_dialogues, crowd, uss
 from perslib.patience.text.dialogues import SAYS
 from perslib.signals import behavioural
+from perslib.stats import FEWEST_USERS, SEED, floats, holm, interval, resample_users, two_sided_p
+from perslib.stats.gold import of_turns
 from perslib.studies.labels_or_behaviour import resampled_r
 from perslib.studies.patience_text import encoder_of
 

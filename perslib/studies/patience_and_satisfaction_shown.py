@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import matplotlib.pyplot as plt
 import pandas as pd
 
-from perslib.inference import mean_by
-from perslib.metrics import number, with_interval
-from perslib.metrics import table as as_printed
 from perslib.report.style import ACCENT, CATEGORIES, FAINT, literal_name
+from perslib.report.tables import format_number, with_interval
+from perslib.report.tables import agreement_table
 from perslib.report.words import name_of
+from perslib.stats import mean_by
 from perslib.studies.patience_and_satisfaction import (
     BUDGET,
     METRICS,
@@ -72,7 +72,7 @@ def means_figure(table: pd.DataFrame) -> Figure:
 def agreement_table(compared: pd.DataFrame) -> pd.DataFrame:
     """A row a predictor: r pooled and within users, each with its gain over the best control."""
     about = {"backbone": None, "unscored": 0}
-    wide = as_printed(compared.assign(**about), METRICS, gains=METRICS)
+    wide = agreement_table(compared.assign(**about), METRICS, gains=METRICS)
     named = wide["judge"].map(name_of)
     return wide.assign(judge=named).drop(columns="score").rename(columns={"judge": "ps_predictor"})
 
@@ -171,7 +171,7 @@ def found(frame: pd.DataFrame, table: pd.DataFrame, holds: float) -> str:
         "**Can the method work at all**? On equally many dialogues of simulated people who do leave when "
         "their patience is used up, the same fit reaches r = {r} with the true turn costs. It requires that "
         "people leave *because* of the costs of earlier turns.",
-        r=number(holds),
+        r=format_number(holds),
     )
     return "\n\n".join((satisfaction, budget, possible))
 
@@ -194,5 +194,5 @@ def persons(table: pd.DataFrame) -> str:
         "from outcomes.",
         alike=alike,
         by_user=by_user,
-        change=number(own.loc[BUDGET + USER, "value"] - own.loc[BUDGET, "value"]),
+        change=format_number(own.loc[BUDGET + USER, "value"] - own.loc[BUDGET, "value"]),
     )

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from perslib.inference import correlation
-from perslib.metrics import Shown, with_interval
 from perslib.patience import Dialogues, Patience, levels, reward_shares
 from perslib.patience.published import LEVEL_MEANS_R, LEVELS, REWARD_SHARES, STATUS_ACCURACY, SUCCESS_RATES
-from perslib.report.tables import interval, shown
+from perslib.report.tables import Shown, interval, shown, with_interval
+from perslib.stats import correlation
 from perslib.studies.patience import FORWARD, FULL, LIGHT, PLAIN, TOLD_GAMMA, TURN_COSTS
 from perslib.studies.patience_text import Rated
 from perslib.text import join, translate

@@ -19,17 +19,25 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perslib.calibrate import to_scale
 from perslib.corpus import BLOCK, Block, Corpus, Target
-from perslib.inference import FEWEST_USERS, RESAMPLES, SEED, interval, mean_by, resample_users
 from perslib.judge import Judge, Personal, evaluate
 from perslib.llm import Backbone, Steps
 from perslib.memory import UserMemory
 from perslib.memory.base import Key, Noting
 from perslib.memory.retrieval import turn_id
-from perslib.metrics import reason_agreement, reason_pairs
-from perslib.metrics.gold import of_judges, with_gold
-from perslib.metrics.reasons import order_of
+from perslib.stats import (
+    FEWEST_USERS,
+    RESAMPLES,
+    SEED,
+    interval,
+    mean_by,
+    reason_agreement,
+    reason_pairs,
+    resample_users,
+    to_scale,
+)
+from perslib.stats.gold import of_judges, with_gold
+from perslib.stats.reasons import order_of
 from perslib.studies.grounding import Grounding, Grounds
 
 PATTERNS = ("matches the core", "real, not the core", "off-task", "not grounded", "no rationale")

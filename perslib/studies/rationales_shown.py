@@ -12,10 +12,10 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.ticker import PercentFormatter
 
 from perslib.corpus.schema import labels
-from perslib.metrics.reasons import NO_REASON, SATISFIED
 from perslib.report.style import ACCENT, FAINT, INK, RULE, label_rows, literal_name
 from perslib.report.tables import interval, label, shown
 from perslib.report.words import name_of
+from perslib.stats.reasons import NO_REASON, SATISFIED
 from perslib.studies.grounding import HABIT
 from perslib.studies.rationales import PATTERNS
 from perslib.studies.rationales import SATISFIED as JUDGE_SATISFIED

@@ -16,7 +16,6 @@ from perslib.errors import DataError, PerslibError, Problem, UnknownName
 from perslib.judge import Judge, LearnedJudge, Manner, Nearest, Supervised
 from perslib.llm import Backbone
 from perslib.memory import MEMORIES, MemorySystem, UserMemory, memory
-from perslib.metrics import agreement
 from perslib.replay import (
     ORIGINAL,
     Candidate,
@@ -34,6 +33,7 @@ from perslib.replay import (
     stratified_set,
     summary,
 )
+from perslib.stats import agreement
 from perslib.studies.extent import Extent, listed
 from perslib.studies.rationales import Memories, keeping
 from perslib.studies.verification import ASKED, asked_judge, asks

@@ -14,8 +14,6 @@ import pandas as pd
 
 from perslib.corpus import TURN, Corpus
 from perslib.errors import DataError, Problem
-from perslib.inference import SEED
-from perslib.metrics import with_interval
 from perslib.replay import (
     ORIGINAL,
     against,
@@ -25,6 +23,8 @@ from perslib.replay import (
     read_scored,
     summary,
 )
+from perslib.report.tables import with_interval
+from perslib.stats import SEED
 from perslib.studies.extent import listed
 
 WHO = ["judge", "backbone", "candidate"]

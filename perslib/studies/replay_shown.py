@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import TURN
-from perslib.metrics import number, with_interval
 from perslib.replay import ORIGINAL
 from perslib.report.style import (
     ACCENT,
@@ -24,6 +23,7 @@ from perslib.report.style import (
     literal_name,
     percents,
 )
+from perslib.report.tables import format_number, with_interval
 from perslib.report.words import name_of
 from perslib.studies.shared import OUTCOMES, outcome_looks
 from perslib.text import join, paragraph, translate
@@ -279,7 +279,7 @@ def power(needed: pd.DataFrame, one: str, other: str) -> str:
         "in four of five runs takes {users} users with {turns} turns each.",
         one=name_of(one),
         other=name_of(other),
-        difference=number(abs(row["difference"]), 2),
+        difference=format_number(abs(row["difference"]), 2),
         users=int(row["users"]),
         turns=int(row["turns_per_user"]),
     )

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import TURN
-from perslib.metrics import number, with_interval
 from perslib.report.style import ACCENT, FAINT, INK, SCORES, draw_intervals, literal_name
+from perslib.report.tables import format_number, with_interval
 from perslib.report.words import name_of
 from perslib.studies.extent import Extent
 from perslib.text import as_paragraph, join, plural, translate
@@ -114,7 +114,7 @@ def controls(agreed: pd.DataFrame, names: Sequence[str]) -> Iterator[str]:
     control, best = reach.iloc[-1], within.iloc[-1]
     yield translate(
         "Controls, which read no reply, reach up to r = {r} ({control}).",
-        r=number(control["value"]),
+        r=format_number(control["value"]),
         control=name_of(control["judge"]),
     )
     better = own[own["gain_low"].gt(0)]["judge"].unique()
@@ -125,7 +125,7 @@ def controls(agreed: pd.DataFrame, names: Sequence[str]) -> Iterator[str]:
     yield translate(
         "The highest within-user r is that of {judge}: r = {r}.",
         judge=name_of(best["judge"]),
-        r=number(best["value"]),
+        r=format_number(best["value"]),
     )
 
 

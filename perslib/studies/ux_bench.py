@@ -13,10 +13,10 @@ import pandas as pd
 from perslib.corpus import TURN, Corpus
 from perslib.corpus.uxbench_reading import Source
 from perslib.errors import DataError, NotEnough
-from perslib.inference import SEED, floats
 from perslib.judge import LearnedJudge
 from perslib.judge.evaluate import evaluate, targets
 from perslib.llm import Backbone
+from perslib.stats import SEED, floats
 from perslib.studies.extent import Extent
 from perslib.ux import (
     SYSTEMS,

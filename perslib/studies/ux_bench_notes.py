@@ -7,7 +7,7 @@ import pandas as pd
 
 from perslib.corpus import Corpus
 from perslib.errors import NotEnough
-from perslib.metrics import number
+from perslib.report.tables import format_number
 from perslib.report.words import name_of
 from perslib.signals import NEGATIVE
 from perslib.studies.ux_bench import Judging
@@ -122,7 +122,7 @@ def shares(table: pd.DataFrame) -> str:
         return ""
     return translate(
         "The ranking agrees with the known truth at ρ = {rho}; levels are {off:.0f} points off on average.",
-        rho=number(known["percent"].corr(known["liked_percent"], method="spearman")),
+        rho=format_number(known["percent"].corr(known["liked_percent"], method="spearman")),
         off=(known["percent"] - known["liked_percent"]).abs().mean(),
     )
 

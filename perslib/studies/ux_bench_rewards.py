@@ -11,8 +11,8 @@ import pandas as pd
 
 from perslib.corpus import Corpus
 from perslib.errors import NotEnough
-from perslib.inference import SEED
 from perslib.signals import behavioural
+from perslib.stats import SEED
 from perslib.studies.ux_bench import Judging
 from perslib.ux import (
     Case,

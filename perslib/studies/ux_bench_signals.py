@@ -10,10 +10,10 @@ import pandas as pd
 
 from perslib.corpus import SESSION, TURN, Corpus
 from perslib.errors import NotEnough
-from perslib.inference import RESAMPLES, SEED, correlation, floats, interval, pearson, resample_users, wilson
 from perslib.judge import Judge, LearnedJudge, OfTask, UserMean
 from perslib.judge.evaluate import evaluate, targets
 from perslib.signals import NEGATIVE, POSITIVE, PRECEDENCE, behavioural, mined, signals_of, weak_labels
+from perslib.stats import RESAMPLES, SEED, correlation, floats, interval, pearson, resample_users, wilson
 from perslib.ux import discrimination, published
 
 STRENGTHS = ("explicit", "strong", "weak")

@@ -5,9 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from perslib.inference import wilson
-from perslib.metrics import with_interval
-from perslib.report.tables import bounds, interval, label, labelled, number, p_value, shown, written
+from perslib.report.tables import (
+    bounds,
+    interval,
+    label,
+    labelled,
+    number,
+    p_value,
+    shown,
+    with_interval,
+    written,
+)
+from perslib.stats import wilson
 from perslib.studies.ux_bench import METRICS
 from perslib.studies.ux_bench_rewards import Rewards
 from perslib.text import translate

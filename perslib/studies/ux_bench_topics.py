@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from perslib.errors import NotEnough
-from perslib.inference import SEED
 from perslib.llm import Backbone
+from perslib.stats import SEED
 from perslib.studies.extent import Extent
 from perslib.ux import (
     INTENTS,

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perslib.calibrate import calibrated, fit_thresholds, histories
 from perslib.corpus import TURN, Corpus
 from perslib.errors import NotEnough, UnknownName
 from perslib.judge import (
@@ -40,8 +39,8 @@ from perslib.llm import Backbone
 from perslib.memory import MEMORIES, Measured, Structured
 from perslib.memory import memory as named
 from perslib.memory.named import EDITED
-from perslib.metrics import agreement, table, with_gold
-from perslib.report.tables import interval, shown
+from perslib.report.tables import agreement_table, interval, shown
+from perslib.stats import agreement, calibrated, fit_thresholds, histories, with_gold
 from perslib.studies.extent import Extent, listed
 
 #: The judges that no table of agreement is without.
@@ -184,14 +183,14 @@ def of_judges(computed: pd.DataFrame, asked: pd.DataFrame, names: Sequence[str])
 
 def table_of(agreed: pd.DataFrame) -> pd.DataFrame:
     """The agreement frame as a paper's table, a row a judge and calibration."""
-    wide = table(agreed, list(dict.fromkeys(agreed["metric"])))
+    wide = agreement_table(agreed, list(dict.fromkeys(agreed["metric"])))
     return wide.drop(columns="backbone", errors="ignore").rename(columns={"score": "calibration"})
 
 
 def gains_of(agreed: pd.DataFrame, metrics: Sequence[str] = ("pearson", "qwk", "wc_pearson")) -> pd.DataFrame:
     """What each judge gains over the best control, a row a judge and calibration; the controls have none."""
     own = agreed[~agreed["judge"].isin(CONTROLS)]
-    wide = table(own, list(metrics), gains=metrics).rename(columns={"score": "calibration"})
+    wide = agreement_table(own, list(metrics), gains=metrics).rename(columns={"score": "calibration"})
     columns = ["judge", "calibration", *(f"gain: {name}" for name in metrics)]
     return wide[columns]
 

@@ -19,10 +19,10 @@ import numpy as np
 import pandas as pd
 
 from perslib.errors import DataError, PerslibError, Problem, UnknownName
-from perslib.inference import LEVEL, RESAMPLES, SEED, floats, interval, resample_units, resampled_mean, wilson
 from perslib.llm import Answer, Ask, Backbone, Request, Steps
 from perslib.llm.types import Message
 from perslib.prompts import prompt
+from perslib.stats import LEVEL, RESAMPLES, SEED, floats, interval, resample_units, resampled_mean, wilson
 from perslib.ux.asking import Form, last_json
 from perslib.ux.cases import GOOD, Case, labels
 from perslib.ux.judging import UXJudge, judged_by

@@ -23,13 +23,21 @@ import pandas as pd
 
 from perslib.corpus import TURN, Block, Corpus, Target
 from perslib.errors import DataError, PerslibError, Problem
-from perslib.inference import RESAMPLES, SEED, floats, interval, resample_units, resampled_mean, two_sided_p
 from perslib.judge import Judge, Verdict
 from perslib.judge.evaluate import fit as fit_judge
 from perslib.judge.evaluate import targets, verdicts_on
 from perslib.llm import Backbone, Steps
-from perslib.metrics import with_gold
 from perslib.prompts import phrases
+from perslib.stats import (
+    RESAMPLES,
+    SEED,
+    floats,
+    interval,
+    resample_units,
+    resampled_mean,
+    two_sided_p,
+    with_gold,
+)
 from perslib.ux.judging import Chosen, PairJudge
 from perslib.ux.pairwise import order_effects
 

@@ -24,8 +24,8 @@ import pandas as pd
 
 from perslib.corpus import SESSION, TURN, Corpus
 from perslib.errors import DataError, NotEnough, Problem
-from perslib.inference import SEED, floats
 from perslib.llm.types import Message
+from perslib.stats import SEED, floats
 
 GOOD, NEUTRAL, BAD = 1, 0, -1
 NAMES = {GOOD: "good", NEUTRAL: "neutral", BAD: "bad"}

@@ -19,7 +19,8 @@ from scipy.stats import binom, norm
 from sklearn.metrics import cohen_kappa_score
 
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.inference import (
+from perslib.palbench.measures import fleiss
+from perslib.stats import (
     LEVEL,
     RESAMPLES,
     SEED,
@@ -30,8 +31,7 @@ from perslib.inference import (
     two_sided_p,
     wilson,
 )
-from perslib.inference.power import proper_share
-from perslib.palbench.measures import fleiss
+from perslib.stats.power import proper_share
 
 Level = Literal["nominal", "ordinal", "interval"]
 LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval")

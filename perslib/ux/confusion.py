@@ -26,7 +26,7 @@ import pandas as pd
 from scipy.stats import norm
 
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.inference import FEWEST_USERS, LEVEL, RESAMPLES, SEED, interval, resample_users, wilson
+from perslib.stats import FEWEST_USERS, LEVEL, RESAMPLES, SEED, interval, resample_users, wilson
 from perslib.ux.cases import BAD, GOOD, NEUTRAL, labels
 
 Floats = npt.NDArray[np.float64]

@@ -17,9 +17,9 @@ import pandas as pd
 
 from perslib.corpus import Target
 from perslib.errors import DataError, NotEnough, Problem, UnknownName
-from perslib.inference import SEED
 from perslib.llm import Answer, Ask, Backbone, Steps, digit_distribution
 from perslib.prompts import prompt
+from perslib.stats import SEED
 from perslib.ux.asking import Form, Scheme, last_json, parse_verdict
 from perslib.ux.cases import BAD, GOOD, NAMES, Case, labels
 from perslib.ux.comparing import paired_differences

@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from perslib.errors import DataError, Problem
-from perslib.inference import LEVEL, RESAMPLES, SEED, holm
+from perslib.stats import LEVEL, RESAMPLES, SEED, holm
 from perslib.ux.cases import GOOD, labels
 
 Floats = npt.NDArray[np.float64]

@@ -26,7 +26,7 @@ from scipy.optimize import minimize
 from scipy.stats import binom, chi2, norm
 
 from perslib.errors import DataError, Problem
-from perslib.inference import LEVEL, RESAMPLES, SEED, holm, interval, resample_units, resampled_mean, wilson
+from perslib.stats import LEVEL, RESAMPLES, SEED, holm, interval, resample_units, resampled_mean, wilson
 from perslib.ux.comparing import mcnemar
 
 CHOICES = ("a", "b", "tie")

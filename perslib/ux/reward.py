@@ -31,8 +31,8 @@ from scipy.special import logit
 import perslib
 from perslib.corpus.corpus import group_shuffle_split
 from perslib.errors import DataError, NotEnough, PerslibError, Problem, UnknownName
-from perslib.inference import SEED
 from perslib.llm.types import Message, digest
+from perslib.stats import SEED
 from perslib.ux.cases import Case, goods, labelled, owners, weights
 from perslib.ux.judging import COLUMNS
 from perslib.ux.reward_embedded import Embedded

@@ -20,7 +20,7 @@ import pandas as pd
 from sklearn.model_selection import StratifiedGroupKFold
 
 from perslib.errors import DataError, NotEnough, Problem
-from perslib.inference import RESAMPLES, SEED, floats, interval, resample_units, two_sided_p
+from perslib.stats import RESAMPLES, SEED, floats, interval, resample_units, two_sided_p
 from perslib.ux.cases import BAD, GOOD, Case, goods, labelled, labels, owners
 from perslib.ux.confusion import detection
 from perslib.ux.reward import Reward

@@ -16,8 +16,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from perslib.errors import PerslibError
-from perslib.inference import SEED
 from perslib.llm.embeddings import Embedder, embedder
+from perslib.stats import SEED
 from perslib.ux.cases import Case, owners
 from perslib.ux.reward_features import DENSE, LENGTHS, dense
 from perslib.ux.reward_words import PENALTIES, VIEWS, WEIGHTS, Floats, Linear, explained

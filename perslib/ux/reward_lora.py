@@ -22,8 +22,8 @@ import pandas as pd
 
 from perslib.corpus.corpus import group_shuffle_split
 from perslib.errors import PerslibError
-from perslib.inference import SEED
 from perslib.prompts import fence, phrases
+from perslib.stats import SEED
 from perslib.ux.cases import Case, owners
 
 Floats = npt.NDArray[np.float64]

@@ -27,7 +27,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedGroupKFold
 
 from perslib.errors import PerslibError, UnknownName
-from perslib.inference import SEED
+from perslib.stats import SEED
 from perslib.ux.cases import Case, owners
 from perslib.ux.reward_features import DENSE, LENGTHS, Weighted, counted, dense
 

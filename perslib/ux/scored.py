@@ -20,7 +20,7 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from perslib.errors import DataError, NotEnough, Problem, UnknownName
-from perslib.inference import SEED, floats
+from perslib.stats import SEED, floats
 from perslib.ux.cases import BAD, GOOD, labels
 
 Floats = npt.NDArray[np.float64]

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perslib.inference import LEVEL, RESAMPLES, SEED, interval, resample_units, resampled_mean
 from perslib.llm import Answer, Ask, Backbone, Steps
 from perslib.paths import read_toml
+from perslib.stats import LEVEL, RESAMPLES, SEED, interval, resample_units, resampled_mean
 from perslib.ux.asking import Form, last_json
 
 STRATEGIES = ("apology", "agreement", "error_diagnosis", "humor", "direct_fix", "clarification")

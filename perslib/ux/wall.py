@@ -22,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from perslib.errors import DataError, NotEnough, Problem
-from perslib.inference import RESAMPLES, SEED
+from perslib.stats import RESAMPLES, SEED
 from perslib.ux.cases import BAD, GOOD, Case
 from perslib.ux.comparing import paired_differences
 from perslib.ux.scored import verdict_of

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from perslib.inference import SEED, interval, mean_by
 from perslib.patience.dialogues import FAILURE, SUCCESS, Dialogues
+from perslib.stats import SEED, interval, mean_by
 
 RESAMPLES = 500
 

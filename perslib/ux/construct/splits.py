@@ -30,8 +30,8 @@ import pandas as pd
 
 from perslib.corpus.uxbench_cases import SPLITS
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.inference import SEED
 from perslib.signals.length import counts
+from perslib.stats import SEED
 from perslib.ux.construct.rules import plain
 from perslib.ux.construct.taxonomy import AXES
 

@@ -46,10 +46,10 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit, gammaln, log_softmax, softmax
 from sklearn.isotonic import IsotonicRegression
 
-from perslib.calibrate.block import SCORES, Floats, Ints, history_mean
-from perslib.calibrate.frames import COUNTS, JUDGED_BY, of_blocks, scores_of
 from perslib.corpus import BLOCK, Corpus
 from perslib.errors import DataError
+from perslib.stats.calibrated import COUNTS, JUDGED_BY, of_blocks, scores_of
+from perslib.stats.calibration import SCORES, Floats, Ints, history_mean
 
 
 class Fitted(ABC):
@@ -145,7 +145,7 @@ class ProportionalOdds(Fitted):
 
 
 def fit_ordinal(train: pd.DataFrame, histories: pd.DataFrame, *, score: str = "raw") -> ProportionalOdds:
-    """Learn thresholds and slopes from train users (`perslib.calibrate.fitted` says what `train` holds)."""
+    """Learn thresholds and slopes from train users (`perslib.stats.fitted` says what `train` holds)."""
     part = scored(train, [score])
     x = score_and_level(part.rows, histories, score)
     thresholds, slopes = proportional_odds(x, part.gold)

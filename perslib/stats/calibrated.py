@@ -8,15 +8,15 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from perslib.calibrate.block import MIN_HISTORY, Calibrated, Floats, Ints, SharedTies, Ties, cdf, mean_shift
-from perslib.calibrate.replay import (
+from perslib.corpus import BLOCK, Corpus
+from perslib.errors import DataError, Problem, UnknownName
+from perslib.stats.calibration import MIN_HISTORY, Calibrated, Floats, Ints, SharedTies, Ties, cdf, mean_shift
+from perslib.stats.calibration_on_replay import (
     pooled_reference_cdf,
     reference_cdf,
     reference_mean_shift,
     reference_transfer,
 )
-from perslib.corpus import BLOCK, Corpus
-from perslib.errors import DataError, Problem, UnknownName
 
 COUNTS = [f"n{s}" for s in range(1, 6)]
 

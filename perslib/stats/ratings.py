@@ -21,16 +21,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from perslib.calibrate import to_scale
 from perslib.corpus import TURN, coerce
 from perslib.corpus.reading import parse_json, unfit
 from perslib.corpus.schema import REASONS, SATISFIED
 from perslib.errors import DataError, Problem
-from perslib.inference import FEWEST_USERS, RESAMPLES, SEED, floats, interval, resample_users
-from perslib.metrics.agreement import DEFAULT
-from perslib.metrics.gold import find, of_judges
-from perslib.metrics.measures import metric, resampled
-from perslib.metrics.sums import Sums
+from perslib.stats.agreement import DEFAULT
+from perslib.stats.calibration import to_scale
+from perslib.stats.gold import find, of_judges
+from perslib.stats.measures import metric, resampled
+from perslib.stats.resamples import FEWEST_USERS, RESAMPLES, SEED, floats, interval, resample_users
+from perslib.stats.sums import Sums
 
 REMEDY = "Mend or delete the lines named; what the others say stays."
 #: Labels, in any language, that say what was wrong with a reply.

@@ -18,10 +18,10 @@ from typing import Literal, get_args
 import numpy as np
 import pandas as pd
 
-from perslib.calibrate.block import SCORES, Floats, Ints
-from perslib.calibrate.fitted import scored
-from perslib.calibrate.frames import scores_of
 from perslib.errors import UnknownName
+from perslib.stats.calibrated import scores_of
+from perslib.stats.calibration import SCORES, Floats, Ints
+from perslib.stats.fitted import scored
 
 Aim = Literal["kappa", "shares"]
 
@@ -47,7 +47,7 @@ class Thresholds:
 
 
 def fit_thresholds(train: pd.DataFrame, column: str, aim: Aim = "kappa") -> Thresholds:
-    """Learn the thresholds of a column from train users (`perslib.calibrate.fitted` says what `train` holds)."""
+    """Learn the thresholds of a column from train users (`perslib.stats.fitted` says what `train` holds)."""
     if aim not in get_args(Aim):
         raise UnknownName("aim of thresholds", aim, get_args(Aim))
     part = scored(train, [column])

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from perslib.calibrate import to_scale
 from perslib.corpus import SESSION, TURN, Corpus, coerce
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.inference import RESAMPLES, SEED, floats, mean_by
+from perslib.stats.calibration import to_scale
+from perslib.stats.resamples import RESAMPLES, SEED, floats, mean_by
 
 WHO = ["judge", "backbone"]
 

@@ -1,7 +1,7 @@
 """The metrics of PersTurnBench (sections 4.2 and 5), each a function of resampled sums.
 
 One rounding rule holds for all of them: where a metric needs a whole score, the score is rounded half to even
-and clipped to 1–5 (`perslib.calibrate.to_scale`), and the user counts as satisfied (SAT) iff the rounded score
+and clipped to 1–5 (`perslib.stats.to_scale`), and the user counts as satisfied (SAT) iff the rounded score
 is 4 or 5, else as dissatisfied (DSAT). A correlation with scores that do not vary is missing. Where a class is
 empty, its rate is missing; precision, recall and F1 without a case are 0.
 
@@ -18,9 +18,9 @@ import numpy as np
 import pandas as pd
 from scipy.stats import pearsonr, rankdata
 
-from perslib import inference
 from perslib.errors import UnknownName
-from perslib.metrics.sums import Resampled, Sums
+from perslib.stats import resamples as _resamples
+from perslib.stats.sums import Resampled, Sums
 
 Measure = Callable[[Resampled], np.ndarray]
 
@@ -48,7 +48,7 @@ def _share(part: np.ndarray, whole: np.ndarray, otherwise: float = np.nan) -> np
 
 def pearson(r: Resampled) -> np.ndarray:
     """Pearson's r."""
-    return inference.pearson(r.moments[:6])
+    return _resamples.pearson(r.moments[:6])
 
 
 def mae(r: Resampled) -> np.ndarray:

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.stats import rankdata
 
-from perslib.calibrate import to_scale
+from perslib.stats.calibration import to_scale
 
 #: Largest table of gold by score that is resampled. Up to 204 different scores it is exact; finer scores are
 #: taken together to as many groups of neighbouring ranks (32 where gold is centred and thus fine as well). The
@@ -139,7 +139,7 @@ def _levels(values: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Resampled:
-    """The sums of one judge under each column of user weights (`perslib.inference.resample_users`)."""
+    """The sums of one judge under each column of user weights (`perslib.stats.resample_users`)."""
 
     def __init__(self, sums: Sums, weights: np.ndarray) -> None:
         self.sums, self.weights = sums, weights

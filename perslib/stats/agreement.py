@@ -11,7 +11,9 @@ import pandas as pd
 
 from perslib.corpus import Corpus
 from perslib.errors import UnknownName
-from perslib.inference import (
+from perslib.stats.gold import Row, find, of_judges, with_gold
+from perslib.stats.measures import metric, resampled
+from perslib.stats.resamples import (
     FEWEST_USERS,
     RESAMPLES,
     SEED,
@@ -21,9 +23,7 @@ from perslib.inference import (
     resample_users,
     two_sided_p,
 )
-from perslib.metrics.gold import Row, find, of_judges, with_gold
-from perslib.metrics.measures import metric, resampled
-from perslib.metrics.sums import Sums
+from perslib.stats.sums import Sums
 
 #: What an agreement table shows unless told otherwise: the paper's columns, both error rates, and what is
 #: left within users.
@@ -114,7 +114,7 @@ def agreement(
     """Agreement of every judge with the users' own ratings, one row a judge, score column and metric.
 
     `scores` names columns of the verdicts (raw, expected, cdf, …), `metrics` entries of
-    `perslib.metrics.METRICS`, `by` a column to stratify by (scenario, turn, assistant, …).
+    `perslib.stats.METRICS`, `by` a column to stratify by (scenario, turn, assistant, …).
 
     Columns: (by,) judge, backbone, score, metric, value, low, high (95 %, users resampled; from five users on), turns and users
     (what the value rests on), unscored (rated turns without a score), coverage (turns / (turns + unscored)),

@@ -1,7 +1,7 @@
 """Calibration of a candidate's scores by the judge's scores of the recorded replies (PersTurnBench, appendix D).
 
 In a replay there is no whole block of new replies to rank, so the judge's scores of the block's recorded replies,
-the reference, stand in for it. Arrays as in `perslib.calibrate.block`; `reference` and `reference_block` are the
+the reference, stand in for it. Arrays as in `perslib.stats.calibration`; `reference` and `reference_block` are the
 recorded replies' scores and blocks, numbered alike. The raw score stands where a block has no reference.
 
 To compare a candidate with the recorded replies, calibrate both here: a candidate that repeats them then ties
@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from perslib.calibrate.block import (
+from perslib.stats.calibration import (
     MIN_HISTORY,
     Calibrated,
     Floats,

@@ -33,8 +33,8 @@ import pandas as pd
 from scipy import stats
 
 from perslib.errors import DataError
-from perslib.inference.bootstrap import FEWEST_USERS, LEVEL, floats
-from perslib.inference.power import proper_share
+from perslib.stats.power import proper_share
+from perslib.stats.resamples import FEWEST_USERS, LEVEL, floats
 
 Numbers = npt.ArrayLike
 Floats = npt.NDArray[np.float64]

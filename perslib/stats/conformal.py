@@ -20,9 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from perslib.calibrate.block import SCORES, Floats
-from perslib.calibrate.fitted import of_one_judge
 from perslib.errors import DataError
+from perslib.stats.calibration import SCORES, Floats
+from perslib.stats.fitted import of_one_judge
 
 SET = [f"set{s}" for s in range(1, 6)]
 

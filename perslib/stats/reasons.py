@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perslib.calibrate import to_scale
 from perslib.corpus import Corpus
 from perslib.corpus.schema import REASONS
 from perslib.corpus.schema import SATISFIED as IS_SATISFIED
-from perslib.inference import FEWEST_USERS, RESAMPLES, SEED, floats, interval, resample_users
-from perslib.metrics.gold import of_judges, with_gold
+from perslib.stats.calibration import to_scale
+from perslib.stats.gold import of_judges, with_gold
+from perslib.stats.resamples import FEWEST_USERS, RESAMPLES, SEED, floats, interval, resample_users
 
 #: Stands in the place of a reason where a judge is satisfied, or gives none.
 SATISFIED, NO_REASON = "satisfied", "none given"
