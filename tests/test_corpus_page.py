@@ -33,9 +33,9 @@ def test_means_by_group_and_their_intervals():
     table = mean_by(frame, "score", "group").set_index("group")
     assert table.loc["x", "mean"] == 4.5 and table.loc["x", "turns"] == 6 and table.loc["x", "users"] == 5
     # One of five users has a mean of 1.5 on two turns; drawn thrice in five, she makes it 21 / 8, and never drawn, 6.
-    assert table.loc["x", "low"] == 21 / 8 and table.loc["x", "high"] == 6.0
+    assert table.loc["x", "mean_low"] == 21 / 8 and table.loc["x", "mean_high"] == 6.0
     assert table.loc["y", "mean"] == 4.0 and table.loc["y", "users"] == 4
-    assert math.isnan(table.loc["y", "low"]), "no interval of fewer than five users"
+    assert math.isnan(table.loc["y", "mean_low"]), "no interval of fewer than five users"
 
 
 def test_intervals_cover_the_truth_when_turns_of_a_user_resemble_each_other():
@@ -47,7 +47,7 @@ def test_intervals_cover_the_truth_when_turns_of_a_user_resemble_each_other():
             {"user": np.repeat(np.arange(40), 10), "g": 0, "score": level + rng.normal(0, 0.5, 400)}
         )
         row = mean_by(frame, "score", "g", resamples=400, seed=trial).iloc[0]
-        covered += row["low"] <= 4 <= row["high"]
+        covered += row["mean_low"] <= 4 <= row["mean_high"]
     assert 0.87 <= covered / 150 <= 0.99  # resampling turns instead of users would cover about half
 
 
@@ -90,7 +90,9 @@ def test_distribution_shares_add_up():
     assert list(dict.fromkeys(table["scenario"])) == ["all", "gift", "travel"]
     assert np.allclose(table.groupby("scenario")["share"].sum(), 1)
     everything = table[table["scenario"] == "all"].set_index("score")
-    assert everything[["low", "high"]].isna().all(axis=None), "two users are too few for an interval"
+    assert everything[["mean_low", "mean_high"]].isna().all(axis=None), (
+        "two users are too few for an interval"
+    )
     assert (
         everything["turns"].to_dict() == {1: 0, 2: 1, 3: 1, 4: 2, 5: 1} and everything["mean"].iloc[0] == 3.6
     )

@@ -199,7 +199,7 @@ def test_agreement_is_long_and_tidy_and_says_what_it_rests_on():
     verdicts.loc[:4, "raw"] = np.nan
     found = agreement(verdicts, corpus, metrics=("pearson", "mae"), resamples=500)
     assert list(found.columns) == [
-        *("judge", "backbone", "score", "metric", "value", "low", "high"),
+        *("judge", "backbone", "score", "metric", "value", "value_low", "value_high"),
         *("turns", "users", "unscored", "coverage", "without_gold"),
     ]
     assert found["judge"].tolist() == ["good", "good", "bad", "bad"]
@@ -207,7 +207,7 @@ def test_agreement_is_long_and_tidy_and_says_what_it_rests_on():
     assert (first["turns"], first["users"], first["unscored"]) == (187, 12, 5)
     assert first["coverage"] == pytest.approx(187 / 192)
     expected = stats.pearsonr(corpus.turns["score"].to_numpy(float)[5:], verdicts["raw"].iloc[5:192])[0]
-    assert first["value"] == pytest.approx(expected) and first["low"] < expected < first["high"]
+    assert first["value"] == pytest.approx(expected) and first["value_low"] < expected < first["value_high"]
     assert found.equals(agreement(verdicts, corpus, metrics=("pearson", "mae"), resamples=500))
 
 
@@ -254,18 +254,18 @@ def test_judges_are_compared_on_the_turns_that_both_scored():
     assert row.loc["mae", "a"] == pytest.approx(np.abs(a - gold).mean())
     assert row.loc["mae", "difference"] == pytest.approx(np.abs(b - gold).mean() - np.abs(a - gold).mean())
     assert row.loc["pearson", "b"] == pytest.approx(stats.pearsonr(b, gold)[0])
-    assert (row["p_holm"] >= row["p"]).all()
+    assert (row["difference_p_holm"] >= row["difference_p"]).all()
     controlled = agreement(verdicts, corpus, metrics=("mae",), controls=("b",), resamples=500)
     assert controlled["gain"].iloc[0] == pytest.approx(row.loc["mae", "difference"])
     itself = paired(verdicts, corpus, "a", "a", metrics=("mae",), resamples=100).iloc[0]
-    assert itself["difference"] == 0 and itself["p"] == 1
+    assert itself["difference"] == 0 and itself["difference_p"] == 1
 
 
 def test_one_user_alone_has_values_and_no_intervals():
     corpus = rated(users=1)
     verdicts = judged(corpus, {"a": 1.0, "b": 2.0})
     found = agreement(verdicts, corpus, controls=("b",), resamples=100)
-    assert found["value"].notna().all() and found[["low", "high", "gain_p"]].isna().all(axis=None)
+    assert found["value"].notna().all() and found[["value_low", "value_high", "gain_p"]].isna().all(axis=None)
 
 
 def test_several_backbones_and_score_columns():
@@ -332,7 +332,7 @@ def test_the_paper_table():
     assert list(wide.columns) == ["judge", "score", "turns", "pearson", "mae", "gain: mae"]
     first = found.iloc[0]
     assert wide["pearson"].tolist() == [
-        f"{format_number(first['value'])} [{format_number(first['low'])}, {format_number(first['high'])}]",
+        f"{format_number(first['value'])} [{format_number(first['value_low'])}, {format_number(first['value_high'])}]",
         "–",
     ]
     assert str(wide["gain: mae"][0]).endswith("*")

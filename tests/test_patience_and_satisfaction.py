@@ -86,7 +86,7 @@ def test_estimates_stand_beside_their_controls(estimates, known):
     f = own.loc[(study.F, "pearson")]
     assert f["gain"] == pytest.approx(f["value"] - own.loc[(f["control"], "pearson"), "value"])
     assert f["control"] in study.CONTROLS and f["control"] != "outcome alone"
-    assert own.loc[(study.RIDGE, "pearson"), "low"] > 0
+    assert own.loc[(study.RIDGE, "pearson"), "value_low"] > 0
     assert len(shown.agreement_table(compared)) == len(study.PREDICTORS)
     assert shown.means_figure(shown.by_rating(estimates)).axes
     note = shown.found(estimates, compared, 0.53)

@@ -187,7 +187,7 @@ def test_two_raters_against_each_other_worked_numbers():
     assert values["pearson"] == pytest.approx(0.7730206825)
     assert values["mae"] == 0.5 and values["qwk"] == pytest.approx(0.7) and values["false_sat"] == 0.25
     assert (found["turns"] == 12).all() and (found["users"] == 3).all()
-    assert found[["low", "high"]].isna().all(axis=None), "three users say nothing of others"
+    assert found[["value_low", "value_high"]].isna().all(axis=None), "three users say nothing of others"
 
 
 def test_between_takes_the_replies_that_both_scored_and_counts_the_others():
@@ -203,10 +203,10 @@ def test_between_has_intervals_over_users_from_five_on():
     frame = pd.concat([verdicts("rater: Ann", GOLD, backbone=None), verdicts("judge", SCORE, backbone="m")])
     frame["user"] = users * 2
     row = between(frame, ("judge", "m"), "rater: Ann", metrics=["pearson"], resamples=300).iloc[0]
-    assert row["low"] < row["value"] < row["high"]
+    assert row["value_low"] < row["value"] < row["value_high"]
     assert row["a"] == "judge (m)" and row["b"] == "rater: Ann"
     again = between(frame, ("judge", "m"), "rater: Ann", metrics=["pearson"], resamples=300).iloc[0]
-    assert row["low"] == again["low"], "the same seed draws the same users"
+    assert row["value_low"] == again["value_low"], "the same seed draws the same users"
 
 
 def test_the_second_is_rounded_to_the_scale_as_a_label_is():

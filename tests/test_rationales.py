@@ -91,13 +91,13 @@ def test_how_much_too_often_a_reason_is_named():
     table = study.bias(judged(), reasoned(), resamples=200).set_index("reason")
     assert tuple(table.loc[DETAIL, ["given", "said", "ratio"]]) == (1, 3, 3.0)
     assert tuple(table.loc[OTHER, ["given", "said", "ratio"]]) == (1, 0, 0.0)
-    assert table[["low", "high"]].isna().all(axis=None), "two users are too few for an interval"
+    assert table[["ratio_low", "ratio_high"]].isna().all(axis=None), "two users are too few for an interval"
     named = table.reset_index()
     judge = name_of(named["judge"].iloc[0])
     assert f"not clearly over-predicted or under-predicted by: **{judge}**" in rationales_shown.detail(named)
-    assert f"is over-predicted by: **{judge}**" in rationales_shown.detail(named.assign(low=2.1, high=4.0))
+    assert f"is over-predicted by: **{judge}**" in rationales_shown.detail(named.assign(ratio_low=2.1, ratio_high=4.0))
     with using_language("zh"):
-        assert "“不够细致”预测过少" in rationales_shown.detail(named.assign(low=0.1, high=0.9))
+        assert "“不够细致”预测过少" in rationales_shown.detail(named.assign(ratio_low=0.1, ratio_high=0.9))
 
 
 def test_without_reasons_there_is_nothing_to_compare_and_no_crash():

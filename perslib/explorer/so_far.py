@@ -172,7 +172,7 @@ class SoFar(widgets.VBox):
 
 
 def _row(title: str, found: pd.DataFrame) -> dict[str, object]:
-    values = zip(found["metric"], found["value"], found["low"], found["high"])
+    values = zip(found["metric"], found["value"], found["value_low"], found["value_high"])
     return {
         translate("between"): title,
         **{translate(METRICS[metric]): with_interval(*value) for metric, *value in values},

@@ -33,8 +33,8 @@ def interval(value: str = "", low: str = "", high: str = "", digits: int = 2, ze
 
     def cells(frame: pd.DataFrame, head: str) -> list[Shown]:
         name = value or head
-        columns = [name, low or f"{name}_low", high or f"{name}_high"]
-        return [with_interval(v, a, b, digits, zero) for v, a, b in frame[columns].to_numpy(float)]
+        ends = (low or f"{name}_low", high or f"{name}_high")
+        return [with_interval(v, a, b, digits, zero) for v, a, b in frame[[name, *ends]].to_numpy(float)]
 
     return cells
 
@@ -135,7 +135,9 @@ def agreement_table(
     wide = agreement[about].drop_duplicates(ignore_index=True)
     for name in names:
         own = agreement[agreement["metric"] == name]
-        wide = _beside(wide, own, about, name, _cells(own, "value", "low", "high", intervals, digits))
+        wide = _beside(
+            wide, own, about, name, _cells(own, "value", "value_low", "value_high", intervals, digits)
+        )
         if name in gains:
             text = _cells(own, "gain", "gain_low", "gain_high", intervals, digits)
             stars = own["gain_p_holm"].lt(0.05).map({True: "*", False: ""})

@@ -116,7 +116,7 @@ def agreement(
     `scores` names columns of the verdicts (raw, expected, cdf, …), `metrics` entries of
     `perslib.stats.METRICS`, `by` a column to stratify by (scenario, turn, assistant, …).
 
-    Columns: (by,) judge, backbone, score, metric, value, low, high (95 %, users resampled; from five users on), turns and users
+    Columns: (by,) judge, backbone, score, metric, value, value_low, value_high (95 %, users resampled; from five users on), turns and users
     (what the value rests on), unscored (rated turns without a score), coverage (turns / (turns + unscored)),
     without_gold (verdicts on turns that the user did not rate; they enter nothing).
 
@@ -164,7 +164,7 @@ def paired(
 
     `a` and `b` are names of judges, or (judge, backbone) where a judge ran with several; `score_b` is the
     score column of `b` if it is not that of `a`. Columns: metric, a, b (their values), difference (positive
-    where `a` is better), low, high, p, p_holm (over the metrics), turns, users.
+    where `a` is better) with difference_low, difference_high, difference_p and difference_p_holm (over the metrics), turns, users.
     """
     columns = [score, score_b or score]
     frame = with_gold(verdicts, corpus, columns)
@@ -180,7 +180,8 @@ def paired(
         {"metric": m, "a": left[m][0], "b": right[m][0], **_difference(left[m], right[m], m)} for m in metrics
     ]
     table = pd.DataFrame(rows)
-    table.insert(table.columns.get_loc("p") + 1, "p_holm", holm(table["p"]))
+    place = table.columns.get_loc("difference_p") + 1
+    table.insert(place, "difference_p_holm", holm(table["difference_p"]))
     return table.assign(turns=len(shared.place), users=shared.users)
 
 
@@ -218,14 +219,20 @@ def _about(row: Row, score: str, scored: _Scored) -> dict[str, Any]:
 
 def _estimate(values: np.ndarray) -> dict[str, float]:
     low, high = interval(values[1:])
-    return {"value": float(values[0]), "low": low, "high": high}
+    return {"value": float(values[0]), "value_low": low, "value_high": high}
 
 
 def _difference(a: np.ndarray, b: np.ndarray, name: str) -> dict[str, float]:
     sign = 1 if metric(name).higher_is_better else -1
     difference = sign * (a - b)
     low, high = interval(difference[1:])
-    return {"difference": float(difference[0]), "low": low, "high": high, "p": two_sided_p(difference[1:])}
+    p = two_sided_p(difference[1:])
+    return {
+        "difference": float(difference[0]),
+        "difference_low": low,
+        "difference_high": high,
+        "difference_p": p,
+    }
 
 
 def _gain(bootstrap: _Bootstrap, name: str, scored: _Scored, rivals: dict[Row, _Scored]) -> dict[str, Any]:
@@ -237,14 +244,14 @@ def _gain(bootstrap: _Bootstrap, name: str, scored: _Scored, rivals: dict[Row, _
     best = max(there, key=lambda row: there[row])
     own, control = bootstrap.common(scored, rivals[best])
     found = _difference(own[name], control[name], name)
-    named = {"difference": "gain", "low": "gain_low", "high": "gain_high", "p": "gain_p"}
+    named = {f"difference{end}": f"gain{end}" for end in ("", "_low", "_high", "_p")}
     return {"control": best.judge, **{named[k]: v for k, v in found.items()}}
 
 
 def _arranged(rows: list[dict[str, Any]], by: str | None, with_gain: bool) -> pd.DataFrame:
     columns = [
         *([by] if by is not None else []),
-        *("judge", "backbone", "score", "metric", "value", "low", "high"),
+        *("judge", "backbone", "score", "metric", "value", "value_low", "value_high"),
         *("turns", "users", "unscored", "coverage", "without_gold"),
         *(("control", "gain", "gain_low", "gain_high", "gain_p") if with_gain else ()),
     ]

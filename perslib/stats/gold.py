@@ -132,7 +132,7 @@ def reliability(
     """Mean gold against predicted score, for a calibration plot: on the diagonal a judge is right on average.
 
     Up to 2 · `bins` different scores each stand for themselves; finer ones fall into `bins` groups of about
-    equal size. Columns: judge, backbone, predicted (mean of the group), gold (mean), low, high (95 %, users
+    equal size. Columns: judge, backbone, predicted (mean of the group), gold (mean), gold_low, gold_high (95 %, users
     resampled), turns, users.
     """
     tables = []
@@ -150,6 +150,6 @@ def reliability(
         predicted = frame.groupby("group")["predicted"].mean().to_numpy()
         found = mean_by(frame, "gold", "group", resamples=resamples, seed=seed)
         about = {"judge": row.judge, "backbone": row.backbone, "predicted": predicted}
-        tables.append(found.drop(columns="group").rename(columns={"mean": "gold"}).assign(**about))
-    columns = ["judge", "backbone", "predicted", "gold", "low", "high", "turns", "users"]
+        tables.append(found.drop(columns="group").rename(columns=lambda c: c.replace("mean", "gold")).assign(**about))
+    columns = ["judge", "backbone", "predicted", "gold", "gold_low", "gold_high", "turns", "users"]
     return pd.concat(tables, ignore_index=True)[columns] if tables else pd.DataFrame(columns=columns)

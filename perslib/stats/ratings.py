@@ -175,7 +175,7 @@ def between(
     rows = []
     for name, found in values.items():
         low, high = interval(found[1:])
-        estimate = {"value": float(found[0]), "low": low, "high": high}
+        estimate = {"value": float(found[0]), "value_low": low, "value_high": high}
         rows.append({"a": str(one), "b": str(other), "metric": name, **estimate, **about})
     return pd.DataFrame(rows)
 

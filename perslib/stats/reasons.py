@@ -90,10 +90,17 @@ def reason_agreement(
             low, high = interval(values[1:])
             about = {"judge": row.judge, "backbone": row.backbone, "metric": name}
             rows.append(
-                {**about, "value": values[0], "low": low, "high": high, "turns": len(part), "users": users}
+                {
+                    **about,
+                    "value": values[0],
+                    "value_low": low,
+                    "value_high": high,
+                    "turns": len(part),
+                    "users": users,
+                }
             )
     return pd.DataFrame(
-        rows, columns=["judge", "backbone", "metric", "value", "low", "high", "turns", "users"]
+        rows, columns=["judge", "backbone", "metric", "value", "value_low", "value_high", "turns", "users"]
     )
 
 

@@ -118,7 +118,7 @@ def mean_by(
 ) -> pd.DataFrame:
     """Mean of `value` a group with its 95 % interval over resampled users.
 
-    Columns: the group, mean, low, high, turns, users. A group that fewer than `FEWEST_USERS` stand for has no
+    Columns: the group, mean, mean_low, mean_high, turns, users. A group that fewer than `FEWEST_USERS` stand for has no
     interval: too little is known about how users differ.
     """
     known = frame[[user, group, value]].dropna()
@@ -126,14 +126,14 @@ def mean_by(
     sums = numbers.groupby([known[user], known[group]]).sum().unstack(fill_value=0.0)
     counts = numbers.groupby([known[user], known[group]]).size().unstack(fill_value=0)
     if sums.empty:
-        return pd.DataFrame(columns=[group, "mean", "low", "high", "turns", "users"])
+        return pd.DataFrame(columns=[group, "mean", "mean_low", "mean_high", "turns", "users"])
     weights = resample_users(len(sums), resamples, seed).astype(float)
     with np.errstate(invalid="ignore", divide="ignore"):
         means = (sums.to_numpy().T @ weights) / (counts.to_numpy().T @ weights)
     standing = (counts > 0).sum().to_numpy()
     bounds = [interval(m[1:]) if n >= FEWEST_USERS else (np.nan, np.nan) for m, n in zip(means, standing)]
     low, high = np.array(bounds).T
-    table = {group: sums.columns, "mean": means[:, 0], "low": low, "high": high}
+    table = {group: sums.columns, "mean": means[:, 0], "mean_low": low, "mean_high": high}
     return pd.DataFrame({**table, "turns": counts.sum().to_numpy(), "users": standing})
 
 

@@ -125,19 +125,34 @@ def changes(
 ) -> pd.DataFrame:
     """What each variant's agreement has over the base's, on the replies that both scored.
 
-    Columns: judge, score, metric, value (positive: the variant does better), low, high, p_holm (corrected over the
+    Columns: judge, score, metric, value (positive: the variant does better), value_low, value_high, value_p_holm (corrected over the
     variants of a metric and score), turns, users.
     """
     tables = []
     for judge in dict.fromkeys(verdicts["judge"]):
         for score in scores if judge != base else ():
             found = paired(verdicts, corpus, judge, base, score=score, metrics=metrics, seed=seed)
-            tables.append(found.assign(judge=judge, score=score).rename(columns={"difference": "value"}))
-    columns = ["judge", "score", "metric", "value", "low", "high", "p_holm", "turns", "users"]
+            tables.append(
+                found.assign(judge=judge, score=score).rename(
+                    columns=lambda name: name.replace("difference", "value")
+                )
+            )
+    columns = [
+        "judge",
+        "score",
+        "metric",
+        "value",
+        "value_low",
+        "value_high",
+        "value_p_holm",
+        "turns",
+        "users",
+    ]
     if not tables:
         return pd.DataFrame(columns=columns)
     every = pd.concat(tables, ignore_index=True)
-    every["p_holm"] = every.groupby(["score", "metric"])["p"].transform(lambda p: holm(p.to_numpy(float)))
+    p = every.groupby(["score", "metric"])["value_p"]
+    every["value_p_holm"] = p.transform(lambda p: holm(p.to_numpy(float)))
     return every[columns]
 
 

@@ -62,7 +62,7 @@ def strips_figure(
 
 def _marks(ax: Axes, own: pd.DataFrame, place: int, of: int) -> None:
     at = np.arange(len(own)) + (place - (of - 1) / 2) * (0.74 / of)
-    middle, low, high = own[["value", "low", "high"]].to_numpy(float).T
+    middle, low, high = own[["value", "value_low", "value_high"]].to_numpy(float).T
     color = CATEGORIES[place % len(CATEGORIES)]
     draw_intervals(ax, at, low, high, color, 1.4)
     ax.plot(
@@ -82,10 +82,12 @@ def coverage_figure(frame: pd.DataFrame) -> Figure:
     step = 0.011
     left.plot(stated, stated, color=FAINT, linewidth=0.8, linestyle=(0, (4, 3)))
     for place, judge in enumerate(judges):
-        own = frame[frame["judge"] == judge].astype({"low": float, "high": float})
+        own = frame[frame["judge"] == judge].astype({"covered_low": float, "covered_high": float})
         at = own["stated"] + (place - (len(judges) - 1) / 2) * step
         look = {"color": CATEGORIES[place % len(CATEGORIES)], "marker": _MARKERS[place % len(_MARKERS)]}
-        left.vlines(at, own["low"], own["high"], color=look["color"], linewidth=1.4, alpha=0.5)
+        left.vlines(
+            at, own["covered_low"], own["covered_high"], color=look["color"], linewidth=1.4, alpha=0.5
+        )
         left.plot(at, own["covered"], linestyle="", markersize=4.2, **look)
         right.plot(at, own["size"], linestyle="-", linewidth=0.6, markersize=4.2, **look)
     left.set(
@@ -200,7 +202,7 @@ def changes(found: pd.DataFrame) -> str:
         )
     sure = [
         f"{name_of(row['judge'])} ({name_of(row['metric'])}, {name_of(row['score'])}) {format_number(row['value'])}"
-        for row in found[found["p_holm"] < 0.05].to_dict("records")
+        for row in found[found["value_p_holm"] < 0.05].to_dict("records")
     ]
     return translate(
         "Differences from the base that are significant after Holm's correction: {differences}.",

@@ -85,8 +85,8 @@ def tie_rules(
     found = agreement(frame, corpus, scores=["real", *columns], metrics=metrics, seed=seed)
     drawn = found[found["score"].isin(lots)].assign(score="random")
     by = ["judge", "metric", "score"]
-    means = drawn.groupby(by, sort=False)[["value", "low", "high"]].mean().reset_index()
-    drawn = drawn.drop(columns=["value", "low", "high"]).drop_duplicates(by).merge(means, on=by)
+    means = drawn.groupby(by, sort=False)[["value", "value_low", "value_high"]].mean().reset_index()
+    drawn = drawn.drop(columns=["value", "value_low", "value_high"]).drop_duplicates(by).merge(means, on=by)
     every = pd.concat([found[~found["score"].isin(lots)], drawn], ignore_index=True)
     every["score"] = pd.Categorical(every["score"], ["real", *RULES], ordered=True)
     every = every.sort_values("score", kind="stable").astype({"score": "str"})
@@ -183,7 +183,7 @@ def ways_compared(
 def side_by_side(agreed: pd.DataFrame, metric: str) -> pd.DataFrame:
     """One metric as a table: a row a calibration, a column a judge, cells `.360 [.300, .410]`."""
     own = agreed[agreed["metric"] == metric]
-    cells = interval("value", "low", "high", 3, zero=False)(own, metric)
+    cells = interval("value", "value_low", "value_high", 3, zero=False)(own, metric)
     wide = own.assign(text=cells).pivot(index="score", columns="judge", values="text").fillna("–")
     wide = wide.loc[list(dict.fromkeys(own["score"])), list(dict.fromkeys(own["judge"]))]
     return wide.rename_axis(index="calibration", columns=None).reset_index()
@@ -204,7 +204,7 @@ def score_sets(
     """Stated and measured coverage of each judge's score sets, over users, and how many scores a set holds.
 
     Sets stand on the ordinal calibration of `calibrated_each_way`; their thresholds on the train users, each with
-    a distribution learned from the others. Columns: judge, stated, covered, low, high, size, learned_from.
+    a distribution learned from the others. Columns: judge, stated, covered, covered_low, covered_high, size, learned_from.
     """
     shrunk = shrunk_histories(corpus)
     rows = []
@@ -223,6 +223,18 @@ def score_sets(
                 .mean()
             )
             mean = mean_by(users, "covered", "all").iloc[0]
-            about = {"judge": judge, "stated": level, "covered": mean["mean"], "low": mean["low"]}
-            rows.append({**about, "high": mean["high"], "size": found["size"], "learned_from": fitted.users})
+            about = {
+                "judge": judge,
+                "stated": level,
+                "covered": mean["mean"],
+                "covered_low": mean["mean_low"],
+            }
+            rows.append(
+                {
+                    **about,
+                    "covered_high": mean["mean_high"],
+                    "size": found["size"],
+                    "learned_from": fitted.users,
+                }
+            )
     return pd.DataFrame(rows)

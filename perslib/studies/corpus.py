@@ -57,7 +57,7 @@ def by_scenario(corpus: Corpus, seed: int = 42) -> pd.DataFrame:
     turns = scored(corpus)
     groups = [turns.assign(scenario="all"), *(turns[turns["scenario"] == s] for s in corpus.scenarios)]
     stacked = pd.concat([group for group in groups if not group.empty] or [turns], ignore_index=True)
-    bounds = mean_by(stacked, "score", "scenario", seed=seed)[["scenario", "low", "high"]]
+    bounds = mean_by(stacked, "score", "scenario", seed=seed)[["scenario", "mean_low", "mean_high"]]
     return distribution(stacked, "scenario").merge(bounds, on="scenario", how="left", sort=False)
 
 
@@ -72,7 +72,7 @@ def by_position(corpus: Corpus, last: int = 5, seed: int = 42) -> pd.DataFrame:
     turns = turns.assign(position=turns["turn"].clip(upper=last).astype(int), low_score=turns["score"] <= 3)
     mean = mean_by(turns, "score", "position", seed=seed)
     low = mean_by(turns, "low_score", "position", seed=seed)
-    names = {"mean": "dissatisfied", "low": "dissatisfied_low", "high": "dissatisfied_high"}
+    names = {f"mean{end}": f"dissatisfied{end}" for end in ("", "_low", "_high")}
     return mean.merge(low.rename(columns=names)[["position", *names.values()]], on="position")
 
 
@@ -96,7 +96,7 @@ def by_assistant(corpus: Corpus, seed: int = 42) -> pd.DataFrame:
     turns = scored(corpus).dropna(subset=["assistant"])
     turns = turns.assign(low_score=turns["score"] <= 3)
     mean = mean_by(turns, "score", "assistant", seed=seed)
-    names = {"mean": "dissatisfied", "low": "dissatisfied_low", "high": "dissatisfied_high"}
+    names = {f"mean{end}": f"dissatisfied{end}" for end in ("", "_low", "_high")}
     low = mean_by(turns, "low_score", "assistant", seed=seed).rename(columns=names)
     both = mean.merge(low[["assistant", *names.values()]], on="assistant")
     return both.sort_values("mean", ascending=False, ignore_index=True)

@@ -46,7 +46,7 @@ def score_distribution_figure(frame: pd.DataFrame) -> Figure:
                 ink = "white" if score in (1, 5) else INK
                 ax.text(x + s / 2, y, f"{s:.0%}", ha="center", va="center", fontsize=8.5, color=ink)
         start += share
-    levels = frame.groupby("scenario", sort=False)[["mean", "low", "high"]].first().reindex(groups)
+    levels = frame.groupby("scenario", sort=False)[["mean", "mean_low", "mean_high"]].first().reindex(groups)
     ax.text(1.015, rows[0] - 0.72, translate("mean score"), fontsize=9, color=FAINT, va="center")
     for y, (mean, low, high) in zip(rows, levels.to_numpy(float)):
         ax.text(1.015, y, f"{mean:.2f}", va="center", fontsize=10)
@@ -103,7 +103,7 @@ def _intervals(
     ax.scatter(*((at, middle) if upright else (middle, at)), color=color, s=34, zorder=3)
 
 
-_MEAN = ("mean", "low", "high")
+_MEAN = ("mean", "mean_low", "mean_high")
 _DISSATISFIED = ("dissatisfied", "dissatisfied_low", "dissatisfied_high")
 
 

@@ -34,7 +34,7 @@ Floats = npt.NDArray[np.float64]
 #: Turns that each candidate is judged on, unless told otherwise.
 TURNS = 150
 #: The parts of a mean with its interval, as columns end with them.
-ENDS = (("", "mean"), ("_low", "low"), ("_high", "high"))
+ENDS = (("", "mean"), ("_low", "mean_low"), ("_high", "mean_high"))
 #: Judges that know nothing, or lean: what an honest method must survive.
 SHUFFLED, CONSTANT, PARTIAL = "scores of other users", "always the same", "partial to the worst"
 
@@ -233,7 +233,9 @@ def quality(known: pd.DataFrame, judge: str) -> pd.DataFrame:
 def agreed(known: pd.DataFrame, judge: str) -> pd.DataFrame:
     """The judge's r with people over all replies, in the columns of `perslib.stats.agreement`."""
     value, low, high = correlation(known["gold"], known["judged"], known["user"])
-    return pd.DataFrame([{"judge": judge, "metric": "pearson", "value": value, "low": low, "high": high}])
+    return pd.DataFrame(
+        [{"judge": judge, "metric": "pearson", "value": value, "value_low": low, "value_high": high}]
+    )
 
 
 def _r(x: npt.ArrayLike, y: npt.ArrayLike) -> float:

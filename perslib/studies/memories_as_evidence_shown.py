@@ -11,8 +11,8 @@ import pandas as pd
 from matplotlib.ticker import LogLocator, StrMethodFormatter
 
 from perslib.report.style import ACCENT, CATEGORIES, FAINT, INK, literal_name
+from perslib.report.tables import agreement_table as as_printed
 from perslib.report.tables import format_number
-from perslib.report.tables import agreement_table
 from perslib.report.words import name_of
 from perslib.stats import FEWEST_USERS
 from perslib.studies.extent import Extent
@@ -34,7 +34,7 @@ def agreement_and_cost_figure(points: pd.DataFrame) -> Figure:
     fig, ax = plt.subplots(figsize=(8.2, 4.4))
     for place, row in enumerate(asked.to_dict("records"), 1):
         color = FAINT if row["judge"] == NOTHING else _COLORS[place % len(_COLORS)]
-        ax.vlines(row["tokens"], row["low"], row["high"], color=color, linewidth=1.8, alpha=0.5)
+        ax.vlines(row["tokens"], row["value_low"], row["value_high"], color=color, linewidth=1.8, alpha=0.5)
         said = f"{place}  {literal_name(row['judge'])}"
         ax.plot(row["tokens"], row["value"], "o", color=color, markersize=6.5, label=said)
         ax.annotate(
@@ -63,13 +63,15 @@ def agreement_and_cost_figure(points: pd.DataFrame) -> Figure:
 
 def points(agreed: pd.DataFrame, spent: pd.DataFrame) -> pd.DataFrame:
     """r with its interval beside the tokens a reply; none for judges that ask no model."""
-    own = agreed[agreed["metric"] == "pearson"][["judge", "value", "low", "high", "turns", "users"]]
+    own = agreed[agreed["metric"] == "pearson"][
+        ["judge", "value", "value_low", "value_high", "turns", "users"]
+    ]
     return own.merge(spent[["judge", "tokens"]], on="judge", how="left")
 
 
 def agreement_table(agreed: pd.DataFrame) -> pd.DataFrame:
     """A row a judge; what each memory gains over none."""
-    wide = agreement_table(agreed, METRICS, gains=METRICS[:2]).drop(columns=["score", "backbone"], errors="ignore")
+    wide = as_printed(agreed, METRICS, gains=METRICS[:2]).drop(columns=["score", "backbone"], errors="ignore")
     return wide.assign(judge=wide["judge"].map(name_of))
 
 

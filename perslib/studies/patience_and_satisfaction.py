@@ -261,7 +261,7 @@ def foretold(
 def compared(frame: pd.DataFrame, seed: int = SEED, resamples: int = RESAMPLES) -> pd.DataFrame:
     """Each predictor against the ratings, pooled and within users; users resampled.
 
-    Columns: judge (the predictor), score, metric, value, low, high, turns, users; and for what is no control: control
+    Columns: judge (the predictor), score, metric, value, value_low, value_high, turns, users; and for what is no control: control
     (that does best of those that do not know the outcome), gain, gain_low, gain_high, gain_p, gain_p_holm.
     """
     own = frame[frame["compared"]]
@@ -277,7 +277,7 @@ def compared(frame: pd.DataFrame, seed: int = SEED, resamples: int = RESAMPLES) 
         rivals = [name for name in CONTROLS if np.isfinite(drawn[name][0]) and name != "outcome alone"]
         best = max(rivals, key=lambda name: drawn[name][0])
         for name, r in drawn.items():
-            row = {"judge": name, "score": "real", "metric": metric, "value": r[0], **_bounds("", r)}
+            row = {"judge": name, "score": "real", "metric": metric, "value": r[0], **_bounds("value_", r)}
             if name not in CONTROLS:
                 gain = r - drawn[best]
                 p = two_sided_p(gain[1:])

@@ -8,8 +8,8 @@ import matplotlib.pyplot as plt
 import pandas as pd
 
 from perslib.report.style import ACCENT, CATEGORIES, FAINT, literal_name
+from perslib.report.tables import agreement_table as as_printed
 from perslib.report.tables import format_number, with_interval
-from perslib.report.tables import agreement_table
 from perslib.report.words import name_of
 from perslib.stats import mean_by
 from perslib.studies.patience_and_satisfaction import (
@@ -32,7 +32,7 @@ _LOOKS = {F: (ACCENT, "o"), BUDGET: (CATEGORIES[1], "D"), SHUFFLED: (FAINT, "x")
 
 
 def by_rating(frame: pd.DataFrame) -> pd.DataFrame:
-    """Mean of each estimate at each rating, in its own standard deviations: predictor, rating, mean, low, high, turns."""
+    """Mean of each estimate at each rating, in its own standard deviations: predictor, rating, mean, mean_low, mean_high, turns."""
     own = frame[frame["compared"]]
     parts = []
     for name in _LOOKS:
@@ -51,7 +51,12 @@ def means_figure(table: pd.DataFrame) -> Figure:
         color, mark = _LOOKS[str(name)]
         at = own["rating"].to_numpy(float) + 0.06 * (place - 1.5)
         ax.vlines(
-            at, own["low"].astype(float), own["high"].astype(float), color=color, linewidth=1.6, alpha=0.5
+            at,
+            own["mean_low"].astype(float),
+            own["mean_high"].astype(float),
+            color=color,
+            linewidth=1.6,
+            alpha=0.5,
         )
         ax.plot(
             at,
@@ -72,7 +77,7 @@ def means_figure(table: pd.DataFrame) -> Figure:
 def agreement_table(compared: pd.DataFrame) -> pd.DataFrame:
     """A row a predictor: r pooled and within users, each with its gain over the best control."""
     about = {"backbone": None, "unscored": 0}
-    wide = agreement_table(compared.assign(**about), METRICS, gains=METRICS)
+    wide = as_printed(compared.assign(**about), METRICS, gains=METRICS)
     named = wide["judge"].map(name_of)
     return wide.assign(judge=named).drop(columns="score").rename(columns={"judge": "ps_predictor"})
 
@@ -113,7 +118,9 @@ def found(frame: pd.DataFrame, table: pd.DataFrame, holds: float) -> str:
     own = table.set_index(["judge", "metric"])
 
     def r(name: str, metric: str = "pearson") -> str:
-        return str(with_interval(*own.loc[(name, metric), ["value", "low", "high"]].astype(float)))
+        return str(
+            with_interval(*own.loc[(name, metric), ["value", "value_low", "value_high"]].astype(float))
+        )
 
     f, rise = own.loc[(F, "wc_pearson")], own.loc[("turn number alone", "wc_pearson")]
     control, right = str(f["control"]), foretold(frame)
@@ -163,7 +170,7 @@ def found(frame: pd.DataFrame, table: pd.DataFrame, holds: float) -> str:
         ),
         translate(
             "It correlates with ratings nevertheless."
-            if own.loc[(BUDGET, "wc_pearson"), "low"] > 0
+            if own.loc[(BUDGET, "wc_pearson"), "value_low"] > 0
             else "It cannot replace the rating of a turn."
         ),
     )
@@ -185,7 +192,7 @@ def persons(table: pd.DataFrame) -> str:
             "user."
         )
     alike, by_user = (
-        with_interval(*own.loc[name, ["value", "low", "high"]].astype(float))
+        with_interval(*own.loc[name, ["value", "value_low", "value_high"]].astype(float))
         for name in (BUDGET, BUDGET + USER)
     )
     return translate(

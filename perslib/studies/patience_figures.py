@@ -141,14 +141,19 @@ def ratings(by_rating: pd.DataFrame, by_budget: pd.DataFrame) -> Figure:
     fig, axes = plt.subplots(1, len(names) + 1, figsize=(9.2, 3.0))
     for ax, name in zip(axes, names):
         own = by_rating[by_rating["kind"] == name]
-        _with_interval(ax, own["rating"], own["mean"], own["low"], own["high"], ACCENT)
+        _with_interval(ax, own["rating"], own["mean"], own["mean_low"], own["mean_high"], ACCENT)
         ax.axhline(0, color=INK, linewidth=0.8)
         ax.set_xlabel(name_of(name))
         ax.set_xticks(range(1, 6))
     axes[0].set_ylabel(translate("Budget at the end"))
     last = axes[-1]
     _with_interval(
-        last, by_budget["budget"], by_budget["success"], by_budget["low"], by_budget["high"], CATEGORIES[2]
+        last,
+        by_budget["budget"],
+        by_budget["success"],
+        by_budget["success_low"],
+        by_budget["success_high"],
+        CATEGORIES[2],
     )
     last.axvline(0, color=INK, linewidth=0.8)
     last.set_xlabel(translate("Budget at the end"))

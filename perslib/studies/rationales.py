@@ -133,7 +133,7 @@ def _pattern(row: Mapping[Any, Any], grounds: Grounds) -> str | None:
 def shares(found: pd.DataFrame, resamples: int = RESAMPLES, seed: int = SEED) -> pd.DataFrame:
     """How often each pattern occurs where user and judge are dissatisfied; one row a judge and pattern.
 
-    Columns: judge, backbone, pattern, turns, share, low, high (95 % interval, users resampled).
+    Columns: judge, backbone, pattern, turns, share, share_low, share_high (95 % interval, users resampled).
     """
     both = found[found["pattern"].isin(PATTERNS)]
     tables = []
@@ -142,10 +142,12 @@ def shares(found: pd.DataFrame, resamples: int = RESAMPLES, seed: int = SEED) ->
             is_so = own.assign(hit=(own["pattern"] == pattern).astype(float), pattern=pattern)
             table = mean_by(is_so, "hit", "pattern", resamples=resamples, seed=seed)
             tables.append(table.assign(judge=row.judge, backbone=row.backbone, turns=int(is_so["hit"].sum())))
-    columns = ["judge", "backbone", "pattern", "turns", "share", "low", "high"]
+    columns = ["judge", "backbone", "pattern", "turns", "share", "share_low", "share_high"]
     if not tables:
         return pd.DataFrame(columns=columns)
-    return pd.concat(tables, ignore_index=True).rename(columns={"mean": "share"})[columns]
+    return pd.concat(tables, ignore_index=True).rename(columns=lambda name: name.replace("mean", "share"))[
+        columns
+    ]
 
 
 def by_reason(found: pd.DataFrame, order: Iterable[str]) -> pd.DataFrame:
@@ -275,7 +277,11 @@ def against_blind(
             if name:
                 line |= {"kappa": 0.0} | _mean("gain", own[both], (right - named)[both], resamples, seed)
             else:
-                line |= {"kappa": kappa["value"], "kappa_low": kappa["low"], "kappa_high": kappa["high"]}
+                line |= {
+                    "kappa": kappa["value"],
+                    "kappa_low": kappa["value_low"],
+                    "kappa_high": kappa["value_high"],
+                }
             rows.append(line)
     return pd.DataFrame(rows)
 
@@ -285,7 +291,7 @@ def _mean(name: str, own: pd.DataFrame, values: pd.Series, resamples: int, seed:
     table = mean_by(frame, "value", "of", resamples=resamples, seed=seed)
     if table.empty:
         return {name: np.nan, f"{name}_low": np.nan, f"{name}_high": np.nan}
-    mean, low, high = table[["mean", "low", "high"]].iloc[0].astype(float)
+    mean, low, high = table[["mean", "mean_low", "mean_high"]].iloc[0].astype(float)
     return {name: mean, f"{name}_low": low, f"{name}_high": high}
 
 
@@ -294,7 +300,7 @@ def bias(
 ) -> pd.DataFrame:
     """Is a reason named more often than given? One row a judge and reason, on turns that both found dissatisfying.
 
-    Columns: judge, backbone, reason, given, said (turns), given_share, said_share, ratio (said ÷ given), low,
+    Columns: judge, backbone, reason, given, said (turns), given_share, said_share, ratio (said ÷ given), ratio_low,
     high (95 % interval, users resampled, from `FEWEST_USERS` on; above 1 is over-predicted).
     """
     rows = []
@@ -315,6 +321,6 @@ def bias(
             shares = {"given_share": given.mean(), "said_share": said.mean()}
             about = {"judge": row.judge, "backbone": row.backbone, "reason": reason}
             totals = {"given": int(given.sum()), "said": int(said.sum())}
-            rows.append({**about, **totals, **shares, "ratio": ratio[0], "low": low, "high": high})
+            rows.append({**about, **totals, **shares, "ratio": ratio[0], "ratio_low": low, "ratio_high": high})
     columns = ["judge", "backbone", "reason", "given", "said", "given_share", "said_share"]
-    return pd.DataFrame(rows, columns=[*columns, "ratio", "low", "high"])
+    return pd.DataFrame(rows, columns=[*columns, "ratio", "ratio_low", "ratio_high"])

@@ -147,7 +147,7 @@ DETAIL = {labels(language)["insufficient detail"] for language in LANGUAGES}
 
 def shares_table(frame: pd.DataFrame) -> pd.DataFrame:
     """What `rationales.shares` gives, as a paper prints it."""
-    share = interval("share", "low", "high", 3, zero=False)
+    share = interval("share", digits=3, zero=False)
     return shown(frame, judge="judge", pattern=label(), turns="turns", pattern_share=share)
 
 
@@ -164,7 +164,7 @@ def agreement_table(frame: pd.DataFrame) -> pd.DataFrame:
 def bias_table(frame: pd.DataFrame) -> pd.DataFrame:
     """What `rationales.bias` gives, as a paper prints it."""
     same = {c: c for c in ("judge", "reason", "given")}
-    ratio = interval(low="low", high="high", zero=False)
+    ratio = interval(zero=False)
     return shown(frame, **same, named="said", given_share="given_share", said_share="said_share", ratio=ratio)
 
 
@@ -227,8 +227,8 @@ def detail(frame: pd.DataFrame) -> Iterator[str]:
             "measured."
         )
     yield from by_side(
-        own["low"] - 1,
-        own["high"] - 1,
+        own["ratio_low"] - 1,
+        own["ratio_high"] - 1,
         mark("*Insufficient detail* is over-predicted by: **{judges}**."),
         mark("*Insufficient detail* is under-predicted by: **{judges}**."),
         mark("*Insufficient detail* is not clearly over-predicted or under-predicted by: **{judges}**."),

@@ -37,7 +37,14 @@ def forest(agreed: pd.DataFrame, metrics: Sequence[str], *, controls: Sequence[s
         of = agreed[agreed["metric"] == metric]
         for place, score in enumerate(scores):
             own = of[of["score"] == score].set_index("judge")
-            _dots(ax, own.reindex(rows)[["value", "low", "high"]], place, len(scores), rows, controls)
+            _dots(
+                ax,
+                own.reindex(rows)[["value", "value_low", "value_high"]],
+                place,
+                len(scores),
+                rows,
+                controls,
+            )
         ax.set_title(literal_name(metric), fontsize=10, loc="left")
         ax.axvline(0, color=FAINT, linewidth=0.7)
         ax.margins(y=0.03)
@@ -86,9 +93,13 @@ def reliability(frame: pd.DataFrame, most: int = 8) -> Figure:
     for ax in axes.flat[len(judges) :]:
         ax.set_visible(False)
     for ax, judge in zip(axes.flat, judges):
-        own = frame[frame["judge"] == judge].sort_values("predicted").astype({"low": float, "high": float})
+        own = (
+            frame[frame["judge"] == judge]
+            .sort_values("predicted")
+            .astype({"gold_low": float, "gold_high": float})
+        )
         ax.plot([1, 5], [1, 5], color=FAINT, linewidth=0.7, linestyle=(0, (4, 3)))
-        ax.vlines(own["predicted"], own["low"], own["high"], color=ACCENT, linewidth=1.6, alpha=0.5)
+        ax.vlines(own["predicted"], own["gold_low"], own["gold_high"], color=ACCENT, linewidth=1.6, alpha=0.5)
         sizes = 12 + 90 * own["turns"].astype(float) / own["turns"].sum()
         ax.scatter(own["predicted"], own["gold"], s=sizes, color=ACCENT, zorder=3)
         ax.set_title(literal_name(judge), fontsize=9.5, loc="left")
@@ -132,15 +143,15 @@ def controls(agreed: pd.DataFrame, names: Sequence[str]) -> Iterator[str]:
 def below_zero(agreed: pd.DataFrame) -> str | None:
     """Which judges' correlation with people has an interval wholly below zero; None where it is no judge's.
 
-    Columns: judge, metric, value, low, high, and score where there are calibrations.
+    Columns: judge, metric, value, value_low, value_high, and score where there are calibrations.
     """
-    under = agreed[(agreed["metric"] == "pearson") & agreed["high"].lt(0)]
+    under = agreed[(agreed["metric"] == "pearson") & agreed["value_high"].lt(0)]
     if under.empty:
         return None
     found = [
         name_of(row["judge"])
         + (f" ({name_of(row['score'])})" if row.get("score", "real") != "real" else "")
-        + f" r = {with_interval(row['value'], row['low'], row['high'], 2)}"
+        + f" r = {with_interval(row['value'], row['value_low'], row['value_high'], 2)}"
         for row in under.to_dict("records")
     ]
     return translate(

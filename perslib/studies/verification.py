@@ -208,7 +208,7 @@ def costs(verdicts: pd.DataFrame, agreed: pd.DataFrame, metric: str = "pearson")
     table.insert(0, "judged", by.size())
     table.insert(1, "unscored", by["raw"].agg(lambda raw: int(raw.isna().sum())))
     worth = agreed[(agreed["metric"] == metric) & (agreed["score"] == "real")]
-    columns = ["judge", "backbone", "value", "low", "high"]
+    columns = ["judge", "backbone", "value", "value_low", "value_high"]
     return table.reset_index().merge(worth[columns].rename(columns={"value": metric}), how="left")
 
 
@@ -271,7 +271,10 @@ def reached(verdicts: pd.DataFrame, corpus: Corpus, seed: int = 42) -> pd.DataFr
     own = agreed[agreed["judge"] == LearnedJudge.name].rename(columns={"score": "calibration"})
     aims = [AIMS.get(key, np.nan) for key in zip(own["metric"], own["calibration"])]
     own = own.assign(aim=aims).dropna(subset="aim").reset_index(drop=True)
-    own = own.assign(reached=own["value"] >= own["aim"], surely=own["low"] >= own["aim"])
-    value, gain = interval("value", "low", "high", 3, zero=False), interval("gain", digits=3, zero=False)
+    own = own.assign(reached=own["value"] >= own["aim"], surely=own["value_low"] >= own["aim"])
+    value, gain = (
+        interval("value", "value_low", "value_high", 3, zero=False),
+        interval("gain", digits=3, zero=False),
+    )
     about = {c: c for c in ("aim", "reached", "surely", "control")}
     return shown(own, "metric", "calibration", value=value, **about, gain=gain)

@@ -25,7 +25,7 @@ def ceiling(dialogues: Dialogues, kappa: float) -> float:
 
 
 def by_rating(budgets: pd.DataFrame, rated: pd.DataFrame, rating: str) -> pd.DataFrame:
-    """Mean remaining budget at each rating (Figure 6a and b): rating, mean, low, high, dialogues."""
+    """Mean remaining budget at each rating (Figure 6a and b): rating, mean, mean_low, mean_high, dialogues."""
     frame = budgets[["dialogue", "budget"]].merge(rated[["dialogue", rating]], on="dialogue").dropna()
     frame[rating] = frame[rating].round()
     found = mean_by(frame, "budget", rating, user="dialogue")
@@ -33,13 +33,13 @@ def by_rating(budgets: pd.DataFrame, rated: pd.DataFrame, rating: str) -> pd.Dat
 
 
 def by_budget(budgets: pd.DataFrame, rated: pd.DataFrame, bins: int = 6) -> pd.DataFrame:
-    """Share of successes by remaining budget, in bins of equal size (Figure 6c): budget, success, low, high, dialogues."""
+    """Share of successes by remaining budget, in bins of equal size (Figure 6c): budget, success, success_low, success_high, dialogues."""
     frame = budgets[["dialogue", "budget"]].merge(rated[["dialogue", "status"]], on="dialogue")
     frame = frame[frame["status"] != 0]
     frame["bin"] = pd.qcut(frame["budget"], bins, labels=False, duplicates="drop")
     frame["success"] = (frame["status"] == SUCCESS).astype(float)
     found = mean_by(frame, "success", "bin", user="dialogue").rename(
-        columns={"mean": "success", "turns": "dialogues"}
+        columns=lambda name: name.replace("mean", "success").replace("turns", "dialogues")
     )
     middle = frame.groupby("bin")["budget"].mean()
     return found.assign(budget=found["bin"].map(middle)).drop(columns=["bin", "users"])
