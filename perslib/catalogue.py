@@ -41,13 +41,15 @@ MESSAGES: dict[str, dict[int, str]] = {
     "NotEnough": {0: ""},
     "FewTrainUsers": {0: ""},
     "Unfit": {0: ""},
-    "save_figure": {3: "caption"},
+    "save_figure": {3: "caption", 4: "empty"},
     "save_table": {2: "caption"},
     "draw": {3: "caption", 4: "empty"},
     "show_table": {1: "caption"},
     "button": {1: "label", 4: "tip"},
     "heading": {0: ""},
 }
+#: Arguments that are messages in every call.
+ALWAYS = ("xlabel", "ylabel")
 Message = str | tuple[str, str]
 
 
@@ -81,7 +83,7 @@ def texts_in(source: str) -> Iterator[tuple[str, list[Any]]]:
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         places = MESSAGES.get(name, {})
         given = [arg for place, arg in enumerate(node.args) if place in places]
-        given += [word.value for word in node.keywords if word.arg in places.values()]
+        given += [word.value for word in node.keywords if word.arg in (*places.values(), *ALWAYS)]
         yield name, [text for arg in given for text in literals(arg)]
 
 

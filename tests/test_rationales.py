@@ -95,7 +95,9 @@ def test_how_much_too_often_a_reason_is_named():
     named = table.reset_index()
     judge = name_of(named["judge"].iloc[0])
     assert f"not clearly over-predicted or under-predicted by: **{judge}**" in rationales_shown.detail(named)
-    assert f"is over-predicted by: **{judge}**" in rationales_shown.detail(named.assign(ratio_low=2.1, ratio_high=4.0))
+    assert f"is over-predicted by: **{judge}**" in rationales_shown.detail(
+        named.assign(ratio_low=2.1, ratio_high=4.0)
+    )
     with using_language("zh"):
         assert "“不够细致”预测过少" in rationales_shown.detail(named.assign(ratio_low=0.1, ratio_high=0.9))
 

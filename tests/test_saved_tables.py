@@ -72,7 +72,12 @@ def test_the_csv_keeps_the_numbers_that_the_page_rounds(tmp_path):
     kept = pd.read_csv(csv)
     assert all(pd.api.types.is_numeric_dtype(kept[c]) for c in kept if c.startswith(("qwk", "pearson")))
     own = found[found["metric"] == "qwk"].set_index("judge").loc[kept["judge"]]
-    for column, true in (("qwk", "value"), ("qwk_low", "value_low"), ("qwk_high", "value_high"), ("gain: qwk", "gain")):
+    for column, true in (
+        ("qwk", "value"),
+        ("qwk_low", "value_low"),
+        ("qwk_high", "value_high"),
+        ("gain: qwk", "gain"),
+    ):
         assert kept[column].tolist() == pytest.approx(
             own[true].astype(float).tolist(), rel=1e-12, nan_ok=True
         )

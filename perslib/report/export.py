@@ -35,15 +35,25 @@ class Saved(tuple[Path, ...]):
 
 
 def save_figure(
-    fig: Figure, name: str, data: pd.DataFrame | None = None, caption: str = "", out: str | Path | None = None
+    fig: Figure,
+    name: str,
+    data: pd.DataFrame | None = None,
+    caption: str = "",
+    empty: str = "",
+    out: str | Path | None = None,
 ) -> Saved:
     """Save a figure as PDF, SVG and PNG, the plotted numbers as CSV, and show it with its caption.
 
     Files go to `figures/` in the page's folder, or in `out`. PDF embeds its fonts as TrueType, SVG draws
-    text as outlines, PNG has 200 dots an inch. Returns the paths written. The figure is closed.
+    text as outlines, PNG has 200 dots an inch. Returns the paths written. The figure is closed. Where the frame has no row
+    the sentence `empty` stands on the page in its place.
     """
     import matplotlib.pyplot as plt
 
+    if data is not None and data.empty:
+        plt.close(fig)
+        say(empty or "Nothing to draw: no reply of this corpus has a score.")
+        return Saved()
     caption = translate(caption)
     folder = current().folder("figures", out)
     paths = [folder / f"{check_name(name)}.{kind}" for kind in _METADATA]

@@ -1,8 +1,9 @@
 """Tables as pages show them: which columns, under which heads, in which form.
 
-    shown(counts, "found", "explicit", signal=label(), sessions_percent=interval(low="low", high="high", digits=1))
+    formatted(agreed)                                       # every estimate with its interval, every p as a p
+    formatted(counts, "judge", "r", weight="{:.1f}", share=interval("percent", digits=1), signal=label())
 
-An estimate `x` has its bounds in `x_low` and `x_high` where nothing else is said.
+An estimate `x` has its bounds in `x_low` and `x_high`, and its p-value in `x_p`.
 """
 
 from __future__ import annotations
@@ -19,13 +20,31 @@ from perslib.report.words import name_of
 Form = Callable[[pd.DataFrame, str], Any]
 
 
-def shown(frame: pd.DataFrame, *same: str, **columns: str | Form) -> pd.DataFrame:
-    """Return a table of columns that stay as they are, and others: by name, or in one of the forms below."""
-    cells = {head: frame[head] for head in same}
-    cells |= {
-        head: frame[form] if isinstance(form, str) else form(frame, head) for head, form in columns.items()
-    }
+def formatted(frame: pd.DataFrame, *same: str, **columns: str | Form) -> pd.DataFrame:
+    """Return a table of these columns, or of all where none is named, estimates and p-values in their form.
+
+    Further columns by keyword: `head="column"` is the column under another head, `head="{:.1f}"` a format of Python's for
+    the column of this name, `head=form` one of the forms below.
+    """
+    if not same and not columns:
+        bounds = {f"{name}{end}" for name in frame for end in ("_low", "_high")}
+        same = tuple(name for name in map(str, frame) if name not in bounds)
+    cells = {head: _by_rule(frame, head) for head in same}
+    for head, form in columns.items():
+        if isinstance(form, str):
+            cells[head] = written(form)(frame, head) if "{" in form else _by_rule(frame, form)
+        else:
+            cells[head] = form(frame, head)
     return pd.DataFrame(cells, index=frame.index)
+
+
+def _by_rule(frame: pd.DataFrame, name: str) -> Any:
+    """A column as it is, or in the form that its name asks for."""
+    if f"{name}_low" in frame and f"{name}_high" in frame:
+        return interval()(frame, name)
+    if name.endswith(("_p", "_p_holm")):
+        return p_value()(frame, name)
+    return frame[name]
 
 
 def interval(value: str = "", low: str = "", high: str = "", digits: int = 2, zero: bool = True) -> Form:

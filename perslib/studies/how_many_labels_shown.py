@@ -12,7 +12,7 @@ from matplotlib.ticker import NullFormatter, PercentFormatter
 
 from perslib.corpus import TURN
 from perslib.report.style import ACCENT, FAINT, INK, RULE, label_rows, literal_name
-from perslib.report.tables import Shown, format_number, interval, shown, with_interval
+from perslib.report.tables import Shown, format_number, formatted, interval, with_interval
 from perslib.report.words import name_of
 from perslib.stats import FEWEST_USERS, LEVEL
 from perslib.studies.how_many_labels import PARTIAL, SHUFFLED
@@ -119,7 +119,7 @@ def worth_figure(table: pd.DataFrame) -> Figure:
 def candidates_table(quality: pd.DataFrame) -> pd.DataFrame:
     """Each candidate's mean by people, with its interval, and by the judge, and how far they go together."""
     by_people, same = interval("gold", zero=False), {c: c for c in ("bias", "r_turns", "r_users")}
-    return shown(quality, "candidate", "turns", by_people=by_people, by_judge="judged", **same)
+    return formatted(quality, "candidate", "turns", by_people=by_people, by_judge="judged", **same)
 
 
 def budgets_table(measured: pd.DataFrame) -> pd.DataFrame:

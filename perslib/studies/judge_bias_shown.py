@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from perslib.report.tables import format_number as as_number
-from perslib.report.tables import interval, number, p_value, shown, written
+from perslib.report.tables import formatted, interval, number, p_value, written
 from perslib.report.words import name_of
 from perslib.studies.judge_bias import LABELS, METRICS, Audit
 from perslib.text import join, paragraph, translate
@@ -20,7 +20,7 @@ def sensitivity_table(table: pd.DataFrame) -> pd.DataFrame:
     """Judges of Table 3, best accuracy first."""
     ordered = table.sort_values("accuracy", ascending=False, kind="stable", ignore_index=True)
     reach = 1.96 * ordered["d_prime_se"]
-    return shown(
+    return formatted(
         ordered.assign(d_prime_low=ordered["d_prime"] - reach, d_prime_high=ordered["d_prime"] + reach),
         model_name="model",
         wilson=interval("accuracy", "low", "high", 1),
@@ -33,7 +33,7 @@ def sensitivity_table(table: pd.DataFrame) -> pd.DataFrame:
 
 def gaps_table(table: pd.DataFrame) -> pd.DataFrame:
     """Own family less others, a row a judge and one for all."""
-    out = shown(
+    out = formatted(
         table.assign(own_models=table["own_models"].astype("Int64")),
         "judge",
         "own_models",
@@ -51,7 +51,7 @@ def strengths_table(table: pd.DataFrame) -> pd.DataFrame:
     """Own-family terms of the pairwise model."""
     own = table[table["kind"] == "own family"].reset_index(drop=True)
     effect = interval("estimate", "low", "high")
-    return shown(
+    return formatted(
         own.assign(odds=np.exp(own["estimate"])),
         judge="term",
         own_family_effect=effect,
@@ -73,7 +73,7 @@ def quality_table(table: pd.DataFrame) -> pd.DataFrame:
 
 def lengths_table(length: pd.DataFrame, padding: pd.DataFrame) -> pd.DataFrame:
     """Slopes on length and what padding does, a row a judge."""
-    of_padding = shown(
+    of_padding = formatted(
         padding,
         judge="judge",
         padding_change=interval("difference", "low", "high", 3),
@@ -83,13 +83,13 @@ def lengths_table(length: pd.DataFrame, padding: pd.DataFrame) -> pd.DataFrame:
     )
     if length.empty:
         return of_padding
-    slopes = shown(length, "judge", "of_score", "of_gold", at_equal_gold=interval(low="low", high="high"))
+    slopes = formatted(length, "judge", "of_score", "of_gold", at_equal_gold=interval(low="low", high="high"))
     return slopes.merge(of_padding, on="judge")
 
 
 def positions_table(table: pd.DataFrame) -> pd.DataFrame:
     """What the order of two replies does, a row a judge."""
-    return shown(
+    return formatted(
         table,
         "judge",
         "pairs",

@@ -8,7 +8,7 @@ import pandas as pd
 
 from perslib.patience import Dialogues, Patience, levels, reward_shares
 from perslib.patience.published import LEVEL_MEANS_R, LEVELS, REWARD_SHARES, STATUS_ACCURACY, SUCCESS_RATES
-from perslib.report.tables import Shown, interval, shown, with_interval
+from perslib.report.tables import Shown, formatted, interval, with_interval
 from perslib.stats import correlation
 from perslib.studies.patience import FORWARD, FULL, LIGHT, PLAIN, TOLD_GAMMA, TURN_COSTS
 from perslib.studies.patience_text import Rated
@@ -130,7 +130,7 @@ def rating_table(compared: pd.DataFrame) -> pd.DataFrame:
     """Predictors of the whole rating: method, level_means_r, spearman with its interval, within either status."""
     spearman = interval("spearman", "low", "high", 3, zero=False)
     within = {f"spearman_{end}": f"within_{end}" for end in ("success", "failure")}
-    return shown(compared, method="predictor", level_means_r="level_means_r", spearman=spearman, **within)
+    return formatted(compared, method="predictor", level_means_r="level_means_r", spearman=spearman, **within)
 
 
 def _is_published(model: Patience) -> bool:

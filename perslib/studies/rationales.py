@@ -321,6 +321,8 @@ def bias(
             shares = {"given_share": given.mean(), "said_share": said.mean()}
             about = {"judge": row.judge, "backbone": row.backbone, "reason": reason}
             totals = {"given": int(given.sum()), "said": int(said.sum())}
-            rows.append({**about, **totals, **shares, "ratio": ratio[0], "ratio_low": low, "ratio_high": high})
+            rows.append(
+                {**about, **totals, **shares, "ratio": ratio[0], "ratio_low": low, "ratio_high": high}
+            )
     columns = ["judge", "backbone", "reason", "given", "said", "given_share", "said_share"]
     return pd.DataFrame(rows, columns=[*columns, "ratio", "ratio_low", "ratio_high"])

@@ -13,7 +13,7 @@ from matplotlib.ticker import PercentFormatter
 
 from perslib.corpus.schema import labels
 from perslib.report.style import ACCENT, FAINT, INK, RULE, label_rows, literal_name
-from perslib.report.tables import interval, label, shown
+from perslib.report.tables import formatted, interval, label
 from perslib.report.words import name_of
 from perslib.stats.reasons import NO_REASON, SATISFIED
 from perslib.studies.grounding import HABIT
@@ -148,7 +148,7 @@ DETAIL = {labels(language)["insufficient detail"] for language in LANGUAGES}
 def shares_table(frame: pd.DataFrame) -> pd.DataFrame:
     """What `rationales.shares` gives, as a paper prints it."""
     share = interval("share", digits=3, zero=False)
-    return shown(frame, judge="judge", pattern=label(), turns="turns", pattern_share=share)
+    return formatted(frame, judge="judge", pattern=label(), turns="turns", pattern_share=share)
 
 
 def agreement_table(frame: pd.DataFrame) -> pd.DataFrame:
@@ -158,14 +158,16 @@ def agreement_table(frame: pd.DataFrame) -> pd.DataFrame:
     }
     columns = [*frame, *(c for c in ("gain", "gain_low", "gain_high") if c not in frame)]
     named = frame.reindex(columns=columns).replace({"named_by": {"": "itself"}})
-    return shown(named, judge="judge", named_by=label(), turns="turns", **numbers)
+    return formatted(named, judge="judge", named_by=label(), turns="turns", **numbers)
 
 
 def bias_table(frame: pd.DataFrame) -> pd.DataFrame:
     """What `rationales.bias` gives, as a paper prints it."""
     same = {c: c for c in ("judge", "reason", "given")}
     ratio = interval(zero=False)
-    return shown(frame, **same, named="said", given_share="given_share", said_share="said_share", ratio=ratio)
+    return formatted(
+        frame, **same, named="said", given_share="given_share", said_share="said_share", ratio=ratio
+    )
 
 
 @as_paragraph

@@ -16,7 +16,7 @@ from perslib.replay import (
     view_means,
 )
 from perslib.replay.candidates import family_of
-from perslib.report.tables import interval, shown
+from perslib.report.tables import formatted, interval
 from perslib.report.words import name_of
 from perslib.studies.replay import VIEWS, Standing
 from perslib.text import join
@@ -49,7 +49,7 @@ def candidates_table(replies: pd.DataFrame) -> pd.DataFrame:
 def standings(summary: pd.DataFrame, ranks: pd.DataFrame) -> pd.DataFrame:
     """Table 8: candidates by user macro, with the ranks that the data leave open."""
     both = ranks[["candidate", "best_rank", "worst_rank"]].merge(summary, on="candidate", validate="1:1")
-    return shown(
+    return formatted(
         both.assign(rank_set=_ranks(both)),
         candidate="candidate",
         rank_set="rank_set",
@@ -86,7 +86,7 @@ def outcomes_table(compared: pd.DataFrame) -> pd.DataFrame:
     )
     about = {"against": "other"} if ordered["other"].nunique() > 1 else {}
     cells = dict.fromkeys(("win", "tie", "lose", "mean_delta"), INTERVAL)
-    return shown(ordered, *apart, "candidate", **about, turns="n", **cells, p_holm="p_holm")
+    return formatted(ordered, *apart, "candidate", **about, turns="n", **cells, p_holm="p_holm")
 
 
 def enough_turns(sets: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
@@ -108,7 +108,7 @@ def with_few_labels(
     """
     found = prediction_powered(verdicts, labels, score).query("labelled > 0")
     width = {name: found[f"{name}_high"] - found[f"{name}_low"] for name in ("powered", "classical")}
-    return shown(
+    return formatted(
         found.assign(width=width["powered"] / width["classical"]),
         candidate="candidate",
         labels="labelled",
@@ -140,7 +140,7 @@ def gain_by_selection(compared: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 def context_table(replies: pd.DataFrame, summary: pd.DataFrame) -> pd.DataFrame:
     """Table 9: who answered with what beside the prefix, and how satisfying that was."""
     about = candidates_table(replies)[["candidate", "context", "characters"]].merge(summary, on="candidate")
-    return shown(
+    return formatted(
         about,
         "candidate",
         "context",
@@ -184,7 +184,7 @@ def families(replies: pd.DataFrame, judging: Backbone) -> dict[str, str]:
 def preference_table(found: pd.DataFrame) -> pd.DataFrame:
     """Self-preference with its interval, or why it cannot be told."""
     preference = interval(low="low", high="high", digits=3, zero=False)
-    return shown(found, "judge", "family", preference=preference, why="why")
+    return formatted(found, "judge", "family", preference=preference, why="why")
 
 
 def beside_truth(summary: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:

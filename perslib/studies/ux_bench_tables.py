@@ -7,12 +7,12 @@ import pandas as pd
 
 from perslib.report.tables import (
     bounds,
+    formatted,
     interval,
     label,
     labelled,
     number,
     p_value,
-    shown,
     with_interval,
     written,
 )
@@ -38,7 +38,7 @@ def called(value: object) -> str:
 def signals(counts: pd.DataFrame) -> pd.DataFrame:
     """Signals by strength, and in how many sessions, here and in the paper."""
     same = {c: c for c in ("found", "explicit", "strong", "weak", "primary")}
-    return shown(
+    return formatted(
         counts,
         signal=NAMED,
         **same,
@@ -49,12 +49,12 @@ def signals(counts: pd.DataFrame) -> pd.DataFrame:
 
 def chains(table: pd.DataFrame) -> pd.DataFrame:
     """Outcomes after replies that users spoke against."""
-    return shown(table, outcome=NAMED, ux_replies="replies", percent_interval=PERCENT)
+    return formatted(table, outcome=NAMED, ux_replies="replies", percent_interval=PERCENT)
 
 
 def with_ratings(table: pd.DataFrame) -> pd.DataFrame:
     """Weak labels against scores, by the least weight."""
-    return shown(
+    return formatted(
         table,
         least_weight=written("{:.1f}", "weight"),
         turns="turns",
@@ -90,7 +90,7 @@ def quality(table: pd.DataFrame) -> pd.DataFrame:
 
 def beaten(table: pd.DataFrame) -> pd.DataFrame:
     """Each judge against each baseline, on the cases of both."""
-    return shown(
+    return formatted(
         table.assign(beaten=table["beaten"].map({True: "✓", False: "–"})),
         judge="judge",
         baseline=NAMED,
@@ -104,13 +104,13 @@ def beaten(table: pd.DataFrame) -> pd.DataFrame:
 def gains(table: pd.DataFrame) -> pd.DataFrame:
     """Ways of asking against the first, in points of accuracy."""
     gain = interval("gain", "low", "high", 1)
-    return shown(table, judge="judge", accuracy=written("{:.1f}"), ux_gain=gain, p=p_value())
+    return formatted(table, judge="judge", accuracy=written("{:.1f}"), ux_gain=gain, p=p_value())
 
 
 def escapes(table: pd.DataFrame) -> pd.DataFrame:
     """Where cases of either side go when neutral may be said."""
     shares = {c: number(f"{c}_percent", 1) for c in ("right", "neutral", "missed", "unread")}
-    return shown(table, judge="judge", side=NAMED, cases="cases", **shares)
+    return formatted(table, judge="judge", side=NAMED, cases="cases", **shares)
 
 
 def shares(table: pd.DataFrame) -> pd.DataFrame:
@@ -118,7 +118,7 @@ def shares(table: pd.DataFrame) -> pd.DataFrame:
     names = {"model": "ux_writer", "how": "how"}
     about = [c for c in names if table[c].nunique() > 1] or ["model"]
     liked = {"liked_percent": number(digits=1)} if "liked_percent" in table else {}
-    return shown(
+    return formatted(
         table,
         **{names[c]: label(c, OWN) for c in about},
         cases="cases",
@@ -135,13 +135,13 @@ def published_shares(column: str, most: int = 8) -> pd.DataFrame:
     table = models.nlargest(most, column).reset_index(drop=True)
     low, high = wilson(table[column] / 100 * CASES[column], CASES[column])
     own = table.assign(percent=table[column], low=100 * low, high=100 * high)
-    return shown(own, model_name="model", ux_family="family", percent_interval=PERCENT)
+    return formatted(own, model_name="model", ux_family="family", percent_interval=PERCENT)
 
 
 def discrimination(table: pd.DataFrame) -> pd.DataFrame:
     """AUROC, and how far the first is ahead of each other."""
     auroc = interval(low="low", high="high")
-    return shown(table, "judge", "cases", "users", auroc=auroc, ahead=interval(), p=p_value())
+    return formatted(table, "judge", "cases", "users", auroc=auroc, ahead=interval(), p=p_value())
 
 
 def _rows(rows: list[tuple[str, object]]) -> pd.DataFrame:
@@ -199,7 +199,7 @@ def built(made: Construction) -> pd.DataFrame:
 def strategies(table: pd.DataFrame) -> pd.DataFrame:
     """With what recoveries open, here and in Table 4."""
     there = published("table4").set_index("strategy")["share"]
-    return shown(
+    return formatted(
         table.assign(published=table["strategy"].map(there)),
         strategy=NAMED,
         ux_replies="replies",
@@ -224,20 +224,20 @@ def occurring(table: pd.DataFrame, kind: str) -> pd.DataFrame:
     """What cases are about, here and in the paper."""
     own = table[(table["cases"] > 0) | table["published"].notna()]
     percents = {"ux_percent": number("percent", 1), "published_percent": number("published")}
-    return shown(own, **{kind: NAMED}, cases="cases", **percents)
+    return formatted(own, **{kind: NAMED}, cases="cases", **percents)
 
 
 def breakdown(table: pd.DataFrame, kind: str) -> pd.DataFrame:
     """The tasks by scenario or intent; too small a stratum shows its count and no share."""
     about = {"ux_task": label("task", OWN), kind: NAMED}
-    out = shown(table, **about, cases="cases", percent_interval=WILSON, users_resampled=bounds())
+    out = formatted(table, **about, cases="cases", percent_interval=WILSON, users_resampled=bounds())
     few = table["percent"].isna()
     return out.assign(percent_interval=out["percent_interval"].mask(few, translate("too few")))
 
 
 def agreement(table: pd.DataFrame) -> pd.DataFrame:
     """Rules against a model, label by label."""
-    return shown(
+    return formatted(
         table.assign(label=table["label"].replace("all", "all labels")),
         ux_kind=label("kind", OWN),
         ux_label=label("label", OWN),

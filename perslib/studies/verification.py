@@ -39,7 +39,7 @@ from perslib.llm import Backbone
 from perslib.memory import MEMORIES, Measured, Structured
 from perslib.memory import memory as named
 from perslib.memory.named import EDITED
-from perslib.report.tables import agreement_table, interval, shown
+from perslib.report.tables import agreement_table, formatted, interval
 from perslib.stats import agreement, calibrated, fit_thresholds, histories, with_gold
 from perslib.studies.extent import Extent, listed
 
@@ -277,4 +277,4 @@ def reached(verdicts: pd.DataFrame, corpus: Corpus, seed: int = 42) -> pd.DataFr
         interval("gain", digits=3, zero=False),
     )
     about = {c: c for c in ("aim", "reached", "surely", "control")}
-    return shown(own, "metric", "calibration", value=value, **about, gain=gain)
+    return formatted(own, "metric", "calibration", value=value, **about, gain=gain)
