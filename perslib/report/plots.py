@@ -14,27 +14,33 @@ Figure. Stored values are written by their labels in the page's language. All ta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from perslib.report.page import current
-from perslib.report.style import CATEGORIES, FAINT, INK, RULE, literal_name
+from perslib.report.plot_parts import (
+    DASHES,
+    MARKS,
+    Palette,
+    Width,
+    add_legend,
+    cell_frame,
+    colors_of,
+    draw_guides,
+    label_axes,
+    line_handle,
+    mark_handle,
+    panels_of,
+    subplots,
+    values_of,
+)
+from perslib.report.style import FAINT, INK, RULE, literal_name
 from perslib.text import translate
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-#: Inches of a figure that fills one column of a paper, or its text.
-WIDTHS = {"column": 3.5, "text": 7.6}
-#: Mark and dash of the first, second, third … line.
-MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
-DASHES = ("-", "--", "-.", ":")
-Palette = str | Sequence[str] | Mapping[Any, str] | None
-Width = str | float
 
 
 def intervals(
@@ -68,10 +74,10 @@ def intervals(
     """
     if not isinstance(x, str):
         frame, x, marks = stack(frame, x), "value", "quantity"
-    names = _values(frame, rows, order)
-    kinds = _values(frame, marks) if marks else [None]
-    colors = _colors(palette, kinds)
-    fig, axes = _panels(frame, panels, width, lambda _: 0.9 + 0.3 * len(names) + 0.25 * (len(kinds) > 1))
+    names = values_of(frame, rows, order)
+    kinds = values_of(frame, marks) if marks else [None]
+    colors = colors_of(palette, kinds)
+    fig, axes = panels_of(frame, panels, width, lambda _: 0.9 + 0.3 * len(names) + 0.25 * (len(kinds) > 1))
     for ax, own in axes:
         at = pd.Series(np.arange(len(names)), names)
         if connected:
@@ -95,11 +101,11 @@ def intervals(
             ax.locator_params(axis="x", nbins=4 if panels else 8)
         ax.set_yticks(range(len(names)), [literal_name(name) for name in names])
         ax.set_ylim(len(names) - 0.5, -0.5)
-    _label(fig, xlabel)
-    handles = [_handle(MARKS[i % len(MARKS)], colors[k], k) for i, k in enumerate(kinds) if k is not None]
+    label_axes(fig, xlabel)
+    handles = [mark_handle(MARKS[i % len(MARKS)], colors[k], k) for i, k in enumerate(kinds) if k is not None]
     if published:
-        handles.append(_handle("D", "none", translate("published"), edge=FAINT))
-    return _legend(fig, handles)
+        handles.append(mark_handle("D", "none", translate("published"), edge=FAINT))
+    return add_legend(fig, handles)
 
 
 def shares(
@@ -123,9 +129,9 @@ def shares(
     from matplotlib.ticker import PercentFormatter
 
     labels = parts if isinstance(parts, Mapping) else {part: literal_name(part) for part in parts}
-    names = _values(frame, rows, order)
-    colors = _colors(palette, list(labels))
-    fig, axes = _panels(frame, panels, width, lambda _: 1.1 + 0.34 * len(names))
+    names = values_of(frame, rows, order)
+    colors = colors_of(palette, list(labels))
+    fig, axes = panels_of(frame, panels, width, lambda _: 1.1 + 0.34 * len(names))
     for ax, own in axes:
         values = (
             own.drop_duplicates(rows).set_index(rows)[list(labels)].reindex(names).astype(float).fillna(0)
@@ -152,8 +158,8 @@ def shares(
         ax.tick_params(axis="y", length=0)
         ax.set_yticks(range(len(names)), [literal_name(name) for name in names])
         ax.set_ylim(len(names) - 0.5, -0.5)
-    _label(fig, xlabel)
-    return _legend(fig, [_handle("s", colors[part], label) for part, label in labels.items()])
+    label_axes(fig, xlabel)
+    return add_legend(fig, [mark_handle("s", colors[part], label) for part, label in labels.items()])
 
 
 def curves(
@@ -189,9 +195,9 @@ def curves(
 
     if not isinstance(y, str):
         frame, y, panels = stack(frame, y), "value", "quantity"
-    kinds = _values(frame, lines, order) if lines else [None]
-    colors = _colors(palette, kinds)
-    fig, axes = _panels(frame, panels, width, lambda count: 3.4 if count < 4 else 2.4)
+    kinds = values_of(frame, lines, order) if lines else [None]
+    colors = colors_of(palette, kinds)
+    fig, axes = panels_of(frame, panels, width, lambda count: 3.4 if count < 4 else 2.4)
     for ax, own in axes:
         for place, kind in enumerate(kinds):
             part = (own if kind is None else own[own[lines] == kind]).sort_values(x, kind="stable")
@@ -214,10 +220,10 @@ def curves(
             ax.minorticks_off()
         if percent:
             ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-        _guides(ax, level, diagonal)
-    _label(fig, xlabel, ylabel)
-    return _legend(
-        fig, [_line_handle(i, colors[kind], kind) for i, kind in enumerate(kinds) if kind is not None]
+        draw_guides(ax, level, diagonal)
+    label_axes(fig, xlabel, ylabel)
+    return add_legend(
+        fig, [line_handle(i, colors[kind], kind) for i, kind in enumerate(kinds) if kind is not None]
     )
 
 
@@ -252,9 +258,9 @@ def points(
     level, upright, diagonal : horizontal and vertical lines, and the line y = x.
     log : whether the x axis is logarithmic.
     """
-    kinds = _values(frame, marks, order) if marks else [None]
-    colors = {**_colors(palette, kinds), **dict.fromkeys(muted, FAINT)}
-    fig, axes = _panels(frame, panels, width, lambda count: 4.2 if count < 2 else 3.0 if count < 4 else 2.3)
+    kinds = values_of(frame, marks, order) if marks else [None]
+    colors = {**colors_of(palette, kinds), **dict.fromkeys(muted, FAINT)}
+    fig, axes = panels_of(frame, panels, width, lambda count: 4.2 if count < 2 else 3.0 if count < 4 else 2.3)
     for ax, own in axes:
         for place, kind in enumerate(kinds):
             part = own if kind is None else own[own[marks] == kind]
@@ -267,10 +273,10 @@ def points(
                 ax.annotate(literal_name(name), at, (5, 3), textcoords="offset points", fontsize=8, color=INK)
         if log:
             ax.set_xscale("log")
-        _guides(ax, level, diagonal, upright)
-    _label(fig, xlabel, ylabel)
-    handles = [_handle(MARKS[i % len(MARKS)], colors[k], k) for i, k in enumerate(kinds) if k is not None]
-    return _legend(fig, handles, "outside right upper" if len(handles) > 6 else "outside upper left")
+        draw_guides(ax, level, diagonal, upright)
+    label_axes(fig, xlabel, ylabel)
+    handles = [mark_handle(MARKS[i % len(MARKS)], colors[k], k) for i, k in enumerate(kinds) if k is not None]
+    return add_legend(fig, handles, "outside right upper" if len(handles) > 6 else "outside upper left")
 
 
 def heatmap(
@@ -298,7 +304,7 @@ def heatmap(
 
     matrices = panels or {"": frame}
     tallest = max(map(len, matrices.values()))
-    fig, axes = _subplots(1, len(matrices), width, 1.3 + 0.36 * tallest, sharey=True)
+    fig, axes = subplots(1, len(matrices), width, 1.3 + 0.36 * tallest, sharey=True)
     colors = palette or ("vlag_r" if center is not None else "Blues")
     for ax, (title, matrix) in zip(axes, matrices.items()):
         own = (
@@ -322,8 +328,8 @@ def heatmap(
         ax.tick_params(length=0)
         ax.set_title(literal_name(title) if title else "", fontsize=10, loc="left")
         for row, column in np.argwhere(framed.to_numpy(bool)) if framed is not None else ():
-            ax.add_patch(_frame(column, row))
-    _label(fig, xlabel, ylabel)
+            ax.add_patch(cell_frame(column, row))
+    label_axes(fig, xlabel, ylabel)
     return fig
 
 
@@ -333,8 +339,8 @@ def ranks(
     """Draw how each row ranks in each column, as a line; lines that cross are disagreement. The greatest mean is first."""
     found = means.rank(ascending=False, method="average")
     order = list(found.iloc[:, 0].sort_values().index)
-    colors = {**_colors(palette, order), **dict.fromkeys(muted, FAINT)}
-    fig, (ax,) = _subplots(1, 1, width, 1.5 + 0.36 * len(found))
+    colors = {**colors_of(palette, order), **dict.fromkeys(muted, FAINT)}
+    fig, (ax,) = subplots(1, 1, width, 1.5 + 0.36 * len(found))
     last = found.shape[1] - 1
     for name in order:
         at = found.loc[name].to_numpy(float)
@@ -368,100 +374,3 @@ def estimates(frame: pd.DataFrame, x: str) -> tuple[np.ndarray, np.ndarray, np.n
     """Return a column of estimates and its bounds; bounds are missing where the frame has none."""
     found = frame.reindex(columns=[x, f"{x}_low", f"{x}_high"]).to_numpy(float, na_value=np.nan)
     return found[:, 0], found[:, 1], found[:, 2]
-
-
-# -- parts of figures ----------------------------------------------------------------------------------------
-
-
-def _values(frame: pd.DataFrame, column: str, order: Sequence[object] | None = None) -> list[Any]:
-    there = list(dict.fromkeys(frame[column].dropna()))
-    return there if order is None else [value for value in order if value in there]
-
-
-def _colors(palette: Palette, values: Sequence[Any]) -> dict[Any, Any]:
-    import seaborn as sns
-
-    if isinstance(palette, Mapping):
-        return {value: palette.get(value, FAINT) for value in values}
-    chosen = CATEGORIES if palette is None else palette
-    return dict(zip(values, sns.color_palette(chosen, len(values))))
-
-
-def _subplots(
-    lines: int, columns: int, width: Width, height: float, **shared: Any
-) -> tuple[Figure, list[Axes]]:
-    import matplotlib.pyplot as plt
-
-    current()  # the page's style and language
-    inches = WIDTHS[width] if isinstance(width, str) else width
-    fig, axes = plt.subplots(lines, columns, figsize=(inches, height), squeeze=False, **shared)
-    return fig, list(axes.flat)
-
-
-def _panels(
-    frame: pd.DataFrame, column: str, width: Width, height: Callable[[int], float]
-) -> tuple[Figure, Iterator[tuple[Axes, pd.DataFrame]]]:
-    """A figure with a panel for each value of the column, at most four side by side; and each panel with its part."""
-    titles = _values(frame, column) if column else [None]
-    columns = min(1 if width == "column" else 4, len(titles)) or 1
-    lines = -(-len(titles) // columns) or 1
-    fig, axes = _subplots(lines, columns, width, height(len(titles)) * lines, sharey=True, sharex=False)
-    for ax in axes[len(titles) :]:
-        ax.set_visible(False)
-    for ax, title in zip(axes, titles):
-        ax.set_title("" if title is None else literal_name(title), fontsize=10, loc="left")
-    return fig, ((ax, frame if t is None else frame[frame[column] == t]) for ax, t in zip(axes, titles))
-
-
-def _guides(ax: Axes, level: float | None, diagonal: bool, upright: float | None = None) -> None:
-    look: dict[str, Any] = {"color": FAINT, "linewidth": 0.7, "zorder": 0}
-    if level is not None:
-        ax.axhline(level, **look)
-    if upright is not None:
-        ax.axvline(upright, **look)
-    if diagonal:
-        ax.axline((0, 0), slope=1, linestyle=(0, (4, 3)), **look)
-
-
-def _label(fig: Figure, xlabel: str, ylabel: str = "") -> None:
-    shown = [ax for ax in fig.axes if ax.get_visible()]
-    if len(shown) == 1:
-        shown[0].set(xlabel=translate(xlabel), ylabel=translate(ylabel))
-        return
-    if xlabel:
-        fig.supxlabel(translate(xlabel), fontsize=10)
-    if ylabel:
-        fig.supylabel(translate(ylabel), fontsize=10)
-
-
-def _handle(marker: str, color: Any, label: object, edge: Any = None) -> Any:
-    from matplotlib.lines import Line2D
-
-    look = {
-        "marker": marker,
-        "color": edge or color,
-        "markerfacecolor": color,
-        "linestyle": "",
-        "markersize": 5,
-    }
-    return Line2D([], [], **look, label=literal_name(label))
-
-
-def _line_handle(place: int, color: Any, label: object) -> Any:
-    from matplotlib.lines import Line2D
-
-    look = {"marker": MARKS[place % len(MARKS)], "linestyle": DASHES[place % len(DASHES)], "markersize": 5}
-    return Line2D([], [], color=color, **look, label=literal_name(label))
-
-
-def _frame(column: int, row: int) -> Any:
-    from matplotlib.patches import Rectangle
-
-    return Rectangle((column, row), 1, 1, fill=False, edgecolor=INK, linewidth=1.4)
-
-
-def _legend(fig: Figure, handles: Iterable[Any], place: str = "outside upper left") -> Figure:
-    if handles := list(handles):
-        columns = 1 if "right" in place else min(len(handles), 5)
-        fig.legend(handles=handles, loc=place, ncol=columns, fontsize=9, handlelength=2.2)
-    return fig
