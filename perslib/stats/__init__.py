@@ -23,6 +23,7 @@ from perslib.stats.conformal import Conformal, coverage, fit_conformal
 from perslib.stats.fitted import Population, Tilted, fit_isotonic, fit_ordinal, fit_population, fit_tilt
 from perslib.stats.gold import disagreements, reliability, with_gold
 from perslib.stats.measures import METRICS, measure
+from perslib.stats.pairs import compare_paired, mcnemar, rank_sets, ranks_left_open
 from perslib.stats.power import Components, components, power_of, users_needed
 from perslib.stats.ppi import (
     Estimate,
@@ -41,6 +42,7 @@ from perslib.stats.resamples import (
     LEVEL,
     RESAMPLES,
     SEED,
+    Resamples,
     correlation,
     floats,
     holm,
@@ -70,6 +72,7 @@ __all__ = [
     "Population",
     "Powered",
     "Rating",
+    "Resamples",
     "Ties",
     "Tilted",
     "UserSums",
@@ -79,6 +82,7 @@ __all__ = [
     "cdf",
     "classical_difference",
     "classical_mean",
+    "compare_paired",
     "components",
     "correlation",
     "coverage",
@@ -95,6 +99,7 @@ __all__ = [
     "holm",
     "interval",
     "joint_sign_flip",
+    "mcnemar",
     "mean_by",
     "mean_shift",
     "measure",
@@ -105,6 +110,8 @@ __all__ = [
     "ppi_difference",
     "ppi_mean",
     "ppi_of_sums",
+    "rank_sets",
+    "ranks_left_open",
     "rate",
     "rater",
     "read_ratings",
