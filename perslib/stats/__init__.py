@@ -10,7 +10,7 @@
 Gold labels meet verdicts in `agreement` and `with_gold`, and nowhere else.
 """
 
-from perslib.stats.agreement import agreement, paired
+from perslib.stats.agreement import agreement, agreement_between, paired
 from perslib.stats.calibrated import calibrated, fallbacks, histories, reference_calibrated
 from perslib.stats.calibration import SCORES, Ties, cdf, mean_shift, to_scale
 from perslib.stats.calibration_on_replay import (
@@ -35,7 +35,6 @@ from perslib.stats.ppi import (
     ppi_mean,
     ppi_of_sums,
 )
-from perslib.stats.ratings import Rating, between, rate, rater, read_ratings
 from perslib.stats.reasons import reason_agreement, reason_confusion, reason_pairs
 from perslib.stats.resamples import (
     FEWEST_USERS,
@@ -71,13 +70,12 @@ __all__ = [
     "Estimate",
     "Population",
     "Powered",
-    "Rating",
     "Resamples",
     "Ties",
     "Tilted",
     "UserSums",
     "agreement",
-    "between",
+    "agreement_between",
     "calibrated",
     "cdf",
     "classical_difference",
@@ -112,9 +110,6 @@ __all__ = [
     "ppi_of_sums",
     "rank_sets",
     "ranks_left_open",
-    "rate",
-    "rater",
-    "read_ratings",
     "reason_agreement",
     "reason_confusion",
     "reason_pairs",

@@ -102,9 +102,19 @@ class Resamples:
 
     def estimate(self, drawn: Floats, name: str = "value", *, p: bool = False) -> dict[str, float]:
         """Return `name`, `name_low`, `name_high`, and `name_p` of "it is zero" on request, from resampled values."""
-        low, high = interval(drawn[1:], self.level)
-        found = {name: float(drawn[0]), f"{name}_low": low, f"{name}_high": high}
-        return found | ({f"{name}_p": two_sided_p(drawn[1:])} if p else {})
+        return estimate(drawn, name, p=p, level=self.level)
+
+
+def estimate(
+    drawn: Floats, name: str = "value", *, p: bool = False, level: float = LEVEL
+) -> dict[str, float]:
+    """Return the sample's value with its interval from values that begin with it, and its p on request.
+
+    They are called `name`, `name_low`, `name_high` and `name_p`.
+    """
+    low, high = interval(drawn[1:], level)
+    found = {name: float(drawn[0]), f"{name}_low": low, f"{name}_high": high}
+    return found | ({f"{name}_p": two_sided_p(drawn[1:])} if p else {})
 
 
 def resample_units(
