@@ -96,7 +96,7 @@ def test_answers_rest_on_what_is_recalled_and_are_graded_without_a_name(file):
     answers = answered(memories, questions, Model(say))
     table = accuracies(answers).set_index("method")
     assert table["accuracy"].tolist() == [0.0, 100.0] and table["questions"].tolist() == [2, 2]
-    assert table["low"].iloc[1] == pytest.approx(34.24, abs=0.01), "two of two says little"
+    assert table["accuracy_low"].iloc[1] == pytest.approx(34.24, abs=0.01), "two of two says little"
     assert (answers["calls"] == 1).all()
 
 

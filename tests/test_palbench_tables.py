@@ -48,7 +48,7 @@ def samples(values, task="selection", metric="s"):
 
 def test_means_are_pooled_over_samples_and_scaled_as_published():
     table = results(samples({"m": {"A": [2, 1], "B": [-1]}}), **FEW).iloc[0]
-    assert round(table["value"], 3) == 33.333 and np.isnan(table["low"])  # two users say nothing of users
+    assert round(table["value"], 3) == 33.333 and np.isnan(table["value_low"])  # two users say nothing of users
     assert (table["samples"], table["users"], table["failed"]) == (3, 2, 0)
     assert results(samples({"m": {"A": [0.25]}}, "solution", "bleu_1"), **FEW)["value"].item() == 25.0
     assert results(samples({"m": {"A": [2, 1.5, 0, 0.5]}}, "requirement", "g"), **FEW)["value"].item() == 50.0
@@ -76,10 +76,10 @@ def test_differences_are_paired_on_common_samples_and_corrected():
     assert table[["method", "other"]].values.tolist() == [["ours", "a"], ["ours", "b"]]
     own, other = (np.array(list(v.values()), float) for v in (better, base))
     assert table["difference"][0] == pytest.approx((own - other).mean() * 50)
-    assert table["low"][0] > 0 and table["samples"].tolist() == [240, 239] and table["p"][0] < 0.01
-    assert np.allclose(table["p_holm"], holm(table["p"]))
+    assert table["difference_low"][0] > 0 and table["samples"].tolist() == [240, 239] and table["difference_p"][0] < 0.01
+    assert np.allclose(table["difference_p_holm"], holm(table["difference_p"]))
     pairs = differences(samples({"ours": better, "a": base, "b": third}), **FEW)
-    assert len(pairs) == 3 and pairs.iloc[2]["difference"] == 0 and pairs.iloc[2]["p"] == 1
+    assert len(pairs) == 3 and pairs.iloc[2]["difference"] == 0 and pairs.iloc[2]["difference_p"] == 1
     behind = differences(samples({"a": base, "ours": better}), "ours", **FEW)
     assert behind["method"].item() == "ours" and behind["difference"].item() > 0
     with pytest.raises(UnknownName):
@@ -89,9 +89,9 @@ def test_differences_are_paired_on_common_samples_and_corrected():
 def test_an_interval_covers_the_mean_and_few_users_have_none():
     base, _ = drawn()
     table = results(samples({"m": base}), **FEW).iloc[0]
-    assert table["low"] < table["value"] < table["high"]
+    assert table["value_low"] < table["value"] < table["value_high"]
     few = differences(samples({"a": {"u": [1]}, "b": {"u": [0]}}), **FEW).iloc[0]
-    assert np.isnan(few["p"]) and np.isnan(few["low"]) and few["difference"] == 50
+    assert np.isnan(few["difference_p"]) and np.isnan(few["difference_low"]) and few["difference"] == 50
 
 
 def test_an_answer_that_is_there_twice_is_refused():
@@ -194,7 +194,7 @@ def test_from_dialogues_to_win_tie_lose(who):
     topics = sum(len(p.scenes) for p in who)
     assert table["dimension"].tolist() == ["requirement", "preference"]
     assert table["tie"].tolist() == [topics] * 2 and table["lead"].tolist() == [0, 0]
-    assert table["users"].tolist() == [2, 2] and table["p_holm"].isna().all()
+    assert table["users"].tolist() == [2, 2] and table["lead_p_holm"].isna().all()
 
 
 # -- people ------------------------------------------------------------------------------------------------
@@ -270,5 +270,5 @@ def test_a_lead_is_tested_by_users_and_corrected():
     wins = pd.concat([pairs(["win"] * 24), pairs(["win", "lose"] * 12).assign(other="third")])
     table = win_tie_lose(wins, **FEW)
     assert table["lead"].tolist() == [1.0, 0.0] and table["win"].tolist() == [24, 12]
-    assert np.allclose(table["p_holm"], holm(table["p"])) and table["low"][0] == 1
-    assert (table["p"] >= 2 / 2**6).all()  # six users cannot say more
+    assert np.allclose(table["lead_p_holm"], holm(table["lead_p"])) and table["lead_low"][0] == 1
+    assert (table["lead_p"] >= 2 / 2**6).all()  # six users cannot say more

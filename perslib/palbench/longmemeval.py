@@ -180,8 +180,8 @@ def accuracies(answers: pd.DataFrame) -> pd.DataFrame:
                 "method": method,
                 "backbone": backbone,
                 "accuracy": 100 * float(known.mean()) if len(known) else float("nan"),
-                "low": 100 * low,
-                "high": 100 * high,
+                "accuracy_low": 100 * low,
+                "accuracy_high": 100 * high,
                 "questions": len(own),
                 "failed": len(own) - len(known),
             }

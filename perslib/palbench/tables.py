@@ -10,7 +10,7 @@ agreement_with_people(…)         Table 11
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
@@ -22,7 +22,7 @@ from perslib.palbench.compared import OUTCOMES
 from perslib.palbench.measures import Tokens, best_bleu, kappa_of_decided, points, tokens_of
 from perslib.palbench.tasks import Served, key_of, topics_by_key
 from perslib.palbench.topics import Person
-from perslib.stats import FEWEST_USERS, RESAMPLES, SEED, holm, interval, resample_users, sign_flip
+from perslib.stats import RESAMPLES, SEED, Resamples, compare_paired, holm, interval
 
 #: What a mean is multiplied with, as published.
 SCALE = {"g": 50.0, "s": 50.0}
@@ -30,6 +30,7 @@ BLEU_SCALE = 100.0
 _SAMPLE = ["user", "session", "topic"]
 _WHO = ["method", "backbone"]
 _WHAT = ["task", "metric"]
+_DIFFERENCE = [f"difference{end}" for end in ("", "_low", "_high", "_p", "_p_holm")]
 _TAKEN = ["calls", "tokens_in", "tokens_cached", "tokens_out", "seconds", "cost"]
 
 
@@ -65,17 +66,19 @@ def scored(answers: pd.DataFrame, people: Sequence[Person], tokens: Tokens | Non
 def results(samples: pd.DataFrame, resamples: int = RESAMPLES, seed: int = SEED) -> pd.DataFrame:
     """Means over all samples, one row a method, task and metric; BLEU in [0, 100], G in [0, 100], S in [−100, 100].
 
-    Columns: method, backbone, task, metric, value, low, high (95 %, users resampled; from five users on), samples, users,
-    failed (samples without a value; they are left out).
+    Columns: method, backbone, task, metric, value, value_low, value_high (95 %, users resampled; from five users on),
+    samples, users, failed (samples without a value; they are left out).
     """
     rows = []
     for (task, metric), part in samples.groupby(_WHAT, sort=False):
-        cells = _Cells(part, resamples, seed)
-        for who, own in cells.methods():
+        table = _by_method(part)
+        users = Resamples(table.index.get_level_values("user"), resamples, seed, sort=True)
+        for who, own in table.items():
             about = {**dict(zip(_WHO, who, strict=True)), "task": task, "metric": metric}
-            found = cells.measured("value", own, scale_of(str(metric)))
-            rows.append({**about, **found, "failed": int(own.isna().sum())})
-    columns = [*_WHO, *_WHAT, "value", "low", "high", "samples", "users", "failed"]
+            found = users.estimate(users.mean(own) * scale_of(str(metric)))
+            counts = {"samples": int(own.notna().sum()), "users": users.count(own)}
+            rows.append({**about, **found, **counts, "failed": int(own.isna().sum())})
+    columns = [*_WHO, *_WHAT, "value", "value_low", "value_high", "samples", "users", "failed"]
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -84,81 +87,43 @@ def differences(
 ) -> pd.DataFrame:
     """`reference` against every other method, or all pairs, on the samples both have a value on, scaled as `results`.
 
-    Columns: method, other, backbone, task, metric, difference, low, high (95 %, users resampled), p (of "no difference",
-    the signs of users' totals flipped), p_holm (corrected for all comparisons of this task and metric), samples, users.
+    Methods are compared with the same backbone. Columns: method, other, backbone, task, metric, difference,
+    difference_low, difference_high (95 %, users resampled), difference_p (the signs of users' totals flipped),
+    difference_p_holm (corrected for all comparisons of this task and metric), samples, users.
     """
     if reference is not None and reference not in set(samples["method"]):
         raise UnknownName("method", reference, samples["method"].unique())
-    rows: list[dict[str, Any]] = []
+    columns = ["method", "other", "backbone", *_WHAT, *_DIFFERENCE, "samples", "users"]
+    parts = []
     for (task, metric), part in samples.groupby(_WHAT, sort=False):
-        cells = _Cells(part, resamples, seed)
+        table = _by_method(part) * scale_of(str(metric))
+        user = table.index.get_level_values("user")
         family = []
-        for (who, own), (whom, other) in cells.pairs(reference):
-            difference = (own - other) * scale_of(str(metric))
-            about = {"method": who[0], "other": whom[0], "backbone": who[1], "task": task, "metric": metric}
-            found = cells.measured("difference", difference)
-            family.append({**about, **found, "p": cells.p(difference, seed)})
-        rows += _corrected(family)
-    columns = ["method", "other", "backbone", *_WHAT, "difference", "low", "high", "p", "p_holm"]
-    return pd.DataFrame(rows, columns=[*columns, "samples", "users"])
-
-
-class _Cells:
-    """Samples of one task and metric: a column a method, users as the unit that is resampled."""
-
-    def __init__(self, part: pd.DataFrame, resamples: int, seed: int):
-        if (twice := part.duplicated([*_WHO, *_SAMPLE])).any():
-            place = "/".join(map(str, part.loc[twice, [*_WHO, *_SAMPLE]].iloc[0]))
-            raise DataError(Problem("samples", f"{place} is there twice"), "Keep one answer of each.")
-        order = list(dict.fromkeys(part[_WHO].itertuples(index=False, name=None)))
-        self.table = (
-            part.assign(value=part["value"].astype(float))
-            .pivot(index=_SAMPLE, columns=_WHO, values="value")
-            .sort_index()[order]
-        )
-        self.user, names = pd.factorize(self.table.index.get_level_values("user"), sort=True)
-        self.weights = resample_users(len(names), resamples, seed).astype(float)
-
-    def methods(self) -> Iterator[tuple[tuple[str, str], pd.Series]]:
-        return ((who, self.table[who]) for who in self.table.columns)
-
-    def pairs(self, reference: str | None) -> Iterator[tuple[Any, Any]]:
-        """Two methods of the same backbone, each pair once, or each against the reference."""
-        for (a, own), (b, other) in combinations(self.methods(), 2):
+        for a, b in combinations(table.columns, 2):
             if a[1] == b[1] and reference in (None, a[0], b[0]):
-                yield ((b, other), (a, own)) if b[0] == reference else ((a, own), (b, other))
-
-    def totals(self, values: pd.Series) -> np.ndarray:
-        known = values.notna().to_numpy()
-        sums = np.bincount(self.user, np.nan_to_num(values.to_numpy(float)), len(self.weights))
-        return sums[np.bincount(self.user, known, len(self.weights)) > 0]
-
-    def mean(self, values: pd.Series) -> np.ndarray:
-        """The mean of the sample, and of each resample of its users."""
-        sums = np.bincount(self.user, np.nan_to_num(values.to_numpy(float)), len(self.weights))
-        counts = np.bincount(self.user, values.notna().to_numpy(float), len(self.weights))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray((sums @ self.weights) / (counts @ self.weights))
-
-    def users(self, values: pd.Series) -> int:
-        return len(np.unique(self.user[values.notna().to_numpy()]))
-
-    def measured(self, name: str, values: pd.Series, scale: float = 1.0) -> dict[str, Any]:
-        """The mean under this name, with its interval, and how many samples and users it is of."""
-        means, users = self.mean(values) * scale, self.users(values)
-        low, high = interval(means[1:]) if users >= FEWEST_USERS else (np.nan, np.nan)
-        of = {"samples": int(values.notna().sum()), "users": users}
-        return {name: float(means[0]), "low": low, "high": high, **of}
-
-    def p(self, values: pd.Series, seed: int) -> float:
-        """Of "the mean is zero", the signs of users' totals flipped; missing with too few users."""
-        return sign_flip(self.totals(values), seed=seed) if self.users(values) >= FEWEST_USERS else np.nan
+                one, other = (b, a) if b[0] == reference else (a, b)
+                pair = table[[one, other]].set_axis([one[0], other[0]], axis=1)
+                found = compare_paired(
+                    pair, user, tests=["sign flip"], resamples=resamples, seed=seed, sort=True
+                )
+                family.append(found.assign(backbone=one[1], task=task, metric=metric))
+        if family:
+            every = pd.concat(family, ignore_index=True)
+            parts.append(every.assign(difference_p_holm=holm(every["difference_p"])))
+    if not parts:
+        return pd.DataFrame(columns=columns)
+    names = {"a": "method", "b": "other", "rows": "samples", "units": "users"}
+    return pd.concat(parts, ignore_index=True).rename(columns=names)[columns]
 
 
-def _corrected(family: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows with p corrected for all of them."""
-    corrected = holm(np.array([row["p"] for row in family], dtype=float))
-    return [{**row, "p_holm": p} for row, p in zip(family, corrected)]
+def _by_method(part: pd.DataFrame) -> pd.DataFrame:
+    """The values of one task and metric: samples × (method, backbone), methods in the order of their first answer."""
+    if (twice := part.duplicated([*_WHO, *_SAMPLE])).any():
+        place = "/".join(map(str, part.loc[twice, [*_WHO, *_SAMPLE]].iloc[0]))
+        raise DataError(Problem("samples", f"{place} is there twice"), "Keep one answer of each.")
+    order = list(dict.fromkeys(part[_WHO].itertuples(index=False, name=None)))
+    known = part.assign(value=part["value"].astype(float))
+    return known.pivot(index=_SAMPLE, columns=_WHO, values="value").sort_index()[order]
 
 
 def scale_of(metric: str) -> float:
@@ -192,26 +157,27 @@ def win_tie_lose(pairs: pd.DataFrame, resamples: int = RESAMPLES, seed: int = SE
     """Table 3: how often a method wins, ties and loses, one row an opponent and dimension.
 
     Columns: method, other, dimension, win, tie, lose (counts), unscored, lead (share of wins minus share of losses) with
-    low and high (95 %, users resampled), p (users' signs flipped), p_holm (over all rows of a dimension), topics, users.
+    lead_low and lead_high (95 %, users resampled), lead_p (users' signs flipped), lead_p_holm (over all rows of a
+    dimension), topics, users.
     """
-    rows: list[dict[str, Any]] = []
     worth = {"win": 1.0, "tie": 0.0, "lose": -1.0}
+    parts = []
     for dimension, part in pairs.groupby("dimension", sort=False):
         family = []
         for (method, other), own in part.groupby(["method", "other"], sort=False):
-            cells = _Cells(
-                own.assign(backbone="", value=own["outcome"].map(worth).astype("Float64")), resamples, seed
-            )
-            ((_, values),) = cells.methods()
+            won = _by_method(own.assign(backbone="", value=own["outcome"].map(worth).astype("Float64")))
+            both = pd.DataFrame({"won": won.iloc[:, 0], "even": 0.0})
+            user = won.index.get_level_values("user")
+            found = compare_paired(both, user, tests=["sign flip"], resamples=resamples, seed=seed, sort=True)
+            lead = found.filter(like="difference").rename(columns=lambda c: c.replace("difference", "lead"))
             tallies = {name: int((own["outcome"] == name).sum()) for name in OUTCOMES}
             about = {"method": method, "other": other, "dimension": dimension, **tallies}
             about["unscored"] = int(own["outcome"].isna().sum())
-            found = cells.measured("lead", values)
-            found |= {"p": cells.p(values, seed), "topics": len(own), "users": found.pop("users")}
-            del found["samples"]
-            family.append({**about, **found})
-        rows += _corrected(family)
-    return pd.DataFrame(rows)
+            counts = {"topics": len(own), "users": int(found["units"].iloc[0])}
+            family.append({**about, **lead.iloc[0], **counts})
+        every = pd.DataFrame(family)
+        parts.append(every.assign(lead_p_holm=holm(every["lead_p"])))
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
 def agreement_with_people(
@@ -239,21 +205,14 @@ def agreement_with_people(
 
 
 def _kappa_bounds(own: pd.DataFrame, resamples: int, seed: int) -> tuple[float, float]:
-    """κ depends on counts of label pairs alone, so resampled users are resampled sums of counts."""
-    own = own[own["outcome"].isin(["win", "lose"]) & own["people"].isin(["win", "lose"])]
-    user, names = pd.factorize(own["user"], sort=True)
-    if len(names) < FEWEST_USERS:
-        return np.nan, np.nan
-    counts = np.zeros((4, len(names)))
-    np.add.at(
-        counts,
-        (2 * (own["outcome"] == "win").to_numpy(int) + (own["people"] == "win").to_numpy(int), user),
-        1,
-    )
-    loses, a, b, wins = counts @ resample_users(len(names), resamples, seed).astype(float)
-    total = loses + a + b + wins
+    """The interval of κ, which depends on counts of label pairs alone."""
+    decided = own[own["outcome"].isin(["win", "lose"]) & own["people"].isin(["win", "lose"])]
+    users = Resamples(decided["user"], resamples, seed, sort=True)
+    judge, people = (decided[c].eq("win").to_numpy() for c in ("outcome", "people"))
+    wins, loses, split = (users.total(v) for v in (judge & people, ~judge & ~people, judge != people))
+    total = wins + loses + split
     with np.errstate(invalid="ignore", divide="ignore"):
-        share = (2 * wins + a + b) / (2 * total)
+        share = (2 * wins + split) / (2 * total)
         expected = share**2 + (1 - share) ** 2
         kappas = ((loses + wins) / total - expected) / (1 - expected)
     return interval(kappas[1:])

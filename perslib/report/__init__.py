@@ -4,12 +4,13 @@ from perslib.report.export import draw, save_figure, save_table
 from perslib.report.page import begin, part, say, section
 from perslib.report.run import rehearse_report, run_report
 from perslib.report.show import show_conversation, show_profile, show_table
-from perslib.report.style import CATEGORIES, SCORES, chinese_font, figure_style, literal
+from perslib.report.style import CATEGORIES, OUTCOMES, SCORES, chinese_font, figure_style, literal
 from perslib.report.words import name_of
 from perslib.text import translate
 
 __all__ = [
     "CATEGORIES",
+    "OUTCOMES",
     "SCORES",
     "begin",
     "chinese_font",

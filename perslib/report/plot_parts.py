@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from perslib.report.page import current
@@ -22,6 +23,23 @@ MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHES = ("-", "--", "-.", ":")
 Palette = str | Sequence[str] | Mapping[Any, str] | None
 Width = str | float
+
+
+def stack(frame: pd.DataFrame, columns: Sequence[str], name: str = "quantity") -> pd.DataFrame:
+    """Return the frame once for each of these estimates: its name in the column `name`, its numbers in value, value_low, value_high."""
+    own = {c: {c: "value", f"{c}_low": "value_low", f"{c}_high": "value_high"} for c in columns}
+    every = {column for names in own.values() for column in names}
+    about = [c for c in frame if c not in every]
+    parts = [
+        frame[[*about, *(c for c in names if c in frame)]].rename(columns=names) for names in own.values()
+    ]
+    return pd.concat([part.assign(**{name: c}) for c, part in zip(columns, parts)], ignore_index=True)
+
+
+def estimates(frame: pd.DataFrame, x: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return a column of estimates and its bounds; bounds are missing where the frame has none."""
+    found = frame.reindex(columns=[x, f"{x}_low", f"{x}_high"]).to_numpy(float, na_value=np.nan)
+    return found[:, 0], found[:, 1], found[:, 2]
 
 
 def values_of(frame: pd.DataFrame, column: str, order: Sequence[object] | None = None) -> list[Any]:
@@ -104,7 +122,7 @@ def mark_handle(marker: str, color: Any, label: object, edge: Any = None) -> Any
     return Line2D([], [], **look, label=literal_name(label))
 
 
-def line_handle(place: int, color: Any, label: object) -> Any:
+def line_handle(place: int, color: Any, label: object, marker: str | None = None) -> Any:
     """Return a line for the legend."""
     from matplotlib.lines import Line2D
 

@@ -1,4 +1,4 @@
-"""Figures of estimates, shares, curves, points, matrices and rankings, from tidy frames.
+"""Figures of estimates, shares, curves, points, matrices, rankings and graphs, from tidy frames.
 
     fig = plots.intervals(agreed, "value", rows="judge", panels="metric", marks="score", muted=controls)
     fig.axes[0].set_xlim(-0.1, 0.6)
@@ -29,18 +29,23 @@ from perslib.report.plot_parts import (
     cell_frame,
     colors_of,
     draw_guides,
+    estimates,
     label_axes,
     line_handle,
     mark_handle,
     panels_of,
+    stack,
     subplots,
     values_of,
 )
+from perslib.report.plot_paths import arcs, ranks
 from perslib.report.style import FAINT, INK, RULE, literal_name
 from perslib.text import translate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+__all__ = ["arcs", "curves", "heatmap", "intervals", "points", "ranks", "shares", "stack"]
 
 
 def intervals(
@@ -331,46 +336,3 @@ def heatmap(
             ax.add_patch(cell_frame(column, row))
     label_axes(fig, xlabel, ylabel)
     return fig
-
-
-def ranks(
-    means: pd.DataFrame, *, muted: Sequence[object] = (), width: Width = "text", palette: Palette = None
-) -> Figure:
-    """Draw how each row ranks in each column, as a line; lines that cross are disagreement. The greatest mean is first."""
-    found = means.rank(ascending=False, method="average")
-    order = list(found.iloc[:, 0].sort_values().index)
-    colors = {**colors_of(palette, order), **dict.fromkeys(muted, FAINT)}
-    fig, (ax,) = subplots(1, 1, width, 1.5 + 0.36 * len(found))
-    last = found.shape[1] - 1
-    for name in order:
-        at = found.loc[name].to_numpy(float)
-        ax.plot(range(last + 1), at, "-o", color=colors[name], linewidth=2, markersize=6)
-        text = {"va": "center", "fontsize": 9.5, "color": colors[name]}
-        ax.text(-0.12, at[0], literal_name(name), ha="right", **text)
-        ax.text(last + 0.12, at[-1], f"{at[-1]:g}", ha="left", **text)
-    views = ["\n".join(literal_name(part) for part in str(view).split(" · ")) for view in found]
-    ax.set_xticks(range(last + 1), views, fontsize=9)
-    ax.set(ylim=(len(found) + 0.5, 0.5), xlim=(-0.25, last + 0.25), yticks=[])
-    ax.spines[["left", "bottom"]].set_visible(False)
-    ax.tick_params(axis="x", length=0)
-    return fig
-
-
-# -- frames --------------------------------------------------------------------------------------------------
-
-
-def stack(frame: pd.DataFrame, columns: Sequence[str], name: str = "quantity") -> pd.DataFrame:
-    """Return the frame once for each of these estimates: its name in the column `name`, its numbers in value, value_low, value_high."""
-    own = {c: {c: "value", f"{c}_low": "value_low", f"{c}_high": "value_high"} for c in columns}
-    every = {column for names in own.values() for column in names}
-    about = [c for c in frame if c not in every]
-    parts = [
-        frame[[*about, *(c for c in names if c in frame)]].rename(columns=names) for names in own.values()
-    ]
-    return pd.concat([part.assign(**{name: c}) for c, part in zip(columns, parts)], ignore_index=True)
-
-
-def estimates(frame: pd.DataFrame, x: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return a column of estimates and its bounds; bounds are missing where the frame has none."""
-    found = frame.reindex(columns=[x, f"{x}_low", f"{x}_high"]).to_numpy(float, na_value=np.nan)
-    return found[:, 0], found[:, 1], found[:, 2]

@@ -28,6 +28,9 @@ SCORES = {1: "#9a3a05", 2: "#e0751f", 3: "#f7c48a", 4: "#9cc3e0", 5: "#2a6ca3"}
 #: For things without an order: assistants, candidates, judges. Distinct in hue and in lightness.
 CATEGORIES = ["#2a6ca3", "#d9822b", "#3a8f6b", "#a45c9a", "#6b7a8f", "#b8a13a", "#7fb2d6", "#8c4a3a"]
 
+#: How comparisons end.
+OUTCOMES = {"win": SCORES[5], "tie": "#e3e7ec", "lose": SCORES[2]}
+
 INK, FAINT, RULE, ACCENT = "#1f2733", "#6a7482", "#d5dae1", "#2a6ca3"
 
 

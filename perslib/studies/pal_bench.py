@@ -47,6 +47,7 @@ from perslib.palbench.longmemeval import accuracies, answered, read_questions
 from perslib.palbench.multi_turn import Template
 from perslib.studies.extent import listed
 from perslib.studies.pal_bench_tables import longmemeval
+from perslib.text import plural
 from perslib.worlds import palset
 
 T = TypeVar("T")
@@ -83,6 +84,21 @@ class Months:
     def topics(self) -> int:
         """Topics asked about."""
         return sum(len(person.scenes) for person in self.who)
+
+    @property
+    def counts(self) -> dict[str, Any]:
+        """How much is asked: users (in words), history, query, topics, logs."""
+        heard = [s for person in self.who for s in person.history]
+        query = [s for person in self.who for s in person.query]
+        logs = sum(len(s.logs) for s in (*heard, *query))
+        users = plural("{n} user", "{n} users", len(self.who))
+        return {
+            "users": users,
+            "history": len(heard),
+            "query": len(query),
+            "topics": self.topics,
+            "logs": logs,
+        }
 
     @property
     def digest(self) -> str:
@@ -248,6 +264,19 @@ class Bench:
     served: tuple[Served, ...]
     judge: str
 
+    @property
+    def failures(self) -> dict[str, Any]:
+        """What models did not give: n answers, failed, ungraded, pieces (of memories), and the most frequent error."""
+        answers = self.answers
+        why = answers["error"].dropna().astype(str).str.rsplit(":").str[-1].str.strip().value_counts()
+        return {
+            "n": len(answers),
+            "failed": int(answers["said"].isna().sum()),
+            "ungraded": int(answers["grade_error"].notna().sum()),
+            "pieces": sum(len(s.failed) for s in self.served),
+            "error": why.index[0][:70] if len(why) else "–",
+        }
+
     def of(self, method: str, user: str) -> Served:
         """What a method made of a user."""
         return next(s for s in self.served if (s.method, s.user) == (method, user))
@@ -295,6 +324,23 @@ def multi_turn(
     if not any(d.method == name and not d.error for d in held):
         return held, pd.DataFrame()
     return held, judged(held, judge, replace(form, temperature=temperature), method=name, number_of_runs=runs)
+
+
+def count_dialogues(held: Sequence[Dialogue], evaluations: pd.DataFrame) -> dict[str, int]:
+    """Return how many dialogues were held and broke off, runs of each pair, and evaluations, in all and without scores."""
+    done = len(evaluations) > 0
+    return {
+        "held": len(held),
+        "broke": sum(d.error is not None for d in held),
+        "runs": evaluations["run"].nunique() if done else 0,
+        "n": len(evaluations),
+        "unscored": int(evaluations["ours"].isna().sum()) if done else 0,
+    }
+
+
+def others(table: pd.DataFrame) -> list[str]:
+    """Return the methods that are neither H²Memory nor its ablations."""
+    return [m for m in dict.fromkeys(table["method"]) if m != FAULTLESS and not m.startswith(OURS)]
 
 
 def memories(embedder: str = "auto") -> list[LongTermMemory]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,12 +13,9 @@ from perslib.memory.h2 import ASPECTS, H2Memory, H2Store
 from perslib.memory.h2.log_graph import components, in_order
 from perslib.memory.h2.store import Chapter, Relation
 from perslib.memory.long import Session
-from perslib.palbench import Person, tokens_of
-from perslib.palbench.measures import words
+from perslib.palbench import Person
 from perslib.prompts import phrases
 from perslib.report.page import current
-from perslib.report.show import escape, fold_html, show_html
-from perslib.text import translate
 
 #: Logs that a drawing has room for.
 MOST_LOGS = 45
@@ -125,13 +120,14 @@ def _edges(relation: Relation) -> Iterator[dict[str, Any]]:
 def situations_table(graph: Graph) -> pd.DataFrame:
     """What a session's groups of logs were told as; those of several logs first, by the numbers of the drawing."""
     own = graph.situations
-    aspects = [", ".join(_aspect(a) for a in given) for given in own["aspects"]]
+    aspects = [", ".join(name_aspect(a) for a in given) for given in own["aspects"]]
     shown = own.drop(columns="aspects").assign(sides=aspects, order=own["group"].replace(0, len(own) + 1))
     shown = shown.sort_values("order", kind="stable").drop(columns="order").reset_index(drop=True)
     return shown.assign(group=[str(g) if g else "–" for g in shown["group"]])
 
 
-def _aspect(aspect: str) -> str:
+def name_aspect(aspect: str) -> str:
+    """Return the name of an aspect in the page's language."""
     return str(phrases("h2", current().language)[aspect])
 
 
@@ -150,75 +146,6 @@ def revisions(store: H2Store) -> pd.DataFrame:
                 rows.append({**about, "before": before, "after": after})
             before = after
     return pd.DataFrame(rows, columns=["aspect", "session", "at", "before", "after"])
-
-
-SENTENCES = re.compile(r"[^.!?\u3002\uff01\uff1f]+[.!?\u3002\uff01\uff1f]*\s*|[.!?\u3002\uff01\uff1f]+\s*")
-ALIKE = 0.6
-"""Share of words in common from which on two sentences are shown word by word."""
-LATEST = 6
-"""Versions of a side of life that are shown at once."""
-_GONE = "text-decoration: line-through; color: #9a3a05; background-color: rgba(224, 117, 31, .12)"
-_NEW = "text-decoration: underline; background-color: rgba(58, 143, 107, .18)"
-
-
-def diff_html(before: str, after: str, language: str) -> str:
-    """What became of a text: what went struck out, what came underlined.
-
-    Sentence by sentence, and within those that stayed alike word by word (Chinese words as cut by jieba).
-    """
-    old, new = (SENTENCES.findall(text) for text in (before, after))
-    parts = []
-    for kind, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        gone, come = "".join(old[a:b]), "".join(new[c:d])
-        if kind == "equal":
-            parts.append(escape(come))
-            continue
-        these, those = _pieces(gone, language), _pieces(come, language)
-        inner = difflib.SequenceMatcher(None, these, those, autojunk=False)
-        if inner.ratio() < ALIKE:  # another sentence: a few words in common say nothing
-            parts.append(_changed(gone, come, language))
-            continue
-        for what, e, f, g, h in inner.get_opcodes():
-            said = "".join(those[g:h])
-            parts.append(escape(said) if what == "equal" else _changed("".join(these[e:f]), said, language))
-    return "".join(parts)
-
-
-def _changed(gone: str, come: str, language: str) -> str:
-    parts = [f'<span style="{_GONE}">{escape(gone)}</span>'] if gone else []
-    parts += [" "] if gone and come and language != "zh" and not gone.endswith(" ") else []
-    return "".join([*parts, f'<span style="{_NEW}">{escape(come)}</span>' if come else ""])
-
-
-def _pieces(text: str, language: str) -> Sequence[str]:
-    if language == "zh":
-        return words(text, tokens_of(language))
-    return re.findall(r"\S+\s*", text)
-
-
-def show_revisions(changes: pd.DataFrame, language: str, opened: int = 1) -> None:
-    """The background's history, an aspect a line that opens; the first sentence plain, then what changed."""
-    page = current()
-    lines = []
-    for place, (aspect, own) in enumerate(changes.groupby("aspect", sort=False)):
-        items = []
-        for row in own.to_dict("records"):
-            said = diff_html(row["before"], row["after"], language) if row["before"] else escape(row["after"])
-            when = f'<span class="pl-note">{escape(row["at"] or row["session"])}</span>'
-            items.append(f'<li>{when} <div class="pl-text" dir="auto">{said}</div></li>')
-        head = f'<span class="pl-case-place">{escape(_aspect(str(aspect)))}</span> '
-        head += f'<span class="pl-small">{escape(translate("{n} versions", n=len(own)))}</span>'
-        body = _list(items[-LATEST:])
-        if earlier := items[:-LATEST]:
-            body = fold_html(escape(translate("{n} earlier versions", n=len(earlier))), _list(earlier)) + body
-        lines.append(fold_html(head, body, "pl-case", place < opened))
-    show_html(
-        f'<div class="pl-cases" lang="{page.language}">{"".join(lines)}</div>', changes.to_string(index=False)
-    )
-
-
-def _list(items: Sequence[str]) -> str:
-    return f'<ul class="pl-case-list">{"".join(items)}</ul>'
 
 
 # -- kinds of requirements ---------------------------------------------------------------------------------------

@@ -19,8 +19,9 @@ from perslib.palbench import (
     voted,
 )
 from perslib.paths import read_csv
-from perslib.report.tables import interval, with_interval
-from perslib.text import translate
+from perslib.report.tables import formatted, spread
+from perslib.report.words import name_of
+from perslib.text import join, translate
 
 
 def conditions() -> str:
@@ -90,24 +91,64 @@ SHORT = (("requirement", "g"), ("selection", "s"))
 def methods(table: pd.DataFrame, tasks: Sequence[str]) -> pd.DataFrame:
     """Table 2, or half of it: a row a method, a column a metric of these tasks, with intervals where there are any."""
     own = table[table["task"].isin(tasks)]
-    cells = interval("value", "low", "high")(own, "value")
-    order = list(dict.fromkeys(own["method"]))
-    columns = list(dict.fromkeys(own["metric"]))
-    shown = own.assign(cell=cells).pivot(index="method", columns="metric", values="cell").loc[order, columns]
-    failed = own.groupby("method")["failed"].max().loc[order]
-    return shown.assign(failed=failed).reset_index().rename_axis(columns=None).rename(columns=METRICS)
+    failed = own.groupby("method")["failed"].max()
+    shown = spread(own, ["method"], "metric").rename(columns=METRICS)
+    return shown.assign(failed=shown["method"].map(failed))
 
 
-def differences(table: pd.DataFrame) -> pd.DataFrame:
+def first_differences(table: pd.DataFrame) -> pd.DataFrame:
     """The first method against every other by G-Score and S-Score; p (Holm) where users are enough to test."""
     shown = table[["other", "users"]].drop_duplicates("other").rename(columns={"other": "against"})
     for task, metric in SHORT:
         own = table[(table["task"] == task) & (table["metric"] == metric)].set_index("other")
-        cells = interval("difference", "low", "high")(own, "difference")
-        name = METRICS[metric]
-        shown[f"difference: {name}"] = shown["against"].map(dict(zip(own.index, cells)))
-        shown[f"p_holm: {name}"] = shown["against"].map(own["p_holm"])
+        cells, name = formatted(own, "difference", "difference_p_holm"), METRICS[metric]
+        shown[f"difference: {name}"] = shown["against"].map(cells["difference"])
+        shown[f"p_holm: {name}"] = shown["against"].map(own["difference_p_holm"])
     return shown.dropna(axis=1, how="all").reset_index(drop=True)
+
+
+def find_leader(table: pd.DataFrame, metric: str) -> dict[str, object] | None:
+    """Return the metric's name, who has its highest value, and the value with its interval; None where nobody has one."""
+    own = table[table["metric"] == metric].dropna(subset="value")
+    if own.empty:
+        return None
+    best = own[own["value"] == own["value"].max()]
+    names = join(map(name_of, best["method"]))
+    return {
+        "metric": name_of(METRICS[metric]),
+        "best": names,
+        "value": formatted(best, "value")["value"].iloc[0],
+    }
+
+
+def find_significant(differences: pd.DataFrame) -> dict[str, str] | None:
+    """Return the first method, and those it is better and worse than with p < 0.05 (Holm); None where nothing was tested."""
+    own = differences[differences["metric"].isin(["g", "s"]) & differences["difference_p_holm"].notna()]
+    if own.empty:
+        return None
+    sure = own[own["difference_p_holm"] < 0.05]
+    names = [f"{name_of(o)} ({name_of(METRICS[m])})" for o, m in zip(sure["other"], sure["metric"])]
+    above = (sure["difference"] > 0).tolist()
+    better, worse = (join(n for n, up in zip(names, above) if up is side) for side in (True, False))
+    return {"method": name_of(own["method"].iloc[0]), "better": better, "worse": worse}
+
+
+def share_outcomes(table: pd.DataFrame) -> pd.DataFrame:
+    """Shares of topics won, tied and lost: other, dimension, win, tie, lose."""
+    counts = table[["win", "tie", "lose"]]
+    shares = counts.div(counts.sum(axis=1).clip(lower=1), axis=0)
+    return shares.assign(other=table["other"], dimension=table["dimension"].map(ASPECTS))
+
+
+def panel_rows(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows that stand for each task in a figure, with the column `panel`: BLEU-1 and G-Score, BLEU-1, S-Score."""
+    bleu = table["metric"].str.endswith("bleu_1")
+    wanted = bleu | pd.Series(list(zip(table["task"], table["metric"])), table.index).isin(SHORT)
+    own = table[wanted]
+    titles = [
+        f"{name_of(f'pal_{t}')}\n{name_of(METRICS.get(m, m))}" for t, m in zip(own["task"], own["metric"])
+    ]
+    return own.assign(panel=titles)
 
 
 def taken(answers: pd.DataFrame, served: Sequence[Served], table: pd.DataFrame) -> pd.DataFrame:
@@ -140,11 +181,10 @@ def taken(answers: pd.DataFrame, served: Sequence[Served], table: pd.DataFrame) 
 
 def outcomes(table: pd.DataFrame) -> pd.DataFrame:
     """Table 3: win, tie and lose of H²Memory, with the lead (share of wins minus share of losses)."""
-    lead = interval("lead", "low", "high")(table, "lead")
-    kept = ["dimension", "other", "win", "tie", "lose", "unscored"]
-    shown = table[kept].assign(lead=lead, **table[["p", "p_holm", "topics", "users"]])
-    shown = shown.sort_values("dimension", key=lambda d: d.map(DIMENSIONS.index), kind="stable")
-    shown = shown.assign(dimension=shown["dimension"].map(ASPECTS)).rename(columns={"other": "against"})
+    ordered = table.sort_values("dimension", key=lambda d: d.map(DIMENSIONS.index), kind="stable")
+    named = ordered.assign(dimension=ordered["dimension"].map(ASPECTS)).rename(columns={"other": "against"})
+    counts = ["dimension", "against", "win", "tie", "lose", "unscored"]
+    shown = formatted(named, *counts, "lead").assign(**named[["lead_p", "lead_p_holm", "topics", "users"]])
     return shown.dropna(axis=1, how="all").reset_index(drop=True)
 
 
@@ -171,8 +211,8 @@ RUN = [
     "task",
     "metric",
     "value",
-    "low",
-    "high",
+    "value_low",
+    "value_high",
     "samples",
     "users",
 ]
@@ -195,12 +235,9 @@ def runs(own: pd.DataFrame, out: str | Path, name: str = "pal_run") -> pd.DataFr
             frames.append(_read_run(file))
     both = pd.concat(frames, ignore_index=True)
     both = both[(both["asked"] == own["asked"].iloc[0]) & both["metric"].isin(["g", "s"])]
-    cells = interval("value", "low", "high")(both, "value")
     keys = ["method", "backbone", "judge", "embedder"]
-    wide = both.assign(cell=cells).drop_duplicates([*keys, "metric"])
-    order = list(dict.fromkeys(wide[keys].itertuples(index=False, name=None)))
-    shown = wide.pivot(index=keys, columns="metric", values="cell").reindex(order).reset_index()
-    return shown.rename_axis(columns=None).reindex(columns=[*keys, "g", "s"]).rename(columns=METRICS)
+    shown = spread(both.drop_duplicates([*keys, "metric"]), keys, "metric")
+    return shown.reindex(columns=[*keys, "g", "s"]).rename(columns=METRICS)
 
 
 def _read_run(file: Path) -> pd.DataFrame:
@@ -228,16 +265,10 @@ def with_people(pairs: pd.DataFrame, votes: str | Path) -> pd.DataFrame:
             f"{Path(votes).name} does not say which method H²Memory was compared with: add columns method and other."
         )
     found = agreement_with_people(pairs, voted(said))
-    rows = []
-    for row in found.to_dict("records"):
-        counts = {
-            who: " / ".join(str(row[f"{who}_{kind}"]) for kind in ("win", "tie", "lose"))
-            for who in ("judge", "people")
-        }
-        kappa = with_interval(row["kappa"], row["kappa_low"], row["kappa_high"], 2, zero=True)
-        about = {"against": row["other"], "dimension": ASPECTS[row["dimension"]], "topics": row["topics"]}
-        rows.append(
-            {**about, "judge_votes": counts["judge"], "people_votes": counts["people"]} | {"kappa": kappa}
-        )
-        rows[-1] |= {"decided": row["decided"], "published_kappa": kappas()[row["dimension"]]}
-    return pd.DataFrame(rows)
+    for who in ("judge", "people"):
+        counts = found[[f"{who}_{kind}" for kind in ("win", "tie", "lose")]]
+        found[f"{who}_votes"] = counts.astype(str).agg(" / ".join, axis=1)
+    found["published_kappa"] = found["dimension"].map(kappas())
+    found["dimension"] = found["dimension"].map(ASPECTS)
+    same = {name: name for name in ("dimension", "topics", "judge_votes", "people_votes", "kappa", "decided")}
+    return formatted(found, against="other", **same, published_kappa="published_kappa")
