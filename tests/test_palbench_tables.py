@@ -48,7 +48,9 @@ def samples(values, task="selection", metric="s"):
 
 def test_means_are_pooled_over_samples_and_scaled_as_published():
     table = results(samples({"m": {"A": [2, 1], "B": [-1]}}), **FEW).iloc[0]
-    assert round(table["value"], 3) == 33.333 and np.isnan(table["value_low"])  # two users say nothing of users
+    assert round(table["value"], 3) == 33.333 and np.isnan(
+        table["value_low"]
+    )  # two users say nothing of users
     assert (table["samples"], table["users"], table["failed"]) == (3, 2, 0)
     assert results(samples({"m": {"A": [0.25]}}, "solution", "bleu_1"), **FEW)["value"].item() == 25.0
     assert results(samples({"m": {"A": [2, 1.5, 0, 0.5]}}, "requirement", "g"), **FEW)["value"].item() == 50.0
@@ -76,7 +78,11 @@ def test_differences_are_paired_on_common_samples_and_corrected():
     assert table[["method", "other"]].values.tolist() == [["ours", "a"], ["ours", "b"]]
     own, other = (np.array(list(v.values()), float) for v in (better, base))
     assert table["difference"][0] == pytest.approx((own - other).mean() * 50)
-    assert table["difference_low"][0] > 0 and table["samples"].tolist() == [240, 239] and table["difference_p"][0] < 0.01
+    assert (
+        table["difference_low"][0] > 0
+        and table["samples"].tolist() == [240, 239]
+        and table["difference_p"][0] < 0.01
+    )
     assert np.allclose(table["difference_p_holm"], holm(table["difference_p"]))
     pairs = differences(samples({"ours": better, "a": base, "b": third}), **FEW)
     assert len(pairs) == 3 and pairs.iloc[2]["difference"] == 0 and pairs.iloc[2]["difference_p"] == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -81,7 +82,8 @@ def panels_of(
     for ax in axes[len(titles) :]:
         ax.set_visible(False)
     for ax, title in zip(axes, titles):
-        ax.set_title("" if title is None else literal_name(title), fontsize=10, loc="left")
+        wide = int(fig.get_size_inches()[0] * 11 / columns)  # characters
+        ax.set_title("" if title is None else fill(literal_name(title, 90), wide), fontsize=10, loc="left")
     return fig, ((ax, frame if t is None else frame[frame[column] == t]) for ax, t in zip(axes, titles))
 
 

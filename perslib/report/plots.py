@@ -15,7 +15,7 @@ Figure. Stored values are written by their labels in the page's language. All ta
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -98,18 +98,21 @@ def intervals(
             ax.hlines(y, low, high, color=shades, linewidth=1.8, alpha=0.5)
             ax.scatter(middle, y, c=shades, marker=MARKS[place % len(MARKS)], s=26, zorder=3)
         if published:
-            ax.scatter(own[published], own[rows].map(at), marker="D", s=26, facecolor="none", edgecolor=FAINT)
+            theirs: dict[str, Any] = {"facecolor": "white", "edgecolor": FAINT, "linewidth": 1.2}
+            ax.scatter(own[published], own[rows].map(at), 26, marker="D", zorder=2, **theirs)
         if log:
             ax.set_xscale("log")
         elif line is not None:
             ax.axvline(line, color=FAINT, linewidth=0.7, zorder=0)
             ax.locator_params(axis="x", nbins=4 if panels else 8)
+        if own[x].isna().all():
+            ax.set_xticks([])
         ax.set_yticks(range(len(names)), [literal_name(name) for name in names])
         ax.set_ylim(len(names) - 0.5, -0.5)
     label_axes(fig, xlabel)
     handles = [mark_handle(MARKS[i % len(MARKS)], colors[k], k) for i, k in enumerate(kinds) if k is not None]
     if published:
-        handles.append(mark_handle("D", "none", translate("published"), edge=FAINT))
+        handles.append(mark_handle("D", "none", translate("as published"), edge=FAINT))
     return add_legend(fig, handles)
 
 
@@ -196,7 +199,7 @@ def curves(
     bars : draw intervals as bars at each point instead of a band.
     log, percent : a logarithmic x axis; y in percent.
     """
-    from matplotlib.ticker import PercentFormatter
+    from matplotlib.ticker import MaxNLocator, PercentFormatter
 
     if not isinstance(y, str):
         frame, y, panels = stack(frame, y), "value", "quantity"
@@ -223,6 +226,8 @@ def curves(
             ticks = sorted(set(own[x]))
             ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
             ax.minorticks_off()
+        elif pd.api.types.is_integer_dtype(own[x]):
+            ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         if percent:
             ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
         draw_guides(ax, level, diagonal)

@@ -144,9 +144,9 @@ def panel_rows(table: pd.DataFrame) -> pd.DataFrame:
     """The rows that stand for each task in a figure, with the column `panel`: BLEU-1 and G-Score, BLEU-1, S-Score."""
     bleu = table["metric"].str.endswith("bleu_1")
     wanted = bleu | pd.Series(list(zip(table["task"], table["metric"])), table.index).isin(SHORT)
-    own = table[wanted]
+    own = table[wanted].reset_index(drop=True)
     titles = [
-        f"{name_of(f'pal_{t}')}\n{name_of(METRICS.get(m, m))}" for t, m in zip(own["task"], own["metric"])
+        f"{name_of(f'pal_{t}')}, {name_of(METRICS.get(m, m))}" for t, m in zip(own["task"], own["metric"])
     ]
     return own.assign(panel=titles)
 
