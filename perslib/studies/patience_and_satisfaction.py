@@ -183,14 +183,10 @@ def estimate_turns(known: Ended, seed: int = SEED) -> pd.DataFrame:
     dealt = rng.permutation(plain.status)
     shuffled = replace(plain, dialogues=tuple(replace(d, status=int(s)) for d, s in zip(plain, dealt)))
     turns = known.turns
-    f, budget = _held_out(plain, folds, seed)
-    nobody = np.full(len(turns), np.nan), np.full(len(turns), np.nan)
-    f_user, budget_user = _held_out(named, folds, seed, profile="h") if known.returning else nobody
-    columns = {
-        F: f,
-        BUDGET: budget,
-        F + USER: f_user,
-        BUDGET + USER: budget_user,
+    columns = dict(zip((F, BUDGET), _held_out(plain, folds, seed)))
+    if known.returning:
+        columns |= dict(zip((F + USER, BUDGET + USER), _held_out(named, folds, seed, profile="h")))
+    columns |= {
         "turn number alone": -turns["turn"].to_numpy(float),
         "outcome alone": np.repeat(plain.status, plain.turns).astype(float),
         "random": rng.random(len(turns)),
@@ -269,7 +265,7 @@ def compare_with_ratings(frame: pd.DataFrame, seed: int = SEED, resamples: int =
             Sums(rating, own[name].to_numpy(float), users.group, len(users)), METRICS, users.weights
         )
         for name in PREDICTORS
-        if own[name].notna().all()
+        if name in own and own[name].notna().all()
     }
     rows = []
     for metric in METRICS:
