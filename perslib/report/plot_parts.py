@@ -20,6 +20,15 @@ WIDTHS = {"column": 3.5, "text": 7.6}
 #: Mark and dash of the first, second, third … line.
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHES = ("-", "--", "-.", ":")
+#: Marks of published numbers: a hollow mark has no edge in the style unless told.
+PUBLISHED: dict[str, Any] = {
+    "marker": "D",
+    "s": 26,
+    "facecolor": "none",
+    "edgecolor": FAINT,
+    "linewidth": 1.2,
+    "zorder": 4,
+}
 Palette = str | Sequence[str] | Mapping[Any, str] | None
 Width = str | float
 

@@ -23,6 +23,7 @@ import pandas as pd
 from perslib.report.plot_parts import (
     DASHES,
     MARKS,
+    PUBLISHED,
     Palette,
     Width,
     add_legend,
@@ -93,7 +94,7 @@ def intervals(
             ax.hlines(y, low, high, color=shades, linewidth=1.8, alpha=0.5)
             ax.scatter(middle, y, c=shades, marker=MARKS[place % len(MARKS)], s=26, zorder=3)
         if published:
-            ax.scatter(own[published], own[rows].map(at), marker="D", s=26, facecolor="none", edgecolor=FAINT)
+            ax.scatter(own[published], own[rows].map(at), **PUBLISHED)
         if log:
             ax.set_xscale("log")
         elif line is not None:
@@ -278,14 +279,14 @@ def points(
             for at, name in zip(zip(across, up), part[labels] if labels else ()):
                 ax.annotate(literal_name(name), at, (5, 3), textcoords="offset points", fontsize=8, color=INK)
         if published:
-            ax.scatter(own[x], own[published], marker="D", s=26, facecolor="none", edgecolor=INK, zorder=4)
+            ax.scatter(own[x], own[published], **PUBLISHED)
         if log:
             ax.set_xscale("log")
         draw_guides(ax, level, diagonal, upright)
     label_axes(fig, xlabel, ylabel)
     handles = [mark_handle(MARKS[i % len(MARKS)], colors[k], k) for i, k in enumerate(kinds) if k is not None]
     if published:
-        handles.append(mark_handle("D", "none", translate("published"), edge=INK))
+        handles.append(mark_handle("D", "none", translate("published"), edge=FAINT))
     return add_legend(fig, handles, "outside right upper" if len(handles) > 6 else "outside upper left")
 
 

@@ -60,7 +60,7 @@ FEW_TURNS = 8
 #: What a table of recovery shows, in this order.
 MEASURES = ("step_r", "level_r", "slope_per_v_b", "within_std", "h_r", "stop_accuracy")
 #: Name of a fit → the paper's status accuracy.
-PUBLISHED_STATUS = {f"full, {setting}": accuracy for setting, accuracy in STATUS_ACCURACY.items()}
+PUBLISHED_STATUS = STATUS_ACCURACY | {f"full, {name}": share for name, share in STATUS_ACCURACY.items()}
 USERS = {"user1": "User 1", "user2": "User 2", "user3": "User 3"}
 
 
