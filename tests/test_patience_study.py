@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import matplotlib.pyplot as plt
 import nbformat
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from perslib.errors import NotEnough, UnknownName
 from perslib.paths import bundled
 from perslib.patience import Dialogues, user2, user3
 from perslib.patience.text import TextDialogue
+from perslib.report import plots
 from perslib.report.tables import formatted, spread
 from perslib.report.words import name_of
 from perslib.studies import patience as study
@@ -79,6 +81,17 @@ def test_levels_stand_beside_the_papers(two, models):
     assert long.query("method == 'light'")["paper"].notna().all()
     own = level.set_index("method").loc["light"]
     assert own["-2"] == long.query("method == 'light' and true == -2")["mean"].item()
+
+
+def test_published_means_are_seen_and_panels_may_have_their_own_axes():
+    frame = pd.DataFrame({"true": [1, 2] * 2, "mean": [1.0, 2, 10, 20], "paper": [1.0, 2, np.nan, np.nan]})
+    fig = plots.points(
+        frame.assign(method=list("aabb")), "true", "mean", panels="method", published="paper", shared=False
+    )
+    diamonds = fig.axes[0].collections[-1]
+    assert len(diamonds.get_offsets()) == 2 and diamonds.get_linewidths()[0] > 0
+    assert fig.axes[0].get_ylim()[1] < fig.axes[1].get_ylim()[0]
+    plt.close(fig)
 
 
 def test_a_row_of_recovery_has_every_measure_with_its_bounds(two, models):
