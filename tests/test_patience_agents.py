@@ -125,36 +125,3 @@ def test_an_estimated_reward_is_f_on_the_scale_of_v_b_and_never_free():
     given = [reward(world.act(int(a)), world) for a in first.actions]
     f = model.turn_satisfaction(held[:1])["satisfaction"].to_numpy()
     np.testing.assert_allclose(given, np.minimum(f / 2, -LEAST_COST), rtol=1e-5)
-
-
-def test_the_other_back_end_makes_an_agent_of_the_same_kind(small, tmp_path):
-    pytest.importorskip("stable_baselines3")
-    from perslib.patience.agents import Agent
-    from perslib.patience.agents_sb3 import learn_sb3
-
-    agent = learn_sb3(
-        user1(), task_reward, replace(small, shown=30, drilled=40, steps=50, check=25, checked=5)
-    )
-    assert agent.curve["step"].tolist() == [0, 25, 56], "seven rounds of eight steps"
-    seen = World(user2(), np.random.default_rng(1)).seen
-    back = Agent.load(agent.save(tmp_path / "agent"))
-    assert back(seen, np.random.default_rng(0)) == agent(seen, np.random.default_rng(0))
-
-
-def test_the_other_back_end_explores_for_its_share_of_all_steps_and_trains_them_all(small, monkeypatch):
-    dqn = pytest.importorskip("stable_baselines3").DQN
-    from perslib.patience.agents_sb3 import learn_sb3
-
-    rates, on_step = [], dqn._on_step
-
-    def noted(model):
-        on_step(model)
-        rates.append(model.exploration_rate)
-
-    monkeypatch.setattr(dqn, "_on_step", noted)
-    few = replace(small, shown=0, explore=(0.3, 0.02, 0.6), checked=1)
-    agent = learn_sb3(user1(), task_reward, replace(few, steps=400, check=96))
-    assert agent.curve["step"].tolist() == [0, 96, 192, 288, 384, 400] and len(rates) == 400
-    assert rates[119] == pytest.approx(0.16), "half of the way down after half of 240 steps"
-    assert rates[237] > 0.02 and rates[240:] == pytest.approx([0.02] * 160)
-    assert learn_sb3(user1(), task_reward, replace(few, steps=40, check=96)).curve["step"].tolist() == [0, 40]

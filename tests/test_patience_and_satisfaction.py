@@ -1,20 +1,17 @@
-"""Patience learned from outcomes, held against ratings: what counts as success, folds, controls, and the page's words."""
+"""Patience learned from outcomes, held against ratings: what counts as success, folds, and controls."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 
 from perslib.corpus import load
 from perslib.errors import UnknownName
-from perslib.report import begin
+from perslib.report.tables import agreement_table
 from perslib.studies import patience_and_satisfaction as study
-from perslib.studies import patience_and_satisfaction_shown as shown
-from perslib.text import using_language
 
 
 @pytest.fixture(scope="module")
@@ -25,41 +22,33 @@ def world():
 
 @pytest.fixture(scope="module")
 def known(world):
-    return study.ended(world, least=5)
+    return study.read_endings(world, least=5)
 
 
 @pytest.fixture(scope="module")
 def estimates(known):
     pytest.importorskip("torch")
-    return study.estimated(known)
-
-
-@pytest.fixture(autouse=True)
-def page():
-    begin(language="en")
-    yield
-    plt.close("all")
+    return study.estimate_turns(known)
 
 
 def test_success_is_read_from_the_end_and_that_turn_is_not_compared(world, known):
     last = world.turns.drop_duplicates(["user", "scenario", "session"], keep="last")
     assert len(known.dialogues) == len(world.sessions)
-    assert known.successes == (last["score"] >= 5).sum() < study.ended(world).successes
+    assert known.success_rate == (last["score"] >= 5).mean() < study.read_endings(world).success_rate
     assert known.turns["compared"].sum() == len(world.turns) - len(world.sessions)
     assert known.turns["rating"].tolist() == world.turns["score"].astype(float).tolist()
     assert (known.turns.groupby("dialogue", sort=False).size().to_numpy() == known.dialogues.turns).all()
-    recorded = study.ended(world, "recorded")
-    assert recorded.successes == world.sessions["success"].sum() and recorded.turns["compared"].all()
-    assert "task was accomplished" in shown.endings(recorded, 4)
+    recorded = study.read_endings(world, "recorded")
+    assert recorded.success_rate == world.sessions["success"].mean() and recorded.turns["compared"].all()
     with pytest.raises(UnknownName):
-        study.ended(world, "smile")
+        study.read_endings(world, "smile")
 
 
 def test_no_rating_of_a_compared_turn_enters_the_fit(world, known):
     other = world.turns["score"].where(world.turns["score"] == 5, 5).astype("Int64")
     last = ~world.turns.duplicated(["user", "scenario", "session"], keep="last")
     turns = world.turns.assign(score=world.turns["score"].where(last, other), reason=None)
-    changed = study.ended(replace(world, turns=turns), least=5)
+    changed = study.read_endings(replace(world, turns=turns), least=5)
     assert (changed.dialogues.status == known.dialogues.status).all()
     for one, two in zip(known.dialogues, changed.dialogues):
         assert np.array_equal(one.states, two.states)
@@ -67,16 +56,15 @@ def test_no_rating_of_a_compared_turn_enters_the_fit(world, known):
 
 def test_success_without_any_rating(world):
     unrated = replace(world, turns=world.turns.assign(score=None, reason=None), extras={})
-    by_behaviour = study.ended(unrated, "behaviour")
-    assert 0 < by_behaviour.successes <= len(by_behaviour.dialogues)
-    assert not by_behaviour.turns["compared"].any()
-    nothing = study.ended(unrated, "last rating")
-    assert len(nothing.dialogues) == 0 and not nothing.both_ways
-    assert "too rare" in shown.endings(nothing, 4)
+    by_behaviour = study.read_endings(unrated, "behaviour")
+    assert 0 < by_behaviour.success_rate <= 1
+    assert not by_behaviour.turns["compared"].any() and not by_behaviour.enough
+    nothing = study.read_endings(unrated, "last rating")
+    assert len(nothing.dialogues) == 0 and not nothing.both_ways and nothing.success_rate == 0
 
 
 def test_estimates_stand_beside_their_controls(estimates, known):
-    compared = study.compared(estimates, resamples=200)
+    compared = study.compare_with_ratings(estimates, resamples=200)
     assert set(compared["judge"]) == set(study.PREDICTORS)
     own = compared.set_index(["judge", "metric"])
     turns = estimates[estimates["compared"]]
@@ -87,24 +75,46 @@ def test_estimates_stand_beside_their_controls(estimates, known):
     assert f["gain"] == pytest.approx(f["value"] - own.loc[(f["control"], "pearson"), "value"])
     assert f["control"] in study.CONTROLS and f["control"] != "outcome alone"
     assert own.loc[(study.RIDGE, "pearson"), "value_low"] > 0
-    assert len(shown.agreement_table(compared)) == len(study.PREDICTORS)
-    assert shown.means_figure(shown.by_rating(estimates)).axes
-    note = shown.found(estimates, compared, 0.53)
-    assert "r = .530" in note
-    with using_language("zh"):
-        assert "平衡准确率" in shown.found(estimates, compared, 0.53) and "打分高" in shown.persons(compared)
-    without = compared[~compared["judge"].str.endswith(study.USER)]
-    assert "rarely return" in shown.persons(without)
+    table = agreement_table(compared, study.METRICS, gains=study.METRICS)
+    assert len(table) == len(study.PREDICTORS) and "backbone" not in table
+
+
+def test_what_the_page_says_of_the_comparison(estimates):
+    compared = study.compare_with_ratings(estimates, resamples=200)
+    facts = study.summarize(estimates, compared)
+    assert facts["control"]["judge"] == facts["f_within"]["control"]
+    assert facts["budget"]["metric"] == facts["f_within"]["metric"] == "wc_pearson"
+    assert facts["accuracy"] == tuple(study.predict_outcomes(estimates).values())
+    assert 0.5 <= facts["same"] <= 1
+    better = compared.assign(gain_low=0.1)
+    sure = estimates.assign(**{study.BUDGET: estimates["status"]})  # every outcome is predicted
+    assert study.summarize(sure, better)["learned"]
+    assert not study.summarize(sure, compared.assign(gain_low=-0.1))["learned"]
+    assert not study.summarize(sure.assign(**{study.BUDGET: 1.0}), better)["learned"]
+
+
+def test_means_at_each_rating_are_in_standard_deviations(estimates):
+    means = study.mean_by_rating(estimates)
+    own = means[means["predictor"] == study.F]
+    assert np.average(own["mean"], weights=own["turns"]) == pytest.approx(0)
+
+
+def test_users_who_hardly_return_are_not_known(known):
+    once = replace(
+        known.dialogues, dialogues=tuple(replace(d, user=str(i)) for i, d in enumerate(known.dialogues))
+    )
+    assert known.returning and not replace(known, dialogues=once).returning
 
 
 def test_the_fit_finds_costs_where_people_leave_because_of_them():
     pytest.importorskip("torch")
-    assert study.where_it_holds(400, "en") > 0.4
+    assert study.correlate_simulated(400, "en") > 0.4
 
 
 def test_the_budget_at_the_end_foretells():
     ends = pd.DataFrame(
         {"dialogue": list("aabcd"), "status": [1, 1, 1, -1, -1], study.BUDGET: [-1, 1, -1, -1, -2]}
     )
-    value, low, _ = study.foretold(ends.assign(user="u"))
-    assert value == pytest.approx(0.75) and np.isnan(low)  # one user says nothing of users
+    found = study.predict_outcomes(ends.assign(user="u"))
+    assert found["accuracy"] == pytest.approx(0.75)
+    assert np.isnan(found["accuracy_low"])  # one user says nothing of users

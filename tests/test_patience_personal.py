@@ -9,9 +9,11 @@ import pandas as pd
 import pytest
 
 from perslib.errors import DataError
-from perslib.patience.personal import apart, conditioned, of_world, relative_patience, with_profiles, words_of
+from perslib.patience import Patience, recovered
+from perslib.patience.personal import apart, of_world, relative_patience, with_profiles, words_of
 from perslib.patience.policies import collect, exploring, rule
 from perslib.patience.users import people, user2
+from perslib.stats import correlation
 from perslib.worlds import world
 
 
@@ -70,11 +72,15 @@ def test_patience_is_measured_against_the_task():
 def test_the_profile_recovers_who_is_patient():
     pytest.importorskip("torch")
     train, test = apart(collect(exploring(rule, 0.3), people(40, seed=3), 900, seed=1))
-    found = conditioned(train, test, epochs=25, resamples=200).set_index("way")
-    assert found.loc["profile in h", "user_r"] > 0.8
-    assert found.loc["without profile", "user_r"] < 0.5
-    assert found.loc["profile in h", "low"] > found.loc["without profile", "user_r"]
-    assert found.loc["profile in h", "h_r"] > found.loc["without profile", "h_r"]
+    r, h_r = {}, {}
+    for profile in ("", "h"):
+        model = Patience(profile=profile, epochs=25).fit(train)
+        users = relative_patience(model, test)
+        r[profile] = correlation(users["estimated"], users["true"], users["user"], resamples=200)
+        h_r[profile] = recovered(model, test, resamples=0).set_index("measure").at["h_r", "value"]
+    assert r["h"][0] > 0.8 and r[""][0] < 0.5
+    assert r["h"][1] > r[""][0]
+    assert h_r["h"] > h_r[""]
 
 
 def test_only_a_synthetic_world_knows_who_is_strict(corpus):

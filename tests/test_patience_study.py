@@ -4,127 +4,134 @@ from __future__ import annotations
 
 import matplotlib.pyplot as plt
 import nbformat
+import numpy as np
 import pandas as pd
 import pytest
 
-from perslib import report
-from perslib.errors import UnknownName
+from perslib.errors import NotEnough, UnknownName
 from perslib.paths import bundled
 from perslib.patience import Dialogues, user2, user3
 from perslib.patience.text import TextDialogue
+from perslib.report import plots
+from perslib.report.tables import formatted, spread
 from perslib.report.words import name_of
 from perslib.studies import patience as study
-from perslib.studies import patience_figures as figures
-from perslib.studies import patience_shown as shown
 from perslib.studies import patience_text as written
-from perslib.text import LANGUAGES, using_language
+from perslib.text import using_language
 
 TINY = study.Size(train=150, test=80, epochs=3, people=200, text=150)
 
 
-@pytest.fixture(autouse=True)
-def page(tmp_path):
-    yield report.begin(out=tmp_path)
-    plt.close("all")
-
-
 @pytest.fixture(scope="module")
 def two():
-    return study.collected(user2(), TINY, 1)
+    return study.collect_dialogues(user2(), TINY, 1)
 
 
 @pytest.fixture(scope="module")
 def models(two):
     pytest.importorskip("torch")
-    ways = {**study.by_turn_cost(), study.LIGHT: {"loss": "light"}}
-    return study.fitted(two, TINY, 1, ways)
+    return study.fit_each(two, TINY, 1, {**study.BY_TURN_COST, study.LIGHT: {"loss": "light"}})
 
 
 def test_three_users_with_one_goal():
-    told = study.told(42)
-    assert [w.reason for w in told.worlds.values()] == ["success", "budget", "forward"]
-    assert len({w.goal.vector.tobytes() for w in told.worlds.values()}) == 1
-    frame = told.frame()
+    worlds = study.find_goal(42)
+    assert [w.reason for w in worlds.values()] == ["success", "budget", "forward"]
+    assert len({w.goal.vector.tobytes() for w in worlds.values()}) == 1
+    frame = study.follow_budgets(worlds, {})
     first, last = frame.groupby("user").first(), frame.groupby("user").last()
     assert first["left"].nunique() == 1
     assert last.loc["User 1", "left"] > 0 > last.loc["User 2", "left"]
     assert last.loc["User 3", "left"] >= 0 > last.loc["User 3", "left"] - last.loc["User 3", "needed"]
-    assert study.estimated(told, {}).empty
+    assert last["dialogue"].tolist() == [
+        "User 1: left_success",
+        "User 2: left_budget",
+        "User 3: left_forward",
+    ]
+    assert frame["estimated"].isna().all()
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_a_dialogue_in_words_says_what_each_turn_cost(language):
-    world = study.told(42).worlds["User 2"]
-    messages = study.spoken(world, language, 1)
+def test_a_dialogue_in_words_has_what_each_turn_cost(language):
+    world = study.find_goal(42)["User 2"]
+    messages = study.write_dialogue(world, language, 1)
     assert [m["role"] for m in messages[:2]] == ["user", "assistant"]
     assert messages[-1]["role"] == "user"  # who leaves says so
-    notes = [m["note"] for m in messages if "note" in m]
-    assert len(notes) == len(world.turns)
-    assert f"{world.turns[-1].left:g}" in notes[-1]
+    costs = [(m["cost"], m["left"]) for m in messages if m["role"] == "assistant"]
+    assert costs == [(turn.cost, turn.left) for turn in world.turns]
 
 
 def test_endings_and_shares(two):
-    table = shown.endings_table({"User 2": two.test})
+    table = study.count_endings({"User 2": two.test})
     assert table["left_budget"][0] + table["left_success"][0] + table["left_maxturn"][0] == pytest.approx(1)
-    shares = shown.shares_table({"User 2": two.test})
+    shares = study.compare_reward_shares({"User 2": two.test})
     assert shares["method"].tolist() == ["paper", "User 2"]
     assert shares.drop(columns="method").sum(axis=1).tolist() == pytest.approx([100, 100], abs=0.1)
 
 
-def test_tables_stand_beside_the_papers(two, models):
-    level = shown.level_table(models, two.test)
+def test_levels_stand_beside_the_papers(two, models):
+    level = study.compare_levels(models, two.test)
     assert [m for m in level["method"] if m.startswith("paper")] == [
         "paper: full, v_b = -0.5",
         "paper: full, v_b = -1",
         "paper: light",
     ]
-    assert level.loc[0, "-3"] == "-1.51 ± 0.55"
-    measured = study.measured(models, two.test, 1)
-    status = shown.status_table(measured).set_index("method")
-    assert status.loc["full, v_b = -2", "paper"] == 0.974
-    assert shown.recovery_table(measured).shape == (5, 1 + len(shown.MEASURES))
-    for note in (
-        shown.slopes(measured),
-        shown.losses(measured, "full, v_b = -1"),
-        shown.status(measured, "full, v_b = -1"),
-    ):
-        assert note and "nan" not in note
-    drawn = shown.levels_of(models, two.test)
-    assert len(figures.against_truth(drawn).axes) == 8
-    assert drawn.query("method == 'light' and true == -7.0 or true == -1.0")["paper"].notna().any()
+    assert formatted(level).loc[0, "-3"] == "-1.51 ± 0.55".replace("-", "−")
+    long = study.measure_levels(models, two.test)
+    assert long["method"].unique().tolist() == list(models)
+    assert long.query("method == 'light'")["paper"].notna().all()
+    own = level.set_index("method").loc["light"]
+    assert own["-2"] == long.query("method == 'light' and true == -2")["mean"].item()
 
 
-def test_users_who_look_forward_are_drawn_with_their_estimate():
+def test_published_means_are_seen_and_panels_may_have_their_own_axes():
+    frame = pd.DataFrame({"true": [1, 2] * 2, "mean": [1.0, 2, 10, 20], "paper": [1.0, 2, np.nan, np.nan]})
+    fig = plots.points(
+        frame.assign(method=list("aabb")), "true", "mean", panels="method", published="paper", shared=False
+    )
+    diamonds = fig.axes[0].collections[-1]
+    assert len(diamonds.get_offsets()) == 2 and diamonds.get_linewidths()[0] > 0
+    assert fig.axes[0].get_ylim()[1] < fig.axes[1].get_ylim()[0]
+    plt.close(fig)
+
+
+def test_a_row_of_recovery_has_every_measure_with_its_bounds(two, models):
+    found = study.measure_recovery(models, two.test, 1, resamples=50).set_index("method")
+    row = found.loc[study.MAIN]
+    assert row["step_r_low"] < row["step_r"] < row["step_r_high"]
+    assert {f"{m}{end}" for m in study.MEASURES for end in ("", "_low", "_high")} <= set(found)
+    assert study.PUBLISHED_STATUS["full, v_b = -2"] == 0.974
+
+
+def test_users_who_look_forward_with_their_estimate():
     pytest.importorskip("torch")
-    three = study.collected(user3(0.3), TINY, 1)
-    fit = study.fitted(three, TINY, 1, {study.FORWARD: {"gamma": 0.3}})
-    told = study.told(42)
-    guessed = study.estimated(told, {"User 3": fit[study.FORWARD]})
-    assert guessed["turn"].tolist() == list(range(len(told.worlds["User 3"].turns) + 1))
-    assert guessed["budget"].is_monotonic_decreasing
-    reasons = {name: world.reason for name, world in told.worlds.items()}
-    assert len(figures.budgets(told.frame(), reasons, guessed).axes) == 3
+    three = study.collect_dialogues(user3(0.3), TINY, 1)
+    fit = study.fit_each(three, TINY, 1, {study.FORWARD: {"gamma": 0.3}})
+    frame = study.follow_budgets(study.find_goal(42), {"User 3": fit[study.FORWARD]})
+    own = frame[frame["user"] == "User 3"]
+    assert own["estimated"].is_monotonic_decreasing and own["estimated"].notna().all()
+    assert frame[frame["user"] != "User 3"]["estimated"].isna().all()
 
 
-def test_people_are_apart_and_shown():
+def test_people_are_apart():
     pytest.importorskip("torch")
-    train, test = study.people(TINY, "zh", 1, number=20)
+    train, test = study.collect_people(TINY, "zh", 1, number=20)
     assert isinstance(train, Dialogues) and not {d.user for d in train} & {d.user for d in test}
-    users = study.of_people(train, test, TINY, 1)
-    assert shown.people_table(users, 1)["users"].tolist() == [6, 6]
-    both = pd.concat([f.assign(method=n) for n, f in users.items()])
-    assert len(figures.people(both).axes) == 2
+    people = study.estimate_patience(train, test, TINY, 1)
+    found = study.correlate_patience(people, 1)
+    assert found["users"].tolist() == [6, 6]
+    without = people[people["method"] == "without profile"]
+    assert found["user_r"][0] == pytest.approx(np.corrcoef(without["estimated"], without["true"])[0, 1])
 
 
 def test_written_dialogues_against_their_ratings():
     pytest.importorskip("torch")
-    found = written.crowd_rated(TINY, "bow", "zh", 1)
-    compared = found.compared(1)
+    found = written.rate_crowd(TINY, "bow", "zh", 1)
+    compared = found.compare(1)
     assert found.kinds == ["appropriateness", "understanding"]
     assert compared["predictor"].tolist() == ["budget", "status alone", "fewer turns"]
     assert 0 <= found.spent_successes <= 1
-    assert "0.92" in shown.ratings(found, compared)
-    assert len(figures.ratings(found.by_rating(), found.by_budget()).axes) == 3
+    assert found.mean_by_rating()["kind"].unique().tolist() == found.kinds
+    assert found.success_by_budget()["success"].between(0, 1).all()
     with pytest.raises(UnknownName, match="bow"):
         written.encoder_of("bert", "en", [])
 
@@ -136,7 +143,9 @@ def test_ratings_of_one_kind_are_enough():
     budgets = pd.DataFrame({"dialogue": [t.id for t in texts], "budget": range(20)})
     found = written.Rated(budgets, written.rated(texts), {"accuracy": 1.0}, float("nan"))
     assert found.kinds == ["overall"]
-    assert found.by_rating()["dialogues"].tolist() == [4] * 5
+    assert found.mean_by_rating()["dialogues"].tolist() == [4] * 5
+    with pytest.raises(NotEnough, match="rated dialogues"):  # twenty are too few for a correlation
+        found.compare(1)
 
 
 def test_agents_beside_the_papers():
@@ -147,10 +156,12 @@ def test_agents_beside_the_papers():
             for u in ("user1", "user2", "user3")
         ]
     )
-    table = shown.success_table(success).set_index("method")
-    assert table.index.tolist() == ["paper: Agent 1", "Agent 1", "shrewd"]
-    assert table.loc["paper: Agent 1"].tolist() == ["87.9", "11.1", "7.6"]
-    assert table.loc["Agent 1", "User 1"] == "90.0 ± 2.0"
+    table = study.tabulate_success(success)
+    assert table["method"].tolist() == ["paper: Agent 1", "Agent 1", "shrewd"]
+    assert table.loc[0, ["User 1", "User 2", "User 3"]].tolist() == pytest.approx([87.9, 11.1, 7.6])
+    assert table["User 1_std"].tolist() == pytest.approx([np.nan, 2.0, 2.0], nan_ok=True)
+    shown = formatted(table, **{"User 1": spread(digits=1)})["User 1"]
+    assert shown.tolist() == ["87.9", "90.0 ± 2.0", "40.0 ± 2.0"]
     with using_language("zh"):
         assert name_of("paper: Agent 1") == "论文：智能体 1"
 
@@ -180,42 +191,27 @@ def test_the_notebook_goes_through_without_torch(tmp_path, monkeypatch, capsys):
     assert "recovery.csv" not in made
 
 
-def test_a_wrong_gamma_is_told_beside_the_right_one():
+def test_wrong_gammas_are_half_and_twice_the_right_one():
     pytest.importorskip("torch")
-    three = study.collected(user3(0.3), TINY, 1)
-    known = study.fitted(three, TINY, 1, {"known": {"gamma": 0.3}})["known"]
-    models = study.told_gammas(three, TINY, 1, 0.3, known)
-    assert {name: model.gamma for name, model in models.items()} == {
-        "γ = 0.15": 0.15,
-        "γ = 0.3": 0.3,
-        "γ = 0.6": 0.6,
-    }
-    assert models["γ = 0.3"] is known
-    plain = study.fitted(three, TINY, 1, {study.PLAIN: {}})
-    for language in LANGUAGES:
-        with using_language(language):
-            note = shown.mistold(study.measured({**models, **plain}, three.test, 1), 0.3)
-        assert "0.15" in note and "0.6" in note
-    assert list(study.told_gammas(three, TINY, 1, 0.8)) == ["γ = 0.4", "γ = 0.8"]  # 1.6 cannot be
+    three = study.collect_dialogues(user3(0.3), TINY, 1)
+    models = study.fit_each(three, TINY, 1, study.wrong_gammas(0.3))
+    assert {name: model.gamma for name, model in models.items()} == {"γ = 0.15": 0.15, "γ = 0.6": 0.6}
+    assert list(study.wrong_gammas(0.8)) == ["γ = 0.4"]  # 1.6 cannot be
 
 
 def test_dialogues_that_a_limit_ended_are_counted_in_three_ways(two):
     pytest.importorskip("torch")
-    short, models = study.cut_short(TINY, 1)
+    short, models = study.fit_cut_short(TINY, 1)
     assert max(short.turns) == study.FEW_TURNS
-    assert study.ended_by_limit(short) == sum(d.reason == "maxturn" for d in short) / len(short) > 0
+    assert (short.status == 0).sum() == sum(d.reason == "maxturn" for d in short) > 0
     assert [model.timeout for model in models.values()] == ["drop", "failed", "censored"]
-    measured = study.measured(models, two.test, 1)
-    assert shown.recovery_table(measured)["method"].tolist() == list(models)
-    share = study.ended_by_limit(short)
-    assert f"{share:.0%}" in shown.timeouts(share, 8)
+    assert study.measure_recovery(models, two.test, 1)["method"].tolist() == list(models)
     with using_language("zh"):
         assert all(name_of(name) != name for name in models)
 
 
 def test_another_seed_is_another_draw():
     pytest.importorskip("torch")
-    again = study.repeated(user2(), TINY, (1, 2))
-    steps = again[again["measure"] == "step_r"]["value"]
-    assert steps.nunique() == 2 and steps.between(-1, 1).all()
-    assert "2 seeds" in shown.seeds(again)
+    again = study.repeat_fit(user2(), TINY, (1, 2))
+    assert again["method"].tolist() == ["1", "2"]
+    assert again["step_r"].nunique() == 2 and again["step_r"].between(-1, 1).all()

@@ -171,7 +171,7 @@ def test_ratings_worked_by_hand():
     ranks = np.corrcoef([1, 2, 3, 4, 5, 6], [1.5, 1.5, 3.5, 3.5, 5.5, 5.5])[0, 1]
     assert table.loc["budget", "spearman"] == pytest.approx(ranks)
     assert table.loc["fewer turns", "spearman"] > 0.9
-    assert np.isnan(table.loc["status alone", "within_success"])
+    assert np.isnan(table.loc["status alone", "spearman_success"])
 
 
 def test_convlab_logs(tmp_path):

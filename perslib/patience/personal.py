@@ -3,11 +3,12 @@
     people = of_world(corpus)                                  # users whose patience goes by their strictness
     dialogues = with_profiles(collect(policy, [p.user for p in people], 3000), {p.user.kind: p.words for p in people})
     train, test = apart(dialogues)                             # no user stands on both sides
-    conditioned(train, test)                                   # without profile, in h, in h and f
+    model = Patience(profile="h").fit(train)                   # or "hf": in h and f
+    relative_patience(model, test)                             # estimated and true, a row a user
 
 In the synthetic world a strict person brings less patience to the same task than a lenient one, and the profile
 says so only in words ("demanding", "forgiving"), and only of some. So what a profile gives away is bounded; how much
-of a held-out user's patience it does give away is the correlation over users reported here.
+of a held-out user's patience it does give away is the correlation over users.
 """
 
 from __future__ import annotations
@@ -22,16 +23,13 @@ from perslib.corpus import Corpus
 from perslib.errors import DataError
 from perslib.patience.dialogues import Dialogues
 from perslib.patience.estimator import Patience
-from perslib.patience.recovery import RESAMPLES, recovered
 from perslib.patience.users import User, user2
-from perslib.stats import SEED, correlation
+from perslib.stats import SEED
 from perslib.worlds.lives import book, life
 from perslib.worlds.satisfaction import NOISE, STRICTNESS_SPREAD
 
 #: Patience = (usual − slope · strictness) · eq. 17, strictness held within ± 1.5; from about .9 to 2.1 times eq. 17.
 USUAL, SLOPE, MOST = 1.5, 0.4, 1.5
-#: How the profile enters, by the name of the row.
-WAYS = {"without profile": "", "profile in h": "h", "profile in h and f": "hf"}
 
 
 @dataclass(frozen=True)
@@ -132,20 +130,3 @@ def relative_patience(model: Patience, dialogues: Dialogues) -> pd.DataFrame:
     sums = frame.groupby("user").sum()
     table = pd.DataFrame({name: sums[name] / sums["task"] for name in ("estimated", "true")})
     return table.assign(dialogues=frame.groupby("user").size()).reset_index()
-
-
-def conditioned(
-    train: Dialogues, test: Dialogues, *, resamples: int = RESAMPLES, seed: int = SEED, **settings: object
-) -> pd.DataFrame:
-    """What the profile adds: a row a way, with user_r (over test users, of relative patience) and its interval,
-    h_r, step_r, balanced and stop_accuracy on the test users' dialogues. `settings` are those of `Patience`.
-    """
-    rows = []
-    for name, profile in WAYS.items():
-        model = Patience(**{"seed": seed, **settings, "profile": profile}).fit(train)  # type: ignore[arg-type]
-        users = relative_patience(model, test)
-        r, low, high = correlation(users["estimated"], users["true"], users["user"], resamples, seed)
-        found = recovered(model, test, resamples=0).set_index("measure")["value"]
-        kept = {m: found[m] for m in ("h_r", "step_r", "balanced", "stop_accuracy")}
-        rows.append({"way": name, "user_r": r, "low": low, "high": high, "users": len(users), **kept})
-    return pd.DataFrame(rows)

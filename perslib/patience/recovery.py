@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from perslib.patience.dialogues import CENSORED, FAILURE, SUCCESS, Dialogues
-from perslib.stats import SEED, interval, pearson, resample_users
+from perslib.stats import SEED, Resamples, correlation, interval, pearson
 
 if TYPE_CHECKING:
     from perslib.patience.estimator import Patience
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 #: Levels with fewer turns are shown, and left out of correlation and slope of the level means.
 FEWEST_TURNS = 30
 RESAMPLES = 2_000
+MEASURES = (
+    *("step_r", "level_r", "slope", "slope_per_v_b", "intercept", "within_std", "h_r"),
+    *("accuracy", "majority", "balanced", "within_success", "stop_accuracy"),
+)
 
 
 def levels(turns: pd.DataFrame, dialogues: Dialogues) -> pd.DataFrame:
@@ -45,25 +49,14 @@ def status_accuracy(predicted: np.ndarray, status: np.ndarray) -> dict[str, floa
     Dialogues that the limit on turns ended count for nothing. `majority` is what the more frequent answer scores
     without looking; `balanced` is the mean of the accuracies within success and failure.
     """
-    known = status != CENSORED
-    right, true = (predicted == status)[known], status[known]
-    within = {
-        w: float(right[true == w].mean()) if (true == w).any() else float("nan") for w in (SUCCESS, FAILURE)
-    }
-    share = float((true == SUCCESS).mean()) if len(true) else float("nan")
-    return {
-        "accuracy": float(right.mean()) if len(true) else float("nan"),
-        "majority": max(share, 1 - share),
-        "balanced": (within[SUCCESS] + within[FAILURE]) / 2,
-        "within_success": within[SUCCESS],
-        "within_failure": within[FAILURE],
-    }
+    rates = _status_rates(predicted, status, Resamples(np.arange(len(status)), resamples=0))
+    return {name: float(drawn[0]) for name, drawn in rates.items()}
 
 
 def recovered(
     model: Patience, dialogues: Dialogues, *, resamples: int = RESAMPLES, seed: int = SEED
 ) -> pd.DataFrame:
-    """Everything in numbers: a row a measure, with value, low and high (95 %, over resampled dialogues).
+    """Everything in numbers: a row a measure, with value, value_low and value_high (95 %, over resampled dialogues).
 
     step_r             Pearson over all turns, of f and the true reward
     level_r            Pearson over levels of the true reward with at least 30 turns, of their means
@@ -75,38 +68,31 @@ def recovered(
     stop_accuracy      share of failed dialogues whose budget is first negative at the end, no earlier and no later
     """
     turns, ends = model.turn_satisfaction(dialogues), model.remaining_budget(dialogues)
-    weights = resample_users(len(dialogues), resamples, seed).astype(float)
-    of = np.repeat(np.arange(len(dialogues)), dialogues.turns)
-    # One place for all resamples: each measure is a function of sums over dialogues.
-    values = {
-        **_of_turns(turns["satisfaction"].to_numpy(), -_costs(dialogues).round(6), of, weights),
-        **_of_ends(ends, dialogues, weights),
+    number = pd.Series(np.arange(len(dialogues)))
+    of = number.repeat(dialogues.turns)
+    f, true = turns["satisfaction"], pd.Series(-_costs(dialogues).round(6))
+    patience = pd.Series([d.true_patience for d in dialogues], dtype=float)
+    status, said = dialogues.status, np.where(ends["budget"] >= 0, SUCCESS, FAILURE)
+    stops = ends["first_spent"].fillna(0).to_numpy(int) == dialogues.turns
+    each = Resamples(number, resamples, seed)
+    drawn = {
+        **_of_levels(f.to_numpy(), true.to_numpy(), Resamples(of, resamples, seed)),
+        **_status_rates(said, status, each),
+        "stop_accuracy": _share(stops, status == FAILURE, each),
     }
-    values["slope_per_v_b"] = values["slope"] / abs(model.v_b)
-    order = ["step_r", "level_r", "slope", "slope_per_v_b", "intercept", "within_std", "h_r"]
-    order += ["accuracy", "majority", "balanced", "within_success", "stop_accuracy"]
-    return pd.DataFrame(
-        [
-            {
-                "measure": name,
-                "value": float(values[name][0]),
-                **dict(zip(("low", "high"), interval(values[name][1:]))),
-            }
-            for name in order
-        ]
-    )
+    drawn["slope_per_v_b"] = drawn["slope"] / abs(model.v_b)
+    found = {name: (float(values[0]), *interval(values[1:])) for name, values in drawn.items()}
+    found["step_r"] = correlation(f, true, of, resamples, seed)
+    found["h_r"] = correlation(ends["patience"], patience, number, resamples, seed)
+    table = pd.DataFrame.from_dict(found, orient="index", columns=["value", "value_low", "value_high"])
+    return table.loc[list(MEASURES)].rename_axis("measure").reset_index()
 
 
-def _of_turns(f: np.ndarray, true: np.ndarray, of: np.ndarray, weights: np.ndarray) -> dict[str, np.ndarray]:
-    def sums(*columns: np.ndarray) -> np.ndarray:
-        by_dialogue = np.stack([np.bincount(of, c, minlength=len(weights)) for c in columns])
-        return by_dialogue @ weights
-
-    x, y = true - true.mean(), f - f.mean()
-    step_r = pearson(sums(np.ones_like(x), x, y, x * x, y * y, x * y))
-    at = np.unique(true)[::-1]
+def _of_levels(f: np.ndarray, true: np.ndarray, turns: Resamples) -> dict[str, np.ndarray]:
+    """Mean and spread of f at each level of the true reward, summed up; from sums over dialogues."""
+    y, at = f - f.mean(), np.unique(true)[::-1]
     counts, totals, squares = (
-        sums(*(np.where(true == level, column, 0.0) for level in at))
+        np.stack([turns.total(np.where(true == level, column, 0.0)) for level in at])
         for column in (np.ones_like(f), y, y * y)
     )
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -119,43 +105,27 @@ def _of_turns(f: np.ndarray, true: np.ndarray, of: np.ndarray, weights: np.ndarr
         moments = [n, level.sum(0), mean.sum(0), (level**2).sum(0), (mean**2).sum(0), (level * mean).sum(0)]
         slope = (n * moments[5] - moments[1] * moments[2]) / (n * moments[3] - moments[1] ** 2)
         intercept = (moments[2] - slope * moments[1]) / n + f.mean()
-    several = n > 1
+        found = {"level_r": pearson(np.stack(moments)), "slope": slope, "intercept": intercept}
+    return {name: np.where(n > 1, drawn, np.nan) for name, drawn in found.items()} | {"within_std": within}
+
+
+def _status_rates(predicted: np.ndarray, status: np.ndarray, dialogues: Resamples) -> dict[str, np.ndarray]:
+    right, known = predicted == status, status != CENSORED
+    success, failure = (_share(right, status == end, dialogues) for end in (SUCCESS, FAILURE))
+    majority = np.maximum(*(_share(status == end, known, dialogues) for end in (SUCCESS, FAILURE)))
     return {
-        "step_r": step_r,
-        "level_r": np.where(several, pearson(np.stack(moments)), np.nan),
-        "slope": np.where(several, slope, np.nan),
-        "intercept": np.where(several, intercept, np.nan),
-        "within_std": within,
+        "accuracy": _share(right, known, dialogues),
+        "majority": majority,
+        "balanced": (success + failure) / 2,
+        "within_success": success,
+        "within_failure": failure,
     }
 
 
-def _of_ends(ends: pd.DataFrame, dialogues: Dialogues, weights: np.ndarray) -> dict[str, np.ndarray]:
-    status, said = dialogues.status, np.where(ends["budget"] >= 0, SUCCESS, FAILURE)
-    stops = ends["first_spent"].fillna(0).to_numpy(int) == dialogues.turns
-    succeeded, failed = status == SUCCESS, status == FAILURE
-    known = succeeded | failed
-    with np.errstate(invalid="ignore", divide="ignore"):
-        n, yes, no, right, right_yes, right_no, stopped = (
-            flags.astype(float) @ weights
-            for flags in (
-                known, succeeded, failed, known & (said == status),
-                succeeded & (said == status), failed & (said == status), failed & stops,
-            )
-        )  # fmt: skip
-        found = {
-            "accuracy": right / n,
-            "majority": np.maximum(yes, no) / n,
-            "balanced": (right_yes / yes + right_no / no) / 2,
-            "within_success": right_yes / yes,
-            "stop_accuracy": stopped / no,
-        }
-    h = ends["patience"].to_numpy()
-    true = np.array([np.nan if d.true_patience is None else d.true_patience for d in dialogues])
-    if np.isnan(true).any():
-        return {**found, "h_r": np.full(weights.shape[1], np.nan)}
-    x, y = true - true.mean(), h - h.mean()
-    moments = np.stack([np.ones_like(x), x, y, x * x, y * y, x * y])
-    return {**found, "h_r": pearson(moments @ weights)}
+def _share(flags: np.ndarray, among: np.ndarray, dialogues: Resamples) -> np.ndarray:
+    """The share of these dialogues that have the flag, in each resample."""
+    hits, number = dialogues.total(flags & among), dialogues.total(among)
+    return np.divide(hits, number, out=np.full(len(number), np.nan), where=number > 0)
 
 
 def _costs(dialogues: Dialogues) -> np.ndarray:

@@ -22,6 +22,15 @@ WIDTHS = {"column": 3.5, "text": 7.6}
 #: Mark and dash of the first, second, third … line.
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHES = ("-", "--", "-.", ":")
+#: Marks of published numbers: a hollow mark has no edge in the style unless told.
+PUBLISHED: dict[str, Any] = {
+    "marker": "D",
+    "s": 26,
+    "facecolor": "none",
+    "edgecolor": FAINT,
+    "linewidth": 1.2,
+    "zorder": 4,
+}
 Palette = str | Sequence[str] | Mapping[Any, str] | None
 Width = str | float
 
@@ -72,13 +81,16 @@ def subplots(
 
 
 def panels_of(
-    frame: pd.DataFrame, column: str, width: Width, height: Callable[[int], float]
+    frame: pd.DataFrame, column: str, width: Width, height: Callable[[int], float], shared: bool = True
 ) -> tuple[Figure, Iterator[tuple[Axes, pd.DataFrame]]]:
-    """Open a figure with a panel for each value of the column, at most four side by side; give each panel with its part."""
+    """Open a figure with a panel for each value of the column, at most four side by side; give each panel with its part.
+
+    With `shared` they have one y axis.
+    """
     titles = values_of(frame, column) if column else [None]
     columns = min(1 if width == "column" else 4, len(titles)) or 1
     lines = -(-len(titles) // columns) or 1
-    fig, axes = subplots(lines, columns, width, height(len(titles)) * lines, sharey=True, sharex=False)
+    fig, axes = subplots(lines, columns, width, height(len(titles)) * lines, sharey=shared, sharex=False)
     for ax in axes[len(titles) :]:
         ax.set_visible(False)
     for ax, title in zip(axes, titles):

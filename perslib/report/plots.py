@@ -15,7 +15,7 @@ Figure. Stored values are written by their labels in the page's language. All ta
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,7 @@ import pandas as pd
 from perslib.report.plot_parts import (
     DASHES,
     MARKS,
+    PUBLISHED,
     Palette,
     Width,
     add_legend,
@@ -98,8 +99,7 @@ def intervals(
             ax.hlines(y, low, high, color=shades, linewidth=1.8, alpha=0.5)
             ax.scatter(middle, y, c=shades, marker=MARKS[place % len(MARKS)], s=26, zorder=3)
         if published:
-            theirs: dict[str, Any] = {"facecolor": "white", "edgecolor": FAINT, "linewidth": 1.2}
-            ax.scatter(own[published], own[rows].map(at), 26, marker="D", zorder=2, **theirs)
+            ax.scatter(own[published], own[rows].map(at), **PUBLISHED)
         if log:
             ax.set_xscale("log")
         elif line is not None:
@@ -247,6 +247,8 @@ def points(
     sizes: str = "",
     panels: str = "",
     muted: Sequence[object] = (),
+    published: str = "",
+    shared: bool = True,
     level: float | None = None,
     upright: float | None = None,
     diagonal: bool = False,
@@ -265,12 +267,16 @@ def points(
     labels : column whose values are written beside the points.
     sizes : column that the area of points is in proportion to.
     muted : values of `marks` in grey.
+    published : column of numbers to compare with y, as hollow diamonds.
+    shared : whether panels have one y axis.
     level, upright, diagonal : horizontal and vertical lines, and the line y = x.
     log : whether the x axis is logarithmic.
     """
     kinds = values_of(frame, marks, order) if marks else [None]
     colors = {**colors_of(palette, kinds), **dict.fromkeys(muted, FAINT)}
-    fig, axes = panels_of(frame, panels, width, lambda count: 4.2 if count < 2 else 3.0 if count < 4 else 2.3)
+    fig, axes = panels_of(
+        frame, panels, width, lambda count: 4.2 if count < 2 else 3.0 if count < 4 else 2.3, shared
+    )
     for ax, own in axes:
         for place, kind in enumerate(kinds):
             part = own if kind is None else own[own[marks] == kind]
@@ -281,11 +287,15 @@ def points(
             ax.scatter(across, up, s=area, color=colors[kind], marker=MARKS[place % len(MARKS)], zorder=3)
             for at, name in zip(zip(across, up), part[labels] if labels else ()):
                 ax.annotate(literal_name(name), at, (5, 3), textcoords="offset points", fontsize=8, color=INK)
+        if published:
+            ax.scatter(own[x], own[published], **PUBLISHED)
         if log:
             ax.set_xscale("log")
         draw_guides(ax, level, diagonal, upright)
     label_axes(fig, xlabel, ylabel)
     handles = [mark_handle(MARKS[i % len(MARKS)], colors[k], k) for i, k in enumerate(kinds) if k is not None]
+    if published:
+        handles.append(mark_handle("D", "none", translate("published"), edge=FAINT))
     return add_legend(fig, handles, "outside right upper" if len(handles) > 6 else "outside upper left")
 
 

@@ -3,7 +3,8 @@
     formatted(agreed)                                       # every estimate with its interval, every p as a p
     formatted(counts, "judge", "r", weight="{:.1f}", share=interval("percent", digits=1), signal=label())
 
-An estimate `x` has its bounds in `x_low` and `x_high`, and its p-value in `x_p`.
+An estimate `x` has its bounds in `x_low` and `x_high`, and its p-value in `x_p`; the standard deviation of what it is the
+mean of is `x_std`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def formatted(frame: pd.DataFrame, *same: str, **columns: str | Form) -> pd.Data
     the column of this name, `head=form` one of the forms below.
     """
     if not same and not columns:
-        bounds = {f"{name}{end}" for name in frame for end in ("_low", "_high")}
+        bounds = {f"{name}{end}" for name in frame for end in ("_low", "_high", "_std")}
         same = tuple(name for name in map(str, frame) if name not in bounds)
     cells = {head: _by_rule(frame, head) for head in same}
     for head, form in columns.items():
@@ -42,12 +43,14 @@ def _by_rule(frame: pd.DataFrame, name: str) -> Any:
     """A column as it is, or in the form that its name asks for."""
     if f"{name}_low" in frame and f"{name}_high" in frame:
         return interval()(frame, name)
+    if f"{name}_std" in frame:
+        return deviation()(frame, name)
     if name.endswith(("_p", "_p_holm")):
         return p_value()(frame, name)
     return frame[name]
 
 
-def spread(
+def widen(
     frame: pd.DataFrame, rows: Sequence[str], columns: str, x: str = "value", **form: Any
 ) -> pd.DataFrame:
     """Return a row for each combination of `rows` and a column for each value of `columns`, holding the estimates `x`.
@@ -78,6 +81,18 @@ def number(value: str = "", digits: int = 2) -> Form:
     """A number with so many decimals, or a dash."""
     return lambda frame, head: [
         with_interval(v, digits=digits, zero=True) for v in frame[value or head].astype(float)
+    ]
+
+
+def deviation(value: str = "", digits: int = 2) -> Form:
+    """A mean with its standard deviation, `0.36 ± 0.05`, where that is known."""
+
+    def cell(mean: float, std: float) -> Shown:
+        alone = with_interval(mean, digits=digits, zero=True)
+        return alone if np.isnan(std) else Shown(f"{alone} ± {std:.{digits}f}", mean, std=std)
+
+    return lambda frame, head: [
+        cell(*row) for row in frame[[value or head, f"{value or head}_std"]].to_numpy(float)
     ]
 
 

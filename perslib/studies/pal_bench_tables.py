@@ -19,7 +19,7 @@ from perslib.palbench import (
     voted,
 )
 from perslib.paths import read_csv
-from perslib.report.tables import formatted, spread
+from perslib.report.tables import formatted, widen
 from perslib.report.words import name_of
 from perslib.text import join, translate
 
@@ -92,7 +92,7 @@ def methods(table: pd.DataFrame, tasks: Sequence[str]) -> pd.DataFrame:
     """Table 2, or half of it: a row a method, a column a metric of these tasks, with intervals where there are any."""
     own = table[table["task"].isin(tasks)]
     failed = own.groupby("method")["failed"].max()
-    shown = spread(own, ["method"], "metric").rename(columns=METRICS)
+    shown = widen(own, ["method"], "metric").rename(columns=METRICS)
     return shown.assign(failed=shown["method"].map(failed))
 
 
@@ -236,7 +236,7 @@ def runs(own: pd.DataFrame, out: str | Path, name: str = "pal_run") -> pd.DataFr
     both = pd.concat(frames, ignore_index=True)
     both = both[(both["asked"] == own["asked"].iloc[0]) & both["metric"].isin(["g", "s"])]
     keys = ["method", "backbone", "judge", "embedder"]
-    shown = spread(both.drop_duplicates([*keys, "metric"]), keys, "metric")
+    shown = widen(both.drop_duplicates([*keys, "metric"]), keys, "metric")
     return shown.reindex(columns=[*keys, "g", "s"]).rename(columns=METRICS)
 
 

@@ -16,25 +16,17 @@ import numpy as np
 import pandas as pd
 
 from perslib.errors import UnknownName
-from perslib.patience import (
-    Dialogues,
-    Patience,
-    User,
-    World,
-    collect,
-    exploring,
-    patient,
-    recovered,
-    rule,
-    talk,
-    user1,
-    user2,
-    user3,
-)
-from perslib.patience.personal import WAYS, apart, of_lives, relative_patience, with_profiles
+from perslib.patience.dialogues import Dialogues
+from perslib.patience.estimator import Patience
+from perslib.patience.personal import apart, of_lives, relative_patience, with_profiles
 from perslib.patience.pipeline import HAND, Pipeline
+from perslib.patience.policies import collect, exploring, patient, rule, talk
+from perslib.patience.published import LEVELS, REWARD_SHARES, STATUS_ACCURACY, SUCCESS_RATES
+from perslib.patience.recovery import levels, recovered, reward_shares
 from perslib.patience.text.crowd import Wording
-from perslib.text import translate
+from perslib.patience.users import User, user1, user2, user3
+from perslib.patience.world import World
+from perslib.stats import correlation
 
 
 @dataclass(frozen=True)
@@ -54,10 +46,22 @@ SIZES = {
     "paper": Size(train=5000, test=1000, epochs=40, people=4000, text=1500, seeds=3),
     "long": Size(train=8000, test=2000, epochs=150, people=8000, text=3000, seeds=5),
 }
-#: Candidates of the paper for v_b.
-TURN_COSTS = (-0.5, -1.0, -2.0, -10.0)
 EXPLORED = 0.4
-FULL, LIGHT, ONE_HOT, FORWARD, PLAIN = "full", "light", "one-hot", "forward-looking", "not forward-looking"
+MAIN, LIGHT, FORWARD, PLAIN = "full, v_b = -1", "light", "forward-looking", "not forward-looking"
+#: The full loss with each of the paper's candidates for v_b.
+BY_TURN_COST: dict[str, dict[str, Any]] = {
+    f"full, v_b = {v:g}": {"v_b": v, "loss": "full"} for v in (-0.5, -1.0, -2.0, -10.0)
+}
+#: Name of a fit → settings of `Patience`.
+FITS = BY_TURN_COST | {LIGHT: {"loss": "light"}, "one-hot": {"actions": "onehot"}}
+TIMEOUTS = {f"timeout: {way}": {"timeout": way} for way in ("drop", "failed", "censored")}
+#: A limit that ends many dialogues with User 2 while there is patience left.
+FEW_TURNS = 8
+#: What a table of recovery shows, in this order.
+MEASURES = ("step_r", "level_r", "slope_per_v_b", "within_std", "h_r", "stop_accuracy")
+#: Name of a fit → the paper's status accuracy.
+PUBLISHED_STATUS = STATUS_ACCURACY | {f"full, {name}": share for name, share in STATUS_ACCURACY.items()}
+USERS = {"user1": "User 1", "user2": "User 2", "user3": "User 3"}
 
 
 def size_of(preset: str) -> Size:
@@ -72,6 +76,9 @@ def can_fit() -> bool:
     return importlib.util.find_spec("torch") is not None
 
 
+# -- dialogues ---------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class Collected:
     """Dialogues of one user: to fit on, to test on, and to test on with another system."""
@@ -81,85 +88,129 @@ class Collected:
     off: Dialogues
 
 
-def collected(user: User, size: Size, seed: int, explored: float = EXPLORED) -> Collected:
-    """Dialogues of the rule system with this user; `off` are those of the patient system."""
+def collect_dialogues(user: User, size: Size, seed: int) -> Collected:
+    """Collect dialogues of the rule system with this user; `off` are those of the patient system."""
     return Collected(
-        collect(exploring(rule, explored), user, size.train, seed=seed),
-        collect(exploring(rule, explored), user, size.test, seed=seed + 1),
-        collect(exploring(patient, explored / 4), user, size.test, seed=seed + 2),
+        collect(exploring(rule, EXPLORED), user, size.train, seed=seed),
+        collect(exploring(rule, EXPLORED), user, size.test, seed=seed + 1),
+        collect(exploring(patient, EXPLORED / 4), user, size.test, seed=seed + 2),
     )
 
 
-def run_of(folder: str, preset: str) -> Pipeline | None:
-    """The pipeline's run in this folder; what is missing of it is made. Without a folder, none."""
-    return Pipeline(folder, preset).finish() if folder else None
-
-
-def collected_in(run: Pipeline, user: str) -> Collected:
-    """Agent 1's dialogues with "user2" or "user3", of the run's first seed; `off` are those of a noisy rule."""
+def read_dialogues(run: Pipeline, user: str) -> Collected:
+    """Read Agent 1's dialogues with "user2" or "user3", of the run's first seed; `off` are those of a noisy rule."""
     seed = run.sizes.seeds[0]
     return Collected(*(run.dialogues(seed, f"{user}{part}") for part in ("", "-test", "-rule")))
 
 
-def success(run: Pipeline | None, size: Size, seed: int) -> pd.DataFrame:
-    """Table 1 of a run; without one, of the hand policies: agent, user, success, spread."""
-    if run is not None:
-        return run.success()
-    rows = [
-        {
-            "agent": name,
-            "user": user.kind,
-            "success": float((collect(policy, user, size.test, seed=seed + 3).status == 1).mean()),
-            "spread": float("nan"),
-        }
-        for name, policy in HAND.items()
-        for user in (user1(), user2(), user3())
-    ]
+def count_endings(data: Mapping[str, Dialogues]) -> pd.DataFrame:
+    """Count who left how.
+
+    Columns: method (whose dialogues), dialogues, mean_turns, and the share of each reason to end: left_success,
+    left_budget, left_forward, left_maxturn.
+    """
+    reasons = ("success", "budget", "forward", "maxturn")
+    rows = []
+    for name, dialogues in data.items():
+        found = [d.reason for d in dialogues]
+        shares = {f"left_{r}": found.count(r) / len(found) for r in reasons}
+        rows.append({"method": name, "dialogues": len(found), "mean_turns": dialogues.turns.mean(), **shares})
     return pd.DataFrame(rows)
 
 
-def fitted(
+def compare_reward_shares(data: Mapping[str, Dialogues]) -> pd.DataFrame:
+    """Return the share of turns at each true reward in per cent (Table 2), the paper's first: method, -1, -2 … -7."""
+    found = {name: reward_shares(dialogues).set_index("true")["share"] for name, dialogues in data.items()}
+    shares = pd.DataFrame({"paper": pd.Series(REWARD_SHARES), **found}).reindex(list(REWARD_SHARES))
+    table = 100 * shares.fillna(0.0).T.rename(columns="{:g}".format)
+    return table.rename_axis("method").reset_index()
+
+
+# -- fits --------------------------------------------------------------------------------------------------
+
+
+def fit_each(
     data: Collected, size: Size, seed: int, ways: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Patience]:
-    """One fit a way: its name → settings of `Patience`."""
+    """Fit once for each way: its name → settings of `Patience`."""
     common = {"epochs": size.epochs, "seed": seed}
     return {name: Patience(**{**common, **own}).fit(data.train) for name, own in ways.items()}
 
 
-def by_turn_cost(loss: str = FULL) -> dict[str, dict[str, Any]]:
-    """The four settings of v_b, by the name of the row."""
-    return {f"{loss}, v_b = {v:g}": {"v_b": v, "loss": loss} for v in TURN_COSTS}
+def wrong_gammas(gamma: float) -> dict[str, dict[str, Any]]:
+    """Return the settings of fits with half and with twice this γ."""
+    return {f"γ = {value:g}": {"gamma": value} for value in (gamma / 2, 2 * gamma) if value <= 1}
 
 
-def measured(models: Mapping[str, Patience], dialogues: Dialogues, seed: int) -> pd.DataFrame:
-    """`recovered` for every fit, one below the other: method, measure, value, low, high."""
-    parts = [recovered(m, dialogues, seed=seed, resamples=1000).assign(method=n) for n, m in models.items()]
+def fit_cut_short(size: Size, seed: int) -> tuple[Dialogues, dict[str, Patience]]:
+    """Return User 2's dialogues of few turns, and a fit for each way of counting those that the limit ended."""
+    data = collect_dialogues(replace(user2(), max_turns=FEW_TURNS), size, seed)
+    return data.train, fit_each(data, size, seed, TIMEOUTS)
+
+
+def repeat_fit(user: User, size: Size, seeds: Iterable[int]) -> pd.DataFrame:
+    """Make dialogues and the main fit anew under each seed; columns as in `measure_recovery`, method being the seed."""
+    parts = []
+    for seed in seeds:
+        data = collect_dialogues(user, size, seed)
+        parts.append(measure_recovery(fit_each(data, size, seed, {str(seed): {}}), data.test, seed, 0))
     return pd.concat(parts, ignore_index=True)
+
+
+def measure_recovery(
+    models: Mapping[str, Patience], dialogues: Dialogues, seed: int, resamples: int = 1000
+) -> pd.DataFrame:
+    """Measure what each fit recovers: a row a fit.
+
+    Columns: method, and each measure of `perslib.patience.recovered` with its bounds: step_r, step_r_low, step_r_high …
+    """
+    rows = []
+    for name, model in models.items():
+        found = recovered(model, dialogues, seed=seed, resamples=resamples).set_index("measure")
+        ends = {"value": "", "value_low": "_low", "value_high": "_high"}
+        rows.append(
+            {"method": name} | {f"{m}{end}": found.at[m, c] for m in found.index for c, end in ends.items()}
+        )
+    return pd.DataFrame(rows)
+
+
+def measure_levels(models: Mapping[str, Patience], dialogues: Dialogues) -> pd.DataFrame:
+    """Return the estimated reward at each true one (Figures 2 to 5).
+
+    Columns: true, mean, std (over turns), turns, method (the fit), paper (its mean, where it has one).
+    """
+    parts = []
+    for name, model in models.items():
+        found = levels(model.turn_satisfaction(dialogues), dialogues)
+        parts.append(found.assign(method=name, paper=found["true"].map(_published_levels(model)["mean"])))
+    return pd.concat(parts, ignore_index=True)
+
+
+def compare_levels(models: Mapping[str, Patience], dialogues: Dialogues) -> pd.DataFrame:
+    """Return the same a row a fit (Tables 3 and 4), the paper's above ours: method, -1, -1_std … -7, -7_std."""
+    rows = []
+    for name, model in models.items():
+        ours = levels(model.turn_satisfaction(dialogues), dialogues).set_index("true")
+        for label, found in ((f"paper: {name}", _published_levels(model)), (name, ours)):
+            cells = {f"{r:g}": found["mean"].get(r) for r in REWARD_SHARES}
+            spread = {f"{r:g}_std": found["std"].get(r) for r in REWARD_SHARES}
+            if len(found):
+                rows.append({"method": label, **cells, **spread})
+    return pd.DataFrame(rows)
+
+
+def _published_levels(model: Patience) -> pd.DataFrame:
+    """The paper's mean and std at each true reward; without rows where it has no table of this setting."""
+    published = model.actions == "multihot" and model.gamma is None and model.profile == ""
+    found = LEVELS.get((model.loss, model.v_b), {}) if published else {}
+    return pd.DataFrame.from_dict(found, orient="index", columns=["mean", "std"]).astype(float)
 
 
 # -- one dialogue a kind of user ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Told:
-    """The same goal and system with each kind of user, by the user's name."""
-
-    worlds: dict[str, World]
-
-    def frame(self) -> pd.DataFrame:
-        """A row a turn, turn 0 being the start: user, turn, cost, left, needed (budget left, and h' of User 3)."""
-        rows = []
-        for name, world in self.worlds.items():
-            rows.append({"user": name, "turn": 0, "cost": 0, "left": world.patience, "needed": 0.0})
-            rows += [
-                {"user": name, "turn": k, "cost": t.cost, "left": t.left, "needed": t.outlook}
-                for k, t in enumerate(world.turns, 1)
-            ]
-        return pd.DataFrame(rows)
-
-
-def told(seed: int, gamma: float = 0.3, tries: int = 400) -> Told:
-    """A goal that User 1 reaches, that User 2 gives up on, and User 3 earlier: the first that is found."""
+def find_goal(seed: int, gamma: float = 0.3, tries: int = 400) -> dict[str, World]:
+    """Find a goal that User 1 reaches, that User 2 gives up on, and User 3 earlier; return their dialogues."""
     users = {"User 1": user1(), "User 2": user2(), "User 3": user3(gamma)}
     worlds: dict[str, World] = {}
     for number in range(tries):
@@ -171,94 +222,102 @@ def told(seed: int, gamma: float = 0.3, tries: int = 400) -> Told:
         turns = [len(world.turns) for world in worlds.values()]
         if reasons == ["success", "budget", "forward"] and turns[1] > turns[2] > 2:
             break
-    return Told(worlds)
+    return worlds
 
 
-def spoken(world: World, language: str, seed: int) -> list[dict[str, str]]:
-    """The dialogue in words, as messages; each system turn with its cost and what is then left."""
+def follow_budgets(worlds: Mapping[str, World], models: Mapping[str, Patience]) -> pd.DataFrame:
+    """Return the budgets of these users turn by turn, turn 0 being the start.
+
+    Columns: user, dialogue (the user and how it ended, `User 2: left_budget`), turn, cost, left, needed (what User 3
+    expects the rest to cost), estimated (the budget by the user's fit, where `models` has one).
+    """
+    parts = []
+    for name, world in worlds.items():
+        rows = [{"turn": 0, "cost": 0, "left": world.patience, "needed": 0.0}] + [
+            {"turn": k, "cost": t.cost, "left": t.left, "needed": t.outlook}
+            for k, t in enumerate(world.turns, 1)
+        ]
+        guess = _estimate_budget(world, models[name]) if name in models else np.nan
+        about = {"user": name, "dialogue": f"{name}: left_{world.reason}"}
+        parts.append(pd.DataFrame([about | row for row in rows]).assign(estimated=guess))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _estimate_budget(world: World, model: Patience) -> np.ndarray:
+    template = collect(rule, world.user, 1)
+    turns = model.turn_satisfaction(replace(template, dialogues=(world.dialogue("one"),)))
+    left = turns["budget"] + turns["ahead"]  # h' is what User 3 looks at, not what is spent
+    return np.concatenate([turns["patience"].iloc[:1], left])
+
+
+def write_dialogue(world: World, language: str, seed: int) -> list[dict[str, Any]]:
+    """Return the dialogue in words, as messages; each system turn with its `cost` and what is then `left`."""
     wording, values = Wording(language, np.random.default_rng(seed)), world.goal.values
-    messages = []
+    messages: list[dict[str, Any]] = []
     for turn in world.turns:
-        cost = translate("cost {cost}, left {left}", cost=turn.cost, left=f"{turn.left:g}")
-        template = world.actions.templates[turn.action]
+        said = wording.user(turn.said, values)
+        reply = wording.system(world.actions.templates[turn.action], values)
         messages += [
-            {"role": "user", "content": wording.user(turn.said, values)},
-            {"role": "assistant", "content": wording.system(template, values), "note": cost},
+            {"role": "user", "content": said},
+            {"role": "assistant", "content": reply, "cost": turn.cost, "left": turn.left},
         ]
     if world.status < 0:
         messages.append({"role": "user", "content": wording.leaving()})
     return messages
 
 
-def estimated(shown: Told, models: Mapping[str, Patience]) -> pd.DataFrame:
-    """Budgets by the fits, one for each user name: user, turn, budget; turn 0 being the estimated patience."""
-    parts = []
-    for name, model in models.items():
-        world = shown.worlds[name]
-        template = collect(rule, world.user, 1)
-        dialogues = Dialogues(
-            (world.dialogue(name),), template.action_list, template.goal_names, template.state_names
-        )
-        turns = model.turn_satisfaction(dialogues)
-        left = turns["budget"] + turns["ahead"]  # h' is what User 3 looks at, not what is spent
-        own = pd.DataFrame({"turn": turns["turn"], "budget": left})
-        start = pd.DataFrame({"turn": [0], "budget": turns["patience"].iloc[:1]})
-        parts.append(pd.concat([start, own]).assign(user=name))
-    columns = ["user", "turn", "budget"]
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
+# -- agents and people -------------------------------------------------------------------------------------
 
 
-# -- people ------------------------------------------------------------------------------------------------
+def compare_success(run: Pipeline | None, size: Size, seed: int) -> pd.DataFrame:
+    """Return success in per cent with users 1 to 3 (Table 1), the paper's agents above ours; without a run, of the hand policies.
+
+    Columns: method, User 1, User 1_std (over the run's seeds), User 2 …
+    """
+    if run is not None:
+        return tabulate_success(run.success())
+    rows = []
+    for name, policy in HAND.items():
+        for user in (user1(), user2(), user3()):
+            won = collect(policy, user, size.test, seed=seed + 3).status == 1
+            rows.append({"agent": name, "user": user.kind, "success": won.mean(), "spread": np.nan})
+    return tabulate_success(pd.DataFrame(rows))
 
 
-def people(size: Size, language: str, seed: int, number: int = 115) -> tuple[Dialogues, Dialogues]:
-    """Dialogues of the synthetic world's people with their profiles; test users are not among the train users."""
+def tabulate_success(success: pd.DataFrame) -> pd.DataFrame:
+    """Return what `Pipeline.success` gives, a row an agent, as `compare_success` does."""
+    ours = success.pivot(index="agent", columns="user", values=["success", "spread"])
+    ours.columns = [USERS[user] + ("_std" if kind == "spread" else "") for kind, user in ours.columns]
+    paper = SUCCESS_RATES.unstack(level=0)[list(USERS.values())].rename(index="paper: {}".format)
+    order = [label for name in success["agent"].unique() for label in (f"paper: {name}", name)]
+    table = 100 * pd.concat([paper, ours]).reindex(order).dropna(how="all")
+    return table.rename_axis("method").reset_index()
+
+
+def collect_people(size: Size, language: str, seed: int, number: int = 115) -> tuple[Dialogues, Dialogues]:
+    """Collect dialogues of the synthetic world's people with their profiles; test users are not among the train users."""
     found = of_lives(number, seed, language)
     dialogues = collect(exploring(rule, 0.3), [p.user for p in found], size.people, seed=seed)
     return apart(with_profiles(dialogues, {p.user.kind: p.words for p in found}), seed=seed)
 
 
-def of_people(train: Dialogues, test: Dialogues, size: Size, seed: int) -> dict[str, pd.DataFrame]:
-    """Relative patience of test users, estimated and true, without and with their profile in h."""
-    ways = {name: profile for name, profile in WAYS.items() if profile in ("", "h")}
-    fits = {n: Patience(profile=p, epochs=size.epochs, seed=seed).fit(train) for n, p in ways.items()}
-    return {name: relative_patience(model, test) for name, model in fits.items()}
+def estimate_patience(train: Dialogues, test: Dialogues, size: Size, seed: int) -> pd.DataFrame:
+    """Return the relative patience of test users, estimated and true, without and with their profile in h.
 
-
-#: A limit that ends many dialogues with User 2 while there is patience left.
-FEW_TURNS = 8
-TOLD_GAMMA = "γ = {gamma:g}"
-TIMEOUTS = {f"timeout: {way}": {"timeout": way} for way in ("drop", "failed", "censored")}
-
-
-def told_gammas(
-    three: Collected, size: Size, seed: int, gamma: float, known: Patience | None = None
-) -> dict[str, Patience]:
-    """User 3 fitted with half of γ, with γ, and with twice as much; `known` is the fit with γ, where there is one."""
-    told = [value for value in (gamma / 2, gamma, 2 * gamma) if value <= 1]
-    ways = {TOLD_GAMMA.format(gamma=v): {"gamma": v} for v in told if known is None or v != gamma}
-    models = fitted(three, size, seed, ways)
-    if known is not None:
-        models[TOLD_GAMMA.format(gamma=gamma)] = known
-    return {name: models[name] for name in (TOLD_GAMMA.format(gamma=v) for v in told)}
-
-
-def cut_short(size: Size, seed: int, most: int = FEW_TURNS) -> tuple[Dialogues, dict[str, Patience]]:
-    """User 2's dialogues of at most `most` turns, and a fit for each way of counting those that the limit ended."""
-    data = collected(replace(user2(), max_turns=most), size, seed)
-    return data.train, fitted(data, size, seed, TIMEOUTS)
-
-
-def ended_by_limit(dialogues: Dialogues) -> float:
-    """Share of dialogues that the limit on turns ended."""
-    return float((dialogues.status == 0).mean())
-
-
-def repeated(user: User, size: Size, seeds: Iterable[int], v_b: float = -1.0) -> pd.DataFrame:
-    """Dialogues and fit made anew under each seed: seed, measure, value."""
+    Columns: method, and those of `relative_patience`: user, estimated, true, dialogues.
+    """
     parts = []
-    for seed in seeds:
-        data = collected(user, size, seed)
-        model = Patience(v_b, epochs=size.epochs, seed=seed).fit(data.train)
-        parts.append(recovered(model, data.test, seed=seed, resamples=0).assign(seed=seed))
-    return pd.concat(parts, ignore_index=True)[["seed", "measure", "value"]]
+    for name, profile in (("without profile", ""), ("profile in h", "h")):
+        model = Patience(profile=profile, epochs=size.epochs, seed=seed).fit(train)
+        parts.append(relative_patience(model, test).assign(method=name))
+    return pd.concat(parts, ignore_index=True)
+
+
+def correlate_patience(people: pd.DataFrame, seed: int) -> pd.DataFrame:
+    """Correlate estimated with true relative patience over users: method, user_r, user_r_low, user_r_high, users."""
+    rows = []
+    for name, own in people.groupby("method", sort=False):
+        r = correlation(own["estimated"], own["true"], own["user"], seed=seed)
+        bounds = dict(zip(("user_r", "user_r_low", "user_r_high"), r))
+        rows.append({"method": name, **bounds, "users": len(own)})
+    return pd.DataFrame(rows)

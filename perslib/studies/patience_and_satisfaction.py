@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,15 +27,19 @@ from perslib.patience.personal import with_profiles
 from perslib.patience.text import Bow, TextDialogue, as_dialogues, crowd, uss
 from perslib.patience.text.dialogues import SAYS
 from perslib.signals import behavioural
-from perslib.stats import FEWEST_USERS, SEED, floats, holm, interval, resample_users, two_sided_p
+from perslib.stats import SEED, Resamples, floats, holm, mean_by
 from perslib.stats.gold import of_turns
-from perslib.studies.labels_or_behaviour import resampled_r
+from perslib.stats.measures import resampled
+from perslib.stats.resamples import estimate
+from perslib.stats.sums import Sums
 from perslib.studies.patience_text import encoder_of
 
 #: Ways to tell how a dialogue ended.
 SUCCESSES = ("last rating", "recorded", "session rating", "behaviour")
 SATISFIED = 4
 FOLDS, EPOCHS, RESAMPLES = 3, 30, 2000
+#: With fewer rated turns than this no correlation is shown.
+FEWEST_TURNS = 30
 F, BUDGET = "turn satisfaction", "budget after the turn"
 USER = ", user known"
 SHUFFLED = "turn satisfaction, outcomes shuffled"
@@ -51,17 +56,21 @@ class Ended:
     dialogues: Dialogues
     turns: pd.DataFrame
     """A row a turn, in the dialogues' order: dialogue, user, turn (from 1), rating, and compared, whether it counts."""
-    how: str
 
     @property
-    def successes(self) -> int:
-        """How many ended well."""
-        return int((self.dialogues.status == SUCCESS).sum())
+    def success_rate(self) -> float:
+        """The share of dialogues that ended well; 0 where there are none."""
+        return float(np.mean(self.dialogues.status == SUCCESS)) if len(self.dialogues) else 0.0
 
     @property
     def both_ways(self) -> bool:
         """Whether there are enough of either end to learn from in every fold."""
-        return min(self.successes, len(self.dialogues) - self.successes) >= 2 * FOLDS
+        return min((self.dialogues.status == end).sum() for end in (SUCCESS, FAILURE)) >= 2 * FOLDS
+
+    @property
+    def enough(self) -> bool:
+        """Whether enough turns are compared for a correlation."""
+        return int(self.turns["compared"].sum()) >= FEWEST_TURNS
 
     @property
     def returning(self) -> bool:
@@ -72,14 +81,18 @@ class Ended:
 # -- dialogues -------------------------------------------------------------------------------------------
 
 
-def ended(
+def read_endings(
     corpus: Corpus, success: str = "last rating", encoder: str = "measured", least: float = SATISFIED
 ) -> Ended:
-    """The corpus' sessions as finished dialogues; those whose end is not known are left out.
+    """Return the corpus' sessions as finished dialogues; those whose end is not known are left out.
 
-    `success`: last rating (the last reply was rated `least` or more), session rating (the session was), recorded (the
-    corpus says it), behaviour (what followed the last reply votes for so much, without any rating). `encoder`: measured (features of replies and
-    requests), or one of the page on patience.
+    Parameters
+    ----------
+    corpus : sessions with rated turns.
+    success : last rating (the last reply was rated `least` or more), session rating (the session was), recorded (the
+        corpus says it), behaviour (what followed the last reply votes for so much, without any rating).
+    encoder : measured (features of replies and requests), or one of the page on patience.
+    least : the lowest rating that is a success.
     """
     if success not in SUCCESSES:
         raise UnknownName("way to tell success", success, SUCCESSES)
@@ -102,18 +115,17 @@ def ended(
     last = ~every.duplicated(SESSION, keep="last")
     frame = pd.DataFrame(
         {
-            **{
-                "dialogue": ["/".join(map(str, key)) for key in every[SESSION].itertuples(index=False)],
-                "user": every["user"],
-            },
-            **{"turn": number, "rating": floats(every["score"])},
+            "dialogue": ["/".join(map(str, key)) for key in every[SESSION].itertuples(index=False)],
+            "user": every["user"],
+            "turn": number,
+            "rating": floats(every["score"]),
             "compared": every["score"].notna() & (~last if success == "last rating" else True),
         }
     )
     if not texts:
-        return Ended(Dialogues((), SAYS, (), ()), frame, success)
+        return Ended(Dialogues((), SAYS, (), ()), frame)
     vectors = _vectors(every, texts, encoder, corpus.language)
-    return Ended(as_dialogues(texts, _Known(encoder, vectors)), frame, success)
+    return Ended(as_dialogues(texts, _Known(encoder, vectors)), frame)
 
 
 def _status(corpus: Corpus, success: str, least: float) -> pd.Series:
@@ -151,34 +163,16 @@ def _vectors(turns: pd.DataFrame, texts: list[TextDialogue], encoder: str, langu
         )
     else:
         pairs = [pair for text in texts for pair in text.pairs()]
-        found = encoder_of(encoder, language, pairs).encode(pairs)
+        found = encoder_of(encoder, language, texts).encode(pairs)
     scaled: np.ndarray = (found - found.mean(0)) / np.maximum(found.std(0), 0.05)
     return scaled.clip(-4, 4).astype(np.float32)
-
-
-def crowd_ended(number: int, language: str, seed: int = SEED) -> Ended:
-    """Dialogues of the simulated crowd, who do leave for want of patience; for a rating, what each turn truly took."""
-    texts = crowd(number, language, seed)
-    pairs = [pair for text in texts for pair in text.pairs()]
-    dialogues = as_dialogues(texts, Bow(language, words=150).fit(pairs))
-    of = np.repeat(np.arange(len(texts)), dialogues.turns)
-    frame = pd.DataFrame(
-        {
-            "dialogue": np.array([d.id for d in dialogues], object)[of],
-            "user": np.array([d.user for d in dialogues], object)[of],
-            "turn": np.concatenate([np.arange(1, n + 1) for n in dialogues.turns]),
-            "rating": -np.concatenate([d.true_costs for d in dialogues]),
-            "compared": True,
-        }
-    )
-    return Ended(dialogues, frame, "crowd")
 
 
 # -- estimates -------------------------------------------------------------------------------------------
 
 
-def estimated(known: Ended, seed: int = SEED) -> pd.DataFrame:
-    """The turns with every predictor beside the rating; each dialogue by a fit that has not seen it.
+def estimate_turns(known: Ended, seed: int = SEED) -> pd.DataFrame:
+    """Return the turns with every predictor beside the rating; each dialogue by a fit that has not seen it.
 
     With `user known` the user enters h, so that people may bring different patience; the dialogue itself stays unseen.
     Where users hardly return, these two are missing.
@@ -189,26 +183,27 @@ def estimated(known: Ended, seed: int = SEED) -> pd.DataFrame:
     dealt = rng.permutation(plain.status)
     shuffled = replace(plain, dialogues=tuple(replace(d, status=int(s)) for d, s in zip(plain, dealt)))
     turns = known.turns
-    f, budget = _held_out(plain, folds, seed)
-    nobody = np.full(len(turns), np.nan), np.full(len(turns), np.nan)
-    f_user, budget_user = _held_out(named, folds, seed, profile="h") if known.returning else nobody
-    columns = {
-        **{F: f, BUDGET: budget, F + USER: f_user, BUDGET + USER: budget_user},
+    columns = dict(zip((F, BUDGET), _held_out(plain, folds, seed)))
+    if known.returning:
+        columns |= dict(zip((F + USER, BUDGET + USER), _held_out(named, folds, seed, profile="h")))
+    columns |= {
         "turn number alone": -turns["turn"].to_numpy(float),
         "outcome alone": np.repeat(plain.status, plain.turns).astype(float),
         "random": rng.random(len(turns)),
         SHUFFLED: _held_out(shuffled, folds, seed)[0],
-        RIDGE: _taught(plain, turns, np.repeat(folds, plain.turns)),
+        RIDGE: _fit_ridge(plain, turns, np.repeat(folds, plain.turns)),
     }
     return turns.assign(**columns, status=np.repeat(plain.status, plain.turns))
 
 
-def where_it_holds(number: int, language: str, seed: int = SEED) -> float:
-    """r of f with what turns truly took, on as many dialogues of people who do leave for want of patience."""
-    known = crowd_ended(number, language, seed)
-    folds = np.random.default_rng(seed).permutation(len(known.dialogues)) % FOLDS
-    f, _ = _held_out(known.dialogues, folds, seed)
-    return float(np.corrcoef(f, known.turns["rating"])[0, 1])
+def correlate_simulated(number: int, language: str, seed: int = SEED) -> float:
+    """Return r of f with what turns truly took, on as many dialogues of people who do leave for want of patience."""
+    texts = crowd(number, language, seed)
+    pairs = [pair for text in texts for pair in text.pairs()]
+    dialogues = as_dialogues(texts, Bow(language, words=150).fit(pairs))
+    f, _ = _held_out(dialogues, np.random.default_rng(seed).permutation(number) % FOLDS, seed)
+    costs = np.concatenate([d.true_costs for d in dialogues])
+    return float(np.corrcoef(f, -costs)[0, 1])
 
 
 def _held_out(
@@ -224,7 +219,7 @@ def _held_out(
     return f, budget
 
 
-def _taught(dialogues: Dialogues, turns: pd.DataFrame, of: np.ndarray) -> np.ndarray:
+def _fit_ridge(dialogues: Dialogues, turns: pd.DataFrame, of: np.ndarray) -> np.ndarray:
     """What a ridge regression says that learned the ratings of the other folds, from what f sees."""
     x, y = np.concatenate([d.states for d in dialogues]), turns["rating"].to_numpy(float)
     found = np.full(len(y), np.nan)
@@ -235,60 +230,91 @@ def _taught(dialogues: Dialogues, turns: pd.DataFrame, of: np.ndarray) -> np.nda
     return found
 
 
-def foretold(
-    frame: pd.DataFrame, budget: str = BUDGET, seed: int = SEED, resamples: int = RESAMPLES
-) -> tuple[float, float, float]:
-    """Balanced accuracy of the budget left at the end as a forecast of the outcome, its interval over users.
+def predict_outcomes(frame: pd.DataFrame, seed: int = SEED, resamples: int = RESAMPLES) -> dict[str, float]:
+    """Return how well the budget left at the end predicts the outcome: accuracy, accuracy_low and accuracy_high.
 
-    One half is chance: a fit that does no better has learned nothing of what ends dialogues, whatever f goes with.
+    Accuracies are balanced over success and failure. One half is chance: a fit that does no better has learned nothing of
+    what ends dialogues, whatever f goes with.
     """
     ends = frame.drop_duplicates("dialogue", keep="last")
-    right = ((ends[budget] >= 0) == (ends["status"] == SUCCESS)).to_numpy(float)
-    user, users = pd.factorize(ends["user"])
-    weights = resample_users(len(users), resamples if len(users) >= FEWEST_USERS else 0, seed)
+    right = (ends[BUDGET] >= 0) == (ends["status"] == SUCCESS)
+    users = Resamples(ends["user"], resamples, seed)
     recalls = []
     for status in (SUCCESS, FAILURE):
-        own = (ends["status"] == status).to_numpy(float)
-        hits, all_ = (np.bincount(user, v, len(users)) @ weights for v in (own * right, own))
-        recalls.append(np.divide(hits, all_, out=np.full(len(all_), np.nan), where=all_ > 0))
-    both = np.mean(recalls, axis=0)
-    return float(both[0]), *interval(both[1:])
+        own = ends["status"] == status
+        hits, number = users.total(own & right), users.total(own)
+        recalls.append(np.divide(hits, number, out=np.full(len(number), np.nan), where=number > 0))
+    return estimate(np.mean(recalls, axis=0), "accuracy")
 
 
 # -- against ratings -------------------------------------------------------------------------------------
 
 
-def compared(frame: pd.DataFrame, seed: int = SEED, resamples: int = RESAMPLES) -> pd.DataFrame:
-    """Each predictor against the ratings, pooled and within users; users resampled.
+def compare_with_ratings(frame: pd.DataFrame, seed: int = SEED, resamples: int = RESAMPLES) -> pd.DataFrame:
+    """Compare each predictor with the ratings, pooled and within users; users resampled.
 
-    Columns: judge (the predictor), score, metric, value, value_low, value_high, turns, users; and for what is no control: control
-    (that does best of those that do not know the outcome), gain, gain_low, gain_high, gain_p, gain_p_holm.
+    Columns: as of `perslib.stats.agreement`, judge being the predictor: judge, backbone (none), score, metric, value,
+    value_low, value_high, turns, users, unscored; and for what is no control:
+    control (that does best of those that do not know the outcome), gain, gain_low, gain_high, gain_p, gain_p_holm.
     """
     own = frame[frame["compared"]]
-    names = [name for name in PREDICTORS if own[name].notna().all()]
-    user, users = pd.factorize(own["user"])
-    weights = resample_users(len(users), resamples if len(users) >= FEWEST_USERS else 0, seed)
+    users = Resamples(own["user"], resamples, seed)
     rating = own["rating"].to_numpy(float)
+    drawn = {
+        name: resampled(
+            Sums(rating, own[name].to_numpy(float), users.group, len(users)), METRICS, users.weights
+        )
+        for name in PREDICTORS
+        if name in own and own[name].notna().all()
+    }
     rows = []
     for metric in METRICS:
-        drawn = {
-            name: resampled_r(rating, own[name].to_numpy(float), user, weights, metric) for name in names
-        }
-        rivals = [name for name in CONTROLS if np.isfinite(drawn[name][0]) and name != "outcome alone"]
-        best = max(rivals, key=lambda name: drawn[name][0])
+        rivals = [c for c in CONTROLS if c != "outcome alone" and np.isfinite(drawn[c][metric][0])]
+        best = max(rivals, key=lambda name: drawn[name][metric][0])
         for name, r in drawn.items():
-            row = {"judge": name, "score": "real", "metric": metric, "value": r[0], **_bounds("value_", r)}
+            row = {"judge": name, "backbone": None, "score": "real", "metric": metric, **estimate(r[metric])}
             if name not in CONTROLS:
-                gain = r - drawn[best]
-                p = two_sided_p(gain[1:])
-                row |= {"control": best, "gain": gain[0], **_bounds("gain_", gain), "gain_p": p}
-            rows.append({**row, "turns": len(own), "users": len(users)})
+                gain = r[metric] - drawn[best][metric]
+                row |= {"control": best, **estimate(gain, "gain", p=True)}
+            rows.append({**row, "turns": len(own), "users": len(users), "unscored": 0})
     table = pd.DataFrame(rows)
-    return table.assign(
-        gain_p_holm=table.groupby("metric")["gain_p"].transform(lambda p: holm(p.to_numpy(float)))
+    corrected = table.groupby("metric")["gain_p"].transform(lambda p: holm(p.to_numpy(float)))
+    return table.assign(gain_p_holm=corrected)
+
+
+def mean_by_rating(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean of some estimates at each rating, in their own standard deviations.
+
+    Columns: rating, mean, mean_low, mean_high, turns, users, predictor.
+    """
+    own = frame[frame["compared"]]
+    parts = []
+    for name in (F, BUDGET, SHUFFLED, RIDGE):
+        if own[name].notna().all():
+            scaled = (own[name] - own[name].mean()) / max(own[name].std(), 1e-9)
+            parts.append(mean_by(own.assign(scaled=scaled), "scaled", "rating").assign(predictor=name))
+    return pd.concat(parts, ignore_index=True)
+
+
+def summarize(frame: pd.DataFrame, compared: pd.DataFrame) -> dict[str, Any]:
+    """Return what the page says of a comparison.
+
+    f, f_within, budget, control (the best): rows of the comparison, but for the first within users. accuracy: how well
+    outcomes are predicted, with its bounds. learned: whether f is better than the control and outcomes are predicted, for
+    a fit that cannot tell how unseen dialogues end has learned nothing from outcomes, whatever its f goes with. same: the
+    share of shuffled outcomes that are still the true ones.
+    """
+    pooled, within = (
+        compared[compared["metric"] == metric].set_index("judge", drop=False) for metric in METRICS
     )
-
-
-def _bounds(prefix: str, r: np.ndarray) -> dict[str, float]:
-    low, high = interval(r[1:])
-    return {f"{prefix}low": low, f"{prefix}high": high}
+    accuracy = tuple(predict_outcomes(frame).values())
+    successes = float((frame.drop_duplicates("dialogue")["status"] == SUCCESS).mean())
+    return {
+        "f": pooled.loc[F],
+        "f_within": within.loc[F],
+        "budget": within.loc[BUDGET],
+        "control": within.loc[within.at[F, "control"]],
+        "accuracy": accuracy,
+        "learned": bool(within.at[F, "gain_low"] > 0 and accuracy[1] > 0.5),
+        "same": successes**2 + (1 - successes) ** 2,
+    }

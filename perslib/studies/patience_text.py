@@ -2,42 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from perslib.corpus import load
-from perslib.errors import UnknownName
-from perslib.patience import Patience, status_accuracy
-from perslib.patience.text import (
-    KAPPA,
-    Bow,
-    Embedded,
-    Encoder,
-    NextTurn,
-    TextDialogue,
-    against_ratings,
-    as_dialogues,
-    by_budget,
-    by_rating,
-    ceiling,
-    crowd,
-    goal_names,
-    parts,
-    rated,
-    uss,
-)
+from perslib.errors import NotEnough, UnknownName
+from perslib.patience.estimator import Patience
+from perslib.patience.published import LEVEL_MEANS_R as LEVEL_MEANS_R
+from perslib.patience.recovery import status_accuracy
+from perslib.patience.text.compared import against_ratings, by_budget, by_rating, ceiling
+from perslib.patience.text.crowd import KAPPA, crowd, parts
+from perslib.patience.text.dialogues import TextDialogue, as_dialogues, goal_names, rated, uss
+from perslib.patience.text.encoders import Bow, Embedded, Encoder, NextTurn
 from perslib.studies.patience import Size
 
 #: Ratings of whole dialogues, the first of them being the one that tables go by.
 RATINGS = ("appropriateness", "understanding", "overall")
+FEWEST_DIALOGUES = 30
 
 
 @dataclass(frozen=True)
 class Rated:
-    """Test dialogues of the crowd: budgets at their end, ratings, and how well their end is foretold."""
+    """Test dialogues of the crowd: budgets at their end, ratings, and how well their end is predicted."""
 
     budgets: pd.DataFrame
     ratings: pd.DataFrame
@@ -56,22 +45,33 @@ class Rated:
         """Which ratings there are."""
         return [kind for kind in RATINGS if kind in self.ratings]
 
-    def by_rating(self) -> pd.DataFrame:
-        """Mean budget at each rating, `kind` being which."""
+    def mean_by_rating(self) -> pd.DataFrame:
+        """Return the mean budget at each rating: kind (which rating), rating, mean, mean_low, mean_high, dialogues."""
         tables = [by_rating(self.budgets, self.ratings, kind).assign(kind=kind) for kind in self.kinds]
         return pd.concat(tables, ignore_index=True)
 
-    def by_budget(self) -> pd.DataFrame:
-        """Success by remaining budget."""
+    def success_by_budget(self) -> pd.DataFrame:
+        """Return success by remaining budget: budget, success, success_low, success_high, dialogues."""
         return by_budget(self.budgets, self.ratings)
 
-    def compared(self, seed: int) -> pd.DataFrame:
-        """The budget and what knows nothing but status or length, against the first rating."""
-        return against_ratings(self.budgets, self.ratings, self.kinds[0], seed=seed)
+    def compare(self, seed: int) -> pd.DataFrame:
+        """Compare the budget, and what knows nothing but status or length, with the first rating.
+
+        Columns: as of `against_ratings`. Raises NotEnough where fewer than 30 dialogues are rated.
+        """
+        kind = self.kinds[0] if self.kinds else ""
+        if (number := self.ratings[kind].notna().sum() if kind else 0) < FEWEST_DIALOGUES:
+            raise NotEnough(
+                "{n} rated dialogues were held out; no correlation is shown for fewer than {least}.",
+                n=number,
+                least=FEWEST_DIALOGUES,
+            )
+        return against_ratings(self.budgets, self.ratings, kind, seed=seed)
 
 
-def encoder_of(name: str, language: str, pairs: list[tuple[str, str]]) -> Encoder:
-    """`bow` and `next turn`, which learn from these pairs, or `embedded`, the workbench's embedder."""
+def encoder_of(name: str, language: str, texts: Iterable[TextDialogue]) -> Encoder:
+    """`bow` and `next turn`, which learn from these dialogues, or `embedded`, the workbench's embedder."""
+    pairs = [pair for text in texts for pair in text.pairs()]
     if name == "bow":
         return Bow(language).fit(pairs)
     if name == "next turn":
@@ -81,29 +81,24 @@ def encoder_of(name: str, language: str, pairs: list[tuple[str, str]]) -> Encode
     raise UnknownName("encoder", name, ("bow", "embedded", "next turn"))
 
 
-def crowd_rated(size: Size, encoder: str, language: str, seed: int) -> Rated:
-    """Fit on the training part of a simulated crowd, read budgets off validation and test dialogues together."""
+def rate_crowd(size: Size, encoder: str, language: str, seed: int) -> Rated:
+    """Fit on the training part of a simulated crowd, estimate budgets of validation and test dialogues together."""
     train, validation, test = parts(crowd(size.text, language, seed))
-    return _read(train, [*validation, *test], size, encoder, language, seed)
+    return _rate(train, [*validation, *test], encoder_of(encoder, language, train), size, seed)
 
 
-def uss_rated(name: str, size: Size, encoder: str, seed: int) -> Rated:
-    """The same for an imported corpus of USS, whose status and goal are proxies (`perslib.patience.text.uss`)."""
+def rate_uss(name: str, size: Size, encoder: str, seed: int) -> Rated:
+    """Do the same for an imported corpus of USS, whose status and goal are proxies (`perslib.patience.text.uss`)."""
     corpus = load(name)
-    texts = np.array(uss(corpus), dtype=object)[np.random.default_rng(seed).permutation(len(corpus.sessions))]
+    found = uss(corpus)
+    texts = [found[i] for i in np.random.default_rng(seed).permutation(len(found))]
     cut = round(0.7 * len(texts))
-    return _read(list(texts[:cut]), list(texts[cut:]), size, encoder, corpus.language, seed)
+    return _rate(texts[:cut], texts[cut:], encoder_of(encoder, corpus.language, texts[:cut]), size, seed)
 
 
-def _read(
-    train: Sequence[TextDialogue],
-    test: Sequence[TextDialogue],
-    size: Size,
-    encoder: str,
-    language: str,
-    seed: int,
+def _rate(
+    train: Sequence[TextDialogue], test: Sequence[TextDialogue], reads: Encoder, size: Size, seed: int
 ) -> Rated:
-    reads = encoder_of(encoder, language, [pair for text in train for pair in text.pairs()])
     model = Patience(actions="none", epochs=size.epochs, seed=seed).fit(as_dialogues(train, reads))
     seen = as_dialogues(test, reads, goal_names(train))
     return Rated(

@@ -12,7 +12,8 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from perslib.patience.dialogues import FAILURE, SUCCESS, Dialogues
-from perslib.stats import SEED, interval, mean_by
+from perslib.stats import SEED, mean_by
+from perslib.stats.resamples import estimate
 
 RESAMPLES = 500
 
@@ -48,29 +49,25 @@ def by_budget(budgets: pd.DataFrame, rated: pd.DataFrame, bins: int = 6) -> pd.D
 def against_ratings(
     budgets: pd.DataFrame, rated: pd.DataFrame, rating: str, *, resamples: int = RESAMPLES, seed: int = SEED
 ) -> pd.DataFrame:
-    """A row a predictor (budget, status alone, fewer turns): level_means_r, spearman with its interval over
-    dialogues, within_success and within_failure (Spearman), and the number of dialogues.
+    """Return how well each predictor goes with ratings of the whole dialogue.
+
+    Columns: predictor (budget, status alone, fewer turns), level_means_r, spearman, spearman_low, spearman_high (over
+    resampled dialogues), spearman_success and spearman_failure (within either), dialogues.
     """
     frame = budgets[["dialogue", "budget"]].merge(rated, on="dialogue").dropna(subset=rating)
     gold, status = frame[rating].to_numpy(float), frame["status"].to_numpy()
-    rng = np.random.default_rng(seed)
-    drawn = rng.integers(0, len(frame), (resamples, len(frame)))
+    drawn = np.random.default_rng(seed).integers(0, len(frame), (resamples, len(frame)))
     predictors = {"budget": frame["budget"], "status alone": frame["status"], "fewer turns": -frame["turns"]}
     rows = []
     for name, column in predictors.items():
         said = column.to_numpy(float)
-        low, high = (
-            interval(np.array([spearman(said[d], gold[d]) for d in drawn])) if resamples else (np.nan, np.nan)
-        )
+        ends = {"success": status == SUCCESS, "failure": status == FAILURE}
         rows.append(
             {
                 "predictor": name,
                 "level_means_r": _level_means_r(said, gold),
-                "spearman": spearman(said, gold),
-                "low": low,
-                "high": high,
-                "within_success": spearman(said[status == SUCCESS], gold[status == SUCCESS]),
-                "within_failure": spearman(said[status == FAILURE], gold[status == FAILURE]),
+                **estimate(np.array([spearman(said[d], gold[d]) for d in (slice(None), *drawn)]), "spearman"),
+                **{f"spearman_{end}": spearman(said[own], gold[own]) for end, own in ends.items()},
                 "dialogues": len(frame),
             }
         )
