@@ -1,6 +1,6 @@
 """Replay: what candidate models would have answered, scored by a frozen judge of each user (PersTurnBench, section 5)."""
 
-from perslib.replay.aggregates import official_interval, prediction_powered, rank_sets, summary
+from perslib.replay.aggregates import leaderboard, official_interval, prediction_powered, rank_sets, summary
 from perslib.replay.candidates import Candidate, generated
 from perslib.replay.contexts import CONTEXTS, Context, Shown
 from perslib.replay.paired import against, all_pairs, differences, self_preference
@@ -25,6 +25,7 @@ __all__ = [
     "generated",
     "hard_set",
     "judged_by_themselves",
+    "leaderboard",
     "official_interval",
     "on_reference",
     "originals",
