@@ -9,7 +9,7 @@ from perslib.replay.published_lines import read_turns
 from perslib.replay.replies import ORIGINAL, checked, originals, recorded
 from perslib.replay.scoring import judged_by_themselves, on_reference, reference, scored
 from perslib.replay.sets import hard_set, profiles, set_profile, stratified_set
-from perslib.replay.views import against_truth, ranking_views, view_means
+from perslib.replay.views import against_truth, differing_turns, ranking_views, view_means
 
 __all__ = [
     "CONTEXTS",
@@ -22,6 +22,7 @@ __all__ = [
     "all_pairs",
     "checked",
     "differences",
+    "differing_turns",
     "generated",
     "hard_set",
     "judged_by_themselves",

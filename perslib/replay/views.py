@@ -1,4 +1,7 @@
-"""Does the ranking depend on how one looks? Kendall's τ between judges, calibrators, replay sets, and the truth."""
+"""Does the ranking depend on how one looks? Kendall's τ between judges, calibrators, replay sets, and the truth.
+
+And the turns on which the candidates' scores lie furthest apart.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perslib.errors import DataError, UnknownName
-from perslib.replay.scores import EXACT, SCORE, Floats, aligned, by_judge, mean_over, user_means
+from perslib.corpus import BLOCK, TURN
+from perslib.errors import DataError, Problem, UnknownName
+from perslib.replay.scores import EXACT, SCORE, Floats, Scores, aligned, by_judge, mean_over, user_means
 from perslib.stats import LEVEL, RESAMPLES, SEED, Resamples
 from perslib.stats.power import proper_share
 from perslib.stats.resamples import estimate, ratio
@@ -210,3 +214,62 @@ def _first(means: Floats, ranked: np.ndarray, candidates: Sequence[str]) -> list
     """Who has the highest mean; several where the highest are equal."""
     top = np.max(means, where=ranked, initial=-np.inf)
     return [c for c, m, r in zip(candidates, means, ranked, strict=True) if r and m > top - EXACT]
+
+
+# -- turns -------------------------------------------------------------------------------------------------------
+
+
+def differing_turns(verdicts: pd.DataFrame, score: str = SCORE, most: int = 8) -> pd.DataFrame:
+    """The turns on which one judge's scores of the candidates lie furthest apart.
+
+    One row a turn: user, scenario, session, turn; spread (highest − lowest score over the candidates), deviation
+    (their standard deviation), mean; lowest, highest; best, worst (tuples of candidates: several where they are
+    equal); scored, unscored (replies judged without a score, which are in none of the numbers).
+
+    Largest spread first, then largest deviation, then in order of the keys. Every block (user and scenario) gives
+    its first turn before any gives a second. Turns without two scores, or with equal ones only, are no cases;
+    `attrs` counts them as `too_few` and `alike`. No score that a user gave is looked at.
+    """
+    of = scores_of_one_judge(verdicts, score)
+    scores = pd.DataFrame(of.score, columns=of.candidates)
+    low, high = scores.min(axis=1), scores.max(axis=1)
+
+    def named(which: pd.DataFrame) -> pd.Series:
+        rows = [tuple(c for c, holds in zip(of.candidates, row) if holds) for row in which.to_numpy()]
+        return pd.Series(rows, which.index, dtype=object)
+
+    found = of.turns.assign(
+        spread=high - low,
+        deviation=scores.std(axis=1, ddof=0),
+        mean=scores.mean(axis=1),
+        lowest=low,
+        highest=high,
+        best=named(scores.ge(high - EXACT, axis=0)),
+        worst=named(scores.le(low + EXACT, axis=0)),
+        scored=scores.notna().sum(axis=1),
+        unscored=(scores.isna() & of.judged).sum(axis=1),
+    )
+    found = found[found["scored"] > 1]
+    apart = found[found["spread"] > EXACT]
+    # Rounded, so that what is equal but for the machine's rounding is a tie.
+    order = apart.assign(spread=-apart["spread"].round(9), deviation=-apart["deviation"].round(9))
+    ordered = apart.loc[order.sort_values(["spread", "deviation", *TURN], kind="stable").index]
+    nth = ordered.groupby(BLOCK).cumcount().to_numpy()
+    places = np.sort(np.argsort(np.minimum(nth, 1), kind="stable")[:most])
+    out = ordered.iloc[places].reset_index(drop=True)
+    out.attrs.update(too_few=len(of.turns) - len(found), alike=len(found) - len(apart))
+    return out
+
+
+def scores_of_one_judge(verdicts: pd.DataFrame, score: str = SCORE) -> Scores:
+    """One judge's scores; an error where the verdicts are of none or of several."""
+    judges = list(by_judge(verdicts, score))
+    if len(judges) == 1:
+        return judges[0]
+    if not judges:
+        raise DataError("There are no verdicts", "Score the replies first: perslib.replay.scored.")
+    names = [" on ".join(str(n) for n in of.judged_by.values() if n is not None) for of in judges]
+    raise DataError(
+        [Problem("verdicts", f"are of several judges: {', '.join(names)}")],
+        "Cases show one judge's opinion; pass verdicts[verdicts['judge'] == …] (and one backbone).",
+    )
