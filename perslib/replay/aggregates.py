@@ -145,8 +145,9 @@ def rank_sets(
         own = means.iloc[done : done + several]
         done += several
         scores = pd.DataFrame(of.score, columns=of.candidates)
-        about = {"weight": of.weight, "flips": resamples, "seed": seed, "level": level}
-        ranks = stats.rank_sets(scores, of.turns["user"], **about)
+        ranks = stats.rank_sets(
+            scores, of.turns["user"], weight=of.weight, flips=resamples, seed=seed, level=level
+        )
         ranks = ranks.rename(columns={"contender": "candidate"}).drop(columns="mean")
         ranks.insert(1, "rank_set", [_range(*ends) for ends in zip(ranks["best_rank"], ranks["worst_rank"])])
         ranked = own[[*of.judged_by, "candidate"]].merge(ranks, on="candidate").merge(own)

@@ -222,13 +222,21 @@ def self_preference(
         if name in families
     }
     made_by, users = (replies.index.get_level_values(name) for name in ("candidate", "user"))
-    about = {"judge_families": known, "resamples": resamples, "seed": seed, "level": level}
-    found = own_family_preference(replies, made_by, users, families, **about).rename(
-        columns={
-            "own_makers": "own_candidates",
-            "other_makers": "other_candidates",
-            "rows": "turns",
-            "units": "users",
-        }
+    found = own_family_preference(
+        replies,
+        made_by,
+        users,
+        families,
+        judge_families=known,
+        resamples=resamples,
+        seed=seed,
+        level=level,
     )
-    return pd.DataFrame(judges, columns=["judge", "backbone"]).join(found.drop(columns="judge"))
+    names = {
+        "own_makers": "own_candidates",
+        "other_makers": "other_candidates",
+        "rows": "turns",
+        "units": "users",
+    }
+    found = found.drop(columns="judge").rename(columns=names)
+    return pd.DataFrame(judges, columns=["judge", "backbone"]).join(found)

@@ -16,6 +16,8 @@ cases.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -134,7 +136,7 @@ def resampled_mean(values: npt.ArrayLike, group: npt.NDArray[np.intp], weights: 
     return ratio(total, n)
 
 
-def ratio(part: Floats, whole: Floats) -> Floats:
+def ratio(part: npt.NDArray[Any], whole: npt.NDArray[Any]) -> Floats:
     """Elementwise part / whole; missing where there is nothing to divide by."""
     return np.divide(part, whole, out=np.full(np.shape(whole), np.nan), where=whole > 0)
 
