@@ -170,7 +170,10 @@ def test_pairs_by_hand():
     assert row[["user_win", "user_tie", "block_lose"]].tolist() == pytest.approx([0.4, 0.4, 0.2])
     assert row[["task_win", "task_tie", "task_mean_delta"]].tolist() == pytest.approx([1, 0, 0.4])
     # Of the 8 patterns of signs of +1, −1, +2, those with |sum| ≥ 2 are ±(1, −1, 2), ±(−1, 1, 2), ±(1, 1, 2).
-    assert row["p"] == pytest.approx(6 / 8, abs=0.02) and row["p_holm"] == row["p"]
+    assert (
+        row["mean_delta_p"] == pytest.approx(6 / 8, abs=0.02)
+        and row["mean_delta_p_holm"] == row["mean_delta_p"]
+    )
     wide = against(frame, margin=1).iloc[0]
     assert wide[["win", "tie", "lose"]].tolist() == pytest.approx([0.2, 0.8, 0])
     assert wide["user_win"] == pytest.approx(0.4)  # groups are compared without margin
@@ -200,7 +203,12 @@ def test_the_original_replies_again_come_out_as_all_ties():
         ]
         assert row[[f"{group}tie_low", f"{group}tie_high"]].tolist() == [1, 1]
         assert math.isnan(row[f"{group}non_tie_win_rate"])
-    assert (row["p"], row["p_holm"], row["left_out"], row["left_out_other"]) == (1, 1, 0, 0)
+    assert (row["mean_delta_p"], row["mean_delta_p_holm"], row["left_out"], row["left_out_other"]) == (
+        1,
+        1,
+        0,
+        0,
+    )
 
 
 def test_turns_that_one_side_lacks_are_counted_and_left_out():
@@ -211,7 +219,7 @@ def test_turns_that_one_side_lacks_are_counted_and_left_out():
     assert row[["n", "left_out", "left_out_other", "unscored"]].tolist() == [2, 2, 1, 1]
     assert row["mean_delta"] == pytest.approx(1.5)
     assert summary(frame)["unscored"].tolist() == [2, 2]
-    assert math.isnan(row["win_low"]) and math.isnan(row["p"])  # two users stand behind it
+    assert math.isnan(row["win_low"]) and math.isnan(row["mean_delta_p"])  # two users stand behind it
 
 
 def test_p_flips_whole_users_and_is_corrected_over_the_candidates_of_a_judge():
@@ -219,9 +227,9 @@ def test_p_flips_whole_users_and_is_corrected_over_the_candidates_of_a_judge():
     table = against(pd.concat([frame, frame.assign(judge="second")]))
     assert len(table) == 6 and table["judge"].tolist() == ["personal"] * 3 + ["second"] * 3
     for _, part in table.groupby("judge"):
-        assert part["p_holm"].to_numpy() == pytest.approx(holm(part["p"]))
+        assert part["mean_delta_p_holm"].to_numpy() == pytest.approx(holm(part["mean_delta_p"]))
     delta = differences(frame, "c2", ORIGINAL)
-    assert table.loc[1, "p"] == sign_flip(delta.groupby("user")["difference"].sum().to_numpy())
+    assert table.loc[1, "mean_delta_p"] == sign_flip(delta.groupby("user")["difference"].sum().to_numpy())
     assert table.loc[1, "mean_delta"] == pytest.approx(delta["difference"].mean())
     assert table.loc[1, "n"] == len(delta)
 
@@ -229,7 +237,9 @@ def test_p_flips_whole_users_and_is_corrected_over_the_candidates_of_a_judge():
 def test_every_pair_stands_once_and_mirrors_its_reverse():
     frame = made(np.random.default_rng(8), candidates=4)
     pairs = all_pairs(frame)
-    assert len(pairs) == 6 and pairs["p_holm"].to_numpy() == pytest.approx(holm(pairs["p"]))
+    assert len(pairs) == 6 and pairs["mean_delta_p_holm"].to_numpy() == pytest.approx(
+        holm(pairs["mean_delta_p"])
+    )
     there, back = pairs.set_index("other").loc["c3"].iloc[0], against(frame, "c3").iloc[0]
     assert (
         there[["candidate", "win", "mean_delta"]].tolist()

@@ -14,11 +14,11 @@ from histories import corpus_of
 from perslib.corpus import Corpus
 from perslib.errors import PerslibError
 from perslib.memory import Statement, UserMemory
-from perslib.replay import ORIGINAL
+from perslib.replay import ORIGINAL, differing_turns
 from perslib.report import begin
 from perslib.report.markup import safe_html
 from perslib.report.show import conversation_html, score_chip
-from perslib.studies.replay_cases import case_html, differing, show_case
+from perslib.studies.replay_cases import case_html
 
 HOSTILE = "<script>alert(1)</script> ![p](https://tracker.example/p.png) \x1b[31mred \u202eevil"
 
@@ -67,7 +67,7 @@ def scores(*rows: tuple[str, str, int, dict[str, float | None]]) -> pd.DataFrame
 
 def test_a_turn_has_its_spread_its_ends_and_its_unscored() -> None:
     made = scores(("ada", "gift", 3, {"a": 2, "b": 5, "c": None, "d": 5, ORIGINAL: 4}))
-    row = differing(made, "real").iloc[0]
+    row = differing_turns(made, "real").iloc[0]
     assert row[["user", "scenario", "session", "turn"]].tolist() == ["ada", "gift", "0", 3]
     assert (row["spread"], row["mean"], row["lowest"], row["highest"]) == (3, 4, 2, 5)
     assert row["deviation"] == pytest.approx(1.5**0.5)  # of 2, 5, 5, 4
@@ -82,7 +82,7 @@ def test_the_widest_come_first_then_the_most_divided_then_the_keys() -> None:
         ("cat", "gift", 0, {"a": 1.1, "b": 3.1, "c": 2.1}),  # the same but for rounding in the machine
         ("bob", "gift", 0, {"a": 1, "b": 5, "c": 3}),
     )
-    assert differing(made, "real")["user"].tolist() == ["bob", "dan", "cat", "eve"]
+    assert differing_turns(made, "real")["user"].tolist() == ["bob", "dan", "cat", "eve"]
 
 
 def test_every_block_gives_one_turn_before_any_gives_a_second() -> None:
@@ -93,7 +93,7 @@ def test_every_block_gives_one_turn_before_any_gives_a_second() -> None:
         ("ada", "travel", 0, {"a": 3, "b": 3.5}),
         ("bob", "gift", 0, {"a": 2, "b": 3}),
     )
-    chosen = {n: differing(made, "real", most=n)["spread"].tolist() for n in (2, 3, 4, 9)}
+    chosen = {n: differing_turns(made, "real", most=n)["spread"].tolist() for n in (2, 3, 4, 9)}
     assert chosen == {2: [4, 1], 3: [4, 1, 0.5], 4: [4, 3.5, 1, 0.5], 9: [4, 3.5, 3, 1, 0.5]}
 
 
@@ -103,7 +103,7 @@ def test_turns_that_tell_nothing_apart_are_counted_and_no_cases() -> None:
         ("ada", "gift", 1, {"a": 4, "b": None}),
         ("ada", "gift", 2, {"a": None, "b": None}),
     )
-    found = differing(made, "real")
+    found = differing_turns(made, "real")
     assert found.empty and found.attrs == {"too_few": 2, "alike": 1}
     assert {"best", "worst", "unscored"} <= set(found)
 
@@ -112,7 +112,7 @@ def test_several_judges_are_refused_with_the_remedy() -> None:
     made = scores(("ada", "gift", 0, {"a": 4, "b": 2}))
     both = pd.concat([made, made.assign(judge="k")])
     with pytest.raises(PerslibError, match=r"several judges: j, k(.|\n)*verdicts\['judge'\] =="):
-        differing(both, "real")
+        differing_turns(both, "real")
 
 
 # -- a case ----------------------------------------------------------------------------------------------------
@@ -249,14 +249,12 @@ def test_a_case_passes_the_pages_sanitizer_as_it_is(
     assert outline[0] == outline[1]
 
 
-def test_other_turns_and_two_judges_are_errors_that_say_so(capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_turns_and_two_judges_are_errors_that_say_so() -> None:
     corpus, at, replies, verdicts = case()
     with pytest.raises(PerslibError, match="ada/gift/0/7"):
         case_html({**at, "turn": 7}, corpus, replies, verdicts)
     with pytest.raises(PerslibError, match="several judges"):
         case_html(at, corpus, replies, pd.concat([verdicts, verdicts.assign(judge="k")]))
-    show_case(at, corpus, replies, verdicts)
-    assert capsys.readouterr().out == "ada · gift · session 0, turn 1\n"
 
 
 # -- what cases are made of ------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from histories import corpus_of
 from perslib.corpus import Corpus
 from perslib.errors import DataError
 from perslib.studies import replay_published as elsewhere
-from perslib.studies import replay_tables as tables
+from perslib.studies import replay_standings as results
 
 RAW = {"A": [4, 4, 3, 5, 3], "B": [5, 4, 4, 5], "C": [4, 3, 4]}
 JUDGE = {"judge_model": "Qwen3-8B", "judge_memory_model": "qwen", "judge_config": "memory"}
@@ -52,7 +52,9 @@ def test_published_scores_aggregate_to_the_published_numbers(corpus: Corpus, tmp
     file = lines(tmp_path / "scored.jsonl", candidate("m"), method="reference_cdf")
     (row,) = elsewhere.aggregated(file, corpus).to_dict("records")
     assert row["score"] == "reference_cdf" and row["turns"] == 12
-    assert row["micro"] == 4.0 and row["user_macro"] == "3.989 [3.667, 4.500]" and row["dsat"] == 0.25
+    assert row["micro"] == 4.0 and row["dsat"] == 0.25
+    macro = [row[f"user_macro{end}"] for end in ("", "_low", "_high")]
+    assert macro == pytest.approx([3.9888889, 3.6666667, 4.5])
     assert [row[f"n{s}"] for s in range(1, 6)] == [0, 0, 3, 6, 3]
 
 
@@ -69,7 +71,7 @@ def test_candidates_of_published_files_against_the_recorded_replies(corpus: Corp
     assert shown.loc[("n", "original")].tolist() == pytest.approx([12, 0, 9 / 12, 3 / 12, -6 / 12])
     assert shown.loc[("m", "n")].tolist() == pytest.approx([12, 3 / 12, 9 / 12, 0, 3 / 12])
     assert len(found) == 3
-    table = tables.outcomes_table(found)
+    table = results.outcomes(found)
     assert table["against"].tolist() == ["n", "original", "original"] and "score" not in table
     alone = elsewhere.compared(", ".join(scored), "", corpus)
     assert alone[["candidate", "other"]].to_numpy().tolist() == [["m", "n"]]

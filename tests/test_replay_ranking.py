@@ -152,10 +152,10 @@ def test_views_are_judges_calibrators_and_replay_sets():
     table = ranking_views(frame, ["reference_cdf", "raw"]).set_index(["view", "other"])
     assert len(table) == 6
     same = table.loc[("j · model-j · reference_cdf", "k · model-k · reference_cdf")]
-    assert (same["tau"], same["low"], same["best_agrees"], same["worst_agrees"]) == (1, 1, True, True)
+    assert (same["tau"], same["tau_low"], same["best_agrees"], same["worst_agrees"]) == (1, 1, True, True)
     assert (same["candidates"], same["users"]) == (3, 30)
     turned = table.loc[("j · model-j · reference_cdf", "j · model-j · raw")]
-    assert (turned["tau"], turned["high"], turned["best_agrees"]) == (-1, -1, False)
+    assert (turned["tau"], turned["tau_high"], turned["best_agrees"]) == (-1, -1, False)
     assert len(ranking_views(frame, ["reference_cdf", "raw"], judges=["j"])) == 1
     few = frame[frame["user"] < "u10"]
     sets = ranking_views({"hard": few, "even": frame[frame["candidate"] != "a"]}, judges=["k"])
@@ -194,7 +194,9 @@ def test_interval_of_a_view_is_that_of_the_naive_loop():
         one, other = (by_user.loc[j].to_numpy()[drawn].mean(axis=0) for j in "jk")
         taus.append(stats.kendalltau(one, other).statistic)
     assert table.loc[0, "tau"] == pytest.approx(taus[0])
-    assert table.loc[0, ["low", "high"]].tolist() == pytest.approx(np.quantile(taus[1:], [0.025, 0.975]))
+    assert table.loc[0, ["tau_low", "tau_high"]].tolist() == pytest.approx(
+        np.quantile(taus[1:], [0.025, 0.975])
+    )
 
 
 FAMILIES = {"q1": "qwen", "g1": "glm", "g2": "glm", "model-q": "qwen", "model-g": "glm"}
@@ -211,13 +213,17 @@ def two_judges(rng: np.random.Generator, favour: float) -> pd.DataFrame:
 def test_a_judge_that_favours_its_own_family_is_found():
     table = self_preference(two_judges(np.random.default_rng(10), 0.5), FAMILIES).set_index("judge")
     own = table.loc["q"]
-    assert own["preference"] == pytest.approx(0.5, abs=0.1) and own["low"] > 0.3 and own["p_holm"] < 0.01
+    assert (
+        own["preference"] == pytest.approx(0.5, abs=0.1)
+        and own["preference_low"] > 0.3
+        and own["preference_p_holm"] < 0.01
+    )
     assert own["others"] == pytest.approx(0.3, abs=0.1)
     counts = ["own_candidates", "other_candidates", "judges", "turns", "users"]
     assert own[counts].tolist() == [1, 2, 1, 270, 30]  # `unknown` has no family
     assert own["why"] is None or pd.isna(own["why"])
     fair = self_preference(two_judges(np.random.default_rng(11), 0.0), FAMILIES)
-    assert (fair["low"] < 0).all() and (fair["high"] > 0).all()
+    assert (fair["preference_low"] < 0).all() and (fair["preference_high"] > 0).all()
 
 
 def test_self_preference_says_what_is_lacking():
@@ -225,7 +231,7 @@ def test_self_preference_says_what_is_lacking():
 
     def why(part: pd.DataFrame, families: dict[str, str]) -> list[str]:
         table = self_preference(part, families)
-        assert table["preference"].isna().all() and table["p_holm"].isna().all()
+        assert table["preference"].isna().all() and table["preference_p_holm"].isna().all()
         return table["why"].tolist()
 
     assert why(frame[frame["judge"] == "q"], FAMILIES) == ["there is no judge of another family"]
@@ -243,7 +249,7 @@ def test_against_the_truth_of_each_reply():
     truth = frame.rename(columns={"reference_cdf": "expected"})[["candidate", *KEYS, "expected"]]
     frame["reference_cdf"] += 1.2 * (frame["candidate"] == "c")
     row = against_truth(frame, truth.sample(frac=1, random_state=1)).iloc[0]
-    assert row["tau"] == pytest.approx(4 / 6) and row["low"] <= 4 / 6 <= row["high"]
+    assert row["tau"] == pytest.approx(4 / 6) and row["tau_low"] <= 4 / 6 <= row["tau_high"]
     assert row[["best", "true_best", "worst", "true_worst"]].tolist() == ["c", "d", "a", "a"]
     assert (row["best_agrees"], row["worst_agrees"]) == (False, True)
     assert row[["candidates", "users", "turns", "left_out"]].tolist() == [4, 30, 360, 0]
@@ -255,7 +261,7 @@ def test_against_the_truth_of_each_reply():
 def test_against_a_truth_of_means():
     frame = verdicts(np.random.default_rng(14), {"a": 3.0, "b": 4.0})
     row = against_truth(summary(frame), pd.Series({"a": 3.1, "b": 3.9, "unseen": 5.0})).iloc[0]
-    assert (row["tau"], row["candidates"], row["best"]) == (1, 2, "b") and math.isnan(row["low"])
+    assert (row["tau"], row["candidates"], row["best"]) == (1, 2, "b") and math.isnan(row["tau_low"])
     tied = against_truth(pd.Series({"a": 4.0, "b": 4.0}), pd.Series({"a": 3.0, "b": 4.0})).iloc[0]
     assert tied["best"] == "a, b" and not tied["best_agrees"] and math.isnan(tied["tau"])
     with pytest.raises(DataError, match="a truth of means"):
@@ -321,7 +327,7 @@ def test_the_recorded_assistants_of_the_sample_judged_by_the_truth_itself():
     truth = load("sample/en").extras["candidates"]
     judged = truth[["candidate", *KEYS]].assign(judge="oracle", reference_cdf=truth["expected"])
     row = against_truth(judged, truth).iloc[0]
-    assert (row["tau"], row["low"], row["best_agrees"], row["worst_agrees"]) == (1, 1, True, True)
+    assert (row["tau"], row["tau_low"], row["best_agrees"], row["worst_agrees"]) == (1, 1, True, True)
     table = rank_sets(judged).set_index("candidate")
     assert (table["best_rank"] <= table["rank"]).all() and (table["rank"] <= table["worst_rank"]).all()
     assert not table["tied_first"].all()

@@ -18,10 +18,19 @@ from perslib.errors import DataError, PerslibError, UnknownName
 from perslib.judge import Manner, Nearest, Personal
 from perslib.llm import Answer
 from perslib.memory import Measured
-from perslib.replay import ORIGINAL, against, hard_set, rank_sets, read_turns, stratified_set, summary
+from perslib.replay import (
+    ORIGINAL,
+    against,
+    hard_set,
+    leaderboard,
+    prediction_powered,
+    rank_sets,
+    read_turns,
+    stratified_set,
+)
 from perslib.report import run_report
 from perslib.studies import replay as study
-from perslib.studies import replay_tables as tables
+from perslib.studies import replay_standings as results
 from perslib.studies.extent import Extent
 
 WHOLE = Extent(None, 5, "published", 6000, False)
@@ -91,16 +100,19 @@ def test_both_sets_are_replayed_in_full_and_told_apart(sample: Corpus) -> None:
         == set(made.contexts.groupby("candidate").size())
     )
     judged, _ = study.judged([Nearest()], corpus, study.to_judge(made))
-    found = study.standings(made, judged)
+    found = results.standings(made, judged)
     for name, turns in alone.items():
         alike = judged.merge(turns[TURN], on=TURN).query("candidate == 'scripted'")["reference_cdf"].mean()
-        row = found[name].summary.set_index("candidate").loc["scripted"]
+        row = found[name].ranked.set_index("candidate").loc["scripted"]
         assert row["turns"] == 10 and (row["micro"] == pytest.approx(alike)) == (name == "hard")
-    table = tables.by_set(found)
-    assert table.groupby("replay_set")["turns"].first().to_dict() == {"hard": 10, "stratified": 10}
-    assert len(table) == 4
+        assert len(found[name].ranked) == 2
     drawn = study.sets(corpus)
-    assert {n: len(p) for n, p in study.beside(made, found, drawn).items()} == {"stratified": 20, "hard": 20}
+    beside = results.beside(made, found, drawn, fewest=10)
+    assert {n: len(p) for n, p in beside.items()} == {"stratified": 20, "hard": 20}
+    assert results.beside(made, found, drawn) == {}, "ten turns say nothing of a ranking"
+    gains = results.gain_by_selection(beside)
+    expected = against(beside["hard"]).loc[0, "mean_delta"]
+    assert gains["candidate"].tolist() == ["scripted"] and gains.loc[0, "hard"] == pytest.approx(expected)
 
 
 def test_turns_may_be_listed_in_a_file_instead(sample: Corpus, tmp_path: Any) -> None:
@@ -142,27 +154,41 @@ def test_the_recorded_replies_once_more_are_ties_throughout(verdicts: pd.DataFra
     assert again["tie"] == 1 and again["mean_delta"] == 0
 
 
-def test_tables_name_every_candidate_once(sample: Corpus, run: study.Replay, verdicts: pd.DataFrame) -> None:
+def test_every_candidate_stands_once_in_the_table_and_in_the_leaderboard(
+    sample: Corpus, run: study.Replay, verdicts: pd.DataFrame
+) -> None:
     of = study.of_candidates(verdicts, run.replies)
     names = set(run.replies["candidate"])
-    made = summary(of, resamples=50)
-    ranks = rank_sets(of, resamples=50)
-    assert set(tables.standings(made, ranks)["candidate"]) == names
-    assert set(tables.context_table(run.contexts, made)["candidate"]) == names
-    about = tables.candidates_table(run.replies).set_index("candidate")
+    ranked = rank_sets(of, resamples=50)
+    assert set(ranked["candidate"]) == names and len(ranked) == len(names)
+    about = results.candidates(run.replies).set_index("candidate")
     assert about.loc["scripted · task", "context"] == "task" and about.loc[ORIGINAL, "without"] == 0
-    board = tables.leaderboard(
-        small(sample),
-        run.replies,
-        of,
-        made,
-        ranks,
-        calibration="reference_cdf",
-        selection="recorded",
-        first_look=False,
-    )
-    assert len(board) == len(names)
+    lengths = run.replies[run.replies["candidate"] == ORIGINAL]["response"].str.len()
+    assert about.loc[ORIGINAL, "characters"] == round(lengths.median())
+    board = leaderboard(small(sample), run.replies, of, ranked, replay_set="recorded")
+    assert set(board["candidate"]) == names and len(board) == len(names)
     assert board["set_digest"].nunique() == 1 and not board["self_judged"].any()
+
+
+def test_a_few_turns_have_no_correlation_with_people(sample: Corpus, verdicts: pd.DataFrame) -> None:
+    corpus = small(sample)
+    (row,) = study.with_people(verdicts, corpus).to_dict("records")
+    assert row["turns"] >= study.FEWEST_TURNS and row["value_low"] <= row["value"] <= row["value_high"]
+    few = verdicts[verdicts["candidate"] == ORIGINAL].head(study.FEWEST_TURNS - 1)
+    assert study.with_people(few, corpus).empty
+
+
+def test_comparisons_stand_in_the_order_of_their_difference(verdicts: pd.DataFrame) -> None:
+    compared = against(verdicts)
+    found = results.outcomes(compared)
+    assert found["mean_delta"].is_monotonic_decreasing and "against" not in found and "judge" not in found
+    both = results.outcomes(pd.concat([compared, compared.assign(judge="k", other="x")]))
+    assert both["judge"].is_monotonic_increasing and set(both["against"]) == {ORIGINAL, "x"}
+
+
+def test_rankings_are_named_by_both_views() -> None:
+    views = pd.DataFrame({"view": ["real", "a"], "other": ["j · reference_cdf", "b"], "tau": [0.5, np.nan]})
+    assert results.name_pairs(views)["pair"].tolist() == ["as given – j, reference CDF"]
 
 
 def test_few_labels_and_the_judge_give_narrower_intervals_than_the_labels_alone() -> None:
@@ -173,12 +199,11 @@ def test_few_labels_and_the_judge_give_narrower_intervals_than_the_labels_alone(
     true = rng.normal(3.5, 0.8, len(keys))
     frame = pd.DataFrame(keys).assign(candidate="m", judge="j", backbone=None)
     judged = frame.assign(reference_cdf=pd.array(true + rng.normal(0, 0.2, len(keys)), "Float64"))
-    labels = frame.assign(expected=true)
-    some = tables.some_labels(labels, 8, seed=1)
+    some = results.some_labels(frame.assign(expected=true), 8, seed=1)
     assert some["user"].nunique() == 8
-    (row,) = tables.with_few_labels(judged, some).to_dict("records")
-    assert row["labels"] == 32 and row["width"] < 0.8
-    assert row["both"].numbers["_low"] < true.mean() < row["both"].numbers["_high"]
+    (row,) = prediction_powered(judged, some).to_dict("records")
+    assert row["labelled"] == 32 and row["width"] < 0.8
+    assert row["powered_low"] < true.mean() < row["powered_high"]
 
 
 def test_turns_that_not_all_answer_are_an_error_unless_left_out(sample: Corpus) -> None:

@@ -1,6 +1,6 @@
 """Replay: what candidate models would have answered, scored by a frozen judge of each user (PersTurnBench, section 5)."""
 
-from perslib.replay.aggregates import official_interval, prediction_powered, rank_sets, summary
+from perslib.replay.aggregates import leaderboard, official_interval, prediction_powered, rank_sets, summary
 from perslib.replay.candidates import Candidate, generated
 from perslib.replay.contexts import CONTEXTS, Context, Shown
 from perslib.replay.paired import against, all_pairs, differences, self_preference
@@ -9,7 +9,7 @@ from perslib.replay.published_lines import read_turns
 from perslib.replay.replies import ORIGINAL, checked, originals, recorded
 from perslib.replay.scoring import judged_by_themselves, on_reference, reference, scored
 from perslib.replay.sets import hard_set, profiles, set_profile, stratified_set
-from perslib.replay.views import against_truth, ranking_views, view_means
+from perslib.replay.views import against_truth, differing_turns, ranking_views, view_means
 
 __all__ = [
     "CONTEXTS",
@@ -22,9 +22,11 @@ __all__ = [
     "all_pairs",
     "checked",
     "differences",
+    "differing_turns",
     "generated",
     "hard_set",
     "judged_by_themselves",
+    "leaderboard",
     "official_interval",
     "on_reference",
     "originals",

@@ -1,47 +1,36 @@
 """What each candidate reached (PersTurnBench, Table 8): averages, satisfied and dissatisfied shares, distribution.
 
-Beside the bare rank, the ranks of each candidate that the data leave open; and, where people rated some of the
-replies, means of all that the judge rated, powered by both.
+Beside the bare rank, the ranks of each candidate that the data leave open, and the rows of the leaderboard; and, where
+people rated some of the replies, means of all that the judge rated, powered by both.
 """
 
 from __future__ import annotations
 
+import hashlib
 import random
 from collections.abc import Mapping
-from dataclasses import replace
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from perslib import stats
+from perslib.corpus import TURN, Corpus
 from perslib.replay.replies import ORIGINAL
-from perslib.replay.scores import (
-    EXACT,
-    SCORE,
-    Floats,
-    Scores,
-    aligned,
-    by_judge,
-    divided,
-    enough,
-    mean_over,
-    user_means,
-    with_bounds,
-)
+from perslib.replay.scores import SCORE, Floats, Scores, aligned, by_judge, mean_over
+from perslib.replay.scoring import judged_by_themselves
 from perslib.stats import (
-    FEWEST_USERS,
     LEVEL,
     RESAMPLES,
     SEED,
     Estimate,
+    Resamples,
     classical_mean,
-    joint_sign_flip,
     ppi_mean,
-    resample_users,
     to_scale,
 )
 from perslib.stats.power import proper_share
+from perslib.stats.resamples import ratio
 
 #: From here on a user counts as satisfied.
 SATISFIED = 4
@@ -73,39 +62,30 @@ def summary(
     proper_share("level", level)
     rows = []
     for of in by_judge(verdicts, score, inclusion):
-        weights = resample_users(of.users, resamples, seed).astype(float)
+        drawn = of.resamples(resamples, seed, level)
         for place, candidate in enumerate(of.candidates):
-            rows.append({**of.judged_by, "candidate": candidate, **_row(of, place, weights, level)})
+            rows.append({**of.judged_by, "candidate": candidate, **_row(of, place, drawn)})
     return pd.DataFrame(rows)
 
 
-def _row(of: Scores, place: int, weights: Floats, level: float) -> dict[str, Any]:
+def _row(of: Scores, place: int, drawn: Resamples) -> dict[str, Any]:
     score = of.score[:, place]
-    known = np.isfinite(score)
-    whole = to_scale(score)
-    turns, total = of.cells(of.weight * known), of.cells(np.where(known, of.weight * score, 0))
-    satisfied = of.cells(of.weight * (known & (whole >= SATISFIED)))
-    blocks, by_block = turns > 0, divided(total, turns)
-    present, by_user = blocks.any(axis=1), divided(total.sum(axis=1), turns.sum(axis=1))
-    sums = np.vstack(
-        [
-            [turns.sum(axis=1), total.sum(axis=1), satisfied.sum(axis=1)],
-            [present, np.nan_to_num(by_user), blocks.sum(axis=1), np.nan_to_num(by_block).sum(axis=1)],
-            turns.T,
-            total.T,
-        ]
-    )
-    drawn = sums @ enough(weights, int(present.sum()))
-    n, s, sat, users, of_users, cells, of_cells = drawn[:7]
-    tasks, of_tasks = np.split(drawn[7:], 2)
-    values = {
-        "micro": divided(s, n),
-        "user_macro": divided(of_users, users),
-        "task_macro": mean_over(divided(of_tasks, tasks)),
-        "block_macro": divided(of_cells, cells),
-        "sat": divided(sat, n),
-        "dsat": divided(n - sat, n),
+    known, whole = np.isfinite(score), to_scale(score)
+    turns, total = of.cells(of.weight * known), of.cells(of.weight * np.nan_to_num(score))
+    satisfied = of.cells(of.weight * (known & (whole >= SATISFIED))).sum(axis=1)
+    blocks, n = turns > 0, turns.sum(axis=1)
+    present, by_user = blocks.any(axis=1), ratio(total.sum(axis=1), n)
+    weights = drawn.weights_for(int(present.sum()))
+    # Of each user: what is summed, and over how many.
+    sums = {
+        "micro": (total.sum(axis=1), n),
+        "user_macro": (np.nan_to_num(by_user), present),
+        "block_macro": (np.nansum(ratio(total, turns), axis=1), blocks.sum(axis=1)),
+        "sat": (satisfied, n),
+        "dsat": (n - satisfied, n),
     }
+    means = {name: ratio(part @ weights, whole @ weights) for name, (part, whole) in sums.items()}
+    means["task_macro"] = mean_over(ratio(total.T @ weights, turns.T @ weights))
     counts = {
         "turns": int(known.sum()),
         "unscored": int((of.judged[:, place] & ~known).sum()),
@@ -113,12 +93,15 @@ def _row(of: Scores, place: int, weights: Floats, level: float) -> dict[str, Any
         "tasks": int(blocks.any(axis=0).sum()),
         "blocks": int(blocks.sum()),
     }
-    bounds = {k: v for name, drawn in values.items() for k, v in with_bounds(name, drawn, level).items()}
+    bounds = {k: v for name in _MEANS for k, v in drawn.estimate(means[name], name).items()}
     by_score = {s: whole == s for s in range(1, 6)}
     shares = {
         f"share{s}": of.weight[at].sum() / of.weight[known].sum() for s, at in by_score.items() if known.any()
     }
     return {**counts, **bounds, **{f"n{s}": int(at.sum()) for s, at in by_score.items()}, **shares}
+
+
+_MEANS = ("micro", "user_macro", "task_macro", "block_macro", "sat", "dsat")
 
 
 def official_interval(
@@ -147,50 +130,79 @@ def rank_sets(
     seed: int = SEED,
     level: float = LEVEL,
 ) -> pd.DataFrame:
-    """For each candidate the ranks that the data do not rule out, ordered by user macro (a judge after another).
+    """The summary of each candidate with the ranks that the data do not rule out, the highest user macro first.
 
-    best_rank = 1 + the number of candidates that are significantly better, worst_rank = k − the number that are
-    significantly worse, where all k (k − 1) / 2 paired differences of the user macro are tested at once
-    (`perslib.stats.joint_sign_flip`). So with probability `level` every candidate's true rank is in its set
-    (Mogstad, Romano, Shaikh & Wilhelm 2024). tied_first: nobody is significantly better. A candidate without any
-    score has no rank, is not tied for first, and is not among the k.
+    All paired differences of the user macro are tested at once (`perslib.stats.rank_sets`), a judge after another. A
+    candidate without any score has no rank, is not tied for first, and rules out no rank of others.
 
-    Columns: judge, backbone, candidate, rank (by user macro as observed), best_rank, worst_rank, tied_first,
-    user_macro with its interval, turns, unscored, users. With fewer than five users nothing is ruled out.
+    Columns: judge, backbone, candidate, rank_set (as text, "1–3"), rank (by user macro as observed), best_rank,
+    worst_rank, tied_first, and those of `summary`. With fewer than five users nothing is ruled out.
     """
-    shown = ["user_macro", "user_macro_low", "user_macro_high", "turns", "unscored", "users"]
     means = summary(verdicts, score, inclusion=inclusion, resamples=resamples, seed=seed, level=level)
     parts, done = [], 0
     for of in by_judge(verdicts, score, inclusion):
         several = len(of.candidates)
-        own = means.iloc[done : done + several].reset_index(drop=True)
+        own = means.iloc[done : done + several]
         done += several
-        beats = _beats(of, 1 - level, resamples, seed)
-        own["rank"] = own["user_macro"].rank(method="min", ascending=False).astype("Int64")
-        ranked = own["rank"].notna()
-        best, worst = 1 + beats.sum(axis=0), int(ranked.sum()) - beats.sum(axis=1)
-        own["best_rank"] = pd.Series(best, dtype="Int64").where(ranked)
-        own["worst_rank"] = pd.Series(worst, dtype="Int64").where(ranked)
-        own["tied_first"] = ranked & (best == 1)
-        kept = [*of.judged_by, "candidate", "rank", "best_rank", "worst_rank", "tied_first", *shown]
-        parts.append(own[kept].sort_values("user_macro", ascending=False, kind="stable"))
+        scores = pd.DataFrame(of.score, columns=of.candidates)
+        ranks = stats.rank_sets(
+            scores, of.turns["user"], weight=of.weight, flips=resamples, seed=seed, level=level
+        )
+        ranks = ranks.rename(columns={"contender": "candidate"}).drop(columns="mean")
+        ranks.insert(1, "rank_set", [_range(*ends) for ends in zip(ranks["best_rank"], ranks["worst_rank"])])
+        ranked = own[[*of.judged_by, "candidate"]].merge(ranks, on="candidate").merge(own)
+        parts.append(ranked.sort_values("user_macro", ascending=False, kind="stable"))
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
-def _beats(of: Scores, alpha: float, flips: int, seed: int) -> np.ndarray:
-    """Who is significantly better than whom, on the turns both have a score on: [i, j] says i is better than j."""
-    k = len(of.candidates)
-    beats = np.zeros((k, k), dtype=bool)
-    if k < 2 or of.users < FEWEST_USERS:
-        return beats
-    one, other = np.array(list(combinations(range(k), 2))).T
-    differences = user_means(replace(of, score=of.score[:, one] - of.score[:, other]))
-    differences[np.abs(differences) < EXACT] = 0.0
-    sure = joint_sign_flip(differences, flips, seed) <= alpha + 1e-12
-    sure &= np.isfinite(differences).sum(axis=0) >= FEWEST_USERS
-    up = np.nansum(differences, axis=0) > 0
-    beats[one, other], beats[other, one] = sure & up, sure & ~up
-    return beats
+def _range(best: Any, worst: Any) -> str:
+    return "–" if pd.isna(best) else f"{best}" if best == worst else f"{best}–{worst}"
+
+
+def leaderboard(
+    corpus: Corpus,
+    replies: pd.DataFrame,
+    verdicts: pd.DataFrame,
+    ranked: pd.DataFrame,
+    *,
+    replay_set: str,
+    calibration: str = SCORE,
+    first_look: bool = False,
+    models: Mapping[str, str] | None = None,
+) -> pd.DataFrame:
+    """Return one judge's standings with all that says what they may be compared with.
+
+    A page that saves this as its table `leaderboard` is in the leaderboard over all pages.
+
+    Parameters
+    ----------
+    corpus, replies, verdicts : what was replayed, and one judge's verdicts on it.
+    ranked : the candidates' means and ranks by these verdicts, from `rank_sets`.
+    replay_set, calibration : what the turns and the score are called.
+    first_look : whether the verdicts show the way and measure nothing.
+    models : as in `judged_by_themselves`.
+    """
+    turns = replies[TURN].drop_duplicates().sort_values(TURN)
+    about = ["candidate", "context", "backbone", "temperature"]
+    answered = replies.groupby("candidate", sort=False)[about[1:]].first().reset_index()
+    both = answered.merge(ranked.drop(columns=["judge", "backbone"]), on="candidate")
+    own = {candidate for candidate, _ in judged_by_themselves(replies, verdicts, models)}
+    prompts = verdicts["prompt"].dropna()
+    named = {
+        "judge": verdicts["judge"].iloc[0],
+        "judge_prompt": prompts.iloc[0] if len(prompts) else None,
+        "judge_backbone": verdicts["backbone"].iloc[0],
+        "calibration": calibration,
+        "corpus": corpus.name,
+        "corpus_digest": corpus.digest,
+        "replay_set": replay_set,
+        "set_digest": hashlib.sha256(turns.to_csv(index=False).encode()).hexdigest()[:12],
+        "tied_first": both["tied_first"].astype(bool),
+        "self_judged": both["candidate"].isin(own),
+        "first_look": first_look,
+    }
+    intervals = [f"{name}{end}" for name in ("user_macro", "dsat") for end in ("", "_low", "_high")]
+    return both[[*about, "turns", "users", *intervals, "rank_set"]].assign(**named)
 
 
 def prediction_powered(
@@ -210,7 +222,8 @@ def prediction_powered(
 
     Columns: judge, backbone, candidate, other, labelled and unlabelled (judged replies or pairs), users (with
     labels), left_out (labels on replies that this judge did not see), classical (labels alone) and powered (both),
-    each with …_low and …_high, lam (the weight given to the judge; near 0 where it knows nothing).
+    each with …_low and …_high, width (of the interval of `powered` as a share of that of `classical`), lam (the weight
+    given to the judge; near 0 where it knows nothing).
     """
     proper_share("level", level)
     rows = []
@@ -241,12 +254,14 @@ def _powered(of: Scores, known: Floats, place: int, other: str | None, level: fl
         both = ppi_mean(*parts, cluster=few, cluster_unlabelled=many, level=level)
     else:
         alone = both = Estimate(np.nan, np.nan, np.nan, np.nan, 0, int(rest.sum()), 0)
+    width = (both.high - both.low) / (alone.high - alone.low) if alone.high > alone.low else np.nan
     return {
         "labelled": both.n,
         "unlabelled": both.N,
         "users": both.clusters,
         **{"classical": alone.value, "classical_low": alone.low, "classical_high": alone.high},
-        **{"powered": both.value, "powered_low": both.low, "powered_high": both.high, "lam": both.lam},
+        **{"powered": both.value, "powered_low": both.low, "powered_high": both.high},
+        **{"width": width, "lam": both.lam},
     }
 
 

@@ -15,29 +15,19 @@ import pandas as pd
 from perslib.corpus import TURN
 from perslib.errors import DataError, Problem
 from perslib.replay.replies import ORIGINAL
-from perslib.replay.scores import (
-    EXACT,
-    SCORE,
-    Floats,
-    Scores,
-    by_judge,
-    divided,
-    enough,
-    mean_over,
-    with_bounds,
-)
+from perslib.replay.scores import EXACT, SCORE, Floats, Scores, by_judge, mean_over
 from perslib.stats import (
     FEWEST_USERS,
     LEVEL,
     RESAMPLES,
     SEED,
+    Resamples,
     holm,
-    interval,
-    resample_users,
+    own_family_preference,
     sign_flip,
-    two_sided_p,
 )
 from perslib.stats.power import proper_share
+from perslib.stats.resamples import ratio
 
 _COUNTS = ("n", "users", "left_out", "left_out_other", "unscored")
 _RATES = ("win", "tie", "lose", "non_tie_win_rate", "mean_delta")
@@ -65,8 +55,8 @@ def against(
     - user_win, …, task_win, …, block_win, …: the same five for the means of users, scenarios, blocks instead of
       turns, each group one vote and without margin, as published
     - each with …_low and …_high, a percentile interval over resampled users (from five users on)
-    - p: of "mean_delta is zero", by flipping the sign of all of a user's differences together; p_holm: corrected
-      for all candidates that this judge compared
+    - mean_delta_p: of "mean_delta is zero", by flipping the sign of all of a user's differences together;
+      mean_delta_p_holm: corrected for all candidates that this judge compared
 
     `inclusion` as in `summary`. A candidate with the same scores as `other` comes out as all ties with p = 1.
     Where there is nobody to compare, the table has these columns and no row.
@@ -89,7 +79,7 @@ def all_pairs(
     seed: int = SEED,
     level: float = LEVEL,
 ) -> pd.DataFrame:
-    """Every pair of candidates once, with the columns of `against`; p_holm is corrected for all pairs."""
+    """Every pair of candidates once, with the columns of `against`; p is corrected for all pairs."""
 
     def pairs(of: Scores) -> Iterable[tuple[str, str]]:
         return combinations(of.candidates, 2)
@@ -128,14 +118,14 @@ def _compared(
         )
     tables = []
     for of in by_judge(verdicts, score, inclusion):
-        weights = resample_users(of.users, resamples, seed).astype(float)
+        drawn = of.resamples(resamples, seed, level)
         rows = [
-            {**of.judged_by, "candidate": a, "other": b, **_pair(of, a, b, margin, weights, seed, level)}
+            {**of.judged_by, "candidate": a, "other": b, **_pair(of, a, b, margin, drawn, seed)}
             for a, b in pairs(of)
         ]
         if rows:
             table = pd.DataFrame(rows)
-            tables.append(table.assign(p_holm=holm(table["p"])))
+            tables.append(table.assign(mean_delta_p_holm=holm(table["mean_delta_p"])))
     return pd.concat(tables, ignore_index=True) if tables else _nobody(verdicts)
 
 
@@ -144,12 +134,12 @@ def _nobody(verdicts: pd.DataFrame) -> pd.DataFrame:
     who = [*(c for c in ("judge", "backbone") if c in verdicts), "candidate", "other"]
     measured = [name + end for name in _COMPARED for end in ("", "_low", "_high")]
     kinds = {**dict.fromkeys(who, "str"), **dict.fromkeys(_COUNTS, "int64")}
-    kinds |= dict.fromkeys([*measured, "p", "p_holm"], "float64")
+    kinds |= dict.fromkeys([*measured, "mean_delta_p", "mean_delta_p_holm"], "float64")
     return pd.DataFrame(columns=list(kinds)).astype(kinds)
 
 
 def _pair(
-    of: Scores, candidate: str, other: str, margin: float, weights: Floats, seed: int, level: float
+    of: Scores, candidate: str, other: str, margin: float, drawn: Resamples, seed: int
 ) -> dict[str, Any]:
     a, b = of.column(candidate), of.column(other)
     has, has_other = np.isfinite(of.score[:, [a, b]]).T
@@ -159,17 +149,19 @@ def _pair(
 
     turns, total = of.cells(of.weight * common), of.cells(of.weight * delta)
     win, lose = (of.cells(of.weight * (common & (s * delta > margin + EXACT))) for s in (1, -1))
-    by_user, by_block = divided(total.sum(axis=1), turns.sum(axis=1)), divided(total, turns)
+    by_user = ratio(total.sum(axis=1), turns.sum(axis=1))
     present = np.isfinite(by_user)
-    sums = [[x.sum(axis=1) for x in (turns, total, win, lose)], _votes(by_user[:, None]), _votes(by_block)]
-    drawn = np.vstack([*sums, turns.T, total.T]) @ enough(weights, int(present.sum()))
-
+    weights = drawn.weights_for(int(present.sum()))
+    groups = {
+        "": [of_user.sum(axis=1) for of_user in (turns, total, win, lose)],
+        "user_": _votes(by_user[:, None]),
+        "block_": _votes(ratio(total, turns)),
+    }
     values: dict[str, Floats] = {}
-    for name, place in (("", 0), ("user_", 4), ("block_", 8)):
-        n, delta_sum, won, lost = drawn[place : place + 4]
-        values |= _rates(name, divided(won, n), divided(lost, n), divided(delta_sum, n))
-    tasks, of_tasks = np.split(drawn[12:], 2)
-    by_task = divided(of_tasks, tasks)
+    for name, sums in groups.items():
+        n, apart, won, lost = np.array(sums) @ weights
+        values |= _rates(name, ratio(won, n), ratio(lost, n), ratio(apart, n))
+    by_task = ratio(total.T @ weights, turns.T @ weights)
     won, lost = (mean_over(np.where(np.isnan(by_task), np.nan, s * by_task > EXACT)) for s in (1, -1))
     values |= _rates("task_", won, lost, mean_over(by_task))
 
@@ -177,22 +169,21 @@ def _pair(
     counts = (common, present, has & ~has_other, has_other & ~has, asked & ~has & ~has_other)
     return {
         **{name: int(counted.sum()) for name, counted in zip(_COUNTS, counts, strict=True)},
-        **{k: v for name in _COMPARED for k, v in with_bounds(name, values[name], level).items()},
+        **{k: v for name in _COMPARED for k, v in drawn.estimate(values[name], name).items()},
         # One total a user: their sum over users is the mean difference times the number of turns.
-        "p": sign_flip(total.sum(axis=1)[present], seed=seed) if tested else np.nan,
+        "mean_delta_p": sign_flip(total.sum(axis=1)[present], seed=seed) if tested else np.nan,
     }
 
 
 def _votes(means: Floats) -> list[Floats]:
     """For each user: number of groups, sum of their mean differences, groups won and lost."""
-    known = np.nan_to_num(means)
-    votes = (np.isfinite(means), known, known > EXACT, known < -EXACT)
+    votes = (np.isfinite(means), np.nan_to_num(means), means > EXACT, means < -EXACT)
     return [np.asarray(v, dtype=float).sum(axis=1) for v in votes]
 
 
 def _rates(prefix: str, win: Floats, lose: Floats, delta: Floats) -> dict[str, Floats]:
     tie = np.round(1 - win - lose, 12) + 0.0
-    values = (win, tie, lose, divided(win, win + lose), delta)
+    values = (win, tie, lose, ratio(win, win + lose), delta)
     return {prefix + rate: value for rate, value in zip(_RATES, values, strict=True)}
 
 
@@ -205,81 +196,47 @@ def self_preference(
     seed: int = SEED,
     level: float = LEVEL,
 ) -> pd.DataFrame:
-    """One row a judge: how much more it gives its own family than judges of other families give the same replies.
+    """How much more each judge gives its own family than judges of other families give the same replies.
 
-        preference = mean(s − s̄ | own family's candidates) − mean(s − s̄ | other families' candidates)
+    `families` maps candidates, and backbones or judges, to families; see `perslib.stats.own_family_preference`.
 
-    with s the judge's score of a reply and s̄ the mean of the other judges' scores of it; the second term takes
-    out that a judge is strict or mild to everybody. `families` maps candidates, and backbones or judges, to
-    families. Judges of the same family are not among the others, for they would share the preference; a judge
-    without a family is. Only replies that all of them scored count.
-
-    Columns: judge, backbone, family, own and others (the two means), preference, low, high, p (two-sided, resampled
-    users), p_holm (over the judges), own_candidates, other_candidates, judges (the others), turns (replies), users,
-    why (what is lacking where there is no value).
+    Columns: judge, backbone, family, own and others (the two means), preference, preference_low, preference_high,
+    preference_p (two-sided, resampled users), preference_p_holm (over the judges), own_candidates, other_candidates,
+    judges (the others), turns (replies), users, why (what is lacking where there is no value).
     """
     proper_share("level", level)
-    named: list[dict[str, Any]] = []
+    judges: list[dict[str, Any]] = []
     columns: list[pd.Series] = []
     for of in by_judge(verdicts, score):
-        about = {"judge": None, "backbone": None, **of.judged_by}
-        family = next((families[n] for n in (about["backbone"], about["judge"]) if n in families), None)
-        named.append({**about, "family": family})
         table = pd.DataFrame(of.score, pd.MultiIndex.from_frame(of.turns), of.candidates)
         columns.append(table.rename_axis(columns="candidate").stack().rename(len(columns)))
-    replies = pd.concat(columns, axis=1) if columns else pd.DataFrame()
-    rows = []
-    for place, about in enumerate(named):
-        rivals = [i for i, rival in enumerate(named) if i != place and rival["family"] != about["family"]]
-        found = _preference(replies, place, rivals, about["family"], families, resamples, seed, level)
-        rows.append({**about, **found})
-    table = pd.DataFrame(rows, columns=_COLUMNS)
-    table["p_holm"] = holm(table["p"].to_numpy(float))
-    return table
-
-
-_COLUMNS = [
-    *("judge", "backbone", "family", "own", "others", "preference", "low", "high", "p", "p_holm"),
-    *("own_candidates", "other_candidates", "judges", "turns", "users", "why"),
-]
-
-
-def _preference(
-    replies: pd.DataFrame,
-    place: int,
-    rivals: list[int],
-    family: str | None,
-    families: Mapping[str, str],
-    resamples: int,
-    seed: int,
-    level: float,
-) -> dict[str, Any]:
-    common = replies[[place, *rivals]].dropna()
-    candidate = common.index.get_level_values("candidate")
-    of = candidate.map(lambda name: families.get(name))
-    own, other = np.asarray(of == family), np.asarray(of.notna() & (of != family))
-    counts = {
-        "own_candidates": candidate[own].nunique(),
-        "other_candidates": candidate[other].nunique(),
-        "judges": len(rivals),
-        "turns": int((own | other).sum()),
+        judges.append({"judge": None, "backbone": None, **of.judged_by})
+    if columns:
+        replies = pd.concat(columns, axis=1)
+    else:
+        replies = pd.DataFrame(index=pd.MultiIndex.from_frame(verdicts[["candidate", *TURN]]))
+    known = {
+        place: families[name]
+        for place, about in enumerate(judges)
+        for name in (about["judge"], about["backbone"])
+        if name in families
     }
-    if family is None:
-        return {**counts, "own_candidates": 0, "why": "the judge's family is not known"}
-    if not rivals:
-        return {**counts, "why": "there is no judge of another family"}
-    for among, what in ((own, "its own"), (other, "another")):
-        if not among.any():
-            return {**counts, "why": f"no candidate of {what} family was scored by all these judges"}
-    above = (common[place] - common[rivals].mean(axis=1)).to_numpy(float)
-    user, users = pd.factorize(common.index.get_level_values("user"), sort=True)
-    sums = [np.bincount(user, values, len(users)) for values in (own, own * above, other, other * above)]
-    standing = min(int((sums[i] > 0).sum()) for i in (0, 2))
-    weights = resample_users(len(users), resamples if standing >= FEWEST_USERS else 0, seed).astype(float)
-    n, total, n_other, total_other = np.array(sums) @ weights
-    ours, theirs = divided(total, n), divided(total_other, n_other)
-    preference = ours - theirs
-    low, high = interval(preference[1:], level)
-    values = {"own": float(ours[0]), "others": float(theirs[0]), "preference": float(preference[0])}
-    p = two_sided_p(preference[1:])
-    return {**counts, **values, "low": low, "high": high, "p": p, "users": len(users), "why": None}
+    made_by, users = (replies.index.get_level_values(name) for name in ("candidate", "user"))
+    found = own_family_preference(
+        replies,
+        made_by,
+        users,
+        families,
+        judge_families=known,
+        resamples=resamples,
+        seed=seed,
+        level=level,
+    )
+    names = {
+        "own_makers": "own_candidates",
+        "other_makers": "other_candidates",
+        "rows": "turns",
+        "units": "users",
+    }
+    found = found.drop(columns="judge").rename(columns=names)
+    return pd.DataFrame(judges, columns=["judge", "backbone"]).join(found)

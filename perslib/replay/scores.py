@@ -14,16 +14,14 @@ import pandas as pd
 from perslib.corpus import SESSION, TURN
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.replay.replies import ORIGINAL
-from perslib.stats import FEWEST_USERS, interval
 from perslib.stats.calibrated import scores_of
+from perslib.stats.pairs import EXACT
+from perslib.stats.resamples import Floats, Resamples, ratio
 
-Floats = npt.NDArray[np.float64]
+__all__ = ["EXACT", "SCORE", "Floats", "Scores", "aligned", "by_judge", "keyed", "mean_over", "user_means"]
 
 #: The score that candidates are compared by unless told otherwise.
 SCORE = "reference_cdf"
-
-#: Differences below this are rounding of the machine, not of anybody's opinion.
-EXACT = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +59,10 @@ class Scores:
         if candidate not in self.candidates:
             raise UnknownName("candidate", candidate, self.candidates)
         return self.candidates.index(candidate)
+
+    def resamples(self, resamples: int, seed: int, level: float) -> Resamples:
+        """These users, resampled, in sorted order."""
+        return Resamples(self.turns["user"], resamples, seed, level, sort=True)
 
     def cells(self, values: npt.ArrayLike) -> Floats:
         """Sums of a turn's values over each user and task: users × tasks; a cell is a block."""
@@ -140,33 +142,14 @@ def user_means(of: Scores) -> Floats:
     """Each user's mean score of each candidate: users × candidates, NaN where a user has none."""
     columns = []
     for score in of.score.T:
-        known = np.isfinite(score)
-        weight = of.cells(of.weight * known).sum(axis=1)
-        total = of.cells(np.where(known, of.weight * score, 0)).sum(axis=1)
-        columns.append(divided(total, weight))
+        count = of.cells(of.weight * np.isfinite(score)).sum(axis=1)
+        columns.append(ratio(of.cells(of.weight * np.nan_to_num(score)).sum(axis=1), count))
     return np.array(columns).T.reshape(of.users, len(columns))
-
-
-def divided(total: Floats, count: Floats) -> Floats:
-    """The ratio; NaN where there is nothing to divide by."""
-    return np.divide(total, count, out=np.full(np.shape(total), np.nan), where=count > 0)
 
 
 def mean_over(rows: Floats) -> Floats:
     """Mean of each column over the rows that have a value there."""
-    known = np.isfinite(rows)
-    return divided(np.where(known, rows, 0).sum(axis=0), known.sum(axis=0).astype(float))
-
-
-def enough(weights: np.ndarray, users: int) -> np.ndarray:
-    """All resamples, or the sample alone where too few users stand behind a number for an interval."""
-    return weights if users >= FEWEST_USERS else weights[:, :1]
-
-
-def with_bounds(name: str, values: Floats, level: float) -> dict[str, float]:
-    """`name`, `name_low` and `name_high` of resampled values, the first of which is the sample's."""
-    low, high = interval(values[1:], level)
-    return {name: float(values[0]), f"{name}_low": low, f"{name}_high": high}
+    return ratio(np.nansum(rows, axis=0), np.isfinite(rows).sum(axis=0))
 
 
 def _refuse_twice(frame: pd.DataFrame, who: list[str], place: str) -> None:

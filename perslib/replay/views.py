@@ -1,4 +1,7 @@
-"""Does the ranking depend on how one looks? Kendall's τ between judges, calibrators, replay sets, and the truth."""
+"""Does the ranking depend on how one looks? Kendall's τ between judges, calibrators, replay sets, and the truth.
+
+And the turns on which the candidates' scores lie furthest apart.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +13,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perslib.errors import DataError, UnknownName
-from perslib.replay.scores import (
-    EXACT,
-    SCORE,
-    Floats,
-    aligned,
-    by_judge,
-    divided,
-    enough,
-    mean_over,
-    user_means,
-)
-from perslib.stats import LEVEL, RESAMPLES, SEED, interval, resample_users
+from perslib.corpus import BLOCK, TURN
+from perslib.errors import DataError, Problem, UnknownName
+from perslib.replay.scores import EXACT, SCORE, Floats, Scores, aligned, by_judge, mean_over, user_means
+from perslib.stats import LEVEL, RESAMPLES, SEED, Resamples
 from perslib.stats.power import proper_share
+from perslib.stats.resamples import estimate, ratio
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,25 +46,22 @@ def ranking_views(
 
     A view is one judge and backbone (all, or those named in `judges`) with one score column of `scores` (one
     column a calibrator), for each frame of a mapping (one frame a replay set) and each value of the column `by`.
-    Columns: view, other (told apart by what they differ in), candidates (in both), users (in either), tau, low,
-    high (resampled users; from five on), best_agrees, worst_agrees (the observed first and last are the same;
+    Columns: view, other (told apart by what they differ in), candidates (in both), users (in either), tau, tau_low,
+    tau_high (resampled users; from five on), best_agrees, worst_agrees (the observed first and last are the same;
     never so where fewer than two candidates are ranked in both, for then nothing was compared).
     """
     proper_share("level", level)
     views = list(_views(verdicts, scores, judges, by, inclusion))
     rows = []
-    weights: dict[int, Floats] = {}
     for one, other in combinations(views, 2):
         shared = [c for c in one.candidates if c in other.candidates]
         users = one.users.union(other.users)
-        if len(users) not in weights:
-            drawn = resample_users(len(users), resamples, seed).astype(float)
-            weights[len(users)] = enough(drawn, len(users))
-        a, b = (_macros(view, shared, users, weights[len(users)]) for view in (one, other))
+        weights = Resamples(users, resamples, seed).weights
+        a, b = (_macros(view, shared, users, weights) for view in (one, other))
         found = _against(a, b, shared, level)
         rows.append({"view": one.name, "other": other.name, "users": len(users), **found})
-    order = ["view", "other", "candidates", "users", "tau", "low", "high", "best_agrees", "worst_agrees"]
-    return pd.DataFrame(rows, columns=order)
+    counts, taus = ["view", "other", "candidates", "users"], ["tau", "tau_low", "tau_high"]
+    return pd.DataFrame(rows, columns=[*counts, *taus, "best_agrees", "worst_agrees"])
 
 
 def view_means(
@@ -138,7 +130,7 @@ def kendall(one: Floats, other: Floats) -> Floats:
         gap = np.where(both, means[i] - means[j], 0)
         signs.append(np.sign(np.where(np.abs(gap) < EXACT, 0, gap)))
     a, b = signs
-    return divided((a * b).sum(axis=0), np.sqrt((a * a).sum(axis=0) * (b * b).sum(axis=0)))
+    return ratio((a * b).sum(axis=0), np.sqrt((a * a).sum(axis=0) * (b * b).sum(axis=0)))
 
 
 def against_truth(
@@ -158,7 +150,7 @@ def against_truth(
     candidates on both sides (a series by candidate, or a `summary`) give one row without interval.
 
     Columns: judge, backbone, candidates, users, turns (replies compared), left_out (scored replies of which the
-    truth is not known), tau, low, high, best, true_best, best_agrees, worst, true_worst, worst_agrees. Several
+    truth is not known), tau, tau_low, tau_high, best, true_best, best_agrees, worst, true_worst, worst_agrees. Several
     that stand first together are all named, and agree only with the same ones; fewer than two candidates agree
     on nothing.
     """
@@ -175,10 +167,10 @@ def against_truth(
     for of in by_judge(scored, score):
         true = aligned(truth, true_score, of, "truth")
         both = np.isfinite(true) & np.isfinite(of.score)
-        weights = resample_users(of.users, resamples, seed).astype(float)
         users = len(np.unique(of.user[both.any(axis=1)]))
+        weights = of.resamples(resamples, seed, level).weights_for(users)
         ours, theirs = (
-            _drawn(user_means(replace(of, score=np.where(both, s, np.nan))), enough(weights, users))
+            _drawn(user_means(replace(of, score=np.where(both, s, np.nan))), weights)
             for s in (of.score, true)
         )
         counts = {
@@ -203,15 +195,14 @@ def _by_candidate(means: pd.DataFrame | pd.Series) -> pd.Series:
 def _drawn(means: Floats, weights: Floats) -> Floats:
     """Resampled user macros, candidates × resamples, from means of users × candidates."""
     known = np.isfinite(means).T
-    return divided(np.where(known, means.T, 0) @ weights, known @ weights)
+    return ratio(np.where(known, means.T, 0) @ weights, known @ weights)
 
 
 def _against(a: Floats, b: Floats, candidates: Sequence[str], level: float) -> dict[str, Any]:
     tau = kendall(a, b)
-    low, high = interval(tau[1:], level)
     ranked = np.isfinite(a[:, 0]) & np.isfinite(b[:, 0])
     compared = int(ranked.sum())
-    found: dict[str, Any] = {"candidates": compared, "tau": float(tau[0]), "low": low, "high": high}
+    found: dict[str, Any] = {"candidates": compared, **estimate(tau, "tau", level=level)}
     for end, sign in (("best", 1), ("worst", -1)):
         ours, theirs = (_first(sign * side[:, 0], ranked, candidates) for side in (a, b))
         found |= {end: ", ".join(ours), f"true_{end}": ", ".join(theirs)}
@@ -223,3 +214,62 @@ def _first(means: Floats, ranked: np.ndarray, candidates: Sequence[str]) -> list
     """Who has the highest mean; several where the highest are equal."""
     top = np.max(means, where=ranked, initial=-np.inf)
     return [c for c, m, r in zip(candidates, means, ranked, strict=True) if r and m > top - EXACT]
+
+
+# -- turns -------------------------------------------------------------------------------------------------------
+
+
+def differing_turns(verdicts: pd.DataFrame, score: str = SCORE, most: int = 8) -> pd.DataFrame:
+    """The turns on which one judge's scores of the candidates lie furthest apart.
+
+    One row a turn: user, scenario, session, turn; spread (highest − lowest score over the candidates), deviation
+    (their standard deviation), mean; lowest, highest; best, worst (tuples of candidates: several where they are
+    equal); scored, unscored (replies judged without a score, which are in none of the numbers).
+
+    Largest spread first, then largest deviation, then in order of the keys. Every block (user and scenario) gives
+    its first turn before any gives a second. Turns without two scores, or with equal ones only, are no cases;
+    `attrs` counts them as `too_few` and `alike`. No score that a user gave is looked at.
+    """
+    of = scores_of_one_judge(verdicts, score)
+    scores = pd.DataFrame(of.score, columns=of.candidates)
+    low, high = scores.min(axis=1), scores.max(axis=1)
+
+    def named(which: pd.DataFrame) -> pd.Series:
+        rows = [tuple(c for c, holds in zip(of.candidates, row) if holds) for row in which.to_numpy()]
+        return pd.Series(rows, which.index, dtype=object)
+
+    found = of.turns.assign(
+        spread=high - low,
+        deviation=scores.std(axis=1, ddof=0),
+        mean=scores.mean(axis=1),
+        lowest=low,
+        highest=high,
+        best=named(scores.ge(high - EXACT, axis=0)),
+        worst=named(scores.le(low + EXACT, axis=0)),
+        scored=scores.notna().sum(axis=1),
+        unscored=(scores.isna() & of.judged).sum(axis=1),
+    )
+    found = found[found["scored"] > 1]
+    apart = found[found["spread"] > EXACT]
+    # Rounded, so that what is equal but for the machine's rounding is a tie.
+    order = apart.assign(spread=-apart["spread"].round(9), deviation=-apart["deviation"].round(9))
+    ordered = apart.loc[order.sort_values(["spread", "deviation", *TURN], kind="stable").index]
+    nth = ordered.groupby(BLOCK).cumcount().to_numpy()
+    places = np.sort(np.argsort(np.minimum(nth, 1), kind="stable")[:most])
+    out = ordered.iloc[places].reset_index(drop=True)
+    out.attrs.update(too_few=len(of.turns) - len(found), alike=len(found) - len(apart))
+    return out
+
+
+def scores_of_one_judge(verdicts: pd.DataFrame, score: str = SCORE) -> Scores:
+    """One judge's scores; an error where the verdicts are of none or of several."""
+    judges = list(by_judge(verdicts, score))
+    if len(judges) == 1:
+        return judges[0]
+    if not judges:
+        raise DataError("There are no verdicts", "Score the replies first: perslib.replay.scored.")
+    names = [" on ".join(str(n) for n in of.judged_by.values() if n is not None) for of in judges]
+    raise DataError(
+        [Problem("verdicts", f"are of several judges: {', '.join(names)}")],
+        "Cases show one judge's opinion; pass verdicts[verdicts['judge'] == …] (and one backbone).",
+    )

@@ -107,7 +107,8 @@ def draw_guides(ax: Axes, level: float | None, diagonal: bool, upright: float | 
     if upright is not None:
         ax.axvline(upright, **look)
     if diagonal:
-        ax.axline((0, 0), slope=1, linestyle=(0, (4, 3)), **look)
+        at = max(ax.get_xlim()[0], ax.get_ylim()[0])  # within what is shown: the origin may be far away
+        ax.axline((at, at), slope=1, linestyle=(0, (4, 3)), **look)
 
 
 def label_axes(fig: Figure, xlabel: str, ylabel: str = "") -> None:

@@ -35,6 +35,7 @@ from perslib.stats.ppi import (
     ppi_mean,
     ppi_of_sums,
 )
+from perslib.stats.preference import own_family_preference
 from perslib.stats.reasons import reason_agreement, reason_confusion, reason_pairs
 from perslib.stats.resamples import (
     FEWEST_USERS,
@@ -101,6 +102,7 @@ __all__ = [
     "mean_by",
     "mean_shift",
     "measure",
+    "own_family_preference",
     "paired",
     "pearson",
     "pooled_reference_cdf",

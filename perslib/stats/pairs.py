@@ -29,6 +29,7 @@ from perslib.stats.resamples import (
     Resamples,
     holm,
     joint_sign_flip,
+    ratio,
     sign_flip,
     two_sided_p,
 )
@@ -148,7 +149,7 @@ def rank_sets(
             np.column_stack([np.bincount(group, column, len(names)) for column in (count[:, None] * part).T])
             for part in (np.where(known, of, 0.0), known)
         )
-        return np.divide(total, n, out=np.full(total.shape, np.nan), where=n > 0)
+        return ratio(total, n)
 
     k = values.shape[1]
     better = np.zeros((k, k), dtype=bool)

@@ -16,6 +16,8 @@ cases.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -95,10 +97,12 @@ class Resamples:
 
     def mean(self, values: npt.ArrayLike) -> Floats:
         """The mean of the values in each resample; the sample's alone where too few units have one."""
-        known = np.isfinite(np.asarray(values, dtype=float))
-        weights = self.weights if self.count(values) >= FEWEST_USERS else self.weights[:, :1]
-        total, n = self.by_unit(values) @ weights, self.by_unit(known) @ weights
-        return np.divide(total, n, out=np.full(n.shape, np.nan), where=n > 0)
+        known, weights = np.isfinite(np.asarray(values, dtype=float)), self.weights_for(self.count(values))
+        return ratio(self.by_unit(values) @ weights, self.by_unit(known) @ weights)
+
+    def weights_for(self, units: int) -> Floats:
+        """All weights, or those of the sample alone where so few units stand behind a number that it has no interval."""
+        return self.weights if units >= FEWEST_USERS else self.weights[:, :1]
 
     def estimate(self, drawn: Floats, name: str = "value", *, p: bool = False) -> dict[str, float]:
         """Return `name`, `name_low`, `name_high`, and `name_p` of "it is zero" on request, from resampled values."""
@@ -129,7 +133,12 @@ def resample_units(
 def resampled_mean(values: npt.ArrayLike, group: npt.NDArray[np.intp], weights: Floats) -> Floats:
     """Mean of the values in each resample of their units; missing where no unit with a value was drawn."""
     total, n = (np.bincount(group, v, len(weights)) @ weights for v in (values, np.ones(len(group))))
-    return np.divide(total, n, out=np.full(n.shape, np.nan), where=n > 0)
+    return ratio(total, n)
+
+
+def ratio(part: npt.NDArray[Any], whole: npt.NDArray[Any]) -> Floats:
+    """Elementwise part / whole; missing where there is nothing to divide by."""
+    return np.divide(part, whole, out=np.full(np.shape(whole), np.nan), where=whole > 0)
 
 
 def interval(samples: np.ndarray, level: float = LEVEL) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""The replay study: which turns, whose replies, which judges; then the tables of one page.
+"""The replay study: which turns, whose replies, which judges; and how the candidates compare.
 
 Candidates come from three places: the recorded replies, files (or the corpus itself, where a synthetic world says
 what other assistants would have answered), and a backbone that answers now, in several contexts.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
@@ -15,7 +16,7 @@ from perslib.corpus import BLOCK, TURN, Corpus, coerce
 from perslib.errors import DataError, PerslibError, Problem, UnknownName
 from perslib.judge import Judge, LearnedJudge, Manner, Nearest, Supervised
 from perslib.llm import Backbone
-from perslib.memory import MEMORIES, MemorySystem, UserMemory, memory
+from perslib.memory import MEMORIES, UserMemory, memory
 from perslib.replay import (
     ORIGINAL,
     Candidate,
@@ -24,22 +25,18 @@ from perslib.replay import (
     hard_set,
     on_reference,
     originals,
-    rank_sets,
     read_replies,
     read_turns,
     recorded,
     reference,
     scored,
     stratified_set,
-    summary,
 )
 from perslib.stats import agreement
 from perslib.studies.extent import Extent, listed
 from perslib.studies.rationales import Memories, keeping
 from perslib.studies.verification import ASKED, asked_judge, asks
 
-#: The calibrations that a ranking should survive.
-VIEWS = ("reference_cdf", "reference_mean_shift", "real")
 #: Judges that ask no model, by the names that parameters use.
 COMPUTED = {"learned": LearnedJudge, "supervised": Supervised, "nearest": Nearest}
 #: The recorded replies once more, as a candidate.
@@ -50,6 +47,10 @@ LOOK_TURNS, LOOK_TOKENS = 3, 64
 LOOK_REFERENCE = 4
 #: The contexts of a backbone, and those whose prompts a model on this machine reads in a moment.
 CONTEXTS, LOOK_CONTEXTS = "prefix, task, tfidf, structured", "prefix, task, profile"
+
+
+#: With fewer turns there is no correlation with people, and none between two rankings.
+FEWEST_TURNS = 30
 
 
 @dataclass(frozen=True)
@@ -121,8 +122,6 @@ def replay(
         raise PerslibError(
             f"Turns come from the file {turns_file} and by selection={selection!r}: leave one out."
         )
-    if selection:
-        check_selection(selection)
     given, repeated = _given(corpus, files)
     if turns_file:
         sets = {"listed": read_turns(turns_file, corpus)}
@@ -186,18 +185,14 @@ def asking(contexts: str, language: str, look: Extent) -> list[Candidate]:
     without scores.
     """
     named = contexts or (LOOK_CONTEXTS if look.is_short else CONTEXTS)
-    names = [] if named == "none" else listed(named)
-    most = LOOK_TOKENS if look.is_short else 1024
-    window = look.window if look.is_short else None
-    return [
-        Candidate(context=_context(name, language, look), language=language, max_tokens=most, window=window)
-        for name in names
-    ]
-
-
-def _context(name: str, language: str, look: Extent) -> str | MemorySystem:
-    wanted = name.removeprefix("memory: ")
-    return memory(wanted, language, **look.memory) if wanted in MEMORIES else name
+    about: dict[str, Any] = {"language": language, "max_tokens": LOOK_TOKENS if look.is_short else 1024}
+    about["window"] = look.window if look.is_short else None
+    found = []
+    for name in [] if named == "none" else listed(named):
+        wanted = name.removeprefix("memory: ")
+        context = memory(wanted, language, **look.memory) if wanted in MEMORIES else name
+        found.append(Candidate(context=context, **about))
+    return found
 
 
 def to_judge(run: Replay) -> pd.DataFrame:
@@ -249,9 +244,10 @@ def judged(
 
 
 def with_people(verdicts: pd.DataFrame, corpus: Corpus, seed: int = 42) -> pd.DataFrame:
-    """Each judge's r with people on the recorded replies, which they rated."""
+    """Each judge's r with people on the recorded replies that they rated, where these are enough for one."""
     own = verdicts[verdicts["candidate"] == ORIGINAL].drop(columns="candidate")
-    return agreement(own, corpus, scores=["real"], metrics=["pearson"], seed=seed)
+    found = agreement(own, corpus, scores=["real"], metrics=["pearson"], seed=seed)
+    return found[found["turns"] >= FEWEST_TURNS]
 
 
 #: How turns may be selected, by the name that parameters use; "both" replays the turns of the two sets.
@@ -260,7 +256,8 @@ SELECTIONS = ("stratified", "hard", "both")
 
 def selected(corpus: Corpus, selection: str, size: int, seed: int = 42) -> dict[str, pd.DataFrame]:
     """The replay sets of so many turns that a parameter names; of both, the one drawn by lot comes first."""
-    check_selection(selection)
+    if selection not in SELECTIONS:
+        raise UnknownName("selection of turns", selection, SELECTIONS)
     names = ("stratified", "hard") if selection == "both" else (selection,)
     found = {
         name: hard_set(corpus, size) if name == "hard" else stratified_set(corpus, size, seed=seed)
@@ -272,12 +269,6 @@ def selected(corpus: Corpus, selection: str, size: int, seed: int = 42) -> dict[
             "Replay turns drawn by lot, with selection='stratified'.",
         )
     return found
-
-
-def check_selection(selection: str) -> None:
-    """An error for a name that is none of `SELECTIONS`."""
-    if selection not in SELECTIONS:
-        raise UnknownName("selection of turns", selection, SELECTIONS)
 
 
 def united(sets: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -301,36 +292,10 @@ def chance(turns: pd.DataFrame) -> pd.DataFrame | None:
     return turns if len(turns) and turns["inclusion"].notna().all() else None
 
 
-@dataclass(frozen=True)
-class Standing:
-    """One judge's candidates on one replay set."""
-
-    turns: pd.DataFrame
-    replies: pd.DataFrame
-    verdicts: pd.DataFrame
-    summary: pd.DataFrame
-    ranks: pd.DataFrame
-
-
-def standings(run: Replay, verdicts: pd.DataFrame, seed: int = 42) -> dict[str, Standing]:
-    """The judge's candidates on each replay set of a page, all turns of the set counted as they were drawn."""
-    found = {}
-    for name, turns in run.sets.items():
-        replies = run.everywhere.merge(turns[TURN], on=TURN)
-        own = verdicts.merge(replies[["candidate", *TURN]], on=["candidate", *TURN])
-        means = summary(own, inclusion=chance(turns), seed=seed)
-        ranks = rank_sets(own, inclusion=chance(turns), seed=seed)
-        found[name] = Standing(turns, replies, own, means, ranks)
-    return found
-
-
-def beside(
-    run: Replay, on_each: Mapping[str, Standing], drawn: Mapping[str, pd.DataFrame]
-) -> dict[str, pd.DataFrame]:
-    """The judge's verdicts by replay set: by each that the page replays in full, or where that is one alone, on it and
-    on those of its turns that the published selection would take."""
-    if len(on_each) > 1:
-        return {name: standing.verdicts for name, standing in on_each.items()}
-    whole = on_each[run.selection].verdicts
-    published = {"hard": whole.merge(drawn["hard"][TURN], on=TURN)} if "hard" in drawn else {}
-    return {"replayed": whole, **published}
+def selection_facts(profile: pd.DataFrame) -> dict[str, float]:
+    """What the published selection does to the recorded replies: mean scores, and shares rated low and 5."""
+    gold, mean = profile.xs("gold", level="part"), profile.xs("mean gold", level="part").iloc[0]
+    low = gold.loc[["1", "2", "3"]].sum()
+    found = {"all": mean["all"], "stratified": mean["stratified"], "published": mean["hard"]}
+    found |= {"low": low["hard"], "all_low": low["all"]}
+    return found | {"fives": gold.loc["5", "hard"], "all_fives": gold.loc["5", "all"]}

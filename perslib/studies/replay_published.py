@@ -23,7 +23,6 @@ from perslib.replay import (
     read_scored,
     summary,
 )
-from perslib.report.tables import with_interval
 from perslib.stats import SEED
 from perslib.studies.extent import listed
 
@@ -35,23 +34,18 @@ OF_RECORDED = {"reference_cdf": "cdf", "reference_mean_shift": "mean_shift", "ra
 def aggregated(files: str, corpus: Corpus) -> pd.DataFrame:
     """Published score files, aggregated as their authors do: one row a file, judge and candidate.
 
-    The score is the calibrated one where the file has one. Columns: file, candidate, judge, score, turns, micro,
-    user_macro with the published bootstrap interval, task_macro, block_macro, dsat, n1 … n5.
+    The score is the calibrated one where the file has one. Columns: file, score, and those of `summary`, without intervals
+    but for the published one of user_macro (user_macro_low, user_macro_high).
     """
     parts = []
     for name, score, verdicts in _scores_in(files, corpus):
         found = summary(verdicts, score, resamples=0)
-        means = verdicts.groupby([*WHO, "user"], dropna=False)[score].mean()
-        of = means.reset_index().groupby(WHO, dropna=False, sort=False)
-        bounds = [
-            official_interval(of.get_group(tuple(key)).set_index("user")[score].dropna())
-            for key in found[WHO].itertuples(index=False)
-        ]
-        macro = [with_interval(v, *b) for v, b in zip(found["user_macro"], bounds)]
-        parts.append(found.assign(file=Path(name).name, score=score, user_macro=macro))
-    about = ["file", "candidate", "judge", "backbone", "score", "turns"]
-    means_of = ["micro", "user_macro", "task_macro", "block_macro", "dsat"]
-    return pd.concat(parts, ignore_index=True)[[*about, *means_of, *(f"n{s}" for s in range(1, 6))]]
+        of_user = verdicts.groupby([*WHO, "user"], dropna=False)[score].mean().reset_index()
+        own = of_user.groupby(WHO, dropna=False, sort=False)
+        means = (own.get_group(key).set_index("user")[score] for key in map(tuple, found[WHO].to_numpy()))
+        found[["user_macro_low", "user_macro_high"]] = [official_interval(of) for of in means]
+        parts.append(found.assign(file=Path(name).name, score=score))
+    return pd.concat(parts, ignore_index=True)
 
 
 def compared(files: str, predictions: str, corpus: Corpus, seed: int = SEED) -> pd.DataFrame:
@@ -62,12 +56,9 @@ def compared(files: str, predictions: str, corpus: Corpus, seed: int = SEED) -> 
     (`OF_RECORDED`); `score` names it, or the two. p is corrected within these comparisons, and within the pairs.
     """
     recorded = [(name, read_predictions(name, corpus)) for name in listed(predictions)]
-    by_score: dict[str, list[pd.DataFrame]] = {}
-    for _, score, verdicts in _scores_in(files, corpus):
-        by_score.setdefault(score, []).append(_scores(verdicts, score))
+    given = [_scores(verdicts, score).assign(by=score) for _, score, verdicts in _scores_in(files, corpus)]
     tables = []
-    for score, parts in by_score.items():
-        of_candidates = pd.concat(parts, ignore_index=True)
+    for score, of_candidates in pd.concat(given, ignore_index=True).groupby("by", sort=False):
         for label, originals in _recorded(recorded, score, of_candidates):
             both = pd.concat([of_candidates.merge(originals[WHO[:2]].drop_duplicates()), originals])
             found = against(both.reset_index(drop=True), ORIGINAL, score="score", seed=seed)
@@ -95,29 +86,25 @@ def _recorded(
     """The scores of the recorded replies to compare with, and what those of both sides are called."""
     judges = candidates[WHO[:2]].drop_duplicates()
     for name, verdicts in files:
-        place = Path(name).name
-        column = next((c for c in (score, OF_RECORDED.get(score)) if c in verdicts), None)
+        place, instead = Path(name).name, OF_RECORDED.get(score, score)
+        column = next((c for c in (score, instead) if c in verdicts), None)
         if column is None:
             raise DataError(
-                Problem(
-                    place, f"has no scores under {OF_RECORDED.get(score, score)}, to compare {score} with"
-                ),
+                Problem(place, f"has no scores under {instead}, to compare {score} with"),
                 "Give the calibrated file of predictions, or candidates' files without calibration.",
             )
         own = verdicts.merge(judges, on=WHO[:2])
         if own.empty:
-            said, scored = (
-                " and ".join(map(_judge, f[WHO[:2]].drop_duplicates().to_numpy())) for f in (verdicts, judges)
-            )
             raise DataError(
-                Problem(place, f"is by {said}, while the candidates were scored by {scored}"),
+                Problem(
+                    place, f"is by {_judges(verdicts)}, while the candidates were scored by {_judges(judges)}"
+                ),
                 "Give the predictions of the judge that scored the candidates, or none.",
             )
-        yield (
-            score if column == score else f"{score} / {column}",
-            _scores(own, column).assign(candidate=ORIGINAL),
-        )
+        label = score if column == score else f"{score} / {column}"
+        yield label, _scores(own, column).assign(candidate=ORIGINAL)
 
 
-def _judge(names: list[str]) -> str:
-    return " of ".join(str(n) for n in names if not pd.isna(n))
+def _judges(verdicts: pd.DataFrame) -> str:
+    named = verdicts[WHO[:2]].drop_duplicates().to_numpy()
+    return " and ".join(" of ".join(str(n) for n in names if not pd.isna(n)) for names in named)
