@@ -15,6 +15,7 @@ import subprocess
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
@@ -26,13 +27,10 @@ from uuid import uuid4
 
 from perslib.errors import PerslibError
 from perslib.llm import entries
-from perslib.paths import lock
-from perslib.text import LANGUAGES
+from perslib.paths import lock, read_toml
 
 NAME = "manifest.json"
 FORMAT = 1
-#: The states a page can be in; a run that was killed stays "started".
-STATES = ("started", "success", "failed", "cancelled")
 
 
 def now() -> str:
@@ -122,6 +120,46 @@ def corpus_facts(given: str, corpus: Any) -> dict[str, Any]:
 # -- the file ----------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Page:
+    """A page that a manifest speaks of; its file may be missing, when the run goes on or was stopped."""
+
+    root: Path
+    folder: Path
+    name: str
+    entry: dict[str, Any]
+
+    @property
+    def href(self) -> str:
+        """Where it is, seen from `root`; empty where there is no file."""
+        path = self.folder / f"{self.name}.html"
+        return path.relative_to(self.root).as_posix() if path.is_file() else ""
+
+    @property
+    def language(self) -> str:
+        """The language it is written in."""
+        return str(self.entry.get("language", "en"))
+
+    @property
+    def corpus(self) -> str:
+        """What its corpus is called."""
+        return str(self.entry.get("corpus", {}).get("label") or self.folder.parent.name)
+
+
+def pages_under(root: Path) -> list[Page]:
+    """All pages under `reports/`, folder by folder."""
+    return [
+        Page(root, file.parent, name, entry)
+        for file in sorted(root.glob(f"*/*/{NAME}"))
+        for name, entry in read_manifest(file.parent)["pages"].items()
+    ]
+
+
+def common_language(pages: Iterable[Page]) -> str:
+    """Chinese where all pages are in Chinese, else English."""
+    return "zh" if {page.language for page in pages} == {"zh"} else "en"
+
+
 def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest of a folder, without entries that cannot be read, which it says; an empty one where there is none."""
     manifest, problems = _read(folder)
@@ -140,7 +178,7 @@ def _read(folder: Path) -> tuple[dict[str, Any], list[str]]:
         pass
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         problems = [f"{folder / NAME} cannot be read; its pages are left out"]
-    good = {name: entry for name, entry in pages if _is_text(name, entry) and _is_entry(entry)}
+    good = {name: entry for name, entry in pages if _is_entry(name, entry)}
     problems += [
         f"{folder / NAME}: the entry of {name} cannot be read; left out"
         for name, _ in pages
@@ -149,36 +187,20 @@ def _read(folder: Path) -> tuple[dict[str, Any], list[str]]:
     return {"format": FORMAT, "pages": good}, problems
 
 
-#: Types of what the index and the leaderboard read of an entry.
-_KINDS: dict[str, type | tuple[type, ...]] = {
-    **dict.fromkeys(("title", "language", "started"), str),
-    **dict.fromkeys(("corpus", "backbone", "parameters", "figures", "tables"), dict),
-    **{"failure": (dict, type(None)), "seconds": (int, float), "last_run": dict},
-}
-
-
-def _is_text(name: str, entry: Any) -> bool:
-    """Whether a page can say it: JSON may hold half a character."""
+def _is_entry(name: str, entry: Any) -> bool:
+    """Whether the index and the leaderboard can read it, and a page can say it: JSON may hold half a character."""
     try:
         json.dumps({name: entry}, ensure_ascii=False).encode()
-    except (UnicodeEncodeError, RecursionError):
+        return bool(_validator().is_valid(entry))
+    except (UnicodeEncodeError, RecursionError, ValueError):
         return False
-    return True
 
 
-def _is_entry(entry: Any) -> bool:
-    return (
-        isinstance(entry, dict)
-        and all(isinstance(entry[name], kind) for name, kind in _KINDS.items() if name in entry)
-        and entry.get("language", "en") in LANGUAGES
-        and 0 <= entry.get("seconds", 0) < 10**12
-        and entry.get("status") in STATES
-        and entry.get("last_run", entry).get("status") in STATES
-        and all(
-            isinstance(made, list) for kind in ("figures", "tables") for made in entry.get(kind, {}).values()
-        )
-        and all(isinstance(f, str) for f in files_of(entry))
-    )
+@cache
+def _validator() -> Any:
+    from jsonschema_rs import Draft202012Validator
+
+    return Draft202012Validator(read_toml(__file__, "manifest.toml"))
 
 
 def files_of(entry: Mapping[str, Any]) -> list[str]:
@@ -193,7 +215,6 @@ def record(folder: Path, name: str, entry: Mapping[str, Any]) -> None:
 
     A manifest with anything in it that cannot be read is kept aside first, for what is written leaves that out.
     """
-    assert entry["status"] in STATES
     manifest, problems = _read(folder)
     if problems:
         aside = next(

@@ -239,6 +239,21 @@ def page_css() -> str:
     return f"{shown}\n{code}\n@media screen and (prefers-color-scheme: dark) {{\n{night}\n}}\n{own}"
 
 
+def shelf_css() -> str:
+    """The styles of the index and of what stands beside it."""
+    return page_css() + (HERE / "index.css").read_text(encoding="utf-8")
+
+
+def template(name: str) -> Any:
+    """A page template by its file's name; what is filled in is escaped."""
+    import jinja2
+
+    loader = jinja2.FileSystemLoader(HERE / "template")
+    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
+    environment.globals["_"] = translate
+    return environment.get_template(name)
+
+
 def _exporter() -> Any:
     from nbconvert import HTMLExporter
 
