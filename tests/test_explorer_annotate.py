@@ -12,9 +12,10 @@ from made import tiny_corpus
 from perslib.corpus import TURN, load
 from perslib.explorer.annotate import Annotating, drawn, next_unrated, ratings_file, scale
 from perslib.explorer.looking import Looking, keys_of
+from perslib.explorer.ratings import read_ratings
 from perslib.judge import Verdict
 from perslib.report import begin
-from perslib.stats import agreement, read_ratings
+from perslib.stats import agreement
 
 
 @pytest.fixture(scope="module")

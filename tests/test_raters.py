@@ -12,7 +12,8 @@ import pytest
 
 from perslib.corpus import TURN, load
 from perslib.errors import DataError, UnknownName
-from perslib.stats import Rating, agreement, between, measure, rate, rater, read_ratings, reason_agreement
+from perslib.explorer.ratings import Rating, rate, rater, read_ratings
+from perslib.stats import agreement, agreement_between, measure, reason_agreement
 
 GOLD = [5, 4, 3, 4, 2, 5, 5, 4, 5, 3, 2, 4]
 SCORE = [4, 4, 3, 5, 3, 5, 4, 4, 5, 4, 3, 4]
@@ -182,7 +183,7 @@ def test_a_rater_is_one_more_row_of_an_agreement_table(path):
 
 def test_two_raters_against_each_other_worked_numbers():
     frame = pd.concat([verdicts(rater("Ann"), GOLD), verdicts("judge", SCORE)])
-    found = between(frame, "judge", "rater: Ann", metrics=["pearson", "mae", "qwk", "false_sat"])
+    found = agreement_between(frame, "judge", "rater: Ann", metrics=["pearson", "mae", "qwk", "false_sat"])
     values = found.set_index("metric")["value"]
     assert values["pearson"] == pytest.approx(0.7730206825)
     assert values["mae"] == 0.5 and values["qwk"] == pytest.approx(0.7) and values["false_sat"] == 0.25
@@ -193,7 +194,7 @@ def test_two_raters_against_each_other_worked_numbers():
 def test_between_takes_the_replies_that_both_scored_and_counts_the_others():
     ann = verdicts(rater("Ann"), GOLD).iloc[:8]
     judge = verdicts("judge", [*SCORE[:11], np.nan]).iloc[2:]
-    found = between(pd.concat([ann, judge]), "judge", "rater: Ann", metrics=["mae"]).iloc[0]
+    found = agreement_between(pd.concat([ann, judge]), "judge", "rater: Ann", metrics=["mae"]).iloc[0]
     assert found["value"] == pytest.approx(np.abs(np.subtract(GOLD, SCORE))[2:8].mean())
     assert found[["turns", "only_a", "only_b"]].tolist() == [6, 3, 2]
 
@@ -202,30 +203,30 @@ def test_between_has_intervals_over_users_from_five_on():
     users = [f"u{i % 6}" for i in range(12)]
     frame = pd.concat([verdicts("rater: Ann", GOLD, backbone=None), verdicts("judge", SCORE, backbone="m")])
     frame["user"] = users * 2
-    row = between(frame, ("judge", "m"), "rater: Ann", metrics=["pearson"], resamples=300).iloc[0]
+    row = agreement_between(frame, ("judge", "m"), "rater: Ann", metrics=["pearson"], resamples=300).iloc[0]
     assert row["value_low"] < row["value"] < row["value_high"]
     assert row["a"] == "judge (m)" and row["b"] == "rater: Ann"
-    again = between(frame, ("judge", "m"), "rater: Ann", metrics=["pearson"], resamples=300).iloc[0]
+    again = agreement_between(frame, ("judge", "m"), "rater: Ann", metrics=["pearson"], resamples=300).iloc[0]
     assert row["value_low"] == again["value_low"], "the same seed draws the same users"
 
 
 def test_the_second_is_rounded_to_the_scale_as_a_label_is():
     real = np.array(GOLD) + 0.3
     frame = pd.concat([verdicts("a", SCORE), verdicts("b", list(real))])
-    mae = between(frame, "a", "b", metrics=["mae"])["value"].item()
+    mae = agreement_between(frame, "a", "b", metrics=["mae"])["value"].item()
     assert mae == measure(GOLD, SCORE, metrics=["mae"])["mae"]
 
 
 def test_replies_of_candidates_do_not_meet_recorded_ones():
     frame = pd.concat([verdicts("a", SCORE, candidate="x"), verdicts("b", GOLD, candidate=None)])
-    assert between(frame, "a", "b", metrics=["mae"]).iloc[0]["turns"] == 0
+    assert agreement_between(frame, "a", "b", metrics=["mae"]).iloc[0]["turns"] == 0
 
 
 def test_between_names_what_it_cannot_do():
     frame = pd.concat([verdicts("a", SCORE), verdicts("b", GOLD)])
     with pytest.raises(UnknownName, match="'c'"):
-        between(frame, "a", "c")
+        agreement_between(frame, "a", "c")
     with pytest.raises(DataError, match="no score column 'cdf'"):
-        between(frame, "a", "b", score="cdf")
+        agreement_between(frame, "a", "b", score="cdf")
     with pytest.raises(DataError, match="a has two verdicts on A/travel/0/0"):
-        between(pd.concat([frame, frame.head(1)]), "a", "b")
+        agreement_between(pd.concat([frame, frame.head(1)]), "a", "b")

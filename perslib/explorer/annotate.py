@@ -1,6 +1,6 @@
 """Rating turns oneself, on the published scale and with its reasons, blind to the user's label and to the judge.
 
-Ratings go to `ratings/<corpus>.jsonl` in the workspace, which `perslib.stats.read_ratings` reads as one more rater.
+Ratings go to `ratings/<corpus>.jsonl` in the workspace, which `perslib.explorer.ratings.read_ratings` reads as one more rater.
 Each says whether its rater had seen the user's own score, or a verdict, by then.
 """
 
@@ -33,12 +33,12 @@ from perslib.explorer.parts import (
     reply_place,
     watch,
 )
+from perslib.explorer.ratings import Rating, rate, rater, read_ratings
 from perslib.explorer.so_far import SoFar, unreadable
 from perslib.paths import bundled, state, workspace
 from perslib.replay import stratified_set
 from perslib.report.show import conversation_html, escape, fold_html
 from perslib.report.words import name_of
-from perslib.stats import Rating, rate, rater, read_ratings
 from perslib.text import current_language, join, paragraph, translate
 
 

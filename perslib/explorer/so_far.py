@@ -16,12 +16,13 @@ from perslib.corpus import BLOCK, TURN, Block
 from perslib.errors import DataError
 from perslib.explorer.looking import Looking, keys_of
 from perslib.explorer.parts import Asking, button, div, reply_place
+from perslib.explorer.ratings import rater, read_ratings
 from perslib.judge import Judge, Personal, Verdict
 from perslib.judge.base import frame
 from perslib.llm import Steps, side_by_side
 from perslib.report.show import escape, fold_html, table_html
 from perslib.report.tables import with_interval
-from perslib.stats import FEWEST_USERS, agreement, between, rater, read_ratings, with_gold
+from perslib.stats import FEWEST_USERS, agreement, agreement_between, with_gold
 from perslib.text import mark, translate
 
 #: Measures of agreement, in plain words.
@@ -149,7 +150,7 @@ class SoFar(widgets.VBox):
         if judged is not None:
             both = pd.concat([own, judged], ignore_index=True)
             judge = (judged["judge"].iloc[0], judged["backbone"].iloc[0])
-            found[translate("You and the judge")] = between(
+            found[translate("You and the judge")] = agreement_between(
                 both, judge, rater(self.name), metrics=names, resamples=RESAMPLES
             )
             found[translate("The judge and the users' own labels")] = agreement(

@@ -94,7 +94,7 @@ def mark_handle(marker: str, color: Any, label: object, edge: Any = None) -> Any
     """Return a mark for the legend."""
     from matplotlib.lines import Line2D
 
-    look = {
+    look: dict[str, Any] = {
         "marker": marker,
         "color": edge or color,
         "markerfacecolor": color,
@@ -108,7 +108,11 @@ def line_handle(place: int, color: Any, label: object) -> Any:
     """Return a line for the legend."""
     from matplotlib.lines import Line2D
 
-    look = {"marker": MARKS[place % len(MARKS)], "linestyle": DASHES[place % len(DASHES)], "markersize": 5}
+    look: dict[str, Any] = {
+        "marker": MARKS[place % len(MARKS)],
+        "linestyle": DASHES[place % len(DASHES)],
+        "markersize": 5,
+    }
     return Line2D([], [], color=color, **look, label=literal_name(label))
 
 
@@ -119,7 +123,7 @@ def cell_frame(column: int, row: int) -> Any:
     return Rectangle((column, row), 1, 1, fill=False, edgecolor=INK, linewidth=1.4)
 
 
-def add_legend(fig: Figure, handles: Iterable[Any], place: str = "outside upper left") -> Figure:
+def add_legend(fig: Figure, handles: Iterable[Any], place: Any = "outside upper left") -> Figure:
     """Add a legend where there is something to explain; return the figure."""
     if handles := list(handles):
         columns = 1 if "right" in place else min(len(handles), 5)

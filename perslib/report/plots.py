@@ -140,7 +140,7 @@ def shares(
         for part in labels:
             size = values[part].to_numpy()
             ax.barh(range(len(names)), size, left=start, color=colors[part], height=0.7)
-            for y in np.flatnonzero(size > least):
+            for y in np.flatnonzero(size > least).tolist():
                 ink = "white" if part in dark else INK
                 ax.text(
                     start[y] + size[y] / 2,

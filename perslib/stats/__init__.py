@@ -10,7 +10,7 @@
 Gold labels meet verdicts in `agreement` and `with_gold`, and nowhere else.
 """
 
-from perslib.stats.agreement import agreement, paired
+from perslib.stats.agreement import agreement, agreement_between, paired
 from perslib.stats.calibrated import calibrated, fallbacks, histories, reference_calibrated
 from perslib.stats.calibration import SCORES, Ties, cdf, mean_shift, to_scale
 from perslib.stats.calibration_on_replay import (
@@ -23,6 +23,7 @@ from perslib.stats.conformal import Conformal, coverage, fit_conformal
 from perslib.stats.fitted import Population, Tilted, fit_isotonic, fit_ordinal, fit_population, fit_tilt
 from perslib.stats.gold import disagreements, reliability, with_gold
 from perslib.stats.measures import METRICS, measure
+from perslib.stats.pairs import compare_paired, mcnemar, rank_sets, ranks_left_open
 from perslib.stats.power import Components, components, power_of, users_needed
 from perslib.stats.ppi import (
     Estimate,
@@ -34,13 +35,13 @@ from perslib.stats.ppi import (
     ppi_mean,
     ppi_of_sums,
 )
-from perslib.stats.ratings import Rating, between, rate, rater, read_ratings
 from perslib.stats.reasons import reason_agreement, reason_confusion, reason_pairs
 from perslib.stats.resamples import (
     FEWEST_USERS,
     LEVEL,
     RESAMPLES,
     SEED,
+    Resamples,
     correlation,
     floats,
     holm,
@@ -69,16 +70,17 @@ __all__ = [
     "Estimate",
     "Population",
     "Powered",
-    "Rating",
+    "Resamples",
     "Ties",
     "Tilted",
     "UserSums",
     "agreement",
-    "between",
+    "agreement_between",
     "calibrated",
     "cdf",
     "classical_difference",
     "classical_mean",
+    "compare_paired",
     "components",
     "correlation",
     "coverage",
@@ -95,6 +97,7 @@ __all__ = [
     "holm",
     "interval",
     "joint_sign_flip",
+    "mcnemar",
     "mean_by",
     "mean_shift",
     "measure",
@@ -105,9 +108,8 @@ __all__ = [
     "ppi_difference",
     "ppi_mean",
     "ppi_of_sums",
-    "rate",
-    "rater",
-    "read_ratings",
+    "rank_sets",
+    "ranks_left_open",
     "reason_agreement",
     "reason_confusion",
     "reason_pairs",

@@ -9,22 +9,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perslib.corpus import Corpus
-from perslib.errors import UnknownName
+from perslib.corpus import TURN, Corpus, coerce
+from perslib.errors import DataError, Problem, UnknownName
+from perslib.stats.calibration import to_scale
 from perslib.stats.gold import Row, find, of_judges, with_gold
 from perslib.stats.measures import metric, resampled
 from perslib.stats.resamples import (
     FEWEST_USERS,
     RESAMPLES,
     SEED,
+    Resamples,
+    estimate,
     floats,
     holm,
-    interval,
     resample_users,
-    two_sided_p,
 )
 from perslib.stats.sums import Sums
 
+_KEYS = ["candidate", *TURN]
 #: What an agreement table shows unless told otherwise: the paper's columns, both error rates, and what is
 #: left within users.
 DEFAULT = (
@@ -140,7 +142,7 @@ def agreement(
                 rivals = {r: s for r, s in of.items() if r.judge in controls and _fits(r, row)}
                 about = {**group, **_about(row, score, scored)}
                 for name, values in bootstrap.values(scored).items():
-                    line = {**about, "metric": name, **_estimate(values)}
+                    line = {**about, "metric": name, **estimate(values)}
                     if controls:
                         line |= _gain(bootstrap, name, scored, {} if row.judge in controls else rivals)
                     rows.append(line)
@@ -185,6 +187,56 @@ def paired(
     return table.assign(turns=len(shared.place), users=shared.users)
 
 
+def agreement_between(
+    verdicts: pd.DataFrame,
+    a: str | Sequence[str | None],
+    b: str | Sequence[str | None],
+    *,
+    score: str = "raw",
+    score_b: str | None = None,
+    metrics: Sequence[str] = DEFAULT,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> pd.DataFrame:
+    """How well `a` agrees with `b`, two judges or raters, on the replies that both scored.
+
+    The metrics are those of `agreement` with `b`, rounded to the scale, in the place of the user's own label; so
+    `false_sat` is how often `a` is satisfied where `b` is not. `a` and `b` are names, or (judge, backbone) where a judge
+    ran with several; `score` and `score_b` (the same unless told otherwise) name score columns. Columns: a, b, metric,
+    value, value_low, value_high (95 %, users resampled; from five users on), turns, users, only_a, only_b (scored by one alone).
+    """
+    frame = coerce(verdicts, "verdicts")
+    judges = dict(of_judges(frame))
+    one, other = find(judges, a), find(judges, b)
+    left = _scores_of(judges[one], str(one), score, "a")
+    right = _scores_of(judges[other], str(other), score_b or score, "b")
+    both = left.merge(right, on=_KEYS, validate="1:1")
+    users = Resamples(both["user"], resamples, seed)
+    sums = Sums(to_scale(both["b"].to_numpy(float)), both["a"].to_numpy(float), users.group, len(users))
+    drawn = resampled(sums, _checked(metrics), users.weights)
+    about = {"turns": len(both), "users": len(users)}
+    about |= {"only_a": len(left) - len(both), "only_b": len(right) - len(both)}
+    return pd.DataFrame(
+        [
+            {"a": str(one), "b": str(other), "metric": name, **users.estimate(values), **about}
+            for name, values in drawn.items()
+        ]
+    )
+
+
+def _scores_of(own: pd.DataFrame, name: str, score: str, called: str) -> pd.DataFrame:
+    """The replies that a judge scored, with the score under the name it is called by."""
+    if score not in own:
+        raise DataError(Problem("verdicts", f"{name} has no score column {score!r}"))
+    if (twice := own.duplicated(_KEYS)).any():
+        place = "/".join(map(str, own.loc[twice, TURN].iloc[0]))
+        raise DataError(
+            Problem("verdicts", f"{name} has two verdicts on {place}"), "Keep one of each judge and reply."
+        )
+    scored = own[_KEYS].assign(**{called: floats(own[score])})
+    return scored[np.isfinite(scored[called])]
+
+
 def _checked(metrics: Sequence[str]) -> list[str]:
     for name in metrics:
         metric(name)
@@ -217,22 +269,9 @@ def _about(row: Row, score: str, scored: _Scored) -> dict[str, Any]:
     }
 
 
-def _estimate(values: np.ndarray) -> dict[str, float]:
-    low, high = interval(values[1:])
-    return {"value": float(values[0]), "value_low": low, "value_high": high}
-
-
-def _difference(a: np.ndarray, b: np.ndarray, name: str) -> dict[str, float]:
-    sign = 1 if metric(name).higher_is_better else -1
-    difference = sign * (a - b)
-    low, high = interval(difference[1:])
-    p = two_sided_p(difference[1:])
-    return {
-        "difference": float(difference[0]),
-        "difference_low": low,
-        "difference_high": high,
-        "difference_p": p,
-    }
+def _difference(a: np.ndarray, b: np.ndarray, name: str, called: str = "difference") -> dict[str, float]:
+    difference = (1 if metric(name).higher_is_better else -1) * (a - b)
+    return estimate(difference, called, p=True)
 
 
 def _gain(bootstrap: _Bootstrap, name: str, scored: _Scored, rivals: dict[Row, _Scored]) -> dict[str, Any]:
@@ -243,9 +282,7 @@ def _gain(bootstrap: _Bootstrap, name: str, scored: _Scored, rivals: dict[Row, _
         return {"control": None, "gain": np.nan, "gain_low": np.nan, "gain_high": np.nan, "gain_p": np.nan}
     best = max(there, key=lambda row: there[row])
     own, control = bootstrap.common(scored, rivals[best])
-    found = _difference(own[name], control[name], name)
-    named = {f"difference{end}": f"gain{end}" for end in ("", "_low", "_high", "_p")}
-    return {"control": best.judge, **{named[k]: v for k, v in found.items()}}
+    return {"control": best.judge, **_difference(own[name], control[name], name, "gain")}
 
 
 def _arranged(rows: list[dict[str, Any]], by: str | None, with_gain: bool) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from perslib.corpus.schema import REASONS
 from perslib.corpus.schema import SATISFIED as IS_SATISFIED
 from perslib.stats.calibration import to_scale
 from perslib.stats.gold import of_judges, with_gold
-from perslib.stats.resamples import FEWEST_USERS, RESAMPLES, SEED, floats, interval, resample_users
+from perslib.stats.resamples import RESAMPLES, SEED, Resamples, estimate, floats
 
 #: Stands in the place of a reason where a judge is satisfied, or gives none.
 SATISFIED, NO_REASON = "satisfied", "none given"
@@ -78,49 +78,28 @@ def reason_agreement(
     """How often a judge names the user's reason, with intervals over resampled users.
 
     Metrics: `accuracy` and Cohen's `kappa` on the turns that both found dissatisfying; `accuracy_all` on all
-    dissatisfied turns, where a satisfied judge is wrong. Columns: judge, backbone, metric, value, low, high,
-    turns, users.
+    dissatisfied turns, where a satisfied judge is wrong. Columns: judge, backbone, metric, value, value_low,
+    value_high, turns, users.
     """
     rows: list[dict[str, Any]] = []
     for row, own in of_judges(reason_pairs(verdicts, corpus, score)):
         both = own[own["score"] <= 3]
         for name, part in (("accuracy", both), ("kappa", both), ("accuracy_all", own)):
-            users = part["user"].nunique()
-            values = _resampled(part, name, resamples if users >= FEWEST_USERS else 0, seed)
-            low, high = interval(values[1:])
+            users = Resamples(part["user"], resamples, seed)
             about = {"judge": row.judge, "backbone": row.backbone, "metric": name}
-            rows.append(
-                {
-                    **about,
-                    "value": values[0],
-                    "value_low": low,
-                    "value_high": high,
-                    "turns": len(part),
-                    "users": users,
-                }
-            )
-    return pd.DataFrame(
-        rows, columns=["judge", "backbone", "metric", "value", "value_low", "value_high", "turns", "users"]
-    )
+            found = estimate(_agreed(part, users, name))
+            rows.append({**about, **found, "turns": len(part), "users": len(users)})
+    columns = ["judge", "backbone", "metric", "value", "value_low", "value_high", "turns", "users"]
+    return pd.DataFrame(rows, columns=columns)
 
 
-def _resampled(pairs: pd.DataFrame, metric: str, resamples: int, seed: int) -> np.ndarray:
-    if pairs.empty:
-        return np.array([np.nan])
-    user, users = pd.factorize(pairs["user"])
-    labels, names = pd.factorize(pd.concat([pairs["gold_reason"], pairs["reason"]], ignore_index=True))
-    gold, said = labels[: len(pairs)], labels[len(pairs) :]
-    weights = resample_users(len(users), resamples, seed).astype(float)
-
-    def drawn(label: np.ndarray, kinds: int) -> np.ndarray:
-        counts = np.bincount(label * len(users) + user, minlength=kinds * len(users))
-        summed: np.ndarray = counts.reshape(kinds, len(users)) @ weights
-        return summed
-
-    n = drawn(np.zeros(len(pairs), int), 1)[0]
-    agreed = drawn((gold == said).astype(int), 2)[1]
+def _agreed(pairs: pd.DataFrame, users: Resamples, metric: str) -> np.ndarray:
+    """The share of equal reasons, or Cohen's κ, in each resample."""
+    gold, said = pairs["gold_reason"].to_numpy(), pairs["reason"].to_numpy()
+    n, agreed = users.total(np.ones(len(pairs))), users.total(gold == said)
     with np.errstate(invalid="ignore", divide="ignore"):
         if metric != "kappa":
             return np.asarray(agreed / n)
-        chance = (drawn(gold, len(names)) * drawn(said, len(names))).sum(axis=0) / n
+        by_reason = [users.total(gold == name) * users.total(said == name) for name in {*gold, *said}]
+        chance = np.sum(by_reason, axis=0) / n
         return np.where(n > chance, (agreed - chance) / (n - chance), np.nan)

@@ -46,6 +46,77 @@ def resample_users(users: int, resamples: int = RESAMPLES, seed: int = SEED) -> 
     return weights
 
 
+class Resamples:
+    """Units (users, cases) drawn with replacement: how often each counts in every resample, the sample itself first.
+
+    >>> users = Resamples(["a", "a", "b", "c", "d", "e"], resamples=100)
+    >>> found = users.estimate(users.mean([1, 2, 3, 4, 5, 6]), "score")
+    >>> sorted(found)
+    ['score', 'score_high', 'score_low']
+
+    With fewer units than `FEWEST_USERS` there is the sample alone, and no interval.
+
+    Parameters
+    ----------
+    unit : the unit of each row.
+    resamples, seed, level : how many resamples, drawn by which seed, and the level of intervals.
+    sort : whether units stand in alphabetical order instead of that of their first row; it decides which are drawn.
+    """
+
+    def __init__(
+        self,
+        unit: npt.ArrayLike,
+        resamples: int = RESAMPLES,
+        seed: int = SEED,
+        level: float = LEVEL,
+        *,
+        sort: bool = False,
+    ) -> None:
+        self.group, self.names = pd.factorize(np.asarray(unit, dtype=object), sort=sort)
+        few = len(self.names) < FEWEST_USERS
+        self.weights = resample_users(len(self.names), 0 if few else resamples, seed).astype(float)
+        self.level = level
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def total(self, values: npt.ArrayLike) -> Floats:
+        """The sum of the values in each resample; missing ones add nothing."""
+        return self.by_unit(values) @ self.weights
+
+    def by_unit(self, values: npt.ArrayLike) -> Floats:
+        """The sum of each unit's values."""
+        weights = np.nan_to_num(np.asarray(values, dtype=float))
+        return np.bincount(self.group, weights, len(self)).astype(float)
+
+    def count(self, values: npt.ArrayLike) -> int:
+        """How many units have a value."""
+        return len(np.unique(self.group[np.isfinite(np.asarray(values, dtype=float))]))
+
+    def mean(self, values: npt.ArrayLike) -> Floats:
+        """The mean of the values in each resample; the sample's alone where too few units have one."""
+        known = np.isfinite(np.asarray(values, dtype=float))
+        weights = self.weights if self.count(values) >= FEWEST_USERS else self.weights[:, :1]
+        total, n = self.by_unit(values) @ weights, self.by_unit(known) @ weights
+        return np.divide(total, n, out=np.full(n.shape, np.nan), where=n > 0)
+
+    def estimate(self, drawn: Floats, name: str = "value", *, p: bool = False) -> dict[str, float]:
+        """Return `name`, `name_low`, `name_high`, and `name_p` of "it is zero" on request, from resampled values."""
+        return estimate(drawn, name, p=p, level=self.level)
+
+
+def estimate(
+    drawn: Floats, name: str = "value", *, p: bool = False, level: float = LEVEL
+) -> dict[str, float]:
+    """Return the sample's value with its interval from values that begin with it, and its p on request.
+
+    They are called `name`, `name_low`, `name_high` and `name_p`.
+    """
+    low, high = interval(drawn[1:], level)
+    found = {name: float(drawn[0]), f"{name}_low": low, f"{name}_high": high}
+    return found | ({f"{name}_p": two_sided_p(drawn[1:])} if p else {})
+
+
 def resample_units(
     names: npt.ArrayLike, resamples: int = RESAMPLES, seed: int = SEED
 ) -> tuple[npt.NDArray[np.intp], Floats]:

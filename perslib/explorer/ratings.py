@@ -2,7 +2,7 @@
 
     rate("ratings/zh.jsonl", Rating("Ann", "u000", "travel", "0", 1, score=3, reason="unusable"))
     agreement(read_ratings("ratings/zh.jsonl"), corpus)        # with the users' own labels
-    between(verdicts, "personal memory", rater("Ann"))         # with a judge
+    agreement_between(verdicts, "personal memory", rater("Ann"))   # with a judge
 
 The file is JSON Lines, one rating a line, and only ever grows: a rater who thinks again adds a line, and the last
 one counts. The scale and the reasons are PersTurnBench's (section 3.2): a score up to 3 names the main fault, a
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,12 +25,6 @@ from perslib.corpus import TURN, coerce
 from perslib.corpus.reading import parse_json, unfit
 from perslib.corpus.schema import REASONS, SATISFIED
 from perslib.errors import DataError, Problem
-from perslib.stats.agreement import DEFAULT
-from perslib.stats.calibration import to_scale
-from perslib.stats.gold import find, of_judges
-from perslib.stats.measures import metric, resampled
-from perslib.stats.resamples import FEWEST_USERS, RESAMPLES, SEED, floats, interval, resample_users
-from perslib.stats.sums import Sums
 
 REMEDY = "Mend or delete the lines named; what the others say stays."
 #: Labels, in any language, that say what was wrong with a reply.
@@ -134,63 +128,6 @@ def read_ratings(path: str | Path, *, blind: bool = True) -> pd.DataFrame:
     verdicts = coerce(named.assign(satisfied=named["raw"] >= 4).drop(columns="rater"), "verdicts")
     verdicts.attrs.update(not_blind=len(kept) - len(heard), replaced=len(heard) - len(last), torn=torn)
     return verdicts
-
-
-def between(
-    verdicts: pd.DataFrame,
-    a: str | Sequence[str | None],
-    b: str | Sequence[str | None],
-    *,
-    score: str = "raw",
-    score_b: str | None = None,
-    metrics: Sequence[str] = DEFAULT,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
-) -> pd.DataFrame:
-    """How well `a` agrees with `b`, two judges or raters, on the replies that both scored.
-
-    The metrics are those of `agreement` with `b`, rounded to the scale, in the place of the user's own label; so
-    `false_sat` is how often `a` is satisfied where `b` is not. `a` and `b` are names, or (judge, backbone) where a judge
-    ran with several; `score` and `score_b` (the same unless told otherwise) name score columns. Columns: a, b, metric,
-    value, low, high (95 %, users resampled; from five users on), turns, users, only_a, only_b (scored by one alone).
-    """
-    frame = coerce(verdicts, "verdicts")
-    judges = dict(of_judges(frame))
-    one, other = find(judges, a), find(judges, b)
-    left = _scores(judges[one], str(one), score, "a")
-    right = _scores(judges[other], str(other), score_b or score, "b")
-    both = left.merge(right, on=_KEYS, validate="1:1")
-    number, users = pd.factorize(both["user"])
-    sums = Sums(to_scale(both["b"].to_numpy(float)), both["a"].to_numpy(float), number, len(users))
-    wanted = [name for name in dict.fromkeys(metrics) if metric(name)]
-    values = resampled(
-        sums, wanted, resample_users(len(users), resamples if len(users) >= FEWEST_USERS else 0, seed)
-    )
-    about = {
-        "turns": len(both),
-        "users": len(users),
-        "only_a": len(left) - len(both),
-        "only_b": len(right) - len(both),
-    }
-    rows = []
-    for name, found in values.items():
-        low, high = interval(found[1:])
-        estimate = {"value": float(found[0]), "value_low": low, "value_high": high}
-        rows.append({"a": str(one), "b": str(other), "metric": name, **estimate, **about})
-    return pd.DataFrame(rows)
-
-
-def _scores(own: pd.DataFrame, name: str, score: str, called: str) -> pd.DataFrame:
-    """The replies that a judge scored, with the score under the name it is called by."""
-    if score not in own:
-        raise DataError(Problem("verdicts", f"{name} has no score column {score!r}"))
-    if (twice := own.duplicated(_KEYS)).any():
-        place = "/".join(map(str, own.loc[twice, TURN].iloc[0]))
-        raise DataError(
-            Problem("verdicts", f"{name} has two verdicts on {place}"), "Keep one of each judge and reply."
-        )
-    scored = own[_KEYS].assign(**{called: floats(own[score])})
-    return scored[np.isfinite(scored[called])]
 
 
 def _read(path: Path) -> tuple[list[Rating], list[str]]:
