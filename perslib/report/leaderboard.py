@@ -57,16 +57,6 @@ class Group:
         return self.rows.iloc[0].to_dict()
 
     @property
-    def turns(self) -> int:
-        """Turns of the replay set, as far as any candidate was scored on them."""
-        return int(self.rows["turns"].max())
-
-    @property
-    def users(self) -> int:
-        """Users of these turns."""
-        return int(self.rows["users"].max())
-
-    @property
     def axis(self) -> tuple[float, float]:
         """Whole half points around all intervals, for the drawing."""
         if self.rows[_SCORES].isna().all(axis=None):

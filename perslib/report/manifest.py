@@ -105,16 +105,10 @@ def notebook_digest(path: Path) -> dict[str, str]:
     return {"name": path.name, "digest": hashlib.sha256(path.read_bytes()).hexdigest()}
 
 
-def corpus_facts(given: str, corpus: Any) -> dict[str, Any]:
+def corpus_facts(corpus: Any) -> dict[str, Any]:
     """Name, language, digest and size of the corpus."""
-    sizes = {"users": len(corpus.users), "sessions": len(corpus.sessions), "turns": len(corpus.turns)}
-    return {
-        "given": given,
-        "name": corpus.name,
-        "language": corpus.language,
-        "digest": corpus.digest,
-        **sizes,
-    }
+    facts = {name: getattr(corpus, name) for name in ("name", "language", "digest")}
+    return facts | {name: len(getattr(corpus, name)) for name in ("users", "sessions", "turns")}
 
 
 # -- the file ----------------------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ import hashlib
 import html
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -118,42 +117,26 @@ _IN = re.compile(r"\bIn\[(\d+)\]")
 _H2 = re.compile(r'<h2 id="([^"]*)">(.*?)</h2>', re.DOTALL)
 
 
-@dataclass
-class PageInfo:
-    """What the frame of a page shows around the notebook."""
+def render_page(nb: Any, frame: Mapping[str, Any]) -> str:
+    """The page of an executed notebook: narrative in the page's language, figures, tables, code folded.
 
-    language: str
-    corpus: str
-    backbone: str
-    index: str
-    facts: list[tuple[str, str]] = field(default_factory=list)
-    figures: Mapping[str, list[str]] = field(default_factory=dict)
-    tables: Mapping[str, list[str]] = field(default_factory=dict)
-    failure: Mapping[str, Any] | None = None
-    title: str = ""
-    contents: list[tuple[str, str]] = field(default_factory=list)
-    css: str = ""
-    script: str = ""
-
-    @property
-    def script_hash(self) -> str:
-        """What the page's content security policy knows its one script by; no other runs."""
-        digest = hashlib.sha256(self.script.encode()).digest()
-        return f"sha256-{base64.b64encode(digest).decode()}"
-
-
-def render_page(nb: Any, info: PageInfo) -> str:
-    """The page of an executed notebook: narrative in the page's language, figures, tables, code folded."""
+    `frame` has what the template shows around it: language, title, corpus, backbone, index, facts, figures, tables,
+    failure.
+    """
     nb = readable(nb)
-    info.title = info.title or title_of(nb)
     pieces = [c.metadata["html"] for c in nb.cells if c.cell_type == "markdown"]
-    info.contents = [(i, t) for piece in pieces for i, t in _H2.findall(piece)]
-    info.css = page_css()
-    shown = (piece for cell in nb.cells for piece in cell.metadata.get("shown", ()))
-    if any("pl-sortable" in piece for piece in shown):
-        info.script = (HERE / "sort.js").read_text(encoding="utf-8")
-    page, _ = _exporter().from_notebook_node(nb, resources={"page": info})
-    return str(page)
+    shown = [piece for cell in nb.cells for piece in cell.metadata.get("shown", ())]
+    sorts = any("pl-sortable" in piece for piece in shown)
+    script = (HERE / "sort.js").read_text(encoding="utf-8") if sorts else ""
+    page = {
+        **frame,
+        "contents": [found for piece in pieces for found in _H2.findall(piece)],
+        "css": page_css(),
+        "script": script,
+        # What the page's content security policy knows its one script by; no other runs.
+        "script_hash": f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}",
+    }
+    return str(_exporter().from_notebook_node(nb, resources={"page": page})[0])
 
 
 def title_of(nb: Any) -> str:
