@@ -50,7 +50,8 @@ def _set(character: str) -> str:
     if found := re.fullmatch(r"<(super|sub)> (\w+)", unicodedata.decomposition(character[0])):
         raised = _set(chr(int(found[2], 16))).strip("$")
         return f"${'^' if found[1] == 'super' else '_'}{{{raised}}}$"
-    base, *marks = unicodedata.normalize("NFD", character)
+    apart = unicodedata.normalize("NFD", character)
+    base, marks = apart[0], apart[1:]
     if not base.isascii() or not set(marks) <= set(known["accents"]):
         return character
     for mark in marks:

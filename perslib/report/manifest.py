@@ -88,8 +88,6 @@ def prompt_digests() -> dict[str, str]:
 
 def backbone_facts(name: str) -> dict[str, Any]:
     """What stands behind a backbone's name; of its address the host alone, and never a key."""
-    from perslib.llm.registry import entries
-
     entry = entries().get(name)
     if entry is None:
         return {"name": name}
@@ -164,21 +162,16 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 def _read(folder: Path) -> tuple[dict[str, Any], list[str]]:
     """The manifest without what cannot be read of it, and what that is."""
-    pages: Iterable[tuple[str, Any]] = ()
-    problems = []
+    file, good = folder / NAME, dict[str, Any](format=FORMAT, pages={})
     try:
-        pages = json.loads((folder / NAME).read_text(encoding="utf-8"))["pages"].items()
+        pages = dict(json.loads(file.read_text(encoding="utf-8"))["pages"].items())
     except FileNotFoundError:
-        pass
+        return good, []
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        problems = [f"{folder / NAME} cannot be read; its pages are left out"]
-    good = {name: entry for name, entry in pages if _is_entry(name, entry)}
-    problems += [
-        f"{folder / NAME}: the entry of {name} cannot be read; left out"
-        for name, _ in pages
-        if name not in good
-    ]
-    return {"format": FORMAT, "pages": good}, problems
+        return good, [f"{file} cannot be read; its pages are left out"]
+    good["pages"] = {name: entry for name, entry in pages.items() if _is_entry(name, entry)}
+    bad = [name for name in pages if name not in good["pages"]]
+    return good, [f"{file}: the entry of {name} cannot be read; left out" for name in bad]
 
 
 def _is_entry(name: str, entry: Any) -> bool:
@@ -211,15 +204,14 @@ def record(folder: Path, name: str, entry: Mapping[str, Any]) -> None:
     """
     manifest, problems = _read(folder)
     if problems:
-        aside = next(
-            p for n in count(1) if not (p := folder / f"{NAME}.damaged{n if n > 1 else ''}").exists()
-        )
+        names = (f"{NAME}.damaged{n if n > 1 else ''}" for n in count(1))
+        aside = next(path for path in map(folder.joinpath, names) if not path.exists())
         shutil.copyfile(folder / NAME, aside)
         warnings.warn(
             f"{folder / NAME} is damaged; it was kept as {aside.name}, and a new one is written", stacklevel=2
         )
     manifest["pages"] = dict(sorted({**manifest["pages"], name: dict(entry)}.items()))
-    write_json(folder / NAME, manifest)
+    write_text(folder / NAME, json.dumps(manifest, ensure_ascii=False, indent=1, default=str) + "\n")
 
 
 def write_text(path: Path, text: str) -> Path:
@@ -246,26 +238,16 @@ def alone(folder: Path) -> Iterator[None]:
         yield
 
 
-def write_json(path: Path, value: Any) -> Path:
-    """Write a value as JSON that people can read."""
-    return write_text(path, json.dumps(value, ensure_ascii=False, indent=1, default=str) + "\n")
-
-
 def without_secrets(text: str) -> str:
     """The text without the value of any environment variable that is named like a key, or by a backbone's key_env.
 
     Nothing of ours writes a key; a notebook, a traceback or a server's own words might.
     """
-    of_backbones = _of_backbones()
+    of_backbones: set[str] = set()
+    with suppress(PerslibError, OSError):  # a faulty backbones.toml is told where it is used
+        of_backbones = {entry.key_env for entry in entries().values()}
     for name, value in os.environ.items():
         named = name in of_backbones or name.upper().endswith(("KEY", "TOKEN", "SECRET", "PASSWORD"))
         if named and len(value.strip()) >= 8 and value.strip() in text:
             text = text.replace(value.strip(), f"[{name}]")
     return text
-
-
-def _of_backbones() -> set[str]:
-    try:
-        return {entry.key_env for entry in entries().values()}
-    except (PerslibError, OSError):  # a faulty backbones.toml is told where it is used
-        return set()

@@ -103,7 +103,12 @@ def mark_handle(place: int, color: Any, label: str, edge: Any = None) -> Any:
     """Return a mark for the legend."""
     from matplotlib.lines import Line2D
 
-    look = {"marker": MARKS[place % len(MARKS)], "markerfacecolor": color, "linestyle": "", "markersize": 5}
+    look: dict[str, Any] = {
+        "marker": MARKS[place % len(MARKS)],
+        "markerfacecolor": color,
+        "linestyle": "",
+        "markersize": 5,
+    }
     return Line2D([], [], color=edge or color, **look, label=literal(label))
 
 
@@ -111,7 +116,11 @@ def line_handle(place: int, color: Any, label: str) -> Any:
     """Return a line for the legend."""
     from matplotlib.lines import Line2D
 
-    look = {"marker": MARKS[place % len(MARKS)], "linestyle": DASHES[place % len(DASHES)], "markersize": 5}
+    look: dict[str, Any] = {
+        "marker": MARKS[place % len(MARKS)],
+        "linestyle": DASHES[place % len(DASHES)],
+        "markersize": 5,
+    }
     return Line2D([], [], color=color, **look, label=literal(label))
 
 
@@ -122,7 +131,7 @@ def cell_frame(column: int, row: int) -> Any:
     return Rectangle((column, row), 1, 1, fill=False, edgecolor=INK, linewidth=1.4)
 
 
-def add_legend(fig: Figure, handles: Iterable[Any] = (), place: str = "outside upper left") -> Figure:
+def add_legend(fig: Figure, handles: Iterable[Any] = (), place: Any = "outside upper left") -> Figure:
     """Add a legend where there is something to explain, as many entries a line as fit; return the figure.
 
     In a figure for one column all type is smaller.
@@ -139,5 +148,6 @@ def add_legend(fig: Figure, handles: Iterable[Any] = (), place: str = "outside u
         for ax in fig.axes:
             ax.tick_params(labelsize=9 * scale)
         for text in fig.findobj(Text):
-            text.set_fontsize(text.get_fontsize() * (1 if text.get_fontsize() <= 9 * scale else scale))
+            size = float(text.get_fontsize())
+            text.set_fontsize(size if size <= 9 * scale else size * scale)
     return fig

@@ -15,7 +15,7 @@ Figure. Stored values are written by their labels in the page's language. All ta
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -141,7 +141,7 @@ def shares(
             size = values[part].to_numpy()
             ax.barh(range(len(names)), size, left=start, color=colors[part], height=0.7)
             for y in np.flatnonzero(size > least).tolist():
-                look = {"fontsize": 8.5, "color": "white" if part in dark else INK}
+                look: dict[str, Any] = {"fontsize": 8.5, "color": "white" if part in dark else INK}
                 ax.text(start[y] + size[y] / 2, y, f"{size[y]:.0%}", ha="center", va="center", **look)
             start += size
         ax.set_xlim(0, 1)
@@ -295,7 +295,9 @@ def heatmap(
     tallest = max(map(len, matrices.values()))
     fig, axes = subplots(1, len(matrices), width, 1.3 + 0.36 * tallest, sharey=True)
     colors = palette or ("vlag_r" if center is not None else "Blues")
-    look = {"annot": texts, "fmt": ""} if isinstance(texts, pd.DataFrame) else {"annot": True, "fmt": texts}
+    look: dict[str, Any] = (
+        {"annot": texts, "fmt": ""} if isinstance(texts, pd.DataFrame) else {"annot": True, "fmt": texts}
+    )
     look |= {"cmap": colors, "cbar": False, "linewidths": 0.6, "annot_kws": {"size": 8}}
     for ax, (title, matrix) in zip(axes, matrices.items()):
         if matrix.empty:
@@ -334,7 +336,7 @@ def ranks(
         ax.annotate(f"{at[-1]:g}", (last, at[-1]), (9, 0), ha="left", **text)
     views = ["\n".join(literal_name(part) for part in str(view).split(" · ")) for view in found]
     is_narrow = fig.get_figwidth() < 1.2 * len(views)
-    turned = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if is_narrow else {}
+    turned: dict[str, Any] = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if is_narrow else {}
     ax.set_xticks(range(last + 1), views, fontsize=9, **turned)
     ax.set(ylim=(max(len(found), 1) + 0.5, 0.5), xlim=(-0.25, last + 0.25), yticks=[])
     ax.spines[["left", "bottom"]].set_visible(False)

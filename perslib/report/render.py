@@ -83,24 +83,19 @@ def _display(data: Any, metadata: Any) -> str:
         return f'<div class="output">{safe_html(controls_shown(own))}</div>'
     for kind in _PICTURES:
         if kind in data:
-            return _picture(
-                kind, str(data[kind]), metadata.get(kind, {}), translate("a figure without a caption")
-            )
+            return _picture(kind, str(data[kind]), metadata.get(kind, {}))
     if "text/markdown" in data:
         return f'<div class="output">{prose(controls_shown(str(data["text/markdown"])))}</div>'
-    if "text/plain" in data:
-        return (
-            f'<pre class="output">{html.escape(controls_shown(without_ansi(str(data["text/plain"]))))}</pre>'
-        )
-    return ""
+    plain = html.escape(controls_shown(without_ansi(str(data.get("text/plain", "")))))
+    return f'<pre class="output">{plain}</pre>' if "text/plain" in data else ""
 
 
-def _picture(kind: str, content: str, size: Any, alt: str) -> str:
+def _picture(kind: str, content: str, size: Any) -> str:
     """A picture as an image of the page itself; an SVG too, so that scripts in it stay dead."""
-    code = (
-        base64.b64encode(content.encode()).decode() if kind == "image/svg+xml" else content.replace("\n", "")
-    )
+    is_svg = kind == "image/svg+xml"
+    code = base64.b64encode(content.encode()).decode() if is_svg else content.replace("\n", "")
     width = f' width="{int(size["width"])}"' if "width" in size else ""
+    alt = translate("a figure without a caption")
     return f'<figure class="pl-figure"><img src="data:{kind};base64,{html.escape(code)}" alt="{alt}"{width}></figure>'
 
 
@@ -196,12 +191,8 @@ def merged(outputs: list[Any]) -> list[Any]:
     """The outputs of a cell, consecutive pieces of one stream joined."""
     joined: list[Any] = []
     for output in outputs:
-        last = joined[-1] if joined else None
-        if (
-            last
-            and output["output_type"] == last["output_type"] == "stream"
-            and output["name"] == last["name"]
-        ):
+        last = joined[-1] if joined else {}
+        if output["output_type"] == "stream" and output["name"] == last.get("name"):
             last["text"] += output["text"]
         else:
             joined.append(output)
@@ -215,10 +206,12 @@ def page_css() -> str:
 
     own = (HERE / "page.css").read_text(encoding="utf-8")
     shown = re.sub(r"</?style>", "", stylesheet())
-    light = HtmlFormatter(style="friendly").get_style_defs(".highlight")
-    dark = HtmlFormatter(style="github-dark").get_style_defs(".highlight")
-    code = re.sub(r"^(pre|td|span)[^{]*\{[^}]*\}\n?", "", light, flags=re.MULTILINE)
-    night = re.sub(r"^(pre|td|span)[^{]*\{[^}]*\}\n?", "", dark, flags=re.MULTILINE)
+    code, night = (
+        re.sub(
+            r"^(pre|td|span)[^{]*\{[^}]*\}\n?", "", styles.get_style_defs(".highlight"), flags=re.MULTILINE
+        )
+        for styles in (HtmlFormatter(style="friendly"), HtmlFormatter(style="github-dark"))
+    )
     return f"{shown}\n{code}\n@media screen and (prefers-color-scheme: dark) {{\n{night}\n}}\n{own}"
 
 

@@ -147,9 +147,8 @@ def _parts(shown: str, fold: int) -> tuple[str, str]:
 
 
 def _opening(shown: str, start: str, rest: str = "") -> str:
-    return start + (
-        fold_html(translate("show all {n} characters", n=f"{len(shown):,}"), rest) if rest else ""
-    )
+    more = translate("show all {n} characters", n=f"{len(shown):,}")
+    return start + (fold_html(more, rest) if rest else "")
 
 
 def _place_to_cut(text: str) -> int:
@@ -212,11 +211,11 @@ def cell(value: object, digits: int = 2, column: object = "") -> str:
         return "–"
     if isinstance(value, bool):
         return "✓" if value else "–"
-    if isinstance(value, (pd.Timestamp,)):
+    if isinstance(value, pd.Timestamp):
         return f"{value:%Y-%m-%d %H:%M}"
     if hasattr(value, "__index__"):
         return f"{int(value):,}"
-    if isinstance(value, float) or hasattr(value, "__float__"):
+    if hasattr(value, "__float__"):
         return f"{float(value):,.{digits}f}"
     return name_of(str(value)) if column in LABELLED else str(value)
 

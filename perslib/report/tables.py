@@ -164,8 +164,9 @@ def agreement_table(
 
 
 def _cells(own: pd.DataFrame, value: str, intervals: bool, digits: int) -> list[Shown]:
-    ends = [f"{value}_low", f"{value}_high"] if intervals else []
-    return [with_interval(*row, digits=digits) for row in own[[value, *ends]].astype(float).to_numpy()]
+    rows = own[[value, f"{value}_low", f"{value}_high"]].astype(float).to_numpy()
+    kept = 1.0 if intervals else np.nan
+    return [with_interval(v, low * kept, high * kept, digits) for v, low, high in rows]
 
 
 def with_interval(
