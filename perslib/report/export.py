@@ -152,8 +152,7 @@ def _with_numbers(frame: pd.DataFrame) -> pd.DataFrame:
     from perslib.report.tables import Shown
 
     columns = []
-    for i in range(frame.shape[1]):
-        column = frame.iloc[:, i]
+    for name, column in frame.items():
         ends = dict.fromkeys(end for cell in column if isinstance(cell, Shown) for end in cell.numbers)
         if not ends:
             columns.append(column)
@@ -162,7 +161,7 @@ def _with_numbers(frame: pd.DataFrame) -> pd.DataFrame:
                 cell.numbers.get(end) if isinstance(cell, Shown) else None if end or cell == "–" else cell
                 for cell in column
             ]
-            columns.append(pd.Series(cells, column.index, name=f"{column.name}{end}"))
+            columns.append(pd.Series(cells, column.index, name=f"{name}{end}"))
     return pd.concat(columns, axis=1) if columns else frame
 
 
@@ -189,8 +188,7 @@ def _caption(kind: str, name: str, caption: str) -> str:
 def _links(paths: list[Path], out: str | Path | None) -> str:
     """Links to the files from a page that lies beside them; in JupyterLab, where they were put."""
     if not _is_beside_page(out):
-        folder = paths[0].parent.resolve()
-        home = workspace()
+        folder, home = paths[0].parent.resolve(), workspace()
         shown = folder.relative_to(home) if folder.is_relative_to(home) else folder
         where = translate("saved in {folder}", folder=shown.as_posix())
         return f' <span class="pl-files">{escape(where)}</span>'

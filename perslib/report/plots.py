@@ -353,9 +353,10 @@ def stack(frame: pd.DataFrame, columns: Sequence[str], name: str = "quantity") -
     every = {column for names in own.values() for column in names}
     about = [c for c in frame if c not in every]
     parts = [
-        frame[[*about, *(c for c in names if c in frame)]].rename(columns=names) for names in own.values()
+        frame[[*about, *(c for c in names if c in frame)]].rename(columns=names).assign(**{name: column})
+        for column, names in own.items()
     ]
-    return pd.concat([part.assign(**{name: c}) for c, part in zip(columns, parts)], ignore_index=True)
+    return pd.concat(parts, ignore_index=True)
 
 
 def estimates(frame: pd.DataFrame, x: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -89,10 +89,7 @@ class Looking:
         return f"{stage}{left}; {describe(self._spent().total)}"
 
     def _spent(self) -> Ledger:
-        spent = Ledger()
-        for (_, stage), sums in self._stages.items():
-            spent += Ledger.from_dict({stage: sums})
-        return spent
+        return sum((Ledger.from_dict({stage: sums}) for (_, stage), sums in self._stages.items()), Ledger())
 
     def by_backbone(self) -> dict[str, Spending]:
         """What each backbone was asked for."""
@@ -167,12 +164,9 @@ def _line(spent: Mapping[str, Spending], bound: str) -> str:
 
 
 def _time(spent: Mapping[str, Spending]) -> str:
-    known: dict[str, Any] = {
-        name: seconds(entries()[name], one.tokens_in, one.tokens_out, one.calls)
-        for name, one in spent.items()
-        if one.calls
-    }
+    asked = {name: one for name, one in spent.items() if one.calls}
+    known = {n: seconds(entries()[n], one.tokens_in, one.tokens_out, one.calls) for n, one in asked.items()}
     unknown = [name for name, time in known.items() if time is None]
     if unknown:
         return f", time unknown: no answer of {', '.join(unknown)} is in the cache to go by"
-    return f", about {took(sum(known.values()), 'en')} of answering"
+    return f", about {took(sum(filter(None, known.values())), 'en')} of answering"
