@@ -106,16 +106,16 @@ def test_models_are_listed_without_their_keys(home, shown, monkeypatch):
 def test_an_app_listens_on_this_machine_only_and_shows_no_code(home):
     words = app.command(Path("memory_explorer.ipynb"), 8900, browser=False)
     assert words == [
-        *(sys.executable, "-m", "perslib.report.served", "memory_explorer.ipynb"),
+        *(sys.executable, "-m", "perslib.report.app", "memory_explorer.ipynb"),
         *("--Voila.ip=127.0.0.1", "--port=8900", "--no-browser"),
     ]
-    settings = json.loads((app.SETTINGS / "voila.json").read_text("utf-8"))
+    settings = json.loads((Path(app.SETTINGS) / "voila.json").read_text("utf-8"))
     assert settings["VoilaConfiguration"]["strip_sources"] is True
     policy = settings["Voila"]["tornado_settings"]["headers"]["Content-Security-Policy"]
     assert policy.startswith("default-src 'self';") and "http:" not in policy and "*" not in policy
     assert 0 < settings["MappingKernelManager"]["cull_idle_timeout"] <= 600
     told = app.environment({"JUPYTER_PATH": "elsewhere"})
-    assert told["JUPYTER_PATH"].split(os.pathsep)[0] == str(app.SETTINGS) and told["JUPYTER_PATH"].endswith(
+    assert told["JUPYTER_PATH"].split(os.pathsep)[0] == app.SETTINGS and told["JUPYTER_PATH"].endswith(
         "elsewhere"
     )
     assert told["PERSLIB_HOME"] == str(home)

@@ -1,4 +1,4 @@
-"""Tables in LaTeX: symbols that pdfLaTeX knows, cells that stay text, widths that fit a column of 345 pt."""
+"""Tables in LaTeX: symbols that pdfLaTeX knows, cells that stay text, widths that fit a paper of one or two columns."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import pytest
 
 from perslib import catalogue, report
 from perslib.report.latex import escaped
+from perslib.report.show import table_html
+from perslib.report.tables import formatted
 
 SYMBOLS = "αβγδεζηθικλμνξοπρςστυφχψωΑΓΔΘΛΞΠΣΦΨΩ✓✗→←↑↓↦≤≥≠≈−±×÷·√∞∑′½²³⁻₁₂–—…“”‘’•àéüñçȳ⟨⟩µ\u00a0"
 
@@ -29,6 +31,9 @@ def frames() -> dict[str, pd.DataFrame]:
     return {
         "symbols": pd.DataFrame({"symbol": list(SYMBOLS), "what": [f"a {s} b" for s in SYMBOLS]}),
         "acting": pd.DataFrame({"[first]": ["[.1, .2]", "*", "<a|b>", "a--b---c"], "*b": list("\\&%$")}),
+        "words": pd.DataFrame(
+            {"digest": ["0123456789abcdef" * 4], "text": ["A short text; it is broken. " * 4]}
+        ),
         "sees": pd.DataFrame({"judge": judges, "reply": [True, False, True, True]}),
         "wide": pd.DataFrame([[1 / 7] * 30] * 2, columns=[f"column {i}" for i in range(30)]),
         "intervals": pd.DataFrame({"judge": judges} | dict.fromkeys(metrics, interval)),
@@ -61,26 +66,74 @@ def test_a_row_that_begins_like_an_option_is_text(tmp_path):
     assert "{[}first] & {*}b" in text and "\n{[}.1,~.2] & " in text and "\n{*} & " in text
 
 
-def test_what_does_not_fit_is_broken_or_scaled_and_the_file_names_what_it_needs(tmp_path):
+@pytest.mark.parametrize("name", frames())
+def test_a_table_stands_in_a_box_that_fits_its_place(tmp_path, name):
+    """What pdfLaTeX would complain about, seen without it: rows of unequal length, words wider than their lines."""
+    frame = frames()[name]
+    text = saved(tmp_path, frame, name)
+    assert text.startswith("% \\usepackage{adjustbox,array,booktabs}\n\\begin{table")
+    environments = [found[1] for found in re.finditer(r"\\begin\{([a-z*]+)\}", text)]
+    assert environments == ["table*" if "table*" in text else "table", "adjustbox", "tabular"]
+    assert re.findall(r"\\end\{([a-z*]+)\}", text) == environments[::-1]
+    assert "\\begin{adjustbox}{max totalsize={\\linewidth}{0.8\\textheight}}\n\\begin{tabular}" in text
+    assert text.isascii() and text.count("{") - text.count("\\{") == text.count("}") - text.count("\\}")
+    rows = re.findall(r"^(.*) \\\\$", text, re.MULTILINE)
+    assert len(rows) == 1 + max(1, min(len(frame), 40))
+    assert {len(re.findall(r"(?<!\\)&", row)) for row in rows} == {frame.shape[1] - 1}
+    format_ = re.search(r"\\begin\{tabular\}\{(.*)\}\n", text)[1]
+    kinds = re.findall(r"[lr]|p\{\d+em\}", format_.replace(r">{\raggedright\arraybackslash}", ""))
+    assert len(kinds) == frame.shape[1]
+    for kind, column in zip(kinds, frame.columns):
+        longest = max((len(word) for cell in frame[column] for word in str(cell).split()), default=0)
+        assert kind in "lr" or longest <= int(re.sub(r"\D", "", kind)) * 1.25
+
+
+def test_many_columns_and_long_texts_span_both_columns_of_a_paper(tmp_path):
     text = {name: saved(tmp_path, frame, name) for name, frame in frames().items()}
-    assert text["sees"].startswith("% \\usepackage{booktabs}\n\\begin{table}")
-    assert not re.search(r"p\{|small|scriptsize|resizebox", text["sees"])
-    assert re.search(r"\{rp\{[\d.]+pt\}l\}", text["long"]) and r"\raggedright A long text" in text["long"]
-    assert (
-        text["wide"].startswith("% \\usepackage{booktabs,graphicx}\n")
-        and r"\resizebox{\textwidth}" in text["wide"]
-    )
-    assert text["many"].startswith("% \\usepackage{booktabs,longtable}\n") and text["many"].count("u119") == 1
+    across = {name for name, tex in text.items() if r"\begin{table*}" in tex}
+    assert across == {"wide", "intervals", "long", "words"}
+    assert r"p{30em}" in text["long"] and r"{l>{\raggedright\arraybackslash}p{16em}}" in text["words"]
+    assert r"\label{tab:wide}\footnotesize" in text["wide"] and "\\label{tab:sees}\n" in text["sees"]
+    assert r"\shortstack[l]{gain, \\ Spearman $\rho$}" not in text["intervals"]  # its cells are wider
+    assert r"\shortstack[r]{column \\ 29}" in text["wide"]
+
+
+def test_an_interval_is_smaller_than_its_estimate(tmp_path):
+    agreed = pd.DataFrame({"judge": ["a"], "r": [0.36], "r_low": [0.3], "r_high": [0.41]})
+    assert r"a & 0.36 {\footnotesize [0.30,~0.41]} \\" in saved(tmp_path, formatted(agreed))
+    assert r".371 {\scriptsize [$-$.237,~.455]}" in saved(tmp_path, frames()["intervals"])
+
+
+def test_the_best_of_a_column_is_bold_in_the_file_and_on_the_page(tmp_path):
+    frame = pd.DataFrame({"judge": list("abcd"), "r": [0.1, 0.3, None, 0.3], "r_low": 0.0, "r_high": 0.5})
+    frame["mae"] = [0.5, 0.7, 0.6, None]
+    report.begin(language="en")
+    paths = report.save_table(formatted(frame), "t", "Best.", out=tmp_path, best=("r", "-mae"))
+    text = paths[1].read_text("utf-8")
+    assert re.findall(r"\\textbf\{([.\d]+)", text) == ["0.50", "0.30", "0.30"]
+    assert pd.read_csv(paths[0])["r"].tolist()[:2] == [0.1, 0.3]
+    assert table_html(frame[["judge", "mae"]], bold={(0, 1)}).count("<b>0.50</b>") == 1
+
+
+def test_more_rows_than_a_page_has_are_in_the_csv(tmp_path):
+    text = saved(tmp_path, frames()["many"], "many")
+    assert "u39 &" in text and "u40 &" not in text and "80 more rows are in the CSV." in text
+
+
+def test_chinese_names_what_sets_it(tmp_path):
     chinese = saved(tmp_path, pd.DataFrame({"评价": ["满意"]}), caption="说明。")
     assert "XeLaTeX" in chinese.splitlines()[1] and "ctex" in chinese.splitlines()[1]
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+@pytest.mark.parametrize("columns", ["onecolumn", "twocolumn"])
 @pytest.mark.parametrize("name", frames())
-def test_every_table_compiles_and_stands_in_the_text(tmp_path, name):
+def test_every_table_compiles_and_stands_in_the_text(tmp_path, name, columns):
     table = saved(tmp_path, frames()[name], name)
     packages = re.match(r"% (\\usepackage\{.*\})\n", table)[1]
-    whole = f"\\documentclass{{article}}\n{packages}\n\\begin{{document}}\n{table}\\end{{document}}\n"
+    whole = (
+        f"\\documentclass[{columns}]{{article}}\n{packages}\n\\begin{{document}}\n{table}\\end{{document}}\n"
+    )
     (tmp_path / "paper.tex").write_text(whole, "utf-8")
     order = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
     done = subprocess.run(order, cwd=tmp_path, capture_output=True, text=True, errors="replace", timeout=120)

@@ -10,8 +10,7 @@ import pytest
 
 from perslib.report.index import write_index
 from perslib.report.leaderboard import standings, write_leaderboard
-from perslib.report.manifest import record
-from perslib.report.shelf import pages_under
+from perslib.report.manifest import pages_under, record
 
 EARLY, LATE = "2026-05-01T10:00:00+00:00", "2026-05-09T10:00:00+00:00"
 

@@ -26,7 +26,7 @@ from perslib.report import rehearse_report, run_report
 from perslib.report.execute import Kernels
 from perslib.report.index import write_index
 from perslib.report.manifest import record, write_text
-from perslib.report.parameters import check_choices, declared_parameters, find_studies, fitted
+from perslib.report.parameters import check_choices, find_studies, fitted, read_study
 from perslib.report.plan import plan
 from perslib.report.progress import Looking
 from perslib.report.render import warnings_in
@@ -131,13 +131,13 @@ def notebook(folder: Path, source: str, name: str = "own.ipynb") -> Path:
 
 def test_declared_parameters_are_read_with_their_defaults(tmp_path):
     path = notebook(tmp_path, 'a = 1  # one\nb: float = -0.5\nc = ["x"]\nd = None')
-    assert declared_parameters(path) == {"a": 1, "b": -0.5, "c": ["x"], "d": None}
+    assert read_study(path).declared == {"a": 1, "b": -0.5, "c": ["x"], "d": None}
 
 
 @pytest.mark.parametrize("source", ["a = f()", "import os", "a, b = 1, 2", "a = "])
 def test_a_parameters_cell_holds_plain_assignments(tmp_path, source):
     with pytest.raises(ReportError, match=r"own\.ipynb.*only lines such as"):
-        declared_parameters(notebook(tmp_path, source))
+        read_study(notebook(tmp_path, source))
 
 
 def test_texts_are_read_as_the_declared_type():
@@ -665,7 +665,7 @@ def test_backbones_of_like_names_have_folders_of_their_own(home):
         '["m 1"]\nkind = "embedded"\nmodel = "x"\n[m-1]\nkind = "embedded"\nmodel = "y"\n'
     )
     try:
-        pages = plan(FIXTURES / "shows.ipynb", "tiny/en", ["m 1", "m-1", "embedded"], None, None, 42, {})
+        pages = plan(FIXTURES / "shows.ipynb", "tiny/en", ["m 1", "m-1", "embedded"])
     finally:
         (home / "backbones.toml").unlink()
     first, *others = [page.folder.name for page in pages]
@@ -749,7 +749,7 @@ def test_the_terminal_line_and_the_ledger_follow_what_the_kernel_writes(tmp_path
         return json.dumps({**said, **sums}) + "\n"
 
     bar = Bar()
-    looking = Looking(tmp_path / "progress.jsonl", bar, "study", "corpus, backbone")
+    looking = Looking(tmp_path / "progress.jsonl", bar)
     looking()
     assert bar.text == ""
     with Path(looking.environment()["PERSLIB_PROGRESS_FILE"]).open("a") as file:

@@ -9,7 +9,7 @@ import re
 import nbformat
 import pandas as pd
 
-from perslib.report.render import PageInfo, render_page
+from perslib.report.render import render_page
 from perslib.report.show import SORTABLE, table_html
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -20,7 +20,7 @@ def rendered(*frames: pd.DataFrame, before: str = "") -> str:
         nbformat.v4.new_output("display_data", {"text/html": before + table_html(frame)}) for frame in frames
     ]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("", outputs=outputs)])
-    return render_page(notebook, PageInfo("en", "tiny", "none", "index.html", title="Tables"))
+    return render_page(notebook, {"language": "en", "title": "Tables", "index": "index.html"})
 
 
 def long(rows: int = SORTABLE) -> pd.DataFrame:

@@ -22,6 +22,9 @@ from perslib.report.parameters import Study, read_notebook
 from perslib.report.render import INJECTED, code_number
 from perslib.report.words import controls_shown, without_ansi
 
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
+
 
 class Kernels:
     """Makes kernels of the running interpreter, with an environment of their own, and can stop them.
@@ -32,7 +35,9 @@ class Kernels:
 
     def __init__(self, scratch: Path, environment: Mapping[str, str]):
         self._pids: list[int] = []
-        self._environment = {**_threads(), **environment, "IPYTHONDIR": str(scratch / "ipython")}
+        # One thread for libraries that compute: arrays of a page are small, and several threads wait for each other.
+        threads = {name: "1" for name in _THREADS if name not in os.environ}
+        self._environment = {**threads, **environment, "IPYTHONDIR": str(scratch / "ipython")}
         self._scratch = scratch
         self._log = scratch / "kernel.log"
 
@@ -69,24 +74,11 @@ class Kernels:
         said = [line.strip() for line in lines if line.strip() and not line.startswith("[IPKernelApp]")]
         return controls_shown(without_ansi(said[-1]))[:300] if said else ""
 
-    def interrupt(self) -> None:
-        """What Ctrl-C does in a notebook: the running cell ends with KeyboardInterrupt."""
-        self._signal(signal.SIGINT)
-
-    def kill(self) -> None:
-        """End kernels that an interrupt did not end."""
-        self._signal(signal.SIGKILL if hasattr(signal, "SIGKILL") else signal.SIGTERM)
-
-    def _signal(self, number: int) -> None:
+    def signal(self, number: int) -> None:
+        """Send a signal: SIGINT does what Ctrl-C does in a notebook, `KILL` ends what an interrupt did not end."""
         for pid in self._pids:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, number)
-
-
-def _threads() -> dict[str, str]:
-    """One thread for libraries that compute: the arrays of a page are small, and several threads wait for each other."""
-    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    return {name: "1" for name in names if name not in os.environ}
 
 
 Status = Literal["started", "success", "failed", "cancelled"]
@@ -201,13 +193,13 @@ def _wait(running: Future[None], kernels: Kernels, watch: Callable[[], None]) ->
             except StillRunning:
                 watch()
     except KeyboardInterrupt:
-        kernels.interrupt()
-        killer = threading.Timer(_PATIENCE_AFTER_INTERRUPT, kernels.kill)
+        kernels.signal(signal.SIGINT)
+        killer = threading.Timer(_PATIENCE_AFTER_INTERRUPT, kernels.signal, [KILL])
         killer.start()
         try:
             running.exception()
         except KeyboardInterrupt:  # a second one means it
-            kernels.kill()
+            kernels.signal(KILL)
             running.exception()
         killer.cancel()
         return True

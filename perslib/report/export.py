@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,6 +98,7 @@ def save_table(
     out: str | Path | None = None,
     *,
     shown: bool = True,
+    best: Sequence[str] = (),
 ) -> Saved:
     """Save a table as CSV with full precision and as LaTeX (booktabs), and show it with its caption.
 
@@ -107,23 +108,37 @@ def save_table(
 
     Files go to `tables/` in the page's folder, or in `out`. Column heads and known labels are in the page's
     language in LaTeX and on the page; the CSV keeps the frame's own names. With `shown=False` the table on the page is
-    folded and opens at a click. Returns the paths written.
+    folded and opens at a click. In each column that `best` names the greatest number is bold, or the least where a minus
+    stands before the name: `best=("qwk", "-mae")`. Returns the paths written.
     """
     caption = translate(caption)
     folder = current().folder("tables", out)
     paths = [_write_csv(frame, folder / f"{check_name(name)}.csv"), folder / f"{name}.tex"]
-    paths[1].write_text(latex_table(frame, name, caption, digits), encoding="utf-8", newline="\n")
-    first = frame.head(_SHOWN_ROWS)
-    left_out = len(frame) - len(first)
+    first, left_out = frame.head(_SHOWN_ROWS), len(frame) - _SHOWN_ROWS
+    rest = translate("{n} more rows are in the CSV.", n=left_out) if left_out > 0 else ""
+    bold = _best_cells(frame, best)
+    latex = latex_table(first, name, caption, digits, bold, rest)
+    paths[1].write_text(latex, encoding="utf-8", newline="\n")
     text = _caption("table", name, caption) + _links(paths, out)
-    rest = translate("{n} more rows are in the CSV.", n=left_out)
-    more = f"<div class='pl-caption'>{rest}</div>" if left_out else ""
-    table = table_html(first, text if shown else "", digits) + more
+    more = f"<div class='pl-caption'>{rest}</div>" if rest else ""
+    table = table_html(first, text if shown else "", digits, bold) + more
     if not shown:
         table = f"<div class='pl-caption'>{text}</div>{fold_html(translate('Show the table'), table)}"
     plain = f"{first.to_string(index=False)}\n{_plain(name, paths)}" if shown else _plain(name, paths)
     show_html(f'<div id="table-{name}">{table}</div>', plain, _record("table", name, paths, out))
     return Saved(paths)
+
+
+def _best_cells(frame: pd.DataFrame, columns: Sequence[str]) -> set[tuple[int, int]]:
+    """Places of the best numbers of these columns."""
+    found = set()
+    for column in columns:
+        name = column.removeprefix("-")
+        cells = [getattr(v, "numbers", {"": v}).get("") for v in frame[name]]
+        numbers = pd.to_numeric(pd.Series(cells, dtype=object), errors="coerce")
+        best = numbers.min() if column != name else numbers.max()
+        found |= {(row, list(frame).index(name)) for row in numbers.index[numbers == best]}
+    return found
 
 
 def _write_csv(frame: pd.DataFrame, path: Path) -> Path:
@@ -137,8 +152,7 @@ def _with_numbers(frame: pd.DataFrame) -> pd.DataFrame:
     from perslib.report.tables import Shown
 
     columns = []
-    for i in range(frame.shape[1]):
-        column = frame.iloc[:, i]
+    for name, column in frame.items():
         ends = dict.fromkeys(end for cell in column if isinstance(cell, Shown) for end in cell.numbers)
         if not ends:
             columns.append(column)
@@ -147,7 +161,7 @@ def _with_numbers(frame: pd.DataFrame) -> pd.DataFrame:
                 cell.numbers.get(end) if isinstance(cell, Shown) else None if end or cell == "–" else cell
                 for cell in column
             ]
-            columns.append(pd.Series(cells, column.index, name=f"{column.name}{end}"))
+            columns.append(pd.Series(cells, column.index, name=f"{name}{end}"))
     return pd.concat(columns, axis=1) if columns else frame
 
 
@@ -174,8 +188,7 @@ def _caption(kind: str, name: str, caption: str) -> str:
 def _links(paths: list[Path], out: str | Path | None) -> str:
     """Links to the files from a page that lies beside them; in JupyterLab, where they were put."""
     if not _is_beside_page(out):
-        folder = paths[0].parent.resolve()
-        home = workspace()
+        folder, home = paths[0].parent.resolve(), workspace()
         shown = folder.relative_to(home) if folder.is_relative_to(home) else folder
         where = translate("saved in {folder}", folder=shown.as_posix())
         return f' <span class="pl-files">{escape(where)}</span>'

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+from itertools import groupby
 from pathlib import Path
 from urllib.parse import quote
 
 import pandas as pd
 
 from perslib.paths import workspace
-from perslib.report.page import current
-from perslib.report.shelf import Page, pages_under
+from perslib.report.manifest import Page, pages_under
+from perslib.report.page import say
 from perslib.report.show import escape, show_html, show_table
 from perslib.report.words import day, name_of
 from perslib.text import translate
@@ -19,21 +20,14 @@ from perslib.text import translate
 def show_reports(root: str | Path | None = None) -> None:
     """Link every rendered page under `reports/`, by corpus and backbone."""
     folder = Path(root) if root else workspace() / "reports"
-    current()
     pages = [found for found in pages_under(folder) if found.href]
     if not pages:
-        nothing = translate(
-            "Nothing has been run yet: make report, or perslib report, runs the bundled studies."
-        )
-        show_html(f"<p>{escape(nothing)}</p>", nothing)
+        say("Nothing has been run yet: make report, or perslib report, runs the bundled studies.")
         return
-    overviews = [("index.html", translate("Reports")), ("leaderboard.html", translate("Leaderboard"))]
-    parts = [_link(folder / file, title) for file, title in overviews if (folder / file).is_file()]
-    shelves: dict[tuple[str, str], list[Page]] = {}
-    for found in pages:
-        shelves.setdefault((found.corpus, found.folder.name), []).append(found)
+    overviews = {"index.html": translate("Reports"), "leaderboard.html": translate("Leaderboard")}
+    parts = [_link(folder / file, title) for file, title in overviews.items() if (folder / file).is_file()]
     rows = [f"<p>{' · '.join(parts)}</p>"] if parts else []
-    for (corpus, backbone), shelf in shelves.items():
+    for (corpus, backbone), shelf in groupby(pages, lambda found: (found.corpus, found.folder.name)):
         items = "".join(f"<li>{_page_link(folder, found)}</li>" for found in shelf)
         rows.append(f"<p><b>{escape(corpus)}</b>, {escape(backbone)}</p><ul>{items}</ul>")
     show_html("".join(rows), "\n".join(found.href for found in pages))
@@ -52,24 +46,15 @@ def _link(path: Path, text: str) -> str:
 
     In a tab of its own, since a frame of JupyterLab runs no scripts and long tables could not be sorted.
     """
-    path = path.resolve()
-    for server in _servers():
-        if path.is_relative_to(server["root_dir"]):
-            inside = path.relative_to(server["root_dir"]).as_posix()
-            return f'<a href="{escape(server["base_url"])}files/{quote(inside)}">{escape(text)}</a>'
-    href = Path(os.path.relpath(path, Path.cwd().resolve())).as_posix()
-    return f'<a href="{quote(href)}">{escape(text)}</a>'
-
-
-def _servers() -> list[dict[str, str]]:
-    """The Jupyter server that started this kernel; none where another program did."""
     from jupyter_server.serverapp import list_running_servers
 
-    return [
-        {"root_dir": str(Path(found["root_dir"]).resolve()), "base_url": found["base_url"]}
-        for found in list_running_servers()
-        if found["pid"] == os.getppid()
-    ]
+    path = path.resolve()
+    href = quote(Path(os.path.relpath(path, Path.cwd().resolve())).as_posix())
+    for server in list_running_servers():
+        root = Path(server["root_dir"]).resolve()
+        if server["pid"] == os.getppid() and path.is_relative_to(root):
+            href = f"{escape(server['base_url'])}files/{quote(path.relative_to(root).as_posix())}"
+    return f'<a href="{href}">{escape(text)}</a>'
 
 
 def show_backbones() -> None:
@@ -79,19 +64,13 @@ def show_backbones() -> None:
     def key(variable: str) -> str:
         if not variable:
             return translate("none needed")
-        if os.environ.get(variable):
-            return translate("{name}, set", name=variable)
-        return translate("{name}, not set", name=variable)
+        is_set = bool(os.environ.get(variable))
+        return translate("{name}, set" if is_set else "{name}, not set", name=variable)
 
+    here = translate("started on this machine")
     rows = [
-        {
-            translate("Backbone"): entry.name,
-            translate("Model name"): entry.model or None,
-            translate("Where"): translate("started on this machine")
-            if entry.kind == "embedded"
-            else entry.base_url,
-            translate("Key"): key(entry.key_env),
-        }
-        for entry in entries().values()
+        (e.name, e.model or None, here if e.kind == "embedded" else e.base_url, key(e.key_env))
+        for e in entries().values()
     ]
-    show_table(pd.DataFrame(rows))
+    heads = [translate("Backbone"), translate("Model name"), translate("Where"), translate("Key")]
+    show_table(pd.DataFrame(rows, columns=heads))

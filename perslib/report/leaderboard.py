@@ -7,9 +7,8 @@ nothing beyond those. Tests between candidates stay those of the run in which th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,10 @@ import numpy as np
 import pandas as pd
 
 from perslib.errors import Translatable
-from perslib.report.manifest import write_text
-from perslib.report.shelf import Page, common_language, pages_under, shelf_css, template
+from perslib.report.manifest import Page, common_language, pages_under, write_text
+from perslib.report.render import shelf_css, template
+from perslib.report.show import unbroken
+from perslib.report.tables import interval
 from perslib.report.words import controls_shown, day, name_of
 from perslib.text import translate, using_language
 
@@ -30,25 +31,18 @@ GROUP = ["corpus_digest", "set_digest", "judge", "judge_prompt", "judge_backbone
 CANDIDATE = ["candidate", "context", "backbone", "temperature"]
 _TEXTS = ["candidate", "context", "backbone", "corpus", "replay_set", "rank_set", *GROUP]
 _SCORES = ["user_macro", "user_macro_low", "user_macro_high"]
-_SHARES = ["dsat", "dsat_low", "dsat_high"]
 _COUNTS = ["turns", "users"]
 _FLAGS = ["tied_first", "self_judged", "first_look"]
-#: Least and greatest value of a number's column; empty cells are allowed but in counts.
+#: Least and greatest value of a number's column.
 _BOUNDS = {
     **dict.fromkeys(_SCORES, (1.0, 5.0)),
-    **dict.fromkeys(_SHARES, (0.0, 1.0)),
+    **dict.fromkeys(("dsat", "dsat_low", "dsat_high"), (0.0, 1.0)),
     **dict.fromkeys(_COUNTS, (0.0, 1e9)),
     "temperature": (0.0, 100.0),
 }
+#: Columns without an empty cell.
+_FILLED = {"candidate", "corpus_digest", "set_digest", *_COUNTS, *_FLAGS}
 _ROUNDING = 1e-6
-
-
-@dataclass(frozen=True)
-class Skipped:
-    """A table that is left out, and why."""
-
-    file: str
-    why: str
 
 
 @dataclass(frozen=True)
@@ -63,23 +57,12 @@ class Group:
         return self.rows.iloc[0].to_dict()
 
     @property
-    def turns(self) -> int:
-        """Turns of the replay set, as far as any candidate was scored on them."""
-        return int(self.rows["turns"].max())
-
-    @property
-    def users(self) -> int:
-        """Users of these turns."""
-        return int(self.rows["users"].max())
-
-    @property
     def axis(self) -> tuple[float, float]:
         """Whole half points around all intervals, for the drawing."""
-        known = self.rows[_SCORES].to_numpy(float)
-        known = known[np.isfinite(known)]
-        if not known.size:
+        if self.rows[_SCORES].isna().all(axis=None):
             return 1.0, 5.0
-        low, high = np.floor(known.min() * 2) / 2, np.ceil(known.max() * 2) / 2
+        low, high = self.rows[_SCORES].min(axis=None), self.rows[_SCORES].max(axis=None)
+        low, high = np.floor(low * 2) / 2, np.ceil(high * 2) / 2
         return float(low), float(max(high, low + 0.5))
 
     def place(self, score: float) -> float:
@@ -91,44 +74,37 @@ class Group:
 def write_leaderboard(root: Path) -> Path | None:
     """Write `leaderboard.html` over the tables of all runs under `root`; without any, remove the one that is there."""
     pages = pages_under(root)
-    language = common_language(pages)
+    language, path = common_language(pages), root / FILE
     with using_language(language):
-        return _write(root, pages, language)
-
-
-def _write(root: Path, pages: list[Page], language: str) -> Path | None:
-    groups, skipped = standings(pages)
-    path = root / FILE
-    if not groups and not skipped:
-        path.unlink(missing_ok=True)
-        return None
-    return write_text(
-        path,
-        template("leaderboard.html.j2").render(
+        groups, skipped = standings(pages)
+        if not groups and not skipped:
+            path.unlink(missing_ok=True)
+            return None
+        page = template("leaderboard.html.j2").render(
             groups=groups,
             skipped=skipped,
             language=language,
             shown=controls_shown,
             named=lambda value: controls_shown(name_of(str(value))),
-            interval=_interval,
             is_number=np.isfinite,
             css=shelf_css(),
-        ),
-    )
+        )
+    return write_text(path, page)
 
 
-def standings(pages: Iterable[Page]) -> tuple[list[Group], list[Skipped]]:
-    """The groups of all tables, those of most candidates first, and the tables that cannot be read."""
+def standings(pages: Iterable[Page]) -> tuple[list[Group], list[tuple[str, str]]]:
+    """The groups of all tables, those of most candidates first, and the tables that cannot be read with the reasons."""
     tables, skipped = [], []
     for page in pages:
         for file in _files(page):
+            name = controls_shown(file.relative_to(page.root).as_posix())
             try:
                 tables.append(_read(file, page))
             except Unfit as error:
-                skipped.append(Skipped(_shown(file, page), translate(error.message, **error.values)))
+                skipped.append((name, translate(error.message, **error.values)))
             except (OSError, ValueError, RecursionError) as error:
                 why = controls_shown(str(error)).replace(str(file), file.name)
-                skipped.append(Skipped(_shown(file, page), translate("cannot be read: {why}", why=why)))
+                skipped.append((name, translate("cannot be read: {why}", why=why)))
     if not any(map(len, tables)):
         return [], skipped
     rows = pd.concat([table for table in tables if len(table)], ignore_index=True)
@@ -148,9 +124,6 @@ def _merged(rows: pd.DataFrame) -> pd.DataFrame:
     return once.sort_values(["user_macro", "candidate"], ascending=[False, True], kind="stable")
 
 
-# -- tables as they lie there ------------------------------------------------------------------------------
-
-
 class Unfit(Translatable):
     """A table that is no table of standings; `message` says why."""
 
@@ -159,12 +132,7 @@ def _files(page: Page) -> list[Path]:
     """The page's table of standings; a manifest that points out of its own folder is not followed."""
     tables = page.entry.get("tables", {})
     files = [page.folder / file for file in tables.get(TABLE, []) if file.endswith(".csv")]
-    home = page.folder.resolve()
-    return [file for file in files if file.resolve().is_relative_to(home)]
-
-
-def _shown(file: Path, page: Page) -> str:
-    return controls_shown(file.relative_to(page.root).as_posix())
+    return [file for file in files if file.resolve().is_relative_to(page.folder.resolve())]
 
 
 def _read(file: Path, page: Page) -> pd.DataFrame:
@@ -178,53 +146,40 @@ def _read(file: Path, page: Page) -> pd.DataFrame:
             columns=", ".join(missing[:3]) + ", …" * (len(missing) > 3),
         )
     rows = rows[wanted]
-    for column in _FLAGS:
-        _check(rows, column, lambda text: text in ("True", "False"))
-    for column in ("candidate", "corpus_digest", "set_digest"):
-        _check(rows, column, bool)
-    for column, (low, high) in _BOUNDS.items():
-        _check(rows, column, partial(_is_number, low=low, high=high, needed=column in _COUNTS))
+    for column in wanted:
+        _check(rows[column])
     if (twice := rows.duplicated([*GROUP, *CANDIDATE])).any():
-        raise Unfit(
-            "names the candidate “{name}” twice", name=controls_shown(rows.loc[twice, "candidate"].iloc[0])
-        )
-    typed = {column: pd.to_numeric(rows[column]).astype(float) for column in _BOUNDS}
-    started = pd.to_datetime(str(page.entry.get("started", "")), utc=True, errors="coerce")
-    return rows.assign(
-        **typed,
+        name = controls_shown(rows.loc[twice, "candidate"].iloc[0])
+        raise Unfit("names the candidate “{name}” twice", name=name)
+    started = str(page.entry.get("started", ""))
+    when = pd.to_datetime(started, utc=True, errors="coerce")
+    typed = rows.assign(
+        **{column: pd.to_numeric(rows[column]).astype(float) for column in _BOUNDS},
         **{column: rows[column] == "True" for column in _FLAGS},
         of=rows.groupby(GROUP, sort=False)["candidate"].transform("size"),
-        when=0.0 if pd.isna(started) else started.timestamp(),
-        date=day(str(page.entry.get("started", ""))),
+        when=0.0 if pd.isna(when) else when.timestamp(),
+        date=day(started),
         href=f"{page.href}#table-{TABLE}" if page.href else "",
         page=controls_shown(page.folder.name),
     )
+    for name in ("user_macro", "dsat"):
+        typed[f"{name}_shown"] = [unbroken(str(c)) for c in interval(name, zero=False)(typed, name)]
+    return typed
 
 
-def _check(rows: pd.DataFrame, column: str, fits: Callable[[str], bool]) -> None:
-    for line, text in enumerate(rows[column], 2):  # as editors count lines
-        if not fits(text):
+def _check(cells: pd.Series) -> None:
+    """Raise Unfit at the first cell that its column cannot hold."""
+    column, numbers = str(cells.name), pd.to_numeric(cells, errors="coerce")
+    low, high = _BOUNDS.get(column, (0, 0))
+    fits = cells.isin(["True", "False"]) if column in _FLAGS else pd.Series(True, cells.index)
+    if column in _BOUNDS:
+        fits = numbers.between(low - _ROUNDING, high + _ROUNDING)
+    fits = fits.where(cells != "", column not in _FILLED)
+    for line, text in enumerate(cells, 2):  # as editors count lines
+        if not fits[line - 2]:
             raise Unfit(
-                "line {line}: {column} is “{value}”",
+                "line {line}: {column} is “{value}”; render its page again with this version of perslib",
                 line=line,
                 column=column,
                 value=controls_shown(text[:40]),
             )
-
-
-def _is_number(text: str, low: float, high: float, needed: bool) -> bool:
-    if not text:
-        return not needed
-    try:
-        return low - _ROUNDING <= float(text) <= high + _ROUNDING
-    except ValueError:
-        return False
-
-
-def _interval(row: Any, name: str, digits: int) -> str:
-    """A value with its interval in one piece, `4.12 [3.98, 4.26]`."""
-    from perslib.report.tables import with_interval
-
-    value, low, high = (getattr(row, f"{name}{end}") for end in ("", "_low", "_high"))
-    text = str(with_interval(value, low, high, digits))
-    return text.replace(", ", ",\u00a0")

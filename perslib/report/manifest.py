@@ -15,6 +15,7 @@ import subprocess
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
@@ -26,13 +27,10 @@ from uuid import uuid4
 
 from perslib.errors import PerslibError
 from perslib.llm import entries
-from perslib.paths import lock
-from perslib.text import LANGUAGES
+from perslib.paths import lock, read_toml
 
 NAME = "manifest.json"
 FORMAT = 1
-#: The states a page can be in; a run that was killed stays "started".
-STATES = ("started", "success", "failed", "cancelled")
 
 
 def now() -> str:
@@ -90,8 +88,6 @@ def prompt_digests() -> dict[str, str]:
 
 def backbone_facts(name: str) -> dict[str, Any]:
     """What stands behind a backbone's name; of its address the host alone, and never a key."""
-    from perslib.llm.registry import entries
-
     entry = entries().get(name)
     if entry is None:
         return {"name": name}
@@ -107,19 +103,53 @@ def notebook_digest(path: Path) -> dict[str, str]:
     return {"name": path.name, "digest": hashlib.sha256(path.read_bytes()).hexdigest()}
 
 
-def corpus_facts(given: str, corpus: Any) -> dict[str, Any]:
+def corpus_facts(corpus: Any) -> dict[str, Any]:
     """Name, language, digest and size of the corpus."""
-    sizes = {"users": len(corpus.users), "sessions": len(corpus.sessions), "turns": len(corpus.turns)}
-    return {
-        "given": given,
-        "name": corpus.name,
-        "language": corpus.language,
-        "digest": corpus.digest,
-        **sizes,
-    }
+    facts = {name: getattr(corpus, name) for name in ("name", "language", "digest")}
+    return facts | {name: len(getattr(corpus, name)) for name in ("users", "sessions", "turns")}
 
 
 # -- the file ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page that a manifest speaks of; its file may be missing, when the run goes on or was stopped."""
+
+    root: Path
+    folder: Path
+    name: str
+    entry: dict[str, Any]
+
+    @property
+    def href(self) -> str:
+        """Where it is, seen from `root`; empty where there is no file."""
+        path = self.folder / f"{self.name}.html"
+        return path.relative_to(self.root).as_posix() if path.is_file() else ""
+
+    @property
+    def language(self) -> str:
+        """The language it is written in."""
+        return str(self.entry.get("language", "en"))
+
+    @property
+    def corpus(self) -> str:
+        """What its corpus is called."""
+        return str(self.entry.get("corpus", {}).get("label") or self.folder.parent.name)
+
+
+def pages_under(root: Path) -> list[Page]:
+    """All pages under `reports/`, folder by folder."""
+    return [
+        Page(root, file.parent, name, entry)
+        for file in sorted(root.glob(f"*/*/{NAME}"))
+        for name, entry in read_manifest(file.parent)["pages"].items()
+    ]
+
+
+def common_language(pages: Iterable[Page]) -> str:
+    """Chinese where all pages are in Chinese, else English."""
+    return "zh" if {page.language for page in pages} == {"zh"} else "en"
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -132,53 +162,32 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 def _read(folder: Path) -> tuple[dict[str, Any], list[str]]:
     """The manifest without what cannot be read of it, and what that is."""
-    pages: Iterable[tuple[str, Any]] = ()
-    problems = []
+    file, good = folder / NAME, dict[str, Any](format=FORMAT, pages={})
     try:
-        pages = json.loads((folder / NAME).read_text(encoding="utf-8"))["pages"].items()
+        pages = dict(json.loads(file.read_text(encoding="utf-8"))["pages"].items())
     except FileNotFoundError:
-        pass
+        return good, []
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        problems = [f"{folder / NAME} cannot be read; its pages are left out"]
-    good = {name: entry for name, entry in pages if _is_text(name, entry) and _is_entry(entry)}
-    problems += [
-        f"{folder / NAME}: the entry of {name} cannot be read; left out"
-        for name, _ in pages
-        if name not in good
-    ]
-    return {"format": FORMAT, "pages": good}, problems
+        return good, [f"{file} cannot be read; its pages are left out"]
+    good["pages"] = {name: entry for name, entry in pages.items() if _is_entry(name, entry)}
+    bad = [name for name in pages if name not in good["pages"]]
+    return good, [f"{file}: the entry of {name} cannot be read; left out" for name in bad]
 
 
-#: Types of what the index and the leaderboard read of an entry.
-_KINDS: dict[str, type | tuple[type, ...]] = {
-    **dict.fromkeys(("title", "language", "started"), str),
-    **dict.fromkeys(("corpus", "backbone", "parameters", "figures", "tables"), dict),
-    **{"failure": (dict, type(None)), "seconds": (int, float), "last_run": dict},
-}
-
-
-def _is_text(name: str, entry: Any) -> bool:
-    """Whether a page can say it: JSON may hold half a character."""
+def _is_entry(name: str, entry: Any) -> bool:
+    """Whether the index and the leaderboard can read it, and a page can say it: JSON may hold half a character."""
     try:
         json.dumps({name: entry}, ensure_ascii=False).encode()
-    except (UnicodeEncodeError, RecursionError):
+        return bool(_validator().is_valid(entry))
+    except (UnicodeEncodeError, RecursionError, ValueError):
         return False
-    return True
 
 
-def _is_entry(entry: Any) -> bool:
-    return (
-        isinstance(entry, dict)
-        and all(isinstance(entry[name], kind) for name, kind in _KINDS.items() if name in entry)
-        and entry.get("language", "en") in LANGUAGES
-        and 0 <= entry.get("seconds", 0) < 10**12
-        and entry.get("status") in STATES
-        and entry.get("last_run", entry).get("status") in STATES
-        and all(
-            isinstance(made, list) for kind in ("figures", "tables") for made in entry.get(kind, {}).values()
-        )
-        and all(isinstance(f, str) for f in files_of(entry))
-    )
+@cache
+def _validator() -> Any:
+    from jsonschema_rs import Draft202012Validator
+
+    return Draft202012Validator(read_toml(__file__, "manifest.toml"))
 
 
 def files_of(entry: Mapping[str, Any]) -> list[str]:
@@ -193,18 +202,16 @@ def record(folder: Path, name: str, entry: Mapping[str, Any]) -> None:
 
     A manifest with anything in it that cannot be read is kept aside first, for what is written leaves that out.
     """
-    assert entry["status"] in STATES
     manifest, problems = _read(folder)
     if problems:
-        aside = next(
-            p for n in count(1) if not (p := folder / f"{NAME}.damaged{n if n > 1 else ''}").exists()
-        )
+        names = (f"{NAME}.damaged{n if n > 1 else ''}" for n in count(1))
+        aside = next(path for path in map(folder.joinpath, names) if not path.exists())
         shutil.copyfile(folder / NAME, aside)
         warnings.warn(
             f"{folder / NAME} is damaged; it was kept as {aside.name}, and a new one is written", stacklevel=2
         )
     manifest["pages"] = dict(sorted({**manifest["pages"], name: dict(entry)}.items()))
-    write_json(folder / NAME, manifest)
+    write_text(folder / NAME, json.dumps(manifest, ensure_ascii=False, indent=1, default=str) + "\n")
 
 
 def write_text(path: Path, text: str) -> Path:
@@ -231,26 +238,16 @@ def alone(folder: Path) -> Iterator[None]:
         yield
 
 
-def write_json(path: Path, value: Any) -> Path:
-    """Write a value as JSON that people can read."""
-    return write_text(path, json.dumps(value, ensure_ascii=False, indent=1, default=str) + "\n")
-
-
 def without_secrets(text: str) -> str:
     """The text without the value of any environment variable that is named like a key, or by a backbone's key_env.
 
     Nothing of ours writes a key; a notebook, a traceback or a server's own words might.
     """
-    of_backbones = _of_backbones()
+    of_backbones: set[str] = set()
+    with suppress(PerslibError, OSError):  # a faulty backbones.toml is told where it is used
+        of_backbones = {entry.key_env for entry in entries().values()}
     for name, value in os.environ.items():
         named = name in of_backbones or name.upper().endswith(("KEY", "TOKEN", "SECRET", "PASSWORD"))
         if named and len(value.strip()) >= 8 and value.strip() in text:
             text = text.replace(value.strip(), f"[{name}]")
     return text
-
-
-def _of_backbones() -> set[str]:
-    try:
-        return {entry.key_env for entry in entries().values()}
-    except (PerslibError, OSError):  # a faulty backbones.toml is told where it is used
-        return set()

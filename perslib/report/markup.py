@@ -13,28 +13,8 @@ import warnings
 from functools import cache
 from typing import Any, Literal
 
-_TAGS = frozenset(
-    re.findall(
-        r"\w+",
-        "a abbr b bdi blockquote br caption code col colgroup dd details div dl dt em figcaption figure"
-        " h1 h2 h3 h4 h5 h6 hr i img kbd li mark ol p pre s samp small span strong style sub summary sup"
-        " table tbody td tfoot th thead tr u ul var",
-    )
-)
-_ATTRIBUTES = frozenset(
-    re.findall(r"\w+", "alt class colspan dir height id lang open role rowspan scope title width")
-)
-_CSS = frozenset(
-    re.findall(
-        r"[\w-]+",
-        "background background-color border border-bottom border-collapse border-color border-left border-radius"
-        " border-right border-style border-top border-width color display flex float font-family font-size"
-        " font-style font-variant-numeric font-weight gap height letter-spacing line-height margin"
-        " margin-bottom margin-left margin-right margin-top max-height max-width min-height min-width opacity"
-        " overflow overflow-wrap overflow-x overflow-y padding padding-bottom padding-left padding-right"
-        " padding-top text-align text-decoration vertical-align white-space width word-break",
-    )
-)
+from perslib.paths import read_toml
+
 _IMAGE = re.compile(r"data:image/(png|jpeg|gif|webp|svg\+xml)[;,]", re.IGNORECASE)
 _LINK = re.compile(r"(https?://|mailto:|#|(?![a-z][a-z0-9+.-]*:)[^/\\])", re.IGNORECASE)
 _STYLE_LOADS = re.compile(r"@import|url\s*\(|expression\s*\(|\\", re.IGNORECASE)
@@ -48,7 +28,12 @@ def _allowed(tag: str, name: str, value: str) -> bool:
         return tag == "a" and bool(_LINK.match(value.strip()))
     if name == "style":
         return not _STYLE_LOADS.search(value)
-    return name in _ATTRIBUTES
+    return name in _kept("attributes")
+
+
+@cache
+def _kept(kind: str) -> frozenset[str]:
+    return frozenset(read_toml(__file__, "markup.toml")[kind].split())
 
 
 @cache
@@ -56,14 +41,9 @@ def _cleaner() -> Any:
     from bleach.css_sanitizer import CSSSanitizer  # type: ignore[import-untyped]
     from bleach.sanitizer import Cleaner  # type: ignore[import-untyped]
 
-    css = CSSSanitizer(allowed_css_properties=_CSS)
-    return Cleaner(
-        tags=_TAGS,
-        attributes=_allowed,
-        protocols={"http", "https", "mailto", "data"},
-        css_sanitizer=css,
-        strip=False,
-    )
+    css = CSSSanitizer(allowed_css_properties=_kept("css"))
+    schemes = {"http", "https", "mailto", "data"}
+    return Cleaner(_kept("tags"), _allowed, schemes, css_sanitizer=css, strip=False)
 
 
 def safe_html(text: str) -> str:

@@ -13,6 +13,7 @@ import ast
 import importlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,7 @@ def find_studies(names: Iterable[str | Path] | str | Path | None = None) -> list
         raise ReportError(
             f"There is no notebook to run: none is named, and {workspace() / 'notebooks'} has none"
         )
-    studies = [Study(path, declared_parameters(path), _choices(path)) for path in dict.fromkeys(paths)]
+    studies = [read_study(path) for path in dict.fromkeys(paths)]
     twice = {s.name for s in studies if sum(t.name == s.name for t in studies) > 1}
     if twice:
         raise ReportError(
@@ -73,11 +74,7 @@ def _find(name: str, shelf: Mapping[str, Path]) -> Path:
     stem = name.removesuffix(".ipynb")
     if stem in shelf:
         return shelf[stem]
-    numbered = [
-        path
-        for other, path in shelf.items()
-        if other.split("_")[0] == stem or other.partition("_")[2] == stem
-    ]
+    numbered = [path for other, path in shelf.items() if stem in other.split("_", 1)]
     if len(numbered) == 1:
         return numbered[0]
     raise UnknownName("notebook", name, shelf)
@@ -97,20 +94,18 @@ def _parameters_cell(notebook: Any) -> Any:
     return next((c for c in notebook.cells if "parameters" in c.metadata.get("tags", [])), None)
 
 
-def _choices(path: Path) -> dict[str, Sequence[str]]:
-    cell = _parameters_cell(read_notebook(path))
-    return {} if cell is None else dict(cell.metadata.get("choices", {}))
-
-
-def declared_parameters(path: Path) -> dict[str, Any]:
-    """Name → default of every parameter that the notebook's tagged cell declares."""
+def read_study(path: Path) -> Study:
+    """The notebook with what its tagged cell declares: names and defaults of parameters, and what they may be."""
+    notebook = read_notebook(path)
+    cell = _parameters_cell(notebook)
     try:
-        return assigned_parameters(read_notebook(path))
+        declared = assigned_parameters(notebook)
     except (SyntaxError, ValueError) as error:
         raise ReportError(
             f"{path}: the cell tagged `parameters` may hold only lines such as `limit = 0  # turns to judge` ({error})",
             notebook=path.stem,
         ) from None
+    return Study(path, declared, {} if cell is None else dict(cell.metadata.get("choices", {})))
 
 
 def assigned_parameters(notebook: Any) -> dict[str, Any]:
@@ -120,16 +115,11 @@ def assigned_parameters(notebook: Any) -> dict[str, Any]:
 
 
 def _assignment(statement: ast.stmt) -> tuple[str, Any]:
-    if isinstance(statement, ast.AnnAssign) and statement.value is not None:
-        target: ast.expr = statement.target
-        value = statement.value
-    elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-        target, value = statement.targets[0], statement.value
-    else:
-        raise ValueError(f"line {statement.lineno} is no assignment of a value")
-    if not isinstance(target, ast.Name):
-        raise ValueError(f"line {statement.lineno} assigns to more than a name")
-    return target.id, ast.literal_eval(value)
+    targets = getattr(statement, "targets", [getattr(statement, "target", None)])
+    match statement, targets:
+        case ((ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value)), [ast.Name(id=name)]):
+            return name, ast.literal_eval(value)
+    raise ValueError(f"line {statement.lineno} is no assignment of a value to a name")
 
 
 def check_parameters(given: Mapping[str, Any], studies: Iterable[Study]) -> None:
@@ -172,14 +162,9 @@ def fitted(value: Any, default: Any, place: str) -> Any:
     if default is None or type(value) is kind or (value is None and not default):
         return default if value is None else value
     if isinstance(value, str) and kind in (int, float, bool, list, dict):
-        try:
-            return fitted(
-                ast.literal_eval(value.strip().capitalize() if kind is bool else value.strip()),
-                default,
-                place,
-            )
-        except (ValueError, SyntaxError):
-            pass
+        text = value.strip().capitalize() if kind is bool else value.strip()
+        with suppress(ValueError, SyntaxError):
+            return fitted(ast.literal_eval(text), default, place)
     elif kind is float and type(value) is int:
         return float(value)
     elif kind in (list, tuple) and isinstance(value, (list, tuple)):
@@ -189,11 +174,5 @@ def fitted(value: Any, default: Any, place: str) -> Any:
     raise ReportError(f"{place} is {value!r}, expected {_KINDS.get(kind, kind.__name__)} such as {default!r}")
 
 
-_KINDS = {
-    int: "a whole number",
-    float: "a number",
-    bool: "True or False",
-    str: "a text",
-    list: "a list",
-    dict: "a table",
-}
+_KINDS = {int: "a whole number", float: "a number", bool: "True or False", str: "a text"}
+_KINDS |= {list: "a list", dict: "a table"}

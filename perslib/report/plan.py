@@ -38,29 +38,19 @@ class Planned:
         return str(self.values["language"])
 
     @property
-    def corpus_label(self) -> str:
-        """What the page calls the corpus."""
-        return str(self.corpus["label"])
-
-    @property
     def backbone(self) -> str:
         """The backbone's name."""
         return str(self.values["backbone"])
 
     @property
-    def what(self) -> str:
-        """Corpus and backbone, for a line on the terminal."""
-        return f"{self.corpus_label}, {self.backbone}"
+    def title(self) -> str:
+        """Notebook, corpus and backbone, for a line on the terminal."""
+        what = f"{self.corpus['label']}, {self.backbone}"
+        return f"{self.name:<27} {what:<28}"
 
-    @property
-    def path(self) -> Path:
-        """The page itself."""
-        return self.folder / f"{self.study.name}.html"
-
-    @property
-    def failed(self) -> Path:
-        """Where a run that fails leaves its page when the last good one stays."""
-        return self.folder / f"{self.study.name}.failed.html"
+    def file(self, ending: str = ".html") -> Path:
+        """The page itself; `.failed.html` is where a run that fails leaves its page when the last good one stays."""
+        return self.folder / f"{self.name}{ending}"
 
     @cached_property
     def parameters(self) -> dict[str, Any]:
@@ -72,27 +62,28 @@ class Planned:
             for name, default in self.study.declared.items()
         }
 
-
-def given(**values: Any) -> dict[str, Any]:
-    """Those of the values that are not None: what a caller asked for."""
-    return {name: value for name, value in values.items() if value is not None}
+    def parameters_in(self, folder: Path) -> dict[str, Any]:
+        """The parameters of a run that works in a folder of its own."""
+        return self.parameters | ({"out": str(folder)} if "out" in self.parameters else {})
 
 
 def plan(
-    notebooks: Iterable[str | Path] | str | Path | None,
-    corpus: str | Path,
-    backbones: Sequence[str] | str,
-    out: str | Path | None,
-    language: str | None,
-    seed: int,
-    further: Mapping[str, Any],
+    notebooks: Iterable[str | Path] | str | Path | None = None,
+    corpus: str | Path = "sample/en",
+    backbones: Sequence[str] | str = ("embedded",),
+    out: str | Path | None = None,
+    language: str | None = None,
+    seed: int = 42,
+    **further: Any,
 ) -> list[Planned]:
     """All pages to render; everything that can be wrong with what was asked for is found here."""
     from perslib.corpus import load
     from perslib.llm.registry import entries
 
     studies = find_studies(notebooks)
-    check_parameters({**further, **given(language=language)}, studies)
+    if further.get("limit", 0) is None:
+        del further["limit"]
+    check_parameters(further if language is None else {**further, "language": language}, studies)
     for study in studies:
         check_choices(further, study)
     if isinstance(limit := further.get("limit"), int) and limit < -1:
@@ -109,7 +100,7 @@ def plan(
     spoken = language or (data.language if data.language in LANGUAGES else "en")
     root = Path(out).expanduser().resolve() if out else workspace() / "reports"
     shared = {**further, "corpus": _address(corpus), "language": spoken, "seed": seed}
-    facts = {"label": _label(corpus, data.name), **corpus_facts(str(corpus), data)}
+    facts = {"label": _label(corpus, data.name), "given": str(corpus), **corpus_facts(data)}
     folder = root / _slug(facts["label"])
     return [
         Planned(study, {**shared, "backbone": name}, root, folder / _own_slug(name), facts)
@@ -118,15 +109,12 @@ def plan(
     ]
 
 
-def _is_path(corpus: str | Path) -> bool:
-    return Path(corpus).expanduser().exists()
-
-
 def _label(corpus: str | Path, name: str) -> str:
     """What pages call the corpus: the name it was asked for by; of a path, its last part, with the data's name."""
-    if not _is_path(corpus):
+    path = Path(corpus).expanduser()
+    if not path.exists():
         return str(corpus)
-    stem = Path(corpus).expanduser().resolve().name.split(".")[0]
+    stem = path.resolve().name.split(".")[0]
     if stem in name:
         return name
     return stem if name in stem else f"{name}-{stem}"
@@ -134,7 +122,8 @@ def _label(corpus: str | Path, name: str) -> str:
 
 def _address(corpus: str | Path) -> str:
     """A path in full, since notebooks run in the workspace; a name as it is."""
-    return str(Path(corpus).expanduser().resolve()) if _is_path(corpus) else str(corpus)
+    path = Path(corpus).expanduser()
+    return str(path.resolve()) if path.exists() else str(corpus)
 
 
 def _own_slug(name: str) -> str:

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from perslib.report.page import current
-from perslib.report.style import CATEGORIES, FAINT, INK, literal_name
+from perslib.report.style import CATEGORIES, FAINT, INK, literal, literal_name
+from perslib.report.words import name_of
 from perslib.text import translate
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Inches of a figure that fills one column of a paper, or its text.
 WIDTHS = {"column": 3.5, "text": 7.6}
+#: Size of type in a figure for one column, beside that of others.
+SMALLER = 0.78
 #: Mark and dash of the first, second, third … line.
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHES = ("-", "--", "-.", ":")
@@ -123,30 +126,35 @@ def label_axes(fig: Figure, xlabel: str, ylabel: str = "") -> None:
         fig.supylabel(translate(ylabel), fontsize=10)
 
 
-def mark_handle(marker: str, color: Any, label: object, edge: Any = None) -> Any:
+def handles_of(handle: Callable[..., Any], colors: Mapping[Any, Any], values: Iterable[Any]) -> list[Any]:
+    """Return a mark or line for each value that the legend explains."""
+    named = ((i, value) for i, value in enumerate(values) if value is not None)
+    return [handle(place, colors[value], name_of(str(value))) for place, value in named]
+
+
+def mark_handle(place: int, color: Any, label: str, edge: Any = None) -> Any:
     """Return a mark for the legend."""
     from matplotlib.lines import Line2D
 
     look: dict[str, Any] = {
-        "marker": marker,
-        "color": edge or color,
+        "marker": MARKS[place % len(MARKS)],
         "markerfacecolor": color,
         "linestyle": "",
         "markersize": 5,
     }
-    return Line2D([], [], **look, label=literal_name(label))
+    return Line2D([], [], color=edge or color, **look, label=literal(label))
 
 
-def line_handle(place: int, color: Any, label: object, marker: str | None = None) -> Any:
+def line_handle(place: int, color: Any, label: str, marker: str | None = None) -> Any:
     """Return a line for the legend."""
     from matplotlib.lines import Line2D
 
     look: dict[str, Any] = {
-        "marker": MARKS[place % len(MARKS)],
+        "marker": MARKS[place % len(MARKS)] if marker is None else marker,
         "linestyle": DASHES[place % len(DASHES)],
         "markersize": 5,
     }
-    return Line2D([], [], color=color, **look, label=literal_name(label))
+    return Line2D([], [], color=color, **look, label=literal(label))
 
 
 def cell_frame(column: int, row: int) -> Any:
@@ -156,9 +164,23 @@ def cell_frame(column: int, row: int) -> Any:
     return Rectangle((column, row), 1, 1, fill=False, edgecolor=INK, linewidth=1.4)
 
 
-def add_legend(fig: Figure, handles: Iterable[Any], place: Any = "outside upper left") -> Figure:
-    """Add a legend where there is something to explain; return the figure."""
+def add_legend(fig: Figure, handles: Iterable[Any] = (), place: Any = "outside upper left") -> Figure:
+    """Add a legend where there is something to explain, as many entries a line as fit; return the figure.
+
+    In a figure for one column all type is smaller.
+    """
+    scale = SMALLER if fig.get_figwidth() <= WIDTHS["column"] else 1.0
     if handles := list(handles):
-        columns = 1 if "right" in place else min(len(handles), 5)
+        widest = max(sum(2 if ord(c) > 0x2E7F else 1 for c in handle.get_label()) for handle in handles)
+        room = fig.get_figwidth() * 13 / scale / (widest + 6)  # characters an inch, at 9 points
+        columns = 1 if "right" in place else max(1, min(len(handles), 5, int(room)))
         fig.legend(handles=handles, loc=place, ncol=columns, fontsize=9, handlelength=2.2)
+    if scale < 1:
+        from matplotlib.text import Text
+
+        for ax in fig.axes:
+            ax.tick_params(labelsize=9 * scale)
+        for text in fig.findobj(Text):
+            size = float(text.get_fontsize())
+            text.set_fontsize(size if size <= 9 * scale else size * scale)
     return fig

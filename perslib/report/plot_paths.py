@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -36,15 +36,17 @@ def ranks(
     for name in order:
         at = found.loc[name].to_numpy(float)
         ax.plot(range(last + 1), at, "-o", color=colors[name], linewidth=2, markersize=6)
-        text = {"va": "center", "fontsize": 9.5, "color": colors[name]}
-        ax.text(-0.12, at[0], literal_name(name), ha="right", **text)
-        ax.text(last + 0.12, at[-1], f"{at[-1]:g}", ha="left", **text)
+        text = {"va": "center", "fontsize": 9.5, "color": colors[name], "textcoords": "offset points"}
+        ax.annotate(literal_name(name), (0, at[0]), (-9, 0), ha="right", **text)
+        ax.annotate(f"{at[-1]:g}", (last, at[-1]), (9, 0), ha="left", **text)
     views = ["\n".join(literal_name(part) for part in str(view).split(" · ")) for view in found]
-    ax.set_xticks(range(last + 1), views, fontsize=9)
-    ax.set(ylim=(len(found) + 0.5, 0.5), xlim=(-0.25, last + 0.25), yticks=[])
+    is_narrow = fig.get_figwidth() < 1.2 * len(views)
+    turned: dict[str, Any] = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if is_narrow else {}
+    ax.set_xticks(range(last + 1), views, fontsize=9, **turned)
+    ax.set(ylim=(max(len(found), 1) + 0.5, 0.5), xlim=(-0.25, last + 0.25), yticks=[])
     ax.spines[["left", "bottom"]].set_visible(False)
     ax.tick_params(axis="x", length=0)
-    return fig
+    return add_legend(fig)
 
 
 def arcs(
@@ -88,5 +90,9 @@ def arcs(
         ax.text(0.35, place, literal(f"{start}{words}", 100), fontsize=8.5, color=INK, va="center")
     ax.set(xlim=(-2.3, 22), ylim=(len(nodes) - 0.4, -0.9))
     ax.axis("off")
-    lines = [line_handle(i, FAINT, name, marker="") for i, name in enumerate(kinds) if name is not None]
+    lines = [
+        line_handle(i, FAINT, literal_name(name), marker="")
+        for i, name in enumerate(kinds)
+        if name is not None
+    ]
     return add_legend(fig, lines)

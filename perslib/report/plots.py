@@ -15,7 +15,7 @@ Figure. Stored values are written by their labels in the page's language. All ta
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -31,6 +31,7 @@ from perslib.report.plot_parts import (
     colors_of,
     draw_guides,
     estimates,
+    handles_of,
     label_axes,
     line_handle,
     mark_handle,
@@ -40,7 +41,8 @@ from perslib.report.plot_parts import (
     values_of,
 )
 from perslib.report.plot_paths import arcs, ranks
-from perslib.report.style import FAINT, INK, RULE, literal_name
+from perslib.report.style import FAINT, INK, RULE, label_rows, literal_name
+from perslib.report.words import name_of
 from perslib.text import translate
 
 if TYPE_CHECKING:
@@ -107,12 +109,11 @@ def intervals(
             ax.locator_params(axis="x", nbins=4 if panels else 8)
         if own[x].isna().all():
             ax.set_xticks([])
-        ax.set_yticks(range(len(names)), [literal_name(name) for name in names])
-        ax.set_ylim(len(names) - 0.5, -0.5)
+        label_rows(ax, names)
     label_axes(fig, xlabel)
-    handles = [mark_handle(MARKS[i % len(MARKS)], colors[k], k) for i, k in enumerate(kinds) if k is not None]
+    handles = handles_of(mark_handle, colors, kinds)
     if published:
-        handles.append(mark_handle("D", "none", translate("as published"), edge=FAINT))
+        handles.append(mark_handle(3, "none", translate("as published"), edge=FAINT))
     return add_legend(fig, handles)
 
 
@@ -136,38 +137,28 @@ def shares(
     """
     from matplotlib.ticker import PercentFormatter
 
-    labels = parts if isinstance(parts, Mapping) else {part: literal_name(part) for part in parts}
+    labels = parts if isinstance(parts, Mapping) else {part: name_of(part) for part in parts}
     names = values_of(frame, rows, order)
     colors = colors_of(palette, list(labels))
     fig, axes = panels_of(frame, panels, width, lambda _: 1.1 + 0.34 * len(names))
     for ax, own in axes:
-        values = (
-            own.drop_duplicates(rows).set_index(rows)[list(labels)].reindex(names).astype(float).fillna(0)
-        )
+        values = own.drop_duplicates(rows).set_index(rows)[list(labels)].reindex(names)
+        values = values.astype(float).fillna(0)
         start = np.zeros(len(names))
         for part in labels:
             size = values[part].to_numpy()
             ax.barh(range(len(names)), size, left=start, color=colors[part], height=0.7)
             for y in np.flatnonzero(size > least).tolist():
-                ink = "white" if part in dark else INK
-                ax.text(
-                    start[y] + size[y] / 2,
-                    y,
-                    f"{size[y]:.0%}",
-                    ha="center",
-                    va="center",
-                    fontsize=8.5,
-                    color=ink,
-                )
+                look: dict[str, Any] = {"fontsize": 8.5, "color": "white" if part in dark else INK}
+                ax.text(start[y] + size[y] / 2, y, f"{size[y]:.0%}", ha="center", va="center", **look)
             start += size
         ax.set_xlim(0, 1)
         ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
         ax.spines["left"].set_visible(False)
         ax.tick_params(axis="y", length=0)
-        ax.set_yticks(range(len(names)), [literal_name(name) for name in names])
-        ax.set_ylim(len(names) - 0.5, -0.5)
+        label_rows(ax, names)
     label_axes(fig, xlabel)
-    return add_legend(fig, [mark_handle("s", colors[part], label) for part, label in labels.items()])
+    return add_legend(fig, [mark_handle(1, colors[part], label) for part, label in labels.items()])
 
 
 def curves(
@@ -232,9 +223,7 @@ def curves(
             ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
         draw_guides(ax, level, diagonal)
     label_axes(fig, xlabel, ylabel)
-    return add_legend(
-        fig, [line_handle(i, colors[kind], kind) for i, kind in enumerate(kinds) if kind is not None]
-    )
+    return add_legend(fig, handles_of(line_handle, colors, kinds))
 
 
 def points(
@@ -293,9 +282,9 @@ def points(
             ax.set_xscale("log")
         draw_guides(ax, level, diagonal, upright)
     label_axes(fig, xlabel, ylabel)
-    handles = [mark_handle(MARKS[i % len(MARKS)], colors[k], k) for i, k in enumerate(kinds) if k is not None]
+    handles = handles_of(mark_handle, colors, kinds)
     if published:
-        handles.append(mark_handle("D", "none", translate("published"), edge=FAINT))
+        handles.append(mark_handle(3, "none", translate("as published"), edge=FAINT))
     return add_legend(fig, handles, "outside right upper" if len(handles) > 6 else "outside upper left")
 
 
@@ -326,20 +315,17 @@ def heatmap(
     tallest = max(map(len, matrices.values()))
     fig, axes = subplots(1, len(matrices), width, 1.3 + 0.36 * tallest, sharey=True)
     colors = palette or ("vlag_r" if center is not None else "Blues")
+    look: dict[str, Any] = (
+        {"annot": texts, "fmt": ""} if isinstance(texts, pd.DataFrame) else {"annot": True, "fmt": texts}
+    )
+    look |= {"cmap": colors, "cbar": False, "linewidths": 0.6, "annot_kws": {"size": 8}}
     for ax, (title, matrix) in zip(axes, matrices.items()):
-        own = (
-            {"annot": texts, "fmt": ""} if isinstance(texts, pd.DataFrame) else {"annot": True, "fmt": texts}
-        )
-        sns.heatmap(
-            matrix.astype(float),
-            ax=ax,
-            cmap=colors,
-            center=center,
-            cbar=False,
-            linewidths=0.6,
-            annot_kws={"size": 8},
-            **own,
-        )
+        if matrix.empty:
+            continue
+        if center is not None:
+            far = float((matrix.astype(float) - center).abs().max(axis=None))
+            look |= {"vmin": center - far, "vmax": center + far}
+        sns.heatmap(matrix.astype(float), ax=ax, **look)
         ax.set_xticklabels(
             [literal_name(c) for c in matrix.columns], rotation=40, ha="right", rotation_mode="anchor"
         )
@@ -350,4 +336,4 @@ def heatmap(
         for row, column in np.argwhere(framed.to_numpy(bool)) if framed is not None else ():
             ax.add_patch(cell_frame(column, row))
     label_axes(fig, xlabel, ylabel)
-    return fig
+    return add_legend(fig)

@@ -32,39 +32,23 @@ from perslib.report.words import took
 FILE_VARIABLE = "PERSLIB_PROGRESS_FILE"
 
 
-class Watch:
-    """Shows how a report gets on. `with watch.page(…) as looking:` stands for one notebook run."""
+@contextmanager
+def watched(page: Planned, place: str) -> Iterator[Looking]:
+    """Show on the terminal how one notebook run gets on."""
+    from tqdm import tqdm
 
-    def __init__(self, pages: int):
-        self._pages = pages
-        self._at = 0
-
-    @contextmanager
-    def page(self, name: str, what: str, notebook: Path) -> Iterator[Looking]:
-        """Watch one notebook run."""
-        from tqdm import tqdm
-
-        self._at += 1
-        cells = sum(c.cell_type == "code" for c in read_notebook(notebook).cells)
-        with (
-            scratch("progress") as folder,
-            tqdm(
-                total=cells,
-                desc=f"{self._at}/{self._pages} {name}",
-                bar_format="{desc} |{bar:24}| {n_fmt}/{total_fmt} cells, {elapsed}{postfix}",
-                leave=False,
-                disable=not sys.stderr.isatty(),
-                file=sys.stderr,
-            ) as bar,
-        ):
-            yield Looking(folder / "progress.jsonl", bar, name, what)
+    cells = sum(c.cell_type == "code" for c in read_notebook(page.study.path).cells)
+    look = {"bar_format": "{desc} |{bar:24}| {n_fmt}/{total_fmt} cells, {elapsed}{postfix}", "leave": False}
+    look |= {"file": sys.stderr, "disable": not sys.stderr.isatty()}
+    with scratch("progress") as folder, tqdm(total=cells, desc=f"{place} {page.name}", **look) as bar:
+        yield Looking(folder / "progress.jsonl", bar, page.title)
 
 
 class Looking:
     """One notebook run, looked at a few times a second: the cell it is in, and what its calls cost so far."""
 
-    def __init__(self, file: Path, bar: Any, name: str, what: str):
-        self._file, self._bar, self._name, self._what = file, bar, name, what
+    def __init__(self, file: Path, bar: Any = None, title: str = ""):
+        self._file, self._bar, self._title = file, bar, title
         self._read = 0
         self._last: dict[str, Any] = {}
         self._stages: dict[tuple[int, str], dict[str, Any]] = {}
@@ -105,10 +89,7 @@ class Looking:
         return f"{stage}{left}; {describe(self._spent().total)}"
 
     def _spent(self) -> Ledger:
-        spent = Ledger()
-        for (_, stage), sums in self._stages.items():
-            spent += Ledger.from_dict({stage: sums})
-        return spent
+        return sum((Ledger.from_dict({stage: sums}) for (_, stage), sums in self._stages.items()), Ledger())
 
     def by_backbone(self) -> dict[str, Spending]:
         """What each backbone was asked for."""
@@ -133,8 +114,7 @@ class Looking:
         asked = f", {describe(spent)}" if spent.calls + spent.hits else ""
         if "judgments" in entry:
             asked += f"; {entry['unscored']:,} of {entry['judgments']:,} judgments unscored"
-        line = f"{self._name:<27} {self._what:<28} {how} in {took(run.seconds, 'en')}{asked}"
-        print(line, file=sys.stderr, flush=True)
+        print(f"{self._title} {how} in {took(run.seconds, 'en')}{asked}", file=sys.stderr, flush=True)
 
 
 TAG = "asks"
@@ -155,8 +135,7 @@ def rehearsed(page: Planned, *, whole: bool) -> str:
     with scratch("rehearsal") as folder:
         copy = folder / page.study.path.name
         nbformat.write(nb, copy)
-        looking = Looking(folder / "progress.jsonl", None, page.name, "")
-        given = {**page.parameters, **({"out": str(folder)} if "out" in page.parameters else {})}
+        looking = Looking(folder / "progress.jsonl")
         ends = math.inf if whole else time.monotonic() + LONGEST
 
         def stop_in_time() -> None:
@@ -164,7 +143,8 @@ def rehearsed(page: Planned, *, whole: bool) -> str:
                 raise KeyboardInterrupt  # as Ctrl-C would end it
 
         environment = {**looking.environment(), VARIABLE: "1"}
-        run = execute(replace(page.study, path=copy), given, environment, stop_in_time)
+        study = replace(page.study, path=copy)
+        run = execute(study, page.parameters_in(folder), environment, stop_in_time)
         is_late = time.monotonic() > ends
         if run.status == "cancelled" and not is_late:
             raise KeyboardInterrupt
@@ -184,12 +164,9 @@ def _line(spent: Mapping[str, Spending], bound: str) -> str:
 
 
 def _time(spent: Mapping[str, Spending]) -> str:
-    known: dict[str, Any] = {
-        name: seconds(entries()[name], one.tokens_in, one.tokens_out, one.calls)
-        for name, one in spent.items()
-        if one.calls
-    }
+    asked = {name: one for name, one in spent.items() if one.calls}
+    known = {n: seconds(entries()[n], one.tokens_in, one.tokens_out, one.calls) for n, one in asked.items()}
     unknown = [name for name, time in known.items() if time is None]
     if unknown:
         return f", time unknown: no answer of {', '.join(unknown)} is in the cache to go by"
-    return f", about {took(sum(known.values()), 'en')} of answering"
+    return f", about {took(sum(filter(None, known.values())), 'en')} of answering"

@@ -12,7 +12,6 @@ import hashlib
 import html
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -84,24 +83,19 @@ def _display(data: Any, metadata: Any) -> str:
         return f'<div class="output">{safe_html(controls_shown(own))}</div>'
     for kind in _PICTURES:
         if kind in data:
-            return _picture(
-                kind, str(data[kind]), metadata.get(kind, {}), translate("a figure without a caption")
-            )
+            return _picture(kind, str(data[kind]), metadata.get(kind, {}))
     if "text/markdown" in data:
         return f'<div class="output">{prose(controls_shown(str(data["text/markdown"])))}</div>'
-    if "text/plain" in data:
-        return (
-            f'<pre class="output">{html.escape(controls_shown(without_ansi(str(data["text/plain"]))))}</pre>'
-        )
-    return ""
+    plain = html.escape(controls_shown(without_ansi(str(data.get("text/plain", "")))))
+    return f'<pre class="output">{plain}</pre>' if "text/plain" in data else ""
 
 
-def _picture(kind: str, content: str, size: Any, alt: str) -> str:
+def _picture(kind: str, content: str, size: Any) -> str:
     """A picture as an image of the page itself; an SVG too, so that scripts in it stay dead."""
-    code = (
-        base64.b64encode(content.encode()).decode() if kind == "image/svg+xml" else content.replace("\n", "")
-    )
+    is_svg = kind == "image/svg+xml"
+    code = base64.b64encode(content.encode()).decode() if is_svg else content.replace("\n", "")
     width = f' width="{int(size["width"])}"' if "width" in size else ""
+    alt = translate("a figure without a caption")
     return f'<figure class="pl-figure"><img src="data:{kind};base64,{html.escape(code)}" alt="{alt}"{width}></figure>'
 
 
@@ -118,42 +112,26 @@ _IN = re.compile(r"\bIn\[(\d+)\]")
 _H2 = re.compile(r'<h2 id="([^"]*)">(.*?)</h2>', re.DOTALL)
 
 
-@dataclass
-class PageInfo:
-    """What the frame of a page shows around the notebook."""
+def render_page(nb: Any, frame: Mapping[str, Any]) -> str:
+    """The page of an executed notebook: narrative in the page's language, figures, tables, code folded.
 
-    language: str
-    corpus: str
-    backbone: str
-    index: str
-    facts: list[tuple[str, str]] = field(default_factory=list)
-    figures: Mapping[str, list[str]] = field(default_factory=dict)
-    tables: Mapping[str, list[str]] = field(default_factory=dict)
-    failure: Mapping[str, Any] | None = None
-    title: str = ""
-    contents: list[tuple[str, str]] = field(default_factory=list)
-    css: str = ""
-    script: str = ""
-
-    @property
-    def script_hash(self) -> str:
-        """What the page's content security policy knows its one script by; no other runs."""
-        digest = hashlib.sha256(self.script.encode()).digest()
-        return f"sha256-{base64.b64encode(digest).decode()}"
-
-
-def render_page(nb: Any, info: PageInfo) -> str:
-    """The page of an executed notebook: narrative in the page's language, figures, tables, code folded."""
+    `frame` has what the template shows around it: language, title, corpus, backbone, index, facts, figures, tables,
+    failure.
+    """
     nb = readable(nb)
-    info.title = info.title or title_of(nb)
     pieces = [c.metadata["html"] for c in nb.cells if c.cell_type == "markdown"]
-    info.contents = [(i, t) for piece in pieces for i, t in _H2.findall(piece)]
-    info.css = page_css()
-    shown = (piece for cell in nb.cells for piece in cell.metadata.get("shown", ()))
-    if any("pl-sortable" in piece for piece in shown):
-        info.script = (HERE / "sort.js").read_text(encoding="utf-8")
-    page, _ = _exporter().from_notebook_node(nb, resources={"page": info})
-    return str(page)
+    shown = [piece for cell in nb.cells for piece in cell.metadata.get("shown", ())]
+    sorts = any("pl-sortable" in piece for piece in shown)
+    script = (HERE / "sort.js").read_text(encoding="utf-8") if sorts else ""
+    page = {
+        **frame,
+        "contents": [found for piece in pieces for found in _H2.findall(piece)],
+        "css": page_css(),
+        "script": script,
+        # What the page's content security policy knows its one script by; no other runs.
+        "script_hash": f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}",
+    }
+    return str(_exporter().from_notebook_node(nb, resources={"page": page})[0])
 
 
 def title_of(nb: Any) -> str:
@@ -213,12 +191,8 @@ def merged(outputs: list[Any]) -> list[Any]:
     """The outputs of a cell, consecutive pieces of one stream joined."""
     joined: list[Any] = []
     for output in outputs:
-        last = joined[-1] if joined else None
-        if (
-            last
-            and output["output_type"] == last["output_type"] == "stream"
-            and output["name"] == last["name"]
-        ):
+        last = joined[-1] if joined else {}
+        if output["output_type"] == "stream" and output["name"] == last.get("name"):
             last["text"] += output["text"]
         else:
             joined.append(output)
@@ -232,11 +206,28 @@ def page_css() -> str:
 
     own = (HERE / "page.css").read_text(encoding="utf-8")
     shown = re.sub(r"</?style>", "", stylesheet())
-    light = HtmlFormatter(style="friendly").get_style_defs(".highlight")
-    dark = HtmlFormatter(style="github-dark").get_style_defs(".highlight")
-    code = re.sub(r"^(pre|td|span)[^{]*\{[^}]*\}\n?", "", light, flags=re.MULTILINE)
-    night = re.sub(r"^(pre|td|span)[^{]*\{[^}]*\}\n?", "", dark, flags=re.MULTILINE)
+    code, night = (
+        re.sub(
+            r"^(pre|td|span)[^{]*\{[^}]*\}\n?", "", styles.get_style_defs(".highlight"), flags=re.MULTILINE
+        )
+        for styles in (HtmlFormatter(style="friendly"), HtmlFormatter(style="github-dark"))
+    )
     return f"{shown}\n{code}\n@media screen and (prefers-color-scheme: dark) {{\n{night}\n}}\n{own}"
+
+
+def shelf_css() -> str:
+    """The styles of the index and of what stands beside it."""
+    return page_css() + (HERE / "index.css").read_text(encoding="utf-8")
+
+
+def template(name: str) -> Any:
+    """A page template by its file's name; what is filled in is escaped."""
+    import jinja2
+
+    loader = jinja2.FileSystemLoader(HERE / "template")
+    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
+    environment.globals["_"] = translate
+    return environment.get_template(name)
 
 
 def _exporter() -> Any:

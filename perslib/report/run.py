@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -29,9 +30,9 @@ from perslib.report.manifest import (
     write_text,
 )
 from perslib.report.parameters import read_notebook
-from perslib.report.plan import Planned, given, plan
-from perslib.report.progress import Looking, Watch, rehearsed
-from perslib.report.render import PageInfo, render_page, title_of
+from perslib.report.plan import Planned, plan
+from perslib.report.progress import Looking, rehearsed, watched
+from perslib.report.render import render_page, title_of
 from perslib.report.words import day, took
 from perslib.text import translate, using_language
 
@@ -60,15 +61,13 @@ def run_report(
     A notebook that fails leaves its page up to the failure, beside the last good one where there is one, and the
     others still run; then ReportError says which cell failed.
     """
-    further = {**given(limit=limit), **parameters}
-    pages = plan(notebooks, corpus, backbones, out, language, seed, further)
+    pages = plan(notebooks, corpus, backbones, out, language, seed, limit=limit, **parameters)
     failed = []
-    watch = Watch(len(pages))
-    for page in pages:
+    for n, page in enumerate(pages, 1):
         if said := rehearsed(page, whole=False):
-            print(f"{page.name:<27} {page.what:<28} {said}", file=sys.stderr, flush=True)
+            print(page.title, said, file=sys.stderr, flush=True)
         with using_language(page.language):
-            run = render(page, watch)
+            run = render(page, f"{n}/{len(pages)}")
         if run.status == "cancelled":
             raise KeyboardInterrupt
         if run.failure:
@@ -79,51 +78,40 @@ def run_report(
 
 
 def rehearse_report(
-    notebooks: Iterable[str | Path] | str | Path | None = None,
-    corpus: str | Path = "sample/en",
-    backbones: Sequence[str] | str = ("embedded",),
-    out: str | Path | None = None,
-    language: str | None = None,
-    limit: int | None = None,
-    seed: int = 42,
-    **parameters: Any,
+    notebooks: Iterable[str | Path] | str | Path | None = None, **asked: Any
 ) -> Iterator[str]:
     """What `run_report` of the same would ask for, a line a page: calls, tokens, cost, time. Nobody is asked."""
-    for page in plan(notebooks, corpus, backbones, out, language, seed, {**given(limit=limit), **parameters}):
-        yield f"{page.name:<27} {page.what:<28} {rehearsed(page, whole=True)}"
+    for page in plan(notebooks, **asked):
+        yield f"{page.title} {rehearsed(page, whole=True)}"
 
 
-def render(page: Planned, watch: Watch) -> Run:
+def render(page: Planned, place: str = "1/1") -> Run:
     """Run one notebook; write its page, its manifest entry and the index.
 
     The run works in a folder of its own. Where it does not succeed, the last good page stays as it is, with its files
-    and its manifest entry; what went wrong is in `last_run` of that entry and on a page beside it.
+    and its manifest entry; what went wrong is in `last_run` of that entry and on a page beside it. `place` is shown on the
+    terminal.
     """
     before = read_manifest(page.folder)["pages"].get(page.name, {})
-    good = before if before.get("status") == "success" and page.path.is_file() else None
+    good = before if before.get("status") == "success" and page.file().is_file() else None
     entry = _known_before(page)
     _record(page, entry, good)
     page.folder.mkdir(parents=True, exist_ok=True)
     try:
-        with (
-            scratch("page", page.folder) as folder,
-            watch.page(page.name, page.what, page.study.path) as looking,
-        ):
-            told = looking.environment()
-            given = {**page.parameters, **({"out": str(folder)} if "out" in page.parameters else {})}
+        with scratch("page", page.folder) as folder, watched(page, place) as looking:
+            given, told = page.parameters_in(folder), looking.environment()
             run = execute(page.study, given, told, looking, looking.cell_started)
             entry |= _known_after(run, looking)
             if keeps_good := good is not None and run.status != "success":
                 entry |= {"figures": {}, "tables": {}}
-            html = render_page(run.notebook, _page_info(page, run, entry))
-            html = html.replace(str(folder), str(page.folder))
+            html = render_page(run.notebook, _frame(page, run, entry)).replace(str(folder), str(page.folder))
             if keeps_good:
-                write_text(page.failed, html)
+                write_text(page.file(".failed.html"), html)
             else:
-                write_text(folder / page.path.name, html)
+                write_text(folder / page.file().name, html)
                 good = None
                 _publish(page, before, folder)
-                page.failed.unlink(missing_ok=True)
+                page.file(".failed.html").unlink(missing_ok=True)
             looking.ended(run, entry)
         _warn_of_shared_files(page, entry)
     except BaseException as error:
@@ -143,7 +131,7 @@ def _record(page: Planned, entry: Mapping[str, Any], good: Mapping[str, Any] | N
 
 def _publish(page: Planned, before: Mapping[str, Any], folder: Path) -> None:
     """Put what a run made in the place of what the last one left, so that nothing on disk is from another run."""
-    page.path.unlink(missing_ok=True)
+    page.file().unlink(missing_ok=True)
     for file in files_of(before):
         if (path := (page.folder / file).resolve()).is_relative_to(page.folder.resolve()):
             path.unlink(missing_ok=True)
@@ -198,41 +186,34 @@ def _known_after(run: Run, looking: Looking) -> dict[str, Any]:
 
 def made_by(notebook: Any, kind: str) -> dict[str, list[str]]:
     """Figures or tables that a notebook saved beside its page: name → files, in the order of the page."""
-    made: dict[str, list[str]] = {}
-    for cell in notebook.cells:
-        for output in cell.get("outputs", []):
-            said = output.get("metadata", {}).get("perslib", {})
-            if said.get("kind") == kind:
-                made[said["name"]] = list(said["files"])
-    return made
+    return {said["name"]: list(said["files"]) for said in _records(notebook, kind)}
 
 
 def judgments(notebook: Any) -> dict[str, int]:
     """Judgments that a notebook has asked for, and those unscored, as its sentences counted them."""
-    counted: dict[str, int] = {}
-    for cell in notebook.cells:
-        for output in cell.get("outputs", []):
-            said = dict(output.get("metadata", {}).get("perslib", {}))
-            if said.pop("kind", None) == "judgments":
-                counted |= {name: counted.get(name, 0) + n for name, n in said.items()}
-    return counted
+    counted: Counter[str] = Counter()
+    for said in _records(notebook, "judgments"):
+        counted.update({name: n for name, n in said.items() if name != "kind"})
+    return dict(counted)
+
+
+def _records(notebook: Any, kind: str) -> Iterator[Mapping[str, Any]]:
+    """What the notebook's outputs say about themselves, of this kind."""
+    for output in (output for cell in notebook.cells for output in cell.get("outputs", [])):
+        said = output.get("metadata", {}).get("perslib", {})
+        if said.get("kind") == kind:
+            yield said
 
 
 # -- what the page says around the notebook ----------------------------------------------------------------
 
 
-def _page_info(page: Planned, run: Run, entry: Mapping[str, Any]) -> PageInfo:
-    return PageInfo(
-        language=page.language,
-        title=entry["title"],
-        corpus=page.corpus_label,
-        backbone=page.backbone,
-        index=Path(os.path.relpath(page.root / "index.html", page.folder)).as_posix(),
-        facts=_facts(page, run, entry),
-        figures=entry["figures"],
-        tables=entry["tables"],
-        failure=_failure(page, run),
-    )
+def _frame(page: Planned, run: Run, entry: Mapping[str, Any]) -> dict[str, Any]:
+    """What the page's template shows around the notebook."""
+    index = Path(os.path.relpath(page.root / "index.html", page.folder)).as_posix()
+    own = {name: entry[name] for name in ("language", "title", "figures", "tables")}
+    own |= {"corpus": page.corpus["label"], "backbone": page.backbone, "index": index}
+    return {**own, "facts": _facts(page, run, entry), "failure": _failure(run)}
 
 
 def _facts(page: Planned, run: Run, entry: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -240,14 +221,12 @@ def _facts(page: Planned, run: Run, entry: Mapping[str, Any]) -> list[tuple[str,
     model = entry["backbone"].get("model", "")
     revision = entry["code"].get("revision", "")[:8] + ("+" if entry["code"].get("dirty") else "")
     shown = {
-        translate("Corpus"): page.corpus_label,
-        translate("Backbone"): f"{page.backbone} ({model})"
-        if model and model != page.backbone
-        else page.backbone,
+        translate("Corpus"): page.corpus["label"],
+        translate("Backbone"): page.backbone + (f" ({model})" if model not in ("", page.backbone) else ""),
         translate("Language"): translate("English"),
         translate("Run on"): day(entry["started"]),
         translate("Duration"): took(run.seconds),
-        translate("perslib"): " ".join(filter(None, (entry["code"]["version"], revision))),
+        translate("perslib"): f"{entry['code']['version']} {revision}".strip(),
     }
     if "judgments" in entry:
         shown[translate("judgments")] = translate(
@@ -260,12 +239,13 @@ def _facts(page: Planned, run: Run, entry: Mapping[str, Any]) -> list[tuple[str,
     return [(heading, without_secrets(text)) for heading, text in shown.items()]
 
 
-def _failure(page: Planned, run: Run) -> dict[str, Any] | None:
+def _failure(run: Run) -> dict[str, Any] | None:
     if run.failure is None:
         return None
-    n = run.failure.cell
+    n, error = run.failure.cell, run.failure.error
     if run.status == "cancelled":
         sentence = translate("The run was cancelled in cell {n}. Everything above it is complete.", n=n)
+        error = ""
     elif run.failure.kernel_died:
         sentence = translate(
             "The kernel stopped while cell {n} was running, and nothing after it was run.", n=n
@@ -274,17 +254,14 @@ def _failure(page: Planned, run: Run) -> dict[str, Any] | None:
         sentence = translate(
             "Cell {n} failed, and nothing after it was run. Everything above it is complete.", n=n
         )
-    return {
-        "sentence": sentence,
-        "cell": run.failure.cell,
-        "error": "" if run.status == "cancelled" else run.failure.error,
-    }
+    return {"sentence": sentence, "cell": n, "error": error}
 
 
 def _report_error(failed: list[tuple[Planned, Failure]], pages: int) -> ReportError:
     lines = [f"{len(failed)} of {pages} page{'s' if pages > 1 else ''} failed."]
     for page, failure in failed:
         lines.append(f"{page.name} with {page.backbone}: {failure}")
-        lines.append(f"  the page up to there: {page.failed if page.failed.is_file() else page.path}")
+        beside = page.file(".failed.html")
+        lines.append(f"  the page up to there: {beside if beside.is_file() else page.file()}")
     first, failure = failed[0]
     return ReportError(without_secrets("\n".join(lines)), notebook=first.name, cell=failure.cell)

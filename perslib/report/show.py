@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -147,9 +147,8 @@ def _parts(shown: str, fold: int) -> tuple[str, str]:
 
 
 def _opening(shown: str, start: str, rest: str = "") -> str:
-    return start + (
-        fold_html(translate("show all {n} characters", n=f"{len(shown):,}"), rest) if rest else ""
-    )
+    more = translate("show all {n} characters", n=f"{len(shown):,}")
+    return start + (fold_html(more, rest) if rest else "")
 
 
 def _place_to_cut(text: str) -> int:
@@ -212,11 +211,11 @@ def cell(value: object, digits: int = 2, column: object = "") -> str:
         return "–"
     if isinstance(value, bool):
         return "✓" if value else "–"
-    if isinstance(value, (pd.Timestamp,)):
+    if isinstance(value, pd.Timestamp):
         return f"{value:%Y-%m-%d %H:%M}"
     if hasattr(value, "__index__"):
         return f"{int(value):,}"
-    if isinstance(value, float) or hasattr(value, "__float__"):
+    if hasattr(value, "__float__"):
         return f"{float(value):,.{digits}f}"
     return name_of(str(value)) if column in LABELLED else str(value)
 
@@ -244,25 +243,24 @@ def _class(column: pd.Series) -> str:
     return " class='pl-long'" if longest > _LONG_CELL else ""
 
 
-def table_html(frame: pd.DataFrame, caption: str = "", digits: int = 2) -> str:
+def table_html(
+    frame: pd.DataFrame, caption: str = "", digits: int = 2, bold: Collection[tuple[int, int]] = ()
+) -> str:
     """A frame as a table whose every cell is text; wide ones scroll in their own box, long ones can be sorted."""
-    right = [_class(frame.iloc[:, i]) for i in range(frame.shape[1])]
-    head = "".join(f"<th{r} scope='col'>{escape(header_of(c))}</th>" for c, r in zip(frame.columns, right))
+    kinds = [_class(frame.iloc[:, i]) for i in range(frame.shape[1])]
+    head = "".join(f"<th{k} scope='col'>{escape(header_of(c))}</th>" for c, k in zip(frame.columns, kinds))
     rows = []
-    for values in frame.itertuples(index=False, name=None):
-        cells = "".join(
-            f"<td{r} dir='auto'>{unbroken(escape(cell(v, digits, c)))}</td>"
-            for v, c, r in zip(values, frame.columns, right)
-        )
+    for row, values in enumerate(frame.itertuples(index=False, name=None)):
+        texts = [unbroken(escape(cell(v, digits, c))) for v, c in zip(values, frame.columns)]
+        texts = [f"<b>{text}</b>" if (row, i) in bold else text for i, text in enumerate(texts)]
+        cells = "".join(f"<td{kind} dir='auto'>{text}</td>" for text, kind in zip(texts, kinds))
         rows.append(f"<tr>{cells}</tr>")
     if not rows:
-        none = (
-            f"<td class='pl-empty' colspan='{frame.shape[1]}'>{translate('No rows: nothing to list.')}</td>"
-        )
-        rows.append(f"<tr>{none}</tr>")
+        none = translate("No rows: nothing to list.")
+        rows = [f"<tr><td class='pl-empty' colspan='{frame.shape[1]}'>{none}</td></tr>"]
     top = f"<div class='pl-caption'>{caption}</div>" if caption else ""
-    kinds = {"pl-sortable": len(frame) >= SORTABLE, "pl-dense": frame.shape[1] >= DENSE}
-    kind = " ".join(["pl-table", *(name for name, holds in kinds.items() if holds)])
+    marks = {"pl-sortable": len(frame) >= SORTABLE, "pl-dense": frame.shape[1] >= DENSE}
+    kind = " ".join(["pl-table", *(name for name, holds in marks.items() if holds)])
     table = f"<table class='{kind}'><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
     return f"<div class='pl-tablebox'>{top}<div class='pl-scroll'>{table}</div></div>"
 

@@ -106,7 +106,7 @@ def literal_name(value: object, longest: int = 36) -> str:
 def label_rows(ax: Axes, names: Sequence[object], longest: int = 36, **text: Any) -> None:
     """Label one row each by stored values, the first on top."""
     ax.set_yticks(range(len(names)), [literal_name(name, longest) for name in names], **text)
-    ax.set_ylim(len(names) - 0.5, -0.5)
+    ax.set_ylim(max(len(names), 1) - 0.5, -0.5)
 
 
 def draw_intervals(

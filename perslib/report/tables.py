@@ -185,30 +185,19 @@ def agreement_table(
     wide = agreement[about].drop_duplicates(ignore_index=True)
     for name in names:
         own = agreement[agreement["metric"] == name]
-        wide = _beside(
-            wide, own, about, name, _cells(own, "value", "value_low", "value_high", intervals, digits)
-        )
+        cells = {name: _cells(own, "value", intervals, digits)}
         if name in gains:
-            text = _cells(own, "gain", "gain_low", "gain_high", intervals, digits)
             stars = own["gain_p_holm"].lt(0.05).map({True: "*", False: ""})
-            wide = _beside(wide, own, about, f"gain: {name}", [t + s for t, s in zip(text, stars)])
-    return wide.drop(columns=[c for c in ("backbone", "unscored") if _empty(wide[c])])
+            cells[f"gain: {name}"] = [t + s for t, s in zip(_cells(own, "gain", intervals, digits), stars)]
+        wide = wide.merge(own[about].assign(**cells), on=about, how="left", sort=False)
+    empty = [c for c in ("backbone", "unscored") if wide[c].isna().all() or wide[c].eq(0).all()]
+    return wide.drop(columns=empty)
 
 
-def _beside(
-    wide: pd.DataFrame, own: pd.DataFrame, about: list[str], name: str, text: Sequence[Shown]
-) -> pd.DataFrame:
-    return wide.merge(own[about].assign(**{name: list(text)}), on=about, how="left", sort=False)
-
-
-def _empty(column: pd.Series) -> bool:
-    return bool(column.isna().all() or column.eq(0).all())
-
-
-def _cells(own: pd.DataFrame, value: str, low: str, high: str, intervals: bool, digits: int) -> list[Shown]:
-    bounds = own[[low, high]].astype(float) if intervals else own[[low, high]].astype(float) * np.nan
-    rows = zip(own[value].astype(float), *(bounds[c] for c in (low, high)))
-    return [with_interval(v, a, b, digits) for v, a, b in rows]
+def _cells(own: pd.DataFrame, value: str, intervals: bool, digits: int) -> list[Shown]:
+    rows = own[[value, f"{value}_low", f"{value}_high"]].astype(float).to_numpy()
+    kept = 1.0 if intervals else np.nan
+    return [with_interval(v, low * kept, high * kept, digits) for v, low, high in rows]
 
 
 def with_interval(
@@ -223,12 +212,8 @@ def with_interval(
         return Shown(text, value)
     if np.isinf(low) or np.isinf(high):
         return Shown(f"{text} (−∞, ∞)", value, low=low, high=high)
-    return Shown(
-        f"{text} [{format_number(low, digits, zero)}, {format_number(high, digits, zero)}]",
-        value,
-        low=low,
-        high=high,
-    )
+    ends = [format_number(end, digits, zero) for end in (low, high)]
+    return Shown(f"{text} [{', '.join(ends)}]", value, low=low, high=high)
 
 
 def format_number(value: float, digits: int = 3, zero: bool = False) -> str:
