@@ -53,13 +53,17 @@ def subplots(
 
 
 def panels_of(
-    frame: pd.DataFrame, column: str, width: Width, height: Callable[[int], float]
+    frame: pd.DataFrame, column: str, width: Width, height: Callable[[int], float], sharey: bool = True
 ) -> tuple[Figure, Iterator[tuple[Axes, pd.DataFrame]]]:
-    """Open a figure with a panel for each value of the column, at most four side by side; give each panel with its part."""
+    """Open a figure with a panel for each value of the column; give each panel with its part.
+
+    At most four stand side by side, or five where there are no more: one alone in its line would waste it.
+    """
     titles = values_of(frame, column) if column else [None]
-    columns = min(1 if width == "column" else 4, len(titles)) or 1
+    most = 1 if width == "column" else 5 if len(titles) == 5 else 4
+    columns = min(most, len(titles)) or 1
     lines = -(-len(titles) // columns) or 1
-    fig, axes = subplots(lines, columns, width, height(len(titles)) * lines, sharey=True, sharex=False)
+    fig, axes = subplots(lines, columns, width, height(len(titles)) * lines, sharey=sharey, sharex=False)
     for ax in axes[len(titles) :]:
         ax.set_visible(False)
     for ax, title in zip(axes, titles):
