@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import pandas as pd
@@ -10,9 +11,18 @@ import pytest
 from histories import Row, corpus_of
 from made import tiny_corpus
 
-from perslib.corpus import Corpus, load
+from perslib.corpus import TURN, Corpus, load
 from perslib.errors import DataError
-from perslib.judge import Manner, OfSession, UserMean, by_session, evaluate, like_for_like, session_judges
+from perslib.judge import (
+    Constant,
+    Manner,
+    OfSession,
+    UserMean,
+    by_session,
+    evaluate,
+    like_for_like,
+    session_judges,
+)
 from perslib.judge.session import conversation, written
 from perslib.llm import Answer, answered, backbone
 from perslib.memory import Scores
@@ -242,3 +252,15 @@ def test_sessions_are_counted_in_the_limit(model, server):
         by_session(sample), asked, manner, extent(asked, 4).parts(sample)[1]
     )
     assert none.empty and len(verification.beside_computed(none, by_session(sample))) > 100
+
+
+def test_a_judge_needs_thirty_scored_replies(sample):
+    scored = pd.DataFrame(
+        {"judge": ["few"] * 38 + ["many"] * 30, "raw": [3.0] * 29 + [math.nan] * 9 + [3.0] * 30}
+    )
+    assert set(verification.enough(scored)["judge"]) == {"many"}
+    assert verification.enough(pd.DataFrame()).empty
+    verdicts = verification.judged([Constant(4), UserMean()], sample, limit=6)
+    beside = verification.beside_gold(verdicts, sample)
+    assert len(beside) == 6 and beside["constant 4"].eq(4).all() and "user mean" in beside
+    assert beside["gold"].tolist() == beside.merge(sample.turns, on=TURN)["score"].tolist()

@@ -192,6 +192,12 @@ def test_the_page_on_judges_takes_dialogues_that_are_their_own_users(home, serve
     agreed = pd.read_csv(folder / "tables" / "agreement.csv").set_index(["judge", "calibration"])
     judged = agreed.xs("real", level="calibration")["turns"]
     assert judged["learned"] == judged["random"] == 24 * 4 and judged["user mean"] == 0
-    assert "Without any score: user mean, user median" in (folder / "01_verification.html").read_text("utf-8")
+    page = (folder / "01_verification.html").read_text("utf-8")
+    assert "Without any score: user mean, user median" in page
+    assert "Fewer than 30 replies were scored by: " in page, "no correlation of six replies"
+    assert not list(folder.rglob("*_with_model.csv"))
+    scores = pd.read_csv(folder / "tables" / "scores.csv")
+    assert len(scores) == 5 and scores["gold"].between(1, 5).all() and scores["zero-shot"].notna().all()
+    assert pd.read_csv(folder / "tables" / "costs.csv")["pearson"].isna().all()
     made = json.loads((folder / "manifest.json").read_text("utf-8"))["pages"]["01_verification"]
     assert made["status"] == "success"

@@ -91,7 +91,8 @@ def panels_of(
     With `shared` they have one y axis.
     """
     titles = values_of(frame, column) if column else [None]
-    columns = min(1 if width == "column" else 4, len(titles)) or 1
+    most = 1 if width == "column" else 5 if len(titles) == 5 else 4
+    columns = min(most, len(titles)) or 1
     lines = -(-len(titles) // columns) or 1
     fig, axes = subplots(lines, columns, width, height(len(titles)) * lines, sharey=shared, sharex=False)
     for ax in axes[len(titles) :]:

@@ -192,11 +192,12 @@ def curves(
     """
     from matplotlib.ticker import MaxNLocator, PercentFormatter
 
+    sharey = isinstance(y, str)  # several quantities have a scale each
     if not isinstance(y, str):
         frame, y, panels = stack(frame, y), "value", "quantity"
     kinds = values_of(frame, lines, order) if lines else [None]
     colors = colors_of(palette, kinds)
-    fig, axes = panels_of(frame, panels, width, lambda count: 3.4 if count < 4 else 2.4)
+    fig, axes = panels_of(frame, panels, width, lambda count: 3.4 if count < 4 else 2.4, sharey)
     for ax, own in axes:
         for place, kind in enumerate(kinds):
             part = (own if kind is None else own[own[lines] == kind]).sort_values(x, kind="stable")

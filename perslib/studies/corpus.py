@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from perslib.corpus.schema import SESSION
-from perslib.errors import PerslibError
+from perslib.corpus import SESSION, Corpus
+from perslib.errors import NotEnough, PerslibError
 from perslib.paths import read_csv
 from perslib.report.markup import literally
 from perslib.stats import correlation, mean_by
 from perslib.stats.gold import of_turns
-from perslib.text import paragraph, translate
-
-if TYPE_CHECKING:
-    from perslib.corpus import Corpus
 
 
 def statistics(corpus: Corpus) -> pd.DataFrame:
@@ -52,6 +46,13 @@ def distribution(turns: pd.DataFrame, by: str) -> pd.DataFrame:
     return long.assign(share=long["turns"] / long[by].map(total), mean=long[by].map(mean))
 
 
+def widen(distribution: pd.DataFrame, by: str) -> pd.DataFrame:
+    """A row a group in place of five: what is known of the group, and a column of shares for each score."""
+    groups = distribution.drop(columns=["score", "turns", "share"]).drop_duplicates(by, ignore_index=True)
+    shares = distribution.set_index([by, "score"])["share"].unstack("score").reindex(columns=range(1, 6))
+    return groups.join(shares, on=by)
+
+
 def by_scenario(corpus: Corpus, seed: int = 42) -> pd.DataFrame:
     """Score distribution of all turns (scenario "all") and of each scenario, their means with intervals."""
     turns = scored(corpus)
@@ -66,14 +67,21 @@ def by_user(corpus: Corpus) -> pd.DataFrame:
     return distribution(scored(corpus), "user").sort_values(["mean", "user", "score"], kind="stable")
 
 
+def levels(turns: pd.DataFrame, by: str, seed: int = 42) -> pd.DataFrame:
+    """How satisfied each group is, with intervals over users.
+
+    Columns: the group, mean_score and dissatisfied (share of turns scored 3 or lower) with their bounds, turns, users.
+    """
+    mean = mean_by(turns, "score", by, seed=seed).rename(columns=lambda c: c.replace("mean", "mean_score"))
+    low = mean_by(turns.assign(low=turns["score"] <= 3), "low", by, seed=seed)
+    low = low.drop(columns=["turns", "users"]).rename(columns=lambda c: c.replace("mean", "dissatisfied"))
+    return mean.merge(low, on=by)
+
+
 def by_position(corpus: Corpus, last: int = 5, seed: int = 42) -> pd.DataFrame:
     """Mean score and share ≤ 3 by turn number, turns from `last` on taken together, with intervals."""
     turns = scored(corpus)
-    turns = turns.assign(position=turns["turn"].clip(upper=last).astype(int), low_score=turns["score"] <= 3)
-    mean = mean_by(turns, "score", "position", seed=seed)
-    low = mean_by(turns, "low_score", "position", seed=seed)
-    names = {f"mean{end}": f"dissatisfied{end}" for end in ("", "_low", "_high")}
-    return mean.merge(low.rename(columns=names)[["position", *names.values()]], on="position")
+    return levels(turns.assign(position=turns["turn"].clip(upper=last).astype(int)), "position", seed)
 
 
 def reasons(corpus: Corpus) -> pd.DataFrame:
@@ -92,14 +100,9 @@ def lengths(corpus: Corpus) -> pd.DataFrame:
 
 
 def by_assistant(corpus: Corpus, seed: int = 42) -> pd.DataFrame:
-    """Mean score an assistant with intervals, and the share of its turns scored 3 or lower; best first."""
-    turns = scored(corpus).dropna(subset=["assistant"])
-    turns = turns.assign(low_score=turns["score"] <= 3)
-    mean = mean_by(turns, "score", "assistant", seed=seed)
-    names = {f"mean{end}": f"dissatisfied{end}" for end in ("", "_low", "_high")}
-    low = mean_by(turns, "low_score", "assistant", seed=seed).rename(columns=names)
-    both = mean.merge(low[["assistant", *names.values()]], on="assistant")
-    return both.sort_values("mean", ascending=False, ignore_index=True)
+    """Mean score and share ≤ 3 an assistant with intervals; best first."""
+    found = levels(scored(corpus).dropna(subset=["assistant"]), "assistant", seed)
+    return found.sort_values("mean_score", ascending=False, ignore_index=True)
 
 
 def user_share(corpus: Corpus, seed: int = 42) -> dict[str, float]:
@@ -109,19 +112,17 @@ def user_share(corpus: Corpus, seed: int = 42) -> dict[str, float]:
     the scores' variance that lies between users (η²). PersTurnBench's "user history mean" baseline.
     """
     turns = scored(corpus)
-    score = turns["score"].astype(float)
-    whole = score.groupby(turns["user"]).agg(["sum", "size"]).loc[turns["user"]].to_numpy()
-    block = [turns["user"], turns["scenario"]]
-    own = np.column_stack([score.groupby(block).transform("sum"), score.groupby(block).transform("size")])
-    rest = whole - own
-    known = rest[:, 1] > 0
-    history = pd.Series(rest[known, 0] / rest[known, 1])
-    r, low, high = correlation(history, score[known].reset_index(drop=True), turns["user"][known], seed=seed)
+    score, user = turns["score"].astype(float), turns["user"]
+    whole, own = score.groupby(user), score.groupby([user, turns["scenario"]])
+    elsewhere = whole.transform("size") - own.transform("size")
+    known = elsewhere > 0
+    history = (whole.transform("sum") - own.transform("sum"))[known] / elsewhere[known]
+    r, low, high = correlation(history, score[known], user[known], seed=seed)
     spread = ((score - score.mean()) ** 2).sum()
-    between = ((score.groupby(turns["user"]).transform("mean") - score.mean()) ** 2).sum()
-    repeats = turns["user"].nunique() < len(turns)
+    between = ((whole.transform("mean") - score.mean()) ** 2).sum()
+    repeats = user.nunique() < len(turns)
     share = float(between / spread) if spread > 0 and repeats else float("nan")
-    return {"r": r, "low": low, "high": high, "turns": int(known.sum()), "between_users": share}
+    return {"r": r, "r_low": low, "r_high": high, "turns": int(known.sum()), "between_users": share}
 
 
 def telling_session(corpus: Corpus) -> tuple[str, str, str]:
@@ -130,38 +131,30 @@ def telling_session(corpus: Corpus) -> tuple[str, str, str]:
     Among those, one of about four turns and usual length.
     """
     turns = corpus.turns
-    per = turns.assign(score=turns["score"].astype(float)).groupby(SESSION, sort=False)
-    table = per.agg(
-        low=("score", "min"), high=("score", "max"), turns=("turn", "size"), reasons=("reason", "count")
+    turns = turns.assign(score=turns["score"].astype(float), length=turns["response"].str.len())
+    per = turns.groupby(SESSION, sort=False)
+    score, size, length = per["score"], per.size(), per["length"].sum()
+    lacks = pd.DataFrame(
+        {
+            "logs": ~size.index.get_level_values("user").isin(corpus.events["user"]),
+            "reason": per["reason"].count().eq(0),
+            "spread": (score.min() - score.max()).fillna(0),
+            "turns": (size - 4).abs(),
+            "length": (length - length.median()).abs(),
+        }
     )
-    size = turns["response"].str.len().groupby([turns[k] for k in SESSION], sort=False).sum()
-    table = table.assign(
-        spread=(table["high"] - table["low"]).fillna(0),
-        has_reason=table["reasons"].gt(0),
-        has_logs=table.index.get_level_values("user").isin(corpus.events["user"]),
-        off=(table["turns"] - 4).abs(),
-        far=(size - size.median()).abs(),
-    )
-    best = table.sort_values(
-        ["has_logs", "has_reason", "spread", "off", "far"],
-        ascending=[False, False, False, True, True],
-        kind="stable",
-    )
-    user, scenario, session = best.index[0]
+    user, scenario, session = lacks.sort_values([*lacks], kind="stable").index[0]
     return str(user), str(scenario), str(session)
 
 
 def conversation(corpus: Corpus, user: str, scenario: str, session: str) -> list[dict[str, Any]]:
     """The messages of a session, each reply with its score and reason."""
-    turns = corpus.turns
-    match = (turns["user"] == user) & (turns["scenario"] == scenario) & (turns["session"] == session)
-    labels: Iterable[tuple[Any, Any]] = zip(turns.loc[match, "score"], turns.loc[match, "reason"])
-    following = iter(labels)
-    messages: list[dict[str, Any]] = []
-    for message in corpus.messages(user, scenario, session):
-        score, reason = next(following) if message["role"] == "assistant" else (None, None)
-        messages.append({**message, "score": score, "reason": reason})
-    return messages
+    own = (corpus.turns[SESSION] == [user, scenario, session]).all(axis=1)
+    labels = corpus.turns.loc[own, ["score", "reason"]].itertuples(index=False)
+    return [
+        {**message, **(next(labels)._asdict() if message["role"] == "assistant" else {})}
+        for message in corpus.messages(user, scenario, session)
+    ]
 
 
 def device_logs(corpus: Corpus, user: str, rows: int = 12) -> pd.DataFrame:
@@ -170,36 +163,37 @@ def device_logs(corpus: Corpus, user: str, rows: int = 12) -> pd.DataFrame:
     return own.sort_values("at", kind="stable")[["at", "kind", "content"]].head(rows)
 
 
-@dataclass(frozen=True)
-class FirstQuestion:
-    """What the backbone said: one row a reply (empty when it could not be asked), and a sentence about it."""
+def ask_first(corpus: Corpus, name: str, turns: int = 3, seed: int = 42) -> pd.DataFrame:
+    """Let backbone `name` score a few replies by the prompt `judge_generic`; raise NotEnough where it cannot.
 
-    table: pd.DataFrame
-    note: str
-
-
-def ask_first(corpus: Corpus, name: str, turns: int = 3, seed: int = 42) -> FirstQuestion:
-    """Let backbone `name` score a few replies by the prompt `judge_generic`; nothing raised for a missing one."""
+    Columns: scenario, reply_begins, score (the user's), model_score, mode, seconds.
+    """
     from perslib.llm import backbone
     from perslib.llm.registry import entries
     from perslib.prompts import prompt
 
     entry = entries().get(name)
     if entry and entry.languages and corpus.language not in entry.languages:
-        return FirstQuestion(pd.DataFrame(), _cannot_read(name, entry.model))
+        raise NotEnough(
+            "Backbone **{name}** ({model}) does not read the language of this corpus, so it was not asked; "
+            "choose another with `--backbone`.",
+            name=literally(name),
+            model=literally(entry.model),
+        )
     rows = _few_turns(corpus, turns, seed)
     if rows.empty:
-        return FirstQuestion(rows, translate("No reply has a score, so there is nothing to ask about."))
+        raise NotEnough("No reply has a score, so there is nothing to ask about.")
     judge = prompt("judge_generic", corpus.language)
+    asked = [judge.render(**_fields(corpus, row)) for _, row in rows.iterrows()]
     try:
-        model = backbone(name)
-        answers = model.ask_many(
-            [judge.render(**_fields(corpus, row)) for _, row in rows.iterrows()], stage="first question"
-        )
+        answers = backbone(name).ask_many(asked, stage="first question")
     except (PerslibError, ImportError) as error:
-        return FirstQuestion(pd.DataFrame(), _missing(name, error))
+        why = literally(" ".join(str(error).split()))
+        raise NotEnough(
+            "Backbone **{name}** could not be asked: {reason}", name=literally(name), reason=why
+        ) from error
     said = [a.data if isinstance(a.data, dict) else {} for a in answers]
-    table = pd.DataFrame(
+    return pd.DataFrame(
         {
             "scenario": rows["scenario"].to_list(),
             "reply_begins": [_beginning(text) for text in rows["response"]],
@@ -209,7 +203,6 @@ def ask_first(corpus: Corpus, name: str, turns: int = 3, seed: int = 42) -> Firs
             "seconds": [a.seconds for a in answers],
         }
     )
-    return FirstQuestion(table, _asked(name, entry, table))
 
 
 def _few_turns(corpus: Corpus, turns: int, seed: int) -> pd.DataFrame:
@@ -219,9 +212,8 @@ def _few_turns(corpus: Corpus, turns: int, seed: int) -> pd.DataFrame:
     """
     pool = scored(corpus)
     pool = pool[pool["turn"] == pool["turn"].min()]
-    shorter = pool.assign(length=pool["response"].str.len()).nsmallest(
-        max(3 * turns, len(pool) * 3 // 10), "length"
-    )
+    most = max(3 * turns, len(pool) * 3 // 10)
+    shorter = pool.assign(length=pool["response"].str.len()).nsmallest(most, "length")
     drawn = shorter.sample(frac=1, random_state=seed)
     order = drawn.groupby("score").cumcount()
     return drawn.assign(order=order).sort_values(["order", "score"], kind="stable").head(turns)
@@ -235,8 +227,7 @@ def _beginning(text: str, longest: int = 70) -> str:
 
 
 def _fields(corpus: Corpus, row: pd.Series) -> dict[str, Any]:
-    block = corpus.block(row["user"], row["scenario"])
-    target = block.target(row["session"], row["turn"])
+    target = corpus.block(row["user"], row["scenario"]).target(row["session"], row["turn"])
     return {
         "scenario": target.scenario,
         "task": target.task or "",
@@ -244,39 +235,3 @@ def _fields(corpus: Corpus, row: pd.Series) -> dict[str, Any]:
         "reply": target.response,
         "written": True,
     }
-
-
-# -- sentences ---------------------------------------------------------------------------------------------
-
-
-def _asked(name: str, entry: Any, table: pd.DataFrame) -> str:
-    asked = translate(
-        "Backbone **{name}** was asked to score {replies} replies on the plain scale, without information "
-        "about the user; {scored} got a score.",
-        name=literally(name),
-        replies=len(table),
-        scored=table["model_score"].notna().sum(),
-    )
-    if entry is None or entry.kind != "embedded" or name != "embedded":
-        return asked
-    about = translate(
-        "The embedded model, {model}, is very small and reads only English. It shows that a study runs from "
-        "end to end, at no cost and without a network, and is useful for trying things out. It does not give "
-        "results: do not interpret its scores as judgments.",
-        model=literally(entry.model),
-    )
-    return paragraph(asked, about)
-
-
-def _cannot_read(name: str, model: str) -> str:
-    return translate(
-        "Backbone **{name}** ({model}) does not read the language of this corpus, so it was not asked; choose "
-        "another with `--backbone`.",
-        name=literally(name),
-        model=literally(model),
-    )
-
-
-def _missing(name: str, error: Exception) -> str:
-    reason = literally(" ".join(str(error).split()))
-    return translate("Backbone **{name}** could not be asked: {reason}", name=literally(name), reason=reason)

@@ -71,9 +71,8 @@ def extent(
         replies = "\n".join(corpus.turns["response"].head(200))
         here = max(1, tokens_of(replies, languages))
         look = max(min(look, 2), min(look, LOOK_TOKENS * min(200, len(corpus.turns)) // here))
-        budget = (
-            budget * tokens_of(replies) // here
-        )  # of tokens as evidence is counted, whatever the model reads
+        # Of tokens as evidence is counted, whatever the model reads.
+        budget = budget * tokens_of(replies) // here
     turns = {0: look if is_short else usual, -1: None}.get(limit, limit)
     if is_short:
         return Extent(turns, 1, "full", budget, limit == 0)

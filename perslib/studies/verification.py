@@ -39,7 +39,7 @@ from perslib.llm import Backbone
 from perslib.memory import MEMORIES, Measured, Structured
 from perslib.memory import memory as named
 from perslib.memory.named import EDITED
-from perslib.report.tables import agreement_table, formatted, interval
+from perslib.report.tables import agreement_table
 from perslib.stats import agreement, calibrated, fit_thresholds, histories, with_gold
 from perslib.studies.extent import Extent, listed
 
@@ -47,6 +47,8 @@ from perslib.studies.extent import Extent, listed
 CONTROLS = tuple(judge.name for judge in controls())
 #: The paper's four metrics, and agreement when each user's own level is taken away.
 SHOWN = ("pearson", "spearman", "qwk", "f1_dsat", "wc_pearson")
+#: On fewer scored replies no judge's agreement is shown.
+FEWEST_TURNS = 30
 #: Score columns: as given, and read off the user's own history.
 SCORES = ("real", "cdf")
 #: Judges that ask a model, by the names that parameters and tables use.
@@ -82,10 +84,9 @@ def asked_judge(name: str, manner: Manner, **memory: Any) -> Judge:
     A name of `perslib.memory.MEMORIES` is the personal judge with that memory, "edited: NAME" with the memories that
     were saved under this name in the explorer.
     """
-    if name not in ASKED and asks(name):
-        return Personal(named(name, manner.language, **memory), manner, name=name)
-    if name in _REMEMBERS:
-        return Personal(named(_REMEMBERS[name], manner.language, **memory), manner, name=name)
+    if name in _REMEMBERS or (name not in ASKED and asks(name)):
+        memory_system = named(_REMEMBERS.get(name, name), manner.language, **memory)
+        return Personal(memory_system, manner, name=name)
     if name == "learned + measured":
         return LearnedJudge(Personal(Measured(manner.language), manner, name="measured"))
     if name == "no memory":
@@ -163,6 +164,14 @@ def on_turns_of(verdicts: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
     return verdicts.merge(others[TURN].drop_duplicates(), on=TURN, how="inner")
 
 
+def enough(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """The verdicts of the judges that scored at least `FEWEST_TURNS` replies, so that agreement says something."""
+    if verdicts.empty:
+        return verdicts
+    has_score = verdicts["raw"].notna()
+    return verdicts[has_score.groupby(verdicts["judge"]).transform("sum") >= FEWEST_TURNS]
+
+
 def compared(
     verdicts: pd.DataFrame,
     corpus: Corpus,
@@ -183,16 +192,15 @@ def of_judges(computed: pd.DataFrame, asked: pd.DataFrame, names: Sequence[str])
 
 def table_of(agreed: pd.DataFrame) -> pd.DataFrame:
     """The agreement frame as a paper's table, a row a judge and calibration."""
-    wide = agreement_table(agreed, list(dict.fromkeys(agreed["metric"])))
-    return wide.drop(columns="backbone", errors="ignore").rename(columns={"score": "calibration"})
+    wide = agreement_table(agreed).rename(columns={"score": "calibration"})
+    return wide.drop(columns="backbone", errors="ignore")
 
 
 def gains_of(agreed: pd.DataFrame, metrics: Sequence[str] = ("pearson", "qwk", "wc_pearson")) -> pd.DataFrame:
     """What each judge gains over the best control, a row a judge and calibration; the controls have none."""
     own = agreed[~agreed["judge"].isin(CONTROLS)]
     wide = agreement_table(own, list(metrics), gains=metrics).rename(columns={"score": "calibration"})
-    columns = ["judge", "calibration", *(f"gain: {name}" for name in metrics)]
-    return wide[columns]
+    return wide[["judge", "calibration", *(f"gain: {name}" for name in metrics)]]
 
 
 def costs(verdicts: pd.DataFrame, agreed: pd.DataFrame, metric: str = "pearson") -> pd.DataFrame:
@@ -208,8 +216,9 @@ def costs(verdicts: pd.DataFrame, agreed: pd.DataFrame, metric: str = "pearson")
     table.insert(0, "judged", by.size())
     table.insert(1, "unscored", by["raw"].agg(lambda raw: int(raw.isna().sum())))
     worth = agreed[(agreed["metric"] == metric) & (agreed["score"] == "real")]
-    columns = ["judge", "backbone", "value", "value_low", "value_high"]
-    return table.reset_index().merge(worth[columns].rename(columns={"value": metric}), how="left")
+    names = {f"value{end}": f"{metric}{end}" for end in ("", "_low", "_high")}
+    worth = worth[["judge", "backbone", *names]].rename(columns=names)
+    return table.reset_index().merge(worth, on=["judge", "backbone"], how="left")
 
 
 def up_to(corpus: Corpus, key: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -222,6 +231,12 @@ def up_to(corpus: Corpus, key: Mapping[str, Any]) -> list[dict[str, Any]]:
 def task_of(corpus: Corpus, key: Mapping[str, Any]) -> str:
     """The task of the session that a turn belongs to."""
     return corpus.task(key["user"], key["scenario"], key["session"])
+
+
+def beside_gold(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
+    """Each reply with the user's own score (`gold`) and those of the judges, a column each."""
+    found = with_gold(verdicts, corpus, ["real"])
+    return found.pivot(index=[*TURN, "gold"], columns="judge", values="real").reset_index()
 
 
 def opinions(verdicts: pd.DataFrame, key: Mapping[str, Any], judges: Sequence[str]) -> pd.DataFrame:
@@ -262,8 +277,7 @@ def with_whole_scores(verdicts: pd.DataFrame, learned: LearnedJudge, corpus: Cor
 def reached(verdicts: pd.DataFrame, corpus: Corpus, seed: int = 42) -> pd.DataFrame:
     """The learned evaluator against what it was built to reach, and against the best control.
 
-    Columns: metric, calibration, value, aim, reached (by the estimate), surely (by the whole interval), control
-    and gain over it; value and gain with their intervals.
+    Columns: those of `agreement` and aim, reached (by the estimate), surely (by the whole interval).
     """
     names = [name for name in dict.fromkeys(verdicts["judge"]) if name != LearnedJudge.name]
     metrics: Sequence[str] = list(dict.fromkeys(metric for metric, _ in AIMS))
@@ -271,10 +285,4 @@ def reached(verdicts: pd.DataFrame, corpus: Corpus, seed: int = 42) -> pd.DataFr
     own = agreed[agreed["judge"] == LearnedJudge.name].rename(columns={"score": "calibration"})
     aims = [AIMS.get(key, np.nan) for key in zip(own["metric"], own["calibration"])]
     own = own.assign(aim=aims).dropna(subset="aim").reset_index(drop=True)
-    own = own.assign(reached=own["value"] >= own["aim"], surely=own["value_low"] >= own["aim"])
-    value, gain = (
-        interval("value", "value_low", "value_high", 3, zero=False),
-        interval("gain", digits=3, zero=False),
-    )
-    about = {c: c for c in ("aim", "reached", "surely", "control")}
-    return formatted(own, "metric", "calibration", value=value, **about, gain=gain)
+    return own.assign(reached=own["value"] >= own["aim"], surely=own["value_low"] >= own["aim"])
