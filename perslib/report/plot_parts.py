@@ -55,9 +55,10 @@ def subplots(
 def panels_of(
     frame: pd.DataFrame, column: str, width: Width, height: Callable[[int], float]
 ) -> tuple[Figure, Iterator[tuple[Axes, pd.DataFrame]]]:
-    """Open a figure with a panel for each value of the column, at most four side by side; give each panel with its part."""
+    """Open a figure with a panel for each value of the column, four or five side by side; give each panel with its part."""
     titles = values_of(frame, column) if column else [None]
-    columns = min(1 if width == "column" else 4, len(titles)) or 1
+    most = 5 if len(titles) == 5 else 4
+    columns = min(1 if width == "column" else most, len(titles)) or 1
     lines = -(-len(titles) // columns) or 1
     fig, axes = subplots(lines, columns, width, height(len(titles)) * lines, sharey=True, sharex=False)
     for ax in axes[len(titles) :]:
