@@ -98,7 +98,7 @@ def intervals(
             ax.set_xscale("log")
         elif line is not None:
             ax.axvline(line, color=FAINT, linewidth=0.7, zorder=0)
-            ax.locator_params(axis="x", nbins=4 if panels else 8)
+            ax.locator_params(axis="x", nbins=8 if not panels else 4 if len(fig.axes) < 5 else 3)
         ax.set_yticks(range(len(names)), [literal_name(name) for name in names])
         ax.set_ylim(len(names) - 0.5, -0.5)
     label_axes(fig, xlabel)
@@ -283,7 +283,7 @@ def heatmap(
     frame: pd.DataFrame,
     *,
     panels: Mapping[str, pd.DataFrame] | None = None,
-    texts: pd.DataFrame | str = ".2g",
+    texts: pd.DataFrame | Mapping[str, pd.DataFrame] | str = ".2g",
     framed: pd.DataFrame | None = None,
     center: float | None = None,
     xlabel: str = "",
@@ -296,7 +296,7 @@ def heatmap(
     Parameters
     ----------
     frame : the matrix; with `panels`, title → matrix, a panel each, in its place.
-    texts : what the cells say: a matrix of texts, or a format of numbers.
+    texts : what the cells say: a matrix of texts, one for each panel by its title, or a format of numbers.
     framed : matrix of which cells get a frame.
     center : the value that is white, for values on both sides of it.
     """
@@ -307,9 +307,8 @@ def heatmap(
     fig, axes = subplots(1, len(matrices), width, 1.3 + 0.36 * tallest, sharey=True)
     colors = palette or ("vlag_r" if center is not None else "Blues")
     for ax, (title, matrix) in zip(axes, matrices.items()):
-        own = (
-            {"annot": texts, "fmt": ""} if isinstance(texts, pd.DataFrame) else {"annot": True, "fmt": texts}
-        )
+        said = texts[title] if isinstance(texts, Mapping) else texts
+        own = {"annot": True, "fmt": said} if isinstance(said, str) else {"annot": said, "fmt": ""}
         sns.heatmap(
             matrix.astype(float),
             ax=ax,

@@ -15,37 +15,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from perslib import stats
 from perslib.corpus import TURN, Corpus
 from perslib.errors import NotEnough, PerslibError, UnknownName
 from perslib.judge import Judge, LearnedJudge, Manner, Nearest, Personal, Supervised, controls, evaluate
 from perslib.llm import answered
 from perslib.memory import Structured
 from perslib.paths import read_csv
-from perslib.stats import (
-    Resamples,
-    Ties,
-    agreement,
-    calibrated,
-    coverage,
-    fallbacks,
-    fit_conformal,
-    fit_isotonic,
-    fit_ordinal,
-    fit_population,
-    fit_thresholds,
-    fit_tilt,
-    histories,
-    holm,
-    paired,
-    with_gold,
-)
-from perslib.studies.extent import Extent, listed
+from perslib.studies.extent import FEWEST_REPLIES, Extent, listed
 from perslib.studies.verification import CONTROLS, SHOWN, asked_judge
 
-#: Fewer judged replies than this say nothing of agreement.
-FEWEST_REPLIES = 30
 #: Rules for equal scores in a block: the published one, at random, and those that use no position.
-RULES: tuple[Ties, ...] = ("turn_index", "random", "min", "max", "mid", "expected")
+RULES: tuple[stats.Ties, ...] = ("turn_index", "random", "min", "max", "mid", "expected")
 #: All scores equal, whole scores with many ties, real-valued scores with hardly any.
 TIED = ("constant 4", "nearest", "learned")
 #: Two that read nothing, and three that read the reply.
@@ -109,19 +90,19 @@ def compare_tie_rules(
     `random` gives the same whole scores as `turn_index` does, in a random order; its rows are means over `DRAWS` orders,
     those of the interval's ends too. What the two differ by, the position contributes.
     """
-    own, rng = histories(corpus), np.random.default_rng(seed)
+    own, rng = stats.histories(corpus), np.random.default_rng(seed)
     columns: dict[str, pd.Series] = {}
     for rule in RULES:
         if rule != "random":
-            columns[rule] = calibrated(verdicts, own, ["cdf"], score="real", ties=rule)["cdf"]
+            columns[rule] = stats.calibrated(verdicts, own, ["cdf"], score="real", ties=rule)["cdf"]
             continue
         for draw in range(DRAWS):
             shuffled = verdicts.assign(turn=rng.permutation(len(verdicts)))
-            columns[f"random{draw}"] = calibrated(shuffled, own, ["cdf"], score="real", ties="turn_index")[
-                "cdf"
-            ]
+            columns[f"random{draw}"] = stats.calibrated(
+                shuffled, own, ["cdf"], score="real", ties="turn_index"
+            )["cdf"]
     frame = verdicts.assign(**columns)
-    found = agreement(frame, corpus, scores=["real", *columns], metrics=metrics, seed=seed)
+    found = stats.agreement(frame, corpus, scores=["real", *columns], metrics=metrics, seed=seed)
     found["score"] = found["score"].str.replace(r"^random\d+$", "random", regex=True)
     keys = ["judge", "score", "metric"]
     how = dict.fromkeys(found.columns.drop(keys), "first")
@@ -140,18 +121,14 @@ def describe_ties(agreed: pd.DataFrame, corpus: Corpus, judge: str = "constant 4
     by_turn, at_random (r with either rule), within_by_turn, within_at_random (within users), and how the test users
     rate the first reply of a session and later ones on average: first, later.
     """
-    own = agreed[agreed["judge"] == judge].set_index(["score", "metric"])["value"].astype(float)
+    own = agreed[agreed["judge"] == judge].set_index(["metric", "score"])["value"].astype(float)
     rated = corpus.turns.dropna(subset="score")
     rated = rated[rated["user"].isin(corpus.split().get("test", []))]
-    is_first = rated["turn"] == 0
-    return {
-        "by_turn": own["turn_index", "pearson"],
-        "at_random": own["random", "pearson"],
-        "within_by_turn": own["turn_index", "wc_pearson"],
-        "within_at_random": own["random", "wc_pearson"],
-        "first": rated[is_first]["score"].mean(),
-        "later": rated[~is_first]["score"].mean(),
-    }
+    mean = rated["score"].groupby(rated["turn"] == 0).mean()
+    r, within = own["pearson"], own["wc_pearson"]
+    facts = {"by_turn": r["turn_index"], "at_random": r["random"]}
+    facts |= {"within_by_turn": within["turn_index"], "within_at_random": within["random"]}
+    return facts | {"first": mean.get(True, np.nan), "later": mean.get(False, np.nan)}
 
 
 # -- calibrators -------------------------------------------------------------------------------------------
@@ -177,7 +154,7 @@ def judge_train_users(judges: Iterable[Judge], corpus: Corpus) -> pd.DataFrame:
         else:
             parts = _folds(train) if judge.sees.train else [train]
             found = pd.concat([evaluate(copy(judge), corpus, users=users) for users in parts])
-            found = with_gold(found, corpus, ["raw", "expected", *_P])
+            found = stats.with_gold(found, corpus, ["raw", "expected", *_P])
         frames.append(found[["judge", *TURN, "gold", "raw", "expected", *_P]])
     every = pd.concat([f.astype(dict.fromkeys(("raw", "expected", *_P), "Float64")) for f in frames])
     return every.assign(real=every["expected"].fillna(every["raw"])).reset_index(drop=True)
@@ -194,21 +171,21 @@ def calibrate_each_way(verdicts: pd.DataFrame, taught: pd.DataFrame, corpus: Cor
     users' distribution; so do the fitted ways. `thresholds` and `ordinal_thresholds` are whole scores, cut where kappa on
     the train users is greatest.
     """
-    own, shrunk = histories(corpus), shrink_histories(corpus)
-    verdicts = calibrated(verdicts, own, score="real")
-    more = calibrated(verdicts, shrunk, ["cdf"], score="real", min_history=0, prefix="shrunk_")
+    own, shrunk = stats.histories(corpus), shrink_histories(corpus)
+    verdicts = stats.calibrated(verdicts, own, score="real")
+    more = stats.calibrated(verdicts, shrunk, ["cdf"], score="real", min_history=0, prefix="shrunk_")
     verdicts = verdicts.assign(cdf_shrunk=more["shrunk_cdf"], cdf_shrunk_fallback=more["shrunk_cdf_fallback"])
     found = []
     for judge, part in verdicts.groupby("judge", sort=False):
         lesson = taught[taught["judge"] == judge]
-        part = fit_ordinal(lesson, shrunk, score="real").transform(part, shrunk)
-        part = fit_isotonic(lesson, shrunk, score="real").transform(part, shrunk)
-        part = fit_thresholds(lesson, "real").transform(part, "thresholds")
-        part = fit_thresholds(cross_calibrate(lesson, shrunk), "ordinal").transform(
+        part = stats.fit_ordinal(lesson, shrunk, score="real").transform(part, shrunk)
+        part = stats.fit_isotonic(lesson, shrunk, score="real").transform(part, shrunk)
+        part = stats.fit_thresholds(lesson, "real").transform(part, "thresholds")
+        part = stats.fit_thresholds(cross_calibrate(lesson, shrunk), "ordinal").transform(
             part, "ordinal_thresholds"
         )
         if lesson[_P].notna().all(axis=1).any():
-            part = fit_tilt(lesson, shrunk).transform(part, shrunk)
+            part = stats.fit_tilt(lesson, shrunk).transform(part, shrunk)
         found.append(part)
     return pd.concat(found, ignore_index=True)
 
@@ -216,7 +193,7 @@ def calibrate_each_way(verdicts: pd.DataFrame, taught: pd.DataFrame, corpus: Cor
 def shrink_histories(corpus: Corpus) -> pd.DataFrame:
     """Return the histories of all blocks, shrunk towards the score distribution of the train users."""
     train = corpus.of_users(corpus.split()["train"])
-    return fit_population(train).shrink(histories(corpus))
+    return stats.fit_population(train).shrink(stats.histories(corpus))
 
 
 def cross_calibrate(lesson: pd.DataFrame, own: pd.DataFrame) -> pd.DataFrame:
@@ -224,7 +201,7 @@ def cross_calibrate(lesson: pd.DataFrame, own: pd.DataFrame) -> pd.DataFrame:
     parts = []
     for fold in _folds(list(lesson["user"].drop_duplicates())):
         here = lesson["user"].isin(fold)
-        parts.append(fit_ordinal(lesson[~here], own, score="real").transform(lesson[here], own))
+        parts.append(stats.fit_ordinal(lesson[~here], own, score="real").transform(lesson[here], own))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -233,7 +210,7 @@ def compare_ways(
 ) -> pd.DataFrame:
     """Measure agreement of each judge, calibrated each way; ways that a judge has no distribution for are left out."""
     ways = [way for way in WAYS if way in verdicts]
-    found = agreement(verdicts, corpus, scores=ways, metrics=metrics, seed=seed)
+    found = stats.agreement(verdicts, corpus, scores=ways, metrics=metrics, seed=seed)
     return found[found["turns"] > 0].reset_index(drop=True)
 
 
@@ -257,12 +234,6 @@ def find_best_ways(agreed: pd.DataFrame, metrics: Sequence[str] = ("qwk", "f1_ds
     return pd.DataFrame(rows)
 
 
-def count_fallbacks(verdicts: pd.DataFrame) -> pd.DataFrame:
-    """Count how often a calibration let the score as given stand, and why: judge, calibration, reason, replies, of."""
-    found = fallbacks(verdicts)[["judge", "method", "reason", "n", "of"]]
-    return found.rename(columns={"method": "calibration", "n": "replies"})
-
-
 # -- sets --------------------------------------------------------------------------------------------------
 
 
@@ -278,16 +249,16 @@ def measure_score_sets(
     rows = []
     for judge, part in verdicts.groupby("judge", sort=False):
         calibration = cross_calibrate(taught[taught["judge"] == judge], shrunk)
-        gold = with_gold(part, corpus, [f"ordinal_p{s}" for s in range(1, 6)])
+        gold = stats.with_gold(part, corpus, [f"ordinal_p{s}" for s in range(1, 6)])
         for level in levels:
-            fitted = fit_conformal(calibration, alpha=round(1 - level, 6), p="ordinal_p")
+            fitted = stats.fit_conformal(calibration, alpha=round(1 - level, 6), p="ordinal_p")
             held = fitted.transform(gold)
             inside = held.dropna(subset=["gold", "set1"])
             picked = [float(row[f"set{int(row['gold'])}"]) for row in inside.to_dict("records")]
             by_user = pd.Series(picked).groupby(inside["user"].to_numpy()).mean()
-            users = Resamples(by_user.index, 2000)
+            users = stats.Resamples(by_user.index, 2000)
             about = {"judge": judge, "stated": level} | users.estimate(users.mean(by_user), "covered")
-            rows.append(about | {"size": coverage(held)["size"], "learned_from": fitted.users})
+            rows.append(about | {"size": stats.coverage(held)["size"], "learned_from": fitted.users})
     return pd.DataFrame(rows)
 
 
@@ -378,7 +349,7 @@ def compare_to_base(
     """
     variants = [judge for judge in dict.fromkeys(verdicts["judge"]) if judge != base]
     tables = [
-        paired(verdicts, corpus, judge, base, score=score, metrics=metrics, seed=seed).assign(
+        stats.paired(verdicts, corpus, judge, base, score=score, metrics=metrics, seed=seed).assign(
             judge=judge, score=score
         )
         for judge in variants
@@ -391,7 +362,9 @@ def compare_to_base(
     every = pd.concat(tables, ignore_index=True).rename(
         columns=lambda name: name.replace("difference", "value")
     )
-    return every.assign(value_p_holm=every.groupby(["score", "metric"])["value_p"].transform(holm))[columns]
+    return every.assign(value_p_holm=every.groupby(["score", "metric"])["value_p"].transform(stats.holm))[
+        columns
+    ]
 
 
 def measure_shifts(verdicts: pd.DataFrame, base: str = BASE) -> pd.DataFrame:
