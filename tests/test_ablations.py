@@ -295,7 +295,7 @@ def test_the_notebook_runs_on_a_small_corpus(small, home):
     both = pd.read_csv(folder / "tables" / "backbones.csv")
     assert set(both["backbone"]) == {"one", "two"} and set(both["turns"]) == {30}
     assert "评判者凭什么与人一致" in shown and "结构化记忆" in shown and "**" not in shown
-    assert "一律给 4 分" in shown and "nan" not in shown and "3 名用户" in shown
+    assert "对每条回复都打 4 分的评判者" in shown and "r = nan" not in shown
 
     # Six replies: what they say of agreement is not shown, how the scores moved is.
     folder = home / "reports" / "few" / "two"

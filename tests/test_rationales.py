@@ -363,3 +363,11 @@ def test_the_page_without_reasons_says_so_in_chinese(rendered):
     assert made["status"] == "success" and len(made["figures"]) == 1
     html = (folder / "03_rationales.html").read_text("utf-8")
     assert "没有用户给出原因" in html and "数量太少" in html
+
+
+def test_a_page_of_few_replies_shows_cases_and_no_shares(rendered):
+    folder = rendered[0].parent / "few" / "bare" / "loop"
+    made = json.loads((folder / "manifest.json").read_text("utf-8"))["pages"]["03_rationales"]
+    assert made["status"] == "success" and not made["figures"]
+    assert set(made["tables"]) == {"citations", "rationales"}
+    assert "有分数的被评回复不足 30 条" in (folder / "03_rationales.html").read_text("utf-8")
