@@ -36,7 +36,7 @@ CORPORA = ("sample/en", "sample/zh")
 PAGES: dict[str, list[str]] = {
     "00": [],
     "01": ["--limit", "40", "-p", "judges=all"],
-    "02": ["--limit", "20", "-p", "vary=memory, evidence, window, language, written, repeat, update"],
+    "02": ["--limit", "40", "-p", "vary=memory, evidence, window, language, written, repeat, update"],
     "03": ["--limit", "40"],
     "04": ["--limit", "40", "-p", "others=supervised, nearest, zero-shot"],
     "05": ["--limit", "4", "-p", "history=2", "-p", "logs=6"],

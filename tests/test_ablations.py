@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,13 +19,12 @@ from scripted import MEMORY
 
 from perslib import stats
 from perslib.corpus import Block, Corpus, save
-from perslib.errors import PerslibError, UnknownName
+from perslib.errors import NotEnough, PerslibError, UnknownName
 from perslib.judge import Computed, Constant, LearnedJudge, Manner, Nearest, Sees, UserMean
 from perslib.llm import Ask, Steps
 from perslib.report import run_report
-from perslib.studies import ablations, ablations_shown, calibrations, verification
+from perslib.studies import ablations, verification
 from perslib.studies.extent import Extent
-from perslib.text import using_language
 from perslib.worlds import world
 
 LOOK = Extent(6, 1, "full", 1200, True)
@@ -74,12 +74,12 @@ def computed(small: Corpus) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def taught(small: Corpus) -> pd.DataFrame:
-    return calibrations.lessons([Constant(), UserMean(), Nearest(), LearnedJudge()], small)
+    return ablations.judge_train_users([Constant(), UserMean(), Nearest(), LearnedJudge()], small)
 
 
 @pytest.fixture(scope="module")
 def each_way(small: Corpus, computed: pd.DataFrame, taught: pd.DataFrame) -> pd.DataFrame:
-    return calibrations.calibrated_each_way(computed, taught, small)
+    return ablations.calibrate_each_way(computed, taught, small)
 
 
 # -- ties --------------------------------------------------------------------------------------------------
@@ -88,7 +88,7 @@ def each_way(small: Corpus, computed: pd.DataFrame, taught: pd.DataFrame) -> pd.
 def test_ties_by_turn_number_make_a_judge_of_a_constant():
     corpus = impatient()
     gift = verification.judged([Constant()], corpus).query("scenario == 'gift'")
-    rules = calibrations.tie_rules(gift, corpus).set_index(["score", "metric"])["value"]
+    rules = ablations.compare_tie_rules(gift, corpus).set_index(["score", "metric"])["value"]
     # The history holds as many 2s as 5s: the first reply gets a 2, the second a 5, as the users gave.
     assert rules["turn_index", "pearson"] == rules["turn_index", "wc_pearson"] == 1.0
     assert rules["turn_index", "qwk"] == rules["turn_index", "f1_dsat"] == 1.0
@@ -100,28 +100,31 @@ def test_ties_by_turn_number_make_a_judge_of_a_constant():
 def test_a_lot_deals_out_the_same_whole_scores_as_turn_numbers_do(small, computed, monkeypatch):
     seen: list[pd.DataFrame] = []
 
+    measured = stats.agreement
+
     def agreement(frame, *given, **options):
         seen.append(frame)
-        return stats.agreement(frame, *given, **options)
+        return measured(frame, *given, **options)
 
-    monkeypatch.setattr(calibrations, "agreement", agreement)
-    calibrations.tie_rules(computed[computed["judge"] == "constant 4"], small, metrics=["pearson"])
+    monkeypatch.setattr(stats, "agreement", agreement)
+    ablations.compare_tie_rules(computed[computed["judge"] == "constant 4"], small, metrics=["pearson"])
     (frame,) = seen
-    assert frame["lot0"].ne(frame["turn_index"]).any()
+    assert frame["random0"].ne(frame["turn_index"]).any()
     for _, block in frame.groupby(["user", "scenario"]):
-        for draw in range(calibrations.DRAWS):
-            assert sorted(block[f"lot{draw}"]) == sorted(block["turn_index"])
+        for draw in range(ablations.DRAWS):
+            assert sorted(block[f"random{draw}"]) == sorted(block["turn_index"])
 
 
 def test_ties_hardly_matter_to_real_valued_scores(small, computed):
-    by_rule = calibrations.tie_rules(computed[computed["judge"].isin(["constant 4", "learned"])], small)
+    by_rule = ablations.compare_tie_rules(computed[computed["judge"].isin(["constant 4", "learned"])], small)
     r = by_rule.query("metric == 'pearson' and judge == 'learned' and score != 'real'")["value"]
     assert r.max() - r.min() < 1e-6
     within = by_rule.query("metric == 'wc_pearson'").set_index(["judge", "score"])["value"]
     constant = within["constant 4"]
     assert constant["turn_index"] > constant["random"] + 0.05 > constant["expected"]
-    note = ablations_shown.ties(by_rule, small)
-    assert "alone produces agreement" in note and "nan" not in note
+    facts = ablations.describe_ties(by_rule, small)
+    assert facts["within_by_turn"] == constant["turn_index"] > facts["within_at_random"] + 0.05
+    assert facts["first"] != facts["later"] and np.isfinite(list(facts.values())).all()
 
 
 # -- calibrators -------------------------------------------------------------------------------------------
@@ -150,25 +153,25 @@ def test_lessons_are_of_train_users_by_judges_that_had_not_learned_from_them(sma
     own = small.turns[small.turns["user"].isin(small.split()["train"])]
     assert taught.groupby("judge").size().eq(own["score"].notna().sum()).all()
     assert taught["real"].notna().all() and taught["gold"].notna().all()
-    assert (calibrations.lessons([Spy()], small)["raw"] == 2).all(), "three train users, one held out"
+    assert (ablations.judge_train_users([Spy()], small)["raw"] == 2).all(), "three train users, one held out"
     with pytest.raises(PerslibError, match="two or more"):
-        calibrations.lessons([Constant()], split(small, 1, 4))
+        ablations.judge_train_users([Constant()], split(small, 1, 4))
 
 
 def test_calibrators_never_see_a_label_of_the_users_under_test(small, taught):
     test = small.turns["user"].isin(small.split()["test"])
     turned = small.turns.assign(score=small.turns["score"].where(~test, 6 - small.turns["score"]))
-    again = calibrations.lessons([Nearest(), LearnedJudge()], dataclasses.replace(small, turns=turned))
+    again = ablations.judge_train_users([Nearest(), LearnedJudge()], dataclasses.replace(small, turns=turned))
     before = taught[taught["judge"].isin(["nearest 6, weighted", "learned"])]
     pd.testing.assert_frame_equal(again, before.reset_index(drop=True))
 
 
 def test_crossed_calibration_of_a_user_does_not_hang_on_that_users_labels(small, taught):
-    own = calibrations.shrunk_histories(small)
+    own = ablations.shrink_histories(small)
     lesson = taught[taught["judge"] == "learned"]
     user = lesson["user"].iloc[0]
     turned = lesson.assign(gold=lesson["gold"].where(lesson["user"] != user, 1))
-    crossed = [calibrations.crossed(frame, own).groupby("user")["ordinal"] for frame in (lesson, turned)]
+    crossed = [ablations.cross_calibrate(frame, own).groupby("user")["ordinal"] for frame in (lesson, turned)]
     before, after = (groups.get_group(user) for groups in crossed)
     assert before.tolist() == after.tolist()
     other = lesson["user"].iloc[-1]
@@ -176,27 +179,34 @@ def test_crossed_calibration_of_a_user_does_not_hang_on_that_users_labels(small,
 
 
 def test_every_way_of_calibrating(small, each_way):
-    assert set(calibrations.WAYS) <= set(each_way)
+    assert set(ablations.WAYS) <= set(each_way)
     for way in ("thresholds", "ordinal_thresholds"):
         assert set(each_way[way].dropna()) <= {1, 2, 3, 4, 5}
     has_tilt = each_way.groupby("judge")["tilted"].count()
     assert has_tilt["learned"] > 0 and has_tilt.drop("learned").eq(0).all()
-    compared = calibrations.ways_compared(each_way, small, ["qwk", "f1_dsat", "pearson"])
-    wide = calibrations.side_by_side(compared, "qwk")
-    assert wide["calibration"].tolist() == list(calibrations.WAYS)
-    assert wide.set_index("calibration").loc["tilted", "constant 4"] == "–"
-    assert "without reading a reply" in ablations_shown.ways(compared)
-    with using_language("zh"):
-        assert "不读回复" in ablations_shown.ways(compared)
+    compared = ablations.compare_ways(each_way, small, ["qwk", "f1_dsat", "pearson"])
+    assert list(dict.fromkeys(compared["score"])) == list(ablations.WAYS)
+    assert set(compared[compared["score"] == "tilted"]["judge"]) == {"learned"}, "alone gives a distribution"
+    best = ablations.find_best_ways(compared).set_index("metric")
+    for metric, row in best.iterrows():
+        own = compared[compared["metric"] == metric].set_index(["judge", "score"])["value"]
+        reading = own.drop(["constant 4", "user mean"], level="judge")
+        assert row["value"] == reading.max() == own[row["judge"], row["way"]]
+        assert row["blind"] == own[row["blind_judge"], row["blind_way"]] == own.drop(reading.index).max()
+        assert row["as_given"] == reading.xs("real", level="score").max()
 
 
 def test_score_sets_grow_with_what_they_state(small, each_way, taught):
-    found = calibrations.score_sets(each_way, taught, small)
+    found = ablations.measure_score_sets(each_way, taught, small)
     assert found.groupby("judge")["size"].apply(lambda s: s.is_monotonic_increasing).all()
     # Three train users: above 3/4 nothing but all five scores can be promised.
     beyond = found[found["stated"] > 0.75]
     assert beyond["size"].eq(5).all() and beyond["covered"].eq(1).all() and found["learned_from"].eq(3).all()
-    assert "From 0.75 on" in ablations_shown.sets(found)
+    facts = ablations.describe_sets(found)
+    assert facts["users"] == 3 and facts["stated"] == 0.75 and facts["smallest"]["stated"] == 0.7
+    below = found.assign(covered_high=0.65)
+    assert ablations.describe_sets(below)["short"] == list(dict.fromkeys(found["judge"]))
+    assert ablations.describe_sets(found.assign(learned_from=0))["smallest"] is None
 
 
 # -- variants ----------------------------------------------------------------------------------------------
@@ -204,8 +214,8 @@ def test_score_sets_grow_with_what_they_state(small, each_way, taught):
 
 def names(vary: str, look: Extent, language: str = "en", languages: Sequence[str] = ()) -> list[str]:
     manner = Manner(language, False, window=look.window)
-    made = ablations.variants(ablations.families(vary, look), manner, look.memory, languages)
-    return [variant.name for variant in made]
+    made = ablations.make_variants(ablations.parse_families(vary, look), manner, look.memory, languages)
+    return [judge.name for family in made.values() for judge in family]
 
 
 def test_variants_by_name():
@@ -227,26 +237,29 @@ def test_variants_by_name():
 
 def test_variants_judge_the_same_replies_and_differ_in_one_thing(small, model, server):
     server.reply = answer
-    made = ablations.variants(ablations.FAMILIES, Manner("en", False), USUAL.memory)
-    asked = verification.judged([v.judge for v in made], small, model(), limit=10)
+    made = ablations.make_variants(ablations.FAMILIES, Manner("en", False), USUAL.memory)
+    judges = [judge for family in made.values() for judge in family]
+    asked = verification.judged(judges, small, model(), limit=30)
     turns = asked.groupby("judge")[["user", "scenario", "session", "turn"]].apply(
         lambda f: f.to_numpy().tolist()
     )
-    assert len(turns) == len(made) == len({v.name for v in made})
+    assert len(turns) == len(judges) == len({judge.name for judge in judges})
     assert all(own == turns["structured memory"] for own in turns)
     assert asked["raw"].notna().all() and set(asked.query("judge == 'no memory'")["memory"].isna()) == {True}
-    moved = ablations.moved(asked, made).set_index("judge")
+    moved = ablations.measure_shifts(asked).set_index("judge")
     # The loopback model writes the same memory whatever it is shown: more evidence moves nothing.
     assert moved.loc["full evidence", "moved"] == 0 and moved.loc["full evidence", "r_with_base"] == 1
-    assert moved.loc["no memory", "moved"] > 0 and moved.loc["written analysis", "family"] == "written"
-    differences = ablations.changes(asked, small, scores=["real"])
+    assert moved.loc["no memory", "moved"] > 0
+    few = ablations.measure_shifts(asked.groupby("judge").head(29)).set_index("judge")
+    assert few["r_with_base"].isna().all() and few.loc["no memory", "moved"] > 0
+    differences = ablations.compare_to_base(asked, small, scores=["real"])
     assert set(differences["judge"]) == set(moved.index) - {"structured memory"}
     same = differences[differences["judge"] == "full evidence"]["value"].dropna()
     assert len(same) and same.eq(0).all()
-    assert "after Holm's correction: structured + measured memory (Pearson r" in ablations_shown.changes(
-        differences
-    )
-    assert "4 users with scores are too few" in ablations_shown.changes(differences.assign(users=4))
+    assert set(differences["turns"]) == {30} and differences["value_p_holm"].ge(0).any()
+    assert len(ablations.keep_enough(differences)) == len(differences)
+    with pytest.raises(NotEnough, match="Fewer than 30"):
+        ablations.keep_enough(differences.assign(turns=29))
 
 
 # -- the page ----------------------------------------------------------------------------------------------
@@ -269,15 +282,29 @@ def test_the_notebook_runs_on_a_small_corpus(small, home):
             corpus="few",
             backbones="one",
             language="zh",
-            limit=6,
+            limit=30,
             more_backbones="two",
             vary="memory, written",
         )
-    folder = home / "reports" / "few" / "one"
-    page = json.loads((folder / "manifest.json").read_text("utf-8"))["pages"]["02_ablations"]
+        folder = home / "reports" / "few" / "one"
+        page = json.loads((folder / "manifest.json").read_text("utf-8"))["pages"]["02_ablations"]
+        shown = text_of(folder / "02_ablations.html")
+        run_report("02_ablations", corpus="few", backbones="two", limit=6, vary="written")
     assert page["status"] == "success" and len(page["figures"]) == 5
+    assert {"memory", "memory_gains", "moved", "variant_costs"} <= set(page["tables"])
     both = pd.read_csv(folder / "tables" / "backbones.csv")
-    assert set(both["backbone"]) == {"one", "two"} and set(both["turns"]) == {6}
-    html = (folder / "02_ablations.html").read_text("utf-8")
-    shown = re.sub(r"<details class=.code.>.*?</details>", "", html, flags=re.DOTALL)
+    assert set(both["backbone"]) == {"one", "two"} and set(both["turns"]) == {30}
     assert "评判者凭什么与人一致" in shown and "结构化记忆" in shown and "**" not in shown
+    assert "对每条回复都打 4 分的评判者" in shown and "r = nan" not in shown
+
+    # Six replies: what they say of agreement is not shown, how the scores moved is.
+    folder = home / "reports" / "few" / "two"
+    page = json.loads((folder / "manifest.json").read_text("utf-8"))["pages"]["02_ablations"]
+    assert page["status"] == "success" and set(page["figures"]) == {"tie_rules", "calibrators", "score_sets"}
+    assert not {"memory", "memory_gains", "backbones"} & set(page["tables"]) and "moved" in page["tables"]
+    assert "Fewer than 30 judged replies have a score" in text_of(folder / "02_ablations.html")
+    assert pd.read_csv(folder / "tables" / "variant_costs.csv")["pearson"].isna().all()
+
+
+def text_of(page: Path) -> str:
+    return re.sub(r"<details class=.code.>.*?</details>", "", page.read_text("utf-8"), flags=re.DOTALL)

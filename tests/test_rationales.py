@@ -19,12 +19,11 @@ from perslib.corpus import Corpus, coerce, load, save
 from perslib.judge import Manner, Personal
 from perslib.llm import Backbone
 from perslib.memory import MemorySystem, Statement, Structured, UserMemory
-from perslib.report import begin, name_of, run_report
+from perslib.report import begin, run_report
 from perslib.stats import reason_confusion
-from perslib.studies import rationale_cases, rationales, rationales_shown
+from perslib.studies import rationale_cases
 from perslib.studies import rationales as study
 from perslib.studies.grounding import Grounding, Grounds, spans, terms
-from perslib.text import using_language
 
 KEYS = ["user", "scenario", "session", "turn"]
 
@@ -76,8 +75,8 @@ def test_satisfied_is_a_reason_on_either_side():
 
 
 def test_a_judge_beside_those_that_name_reasons_blindly():
-    table = study.against_blind(judged(), reasoned(), resamples=200).set_index("named_by")
-    itself, commonest, drawn = (table.loc[n] for n in ("", *study.BLIND))
+    table = study.compare_to_blind(judged(), reasoned(), resamples=200).set_index("named_by")
+    itself, commonest, drawn = (table.loc[n] for n in (study.ITSELF, *study.BLIND))
     # Both are dissatisfied on four turns: users say detail, unmet, unmet, other; the judge detail ×3, unmet.
     assert itself["turns"] == 4 and itself["accuracy"] == 0.5 and itself["found"] == pytest.approx(2 / 5)
     chance = (1 * 3 + 2 * 1) / 16
@@ -88,27 +87,22 @@ def test_a_judge_beside_those_that_name_reasons_blindly():
 
 
 def test_how_much_too_often_a_reason_is_named():
-    table = study.bias(judged(), reasoned(), resamples=200).set_index("reason")
-    assert tuple(table.loc[DETAIL, ["given", "said", "ratio"]]) == (1, 3, 3.0)
-    assert tuple(table.loc[OTHER, ["given", "said", "ratio"]]) == (1, 0, 0.0)
+    table = study.measure_bias(judged(), reasoned(), resamples=200).set_index("reason")
+    assert tuple(table.loc[DETAIL, ["given", "named", "ratio"]]) == (1, 3, 3.0)
+    assert tuple(table.loc[OTHER, ["given", "named", "ratio"]]) == (1, 0, 0.0)
     assert table[["ratio_low", "ratio_high"]].isna().all(axis=None), "two users are too few for an interval"
-    named = table.reset_index()
-    judge = name_of(named["judge"].iloc[0])
-    assert f"not clearly over-predicted or under-predicted by: **{judge}**" in rationales_shown.detail(named)
-    assert f"is over-predicted by: **{judge}**" in rationales_shown.detail(
-        named.assign(ratio_low=2.1, ratio_high=4.0)
-    )
-    with using_language("zh"):
-        assert "“不够细致”预测过少" in rationales_shown.detail(named.assign(ratio_low=0.1, ratio_high=0.9))
+    detail = study.find_detail(table.reset_index())
+    assert list(detail.index) == ["personal"] and detail["ratio"].tolist() == [3.0]
+    assert study.find_detail(table.drop(DETAIL).reset_index()).empty
 
 
 def test_without_reasons_there_is_nothing_to_compare_and_no_crash():
     corpus = reasoned()
     bare = Corpus("made", "en", corpus.users, corpus.sessions, corpus.turns.assign(reason=None))
-    assert study.against_blind(judged(), bare).empty and study.bias(judged(), bare).empty
-    found = rationales.patterns(judged(), bare, {})
-    assert found["pattern"].isna().all() and rationales.shares(found).empty
-    assert rationale_cases.cases(found).empty
+    assert study.compare_to_blind(judged(), bare).empty and study.measure_bias(judged(), bare).empty
+    found = study.classify_rationales(judged(), bare, {})
+    assert found["pattern"].isna().all() and study.estimate_shares(found).empty
+    assert rationale_cases.pick_cases(found).empty
 
 
 # -- what a rationale speaks of ----------------------------------------------------------------------------
@@ -220,7 +214,7 @@ def test_rationales_of_known_origin_are_told_apart(name, precision, recall):
 )
 def test_patterns_in_their_order(row, grounds, pattern):
     usual = {"gold": 2, "gold_reason": DETAIL, "score": 3.0, "reason": DETAIL, "rationale": "so"}
-    assert rationales._pattern({**usual, **row}, grounds) == pattern
+    assert study._pattern({**usual, **row}, grounds) == pattern
 
 
 def cited() -> tuple[Corpus, pd.DataFrame, dict[tuple[str, str, str], UserMemory]]:
@@ -237,26 +231,26 @@ def cited() -> tuple[Corpus, pd.DataFrame, dict[tuple[str, str, str], UserMemory
 
 def test_citations_of_nothing_and_of_statements_without_turns():
     corpus, said, memories = cited()
-    found = rationales.patterns(said, corpus, memories)
-    table = rationales.citations(found, corpus, memories).iloc[0]
+    found = study.classify_rationales(said, corpus, memories)
+    table = study.count_citations(found, corpus, memories).iloc[0]
     assert tuple(table[["rationales", "citing", "citations"]]) == (1, 1, 4)
     assert tuple(table[["nonexistent", "unfounded", "other_task"]]) == (1, 1, 1)
-    bare = rationales.citations(found.assign(evidence=[("travel/0/0", "travel/7/7")]), corpus, {}).iloc[0]
+    bare = study.count_citations(found.assign(evidence=[("travel/0/0", "travel/7/7")]), corpus, {}).iloc[0]
     assert (bare["citations"], bare["nonexistent"]) == (2, 1), "without a memory, turns of the history"
 
 
 def test_a_case_names_what_it_cites_and_the_turns_behind_it(tmp_path):
     begin(tmp_path, "en")
     corpus, said, memories = cited()
-    row = rationales.patterns(said, corpus, memories).iloc[0].to_dict()
-    lines = dict(rationale_cases.case_table(row, corpus, memories).to_numpy().tolist())
+    row = study.classify_rationales(said, corpus, memories).iloc[0].to_dict()
+    lines = dict(rationale_cases.describe_case(row, corpus, memories).to_numpy().tolist())
     assert lines["The user"] == "3, too short" and lines["M3"] == "Wants ferries."
     assert "no such statement" in lines["M9"]
     assert (
         lines["travel/0/0"].startswith("Which hotel?\n→ A hotel by the harbour")
         and "4" in lines["travel/0/0"]
     )
-    assert rationale_cases.said_before(corpus, row)[-1]["score"] == 3
+    assert rationale_cases.end_of_conversation(corpus, row)[-1]["score"] == 3
 
 
 def test_a_memory_is_kept_as_it_was_built():
@@ -270,7 +264,7 @@ def test_a_memory_is_kept_as_it_was_built():
             return memory
             yield
 
-    kept = rationales.Kept(Known())
+    kept = study.Kept(Known())
     with pytest.raises(StopIteration) as end:
         next(kept.build(two_scenarios().block("u00", "gift")))
     assert end.value.value is memory and kept.notes == {("u00", "gift", 0): memory} and kept.name == "known"
@@ -281,7 +275,7 @@ def test_memories_come_home_from_other_processes(model, server, monkeypatch):
     server.reply = answer
     corpus = corpus_of([(u, s, "0", "Q", "A", 4) for u in ("ada", "bo") for s in ("gift", "travel", "food")])
     judge = Personal(Structured("en"), Manner("en"))
-    verdicts, memories = rationales.judged([judge], corpus, model(), limit=6, seed=1)
+    verdicts, memories = study.judge_with_memories([judge], corpus, model(), limit=6, seed=1)
     shown = verdicts[["judge", "user", "scenario"]].itertuples(index=False, name=None)
     assert len(memories) > 2 and set(memories) == set(shown)
     assert all(memory.statements for memory in memories.values())
@@ -326,7 +320,7 @@ def rendered(tmp_path_factory):
     """The English sample with a lively judge; a Chinese corpus in which nobody gave a reason."""
     home = tmp_path_factory.mktemp("rationales")
     bare = corpus_of(
-        [(f"u{i}", s, "0", "问", "答", 5) for i in range(6) for s in ("travel", "gift")], "bare", "zh"
+        [(f"u{i:02}", s, "0", "问", "答", 5) for i in range(20) for s in ("travel", "gift")], "bare", "zh"
     )
     save(bare, home / "data" / "bare")
     with pytest.MonkeyPatch.context() as patch, Endpoint(answer) as server:
@@ -335,7 +329,8 @@ def rendered(tmp_path_factory):
         (home / "backbones.toml").write_text(BACKBONE.format(address=server.base_url), "utf-8")
         run_report("03_rationales", corpus="sample/en", backbones="loop", limit=60)
         asked = len(server.bodies)
-        run_report("03_rationales", corpus="bare", backbones="loop", limit=4)
+        run_report("03_rationales", corpus="bare", backbones="loop", limit=32)
+        run_report("03_rationales", corpus="bare", backbones="loop", limit=4, out=str(home / "few"))
     return home / "reports", asked
 
 
@@ -368,3 +363,11 @@ def test_the_page_without_reasons_says_so_in_chinese(rendered):
     assert made["status"] == "success" and len(made["figures"]) == 1
     html = (folder / "03_rationales.html").read_text("utf-8")
     assert "没有用户给出原因" in html and "数量太少" in html
+
+
+def test_a_page_of_few_replies_shows_cases_and_no_shares(rendered):
+    folder = rendered[0].parent / "few" / "bare" / "loop"
+    made = json.loads((folder / "manifest.json").read_text("utf-8"))["pages"]["03_rationales"]
+    assert made["status"] == "success" and not made["figures"]
+    assert set(made["tables"]) == {"citations", "rationales"}
+    assert "有分数的被评回复不足 30 条" in (folder / "03_rationales.html").read_text("utf-8")

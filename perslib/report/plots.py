@@ -106,7 +106,7 @@ def intervals(
             ax.set_xscale("log")
         elif line is not None:
             ax.axvline(line, color=FAINT, linewidth=0.7, zorder=0)
-            ax.locator_params(axis="x", nbins=4 if panels else 8)
+            ax.locator_params(axis="x", nbins=8 if not panels else 4 if len(fig.axes) < 5 else 3)
         if own[x].isna().all():
             ax.set_xticks([])
         label_rows(ax, names)
@@ -293,7 +293,7 @@ def heatmap(
     frame: pd.DataFrame,
     *,
     panels: Mapping[str, pd.DataFrame] | None = None,
-    texts: pd.DataFrame | str = ".2g",
+    texts: pd.DataFrame | Mapping[str, pd.DataFrame] | str = ".2g",
     framed: pd.DataFrame | None = None,
     center: float | None = None,
     xlabel: str = "",
@@ -306,7 +306,7 @@ def heatmap(
     Parameters
     ----------
     frame : the matrix; with `panels`, title → matrix, a panel each, in its place.
-    texts : what the cells say: a matrix of texts, or a format of numbers.
+    texts : what the cells say: a matrix of texts, one for each panel by its title, or a format of numbers.
     framed : matrix of which cells get a frame.
     center : the value that is white, for values on both sides of it.
     """
@@ -316,16 +316,15 @@ def heatmap(
     tallest = max(map(len, matrices.values()))
     fig, axes = subplots(1, len(matrices), width, 1.3 + 0.36 * tallest, sharey=True)
     colors = palette or ("vlag_r" if center is not None else "Blues")
-    look: dict[str, Any] = (
-        {"annot": texts, "fmt": ""} if isinstance(texts, pd.DataFrame) else {"annot": True, "fmt": texts}
-    )
-    look |= {"cmap": colors, "cbar": False, "linewidths": 0.6, "annot_kws": {"size": 8}}
+    look: dict[str, Any] = {"cmap": colors, "cbar": False, "linewidths": 0.6, "annot_kws": {"size": 8}}
     for ax, (title, matrix) in zip(axes, matrices.items()):
         if matrix.empty:
             continue
         if center is not None:
             far = float((matrix.astype(float) - center).abs().max(axis=None))
             look |= {"vmin": center - far, "vmax": center + far}
+        said = texts[title] if isinstance(texts, Mapping) else texts
+        look |= {"annot": True, "fmt": said} if isinstance(said, str) else {"annot": said, "fmt": ""}
         sns.heatmap(matrix.astype(float), ax=ax, **look)
         ax.set_xticklabels(
             [literal_name(c) for c in matrix.columns], rotation=40, ha="right", rotation_mode="anchor"

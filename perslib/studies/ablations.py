@@ -1,26 +1,48 @@
-"""Tables 3 and 6: what a judge with memory owes to its memory, its calibration, its backbone and its prompt.
+"""What makes a judge agree with people: ties, calibration, sets of scores, and its memory, backbone and prompt.
 
-Every variant differs from the base in one thing, and all of them judge the same replies.
+Judges that compute their scores judge every reply of the test users. What is fitted is fitted on train users alone, on
+verdicts of judges that had not learned from the same user (`judge_train_users`). Variants of the judge that asks differ
+from the base in one thing, and all of them judge the same replies (Tables 3 and 6 of PersTurnBench).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from perslib import stats
 from perslib.corpus import TURN, Corpus
-from perslib.errors import UnknownName
-from perslib.judge import Judge, Manner, Personal
-from perslib.llm import Backbone
+from perslib.errors import NotEnough, PerslibError, UnknownName
+from perslib.judge import Judge, LearnedJudge, Manner, Nearest, Personal, Supervised, controls, evaluate
+from perslib.llm import answered
 from perslib.memory import Structured
 from perslib.paths import read_csv
-from perslib.stats import holm, paired
-from perslib.studies.extent import Extent, listed
-from perslib.studies.verification import SHOWN, asked_judge, judged
+from perslib.studies.extent import FEWEST_REPLIES, Extent, listed
+from perslib.studies.verification import CONTROLS, SHOWN, asked_judge
+
+#: Rules for equal scores in a block: the published one, at random, and those that use no position.
+RULES: tuple[stats.Ties, ...] = ("turn_index", "random", "min", "max", "mid", "expected")
+#: All scores equal, whole scores with many ties, real-valued scores with hardly any.
+TIED = ("constant 4", "nearest", "learned")
+#: Two that read nothing, and three that read the reply.
+CALIBRATED = ("constant 4", "user mean", "nearest 6, weighted", "supervised", "learned")
+#: How many random orders the rule `random` is averaged over.
+DRAWS = 10
+#: Score columns that `calibrate_each_way` makes, in the order of figures and tables.
+WAYS = (
+    *("real", "mean_shift", "cdf", "cdf_shrunk", "ordinal", "isotonic", "tilted"),
+    *("thresholds", "ordinal_thresholds"),
+)
+#: Stated coverages of score sets.
+LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9)
+#: Train users are divided into so many parts, and each is scored by what was learned from the others.
+FOLDS = 5
+_P = [f"p{s}" for s in range(1, 6)]
 
 #: What can be varied: the memory, the evidence it is built from, the messages shown, the language of the prompts,
 #: whether the judge writes, several answers instead of one, and when the memory is built anew.
@@ -40,21 +62,226 @@ _OTHER = {"en": ("zh", "prompts in Chinese"), "zh": ("en", "prompts in English")
 PUBLISHED = read_csv(__file__, "published/persturnbench_table6.csv")
 
 
-@dataclass(frozen=True)
-class Variant:
-    """A judge that differs from the base in one thing, and which."""
-
-    family: str
-    judge: Judge
-
-    @property
-    def name(self) -> str:
-        """The judge's name in tables."""
-        return self.judge.name
+def make_computed_judges() -> list[Judge]:
+    """Make the controls, and judges that read the reply and ask no model."""
+    return [*controls(), Nearest(1, weighted=False), Nearest(), Supervised(), LearnedJudge()]
 
 
-def families(vary: str, look: Extent) -> list[str]:
-    """The families that a parameter names, separated by commas; empty is what suits the backbone."""
+def keep_enough(agreed: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of an agreement frame that rest on `FEWEST_REPLIES` or more; without any, raise NotEnough."""
+    found = agreed[agreed["turns"] >= FEWEST_REPLIES].reset_index(drop=True)
+    if found.empty:
+        raise NotEnough(
+            "Fewer than {least} judged replies have a score: too few for a correlation, so agreement with people is "
+            "not shown.",
+            least=FEWEST_REPLIES,
+        )
+    return found
+
+
+# -- ties --------------------------------------------------------------------------------------------------
+
+
+def compare_tie_rules(
+    verdicts: pd.DataFrame, corpus: Corpus, metrics: Sequence[str] = SHOWN, seed: int = 42
+) -> pd.DataFrame:
+    """Measure agreement after block CDF under every tie rule: an agreement frame whose `score` is the rule.
+
+    `random` gives the same whole scores as `turn_index` does, in a random order; its rows are means over `DRAWS` orders,
+    those of the interval's ends too. What the two differ by, the position contributes.
+    """
+    own, rng = stats.histories(corpus), np.random.default_rng(seed)
+    columns: dict[str, pd.Series] = {}
+    for rule in RULES:
+        if rule != "random":
+            columns[rule] = stats.calibrated(verdicts, own, ["cdf"], score="real", ties=rule)["cdf"]
+            continue
+        for draw in range(DRAWS):
+            shuffled = verdicts.assign(turn=rng.permutation(len(verdicts)))
+            columns[f"random{draw}"] = stats.calibrated(
+                shuffled, own, ["cdf"], score="real", ties="turn_index"
+            )["cdf"]
+    frame = verdicts.assign(**columns)
+    found = stats.agreement(frame, corpus, scores=["real", *columns], metrics=metrics, seed=seed)
+    found["score"] = found["score"].str.replace(r"^random\d+$", "random", regex=True)
+    keys = ["judge", "score", "metric"]
+    how = dict.fromkeys(found.columns.drop(keys), "first")
+    how |= dict.fromkeys(("value", "value_low", "value_high"), "mean")
+    return sort_by_judge(found.groupby(keys, sort=False, as_index=False).agg(how)[found.columns])
+
+
+def sort_by_judge(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows judge by judge in the order in which they come, otherwise as they stand."""
+    return frame.iloc[np.argsort(pd.factorize(frame["judge"])[0], kind="stable")].reset_index(drop=True)
+
+
+def describe_ties(agreed: pd.DataFrame, corpus: Corpus, judge: str = "constant 4") -> dict[str, float]:
+    """Return what the published tie rule lends to a judge that gives every reply the same score.
+
+    by_turn, at_random (r with either rule), within_by_turn, within_at_random (within users), and how the test users
+    rate the first reply of a session and later ones on average: first, later.
+    """
+    own = agreed[agreed["judge"] == judge].set_index(["metric", "score"])["value"].astype(float)
+    rated = corpus.turns.dropna(subset="score")
+    rated = rated[rated["user"].isin(corpus.split().get("test", []))]
+    mean = rated["score"].groupby(rated["turn"] == 0).mean()
+    r, within = own["pearson"], own["wc_pearson"]
+    facts = {"by_turn": r["turn_index"], "at_random": r["random"]}
+    facts |= {"within_by_turn": within["turn_index"], "within_at_random": within["random"]}
+    return facts | {"first": mean.get(True, np.nan), "later": mean.get(False, np.nan)}
+
+
+# -- calibrators -------------------------------------------------------------------------------------------
+
+
+def judge_train_users(judges: Iterable[Judge], corpus: Corpus) -> pd.DataFrame:
+    """Return verdicts on the train users' replies with `gold`, none by a judge that had learned from the same user.
+
+    `LearnedJudge` keeps such verdicts from its own fitting. Other judges that learn are fitted anew for each part of
+    the train users, on the other parts.
+    """
+    train = corpus.split().get("train", [])
+    if len(train) < 2:
+        raise PerslibError(
+            f"{corpus.name} has {len(train)} train users; calibrators are learned from two or more"
+        )
+    frames = []
+    for judge in judges:
+        if isinstance(judge, LearnedJudge):
+            if not hasattr(judge, "held_out"):
+                answered(judge.fit(corpus.of_users(train)))
+            found = judge.held_out.assign(judge=judge.name)
+        else:
+            parts = _folds(train) if judge.sees.train else [train]
+            found = pd.concat([evaluate(copy(judge), corpus, users=users) for users in parts])
+            found = stats.with_gold(found, corpus, ["raw", "expected", *_P])
+        frames.append(found[["judge", *TURN, "gold", "raw", "expected", *_P]])
+    every = pd.concat([f.astype(dict.fromkeys(("raw", "expected", *_P), "Float64")) for f in frames])
+    return every.assign(real=every["expected"].fillna(every["raw"])).reset_index(drop=True)
+
+
+def _folds(users: Sequence[str]) -> list[Sequence[str]]:
+    return [users[i::FOLDS] for i in range(min(FOLDS, len(users)))]
+
+
+def calibrate_each_way(verdicts: pd.DataFrame, taught: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
+    """Return the verdicts of each judge with a column for every way in `WAYS`.
+
+    `taught` are the same judges' verdicts on train users. `cdf_shrunk` reads scores off histories shrunk towards the train
+    users' distribution; so do the fitted ways. `thresholds` and `ordinal_thresholds` are whole scores, cut where kappa on
+    the train users is greatest.
+    """
+    own, shrunk = stats.histories(corpus), shrink_histories(corpus)
+    verdicts = stats.calibrated(verdicts, own, score="real")
+    more = stats.calibrated(verdicts, shrunk, ["cdf"], score="real", min_history=0, prefix="shrunk_")
+    verdicts = verdicts.assign(cdf_shrunk=more["shrunk_cdf"], cdf_shrunk_fallback=more["shrunk_cdf_fallback"])
+    found = []
+    for judge, part in verdicts.groupby("judge", sort=False):
+        lesson = taught[taught["judge"] == judge]
+        part = stats.fit_ordinal(lesson, shrunk, score="real").transform(part, shrunk)
+        part = stats.fit_isotonic(lesson, shrunk, score="real").transform(part, shrunk)
+        part = stats.fit_thresholds(lesson, "real").transform(part, "thresholds")
+        part = stats.fit_thresholds(cross_calibrate(lesson, shrunk), "ordinal").transform(
+            part, "ordinal_thresholds"
+        )
+        if lesson[_P].notna().all(axis=1).any():
+            part = stats.fit_tilt(lesson, shrunk).transform(part, shrunk)
+        found.append(part)
+    return pd.concat(found, ignore_index=True)
+
+
+def shrink_histories(corpus: Corpus) -> pd.DataFrame:
+    """Return the histories of all blocks, shrunk towards the score distribution of the train users."""
+    train = corpus.of_users(corpus.split()["train"])
+    return stats.fit_population(train).shrink(stats.histories(corpus))
+
+
+def cross_calibrate(lesson: pd.DataFrame, own: pd.DataFrame) -> pd.DataFrame:
+    """Calibrate one judge's verdicts on train users, each user by what was learned from the other users."""
+    parts = []
+    for fold in _folds(list(lesson["user"].drop_duplicates())):
+        here = lesson["user"].isin(fold)
+        parts.append(stats.fit_ordinal(lesson[~here], own, score="real").transform(lesson[here], own))
+    return pd.concat(parts, ignore_index=True)
+
+
+def compare_ways(
+    verdicts: pd.DataFrame, corpus: Corpus, metrics: Sequence[str] = SHOWN, seed: int = 42
+) -> pd.DataFrame:
+    """Measure agreement of each judge, calibrated each way; ways that a judge has no distribution for are left out."""
+    ways = [way for way in WAYS if way in verdicts]
+    found = stats.agreement(verdicts, corpus, scores=ways, metrics=metrics, seed=seed)
+    return found[found["turns"] > 0].reset_index(drop=True)
+
+
+def find_best_ways(agreed: pd.DataFrame, metrics: Sequence[str] = ("qwk", "f1_dsat")) -> pd.DataFrame:
+    """Find how far calibration takes judges that read nothing, and how far those that read.
+
+    Columns: metric, blind, blind_judge, blind_way (the best of the controls), value, judge, way (the best of those that
+    read), as_given (the best of these without calibration).
+    """
+    rows = []
+    for metric in metrics:
+        own = agreed[(agreed["metric"] == metric) & agreed["value"].notna()].sort_values("value")
+        is_blind = own["judge"].isin(CONTROLS)
+        if is_blind.all() or not is_blind.any():
+            continue
+        blind, best = own[is_blind].iloc[-1], own[~is_blind].iloc[-1]
+        as_given = own[~is_blind & (own["score"] == "real")]["value"].max()
+        line = {"metric": metric, "blind": blind["value"], "blind_judge": blind["judge"]}
+        line |= {"blind_way": blind["score"], "value": best["value"], "judge": best["judge"]}
+        rows.append(line | {"way": best["score"], "as_given": as_given})
+    return pd.DataFrame(rows)
+
+
+# -- sets --------------------------------------------------------------------------------------------------
+
+
+def measure_score_sets(
+    verdicts: pd.DataFrame, taught: pd.DataFrame, corpus: Corpus, levels: Sequence[float] = LEVELS
+) -> pd.DataFrame:
+    """Measure the coverage of each judge's score sets, over users, and how many scores a set holds.
+
+    Sets stand on the ordinal calibration of `calibrate_each_way`; their thresholds on the train users, each with
+    a distribution learned from the others. Columns: judge, stated, covered, covered_low, covered_high, size, learned_from.
+    """
+    shrunk = shrink_histories(corpus)
+    rows = []
+    for judge, part in verdicts.groupby("judge", sort=False):
+        calibration = cross_calibrate(taught[taught["judge"] == judge], shrunk)
+        gold = stats.with_gold(part, corpus, [f"ordinal_p{s}" for s in range(1, 6)])
+        for level in levels:
+            fitted = stats.fit_conformal(calibration, alpha=round(1 - level, 6), p="ordinal_p")
+            held = fitted.transform(gold)
+            inside = held.dropna(subset=["gold", "set1"])
+            picked = [float(row[f"set{int(row['gold'])}"]) for row in inside.to_dict("records")]
+            by_user = pd.Series(picked).groupby(inside["user"].to_numpy()).mean()
+            users = stats.Resamples(by_user.index, 2000)
+            about = {"judge": judge, "stated": level} | users.estimate(users.mean(by_user), "covered")
+            rows.append(about | {"size": stats.coverage(held)["size"], "learned_from": fitted.users})
+    return pd.DataFrame(rows)
+
+
+def describe_sets(found: pd.DataFrame) -> dict[str, Any]:
+    """Return what score sets promise and contain.
+
+    users (train users behind them), stated (the coverage from which so many users give no guarantee), smallest (the row of
+    the smallest sets at the highest stated coverage below; None if there is none), short (judges whose coverage is clearly
+    below the stated one somewhere under that).
+    """
+    users = int(found["learned_from"].max())
+    stated = users / (users + 1)
+    useful = found[found["stated"] < stated]
+    highest = useful[useful["stated"] == useful["stated"].max()].sort_values("size").to_dict("records")
+    short = useful[useful["covered_high"] < useful["stated"]]["judge"].unique()
+    return {"users": users, "stated": stated, "smallest": next(iter(highest), None), "short": list(short)}
+
+
+# -- variants of the judge that asks -----------------------------------------------------------------------
+
+
+def parse_families(vary: str, look: Extent) -> list[str]:
+    """Return the families that a parameter names, separated by commas; empty is what suits the backbone."""
     named = listed(vary)
     for name in named:
         if name not in FAMILIES:
@@ -62,14 +289,15 @@ def families(vary: str, look: Extent) -> list[str]:
     return named or list(FIRST_LOOK if look.is_short else USUAL)
 
 
-def variants(
+def make_variants(
     vary: Iterable[str], manner: Manner, memory: Mapping[str, Any], languages: Sequence[str] = ()
-) -> list[Variant]:
-    """The base and its variants; `memory` is what the base's is built with, `languages` those the model reads."""
-    made = [Variant("base", _personal(BASE, manner, memory))]
-    for family in vary:
-        made += [Variant(family, judge) for judge in _of_family(family, manner, memory, languages)]
-    return made
+) -> dict[str, list[Judge]]:
+    """Make the base and the variants of each family, each of which differs from the base in one thing.
+
+    `memory` is what the base's memory is built with, `languages` those that the model reads.
+    """
+    base: list[Judge] = [_personal(BASE, manner, memory)]
+    return {"base": base, **{family: _of_family(family, manner, memory, languages) for family in vary}}
 
 
 def _personal(name: str, manner: Manner, memory: Mapping[str, Any], **further: Any) -> Personal:
@@ -105,16 +333,7 @@ def _of_family(
     return [per_session, _personal("updated per turn", manner, memory, update="per turn")]
 
 
-def on_backbones(
-    made: Sequence[Variant], corpus: Corpus, models: Iterable[Backbone], turns: int | None, seed: int = 42
-) -> pd.DataFrame:
-    """The base and the memory's variants with each of these backbones, on the same replies: Table 6."""
-    kept = [v.judge for v in made if v.family in ("base", "memory")]
-    frames = [judged(kept, corpus, model, limit=turns, seed=seed) for model in models]
-    return pd.concat(frames, ignore_index=True)
-
-
-def changes(
+def compare_to_base(
     verdicts: pd.DataFrame,
     corpus: Corpus,
     base: str = BASE,
@@ -123,60 +342,42 @@ def changes(
     metrics: Sequence[str] = SHOWN,
     seed: int = 42,
 ) -> pd.DataFrame:
-    """What each variant's agreement has over the base's, on the replies that both scored.
+    """Compare each variant's agreement with the base's, on the replies that both scored.
 
-    Columns: judge, score, metric, value (positive: the variant does better), value_low, value_high, value_p_holm (corrected over the
-    variants of a metric and score), turns, users.
+    Columns: judge, score, metric, value (positive: the variant does better), value_low, value_high, value_p_holm (corrected
+    over the variants of a metric and score), turns, users.
     """
-    tables = []
-    for judge in dict.fromkeys(verdicts["judge"]):
-        for score in scores if judge != base else ():
-            found = paired(verdicts, corpus, judge, base, score=score, metrics=metrics, seed=seed)
-            tables.append(
-                found.assign(judge=judge, score=score).rename(
-                    columns=lambda name: name.replace("difference", "value")
-                )
-            )
-    columns = [
-        "judge",
-        "score",
-        "metric",
-        "value",
-        "value_low",
-        "value_high",
-        "value_p_holm",
-        "turns",
-        "users",
+    variants = [judge for judge in dict.fromkeys(verdicts["judge"]) if judge != base]
+    tables = [
+        stats.paired(verdicts, corpus, judge, base, score=score, metrics=metrics, seed=seed).assign(
+            judge=judge, score=score
+        )
+        for judge in variants
+        for score in scores
     ]
+    about, value = ["judge", "score", "metric"], ["value", "value_low", "value_high", "value_p_holm"]
+    columns = [*about, *value, "turns", "users"]
     if not tables:
         return pd.DataFrame(columns=columns)
-    every = pd.concat(tables, ignore_index=True)
-    p = every.groupby(["score", "metric"])["value_p"]
-    every["value_p_holm"] = p.transform(lambda p: holm(p.to_numpy(float)))
-    return every[columns]
+    every = pd.concat(tables, ignore_index=True).rename(
+        columns=lambda name: name.replace("difference", "value")
+    )
+    return every.assign(value_p_holm=every.groupby(["score", "metric"])["value_p"].transform(stats.holm))[
+        columns
+    ]
 
 
-def moved(verdicts: pd.DataFrame, made: Sequence[Variant], base: str = BASE) -> pd.DataFrame:
-    """What a variant does to the scores themselves, whoever is right.
+def measure_shifts(verdicts: pd.DataFrame, base: str = BASE) -> pd.DataFrame:
+    """Measure what a variant does to the scores themselves, whichever is right.
 
-    Columns: judge, family (what it varies), judged, unscored, mean_score, and over the replies that the base scored
-    too: moved (mean |difference|), r (with the base's scores; missing where either is constant).
+    Columns: judge, judged, unscored, mean_score, and over the replies that the base scored too: moved (mean |difference|),
+    r_with_base (missing where either is constant, or for fewer than `FEWEST_REPLIES`).
     """
-    family = {v.name: v.family for v in made}
     wide = verdicts.pivot(index=TURN, columns="judge", values="real").astype(float)
-    rows = []
-    for judge in dict.fromkeys(verdicts["judge"]):
-        both = wide[[judge, base]].dropna().to_numpy().T if judge != base else np.empty((2, 0))
-        varies = both.shape[1] > 1 and (both.std(axis=1) > 0).all()
-        rows.append(
-            {
-                "judge": judge,
-                "family": family.get(judge, ""),
-                "judged": len(wide),
-                "unscored": int(wide[judge].isna().sum()),
-                "mean_score": wide[judge].mean(),
-                "moved": np.abs(both[0] - both[1]).mean() if both.size else np.nan,
-                "r_with_base": np.corrcoef(both)[0, 1] if varies else np.nan,
-            }
-        )
-    return pd.DataFrame(rows)
+    others = wide.drop(columns=base)
+    with np.errstate(invalid="ignore", divide="ignore"):  # of constant scores
+        r = others.apply(lambda own: own.corr(wide[base], min_periods=FEWEST_REPLIES))
+    moved = others.sub(wide[base], axis=0).abs().mean()
+    scored = {"judged": len(wide), "unscored": wide.isna().sum(), "mean_score": wide.mean()}
+    table = pd.DataFrame({**scored, "moved": moved, "r_with_base": r})
+    return table.reindex(pd.Index(verdicts["judge"].unique(), name="judge")).reset_index()

@@ -15,6 +15,8 @@ from perslib.llm.estimate import tokens_of
 LOOK_TOKENS = 1300
 #: Where whole sessions are rated, one judgment in so many is of a session.
 A_SESSION = 5
+#: From fewer judged replies no correlation or share is shown.
+FEWEST_REPLIES = 30
 
 
 @dataclass(frozen=True)

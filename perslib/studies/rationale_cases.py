@@ -22,8 +22,8 @@ _BEGINNING = 160
 _TURNS = 3
 
 
-def cases(found: pd.DataFrame, each: int = 2) -> pd.DataFrame:
-    """Up to so many cases of each pattern: the clearest first, one a user, ties by place in the corpus."""
+def pick_cases(found: pd.DataFrame, each: int = 2) -> pd.DataFrame:
+    """Pick up to so many cases of each pattern: the clearest first, one a user, ties by place in the corpus."""
     parts = []
     for pattern, by in SHOWN.items():
         own = found[found["pattern"] == pattern].sort_values(by, ascending=False, kind="stable")
@@ -31,42 +31,14 @@ def cases(found: pd.DataFrame, each: int = 2) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def heading(row: Mapping[str, Any]) -> str:
-    """What a case is one of, and whose."""
-    return translate(
-        "{pattern}: {judge} ({user}, {scenario})",
-        pattern=name_of(str(row["pattern"])),
-        judge=name_of(str(row["judge"])),
-        user=row["user"],
-        scenario=name_of(row["scenario"]),
-    )
+def end_of_conversation(corpus: Corpus, row: Mapping[str, Any], messages: int = 3) -> list[dict[str, Any]]:
+    """Return the end of the conversation, the judged reply last, with the user's score and reason."""
+    *before, last = up_to(corpus, row)[-messages:]
+    return [*before, {**last, "reason": row["gold_reason"]}]
 
 
-def listing(found: pd.DataFrame) -> pd.DataFrame:
-    """Every rationale beside what the user said, one row a verdict."""
-    written = found[found["rationale"].notna()]
-    shown = {
-        "judge": written["judge"],
-        "user": written["user"],
-        "scenario": written["scenario"],
-        "user_said": [_score(*v) for v in zip(written["gold"], written["gold_reason"])],
-        "judge_said": [_score(*v) for v in zip(written["score"], written["reason"])],
-        "pattern": [name_of(p) if isinstance(p, str) else "–" for p in written["pattern"]],
-        "rationale": written["rationale"],
-    }
-    table = pd.DataFrame(shown).reset_index(drop=True)
-    return table.drop(columns="judge") if table["judge"].nunique() < 2 else table
-
-
-def said_before(corpus: Corpus, row: Mapping[str, Any], messages: int = 3) -> list[dict[str, Any]]:
-    """The end of the conversation, the judged reply last, with the user's score and reason."""
-    said = up_to(corpus, row)[-messages:]
-    reason = row["gold_reason"] if isinstance(row["gold_reason"], str) else ""
-    return [*said[:-1], {**said[-1], "reason": reason}]
-
-
-def case_table(row: Mapping[str, Any], corpus: Corpus, memories: Memories) -> pd.DataFrame:
-    """A case line by line: what the user and the judge said, the terms from elsewhere, what is cited."""
+def describe_case(row: Mapping[str, Any], corpus: Corpus, memories: Memories) -> pd.DataFrame:
+    """Describe a case line by line: what the user and the judge said, the terms from elsewhere, what is cited."""
     lines = [
         ("the user", _score(row["gold"], row["gold_reason"])),
         ("the judge", _score(row["score"], row["reason"])),

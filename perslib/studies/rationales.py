@@ -14,31 +14,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from copy import copy
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from perslib.corpus import BLOCK, Block, Corpus, Target
+from perslib.corpus import BLOCK, TURN, Block, Corpus
+from perslib.corpus.schema import labels
+from perslib.errors import NotEnough
 from perslib.judge import Judge, Personal, evaluate
 from perslib.llm import Backbone, Steps
 from perslib.memory import UserMemory
 from perslib.memory.base import Key, Noting
 from perslib.memory.retrieval import turn_id
-from perslib.stats import (
-    FEWEST_USERS,
-    RESAMPLES,
-    SEED,
-    interval,
-    mean_by,
-    reason_agreement,
-    reason_pairs,
-    resample_users,
-    to_scale,
-)
+from perslib.stats import RESAMPLES, SEED, Resamples, reason_agreement, reason_pairs, to_scale
 from perslib.stats.gold import of_judges, with_gold
 from perslib.stats.reasons import order_of
-from perslib.studies.grounding import Grounding, Grounds
+from perslib.studies.extent import FEWEST_REPLIES
+from perslib.studies.grounding import HABIT, Grounding, Grounds
+from perslib.text import LANGUAGES
 
 PATTERNS = ("matches the core", "real, not the core", "off-task", "not grounded", "no rationale")
 SATISFIED = "judge satisfied"
@@ -57,7 +52,7 @@ class Kept(Noting[UserMemory]):
 
 
 def keeping(judge: Judge) -> tuple[Judge, Mapping[Key, UserMemory]]:
-    """The same judge, and where the memories that it builds will stand."""
+    """Return the same judge, and where the memories that it builds will stand."""
     judge = copy(judge)
     if not isinstance(judge, Personal) or judge.memory is None:
         return judge, {}
@@ -65,10 +60,10 @@ def keeping(judge: Judge) -> tuple[Judge, Mapping[Key, UserMemory]]:
     return judge, kept.notes
 
 
-def judged(
+def judge_with_memories(
     judges: Iterable[Judge], corpus: Corpus, backbone: Backbone, *, limit: int | None, seed: int
 ) -> tuple[pd.DataFrame, Memories]:
-    """The judges' verdicts on the same replies, in one frame, and the memories behind them."""
+    """Return the judges' verdicts on the same replies, in one frame, and the memories behind them."""
     memories: dict[tuple[str, str, str], UserMemory] = {}
     frames = []
     for judge, built in map(keeping, judges):
@@ -77,43 +72,39 @@ def judged(
     return pd.concat(frames, ignore_index=True), memories
 
 
-def patterns(verdicts: pd.DataFrame, corpus: Corpus, memories: Memories) -> pd.DataFrame:
-    """Every scored verdict with what its rationale speaks of.
+# -- patterns ----------------------------------------------------------------------------------------------
+
+
+def classify_rationales(verdicts: pd.DataFrame, corpus: Corpus, memories: Memories) -> pd.DataFrame:
+    """Return every scored verdict with what its rationale speaks of.
 
     Columns: the keys of a turn, judge, backbone, gold, gold_reason, score, reason, rationale, evidence, near,
     far, habit, terms, off_task, pattern (missing where the user was satisfied or gave no reason).
     """
     frame = with_gold(verdicts, corpus, ["raw", "reason", "rationale", "evidence"])
     frame = frame.dropna(subset=["raw", "gold"]).rename(columns={"raw": "score"}).drop(columns="place")
-    parts = [_placed(own, corpus, memories) for _, own in of_judges(frame)]
-    if not parts:
-        columns = ["near", "far", "habit", "terms", "off_task", "pattern"]
-        return frame.assign(**{c: pd.Series(dtype=object) for c in columns})
-    return pd.concat(parts, ignore_index=True)
+    parts = [_classify(own, corpus, memories) for _, own in of_judges(frame)]
+    if parts:
+        return pd.concat(parts, ignore_index=True)
+    columns = ["near", "far", "habit", "terms", "off_task", "pattern"]
+    return frame.assign(**{c: pd.Series(dtype=object) for c in columns})
 
 
-def _placed(own: pd.DataFrame, corpus: Corpus, memories: Memories) -> pd.DataFrame:
+def _classify(own: pd.DataFrame, corpus: Corpus, memories: Memories) -> pd.DataFrame:
     """The verdicts of one judge with their grounds and patterns."""
     written = own[own["rationale"].notna()]
     grounding = Grounding(corpus, written)
     found: dict[Any, Grounds] = {}
     for key, part in written.groupby(BLOCK, sort=False):
-        block = corpus.block(*key)
-        targets = {(t.session, t.turn): t for t in block}
-        memory = memories.get((part["judge"].iloc[0], *key))
+        block, memory = corpus.block(*key), memories.get((part["judge"].iloc[0], *key))
         noted = [s.text for s in memory.statements] if memory else []
         for i, session, turn, said in zip(part.index, part["session"], part["turn"], part["rationale"]):
-            found[i] = grounding.grounds(said, block, targets[session, int(turn)], noted)
+            found[i] = grounding.grounds(said, block, block.target(session, int(turn)), noted)
     grounds = [found.get(i, Grounds()) for i in own.index]
-    placed = own.assign(
-        near=[g.near for g in grounds],
-        far=[g.far for g in grounds],
-        habit=[g.habit for g in grounds],
-        terms=[g.terms for g in grounds],
-        off_task=[g.is_off_task for g in grounds],
-    )
-    named = [_pattern(row, g) for row, g in zip(placed.to_dict("records"), grounds)]
-    return placed.assign(pattern=pd.Series(named, index=placed.index, dtype="str"))
+    shown = {name: [getattr(g, name) for g in grounds] for name in ("near", "far", "habit", "terms")}
+    named = [_pattern(row, g) for row, g in zip(own.to_dict("records"), grounds)]
+    pattern = pd.Series(named, index=own.index, dtype="str")
+    return own.assign(**shown, off_task=[g.is_off_task for g in grounds], pattern=pattern)
 
 
 def _pattern(row: Mapping[Any, Any], grounds: Grounds) -> str | None:
@@ -130,40 +121,69 @@ def _pattern(row: Mapping[Any, Any], grounds: Grounds) -> str | None:
     return "real, not the core" if grounds.is_grounded else "not grounded"
 
 
-def shares(found: pd.DataFrame, resamples: int = RESAMPLES, seed: int = SEED) -> pd.DataFrame:
-    """How often each pattern occurs where user and judge are dissatisfied; one row a judge and pattern.
+def estimate_shares(found: pd.DataFrame, resamples: int = RESAMPLES, seed: int = SEED) -> pd.DataFrame:
+    """Estimate how often each pattern occurs where user and judge are dissatisfied; one row a judge and pattern.
 
     Columns: judge, backbone, pattern, turns, share, share_low, share_high (95 % interval, users resampled).
     """
-    both = found[found["pattern"].isin(PATTERNS)]
-    tables = []
-    for row, own in of_judges(both):
+    rows = []
+    for row, own in of_judges(found[found["pattern"].isin(PATTERNS)]):
+        users = Resamples(own["user"], resamples, seed, sort=True)
         for pattern in PATTERNS:
-            is_so = own.assign(hit=(own["pattern"] == pattern).astype(float), pattern=pattern)
-            table = mean_by(is_so, "hit", "pattern", resamples=resamples, seed=seed)
-            tables.append(table.assign(judge=row.judge, backbone=row.backbone, turns=int(is_so["hit"].sum())))
-    columns = ["judge", "backbone", "pattern", "turns", "share", "share_low", "share_high"]
-    if not tables:
-        return pd.DataFrame(columns=columns)
-    return pd.concat(tables, ignore_index=True).rename(columns=lambda name: name.replace("mean", "share"))[
-        columns
-    ]
+            is_so = own["pattern"] == pattern
+            about = {
+                "judge": row.judge,
+                "backbone": row.backbone,
+                "pattern": pattern,
+                "turns": int(is_so.sum()),
+            }
+            rows.append(about | users.estimate(users.mean(is_so), "share"))
+    return pd.DataFrame(rows, columns=["judge", "backbone", "pattern", "turns", *_estimated("share")])
 
 
-def by_reason(found: pd.DataFrame, order: Iterable[str]) -> pd.DataFrame:
-    """How often each pattern met each reason of the users. Columns: judge, gold_reason, pattern, turns, share."""
+def count_by_reason(found: pd.DataFrame, order: Iterable[str]) -> pd.DataFrame:
+    """Count how often each pattern met each reason of the users: judge, gold_reason, pattern, turns, share."""
     low = found[found["pattern"].notna()]
     counts = low.groupby(["judge", "gold_reason", "pattern"]).size().rename("turns").reset_index()
     rank = {reason: i for i, reason in enumerate(order)}
-    counts = counts.sort_values(
-        "gold_reason", key=lambda c: c.map(rank), kind="stable", ignore_index=True
-    ).astype({"turns": int})
+    counts = counts.sort_values("gold_reason", key=lambda c: c.map(rank), kind="stable", ignore_index=True)
     total = counts.groupby(["judge", "gold_reason"])["turns"].transform("sum")
     return counts.assign(share=counts["turns"] / total)
 
 
-def citations(found: pd.DataFrame, corpus: Corpus, memories: Memories) -> pd.DataFrame:
-    """What the rationales cite; one row a judge.
+def _estimated(*names: str) -> list[str]:
+    return [f"{name}{end}" for name in names for end in ("", "_low", "_high")]
+
+
+def describe_rationales(found: pd.DataFrame) -> dict[str, Any]:
+    """Return how much there is to look at.
+
+    scored and written (verdicts, and those with a rationale), low (the user was dissatisfied and gave a reason), both (the
+    judge was dissatisfied too); decided (rationales that could be called off-task), share (of them that are).
+    """
+    has_rationale = found["rationale"].notna()
+    decided = found[has_rationale & found["habit"].ge(HABIT).fillna(False).astype(bool)]
+    return {
+        "scored": len(found),
+        "written": int(has_rationale.sum()),
+        "low": int(found["pattern"].notna().sum()),
+        "both": int(found["pattern"].isin(PATTERNS).sum()),
+        "decided": len(decided),
+        "share": decided["off_task"].astype(float).mean(),
+    }
+
+
+def require_replies(found: pd.DataFrame) -> None:
+    """Raise NotEnough where fewer than `FEWEST_REPLIES` replies were judged."""
+    if len(found[TURN].drop_duplicates()) < FEWEST_REPLIES:
+        raise NotEnough(
+            "Not shown: fewer than {least} judged replies have a score, too few for shares and agreement.",
+            least=FEWEST_REPLIES,
+        )
+
+
+def count_citations(found: pd.DataFrame, corpus: Corpus, memories: Memories) -> pd.DataFrame:
+    """Count what the rationales cite; one row a judge.
 
     Columns: judge, rationales, citing (rationales with a citation), citations, nonexistent (of them
     cite a statement or turn that there is not), unfounded (cite a statement that rests on no turn), other_task
@@ -172,22 +192,23 @@ def citations(found: pd.DataFrame, corpus: Corpus, memories: Memories) -> pd.Dat
     rows = []
     for row, own in of_judges(found):
         kinds: list[str] = []
-        for (user, scenario), of_block in own.groupby(BLOCK, sort=False):
-            memory = memories.get((row.judge, user, scenario))
-            turns = _turns_of(corpus, user, scenario) if memory is None else set()
+        for key, of_block in own.groupby(BLOCK, sort=False):
+            memory = memories.get((row.judge, *key))
+            turns = _citable_turns(corpus.block(*key)) if memory is None else set()
             kinds += [_kind(cited, memory, turns) for evidence in of_block["evidence"] for cited in evidence]
         written = own[own["rationale"].notna()]
         counts = {kind: kinds.count(kind) for kind in ("nonexistent", "unfounded", "other_task")}
-        citing = int(written["evidence"].map(bool).sum())
-        about = {"judge": row.judge, "rationales": len(written), "citing": citing}
+        about = {
+            "judge": row.judge,
+            "rationales": len(written),
+            "citing": int(written["evidence"].map(bool).sum()),
+        }
         rows.append({**about, "citations": len(kinds), **counts})
     return pd.DataFrame(rows)
 
 
-def _turns_of(corpus: Corpus, user: str, scenario: str) -> set[str]:
-    """Ids of the turns that a judge of this block may cite."""
-    turns = corpus.block(user, scenario).evidence
-    return {turn_id(*key) for key in zip(turns["scenario"], turns["session"], turns["turn"])}
+def _citable_turns(block: Block) -> set[str]:
+    return {turn_id(*key) for key in block.evidence[["scenario", "session", "turn"]].itertuples(index=False)}
 
 
 def _kind(cited: str, memory: UserMemory | None, turns: set[str]) -> str:
@@ -201,30 +222,24 @@ def _kind(cited: str, memory: UserMemory | None, turns: set[str]) -> str:
     return "sound" if statement.task is None else "other_task"
 
 
-def recognised(found: pd.DataFrame, corpus: Corpus, seed: int = SEED) -> pd.DataFrame:
-    """Would an off-task rationale be noticed? Each is put on a judged reply of another scenario of its user.
+def move_rationales(found: pd.DataFrame, corpus: Corpus, seed: int = SEED) -> pd.DataFrame:
+    """Put each rationale on a judged reply of another scenario of its user: is it recognised as off-task there?
 
-    Columns: judge, tried, recognised, share; judges without such
-    rationales, or of whom too little is known, are left out.
+    Columns: judge, tried, recognised, share; judges without such rationales, or of whom too little is known, are left out.
     """
     rows = []
+    block_of = cache(corpus.block)
     for row, own in of_judges(found[found["rationale"].notna()]):
-        grounding, order, hits = Grounding(corpus, own), np.random.default_rng(seed), []
-        targets: dict[tuple[str, str], tuple[Block, dict[tuple[str, int], Target]]] = {}
+        grounding, rng, hits = Grounding(corpus, own), np.random.default_rng(seed), []
         for _, of_user in own.groupby("user", sort=False):
-            for one in of_user.to_dict("records"):
-                others = of_user[of_user["scenario"] != one["scenario"]].to_dict("records")
-                if not others:
+            for rationale, scenario in zip(of_user["rationale"], of_user["scenario"]):
+                others = of_user[of_user["scenario"] != scenario]
+                if others.empty:
                     continue
-                other = others[order.integers(len(others))]
-                key = (other["user"], other["scenario"])
-                if key not in targets:
-                    block = corpus.block(*key)
-                    targets[key] = block, {(t.session, t.turn): t for t in block}
-                block, of_block = targets[key]
-                grounds = grounding.grounds(
-                    one["rationale"], block, of_block[other["session"], other["turn"]]
-                )
+                other = others.iloc[int(rng.integers(len(others)))]
+                block = block_of(other["user"], other["scenario"])
+                target = block.target(other["session"], int(other["turn"]))
+                grounds = grounding.grounds(rationale, block, target)
                 hits += [grounds.is_off_task] if grounds.is_decided else []
         if hits:
             rows.append({"judge": row.judge, "tried": len(hits), "recognised": sum(hits)})
@@ -232,97 +247,87 @@ def recognised(found: pd.DataFrame, corpus: Corpus, seed: int = SEED) -> pd.Data
     return table.assign(share=table["recognised"] / table["tried"])
 
 
+# -- reasons -----------------------------------------------------------------------------------------------
+
 #: Who names the reasons: the judge, or in its place somebody who reads nothing.
-BLIND = ("always the commonest", "drawn as train users give them")
+ITSELF, BLIND = "itself", ("always the commonest", "drawn as train users give them")
 
 
-def chances(corpus: Corpus) -> pd.Series:
-    """How often the train users give each reason, as shares, the commonest first; empty if they give none."""
+def count_reasons(corpus: Corpus) -> pd.Series:
+    """Count how often the train users give each reason, as shares, the commonest first; empty if they give none."""
     train = set(corpus.split().get("train", []))
     low = corpus.turns[corpus.turns["user"].isin(train) & corpus.turns["score"].le(3).fillna(False)]
     return low["reason"].value_counts(normalize=True)
 
 
-def against_blind(
+def compare_to_blind(
     verdicts: pd.DataFrame, corpus: Corpus, resamples: int = RESAMPLES, seed: int = SEED
 ) -> pd.DataFrame:
-    """Agreement on reasons, and what the judge would get with its own scores but reasons named blindly.
+    """Measure agreement on reasons, and what the judge would get with its own scores but reasons named blindly.
 
     One row a judge and `named_by`. `accuracy` and `kappa` on turns that both found dissatisfying, `found` on
     all that the user did, where a satisfied judge is wrong; `gain` is the judge's accuracy less the
     blind one's on the same turns. Each with `_low` and `_high`, users resampled. κ of the blind is 0 by
     construction. Drawing is not simulated: its expected accuracy is the mean share of the users' reasons.
     """
-    shares, rows = chances(corpus), []
+    shares, rows = count_reasons(corpus), []
     agreed = reason_agreement(verdicts, corpus, resamples=resamples, seed=seed)
-    agreed = agreed.assign(backbone=agreed["backbone"].fillna("")).set_index(["judge", "backbone", "metric"])
-    for row, own in of_judges(reason_pairs(verdicts, corpus)):
+    kappas = agreed[agreed["metric"] == "kappa"].rename(columns=lambda name: name.replace("value", "kappa"))
+    known = kappas[_estimated("kappa")].to_dict("records")
+    for kappa, (row, own) in zip(known, of_judges(reason_pairs(verdicts, corpus)), strict=True):
         both = own["score"] <= 3
-        about: dict[str, Any] = {
-            "judge": row.judge,
-            "backbone": row.backbone,
-            "turns": int(both.sum()),
-            "low": len(own),
-        }
-        kappa = agreed.loc[(row.judge, row.backbone or "", "kappa")]
         right = (own["reason"] == own["gold_reason"]).astype(float)
-        said = {"": right}
+        named = {ITSELF: right}
         if len(shares):
-            said[BLIND[0]] = (own["gold_reason"] == shares.index[0]).astype(float)
-            said[BLIND[1]] = own["gold_reason"].map(shares).fillna(0.0).astype(float)
-        for name, named in said.items():
-            line = {**about, "named_by": name}
-            line |= _mean("accuracy", own[both], named[both], resamples, seed)
-            line |= _mean("found", own, named * both, resamples, seed)
-            if name:
-                line |= {"kappa": 0.0} | _mean("gain", own[both], (right - named)[both], resamples, seed)
+            named[BLIND[0]] = (own["gold_reason"] == shares.index[0]).astype(float)
+            named[BLIND[1]] = own["gold_reason"].map(shares).fillna(0.0).astype(float)
+        users, of_both = (Resamples(u, resamples, seed, sort=True) for u in (own["user"], own["user"][both]))
+        about = {"judge": row.judge, "backbone": row.backbone, "turns": int(both.sum()), "low": len(own)}
+        for name, hits in named.items():
+            line = {**about, "named_by": name} | of_both.estimate(of_both.mean(hits[both]), "accuracy")
+            line |= users.estimate(users.mean(hits * both), "found")
+            if name == ITSELF:
+                line |= kappa
             else:
-                line |= {
-                    "kappa": kappa["value"],
-                    "kappa_low": kappa["value_low"],
-                    "kappa_high": kappa["value_high"],
-                }
+                line |= {"kappa": 0.0} | of_both.estimate(of_both.mean((right - hits)[both]), "gain")
             rows.append(line)
-    return pd.DataFrame(rows)
+    columns = ["judge", "backbone", "turns", "low", "named_by"]
+    return pd.DataFrame(rows, columns=[*columns, *_estimated("accuracy", "found", "kappa", "gain")])
 
 
-def _mean(name: str, own: pd.DataFrame, values: pd.Series, resamples: int, seed: int) -> dict[str, float]:
-    frame = pd.DataFrame({"user": own["user"], "of": name, "value": values})
-    table = mean_by(frame, "value", "of", resamples=resamples, seed=seed)
-    if table.empty:
-        return {name: np.nan, f"{name}_low": np.nan, f"{name}_high": np.nan}
-    mean, low, high = table[["mean", "mean_low", "mean_high"]].iloc[0].astype(float)
-    return {name: mean, f"{name}_low": low, f"{name}_high": high}
+def find_best_control(compared: pd.DataFrame) -> pd.DataFrame:
+    """Return for each judge the row of the control that does better, indexed by judge; empty where there is none."""
+    blind = compared[(compared["named_by"] != ITSELF) & compared["accuracy"].notna()]
+    best = blind.sort_values("accuracy", kind="stable").drop_duplicates("judge", keep="last")
+    return best.sort_index().set_index("judge")
 
 
-def bias(
+def measure_bias(
     verdicts: pd.DataFrame, corpus: Corpus, resamples: int = RESAMPLES, seed: int = SEED
 ) -> pd.DataFrame:
-    """Is a reason named more often than given? One row a judge and reason, on turns that both found dissatisfying.
+    """Measure how much more often a judge names a reason than users give it, on turns that both found dissatisfying.
 
-    Columns: judge, backbone, reason, given, said (turns), given_share, said_share, ratio (said ÷ given), ratio_low,
-    high (95 % interval, users resampled, from `FEWEST_USERS` on; above 1 is over-predicted).
+    Columns: judge, backbone, reason, given, named (turns), given_share, named_share, ratio (named ÷ given), ratio_low,
+    ratio_high (95 % interval, users resampled; above 1 is over-predicted).
     """
     rows = []
-    order = order_of(corpus)
     for row, own in of_judges(reason_pairs(verdicts, corpus)):
         both = own[own["score"] <= 3]
-        user, users = pd.factorize(both["user"])
-        weights = resample_users(len(users), resamples if len(users) >= FEWEST_USERS else 0, seed).astype(
-            float
-        )
-        named = {*both["gold_reason"], *both["reason"]}
-        for reason in (r for r in order if r in named):
-            given, said = (both[c].eq(reason).to_numpy(float) for c in ("gold_reason", "reason"))
-            counts = [np.bincount(user, hits, len(users)) @ weights for hits in (given, said)]
-            with np.errstate(invalid="ignore", divide="ignore"):
-                ratio = np.where(counts[0] > 0, counts[1] / counts[0], np.nan)
-            low, high = interval(ratio[1:]) if len(users) >= FEWEST_USERS else (np.nan, np.nan)
-            shares = {"given_share": given.mean(), "said_share": said.mean()}
-            about = {"judge": row.judge, "backbone": row.backbone, "reason": reason}
-            totals = {"given": int(given.sum()), "said": int(said.sum())}
-            rows.append(
-                {**about, **totals, **shares, "ratio": ratio[0], "ratio_low": low, "ratio_high": high}
-            )
-    columns = ["judge", "backbone", "reason", "given", "said", "given_share", "said_share"]
-    return pd.DataFrame(rows, columns=[*columns, "ratio", "ratio_low", "ratio_high"])
+        users = Resamples(both["user"], resamples, seed)
+        there = {*both["gold_reason"], *both["reason"]}
+        for reason in (r for r in order_of(corpus) if r in there):
+            given, named = both["gold_reason"].eq(reason), both["reason"].eq(reason)
+            line: dict[str, Any] = {"judge": row.judge, "backbone": row.backbone, "reason": reason}
+            line |= {"given": int(given.sum()), "named": int(named.sum())}
+            line |= {"given_share": given.mean(), "named_share": named.mean()}
+            totals = users.total(given)
+            ratio = np.divide(users.total(named), totals, out=np.full(totals.shape, np.nan), where=totals > 0)
+            rows.append(line | users.estimate(ratio, "ratio"))
+    columns = ["judge", "backbone", "reason", "given", "named", "given_share", "named_share"]
+    return pd.DataFrame(rows, columns=[*columns, *_estimated("ratio")])
+
+
+def find_detail(bias: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows on *insufficient detail* that have a ratio, indexed by judge: is it over-predicted, as published?"""
+    detail = {labels(language)["insufficient detail"] for language in LANGUAGES}
+    return bias[bias["reason"].isin(detail) & np.isfinite(bias["ratio"].astype(float))].set_index("judge")
