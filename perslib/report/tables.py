@@ -47,13 +47,35 @@ def _by_rule(frame: pd.DataFrame, name: str) -> Any:
     return frame[name]
 
 
-def interval(value: str = "", low: str = "", high: str = "", digits: int = 2, zero: bool = True) -> Form:
-    """An estimate with its interval, `0.36 [0.30, 0.41]`, or `.36 [.30, .41]` without `zero`."""
+def spread(
+    frame: pd.DataFrame, rows: Sequence[str], columns: str, x: str = "value", **form: Any
+) -> pd.DataFrame:
+    """Return a row for each combination of `rows` and a column for each value of `columns`, holding the estimates `x`.
+
+    All stand in the order of their first appearance; what is missing is `–`. `form` are the options of `interval`.
+    """
+    cells = (
+        frame.assign(cell=interval(**form)(frame, x)) if f"{x}_low" in frame else frame.assign(cell=frame[x])
+    )
+    keys = list(dict.fromkeys(cells[list(rows)].itertuples(index=False, name=None)))
+    wide = cells.pivot(index=list(rows), columns=columns, values="cell")[list(dict.fromkeys(cells[columns]))]
+    ordered = wide.loc[[key[0] for key in keys] if len(rows) == 1 else keys]
+    return ordered.fillna("–").rename_axis(columns=None).reset_index()
+
+
+def interval(
+    value: str = "", low: str = "", high: str = "", digits: int = 2, zero: bool = True, p: str = ""
+) -> Form:
+    """An estimate with its interval, `0.36 [0.30, 0.41]`, or `.36 [.30, .41]` without `zero`.
+
+    A star marks those whose p, in the column `p`, is below .05.
+    """
 
     def cells(frame: pd.DataFrame, head: str) -> list[Shown]:
         name = value or head
         ends = (low or f"{name}_low", high or f"{name}_high")
-        return [with_interval(v, a, b, digits, zero) for v, a, b in frame[[name, *ends]].to_numpy(float)]
+        texts = [with_interval(v, a, b, digits, zero) for v, a, b in frame[[name, *ends]].to_numpy(float)]
+        return [text + "*" * (own < 0.05) for text, own in zip(texts, frame[p])] if p else texts
 
     return cells
 
