@@ -208,7 +208,10 @@ def curves(
                 part = part.groupby(x, as_index=False)[y].mean()
             at = part[x].to_numpy(float)
             middle, low, high = estimates(part, y)
-            if bars:
+            if bars:  # side by side, so that all can be seen
+                step = 0.015 * (place - (len(kinds) - 1) / 2)
+                low_x, high_x = own[x].min(), own[x].max()
+                at = at * (high_x / low_x) ** step if log else at + (high_x - low_x) * step
                 ax.vlines(at, low, high, color=colors[kind], linewidth=1.5, alpha=0.5)
             else:
                 ax.fill_between(at, low, high, color=colors[kind], alpha=0.15, linewidth=0)
@@ -258,6 +261,8 @@ def points(
     level, upright, diagonal : horizontal and vertical lines, and the line y = x.
     log : whether the x axis is logarithmic.
     """
+    from matplotlib.ticker import LogLocator
+
     kinds = values_of(frame, marks, order) if marks else [None]
     colors = {**colors_of(palette, kinds), **dict.fromkeys(muted, FAINT)}
     fig, axes = panels_of(frame, panels, width, lambda count: 4.2 if count < 2 else 3.0 if count < 4 else 2.3)
@@ -273,6 +278,9 @@ def points(
                 ax.annotate(literal_name(name), at, (5, 3), textcoords="offset points", fontsize=8, color=INK)
         if log:
             ax.set_xscale("log")
+            ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            ax.xaxis.set_major_formatter("{x:,g}")
+            ax.minorticks_off()
         draw_guides(ax, level, diagonal, upright)
     label_axes(fig, xlabel, ylabel)
     handles = [mark_handle(MARKS[i % len(MARKS)], colors[k], k) for i, k in enumerate(kinds) if k is not None]

@@ -47,7 +47,7 @@ def _by_rule(frame: pd.DataFrame, name: str) -> Any:
     return frame[name]
 
 
-def spread(
+def widen(
     frame: pd.DataFrame, rows: Sequence[str], columns: str, x: str = "value", **form: Any
 ) -> pd.DataFrame:
     """Return a row for each combination of `rows` and a column for each value of `columns`, holding the estimates `x`.
