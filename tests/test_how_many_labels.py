@@ -12,16 +12,15 @@ import pandas as pd
 import pytest
 
 from perslib.corpus import SESSION, TURN, Corpus, load, save
-from perslib.errors import DataError, PerslibError
+from perslib.errors import DataError, NotEnough, PerslibError
 from perslib.judge import Nearest
 from perslib.replay import ORIGINAL, write_replies
 from perslib.report import name_of, run_report
 from perslib.stats import classical_mean, ppi_difference, ppi_mean
 from perslib.studies import how_many_labels as study
 from perslib.studies import how_many_labels_draws as studies
-from perslib.studies import how_many_labels_shown as shown
 from perslib.studies.how_many_labels_draws import ALONE, BOTH, LABELS, PLAIN
-from perslib.text import LANGUAGES, using_language
+from perslib.text import using_language
 
 
 @pytest.fixture(scope="module")
@@ -45,8 +44,8 @@ def world(users: int = 30, turns: int = 4, seed: int = 1, knows: float = 0.4) ->
 
 @pytest.fixture(scope="module")
 def measured() -> pd.DataFrame:
-    pool = study.pool(world(), "judge")
-    return studies.measured(pool, studies.drawn(pool, 80, 150), [3, 8, 20])
+    pool = study.build_pool(world(), "judge")
+    return studies.measure_budgets(pool, studies.draw_studies(pool, 80, 150), [3, 8, 20])
 
 
 def test_a_pool_has_what_turns_sum_to():
@@ -58,7 +57,7 @@ def test_a_pool_has_what_turns_sum_to():
             "judged": [3.0, 4, 2, 3],
         }
     ).assign(scenario="s", session="1", turn=0)
-    pool = study.pool(pd.concat([known, known.assign(turn=1)]), "judge")
+    pool = study.build_pool(pd.concat([known, known.assign(turn=1)]), "judge")
     assert (pool.users, pool.candidates, pool.is_paired) == (["u", "v"], ["a", "b"], True)
     assert pool.turns.tolist() == [[2, 2], [2, 2]] and pool.gold.tolist() == [[2, 10], [4, 8]]
     assert pool.truth.tolist() == [1.5, 4.5] and pool.judged["judge"].tolist() == [[6, 4], [8, 6]]
@@ -69,8 +68,8 @@ def test_a_pool_has_what_turns_sum_to():
 
 def test_studies_say_what_the_library_says_of_the_same_turns():
     known = world(users=12)
-    pool = study.pool(known, "judge")
-    who = studies.drawn(pool, 20, 2, seed=3)
+    pool = study.build_pool(known, "judge")
+    who = studies.draw_studies(pool, 20, 2, seed=3)
     parts = {"few": who[0, :7], "many": who[0, 7:]}
     rows: dict[str, list[pd.DataFrame]] = {}
     for part, drawn in parts.items():  # one drawn twice is two users
@@ -81,7 +80,7 @@ def test_studies_say_what_the_library_says_of_the_same_turns():
     few, many = rows["few"], rows["many"]
     of = {"cluster": few[0]["cluster"], "cluster_unlabelled": many[0]["cluster"]}
     for method, lam in ((BOTH, None), (PLAIN, 1.0), (LABELS, 0.0)):
-        found, pairs = (studies.estimates(pool, who, 7, "judge", method, pairs=p) for p in (False, True))
+        found, pairs = (studies.estimate_means(pool, who, 7, "judge", method, pairs=p) for p in (False, True))
         for c in range(3):
             one = ppi_mean(few[c]["gold"], few[c]["judged"], many[c]["judged"], **of, lam=lam)
             assert (found.value[c, 0], found.lam[c, 0]) == pytest.approx((one.value, one.lam))
@@ -98,7 +97,7 @@ def test_studies_say_what_the_library_says_of_the_same_turns():
             )
     everyone = pd.concat([few[0], many[0]])
     alone = classical_mean(everyone["judged"], cluster=everyone["cluster"])
-    found = studies.estimates(pool, who, 7, "judge", ALONE)
+    found = studies.estimate_means(pool, who, 7, "judge", ALONE)
     assert (found.value[0, 0], 2 * found.half()[0, 0]) == pytest.approx((alone.value, alone.high - alone.low))
 
 
@@ -121,8 +120,10 @@ def test_a_good_judge_is_worth_labels_and_a_kind_one_is_wrong_alone(measured):
 
 
 def test_controls_do_what_they_must():
-    pool = study.pool(world(), "judge")
-    found = studies.controls(pool, studies.drawn(pool, 80, 150), 8).set_index(["judge", "method"])
+    pool = study.build_pool(world(), "judge")
+    found = studies.measure_controls(pool, studies.draw_studies(pool, 80, 150), 8).set_index(
+        ["judge", "method"]
+    )
     labels = found[found.index.get_level_values("method") == LABELS].iloc[0]
     for method in (BOTH, PLAIN):
         assert found.loc[(study.CONSTANT, method), "worth"] == pytest.approx(8)
@@ -136,60 +137,68 @@ def test_controls_do_what_they_must():
 
 
 def test_labels_asked_for_where_the_judge_scored_low_break_the_promise():
-    pool = study.pool(world(), "judge")
-    found = studies.selected(pool, studies.drawn(pool, 80, 150), 8).set_index(["chosen", "method"])
+    pool = study.build_pool(world(), "judge")
+    found = studies.measure_choices(pool, studies.draw_studies(pool, 80, 150), 8).set_index(
+        ["chosen", "method"]
+    )
     assert found.loc[("by low scores", LABELS), "holds_truth"] < 0.75
-    assert found.loc[("by lot", LABELS), "holds_truth"] > 0.85
-    assert found.loc[("by low scores", LABELS), "bias"] > 0.2 > found.loc[("by lot", LABELS), "bias"]
+    assert found.loc[("at random", LABELS), "holds_truth"] > 0.85
+    assert found.loc[("by low scores", LABELS), "bias"] > 0.2 > found.loc[("at random", LABELS), "bias"]
 
 
 def test_one_candidate_and_candidates_on_unlike_turns():
-    one = study.pool(world().query("candidate == 'a'"), "judge")
-    table = studies.measured(one, studies.drawn(one, 40, 50), [8])
+    one = study.build_pool(world().query("candidate == 'a'"), "judge")
+    table = studies.measure_budgets(one, studies.draw_studies(one, 40, 50), [8])
     assert "best" not in table and study.PARTIAL not in one.judged
-    assert "nothing to rank" in shown.ranking(table) and shown.ranking_table(table).columns.tolist() == [
-        "labelled",
-        "method",
-    ]
     unlike = world().query("candidate != 'a' or turn > 0")
-    pool = study.pool(unlike, "judge")
+    pool = study.build_pool(unlike, "judge")
     assert not pool.is_paired
-    table = studies.measured(pool, studies.drawn(pool, 40, 50), [8])
+    table = studies.measure_budgets(pool, studies.draw_studies(pool, 40, 50), [8])
     assert "worth_pairs" not in table and table["best"].notna().all()
-    assert "answered different turns" in shown.ranking(table)
     # Each user knows one candidate only: of three asked, nobody may know a candidate, who then has no estimate.
     own = world()[
         lambda f: f["candidate"].to_numpy() == np.array(list("abc"))[f["user"].str[1:].astype(int) % 3]
     ]
-    pool = study.pool(own, "judge")
-    table = studies.measured(pool, studies.drawn(pool, 40, 60), [3, 12])
+    pool = study.build_pool(own, "judge")
+    table = studies.measure_budgets(pool, studies.draw_studies(pool, 40, 60), [3, 12])
     found = table[table["method"] != ALONE]
     assert found[["best", "tau", "bias", "worth"]].notna().all(axis=None)
     assert found.loc[found["labelled"] == 12, ["interval_width", "holds_truth"]].notna().all(axis=None)
 
 
-def test_sentences_say_what_the_tables_say(measured):
-    for language in LANGUAGES:
-        with using_language(language):
-            assert "nan" not in shown.budgets(measured) + shown.ranking(measured)
-    assert studies.middling(measured) == 8
-    row = measured.set_index(["labelled", "method"]).loc[(8, BOTH)]
-    assert f"8 users are worth {row['worth']:.0f} " in shown.budgets(measured)
-    few = measured[measured["labelled"] == 3]
-    assert "reaches 5 labelled users" in shown.budgets(few) and studies.middling(few) == 3
+def test_sentences_speak_of_a_budget_with_intervals_and_of_the_first_that_suffices(measured):
+    assert studies.pick_budget(measured) == 8
+    assert studies.pick_budget(measured[measured["labelled"] == 3]) == 3
     found = measured.assign(best=np.where(measured["labelled"] >= 8, 0.95, 0.5))
-    assert "takes 8 labelled users, with or without the judge" in shown.ranking(found)
-    never = shown.ranking(measured.assign(best=0.5))
-    assert "takes more than 20 labelled users, with" in never
+    assert studies.find_sufficient(found, LABELS) == studies.find_sufficient(found, BOTH) == 8
+    relapsing = measured.assign(best=np.where(measured["labelled"] == 8, 0.5, 0.95))
+    assert studies.find_sufficient(relapsing, BOTH) == 20
+    assert studies.find_sufficient(measured.assign(best=0.5), BOTH) is None
+
+
+def test_candidates_by_people_and_by_the_judge():
+    known = world()
+    table = study.compare_candidates(known).set_index("candidate")
+    own = known[known["candidate"] == "b"]
+    assert table.loc["b", "bias"] == pytest.approx((own["judged"] - own["gold"]).mean())
+    assert table.loc["b", "r_turns"] == pytest.approx(own["gold"].corr(own["judged"]))
+    means = own.groupby("user")[["gold", "judged"]].mean()
+    assert table.loc["b", "r_users"] == pytest.approx(means["gold"].corr(means["judged"]))
+    assert (table["gold_low"] < table["gold"]).all() and (table["gold"] < table["gold_high"]).all()
+    assert 0.5 < study.correlate_differences(known) < 1
+    few = known[known["user"].isin([f"u{n}" for n in range(7)])]
+    assert study.compare_candidates(few)[["r_turns", "r_users"]].isna().all(axis=None)  # 28 turns each
+    with pytest.raises(NotEnough, match="Fewer than 30 judged replies"):
+        study.correlate_with_people(few.head(29), "judge")
 
 
 def test_the_worlds_users_rate_by_their_own_thresholds(sample):
-    known = study.rated(sample, limit=60)
+    known = study.collect_ratings(sample, limit=60)
     assert known["candidate"].nunique() == 5 and len(known) == 300 and set(known["gold"]) <= {1, 2, 3, 4, 5}
     assert set(known["user"]) <= set(sample.split()["test"])
-    again = study.rated(sample, limit=60)
+    again = study.collect_ratings(sample, limit=60)
     pd.testing.assert_frame_equal(known, again)
-    whole = study.rated(sample, limit=-1)
+    whole = study.collect_ratings(sample, limit=-1)
     true = sample.extras["candidates"].merge(whole, on=["candidate", *TURN])
     # A rating less its expectation has a standard deviation of .6 or so; of 1,410 the mean is off by .016.
     assert (true["gold"] - true["expected"]).mean() == pytest.approx(0, abs=0.06)
@@ -198,11 +207,11 @@ def test_the_worlds_users_rate_by_their_own_thresholds(sample):
 
 def test_elsewhere_the_recorded_replies_are_judged_by_who_gave_them(sample):
     bare = dataclasses.replace(sample, extras={})
-    known = study.rated(bare, limit=100)
+    known = study.collect_ratings(bare, limit=100)
     assert known["candidate"].nunique() == 5 and not known.duplicated(TURN).any()
     nameless = dataclasses.replace(bare, sessions=bare.sessions.assign(assistant=pd.NA))
-    assert set(study.rated(nameless, limit=100)["candidate"]) == {ORIGINAL}
-    heard = study.judged(known.head(20), Nearest(), bare)
+    assert set(study.collect_ratings(nameless, limit=100)["candidate"]) == {ORIGINAL}
+    heard = study.score_replies(known.head(20), Nearest(), bare)
     assert heard["judged"].between(1, 5).all() and heard["gold"].equals(known["gold"].head(20))
 
 
@@ -216,17 +225,23 @@ def test_replies_and_labels_of_ones_own(sample, tmp_path):
     both.to_csv(tmp_path / "labels.csv", index=False)
     both.to_json(tmp_path / "labels.jsonl", orient="records", lines=True)
     for name in ("labels.csv", "labels.jsonl"):
-        known = study.rated(bare, replies=str(tmp_path / "replies.jsonl"), labels=str(tmp_path / name))
+        known = study.collect_ratings(
+            bare, replies=str(tmp_path / "replies.jsonl"), labels=str(tmp_path / name)
+        )
         assert known["candidate"].value_counts().to_dict() == {"mine": 40, ORIGINAL: 40}
         assert (known["gold"] == 4).all()
     with pytest.raises(PerslibError, match="give both or neither"):
-        study.rated(bare, labels="labels.csv")
+        study.collect_ratings(bare, labels="labels.csv")
     both.assign(score=7).to_csv(tmp_path / "seven.csv", index=False)
     with pytest.raises(DataError, match=r"seven\.csv:2: score is not between 1 and 5"):
-        study.rated(bare, replies=str(tmp_path / "replies.jsonl"), labels=str(tmp_path / "seven.csv"))
+        study.collect_ratings(
+            bare, replies=str(tmp_path / "replies.jsonl"), labels=str(tmp_path / "seven.csv")
+        )
     both.drop(columns="score").to_csv(tmp_path / "none.csv", index=False)
     with pytest.raises(DataError, match=r"none\.csv:1: has no column score"):
-        study.rated(bare, replies=str(tmp_path / "replies.jsonl"), labels=str(tmp_path / "none.csv"))
+        study.collect_ratings(
+            bare, replies=str(tmp_path / "replies.jsonl"), labels=str(tmp_path / "none.csv")
+        )
 
 
 @pytest.mark.parametrize(
@@ -252,27 +267,27 @@ def test_labels_that_cannot_be_read_are_told_with_their_line(sample, tmp_path, l
     labels = tmp_path / told.partition(":")[0]
     labels.write_bytes(head + (text.encode() if isinstance(text, str) else text) + b"\n")
     with pytest.raises(DataError) as caught:
-        study.rated(bare, replies=str(tmp_path / "replies.jsonl"), labels=str(labels))
+        study.collect_ratings(bare, replies=str(tmp_path / "replies.jsonl"), labels=str(labels))
     assert str(caught.value).encode().decode().startswith(told)
 
 
 def test_what_cannot_be_is_said(sample):
-    assert study.budgets("6, 2,2") == [2, 6]
+    assert study.read_budgets("6, 2,2") == [2, 6]
     for wrong in ("", "two", "0, 4"):
         with pytest.raises(PerslibError, match="give numbers of users"):
-            study.budgets(wrong)
-    pool = study.pool(world(users=6), "judge")
+            study.read_budgets(wrong)
+    pool = study.build_pool(world(users=6), "judge")
     with pytest.raises(PerslibError, match="is below the 10 users"):
-        studies.measured(pool, studies.drawn(pool, 10, 5), [10, 20])
+        studies.measure_budgets(pool, studies.draw_studies(pool, 10, 5), [10, 20])
     with pytest.raises(PerslibError, match="says nothing"):
-        studies.drawn(pool, 1, 100)
+        studies.draw_studies(pool, 1, 100)
     with pytest.raises(DataError, match="It takes 5 users to draw from"):
-        study.rated(sample, limit=2)
+        study.collect_ratings(sample, limit=2)
 
 
 def test_what_the_page_shows_has_a_name_in_both_languages(measured):
-    pool = study.pool(world(), "judge")
-    chosen = studies.selected(pool, studies.drawn(pool, 20, 10), 8)
+    pool = study.build_pool(world(), "judge")
+    chosen = studies.measure_choices(pool, studies.draw_studies(pool, 20, 10), 8)
     headings = [
         *measured["method"].unique(),
         study.SHUFFLED,
@@ -280,14 +295,11 @@ def test_what_the_page_shows_has_a_name_in_both_languages(measured):
         study.PARTIAL,
         *chosen["chosen"].unique(),
     ]
-    headings += [
-        *shown.budgets_table(measured).columns,
-        *shown.ranking_table(measured).columns,
-        *shown.selected_table(chosen).columns,
-    ]
+    measures = [c for c in measured if not c.endswith(("_low", "_high")) and c != "lam"]
+    headings += [*measures, "by_people", "by_judge", "r_turns", "r_users", "chosen"]
     with using_language("zh"):
         for name in headings:
-            assert name in ("tau", "λ") or name_of(name) != name, name
+            assert name == "tau" or name_of(name) != name, name
 
 
 @pytest.mark.parametrize(

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 
 from perslib.corpus import TURN, load
-from perslib.errors import DataError, UnknownName
-from perslib.report import begin
+from perslib.errors import DataError, NotEnough, UnknownName
 from perslib.studies import labels_or_behaviour as study
-from perslib.studies import labels_or_behaviour_shown as shown
 from perslib.studies.extent import Extent
 
 LOOK = Extent(60, 5, "published", 6000, False)
@@ -28,19 +25,12 @@ def world():
 
 @pytest.fixture(scope="module")
 def known(world):
-    return study.labels(world)
+    return study.find_labels(world)
 
 
 @pytest.fixture(scope="module")
 def found(world):
-    return study.curves(study.judged("user mean", world, "10, 4", LOOK), resamples=300)
-
-
-@pytest.fixture(autouse=True)
-def page():
-    begin(language="zh")
-    yield
-    plt.close("all")
+    return study.trace_curves(study.judge_labels("user mean", world, "10, 4", LOOK), resamples=300)
 
 
 def test_behaviour_is_put_on_the_scale_that_train_users_rated_on(world, known):
@@ -54,7 +44,7 @@ def test_behaviour_is_put_on_the_scale_that_train_users_rated_on(world, known):
 def test_kinds_differ_in_labels_only(world, known):
     block = next(world.blocks("test"))
     ways = [(kind, 6) for kind in study.KINDS]
-    made = dict(zip(study.KINDS, study.with_labels(block, known, ways)))
+    made = dict(zip(study.KINDS, study.relabel(block, known, ways)))
     own = known.reindex(pd.MultiIndex.from_frame(block.evidence[TURN]))
     score = {kind: b.evidence["score"].astype(float).to_numpy() for kind, b in made.items()}
     first = np.argsort(own["order"].to_numpy())[:6]
@@ -68,16 +58,16 @@ def test_kinds_differ_in_labels_only(world, known):
     assert score["half and half"][first[1::2]] == pytest.approx(own["behaviour"].to_numpy()[first[1::2]])
     log = score["ratings and log"]
     assert np.isfinite(log).all() and log[first] == pytest.approx(score["ratings"][first])
-    (whole,) = study.with_labels(block, known, [("behaviour", 6)], whole=True)
+    (whole,) = study.relabel(block, known, [("behaviour", 6)], whole=True)
     assert whole.evidence["score"].dropna().tolist() == own["weak"].to_numpy()[sorted(first)].tolist()
 
 
 def test_a_judge_never_has_more_labels_than_the_budget(world):
-    said_ = study.judged("user mean", world, "4, 10", LOOK)
-    counts = said_[said_["kind"] != "ratings and log"].groupby("budget")["labels"].agg(["min", "max"])
+    found = study.judge_labels("user mean", world, "4, 10", LOOK)
+    counts = found[found["kind"] != "ratings and log"].groupby("budget")["labels"].agg(["min", "max"])
     assert counts.loc[4].tolist() == [4, 4] and counts.loc[10].tolist() == [10, 10]
-    assert counts.loc[0].tolist() == [0, 0] and set(said_[said_["budget"] == 0]["judge"]) == {"task mean"}
-    assert said_.groupby(["judge", "kind", "budget"]).size().nunique() == 1
+    assert counts.loc[0].tolist() == [0, 0] and set(found[found["budget"] == 0]["judge"]) == {"task mean"}
+    assert found.groupby(["judge", "kind", "budget"]).size().nunique() == 1
 
 
 def test_curves_compare_with_ratings_at_the_same_number(found):
@@ -85,37 +75,40 @@ def test_curves_compare_with_ratings_at_the_same_number(found):
     points = found.points
     assert points[points["metric"] == "wc_pearson"].empty  # the user's mean reads no reply
     own = points.set_index(["judge", "kind", "budget"])["value"]
-    moved = study.differences(found).set_index(["kind", "budget"])
-    assert len(moved) == 6 and (moved["p_holm"] >= moved["p"]).all()
+    moved = study.compare_kinds(found).set_index(["kind", "budget"])
+    assert len(moved) == 6 and (moved["difference_p_holm"] >= moved["difference_p"]).all()
     assert moved.loc[("behaviour", 10), "difference"] == pytest.approx(
         own["user mean", "behaviour", 10] - own["user mean", "ratings", 10]
     )
-    assert shown.agreement_table(found)["lb_evidence"].tolist()[1] == "评分与行为各半"
-    table = shown.worth_table(study.differences(found), study.exchange(found))
-    assert table["lb_number"].tolist() == [4, 10] and shown.by_budget_figure(points).axes
-    assert "用户历史均值”凭 10 个评分达到 r = " in shown.equal_number(found, study.differences(found))
-    assert "只有 4 个评分" in shown.worth(study.exchange(found), study.differences(found))
+    assert np.isfinite(found.control) and (points["value_low"] < points["value"]).all()
+    assert study.find_worth(found)["budget"].tolist() == [4, 10]
+
+
+def test_no_correlation_rests_on_a_few_replies(world):
+    few = study.judge_labels("user mean", world, "4", replace(LOOK, turns=20))
+    with pytest.raises(NotEnough, match="Fewer than 30 judged replies"):
+        study.trace_curves(few)
 
 
 def test_what_a_rating_is_worth():
     numbers = np.array([5.0, 10.0, 40.0])
     reached = np.array([[0.1, 0.3], [0.2, 0.2], [0.4, 0.25]])  # the second falls, and counts as flat
-    needed = study.needed_for(np.array([0.3, 0.31]), numbers, reached)
+    needed = study.find_needed(np.array([0.3, 0.31]), numbers, reached)
     assert needed[0] == pytest.approx(20)  # halfway from 10 to 40 on a log scale
     assert np.isinf(needed[1])
-    assert study.needed_for(np.array([0.05, np.nan]), numbers, reached)[0] == pytest.approx(5)
-    assert np.isnan(study.needed_for(np.array([0.05, np.nan]), numbers, reached)[1])
-    row = pd.Series({"least": 1.0, "most": 8.0, "worth": 4.0, "low": 1.0, "high": np.inf})
-    assert shown.worth_cell(row) == "4.0 [≤ 1.0, > 8.0]"
-    assert shown.worth_cell(row.replace(4.0, np.inf).where(row.index != "low", np.inf)) == "> 8.0"
+    assert study.find_needed(np.array([0.05, np.nan]), numbers, reached)[0] == pytest.approx(5)
+    assert np.isnan(study.find_needed(np.array([0.05, np.nan]), numbers, reached)[1])
+    row = {"least": 1.0, "most": 8.0, "worth": 4.0, "worth_low": 1.0, "worth_high": np.inf}
+    never, unknown = dict.fromkeys(row, np.inf) | {"most": 8.0}, dict.fromkeys(row, np.nan)
+    cells = study.worth_cells(pd.DataFrame([row, never, unknown]))
+    assert list(map(str, cells)) == ["4.0 [≤ 1.0, > 8.0]", "> 8.0", "–"]
 
 
 def test_parameters_and_corpora_that_cannot_be_used_say_so(world):
     with pytest.raises(DataError, match="expected whole numbers"):
-        study.budgets_of("5, many")
+        study.judge_labels("user mean", world, "5, many", LOOK)
     with pytest.raises(UnknownName):
-        study.judges_of("user men", LOOK, "en")
-    assert study.budgets_of("20,5, 5") == [5, 20]
+        study.choose_judges("user men", LOOK, "en")
     unrated = replace(world, turns=world.turns.assign(score=None), extras={})
-    assert study.judged("user mean", unrated, "5", LOOK).empty
-    assert unrated.name in shown.impossible(unrated) and "合成" not in shown.world(unrated)
+    with pytest.raises(NotEnough, match="no test user with rated replies in two scenarios"):
+        study.judge_labels("user mean", unrated, "5", LOOK)

@@ -8,7 +8,6 @@ import json
 import re
 from typing import Any
 
-import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 from elsewhere import each_elsewhere
@@ -16,15 +15,12 @@ from endpoint import Endpoint
 from scripted import MEMORY
 
 from perslib.corpus import Corpus
-from perslib.errors import UnknownName
+from perslib.errors import NotEnough, UnknownName
 from perslib.judge.evaluate import targets
 from perslib.llm import Answer, Backbone, embedder
 from perslib.memory.h2 import H2Memory
-from perslib.report import begin
 from perslib.studies import memories_as_evidence as study
-from perslib.studies import memories_as_evidence_shown as shown
 from perslib.studies.extent import Extent
-from perslib.text import using_language
 from perslib.worlds import world
 
 USUAL = Extent(60, 5, "published", 6000, False)
@@ -48,28 +44,21 @@ def small() -> Corpus:
     return dataclasses.replace(corpus, meta={**corpus.meta, "splits": parts})
 
 
-@pytest.fixture(autouse=True)
-def page():
-    begin(language="zh")
-    yield
-    plt.close("all")
-
-
 def test_the_parameter_says_which_memories(small):
-    assert study.memories_of("", FIRST) == list(study.LOOK)
-    assert study.memories_of("", USUAL) == study.memories_of("all", FIRST) == list(study.ALL)
-    assert study.memories_of("measured, scores", USUAL) == ["no memory", "measured", "scores"]
+    assert study.choose_memories("", FIRST) == list(study.LOOK)
+    assert study.choose_memories("", USUAL) == study.choose_memories("all", FIRST) == list(study.ALL)
+    assert study.choose_memories("measured, scores", USUAL) == ["no memory", "measured", "scores"]
     assert {"H²Memory", "turn-level RAG", "session-level RAG", "RecurSum"} <= set(study.ALL)
     with pytest.raises(UnknownName, match="structured"):
-        study.memories_of("structurd", USUAL)
+        study.choose_memories("structurd", USUAL)
 
 
 def test_every_memory_meets_the_same_judge_on_the_same_replies(small, model, server: Endpoint):
     server.reply = answer
     backbone: Backbone = model()
     names = "scores, measured, RAG, structured, vanilla (with log)"
-    found = study.judged(names, small, backbone, USUAL, "en")
-    asked = found.verdicts[found.verdicts["backbone"].notna()]
+    found = study.judge_memories(names, small, backbone, USUAL, "en")
+    asked = found.asked
     assert list(dict.fromkeys(asked["judge"])) == [
         "no memory",
         "memory: scores",
@@ -80,31 +69,28 @@ def test_every_memory_meets_the_same_judge_on_the_same_replies(small, model, ser
     ]
     assert (asked.groupby("judge").size() == 60).all() and "H²Memory" in found.left_out
 
-    spent = study.costs(found).set_index("judge")
+    spent = study.sum_costs(found).set_index("judge")
     blocks = len(asked[["user", "scenario"]].drop_duplicates())
-    assert found.memories["memory: structured"].blocks == blocks
+    assert len(found.memories["memory: structured"].notes) == blocks
     assert spent.loc["memory: structured", "build_calls"] >= 1 and spent.loc["no memory", "build_calls"] == 0
     own = spent.loc["memory: structured"]
     assert own["tokens"] == pytest.approx(own["answer_tokens"] + own["build_tokens"] * blocks / 60)
     assert spent.loc["memory: measured", "build_tokens"] == 0 < spent.loc["memory: measured", "build_seconds"]
 
-    again = study.costs(study.judged("structured", small, model(), USUAL, "en")).set_index("judge")
+    again = study.sum_costs(study.judge_memories("structured", small, model(), USUAL, "en")).set_index(
+        "judge"
+    )
     assert again.loc["memory: structured", "build_tokens"] == own["build_tokens"]  # out of the cache
 
-    agreed = study.compared(found, small)
+    agreed = study.compare_memories(found, small)
     gain = agreed.set_index(["judge", "metric"])
     row = gain.loc[("memory: measured", "pearson")]
     assert row["control"] == "no memory"
     assert row["gain"] == pytest.approx(row["value"] - gain.loc[("no memory", "pearson"), "value"])
     assert pd.isna(gain.loc[("user mean", "pearson"), "control"])  # another matter: it asks no model
 
-    points = shown.points(agreed, study.costs(found))
-    assert points["tokens"].isna().sum() == 3 and shown.agreement_and_cost_figure(points).axes
-    assert "会话之前的日志" in set(shown.agreement_table(agreed)["judge"])
-    assert len(shown.cost_table(study.costs(found))) == 6
-    note = shown.chosen(found, USUAL, "mine")
-    assert "60 条回复" in note and "memories=all" in note and "初步一览" not in note
-    assert "Holm" in shown.worth(agreed, study.costs(found))
+    scores = study.list_scores(found, small)
+    assert len(scores) == 60 and scores["gold"].between(1, 5).all() and "memory: structured" in scores
 
 
 def test_the_answers_of_a_memory_that_works_on_its_parts_side_by_side_are_counted(
@@ -117,36 +103,42 @@ def test_the_answers_of_a_memory_that_works_on_its_parts_side_by_side_are_counte
     _, weighed = study.judge_with("H²Memory", USUAL.manner("en"))
     backbone: Backbone = model()
     backbone.work([weighed.build(next(targets(small, limit=2)))], progress=False)
-    assert all(isinstance(answer, Answer) for answer in weighed.answers)
+    assert all(isinstance(answer, Answer) for answer in weighed.total.answers)
     total = backbone.ledger.total
-    assert len(weighed.answers) == total.calls + total.hits > 10
-    assert 0 < weighed.seconds < 60
+    assert len(weighed.total.answers) == total.calls + total.hits > 10
+    assert 0 < weighed.total.seconds < 60
 
 
 def test_what_building_takes_comes_home_from_other_processes(small, model, server: Endpoint, monkeypatch):
     server.reply = answer
-    here = study.costs(study.judged("structured", small, model(), FIRST, "en")).set_index("judge")
+    here = study.sum_costs(study.judge_memories("structured", small, model(), FIRST, "en")).set_index("judge")
     monkeypatch.setattr(Backbone, "each", each_elsewhere)
-    there = study.costs(study.judged("structured", small, model(), FIRST, "en")).set_index("judge")
+    there = study.sum_costs(study.judge_memories("structured", small, model(), FIRST, "en")).set_index(
+        "judge"
+    )
     columns = ["build_calls", "build_tokens", "tokens"]
     pd.testing.assert_frame_equal(here[columns], there[columns])
     assert there.loc["memory: structured", "build_calls"] >= 1
 
 
-def test_nothing_dearer_stands_on_the_frontier_without_being_better():
+def test_the_best_memories_are_surely_better_or_the_cheapest_for_their_r():
     r = {"a": 0.1, "b": 0.3, "c": 0.2, "d": 0.4}
-    agreed = pd.DataFrame({"judge": list(r), "metric": "pearson", "value": list(r.values())})
+    agreed = pd.DataFrame({"judge": list(r), "metric": "pearson", "value": list(r.values())}).assign(
+        gain_low=[None, 0.1, -0.2, 0.1], gain_high=[None, 0.3, -0.1, 0.5], gain_p_holm=[None, 0.01, 0.02, 0.2]
+    )
     spent = pd.DataFrame({"judge": list(r), "tokens": [10, 20, 30, 40]})
-    assert study.frontier(agreed, spent) == ["a", "b", "d"]
+    best = study.find_best(
+        agreed.astype({"gain_low": float, "gain_high": float, "gain_p_holm": float}), spent
+    )
+    assert best == {"better": ["b"], "worse": ["c"], "frontier": ["a", "b", "d"]}
 
 
-def test_a_first_look_says_so(small, model, server: Endpoint):
+def test_a_first_look_has_scores_and_no_correlation(small, model, server: Endpoint):
     server.reply = answer
-    found = study.judged("scores", small, model(), FIRST, "en")
-    agreed, spent = study.compared(found, small), study.costs(found)
-    assert "初步一览" in shown.chosen(found, FIRST, "embedded")
-    with using_language("en"):
-        assert "fewer than five users" in shown.worth(agreed, spent)
+    found = study.judge_memories("scores", small, model(), FIRST, "en")
+    assert len(study.list_scores(found, small)) == 4
+    with pytest.raises(NotEnough, match="Fewer than 30 judged replies"):
+        study.compare_memories(found, small)
 
 
 def told_the_average(body: dict[str, Any]) -> str:
@@ -158,8 +150,8 @@ def told_the_average(body: dict[str, Any]) -> str:
 
 def test_a_judge_that_uses_what_it_is_told_gains_over_none(small, model, server: Endpoint):
     server.reply = told_the_average
-    found = study.judged("scores", small, model(), dataclasses.replace(USUAL, turns=120), "en")
-    own = study.compared(found, small).set_index(["judge", "metric"])
+    found = study.judge_memories("scores", small, model(), dataclasses.replace(USUAL, turns=120), "en")
+    own = study.compare_memories(found, small).set_index(["judge", "metric"])
     assert pd.isna(own.loc[("no memory", "pearson"), "value"])  # it says 4 to everybody
     assert own.loc[("memory: scores", "pearson"), "value"] > 0.15
     qwk = own.loc[("memory: scores", "qwk")]

@@ -208,7 +208,10 @@ def curves(
                 part = part.groupby(x, as_index=False)[y].mean()
             at = part[x].to_numpy(float)
             middle, low, high = estimates(part, y)
-            if bars:
+            if bars:  # side by side, so that all can be seen
+                step = 0.015 * (place - (len(kinds) - 1) / 2)
+                low_x, high_x = own[x].min(), own[x].max()
+                at = at * (high_x / low_x) ** step if log else at + (high_x - low_x) * step
                 ax.vlines(at, low, high, color=colors[kind], linewidth=1.5, alpha=0.5)
             else:
                 ax.fill_between(at, low, high, color=colors[kind], alpha=0.15, linewidth=0)
@@ -262,6 +265,8 @@ def points(
     level, upright, diagonal : horizontal and vertical lines, and the line y = x.
     log : whether the x axis is logarithmic.
     """
+    from matplotlib.ticker import LogLocator
+
     kinds = values_of(frame, marks, order) if marks else [None]
     colors = {**colors_of(palette, kinds), **dict.fromkeys(muted, FAINT)}
     fig, axes = panels_of(
@@ -281,6 +286,9 @@ def points(
             ax.scatter(own[x], own[published], **PUBLISHED)
         if log:
             ax.set_xscale("log")
+            ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            ax.xaxis.set_major_formatter("{x:,g}")
+            ax.minorticks_off()
         draw_guides(ax, level, diagonal, upright)
     label_axes(fig, xlabel, ylabel)
     handles = handles_of(mark_handle, colors, kinds)

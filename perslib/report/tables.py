@@ -66,13 +66,19 @@ def widen(
     return ordered.fillna("–").rename_axis(columns=None).reset_index()
 
 
-def interval(value: str = "", low: str = "", high: str = "", digits: int = 2, zero: bool = True) -> Form:
-    """An estimate with its interval, `0.36 [0.30, 0.41]`, or `.36 [.30, .41]` without `zero`."""
+def interval(
+    value: str = "", low: str = "", high: str = "", digits: int = 2, zero: bool = True, p: str = ""
+) -> Form:
+    """An estimate with its interval, `0.36 [0.30, 0.41]`, or `.36 [.30, .41]` without `zero`.
+
+    A star marks those whose p, in the column `p`, is below .05.
+    """
 
     def cells(frame: pd.DataFrame, head: str) -> list[Shown]:
         name = value or head
         ends = (low or f"{name}_low", high or f"{name}_high")
-        return [with_interval(v, a, b, digits, zero) for v, a, b in frame[[name, *ends]].to_numpy(float)]
+        texts = [with_interval(v, a, b, digits, zero) for v, a, b in frame[[name, *ends]].to_numpy(float)]
+        return [text + "*" * (own < 0.05) for text, own in zip(texts, frame[p])] if p else texts
 
     return cells
 

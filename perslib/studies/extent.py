@@ -6,13 +6,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from perslib.corpus import Corpus
-from perslib.errors import DataError, Problem
+from perslib.errors import DataError, NotEnough, Problem
 from perslib.judge import Manner
 from perslib.llm import Backbone
 from perslib.llm.estimate import tokens_of
 
 #: Tokens of replies that a small model reads at a first look, once for each judge.
 LOOK_TOKENS = 1300
+#: With fewer judged replies a page shows no correlation.
+FEWEST_REPLIES = 30
 #: Where whole sessions are rated, one judgment in so many is of a session.
 A_SESSION = 5
 #: From fewer judged replies no correlation or share is shown.
@@ -79,6 +81,16 @@ def extent(
     if is_short:
         return Extent(turns, 1, "full", budget, limit == 0)
     return Extent(turns, 5, "published", 6000, False)
+
+
+def require_replies(replies: int) -> None:
+    """Raise NotEnough where fewer replies were judged than a correlation needs."""
+    if replies < FEWEST_REPLIES:
+        raise NotEnough(
+            "Fewer than {least} judged replies have a score: too few for a correlation, so agreement with people is "
+            "not shown.",
+            least=FEWEST_REPLIES,
+        )
 
 
 def listed(text: str) -> list[str]:

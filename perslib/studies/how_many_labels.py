@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from perslib.corpus import TURN, Corpus
@@ -24,17 +23,14 @@ from perslib.judge import Judge
 from perslib.llm import Backbone
 from perslib.replay import ORIGINAL, originals, read_replies, recorded, scored
 from perslib.replay.published_lines import turn_of
-from perslib.stats import FEWEST_USERS, SEED, correlation, floats, mean_by
+from perslib.stats import FEWEST_USERS, SEED, correlation, floats, mean_by, measure
 from perslib.stats.gold import of_turns
-from perslib.studies.extent import listed, whole_numbers
+from perslib.stats.resamples import Floats
+from perslib.studies.extent import FEWEST_REPLIES, listed, require_replies, whole_numbers
 from perslib.worlds.satisfaction import borders
-
-Floats = npt.NDArray[np.float64]
 
 #: Turns that each candidate is judged on, unless told otherwise.
 TURNS = 150
-#: The parts of a mean with its interval, as columns end with them.
-ENDS = (("", "mean"), ("_low", "mean_low"), ("_high", "mean_high"))
 #: Judges that know nothing, or lean: what an honest method must survive.
 SHUFFLED, CONSTANT, PARTIAL = "scores of other users", "always the same", "partial to the worst"
 
@@ -51,6 +47,11 @@ class Pool:
     """By judge, the one under study first."""
 
     @property
+    def judge(self) -> str:
+        """The judge under study."""
+        return next(iter(self.judged))
+
+    @property
     def truth(self) -> Floats:
         """Each candidate's mean over all turns, by people."""
         return np.asarray(self.gold.sum(axis=0) / self.turns.sum(axis=0))
@@ -61,22 +62,22 @@ class Pool:
         return bool((self.turns == self.turns[:, :1]).all())
 
 
-def budgets(said: str) -> list[int]:
-    """Numbers of labelled users, as a parameter lists them."""
+def read_budgets(text: str) -> list[int]:
+    """Return the numbers of labelled users that a parameter lists."""
     return whole_numbers(
-        said, "budgets", "For label budgets give numbers of users, such as '2, 4, 6, 10, 20'."
+        text, "budgets", "For label budgets give numbers of users, such as '2, 4, 6, 10, 20'."
     )
 
 
-def rated(
+def collect_ratings(
     corpus: Corpus, *, replies: str = "", labels: str = "", limit: int = TURNS, seed: int = SEED
 ) -> pd.DataFrame:
-    """Replies to turns of test users that people rated: candidate, the keys of a turn, response, gold.
+    """Collect replies to turns of test users that people rated: candidate, the keys of a turn, response, gold.
 
-    From the files `replies` and `labels`, where given (labels: CSV or JSONL with candidate, user, scenario, session,
+    They come from the files `replies` and `labels`, where given (labels: CSV or JSONL with candidate, user, scenario, session,
     turn and score). Else a synthetic world says how its users would have rated each candidate's reply: by their
     own thresholds, with their own noise, once. In other corpora they are the recorded replies with their ratings, and
-    the assistants that gave them are the candidates. `limit` turns are drawn by lot.
+    the assistants that gave them are the candidates. `limit` turns are drawn at random.
     """
     test = corpus.split().get("test", corpus.users["user"])
     if bool(replies) != bool(labels):
@@ -152,10 +153,10 @@ def _assistants(corpus: Corpus) -> pd.Series:
     return pd.Series(by.to_numpy() if named else ORIGINAL, corpus.turns.index)
 
 
-def judged(
+def score_replies(
     known: pd.DataFrame, judge: Judge, corpus: Corpus, backbone: Backbone | None = None
 ) -> pd.DataFrame:
-    """The rated replies with the frozen judge's score (expected, else as given); unscored ones at its mean."""
+    """Return the rated replies with the frozen judge's score (expected, else as given); unscored ones at its mean."""
     verdicts = scored(judge, corpus, known[["candidate", *TURN, "response"]], backbone, progress=False)
     score = floats(verdicts["expected"])
     score = np.where(np.isnan(score), floats(verdicts["raw"]), score)
@@ -164,80 +165,75 @@ def judged(
     return known.assign(judged=np.where(np.isnan(score), np.nanmean(score), score))
 
 
-def pool(known: pd.DataFrame, judge: str) -> Pool:
-    """The population of replies with `gold` and `judged`, and beside the judge the controls.
+def build_pool(known: pd.DataFrame, judge: str) -> Pool:
+    """Sum up replies with `gold` and `judged`, and beside the judge the controls.
 
-    Scores of other users: the judge's own, which each study deals out to users anew (`estimates`). Always the same: their
-    mean. Partial: the judge's own, with as much added for the candidate whom people like least that it comes out first.
+    Scores of other users: the judge's own, which each study deals out to users anew (`estimate_means`). Always the same:
+    their mean. Partial: the judge's own, with as much added for the candidate whom people like least that it comes out first.
     """
     mean = known.groupby("candidate")[["gold", "judged"]].mean()
-    score = known["judged"].to_numpy(float)
-    worst = mean["gold"].idxmin()
+    score, worst = known["judged"].astype(float), mean["gold"].idxmin()
     lean = mean["judged"].max() - mean.loc[worst, "judged"] + 0.2
     by_judge = {
         judge: score,
-        PARTIAL: score + lean * (known["candidate"] == worst).to_numpy(),
+        PARTIAL: score + lean * (known["candidate"] == worst),
         SHUFFLED: score,
-        CONSTANT: np.full(len(score), score.mean()),
+        CONSTANT: pd.Series(score.to_numpy().mean(), known.index),
     }
     if len(mean) < 2:
         del by_judge[PARTIAL]
 
-    def summed(values: Floats) -> pd.DataFrame:
-        return known.assign(v=values).pivot_table(
-            index="user", columns="candidate", values="v", aggfunc="sum", fill_value=0.0
-        )
+    def summed(values: pd.Series) -> pd.DataFrame:
+        return values.groupby([known["user"], known["candidate"]]).sum().unstack(fill_value=0.0).astype(float)
 
-    turns = summed(np.ones(len(known)))
-    return Pool(
-        turns.index.tolist(),
-        turns.columns.tolist(),
-        turns.to_numpy(float),
-        summed(known["gold"].to_numpy(float)).to_numpy(float),
-        {name: summed(values).to_numpy(float) for name, values in by_judge.items()},
-    )
+    turns = summed(pd.Series(1.0, known.index))
+    judged = {name: summed(values).to_numpy() for name, values in by_judge.items()}
+    gold = summed(known["gold"].astype(float)).to_numpy()
+    return Pool(turns.index.tolist(), turns.columns.tolist(), turns.to_numpy(), gold, judged)
 
 
-def quality(known: pd.DataFrame, judge: str) -> pd.DataFrame:
-    """What the judge knows: each candidate's mean by people and by the judge, and how far they go together.
+def compare_candidates(known: pd.DataFrame) -> pd.DataFrame:
+    """Compare each candidate's mean by people with the judge's, and correlate the two.
 
     Columns: candidate, turns, gold, gold_low, gold_high (users resampled), judged, bias, and the correlation of judge and
-    people over turns (r_turns) and over users' means (r_users).
-    `attrs` hold r_differences: over users, of the differences of every two candidates, each pair less its mean.
+    people over turns (r_turns) and over users' means (r_users), missing below thirty turns.
     """
     by_people = mean_by(known, "gold", "candidate").set_index("candidate")
-    rows = []
-    for name, own in known.groupby("candidate"):
-        means = own.groupby("user")[["gold", "judged"]].mean()
-        rows.append(
-            {
-                "candidate": name,
-                "turns": len(own),
-                **{f"gold{end}": by_people.loc[name, part] for end, part in ENDS},
-                "judged": own["judged"].mean(),
-                "bias": own["judged"].mean() - own["gold"].mean(),
-                "r_turns": _r(own["gold"], own["judged"]),
-                "r_users": _r(means["gold"], means["judged"]),
-            }
-        )
-    table = pd.DataFrame(rows).assign(judge=judge)
+    by_people = by_people.rename(columns=lambda name: name.replace("mean", "gold"))[
+        ["gold", "gold_low", "gold_high"]
+    ]
+    own = known.groupby("candidate")
+    table = pd.DataFrame({"turns": own.size()}).join(by_people).assign(judged=own["judged"].mean())
+    table["bias"] = table["judged"] - own["gold"].mean()
+    means = known.groupby(["candidate", "user"])[["gold", "judged"]].mean().groupby("candidate")
+    for name, parts in (("r_turns", own), ("r_users", means)):
+        r = {candidate: _correlate(part) for candidate, part in parts}
+        table[name] = pd.Series(r, dtype=float).where(table["turns"] >= FEWEST_REPLIES)
+    return table.reset_index()
+
+
+def correlate_differences(known: pd.DataFrame) -> float:
+    """Correlate judge and people over users, in the differences of every two candidates, each pair less its mean."""
     means = known.groupby(["user", "candidate"])[["gold", "judged"]].mean().unstack("candidate")
     gaps = []
     for one, other in combinations(sorted(known["candidate"].unique()), 2):
         gap = pd.DataFrame({v: means[v][one] - means[v][other] for v in ("gold", "judged")}).dropna()
         gaps.append(gap - gap.mean())
-    table.attrs["r_differences"] = _r(*pd.concat(gaps).to_numpy(float).T) if gaps else np.nan
-    return table
+    return _correlate(pd.concat(gaps)) if gaps else np.nan
 
 
-def agreed(known: pd.DataFrame, judge: str) -> pd.DataFrame:
-    """The judge's r with people over all replies, in the columns of `perslib.stats.agreement`."""
+def correlate_with_people(known: pd.DataFrame, judge: str) -> pd.DataFrame:
+    """Return the judge's r with people over all replies, in the columns of `perslib.stats.agreement`."""
+    require_replies(len(known))
     value, low, high = correlation(known["gold"], known["judged"], known["user"])
     return pd.DataFrame(
         [{"judge": judge, "metric": "pearson", "value": value, "value_low": low, "value_high": high}]
     )
 
 
-def _r(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
-    a, b = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
-    return float(np.corrcoef(a, b)[0, 1]) if len(a) > 2 and min(a.std(), b.std()) > 1e-9 else float("nan")
+def _correlate(pairs: pd.DataFrame) -> float:
+    return (
+        float(measure(pairs["gold"], pairs["judged"], metrics=["pearson"]).iloc[0])
+        if len(pairs) > 2
+        else np.nan
+    )

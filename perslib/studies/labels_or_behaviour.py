@@ -16,22 +16,28 @@ users, who have both: to go on talking says little of a reply, so it comes out n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.isotonic import IsotonicRegression
 
 from perslib.corpus import TURN, Block, Corpus
-from perslib.judge import Judge, LearnedJudge, Nearest, OfTask, UserMean, Verdict
+from perslib.errors import NotEnough
+from perslib.judge import Judge, LearnedJudge, Nearest, OfTask, UserMean
 from perslib.judge.evaluate import fit, targets, verdicts_on
 from perslib.llm import Backbone
 from perslib.llm import backbone as model_named
+from perslib.report.tables import Shown
 from perslib.signals import behavioural
-from perslib.stats import FEWEST_USERS, SEED, floats, holm, interval, pearson, resample_users, two_sided_p
+from perslib.stats import SEED, Resamples, floats, holm
+from perslib.stats.measures import resampled
+from perslib.stats.resamples import estimate
 from perslib.stats.sums import Sums
-from perslib.studies.extent import Extent, extent, listed, whole_numbers
+from perslib.studies.extent import Extent, extent, listed, require_replies, whole_numbers
 from perslib.studies.verification import asked_judge
 
 KINDS = ("ratings", "half and half", "ratings and log", "behaviour", "dealt out")
@@ -48,26 +54,21 @@ COMPUTED: dict[str, Callable[[], Judge]] = {
 }
 #: Replies judged, where nothing else is asked for.
 REPLIES = 240
-SAID = ["judge", "reads", "kind", "budget", "labels", *TURN, "said"]
+COLUMNS = ["judge", "reads", "kind", "budget", "labels", *TURN, "score"]
 #: Resamples of users; curves have many points.
 RESAMPLES = 2000
 
 
-def budgets_of(text: str) -> list[int]:
-    """The numbers of labels in a parameter: "5, 10, 20" → 5, 10 and 20, in order."""
-    return whole_numbers(text, "budgets")
-
-
-def judges_of(names: str, look: Extent, language: str) -> list[Judge]:
-    """The judges of a parameter: of `COMPUTED`, or one that asks a model, by its name on the page of judges."""
+def choose_judges(names: str, look: Extent, language: str) -> list[Judge]:
+    """Return the judges of a parameter: of `COMPUTED`, or one that asks a model, by its name on the page of judges."""
     return [
         COMPUTED[name]() if name in COMPUTED else asked_judge(name, look.manner(language), **look.memory)
         for name in listed(names)
     ]
 
 
-def extent_of(names: str, backbone: str, limit: int) -> tuple[Extent, Backbone | None]:
-    """How much is judged, and the model behind it; there is none where none of the judges asks one."""
+def choose_extent(names: str, backbone: str, limit: int) -> tuple[Extent, Backbone | None]:
+    """Return how much is judged, and the model behind it; there is none where none of the judges asks one."""
     if any(name not in COMPUTED for name in listed(names)):
         model = model_named(backbone)
         return extent(model, limit, usual=REPLIES), model
@@ -78,8 +79,8 @@ def extent_of(names: str, backbone: str, limit: int) -> tuple[Extent, Backbone |
 # -- labels ----------------------------------------------------------------------------------------------
 
 
-def labels(corpus: Corpus, seed: int = SEED) -> pd.DataFrame:
-    """The turns that were rated and of which behaviour says something, in an order drawn by the seed.
+def find_labels(corpus: Corpus, seed: int = SEED) -> pd.DataFrame:
+    """Find the turns that were rated and of which behaviour says something, in an order drawn by the seed.
 
     Indexed by TURN: rated; weak, the whole score that behaviour votes for; behaviour, the same on the scale of ratings,
     as train users' ratings teach it; dealt, somebody's rating; order.
@@ -101,10 +102,8 @@ def labels(corpus: Corpus, seed: int = SEED) -> pd.DataFrame:
     )
 
 
-def with_labels(
-    block: Block, known: pd.DataFrame, ways: Iterable[Way], *, whole: bool = False
-) -> list[Block]:
-    """The block once for every kind and number of labels: the first so many of its turns in their order carry one.
+def relabel(block: Block, known: pd.DataFrame, ways: Iterable[Way], *, whole: bool = False) -> list[Block]:
+    """Return the block once for every kind and number of labels: the first so many of its turns in their order carry one.
 
     Conversations stay as they are; other labels, reasons and outcomes of sessions are gone. `whole` takes behaviour's
     whole scores as they were voted, for judges that ask a model.
@@ -131,7 +130,7 @@ def with_labels(
 # -- judging ---------------------------------------------------------------------------------------------
 
 
-def judged(
+def judge_labels(
     names: str,
     corpus: Corpus,
     budgets: str,
@@ -141,40 +140,47 @@ def judged(
     *,
     seed: int = SEED,
 ) -> pd.DataFrame:
-    """What judges say of the test users' rated replies under every kind and number of labels, beside what users said.
+    """Judge the test users' rated replies under every kind and number of labels.
 
     A larger budget holds the smaller, and all kinds have the same turns. Control: the mean of the task, which no label
-    changes. Columns: judge, reads (whether it reads the reply), kind, budget, TURN, said, gold, and labels, how many the
-    evidence really had. Empty where no user has labels of both sorts.
+    changes. Raises NotEnough where no user has labels of both sorts.
+
+    Parameters
+    ----------
+    names, budgets : judges and numbers of labels, as the page's parameters list them.
+    corpus, look : whose replies, and how many.
+    language, backbone, seed : of the prompts, of judges that ask a model, and of what is drawn.
+
+    Columns: judge, reads (whether it reads the reply), kind, budget, labels (how many the evidence really had), TURN, score,
+    gold.
     """
-    known, numbers = labels(corpus, seed), budgets_of(budgets)
+    known, numbers = find_labels(corpus, seed), whole_numbers(budgets, "budgets")
     judgeable = corpus.block_ids(corpus.split().get("test", []))
     drawn = targets(corpus, limit=look.turns, seed=seed) if judgeable else []
     blocks = [b for b in drawn if len(b) and known.index.isin(_keys(b)).any()]
     if not blocks:
-        return pd.DataFrame(columns=[*SAID, "gold"])
-    found: list[dict[str, object]] = []
-    for judge in [OfTask("mean"), *judges_of(names, look, language)]:
+        raise NotEnough(
+            "{corpus} has no test user with rated replies in two scenarios and with informative behaviour, so "
+            "there is no evidence and nothing to judge.",
+            corpus=corpus.name,
+        )
+    rows: list[tuple[object, ...]] = []
+    for judge in [OfTask("mean"), *choose_judges(names, look, language)]:
         fit(judge, corpus, blocks, backbone, progress=False)
         ways: list[Way] = [(kind, n) for n in numbers for kind in KINDS] if judge.sees.history else [NOTHING]
         # A block's variants stand next to each other: what was counted of its texts serves them all.
-        given = [way for block in blocks for way in with_labels(block, known, ways, whole=judge.sees.model)]
+        given = [way for block in blocks for way in relabel(block, known, ways, whole=judge.sees.model)]
         verdicts = verdicts_on(judge, given, backbone, progress=judge.sees.model)
         for block, way, own in zip(given, ways * len(blocks), verdicts):
-            found += _said(judge, block, way, own)
+            about = (judge.name, judge.sees.reply, *way, int(block.evidence["score"].notna().sum()))
+            keys = block.targets[TURN].itertuples(index=False, name=None)
+            rows += [(*about, *key, v.raw if v.expected is None else v.expected) for key, v in zip(keys, own)]
     gold = corpus.turns[[*TURN, "score"]].rename(columns={"score": "gold"}).dropna()
-    return pd.DataFrame(found, columns=SAID).merge(gold, on=TURN)
+    return pd.DataFrame(rows, columns=COLUMNS).astype({"score": float}).merge(gold, on=TURN)
 
 
 def _keys(block: Block) -> pd.MultiIndex:
     return pd.MultiIndex.from_frame(block.evidence[TURN])
-
-
-def _said(judge: Judge, block: Block, way: Way, verdicts: Sequence[Verdict]) -> Iterator[dict[str, object]]:
-    about = (judge.name, judge.sees.reply, *way, int(block.evidence["score"].notna().sum()))
-    for key, verdict in zip(block.targets[TURN].itertuples(index=False, name=None), verdicts):
-        said = verdict.raw if verdict.expected is None else verdict.expected
-        yield dict(zip(SAID, (*about, *key, np.nan if said is None else said)))
 
 
 # -- what it is worth ------------------------------------------------------------------------------------
@@ -185,98 +191,85 @@ class Curves:
     """Agreement with the users' scores by judge, kind and number of labels, users resampled."""
 
     points: pd.DataFrame
-    """judge, kind, budget, labels (mean over replies), metric, value, low, high, replies, users."""
+    """judge, kind, budget, labels (mean over replies), metric, value, value_low, value_high, replies, users."""
+    control: float
+    """r of the mean of the task."""
     drawn: dict[tuple[str, str, int, str], np.ndarray]
     """The same by (judge, kind, budget, metric): the sample's value, then that of every resample."""
 
     @property
     def judges(self) -> list[str]:
         """The judges that live on labels."""
-        return list(dict.fromkeys(self.points.loc[self.points["kind"].isin(KINDS), "judge"]))
+        return list(dict.fromkeys(self.points["judge"]))
 
     @property
     def budgets(self) -> list[int]:
         """The numbers of labels."""
-        return sorted(set(self.points.loc[self.points["kind"].isin(KINDS), "budget"]))
+        return sorted(set(self.points["budget"]))
 
 
-def curves(said: pd.DataFrame, seed: int = SEED, resamples: int = RESAMPLES) -> Curves:
-    """Agreement at every point, on the replies that every point scored."""
+def trace_curves(scores: pd.DataFrame, seed: int = SEED, resamples: int = RESAMPLES) -> Curves:
+    """Measure agreement at every point, on the replies that every point scored."""
     ways = ["judge", "kind", "budget"]
-    wide = said.pivot(index=[*TURN, "gold"], columns=ways, values="said").dropna()
+    wide = scores.pivot(index=[*TURN, "gold"], columns=ways, values="score").dropna()
+    require_replies(len(wide))
     places = wide.index.to_frame(index=False)
-    user, names = pd.factorize(places["user"])
-    weights = resample_users(len(names), resamples if len(names) >= FEWEST_USERS else 0, seed)
-    gold = floats(places["gold"])
-    reads = dict(zip(said["judge"], said["reads"]))
-    drawn: dict[tuple[str, str, int, str], np.ndarray] = {}
-    for (judge, kind, budget), column in wide.items():
-        own = column.to_numpy(float)
-        for metric in METRICS[: 1 + reads[judge]]:  # who reads no reply tells none of a user's from another
-            drawn[judge, kind, budget, metric] = resampled_r(gold, own, user, weights, metric)
-    had = said.groupby(ways)["labels"].mean()
-    rows = [
-        {
-            **{"judge": judge, "kind": kind, "budget": budget, "labels": had[judge, kind, budget]},
-            **{"metric": metric, "value": r[0]},
-            **dict(zip(("low", "high"), interval(r[1:]))),
-            **{"replies": len(wide), "users": len(names)},
-        }
-        for (judge, kind, budget, metric), r in drawn.items()
-    ]
-    return Curves(pd.DataFrame(rows), drawn)
+    users, gold = Resamples(places["user"], resamples, seed), floats(places["gold"])
+    reads, had = dict(zip(scores["judge"], scores["reads"])), scores.groupby(ways)["labels"].mean()
+    drawn, rows = {}, []
+    for way, column in wide.items():
+        judge, kind, budget = way
+        sums = Sums(gold, column.to_numpy(float), users.group, len(users))
+        # A judge that reads no reply cannot tell one reply of a user from another.
+        for metric, r in resampled(sums, METRICS[: 1 + reads[judge]], users.weights).items():
+            drawn[judge, kind, budget, metric] = r
+            about = {"judge": judge, "kind": kind, "budget": budget, "labels": had[way], "metric": metric}
+            rows.append({**about, **estimate(r), "replies": len(wide), "users": len(users)})
+    points = pd.DataFrame(rows)
+    by_label = points["kind"].isin(KINDS)
+    return Curves(points[by_label].reset_index(drop=True), points.loc[~by_label, "value"].iloc[0], drawn)
 
 
-def resampled_r(
-    gold: np.ndarray, said: np.ndarray, user: np.ndarray, weights: np.ndarray, metric: str
-) -> np.ndarray:
-    """Pearson's r of scores and gold for the sample and every resample of users; `wc_pearson`: less each user's mean."""
-    sums = Sums(gold, said, user, len(weights))
-    return pearson((sums if metric == "pearson" else sums.centred).moments[:6] @ weights)
+def compare_kinds(found: Curves, metric: str = "pearson") -> pd.DataFrame:
+    """Compare every kind but the control with ratings at the same number of labels.
 
-
-def differences(found: Curves, metric: str = "pearson") -> pd.DataFrame:
-    """Every kind but the control, less ratings at the same number of labels.
-
-    Columns: judge, kind, budget, difference, low, high, p, p_holm (over all of them).
+    Columns: judge, kind, budget, difference (kind less ratings), difference_low, difference_high, difference_p,
+    difference_p_holm (corrected over all of them).
     """
     rows = []
-    for judge in found.judges:
-        for budget in found.budgets:
-            base = found.drawn[judge, BASE, budget, metric]
-            for kind in KINDS[1:-1]:
-                moved = found.drawn[judge, kind, budget, metric] - base
-                low, high = interval(moved[1:])
-                p = two_sided_p(moved[1:])
-                about = {"judge": judge, "kind": kind, "budget": budget}
-                rows.append({**about, "difference": moved[0], "low": low, "high": high, "p": p})
+    for judge, budget, kind in product(found.judges, found.budgets, KINDS[1:-1]):
+        moved = found.drawn[judge, kind, budget, metric] - found.drawn[judge, BASE, budget, metric]
+        about = {"judge": judge, "kind": kind, "budget": budget}
+        rows.append({**about, **estimate(moved, "difference", p=True)})
     table = pd.DataFrame(rows)
-    return table.assign(p_holm=holm(table["p"]))
+    return table.assign(difference_p_holm=holm(table["difference_p"]))
 
 
-def exchange(found: Curves, metric: str = "pearson") -> pd.DataFrame:
-    """How many behavioural labels are worth one rating: judge, budget (n ratings), worth, low, high.
+def find_worth(found: Curves, metric: str = "pearson") -> pd.DataFrame:
+    """Find how many behavioural labels are worth one rating: the least m with r(m behavioural) ≥ r(n ratings), over n.
 
-    The least m with r(m behavioural) ≥ r(n ratings), over n. Between budgets r is read off a line over log m, and more
-    labels never count for less. Infinite where even the largest budget, `most` times n, falls short; nothing below the
-    smallest, `least` times n, was looked at.
+    Between budgets r is read off a line over log m, and more labels never count for less. Infinite where even the largest
+    budget, `most` times n, falls short; nothing below the smallest, `least` times n, was tried.
+
+    Columns: judge, budget (n), least, most, worth, worth_low, worth_high.
     """
+    labels = found.points.drop_duplicates(["judge", "kind", "budget"])
+    had = labels.set_index(["judge", "kind", "budget"])["labels"].sort_index()
     rows = []
     for judge in found.judges:
-        own = found.points.query("judge == @judge and kind == 'behaviour' and metric == @metric")
-        numbers = own.set_index("budget")["labels"].reindex(found.budgets).to_numpy(float)
+        numbers = had[judge, "behaviour"].reindex(found.budgets).to_numpy(float)
         reached = np.array([found.drawn[judge, "behaviour", n, metric] for n in found.budgets])
-        rated = found.points.query("judge == @judge and kind == 'ratings' and metric == @metric")
-        for budget, had in zip(rated["budget"], rated["labels"]):
-            needed = needed_for(found.drawn[judge, BASE, budget, metric], numbers, reached) / had
-            low, high = _bounds(needed[1:])
-            about = {"judge": judge, "budget": budget, "least": numbers[0] / had, "most": numbers[-1] / had}
-            rows.append({**about, "worth": needed[0], "low": low, "high": high})
+        for budget in found.budgets:
+            n = had[judge, BASE, budget]
+            needed = find_needed(found.drawn[judge, BASE, budget, metric], numbers, reached) / n
+            about = {"judge": judge, "budget": budget, "least": numbers[0] / n, "most": numbers[-1] / n}
+            low, high = _bound(needed[1:])
+            rows.append({**about, "worth": needed[0], "worth_low": low, "worth_high": high})
     return pd.DataFrame(rows)
 
 
-def needed_for(aim: np.ndarray, numbers: np.ndarray, reached: np.ndarray) -> np.ndarray:
-    """How many labels reach the aim, resample by resample; `reached` is numbers × resamples."""
+def find_needed(aim: np.ndarray, numbers: np.ndarray, reached: np.ndarray) -> np.ndarray:
+    """Find how many labels reach the aim, resample by resample; `reached` is numbers × resamples."""
     rising = np.maximum.accumulate(reached, axis=0)
     first = (rising >= aim).argmax(axis=0)
     at = np.arange(len(aim))
@@ -289,10 +282,30 @@ def needed_for(aim: np.ndarray, numbers: np.ndarray, reached: np.ndarray) -> np.
     return np.where(unknown, np.nan, np.where(rising[-1] >= aim, needed, np.inf))
 
 
-def _bounds(needed: np.ndarray) -> tuple[float, float]:
-    """The interval of values of which some are infinite: none is interpolated."""
-    known = np.sort(needed[~np.isnan(needed)])
+def _bound(needed: np.ndarray) -> tuple[float, float]:
+    """Return the interval of values of which some are infinite: none is interpolated."""
+    known = needed[~np.isnan(needed)]
     if len(known) * 2 <= len(needed):
         return float("nan"), float("nan")
-    low, high = (known[round(q * (len(known) - 1))] for q in (0.025, 0.975))
+    low, high = np.quantile(known, [0.025, 0.975], method="nearest")
     return float(low), float(high)
+
+
+def worth_cells(worth: pd.DataFrame, head: str = "") -> list[Shown]:
+    """Write worths as a form of `perslib.report.tables.formatted`: `4.4 [≤ 1.0, > 8.0]`, as far as budgets reach."""
+
+    def written(value: float, row: Any) -> str:
+        if np.isinf(value):
+            return f"> {row.most:.1f}"
+        return f"≤ {row.least:.1f}" if value <= row.least * (1 + 1e-9) else f"{value:.1f}"
+
+    cells = []
+    for row in worth.itertuples():
+        middle, *ends = (written(v, row) for v in (row.worth, row.worth_low, row.worth_high))
+        if np.isnan(row.worth_low) or {middle} == set(ends):
+            cells.append(Shown("–" if np.isnan(row.worth) else middle, row.worth))
+        else:
+            cells.append(
+                Shown(f"{middle} [{', '.join(ends)}]", row.worth, low=row.worth_low, high=row.worth_high)
+            )
+    return cells

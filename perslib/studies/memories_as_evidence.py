@@ -1,9 +1,10 @@
 """The study of memories as evidence: every memory system before the same judge, what it is worth and what it costs.
 
     look = extent(model, limit)
-    found = judged("", data, model, look, "en")      verdicts, and what building each memory took
-    agreed = compared(found, data)                   agreement, and what each memory gains over none
-    spent = costs(found)                             calls, tokens and seconds, building and judging
+    found = judge_memories("", data, model, look, "en")    verdicts, and what building each memory took
+    agreed = compare_memories(found, data)                 agreement, and what each memory gains over none
+    spent = sum_costs(found)                               calls, tokens and seconds, building and judging
+    find_best(agreed, spent)                               which memories are better, worse, or cheapest for their r
 
 The judge gives the score alone, one token a reply, and differs in nothing but what it is shown of the user. What a
 memory took is summed from the answers themselves, so that it is the same number when they come out of the cache.
@@ -16,7 +17,7 @@ from typing import Any
 
 import pandas as pd
 
-from perslib.corpus import Block, Corpus
+from perslib.corpus import TURN, Block, Corpus
 from perslib.errors import UnknownName
 from perslib.judge import Judge, LearnedJudge, Manner, Nearest, Personal, UserMean
 from perslib.llm import Answer, Backbone, Steps
@@ -26,9 +27,9 @@ from perslib.memory import memory as named
 from perslib.memory.base import Noting
 from perslib.memory.named import EDITED, long_term
 from perslib.memory.remembering import Remembered
-from perslib.stats import agreement
+from perslib.stats import agreement, with_gold
 from perslib.studies import verification
-from perslib.studies.extent import Extent, listed
+from perslib.studies.extent import Extent, listed, require_replies
 
 NOTHING, RETRIEVAL, LOGS = "no memory", "RAG", "vanilla (with log)"
 #: Every kind of evidence, what asks nothing for being built in front.
@@ -70,19 +71,10 @@ class Weighed(Noting[Taken]):
         return memory
 
     @property
-    def blocks(self) -> int:
-        """How many memories were built."""
-        return len(self.notes)
-
-    @property
-    def answers(self) -> list[Answer]:
-        """All answers that went into them."""
-        return [answer for taken in self.notes.values() for answer in taken.answers]
-
-    @property
-    def seconds(self) -> float:
-        """The computing of all of them."""
-        return sum(taken.seconds for taken in self.notes.values())
+    def total(self) -> Taken:
+        """What building all of them took."""
+        notes = self.notes.values()
+        return Taken([answer for taken in notes for answer in taken.answers], sum(t.seconds for t in notes))
 
 
 @dataclass(frozen=True)
@@ -93,9 +85,14 @@ class Judged:
     memories: dict[str, Weighed]
     left_out: tuple[str, ...]
 
+    @property
+    def asked(self) -> pd.DataFrame:
+        """The verdicts of judges that ask a model."""
+        return self.verdicts[self.verdicts["backbone"].notna()]
 
-def memories_of(names: str, look: Extent) -> list[str]:
-    """The memories of a parameter: named, "all", or where it is empty what suits the backbone; none comes first."""
+
+def choose_memories(names: str, look: Extent) -> list[str]:
+    """Return the memories of a parameter: named, "all", or where it is empty what suits the backbone; none comes first."""
     wanted = listed(names) if names not in ("", "all") else list(LOOK if not names and look.is_short else ALL)
     for name in wanted:
         if name not in ALL and not name.startswith(EDITED):
@@ -104,7 +101,7 @@ def memories_of(names: str, look: Extent) -> list[str]:
 
 
 def judge_with(name: str, manner: Manner, **memory: Any) -> tuple[Judge, Weighed | None]:
-    """The judge that is shown this memory, and the memory where one is built; `memory` are options of `Structured`."""
+    """Return the judge that is shown this memory, and the memory where one is built; `memory` are options of `Structured`."""
     if name in (NOTHING, RETRIEVAL):
         return verification.asked_judge(name, manner), None
     system = (
@@ -116,68 +113,78 @@ def judge_with(name: str, manner: Manner, **memory: Any) -> tuple[Judge, Weighed
     return Personal(weighed, manner, name=f"memory: {name}"), weighed
 
 
-def computing() -> list[Judge]:
-    """What the same past gives without a model: marks to stand beside."""
-    return [UserMean(), Nearest(), LearnedJudge()]
-
-
-def judged(
+def judge_memories(
     names: str, corpus: Corpus, model: Backbone, look: Extent, language: str, *, seed: int = 42
 ) -> Judged:
-    """The judge with each memory on the same test users' replies; beside them judges that ask no model."""
-    manner = look.manner(language)
+    """Judge the same test users' replies with each memory, and by judges that ask no model.
+
+    Parameters
+    ----------
+    names : memories, as the page's parameter lists them.
+    corpus, model, look : whose replies, the model that judges and writes memories, and how much it is asked.
+    language, seed : of the prompts, and of the draw of replies.
+    """
     frames, weighed = [], {}
-    chosen = memories_of(names, look)
+    chosen = choose_memories(names, look)
     for name in chosen:
-        judge, memory = judge_with(name, manner, **look.memory)
+        judge, memory = judge_with(name, look.manner(language), **look.memory)
         if memory is not None:
             weighed[judge.name] = memory
         frames.append(verification.judged([judge], corpus, model, limit=look.turns, seed=seed))
-    asked = pd.concat(frames, ignore_index=True)
-    marks = verification.judged(computing(), corpus, limit=look.turns, seed=seed)
+    computed = [UserMean(), Nearest(), LearnedJudge()]
+    marks = verification.judged(computed, corpus, limit=look.turns, seed=seed)
     left_out = tuple(name for name in ALL if name not in chosen)
-    return Judged(pd.concat([marks, asked], ignore_index=True), weighed, left_out)
+    return Judged(pd.concat([marks, *frames], ignore_index=True), weighed, left_out)
 
 
-def compared(found: Judged, corpus: Corpus, seed: int = 42) -> pd.DataFrame:
-    """Agreement of every judge, and what each memory gains over no memory, corrected after Holm a metric."""
+def compare_memories(found: Judged, corpus: Corpus, seed: int = 42) -> pd.DataFrame:
+    """Return the agreement of every judge, and what each memory gains over no memory, corrected after Holm a metric."""
+    require_replies(found.asked.groupby("judge")["raw"].count().max())
     return agreement(found.verdicts, corpus, scores=("real",), metrics=METRICS, controls=[NOTHING], seed=seed)
 
 
-def costs(found: Judged) -> pd.DataFrame:
-    """What a memory takes: a row a judge that asks a model.
+def list_scores(found: Judged, corpus: Corpus) -> pd.DataFrame:
+    """List the judged replies with the user's score (gold) and the score of every judge, a column each."""
+    gold = with_gold(found.verdicts, corpus)
+    return gold.pivot(index=[*TURN, "gold"], columns="judge", values="raw").reset_index()
+
+
+def sum_costs(found: Judged) -> pd.DataFrame:
+    """Sum what each memory takes: a row a judge that asks a model.
 
     Columns: judge, judged, unscored; building, a user and scenario: build_calls, build_tokens, build_seconds; judging, a
     reply: answer_tokens, answer_seconds; tokens, both together a reply; memory_failed, calls that gave nothing.
     """
-    asked = found.verdicts[found.verdicts["backbone"].notna()]
     rows = []
-    for judge, own in asked.groupby("judge", sort=False):
+    for judge, own in found.asked.groupby("judge", sort=False):
         memory = found.memories.get(str(judge))
-        blocks, answers = (memory.blocks, memory.answers) if memory else (0, [])
-        of_building = sum(a.tokens_in + a.tokens_out for a in answers)
+        taken, blocks = (memory.total, len(memory.notes)) if memory else (Taken(), 0)
+        of_building = sum(a.tokens_in + a.tokens_out for a in taken.answers)
         of_judging = (own["tokens_in"] + own["tokens_out"]).astype(float)
-        seconds = sum(a.seconds for a in answers) + (memory.seconds if memory else 0.0)
+        seconds = sum(a.seconds for a in taken.answers) + taken.seconds
         rows.append(
             {
                 **{"judge": judge, "judged": len(own), "unscored": int(own["raw"].isna().sum())},
-                "build_calls": len(answers) / max(1, blocks),
+                "build_calls": len(taken.answers) / max(1, blocks),
                 "build_tokens": of_building / max(1, blocks),
                 "build_seconds": seconds / max(1, blocks),
                 "answer_tokens": of_judging.mean(),
                 "answer_seconds": own["seconds"].astype(float).mean(),
                 "tokens": (of_building + of_judging.sum()) / max(1, len(own)),
-                "memory_failed": sum(a.error is not None for a in answers),
+                "memory_failed": sum(a.error is not None for a in taken.answers),
             }
         )
     return pd.DataFrame(rows)
 
 
-def frontier(agreed: pd.DataFrame, spent: pd.DataFrame, metric: str = "pearson") -> list[str]:
-    """The judges that none beats in agreement at fewer tokens, the cheapest first."""
-    r = agreed[agreed["metric"] == metric].set_index("judge")["value"]
-    by_cost = (
-        spent.assign(value=spent["judge"].map(r)).dropna(subset="value").sort_values("tokens", kind="stable")
-    )
-    ahead = by_cost["value"].cummax().shift(fill_value=-2.0) < by_cost["value"]
-    return by_cost.loc[ahead, "judge"].tolist()
+def find_best(agreed: pd.DataFrame, spent: pd.DataFrame) -> dict[str, list[str]]:
+    """Return the judges whose r is better and worse than without a memory, and those that no cheaper one matches.
+
+    Keys: better and worse, significant after Holm's correction; frontier, the cheapest first.
+    """
+    own = agreed[agreed["metric"] == "pearson"].merge(spent[["judge", "tokens"]], on="judge")
+    moved = own[own["gain_p_holm"] < 0.05]
+    cheap = own.dropna(subset="value").sort_values("tokens", kind="stable")
+    ahead = cheap["value"].cummax().shift(fill_value=-2.0) < cheap["value"]
+    found = {"better": moved[moved["gain_low"] > 0], "worse": moved[moved["gain_high"] < 0]}
+    return {name: frame["judge"].tolist() for name, frame in (found | {"frontier": cheap[ahead]}).items()}
