@@ -1,0 +1,454 @@
+"""What judges prefer besides quality: their own family, the reply shown first, long replies.
+
+    own_family_gaps(shares, families)          # from shares of "good", models × judges (UXBench, Table 9)
+    preferences(counts)                        # who wins pairs, ties and all (Table 10)
+    bradley_terry(counts, families)            # strengths with ties, own family and the order of showing
+    order_effects(choices)                     # pairs that a judge saw in both orders
+    length_audit(verdicts, corpus)             # do longer replies get higher scores at equal gold?
+
+**Own family.** A judge's raw gap, own family less the others, mixes three things: that its family's replies may be
+better, that judges differ in strictness, and preference. With M[model, judge] the share of replies called good, double
+centring
+
+    R = M − row means − column means + grand mean
+
+takes out how good a model is to all judges and how mild a judge is to all models; what is left of the gap in R is the
+judge's alone. (Of J judges, an own preference of γ shows in R as γ (1 − 1/J), and less if others share it.)
+
+**Pairs.** Choices are a frame, one row a judgment: judge, a, b (whose replies), case, first ("a" or "b": which was
+shown first), choice ("a", "b", "tie", or missing where the answer could not be read).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.special import logsumexp, softmax
+from scipy.stats import chi2, norm
+
+from perslib.corpus import Corpus
+from perslib.errors import DataError, Problem
+from perslib.stats.detection import GOOD, labels
+from perslib.stats.gold import of_judges, with_gold
+from perslib.stats.pairs import mcnemar
+from perslib.stats.resamples import LEVEL, RESAMPLES, SEED, Floats, Resamples, estimate, floats, holm, wilson
+
+# -- own family, from shares ---------------------------------------------------------------------------------------
+
+#: Up to so many ways to choose the own models, all of them are tried.
+MOST_EXACT = 20_000
+ALL = "all judges"
+
+
+class Permuted(NamedTuple):
+    """A difference of means with its permutation p and the interval that belongs to it."""
+
+    gap: float
+    p: float
+    low: float
+    high: float
+    permutations: int
+    exact: bool
+
+
+def share_good(judgments: pd.DataFrame) -> pd.DataFrame:
+    """Models × judges: percent of replies called good, of all that were judged; what could not be read is not good."""
+    good = pd.Series(labels(judgments["said"], 3, place="said") == GOOD, judgments.index, dtype=float)
+    return 100 * good.groupby([judgments["model"], judgments["judge"]]).mean().unstack()
+
+
+def centre_doubly(shares: pd.DataFrame) -> pd.DataFrame:
+    """Models × judges less row means and column means, plus the grand mean."""
+    values = shares.astype(float)
+    return values.sub(values.mean(axis=1), axis=0) - values.mean(axis=0) + values.to_numpy().mean()
+
+
+def permutation_test(
+    values: npt.ArrayLike,
+    own: npt.ArrayLike,
+    *,
+    draws: int = RESAMPLES,
+    seed: int = SEED,
+    level: float = LEVEL,
+) -> Permuted:
+    """Test the mean of the own models less the mean of the others: how often do chance labels part them as far?
+
+    All choices of own models are tried where there are few enough (`MOST_EXACT`), else as many as `draws`. The interval
+    holds every shift of the own models that the same (two-sided) test does not reject; without enough models to reject
+    anything (two in a family of ten, say) it is unbounded. That is what so few models can tell.
+    """
+    x, is_own = np.asarray(values, dtype=float), np.asarray(own, dtype=bool)
+    n, k = len(x), int(is_own.sum())
+    if not 0 < k < n:
+        return Permuted(np.nan, np.nan, np.nan, np.nan, 0, False)
+    exact = comb(n, k) <= MOST_EXACT
+    if exact:
+        chosen = (np.array(list(combinations(range(n), k)))[..., None] == np.arange(n)).any(axis=1)
+    else:  # the observed choice is among those drawn
+        order = np.argsort(np.random.default_rng(seed).random((draws, n)), axis=1)
+        chosen = np.vstack([is_own, order < k])
+    contrast = chosen / k - ~chosen / (n - k)
+    gaps, overlap = contrast @ x, contrast @ is_own
+    gap = float(x[is_own].mean() - x[~is_own].mean())
+    p = float((np.abs(gaps) >= abs(gap) - 1e-9).mean())
+    # Moved by gap ± t, a choice parts the models as far as the own ones up to some t. The interval ends where
+    # too few choices are left; the own choice, and the exact opposite of it, never fall behind.
+    rest, rejected = gaps - gap * overlap, int((1 - level) * len(chosen) + 1e-9)
+    same = np.abs(overlap) > 1 - 1e-12
+    overlap = np.where(same, 0, overlap)
+    up, down = (
+        np.maximum(rest / (1 + overlap), -rest / (1 - overlap)),
+        np.maximum(-rest / (1 + overlap), rest / (1 - overlap)),
+    )
+    below, above = (float(np.sort(np.where(same, np.inf, reach))[-1 - rejected]) for reach in (down, up))
+    return Permuted(gap, p, gap - below, gap + above, len(chosen), exact)
+
+
+def own_family_gaps(
+    shares: pd.DataFrame,
+    families: Mapping[str, str],
+    *,
+    draws: int = RESAMPLES,
+    seed: int = SEED,
+    level: float = LEVEL,
+) -> pd.DataFrame:
+    """Compare own family with others for each judge, raw and double-centred, from models × judges.
+
+    Parameters
+    ----------
+    shares : models × judges, the share of replies called good.
+    families : the family of every model and every judge.
+    draws, seed, level : as in `permutation_test`.
+
+    Columns: judge, family, own_models, other_models, own and others (mean shares), raw with raw_low, raw_high, raw_p, and
+    the same of the double-centred `adjusted`; adjusted_p_holm is corrected over the judges; permutations, exact. The last
+    row is the mean of the judges' adjusted gaps, tested by permuting the families of the models.
+    """
+    named = _families_of(shares, families)
+    residual = centre_doubly(shares)
+    rows: list[dict[str, Any]] = []
+    for judge in shares:
+        own = named == families[str(judge)]
+        means = shares[judge].astype(float).groupby(own).mean()
+        row: dict[str, Any] = {"judge": judge, "family": families[str(judge)]}
+        row |= {"own_models": int(own.sum()), "other_models": int((~own).sum())}
+        row |= {"own": means.get(True, np.nan), "others": means.get(False, np.nan)}
+        for name, frame in (("raw", shares), ("adjusted", residual)):
+            found = permutation_test(frame[judge], own, draws=draws, seed=seed, level=level)
+            row |= {
+                name: found.gap,
+                f"{name}_low": found.low,
+                f"{name}_high": found.high,
+                f"{name}_p": found.p,
+            }
+        rows.append(row | {"permutations": found.permutations, "exact": found.exact})
+    adjusted_p_holm = holm(np.array([row["adjusted_p"] for row in rows]))
+    together = _mean_gap(residual, named, families, min(draws, 2000), seed)
+    return pd.DataFrame([*rows, together]).assign(adjusted_p_holm=[*adjusted_p_holm, np.nan])
+
+
+def _families_of(shares: pd.DataFrame, families: Mapping[str, str]) -> npt.NDArray[np.object_]:
+    """The models' families; an error names those without, and cells without a share."""
+    if lost := [str(name) for name in [*shares.index, *shares.columns] if str(name) not in families]:
+        verb = "is" if len(lost) == 1 else "are"
+        raise DataError(
+            Problem("families", f"does not say whose {', '.join(lost[:5])} {verb}"),
+            "Name the family of every model and every judge.",
+        )
+    if shares.isna().to_numpy().any():
+        where = shares.isna().stack()
+        raise DataError(
+            Problem("shares", f"there is none for (model, judge) {where[where].index[0]}"),
+            "Every judge has to judge every model; leave out the model or the judge.",
+        )
+    return np.array([families[str(name)] for name in shares.index], dtype=object)
+
+
+def _mean_gap(
+    residual: pd.DataFrame,
+    named: npt.NDArray[np.object_],
+    families: Mapping[str, str],
+    draws: int,
+    seed: int,
+) -> dict[str, Any]:
+    """Mean of the adjusted gaps, and how often models with shuffled families have one as large."""
+    own = np.column_stack([named == families[str(judge)] for judge in residual])
+    there = own.any(axis=0) & ~own.all(axis=0)
+    if not there.any():
+        return {"judge": ALL, "adjusted": np.nan, "adjusted_p": np.nan}
+    own, values = own[:, there], residual.to_numpy(float)[:, there]
+    contrast = (own / own.sum(axis=0) - ~own / (~own).sum(axis=0)) / own.shape[1]
+    rng = np.random.default_rng(seed)
+    orders = np.array([np.arange(len(own)), *(rng.permutation(len(own)) for _ in range(draws))])
+    gaps = np.einsum("mj,dmj->d", values, contrast[orders])
+    p = (np.abs(gaps) >= abs(gaps[0]) - 1e-9).mean()
+    about = {"permutations": draws, "exact": False}
+    return {"judge": ALL, "adjusted": float(gaps[0]), "adjusted_p": float(p), **about}
+
+
+# -- pairs ----------------------------------------------------------------------------------------------------------
+
+CHOICES = ("a", "b", "tie")
+WINS = ["a_wins", "b_wins", "ties"]
+
+
+def check_choices(choices: pd.DataFrame) -> pd.DataFrame:
+    """Return the frame, or raise an error that names what is lacking or wrong."""
+    if missing := [c for c in ("judge", "a", "b", "case", "first", "choice") if c not in choices]:
+        raise DataError(Problem("choices", f"has no column {', '.join(missing)}"))
+    for column, allowed in (("first", CHOICES[:2]), ("choice", CHOICES)):
+        wrong = choices[column].notna() & ~choices[column].isin(allowed)
+        if wrong.any():
+            at = int(wrong.to_numpy().argmax())
+            problem = f"{column} is {choices[column].iloc[at]!r}, expected {', '.join(allowed)}"
+            raise DataError(Problem(f"choices row {at}", problem))
+    return choices
+
+
+def exact_test(a_wins: int, b_wins: int, ties: int = 0, *, split: bool = False) -> float:
+    """Exact two-sided binomial p of "either is chosen as often"; ties left out, or given half to each.
+
+    Of an odd number of ties the last goes to the side that is behind.
+    """
+    less, more = sorted((a_wins, b_wins))
+    return mcnemar(less + (ties + 1) // 2, more + ties // 2) if split else mcnemar(less, more)
+
+
+def preferences(counts: pd.DataFrame) -> pd.DataFrame:
+    """Test a table of wins: one row a judge and pair with columns judge, a, b, a_wins, b_wins, ties (counts).
+
+    Adds share (of a, ties half), share_low and share_high (Wilson), share_p (`exact_test`, ties split), share_p_holm (over
+    the rows), and share_p_excluded (without ties).
+    """
+    table = counts.reset_index(drop=True)
+    n, half = table[WINS].sum(axis=1), table["a_wins"] + table["ties"] / 2
+    low, high = wilson(half, n)
+    rows = table[WINS].round().astype(int).to_numpy().tolist()
+    p = np.array([exact_test(*row, split=True) for row in rows])
+    table = table.assign(share=half / n.where(n > 0), share_low=low, share_high=high, share_p=p)
+    return table.assign(share_p_holm=holm(p), share_p_excluded=[exact_test(*row) for row in rows])
+
+
+def order_effects(
+    choices: pd.DataFrame,
+    *,
+    unit: str = "case",
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+    level: float = LEVEL,
+) -> pd.DataFrame:
+    """Measure what the order of showing does, from pairs that a judge saw in both orders; one row a judge.
+
+    - consistent: share of pairs with the same choice both times, a tie counting as a choice
+    - first_twice, second_twice: shares chosen by place, the first (second) shown both times
+    - position_bias = first_twice − second_twice, with position_bias_low and position_bias_high (units resampled);
+      position_bias_p by McNemar on these two
+    - first_share: share of decided judgments that went to the reply shown first
+
+    Further columns: pairs, units, left_out (seen in one order only, or one of the two could not be read).
+    """
+    key = ["judge", "a", "b", "case"]
+    known = check_choices(choices)
+    shown = known.dropna(subset=["first", "choice"]).drop_duplicates([*key, "first"])
+    sides = {"a": 1.0, "b": -1.0, "tie": 0.0}
+    shown = shown.assign(
+        place=shown["first"].map(sides) * shown["choice"].map(sides)
+    )  # 1: the first was chosen
+    rows = []
+    for judge, every in known.groupby("judge", sort=False):
+        own = shown[shown["judge"] == judge]
+        wide = own.pivot(index=list(dict.fromkeys([*key, unit])), columns="first", values="place")
+        places = wide.reindex(columns=["a", "b"]).dropna()
+        first, second = ((places == side).all(axis=1).to_numpy(float) for side in (1, -1))
+        units = Resamples(places.index.get_level_values(unit), resamples, seed, level)
+        bias = units.estimate(units.mean(first - second), "position_bias")
+        decided = own.loc[own["place"] != 0, "place"]
+        means = {"consistent": places["a"] == -places["b"], "first_twice": first, "second_twice": second}
+        rows.append(
+            {
+                **{
+                    "judge": judge,
+                    "pairs": len(places),
+                    **{k: pd.Series(v).mean() for k, v in means.items()},
+                },
+                **bias,
+                "position_bias_p": mcnemar(int(first.sum()), int(second.sum())),
+                **{"first_share": (decided > 0).mean(), "units": len(units)},
+                "left_out": len(every.drop_duplicates(key)) - len(places),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+#: Strengths are drawn towards zero as by this many e-folds of prior spread, so that whoever wins always has a finite one.
+SPREAD = 10.0
+OWN, FIRST, TIE = "own family", "shown first", "tie"
+
+
+@dataclass(frozen=True)
+class Strengths:
+    """What was fitted: `table` (term, kind, estimate with its bounds, se and p) and `tests` (of terms left out: term, chi2, df, chi2_p)."""
+
+    table: pd.DataFrame
+    tests: pd.DataFrame
+    judgments: float
+
+
+def bradley_terry(
+    counts: pd.DataFrame,
+    families: Mapping[str, str] | None = None,
+    *,
+    by_judge: bool = False,
+    level: float = LEVEL,
+) -> Strengths:
+    """Fit strengths to a table of wins, with ties, the order of showing, and own-family preference.
+
+    With μ_a = λ_a + γ · [a is of the judge's family] + δ · [a is shown first], and likewise μ_b, a judge chooses
+
+        P(a) = e^{μ_a} / N,   P(b) = e^{μ_b} / N,   P(tie) = ν e^{(μ_a + μ_b) / 2} / N,   N the sum of the three
+
+    (Bradley & Terry 1952; ties as in Davidson 1970). λ sums to zero. γ is seen apart from λ only where judges of several
+    families compare the same models.
+
+    Parameters
+    ----------
+    counts : columns judge, a, b, a_wins, b_wins, ties, and first where orders are known.
+    families : of models and judges; with them own-family preference is a term.
+    by_judge : whether each judge has a preference of its own.
+    level : of the intervals.
+
+    Standard errors take judgments as independent; where a case is judged often, they are too small. The likelihood-ratio
+    tests compare the fit with one without the term.
+    """
+    names = sorted({*counts["a"], *counts["b"]})
+    if len(names) < 2:
+        raise DataError(Problem("counts", "compare fewer than two models"))
+    terms = _terms(counts, names, families, by_judge)
+    outcome = counts[WINS].to_numpy(float)
+    value, at, covariance = _fit(terms, outcome)
+    # Strengths as contrasts to their mean, so that their errors do not hang on which of them is left out.
+    centre = np.eye(len(at))
+    centre[: len(names), : len(names)] -= 1 / len(names)
+    at, se = centre @ at, np.sqrt(np.diag(centre @ covariance @ centre.T))
+    reach = norm.ppf((1 + level) / 2) * se
+    kinds, labels_ = zip(*terms, (TIE, TIE)) if len(at) > len(terms) else zip(*terms)
+    table = pd.DataFrame({"term": labels_, "kind": kinds, "estimate": at, "se": se})
+    p = np.where(table["kind"] == TIE, np.nan, 2 * norm.sf(np.abs(at) / se))
+    table = table.assign(estimate_low=at - reach, estimate_high=at + reach, estimate_p=p)
+    tests = []
+    for kind in (OWN, FIRST):
+        rest = {key: column for key, column in terms.items() if key[0] != kind}
+        if df := len(terms) - len(rest):
+            statistic = max(0.0, 2 * (value - _fit(rest, outcome)[0]))
+            tests.append({"term": kind, "chi2": statistic, "df": df, "chi2_p": float(chi2.sf(statistic, df))})
+    return Strengths(table, pd.DataFrame(tests), float(outcome.sum()))
+
+
+def _terms(
+    counts: pd.DataFrame, names: Sequence[str], families: Mapping[str, str] | None, by_judge: bool
+) -> dict[tuple[str, str], Floats]:
+    """What each term adds to μ_a − μ_b in each line of counts, by its kind and name."""
+
+    def difference(of_a: pd.Series, of_b: pd.Series) -> Floats:
+        return of_a.to_numpy(float) - of_b.to_numpy(float)
+
+    judge, a, b = counts["judge"], counts["a"], counts["b"]
+    terms = {("strength", name): difference(a == name, b == name) for name in names}
+    if families is not None:
+        family = judge.map(families)
+        own = difference(a.map(families) == family, b.map(families) == family)
+        of = {name: own * (judge == name) for name in dict.fromkeys(judge)} if by_judge else {OWN: own}
+        terms |= {(OWN, str(name)): np.asarray(column) for name, column in of.items() if column.any()}
+    if "first" in counts and counts["first"].notna().any():
+        terms[FIRST, FIRST] = difference(counts["first"] == "a", counts["first"] == "b")
+    return terms
+
+
+def _fit(terms: Mapping[tuple[str, str], Floats], outcome: Floats) -> tuple[float, Floats, Floats]:
+    """Penalised log likelihood at its greatest (Newton's method), the parameters (log ν last), and their covariance."""
+    half = np.stack(list(terms.values()), axis=1)[:, None] / 2
+    prior = np.array([1 / SPREAD**2 if kind == "strength" else 1e-6 for kind, _ in terms])
+    design = np.concatenate([half, -half], axis=1)  # line × outcome × parameter
+    if outcome[:, 2].any():
+        design = np.pad(design, ((0, 0), (0, 1), (0, 1)))
+        design[:, 2, -1], prior = 1, np.append(prior, 0)
+    won, at = outcome[:, : design.shape[1]], np.zeros(design.shape[2])
+    for _ in range(100):
+        p = softmax(design @ at, axis=1)
+        expected = won.sum(axis=1, keepdims=True) * p
+        apart = design - np.einsum("lo,lop->lp", p, design)[:, None]
+        information = np.einsum("lo,lop,loq->pq", expected, apart, apart) + np.diag(prior)
+        step = np.linalg.pinv(information) @ (np.einsum("lo,lop->p", won - expected, design) - prior * at)
+        at = at + step
+        if np.abs(step).max() < 1e-10:
+            break
+    logits = design @ at
+    value = float((won * (logits - logsumexp(logits, axis=1, keepdims=True))).sum() - prior @ at**2 / 2)
+    return value, at, np.linalg.pinv(information)
+
+
+# -- length ---------------------------------------------------------------------------------------------------------
+
+
+def length_audit(
+    verdicts: pd.DataFrame,
+    corpus: Corpus,
+    *,
+    score: str = "raw",
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> pd.DataFrame:
+    """Measure whether a judge likes long replies more than the users do, one row a judge and backbone.
+
+    All slopes are per doubling of the reply's length, in standard deviations of the score (or gold) concerned, with
+    scenarios as they are (one intercept each):
+
+    - of_score, of_gold: of the judge's score, of the users' own; excess = of_score − of_gold
+    - at_equal_gold: of the score once gold is known (one intercept a gold score): zero where the judge goes by length
+      only as far as it tells what the users thought
+
+    with excess_low, excess_high, at_equal_gold_low, at_equal_gold_high (users resampled) and at_equal_gold_p. `turns` and
+    `users` have both score and gold, `unscored` are rated turns without a score. Where there is no turn with both, numbers
+    are missing.
+    """
+    frame = with_gold(verdicts, corpus, [score])
+    length = corpus.turns["response"].str.len().to_numpy(float)
+    frame["length"] = np.log2(np.maximum(1, length[frame["place"].to_numpy(int)]))
+    rows = []
+    for row, own in of_judges(frame):
+        rated = own.assign(score=floats(own[score]), gold=floats(own["gold"])).dropna(subset="gold")
+        known = rated.dropna(subset="score")
+        users = Resamples(known["user"], resamples, seed)
+        scenario, gold = (pd.get_dummies(known[c]).to_numpy(float) for c in ("scenario", "gold"))
+        x, s, g = (known[c].to_numpy(float) for c in ("length", "score", "gold"))
+        of_score, of_gold = (_slopes(x, y, scenario, users) for y in (s, g))
+        at_equal_gold = _slopes(x, s, np.hstack([scenario, gold[:, 1:]]), users)
+        found = {"of_score": of_score[0], "of_gold": of_gold[0]}
+        found |= estimate(at_equal_gold, "at_equal_gold", p=True) | estimate(of_score - of_gold, "excess")
+        counts = {"turns": len(known), "users": len(users), "unscored": len(rated) - len(known)}
+        rows.append({"judge": row.judge, "backbone": row.backbone, **found, **counts})
+    return pd.DataFrame(rows)
+
+
+def _slopes(x: Floats, y: Floats, controls: Floats, users: Resamples) -> Floats:
+    """Least-squares slope of y, in standard deviations, on x beside the controls, in each resample of users.
+
+    One matrix product gives the normal equations of all resamples; a little ridge (1e-6) where a resample lacks a level.
+    """
+    if not len(x):
+        return np.full(users.weights.shape[1], np.nan)
+    y = (y - y.mean()) / y.std() if y.std() > 0 else np.zeros(len(y))
+    design = np.column_stack([x - x.mean(), controls])
+    k = design.shape[1]
+    moments, products = np.zeros((len(users), k * k)), np.zeros((len(users), k))
+    np.add.at(moments, users.group, np.einsum("ij,ik->ijk", design, design).reshape(len(x), -1))
+    np.add.at(products, users.group, design * y[:, None])
+    a = (users.weights.T @ moments).reshape(-1, k, k) + 1e-6 * np.eye(k)
+    return np.asarray(np.linalg.solve(a, (users.weights.T @ products)[..., None])[:, 0, 0])
