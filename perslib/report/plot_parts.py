@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 #: Inches of a figure that fills one column of a paper, or its text.
 WIDTHS = {"column": 3.5, "text": 7.6}
 #: Mark and dash of the first, second, third … line.
-MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
+MARKS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "p", "h", "8", "d")
 DASHES = ("-", "--", "-.", ":")
 Palette = str | Sequence[str] | Mapping[Any, str] | None
 Width = str | float
