@@ -21,6 +21,7 @@ from perslib.stats.calibration_on_replay import (
     reference_mean_shift,
     reference_transfer,
 )
+from perslib.stats.choices import bradley_terry, exact_test, order_effects, preferences
 from perslib.stats.conformal import Conformal, coverage, fit_conformal
 from perslib.stats.detection import Detection, compare_auroc, detection, escapes, measure_verdicts
 from perslib.stats.fitted import Population, Tilted, fit_isotonic, fit_ordinal, fit_population, fit_tilt
@@ -46,14 +47,10 @@ from perslib.stats.ppi import (
     ppi_of_sums,
 )
 from perslib.stats.preference import (
-    bradley_terry,
     centre_doubly,
-    exact_test,
     length_audit,
-    order_effects,
     own_family_gaps,
     permutation_test,
-    preferences,
     share_good,
 )
 from perslib.stats.probabilities import (
