@@ -93,11 +93,9 @@ def permutation_test(
     rest, rejected = gaps - gap * overlap, int((1 - level) * len(chosen) + 1e-9)
     same = np.abs(overlap) > 1 - 1e-12
     overlap = np.where(same, 0, overlap)
-    up, down = (
-        np.maximum(rest / (1 + overlap), -rest / (1 - overlap)),
-        np.maximum(-rest / (1 + overlap), rest / (1 - overlap)),
-    )
-    below, above = (float(np.sort(np.where(same, np.inf, reach))[-1 - rejected]) for reach in (down, up))
+    one, other = rest / (1 + overlap), rest / (1 - overlap)
+    reach = np.where(same, np.inf, np.maximum([-one, one], [other, -other]))
+    below, above = map(float, np.sort(reach, axis=1)[:, -1 - rejected])
     return Permuted(gap, p, gap - below, gap + above, len(chosen), exact)
 
 
@@ -162,11 +160,7 @@ def _families_of(shares: pd.DataFrame, families: Mapping[str, str]) -> npt.NDArr
 
 
 def _mean_gap(
-    residual: pd.DataFrame,
-    named: npt.NDArray[np.object_],
-    families: Mapping[str, str],
-    draws: int,
-    seed: int,
+    residual: pd.DataFrame, named: npt.NDArray[np.object_], families: Mapping[str, str], draws: int, seed: int
 ) -> dict[str, Any]:
     """Mean of the adjusted gaps, and how often models with shuffled families have one as large."""
     own = np.column_stack([named == families[str(judge)] for judge in residual])

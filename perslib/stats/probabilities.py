@@ -101,10 +101,7 @@ def reward_numbers(verdicts: pd.DataFrame) -> pd.Series:
 
         found |= {"kept": float(kept.sum() / max(1, (good | bad).sum()))}
         found |= {"kept_accuracy": 1 - share(wrong, kept)}
-        found |= {
-            "kept_good_errors": share(wrong & good, good),
-            "kept_bad_errors": share(wrong & bad, bad),
-        }
+        found |= {"kept_good_errors": share(wrong & good, good), "kept_bad_errors": share(wrong & bad, bad)}
     return pd.Series(found)
 
 

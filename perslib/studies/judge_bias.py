@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from scipy.stats import kendalltau, norm, pearsonr, spearmanr
 
@@ -17,7 +16,6 @@ from perslib.errors import NotEnough
 from perslib.judge import Judge
 from perslib.judge.evaluate import evaluate, targets
 from perslib.llm import Backbone
-from perslib.stats import SEED, floats, wilson
 from perslib.studies.extent import Extent
 from perslib.ux import CASES, REWARD_MODEL, PairJudge, families, published
 
@@ -38,7 +36,7 @@ FEWEST_REPLIES = 30
 
 def with_wilson(table: pd.DataFrame, column: str, cases: int) -> pd.DataFrame:
     """Add the Wilson bounds of a column of percentages, all of so many cases."""
-    low, high = wilson(table[column] / 100 * cases, cases)
+    low, high = stats.wilson(table[column] / 100 * cases, cases)
     return table.assign(**{f"{column}_low": 100 * low, f"{column}_high": 100 * high})
 
 
@@ -66,10 +64,10 @@ def sensitivity() -> pd.DataFrame:
     )
 
 
-def accuracy_at(d_prime: npt.ArrayLike, criterion: npt.ArrayLike) -> npt.NDArray[np.float64]:
+def accuracy_at(d_prime: np.ndarray, criterion: np.ndarray) -> np.ndarray:
     """The accuracy on a balanced set of a judge with this sensitivity and criterion."""
-    d, c = np.asarray(d_prime), np.asarray(criterion)
-    return (norm.cdf(d / 2 - c) + norm.cdf(d / 2 + c)) / 2
+    accuracies: np.ndarray = norm.cdf(d_prime / 2 - criterion) + norm.cdf(d_prime / 2 + criterion)
+    return accuracies / 2
 
 
 def summarize_mildness(table: pd.DataFrame) -> dict[str, Any]:
@@ -208,12 +206,12 @@ class Audit:
 
     def biased(self) -> dict[str, list[str]]:
         """Judges that prefer long replies at equal gold, padded ones, and one of two places."""
-        own, placed = self.length, self.position
-        return {
-            "long": list(own.loc[own["at_equal_gold_low"] > 0, "judge"]),
-            "padded": list(own.loc[own["padding_change_low"] > 0, "judge"]),
-            "placed": list(placed.loc[placed["position_bias_p"] < 0.05, "judge"]) if len(placed) else [],
-        }
+        long = self.length.query("at_equal_gold_low > 0")
+        padded, placed = (
+            self.length.query("padding_change_low > 0"),
+            self.position.query("position_bias_p < 0.05"),
+        )
+        return {"long": [*long["judge"]], "padded": [*padded["judge"]], "placed": [*placed["judge"]]}
 
     def compare_with_baselines(self) -> dict[str, Any]:
         """The best baseline and judge as given and at learned thresholds, and the judges above the best baseline."""
@@ -244,7 +242,7 @@ def audit(
     pairwise: PairJudge | None = None,
     pairs: int = 30,
     limit: int | None = None,
-    seed: int = SEED,
+    seed: int = stats.SEED,
 ) -> Audit:
     """Audit quality, length, padding and place of each judge, on the same replies; each judge learns once.
 
@@ -264,10 +262,10 @@ def audit(
     except NotEnough as missing:
         blocks, judges, lacking = [], [], [missing]
     candidates = corpus.extras.get("candidates", pd.DataFrame(columns=["candidate", *TURN, "response"]))
-    own = candidates[candidates["user"].isin({b.user for b in blocks})]
-    own = own[own.groupby("user", sort=False).cumcount() < PADDED]
+    own = (
+        candidates[candidates["user"].isin({b.user for b in blocks})].groupby("user", sort=False).head(PADDED)
+    )
     drawn = ux.pairs_of(own, pairs, seed) if len(own) else own
-    few = _few(blocks, PADDED)
     verdicts, padding, position = [], [], []
     for judge in judges:
         try:
@@ -276,7 +274,7 @@ def audit(
             lacking.append(missing)
             continue
         again = {"fit": False, "seed": seed, "progress": False}
-        padding.append(ux.padding_audit(judge, corpus, backbone, blocks=few, **again))
+        padding.append(ux.padding_audit(judge, corpus, backbone, blocks=_few(blocks, PADDED), **again))
         if len(drawn):
             position.append(ux.position_audit(judge, drawn, corpus, backbone, **again))
     if pairwise is not None and len(drawn):
@@ -292,8 +290,8 @@ def audit(
             lacking.append(missing)
     padded = _joined(padding, ["judge", "difference", "difference_low", "difference_high"])
     padded.columns = padded.columns.str.replace("difference", "padding_change")
-    length = padded.merge(slopes, on="judge", how="left")
-    return Audit(quality, length, _joined(position), cases, tuple(lacking))
+    length, placed = padded.merge(slopes, how="left"), _joined(position, ["judge", "position_bias_p"])
+    return Audit(quality, length, placed, cases, tuple(lacking))
 
 
 #: What is drawn of judges' quality, and shown of `length_audit`.
@@ -301,8 +299,8 @@ QUALITY = ["judge", "balanced_accuracy", "at_learned", "d_prime", "criterion"]
 SLOPES = ["judge", "of_score", "of_gold", "at_equal_gold", "at_equal_gold_low", "at_equal_gold_high"]
 
 
-def _joined(frames: Sequence[pd.DataFrame], columns: Sequence[str] = ()) -> pd.DataFrame:
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=list(columns))
+def _joined(frames: Sequence[pd.DataFrame], columns: list[str]) -> pd.DataFrame:
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
 
 
 def _few(blocks: Sequence[Block], replies: int) -> list[Block]:
@@ -328,24 +326,18 @@ def _quality(
             good=sum(c.gold == 1 for c in cases),
             bad=sum(c.gold == -1 for c in cases),
         )
-    score, raw = floats(verdicts["expected"].fillna(verdicts["raw"])), floats(verdicts["raw"])
-    own = pd.DataFrame(
-        {
-            "judge": verdicts["judge"],
-            "case": verdicts[TURN].astype(str).agg("/".join, axis=1),
-            "user": verdicts["user"],
-            "said": np.where(np.isnan(raw), np.nan, np.where(raw >= 3.5, 1, -1)),
-            "p_good": ((score - 1) / 4).clip(0, 1),
-        }
+    score, raw = stats.floats(verdicts["expected"].fillna(verdicts["raw"])), stats.floats(verdicts["raw"])
+    own = verdicts[["judge", "user"]].assign(
+        case=verdicts[TURN].astype(str).agg("/".join, axis=1),
+        said=np.where(np.isnan(raw), np.nan, np.where(raw >= 3.5, 1, -1)),
+        p_good=((score - 1) / 4).clip(0, 1),
     )
-    own["gold"] = own["case"].map({c.case: c.gold for c in cases})
-    both = pd.concat(
-        [own.dropna(subset="gold"), ux.wall(cases, BESIDE, seed=seed)[own.columns].astype(own.dtypes)]
-    )
+    own["gold"] = own["case"].map({c.case: float(c.gold or 0) for c in cases})
+    base = ux.wall(cases, BESIDE, seed=seed)[own.columns].astype(own.dtypes)
+    both = pd.concat([own.dropna(subset="gold"), base])
     groups = both.groupby("judge", sort=False)
-    measured = stats.measure_verdicts(both, metrics=METRICS, unit="user", seed=seed).set_index(
-        ["metric", "judge"]
-    )
+    measured = stats.measure_verdicts(both, metrics=METRICS, unit="user", seed=seed)
+    measured = measured.set_index(["metric", "judge"])
     table = pd.DataFrame(index=pd.Index(groups.groups, name="judge"))
     for metric in METRICS:
         bounds = measured.loc[metric, ["value", "value_low", "value_high"]]

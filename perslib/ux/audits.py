@@ -167,27 +167,19 @@ def padding_audit(
     """What empty words do to a judge's score: each reply as it is, and padded to about twice its length; one row.
 
     Columns: judge, as_is and with_padding (mean scores), difference with difference_low, difference_high (users resampled)
-    and difference_p, raised and lowered (shares of replies), turns, users, unscored. Length alone should not raise a score. `blocks` are judged
-    instead of drawn ones where they are given.
+    and difference_p, raised and lowered (shares of replies), turns, users, unscored. Length alone should not raise a
+    score. `blocks` are judged instead of drawn ones where they are given.
     """
     blocks = list(targets(corpus, limit=limit, seed=seed)) if blocks is None else blocks
     blocks = [block for block in blocks if len(block)]
-    more = [
-        replace(
-            b,
-            targets=b.targets.assign(
-                response=[padded(r, corpus.language, times) for r in b.targets["response"]]
-            ),
-        )
-        for b in blocks
-    ]
+    longer = partial(padded, language=corpus.language, times=times)
+    more = [replace(b, targets=b.targets.assign(response=b.targets["response"].map(longer))) for b in blocks]
     if fit:
         fit_judge(judge, corpus, blocks, backbone, progress=progress)
     scores = []
     for given in (blocks, more):
         found = verdicts_on(judge, given, backbone, progress=progress)
-        given_scores = pd.Series([v.raw if v.expected is None else v.expected for of in found for v in of])
-        scores.append(floats(given_scores))
+        scores.append(floats([v.raw if v.expected is None else v.expected for of in found for v in of]))
     change = scores[1] - scores[0]
     known = ~np.isnan(change)
     users = Resamples(np.concatenate([b.targets["user"] for b in blocks])[known], resamples, seed)
