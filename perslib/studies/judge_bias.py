@@ -273,7 +273,7 @@ def audit(
         except NotEnough as missing:
             lacking.append(missing)
             continue
-        again = {"fit": False, "seed": seed, "progress": False}
+        again: dict[str, Any] = {"fit": False, "seed": seed, "progress": False}
         padding.append(ux.padding_audit(judge, corpus, backbone, blocks=_few(blocks, PADDED), **again))
         if len(drawn):
             position.append(ux.position_audit(judge, drawn, corpus, backbone, **again))

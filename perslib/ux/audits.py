@@ -179,7 +179,8 @@ def padding_audit(
     scores = []
     for given in (blocks, more):
         found = verdicts_on(judge, given, backbone, progress=progress)
-        scores.append(floats([v.raw if v.expected is None else v.expected for of in found for v in of]))
+        own = [v.raw if v.expected is None else v.expected for of in found for v in of]
+        scores.append(floats(pd.Series(own)))
     change = scores[1] - scores[0]
     known = ~np.isnan(change)
     users = Resamples(np.concatenate([b.targets["user"] for b in blocks])[known], resamples, seed)
