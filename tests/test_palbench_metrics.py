@@ -11,7 +11,6 @@ from perslib.errors import DataError, UnknownName
 from perslib.palbench import (
     best_bleu,
     bleu,
-    fleiss,
     grade,
     kappa_of_decided,
     outcome,
@@ -20,6 +19,7 @@ from perslib.palbench import (
     vote,
 )
 from perslib.palbench.measures import names, tokens_of, words
+from perslib.stats import fleiss
 
 NEED = "用户需要在频繁出差时保持规律饮食，并减轻胃部不适。"
 GUESS = "用户希望出差时也能规律饮食，减轻胃部负担。"

@@ -13,7 +13,8 @@ from perslib.corpus import Block, Corpus, load
 from perslib.errors import DataError, PerslibError
 from perslib.judge import Computed, Constant, evaluate, targets
 from perslib.llm import Answer, Request
-from perslib.ux import PairJudge, length_audit, padded, padding_audit, pairs_of, position_audit
+from perslib.stats import length_audit
+from perslib.ux import PairJudge, padded, padding_audit, pairs_of, position_audit
 
 
 class ByLength(Computed):
@@ -70,9 +71,9 @@ def test_a_judge_of_places_and_a_fair_one(corpus, pairs):
     pairs = pairs.head(12)
     place = position_audit(ByPlace(), pairs, corpus, progress=False).iloc[0]
     assert (place["consistent"], place["first_twice"], place["position_bias"]) == (0, 1, 1)
-    assert place["p"] < 0.001 and place["users"] <= 12
+    assert place["position_bias_p"] < 0.001 and place["units"] <= 12
     fair = position_audit(ByCharacters(), pairs, corpus, progress=False).iloc[0]
-    assert fair["consistent"] == 1 and fair["position_bias"] == 0 and fair["p"] == 1
+    assert fair["consistent"] == 1 and fair["position_bias"] == 0 and fair["position_bias_p"] == 1
     ties = position_audit(Constant(4), pairs, corpus, progress=False).iloc[0]
     assert ties["consistent"] == 1 and pd.isna(ties["first_share"])
 
@@ -100,7 +101,7 @@ def test_pairs_that_the_corpus_does_not_have(corpus, pairs):
 
 def test_length_is_seen_at_equal_gold(corpus, blocks):
     long = length_audit(evaluate(ByCharacters(), corpus, blocks=blocks), corpus, resamples=500).iloc[0]
-    assert long["at_equal_gold"] > 0.7 and long["low"] > 0.5 and long["excess_low"] > 0.5
+    assert long["at_equal_gold"] > 0.7 and long["at_equal_gold_low"] > 0.5 and long["excess_low"] > 0.5
     none = length_audit(evaluate(Constant(4), corpus, blocks=blocks), corpus, resamples=500).iloc[0]
     assert none["of_score"] == none["at_equal_gold"] == 0
     own = evaluate(Constant(4), corpus, blocks=blocks)
@@ -116,7 +117,9 @@ def test_length_where_nobody_rated_and_where_nobody_scored(corpus, blocks):
     bare = Corpus("bare", "en", corpus.users, corpus.sessions, corpus.turns.assign(score=None))
     row = length_audit(found, bare).iloc[0]
     assert (row["turns"], row["users"], row["unscored"]) == (0, 0, 0)
-    assert row[["of_score", "of_gold", "at_equal_gold", "excess", "low", "high", "p"]].isna().all()
+    assert (
+        row[["of_score", "of_gold", "excess"]].isna().all() and row.filter(like="at_equal_gold").isna().all()
+    )
     mute = length_audit(found.assign(raw=pd.NA), corpus).iloc[0]
     assert (mute["turns"], mute["unscored"]) == (0, len(found)) and np.isnan(mute["of_score"])
 
@@ -132,7 +135,7 @@ def test_length_where_nobody_rated_and_where_nobody_scored(corpus, blocks):
 
 def test_padding_raises_only_the_score_of_who_counts_characters(corpus):
     up = padding_audit(ByCharacters(), corpus, limit=100, resamples=500, progress=False).iloc[0]
-    assert up["difference"] > 0.5 and up["low"] > 0 and up["raised"] > 0.8 and up["lowered"] == 0
+    assert up["difference"] > 0.5 and up["difference_low"] > 0 and up["raised"] > 0.8 and up["lowered"] == 0
     same = padding_audit(Constant(4), corpus, limit=100, resamples=500, progress=False).iloc[0]
     assert same["difference"] == 0 and same["raised"] == 0 and same["turns"] == 100
 

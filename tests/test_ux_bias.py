@@ -8,18 +8,17 @@ import pytest
 from scipy import stats
 
 from perslib.errors import DataError
-from perslib.ux import (
+from perslib.stats import (
     bradley_terry,
-    double_centred,
+    centre_doubly,
     exact_test,
-    families,
     order_effects,
     own_family_gaps,
-    permuted,
+    permutation_test,
     preferences,
-    published,
-    shares_of,
+    share_good,
 )
+from perslib.ux import families, published
 
 FAMILY = {
     "A1": "A",
@@ -59,8 +58,10 @@ def test_published_self_preference(table9):
     gaps = own_family_gaps(table9, families()).set_index("judge")
     assert gaps["raw"].iloc[:3].round(2).tolist() == [29.53, 0.87, 0.49]
     assert gaps["adjusted"].iloc[:3].round(2).tolist() == [18.47, 2.84, 2.47]
-    assert gaps.loc["GPT-5.2", "p"] == pytest.approx(1 / 816, rel=1e-9) and gaps.loc["GPT-5.2", "exact"]
-    assert gaps.loc["GPT-5.2", "low"] > 10 and gaps.loc["Gemini 3.1 Pro", "low"] < 0
+    assert (
+        gaps.loc["GPT-5.2", "adjusted_p"] == pytest.approx(1 / 816, rel=1e-9) and gaps.loc["GPT-5.2", "exact"]
+    )
+    assert gaps.loc["GPT-5.2", "adjusted_low"] > 10 and gaps.loc["Gemini 3.1 Pro", "adjusted_low"] < 0
     assert gaps.loc["all judges", "adjusted"] == pytest.approx(7.93, abs=0.005)
 
 
@@ -70,11 +71,18 @@ def test_published_pairs():
     counts["ties"] = (5 * table["tie"]).round().astype(int)
     assert (counts[["a_wins", "b_wins", "ties"]].sum(axis=1) == 500).all()
     found = preferences(counts)
-    assert (found["p_holm"] < 0.001).sum() == 13
+    assert (found["share_p_holm"] < 0.001).sum() == 13
     fitted = bradley_terry(counts, families(), by_judge=True)
     own = fitted.table[fitted.table["kind"] == "own family"].set_index("term")["estimate"]
     assert own["GPT-5.2"] > 1.5 and own["Gemini 3.1 Pro"] > 0.9 and own["Claude Opus 4.7"] < -0.3
-    assert fitted.judgments == 7500 and fitted.tests["p"].max() < 1e-10
+    judges = ["GPT-5.2", "Gemini 3.1 Pro", "Claude Opus 4.7"]
+    assert own[judges].tolist() == pytest.approx([1.923, 1.169, -0.597], abs=0.0006)
+    rows = fitted.table[fitted.table["kind"] != "strength"].set_index("term")
+    assert rows.loc["tie", "estimate"] == pytest.approx(-3.168, abs=0.0006)
+    assert rows.loc[[*judges, "tie"], "se"].tolist() == pytest.approx(
+        [0.097, 0.099, 0.090, 0.089], abs=0.0006
+    )
+    assert fitted.judgments == 7500 and fitted.tests["chi2_p"].max() < 1e-10
 
 
 # -- gaps between families ----------------------------------------------------------------------------------------
@@ -83,22 +91,24 @@ def test_published_pairs():
 def test_double_centring_takes_out_models_and_judges():
     quality, mildness = np.array([10.0, 30, 50, 60, 65, 70]), np.array([0.0, 20, 5])
     shares = pd.DataFrame(quality[:, None] + mildness, MODELS, JUDGES)
-    assert double_centred(shares).abs().to_numpy().max() < 1e-9
+    assert centre_doubly(shares).abs().to_numpy().max() < 1e-9
     gaps = own_family_gaps(shares, FAMILY).set_index("judge")
     assert abs(gaps.loc["judge C", "raw"]) > 10 and gaps["adjusted"].abs().max() < 1e-9
     shares.loc[["C1", "C2"], "judge C"] += 12
     own = own_family_gaps(shares, FAMILY).set_index("judge").loc["judge C"]
     assert own["adjusted"] == pytest.approx(12 * (1 - 1 / 3))
-    assert own["p"] == pytest.approx(1 / 15), "two of six can be chosen in fifteen ways"
-    assert own["low"] == -np.inf, "fifteen ways cannot reject anything at five per cent"
+    assert own["adjusted_p"] == pytest.approx(1 / 15), "two of six can be chosen in fifteen ways"
+    assert own["adjusted_low"] == -np.inf, "fifteen ways cannot reject anything at five per cent"
 
 
 def test_permutation_intervals_cover():
     rng = np.random.default_rng(3)
     own = np.arange(12) < 4
-    covered = [(f := permuted(rng.normal(size=12) + 1.5 * own, own)).low <= 1.5 <= f.high for _ in range(150)]
+    covered = [
+        (f := permutation_test(rng.normal(size=12) + 1.5 * own, own)).low <= 1.5 <= f.high for _ in range(150)
+    ]
     assert np.mean(covered) >= 0.9
-    shifted = permuted(np.r_[10.0 + np.arange(4), np.arange(8)], own)
+    shifted = permutation_test(np.r_[10.0 + np.arange(4), np.arange(8)], own)
     assert shifted.p < 0.05 and shifted.low > 0 and shifted.low < shifted.gap < shifted.high
 
 
@@ -112,14 +122,14 @@ def judgments(cases: int) -> pd.DataFrame:
 def test_shares_are_percents_of_all_that_was_judged():
     said = [1, -1, 1, None]
     frame = pd.DataFrame({"model": "A1", "judge": "judge A", "said": pd.array(said, dtype="Int64")})
-    assert shares_of(frame).loc["A1", "judge A"] == 50
+    assert share_good(frame).loc["A1", "judge A"] == 50
 
 
 def test_a_family_that_nobody_named_is_an_error():
     with pytest.raises(DataError, match="C2"):
-        own_family_gaps(shares_of(judgments(5)), {k: v for k, v in FAMILY.items() if k != "C2"})
+        own_family_gaps(share_good(judgments(5)), {k: v for k, v in FAMILY.items() if k != "C2"})
     with pytest.raises(DataError, match="judge A"):
-        own_family_gaps(shares_of(judgments(5).query("model != 'A1' or judge != 'judge A'")), FAMILY)
+        own_family_gaps(share_good(judgments(5).query("model != 'A1' or judge != 'judge A'")), FAMILY)
 
 
 # -- pairs --------------------------------------------------------------------------------------------------------
@@ -161,9 +171,9 @@ def test_bradley_terry_finds_what_was_put_in():
         0.4, abs=0.1
     )
     assert np.exp(rows["tie"]) == pytest.approx(0.2, abs=0.03)
-    assert fitted.tests["p"].max() < 1e-6
+    assert fitted.tests["chi2_p"].max() < 1e-6
     fair = bradley_terry(counts_of(choices(200, seed=3)), FAMILY)
-    assert fair.tests["p"].min() > 0.01
+    assert fair.tests["chi2_p"].min() > 0.01
 
 
 def test_bradley_terry_without_ties_and_with_an_unbeaten_model():
@@ -189,13 +199,13 @@ def test_order_effects_by_hand():
     row = order_effects(frame).iloc[0]
     assert (row["pairs"], row["left_out"]) == (4, 1)
     assert (row["consistent"], row["first_twice"], row["second_twice"]) == (0.25, 0.5, 0.25)
-    assert row["position_bias"] == 0.25 and row["p"] == 1.0
+    assert row["position_bias"] == 0.25 and row["position_bias_p"] == 1.0
 
 
 def test_a_judge_of_places_is_found_out():
     row = order_effects(choices(80, first=2.5, tie=0.01)).set_index("judge").loc["judge A"]
-    assert row["low"] > 0.5 and row["p"] < 1e-6 and row["first_share"] > 0.8
+    assert row["position_bias_low"] > 0.5 and row["position_bias_p"] < 1e-6 and row["first_share"] > 0.8
     fair = order_effects(choices(80)).set_index("judge").loc["judge A"]
-    assert fair["low"] < 0 < fair["high"]
+    assert fair["position_bias_low"] < 0 < fair["position_bias_high"]
     with pytest.raises(DataError, match="choice is 'neither'"):
         order_effects(choices(2).assign(choice="neither"))

@@ -8,28 +8,27 @@ import pytest
 from scipy import stats
 
 from perslib.errors import DataError, UnknownName
-from perslib.stats import wilson
-from perslib.ux import (
-    REWARD_MODEL,
+from perslib.stats import (
     at_learned_threshold,
     best_threshold,
+    calibration_bins,
     cases_needed,
     cohen,
-    counted,
+    compare_paired,
+    compare_unpaired,
+    count_ratings,
     detection,
     escapes,
     gwet,
-    judged,
     krippendorff,
     mcnemar,
-    paired_differences,
+    measure_verdicts,
     probability_metrics,
-    published,
     rank_sets_of_shares,
     raters_agreement,
-    reliability,
-    unpaired,
+    wilson,
 )
+from perslib.ux import REWARD_MODEL, published
 
 # -- published tables ----------------------------------------------------------------------------------------
 
@@ -125,7 +124,7 @@ def test_wilson_intervals(x, n, low, high):
     ],
 )
 def test_neighbours_on_the_leaderboard_are_hard_to_tell_apart(a, b, n, z, p):
-    assert np.array(unpaired(a, n, b, n)) == pytest.approx([z, p], abs=0.006)
+    assert np.array(compare_unpaired(a, n, b, n)) == pytest.approx([z, p], abs=0.006)
 
 
 def test_table_5_benchmarks_agree_with_each_other_only_so_far():
@@ -181,7 +180,7 @@ SAID = [1, 1, 1, None, 1, -1, -1, None]
 
 
 def row(frame: pd.DataFrame) -> dict[str, float]:
-    found = judged(frame.assign(case=range(len(frame)), judge="j"), resamples=200)
+    found = measure_verdicts(frame.assign(case=range(len(frame)), judge="j"), resamples=200)
     return dict(zip(found["metric"], found["value"]))
 
 
@@ -211,12 +210,12 @@ def test_intervals_come_from_resampled_cases_and_users():
     mood = rng.random(40)[users] < 0.5  # a user's cases are right together
     said = np.where(mood, gold, -gold)
     frame = pd.DataFrame({"gold": gold, "said": said, "case": range(400), "user": users, "judge": "j"})
-    by_case = judged(frame, metrics=["accuracy"], resamples=800).iloc[0]
-    by_user = judged(frame, metrics=["accuracy"], unit="user", resamples=800).iloc[0]
-    assert by_case["high"] - by_case["low"] == pytest.approx(
+    by_case = measure_verdicts(frame, metrics=["accuracy"], resamples=800).iloc[0]
+    by_user = measure_verdicts(frame, metrics=["accuracy"], unit="user", resamples=800).iloc[0]
+    assert by_case["value_high"] - by_case["value_low"] == pytest.approx(
         by_case["wilson_high"] - by_case["wilson_low"], abs=0.02
     )
-    assert by_user["high"] - by_user["low"] > 2 * (by_case["high"] - by_case["low"])
+    assert by_user["value_high"] - by_user["value_low"] > 2 * (by_case["value_high"] - by_case["value_low"])
     assert by_case["unread"] == 0 and by_user["units"] == 40
 
 
@@ -230,11 +229,13 @@ def test_neutral_is_an_escape_not_an_error_of_reading():
 
 def test_labels_that_are_none_are_named():
     with pytest.raises(DataError, match=r"said row 1: is 2"):
-        judged(pd.DataFrame({"gold": [1, -1], "said": [1, 2], "case": [0, 1], "judge": "j"}))
+        measure_verdicts(pd.DataFrame({"gold": [1, -1], "said": [1, 2], "case": [0, 1], "judge": "j"}))
     with pytest.raises(DataError, match="no column case"):
-        judged(pd.DataFrame({"gold": [1], "said": [1]}))
+        measure_verdicts(pd.DataFrame({"gold": [1], "said": [1]}))
     with pytest.raises(UnknownName, match="kapa"):
-        judged(pd.DataFrame({"gold": [1], "said": [1], "case": [1], "judge": "j"}), metrics=["kapa"])
+        measure_verdicts(
+            pd.DataFrame({"gold": [1], "said": [1], "case": [1], "judge": "j"}), metrics=["kapa"]
+        )
 
 
 # -- probabilities ----------------------------------------------------------------------------------------------
@@ -255,7 +256,7 @@ def test_brier_falls_apart_into_its_parts():
     gold = np.where(rng.random(5000) < p, 1, -1)
     found = probability_metrics(gold, p)
     assert found["reliability"] - found["resolution"] + found["uncertainty"] == pytest.approx(found["brier"])
-    assert found["ece"] < 0.02 and reliability(gold, p)["cases"].sum() == 5000
+    assert found["ece"] < 0.02 and calibration_bins(gold, p)["cases"].sum() == 5000
 
 
 def test_a_threshold_gives_back_what_the_criterion_took():
@@ -296,11 +297,14 @@ def outcomes(n: int, seed: int = 0) -> pd.DataFrame:
 
 
 def test_pairs_on_the_same_cases():
-    table = paired_differences(outcomes(400), resamples=2000).set_index(["a", "b"])
+    table = compare_paired(outcomes(400), tests=("bootstrap", "mcnemar"), resamples=2000).set_index(
+        ["a", "b"]
+    )
     better, equal = table.loc[("a", "b")], table.loc[("b", "c")]
-    assert better["low"] > 0 and better["p_holm"] < 0.01 and better["p_mcnemar_holm"] < 0.001
-    assert equal["low"] < 0 < equal["high"] and equal["p_mcnemar"] > 0.05
-    assert better["only_a"] - better["only_b"] == pytest.approx(400 * better["difference"])
+    assert better["difference_low"] > 0 and better["difference_p_holm"] < 0.01
+    assert better["difference_p_mcnemar_holm"] < 0.001
+    assert equal["difference_low"] < 0 < equal["difference_high"] and equal["difference_p_mcnemar"] > 0.05
+    assert better["ahead"] - better["behind"] == pytest.approx(400 * better["difference"])
 
 
 def test_the_number_of_cases_reaches_its_power():
@@ -346,7 +350,7 @@ def test_ac1_stands_where_kappa_falls():
     """Two raters who agree on 95 of 100, nearly all of one kind: κ is near zero, AC1 is not."""
     pairs = [(1, 1)] * 95 + [(1, 0)] * 3 + [(0, 1)] * 2
     one, other = zip(*pairs)
-    table = counted(pd.DataFrame({"one": one, "other": other}))
+    table = count_ratings(pd.DataFrame({"one": one, "other": other}))
     assert cohen(one, other) < 0 < 0.94 < gwet(table)
     share = 0.975
     by_chance = 2 * share * (1 - share)

@@ -11,18 +11,21 @@ from reward_made import made
 from sklearn.metrics import roc_auc_score
 
 from perslib.errors import DataError
-from perslib.ux.reward import Reward
-from perslib.ux.reward_checks import (
-    RewardWarning,
-    discrimination,
-    out_of_fold,
+from perslib.stats import (
+    Abstention,
+    cheapest_threshold,
+    fit_abstention,
+    fit_calibration,
+    interval,
+    resample_users,
     reward_numbers,
     selective_risk,
-    swapped,
 )
+from perslib.stats.detection import resampled_auroc
+from perslib.ux.reward import Reward
+from perslib.ux.reward_checks import RewardWarning, discrimination, out_of_fold, swapped
 from perslib.ux.reward_features import Weighted, counted
 from perslib.ux.reward_words import Words
-from perslib.ux.scored import Abstention, abstention, calibrated, cheapest_threshold
 from perslib.ux.wall import wall
 
 
@@ -82,15 +85,15 @@ def drawn(n=20_000, a=0.5, b=-1.0, seed=0):
 
 def test_platt_finds_slope_and_shift():
     s, good = drawn()
-    found = calibrated("platt", s, good)
+    found = fit_calibration("platt", s, good)
     assert (found.a, found.b) == (pytest.approx(0.5, abs=0.02), pytest.approx(-1.0, abs=0.06))
     assert found(np.array([0.0])) == pytest.approx(1 / (1 + np.e), abs=0.02)
 
 
 def test_temperature_and_isotonic():
     s, good = drawn(b=0.0)
-    assert calibrated("temperature", s, good).a == pytest.approx(0.5, abs=0.02)
-    curve = calibrated("isotonic", s, good)
+    assert fit_calibration("temperature", s, good).a == pytest.approx(0.5, abs=0.02)
+    curve = fit_calibration("isotonic", s, good)
     at = np.array([-4.0, 0.0, 4.0])
     assert curve(at) == pytest.approx(1 / (1 + np.exp(-0.5 * at)), abs=0.05)
     assert np.isnan(curve(np.array([np.nan]))).all() and (np.diff(curve(np.linspace(-9, 9, 50))) >= 0).all()
@@ -98,7 +101,7 @@ def test_temperature_and_isotonic():
 
 def test_a_model_that_has_it_backwards_is_levelled_not_turned():
     s, good = drawn(a=-0.5, b=0.0)
-    assert calibrated("platt", s, good).a == 0
+    assert fit_calibration("platt", s, good).a == 0
 
 
 def test_cheapest_threshold_by_hand():
@@ -114,9 +117,9 @@ def test_cheapest_threshold_by_hand():
 def test_misfits_by_hand():
     """Nine users, one good case each, misfits −s = 1 … 9: at alpha .2 the 8th of nine, 8/10 of the weight, is enough."""
     s, owner = -np.arange(1.0, 10), np.array([f"u{i}" for i in range(9)], dtype=object)
-    found = abstention(s, np.ones(9, bool), owner, alpha=0.2)
+    found = fit_abstention(s, np.ones(9, bool), owner, alpha=0.2)
     assert (found.good_misfit, found.bad_misfit, found.users) == (8, np.inf, 9)
-    assert abstention(s, np.ones(9, bool), owner, alpha=0.05).good_misfit == np.inf
+    assert fit_abstention(s, np.ones(9, bool), owner, alpha=0.05).good_misfit == np.inf
     good, bad = Abstention(0.1, good_misfit=1.0, bad_misfit=2.0).sets(np.array([-3.0, 0.0, 3.0, np.nan]))
     assert good.tolist() == [False, True, True, True] and bad.tolist() == [True, True, False, True]
 
@@ -133,7 +136,7 @@ def test_the_promise_is_kept_for_new_users():
 
     missed = []
     for _ in range(60):
-        found = abstention(*people(40, int(rng.integers(10**6))), alpha=0.1)
+        found = fit_abstention(*people(40, int(rng.integers(10**6))), alpha=0.1)
         s, good, _ = people(200, int(rng.integers(10**6)))
         in_good, in_bad = found.sets(s)
         missed.append([(~in_good[good]).mean(), (~in_bad[~good]).mean()])
@@ -151,15 +154,12 @@ def test_auroc_and_its_interval():
     table = discrimination(frame(gold, p, user=user), frame(gold, 1 - p, user=user, judge="turned"))
     assert table.loc[0, "auroc"] == pytest.approx(roc_auc_score(gold, p), abs=1e-12)
     assert table.loc[1, "auroc"] == pytest.approx(1 - roc_auc_score(gold, p), abs=1e-12)
-    assert table.loc[0, "low"] < table.loc[0, "auroc"] < table.loc[0, "high"]
-    assert table.loc[1, "ahead_low"] > 0 and table.loc[1, "p"] < 0.001
+    assert table.loc[0, "auroc_low"] < table.loc[0, "auroc"] < table.loc[0, "auroc_high"]
+    assert table.loc[1, "ahead_low"] > 0 and table.loc[1, "ahead_p"] < 0.001
     # Each resample is a sample of users, with repeats: by hand for the first.
-    from perslib.stats import interval, resample_users
-    from perslib.ux.reward_checks import _auroc
-
     weights = resample_users(30, 50)
     number = np.arange(300) % 30
-    drawn = _auroc(gold == 1, p, number, weights)
+    drawn = resampled_auroc(gold == 1, p, number, weights)
     assert drawn[7] == pytest.approx(roc_auc_score(gold, p, sample_weight=weights[number, 7]))
     assert interval(drawn[1:])[0] > 0.5
 

@@ -172,7 +172,7 @@ def test_gains_of_strategies_are_paired():
     table = strategy_gains({"plain": lenient, "careful": right}, "plain").set_index("judge")
     assert (
         table.loc["careful", "gain"] == 50
-        and table.loc["careful", "low"] > 0
+        and table.loc["careful", "gain_low"] > 0
         and table.loc["plain", "gain"] == 0
     )
 

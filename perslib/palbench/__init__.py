@@ -18,7 +18,6 @@ from perslib.palbench.faultless import Faultless
 from perslib.palbench.measures import (
     best_bleu,
     bleu,
-    fleiss,
     grade,
     kappa_of_decided,
     outcome,
@@ -67,7 +66,6 @@ __all__ = [
     "costs",
     "differences",
     "draw_templates",
-    "fleiss",
     "grade",
     "graded",
     "judged",

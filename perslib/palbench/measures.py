@@ -27,10 +27,8 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, Literal
 
-import numpy as np
-import numpy.typing as npt
-
 from perslib.errors import DataError, Problem, UnknownName
+from perslib.stats import fleiss
 
 Tokens = Literal["jieba", "words"]
 
@@ -88,23 +86,6 @@ def best_bleu(prediction: str, references: Iterable[str], tokens: Tokens = "jieb
     """For each BLEU the largest over the references, each taken alone: not multi-reference BLEU."""
     each = [bleu(prediction, reference, tokens) for reference in references]
     return {name: max((scores[name] for scores in each), default=float("nan")) for name in names(tokens)}
-
-
-def fleiss(counts: npt.ArrayLike) -> float:
-    """Fleiss' kappa of a table items × categories that counts how many raters chose each category.
-
-    κ = (P̄ − P_e) / (1 − P_e), with P̄ the mean share of agreeing pairs of raters and P_e = Σ (share of category)².
-    Missing where it is undefined: no item, one rater, or only one category ever chosen.
-    """
-    table = np.asarray(counts, dtype=float)
-    if table.ndim != 2 or not len(table):
-        return float("nan")
-    raters = table.sum(axis=1)
-    if (raters != raters[0]).any() or raters[0] < 2:
-        return float("nan")
-    observed = float(((table**2).sum(axis=1) - raters).mean() / (raters[0] * (raters[0] - 1)))
-    expected = float(((table.sum(axis=0) / table.sum()) ** 2).sum())
-    return (observed - expected) / (1 - expected) if expected < 1 else float("nan")
 
 
 def kappa_of_decided(ours: Sequence[str], theirs: Sequence[str]) -> tuple[float, int]:

@@ -23,7 +23,7 @@ WIDTHS = {"column": 3.5, "text": 7.6}
 #: Size of type in a figure for one column, beside that of others.
 SMALLER = 0.78
 #: Mark and dash of the first, second, third … line.
-MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
+MARKS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "p", "h", "8", "d")
 DASHES = ("-", "--", "-.", ":")
 #: Marks of published numbers: a hollow mark has no edge in the style unless told.
 PUBLISHED: dict[str, Any] = {

@@ -18,6 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from perslib.errors import DataError
@@ -64,13 +65,17 @@ def fit_conformal(calibration: pd.DataFrame, *, alpha: float = 0.1, p: str = "p"
     known = calibration["gold"].notna().to_numpy() & ~np.isnan(misfit).any(axis=1)
     gold = calibration.loc[known, "gold"].to_numpy(dtype=np.int64)
     observed = misfit[known][np.arange(len(gold)), gold - 1]
-    turns = calibration.loc[known].groupby("user")["user"].transform("size").to_numpy(dtype=float)
-    n_users = int(calibration.loc[known, "user"].nunique())
-    order = np.argsort(observed)
-    reached = np.cumsum(1 / turns[order]) / (n_users + 1)
-    place = np.searchsorted(reached, 1 - alpha - 1e-12)
-    threshold = float(observed[order][place]) if place < len(order) else float("inf")
-    return Conformal(alpha, threshold, n_users, p)
+    users = calibration.loc[known, "user"]
+    return Conformal(alpha, quantile_over_users(observed, users, alpha), int(users.nunique()), p)
+
+
+def quantile_over_users(misfit: Floats, user: npt.ArrayLike, alpha: float) -> float:
+    """The (1 − alpha)-quantile of misfits, users weighing alike and one more at infinity."""
+    number, names = pd.factorize(np.asarray(user, dtype=object))
+    order = np.argsort(misfit, kind="stable")
+    reached = np.cumsum(1 / np.bincount(number)[number[order]]) / (len(names) + 1)
+    place = int(np.searchsorted(reached, 1 - alpha - 1e-12))
+    return float(misfit[order][place]) if place < len(order) else float("inf")
 
 
 def misfits(verdicts: pd.DataFrame, p: str) -> Floats:

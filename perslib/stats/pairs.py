@@ -3,6 +3,7 @@
     compare_paired(scores, unit=users)               # every two columns of rows × methods
     compare_paired(scores, unit=users, base="none")  # every other column against one
     rank_sets(scores, unit=users)                    # for each column the ranks that the data do not rule out
+    rank_sets_of_shares(percents, n=500)             # the same where only percentages were published
 
 Rows are what all methods were tried on (turns, cases, samples), missing where one was not; units are what was
 sampled (users, or the rows themselves).
@@ -17,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.stats.resamples import (
@@ -32,6 +33,7 @@ from perslib.stats.resamples import (
     ratio,
     sign_flip,
     two_sided_p,
+    wilson,
 )
 
 Test = Literal["bootstrap", "sign flip", "mcnemar"]
@@ -179,3 +181,41 @@ def ranks_left_open(means: pd.Series, better: npt.NDArray[np.bool_]) -> pd.DataF
     for name, ranks in (("best_rank", best), ("worst_rank", worst)):
         table[name] = pd.Series(ranks, means.index, dtype="Int64").where(ranked)
     return table.assign(tied_first=ranked & (best == 1))
+
+
+def compare_unpaired(
+    a: npt.ArrayLike, n_a: npt.ArrayLike, b: npt.ArrayLike, n_b: npt.ArrayLike
+) -> tuple[Floats, Floats]:
+    """Compute z and two-sided p of "two shares are equal", from counts of successes, with the pooled variance.
+
+    For cases that differ, or where only percentages were published. On the same cases a paired test sees more.
+    """
+    a, n_a, b, n_b = (np.asarray(v, dtype=float) for v in (a, n_a, b, n_b))
+    pooled = (a + b) / (n_a + n_b)
+    spread = np.sqrt(pooled * (1 - pooled) * (1 / n_a + 1 / n_b))
+    apart = a / n_a - b / n_b
+    z = np.divide(apart, spread, out=np.zeros(np.shape(spread)), where=spread > 0)
+    return z, 2 * norm.sf(np.abs(z))
+
+
+def rank_sets_of_shares(shares: pd.Series, n: int, level: float = LEVEL) -> pd.DataFrame:
+    """The ranks that published percentages leave open: model → share in percent of `n` cases.
+
+    All pairs are tested by `compare_unpaired` and corrected together (Holm). On the same cases the truth is likely paired,
+    with differences that are surer than these: the sets are on the wide side.
+
+    Columns: model, percent, percent_low, percent_high (Wilson), rank, best_rank, worst_rank, tied_first; best first.
+    """
+    known = shares.dropna().astype(float).sort_values(ascending=False, kind="stable")
+    counts, k = known.to_numpy() / 100 * n, len(known)
+    better = np.zeros((k, k), dtype=bool)
+    if k > 1:
+        one, other = np.array(list(combinations(range(k), 2))).T
+        p = compare_unpaired(counts[one], n, counts[other], n)[1]
+        better[one, other] = holm(p) <= 1 - level  # sorted: the first of a pair has the greater share
+    low, high = wilson(counts, n, level)
+    table = ranks_left_open(known, better).rename_axis("model").reset_index()
+    table = table.rename(columns={"mean": "percent"})
+    table.insert(2, "percent_low", 100 * low)
+    table.insert(3, "percent_high", 100 * high)
+    return table

@@ -1,23 +1,248 @@
-"""Do judges prefer what models of their own family wrote?
+"""What judges prefer besides quality: their own family, and long replies.
 
-own_family_preference(scores, made_by, users, families)  # rows (replies) × judges
+    own_family_gaps(shares, families)          # from shares of "good", models × judges (UXBench, Table 9)
+    length_audit(verdicts, corpus)             # do longer replies get higher scores at equal gold?
+
+A judge's raw gap, own family less the others, mixes three things: that its family's replies may be
+better, that judges differ in strictness, and preference. With M[model, judge] the share of replies called good, double
+centring
+
+    R = M − row means − column means + grand mean
+
+takes out how good a model is to all judges and how mild a judge is to all models; what is left of the gap in R is the
+judge's alone. (Of J judges, an own preference of γ shows in R as γ (1 − 1/J), and less if others share it.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from itertools import combinations
+from math import comb
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from perslib.stats.resamples import LEVEL, RESAMPLES, SEED, Resamples, holm, ratio
+from perslib.corpus import Corpus
+from perslib.errors import DataError, Problem
+from perslib.stats.detection import GOOD, labels
+from perslib.stats.gold import of_judges, with_gold
+from perslib.stats.resamples import LEVEL, RESAMPLES, SEED, Floats, Resamples, estimate, floats, holm, ratio
 
 _COLUMNS = [
     *("judge", "family", "own", "others", "preference", "preference_low", "preference_high", "preference_p"),
     *("own_makers", "other_makers", "judges", "rows", "units", "why"),
 ]
+
+# -- own family, from shares ---------------------------------------------------------------------------------------
+
+#: Up to so many ways to choose the own models, all of them are tried.
+MOST_EXACT = 20_000
+ALL = "all judges"
+
+
+class Permuted(NamedTuple):
+    """A difference of means with its permutation p and the interval that belongs to it."""
+
+    gap: float
+    p: float
+    low: float
+    high: float
+    permutations: int
+    exact: bool
+
+
+def share_good(judgments: pd.DataFrame) -> pd.DataFrame:
+    """Models × judges: percent of replies called good, of all that were judged; what could not be read is not good."""
+    good = pd.Series(labels(judgments["said"], 3, place="said") == GOOD, judgments.index, dtype=float)
+    return 100 * good.groupby([judgments["model"], judgments["judge"]]).mean().unstack()
+
+
+def centre_doubly(shares: pd.DataFrame) -> pd.DataFrame:
+    """Models × judges less row means and column means, plus the grand mean."""
+    values = shares.astype(float)
+    return values.sub(values.mean(axis=1), axis=0) - values.mean(axis=0) + values.to_numpy().mean()
+
+
+def permutation_test(
+    values: npt.ArrayLike,
+    own: npt.ArrayLike,
+    *,
+    draws: int = RESAMPLES,
+    seed: int = SEED,
+    level: float = LEVEL,
+) -> Permuted:
+    """Test the mean of the own models less the mean of the others: how often do chance labels part them as far?
+
+    All choices of own models are tried where there are few enough (`MOST_EXACT`), else as many as `draws`. The interval
+    holds every shift of the own models that the same (two-sided) test does not reject; without enough models to reject
+    anything (two in a family of ten, say) it is unbounded. That is what so few models can tell.
+    """
+    x, is_own = np.asarray(values, dtype=float), np.asarray(own, dtype=bool)
+    n, k = len(x), int(is_own.sum())
+    if not 0 < k < n:
+        return Permuted(np.nan, np.nan, np.nan, np.nan, 0, False)
+    exact = comb(n, k) <= MOST_EXACT
+    if exact:
+        chosen = (np.array(list(combinations(range(n), k)))[..., None] == np.arange(n)).any(axis=1)
+    else:  # the observed choice is among those drawn
+        order = np.argsort(np.random.default_rng(seed).random((draws, n)), axis=1)
+        chosen = np.vstack([is_own, order < k])
+    contrast = chosen / k - ~chosen / (n - k)
+    gaps, overlap = contrast @ x, contrast @ is_own
+    gap = float(x[is_own].mean() - x[~is_own].mean())
+    p = float((np.abs(gaps) >= abs(gap) - 1e-9).mean())
+    # Moved by gap ± t, a choice parts the models as far as the own ones up to some t. The interval ends where
+    # too few choices are left; the own choice, and the exact opposite of it, never fall behind.
+    rest, rejected = gaps - gap * overlap, int((1 - level) * len(chosen) + 1e-9)
+    same = np.abs(overlap) > 1 - 1e-12
+    overlap = np.where(same, 0, overlap)
+    one, other = rest / (1 + overlap), rest / (1 - overlap)
+    reach = np.where(same, np.inf, np.maximum([-one, one], [other, -other]))
+    below, above = map(float, np.sort(reach, axis=1)[:, -1 - rejected])
+    return Permuted(gap, p, gap - below, gap + above, len(chosen), exact)
+
+
+def own_family_gaps(
+    shares: pd.DataFrame,
+    families: Mapping[str, str],
+    *,
+    draws: int = RESAMPLES,
+    seed: int = SEED,
+    level: float = LEVEL,
+) -> pd.DataFrame:
+    """Compare own family with others for each judge, raw and double-centred, from models × judges.
+
+    Parameters
+    ----------
+    shares : models × judges, the share of replies called good.
+    families : the family of every model and every judge.
+    draws, seed, level : as in `permutation_test`.
+
+    Columns: judge, family, own_models, other_models, own and others (mean shares), raw with raw_low, raw_high, raw_p, and
+    the same of the double-centred `adjusted`; adjusted_p_holm is corrected over the judges; permutations, exact. The last
+    row is the mean of the judges' adjusted gaps, tested by permuting the families of the models.
+    """
+    named = _families_of(shares, families)
+    residual = centre_doubly(shares)
+    rows: list[dict[str, Any]] = []
+    for judge in shares:
+        own = named == families[str(judge)]
+        means = shares[judge].astype(float).groupby(own).mean()
+        row: dict[str, Any] = {"judge": judge, "family": families[str(judge)]}
+        row |= {"own_models": int(own.sum()), "other_models": int((~own).sum())}
+        row |= {"own": means.get(True, np.nan), "others": means.get(False, np.nan)}
+        for name, frame in (("raw", shares), ("adjusted", residual)):
+            found = permutation_test(frame[judge], own, draws=draws, seed=seed, level=level)
+            row |= {
+                name: found.gap,
+                f"{name}_low": found.low,
+                f"{name}_high": found.high,
+                f"{name}_p": found.p,
+            }
+        rows.append(row | {"permutations": found.permutations, "exact": found.exact})
+    adjusted_p_holm = holm(np.array([row["adjusted_p"] for row in rows]))
+    together = _mean_gap(residual, named, families, min(draws, 2000), seed)
+    return pd.DataFrame([*rows, together]).assign(adjusted_p_holm=[*adjusted_p_holm, np.nan])
+
+
+def _families_of(shares: pd.DataFrame, families: Mapping[str, str]) -> npt.NDArray[np.object_]:
+    """The models' families; an error names those without, and cells without a share."""
+    if lost := [str(name) for name in [*shares.index, *shares.columns] if str(name) not in families]:
+        verb = "is" if len(lost) == 1 else "are"
+        raise DataError(
+            Problem("families", f"does not say whose {', '.join(lost[:5])} {verb}"),
+            "Name the family of every model and every judge.",
+        )
+    if shares.isna().to_numpy().any():
+        where = shares.isna().stack()
+        raise DataError(
+            Problem("shares", f"there is none for (model, judge) {where[where].index[0]}"),
+            "Every judge has to judge every model; leave out the model or the judge.",
+        )
+    return np.array([families[str(name)] for name in shares.index], dtype=object)
+
+
+def _mean_gap(
+    residual: pd.DataFrame, named: npt.NDArray[np.object_], families: Mapping[str, str], draws: int, seed: int
+) -> dict[str, Any]:
+    """Mean of the adjusted gaps, and how often models with shuffled families have one as large."""
+    own = np.column_stack([named == families[str(judge)] for judge in residual])
+    there = own.any(axis=0) & ~own.all(axis=0)
+    if not there.any():
+        return {"judge": ALL, "adjusted": np.nan, "adjusted_p": np.nan}
+    own, values = own[:, there], residual.to_numpy(float)[:, there]
+    contrast = (own / own.sum(axis=0) - ~own / (~own).sum(axis=0)) / own.shape[1]
+    rng = np.random.default_rng(seed)
+    orders = np.array([np.arange(len(own)), *(rng.permutation(len(own)) for _ in range(draws))])
+    gaps = np.einsum("mj,dmj->d", values, contrast[orders])
+    p = (np.abs(gaps) >= abs(gaps[0]) - 1e-9).mean()
+    about = {"permutations": draws, "exact": False}
+    return {"judge": ALL, "adjusted": float(gaps[0]), "adjusted_p": float(p), **about}
+
+
+# -- length ---------------------------------------------------------------------------------------------------------
+
+
+def length_audit(
+    verdicts: pd.DataFrame,
+    corpus: Corpus,
+    *,
+    score: str = "raw",
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> pd.DataFrame:
+    """Measure whether a judge likes long replies more than the users do, one row a judge and backbone.
+
+    All slopes are per doubling of the reply's length, in standard deviations of the score (or gold) concerned, with
+    scenarios as they are (one intercept each):
+
+    - of_score, of_gold: of the judge's score, of the users' own; excess = of_score − of_gold
+    - at_equal_gold: of the score once gold is known (one intercept a gold score): zero where the judge goes by length
+      only as far as it tells what the users thought
+
+    with excess_low, excess_high, at_equal_gold_low, at_equal_gold_high (users resampled) and at_equal_gold_p. `turns` and
+    `users` have both score and gold, `unscored` are rated turns without a score. Where there is no turn with both, numbers
+    are missing.
+    """
+    frame = with_gold(verdicts, corpus, [score])
+    length = corpus.turns["response"].str.len().to_numpy(float)
+    frame["length"] = np.log2(np.maximum(1, length[frame["place"].to_numpy(int)]))
+    rows = []
+    for row, own in of_judges(frame):
+        rated = own.assign(score=floats(own[score]), gold=floats(own["gold"])).dropna(subset="gold")
+        known = rated.dropna(subset="score")
+        users = Resamples(known["user"], resamples, seed)
+        scenario, gold = (pd.get_dummies(known[c]).to_numpy(float) for c in ("scenario", "gold"))
+        x, s, g = (known[c].to_numpy(float) for c in ("length", "score", "gold"))
+        of_score, of_gold = (_slopes(x, y, scenario, users) for y in (s, g))
+        at_equal_gold = _slopes(x, s, np.hstack([scenario, gold[:, 1:]]), users)
+        found = {"of_score": of_score[0], "of_gold": of_gold[0]}
+        found |= estimate(at_equal_gold, "at_equal_gold", p=True) | estimate(of_score - of_gold, "excess")
+        counts = {"turns": len(known), "users": len(users), "unscored": len(rated) - len(known)}
+        rows.append({"judge": row.judge, "backbone": row.backbone, **found, **counts})
+    return pd.DataFrame(rows)
+
+
+def _slopes(x: Floats, y: Floats, controls: Floats, users: Resamples) -> Floats:
+    """Least-squares slope of y, in standard deviations, on x beside the controls, in each resample of users.
+
+    One matrix product gives the normal equations of all resamples; a little ridge (1e-6) where a resample lacks a level.
+    """
+    if not len(x):
+        return np.full(users.weights.shape[1], np.nan)
+    y = (y - y.mean()) / y.std() if y.std() > 0 else np.zeros(len(y))
+    design = np.column_stack([x - x.mean(), controls])
+    k = design.shape[1]
+    moments, products = np.zeros((len(users), k * k)), np.zeros((len(users), k))
+    np.add.at(moments, users.group, np.einsum("ij,ik->ijk", design, design).reshape(len(x), -1))
+    np.add.at(products, users.group, design * y[:, None])
+    a = (users.weights.T @ moments).reshape(-1, k, k) + 1e-6 * np.eye(k)
+    return np.asarray(np.linalg.solve(a, (users.weights.T @ products)[..., None])[:, 0, 0])
+
+
+# -- own family, from scores of the same replies -------------------------------------------------------------------
 
 
 def own_family_preference(

@@ -4,168 +4,181 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import kendalltau, pearsonr, spearmanr
+from scipy.stats import kendalltau, norm, pearsonr, spearmanr
 
+from perslib import stats, ux
 from perslib.corpus import TURN, Block, Corpus
 from perslib.errors import NotEnough
 from perslib.judge import Judge
 from perslib.judge.evaluate import evaluate, targets
 from perslib.llm import Backbone
-from perslib.report.tables import with_interval
-from perslib.stats import SEED, floats, wilson
 from perslib.studies.extent import Extent
-from perslib.ux import (
-    CASES,
-    REWARD_MODEL,
-    Form,
-    PairJudge,
-    at_learned_threshold,
-    bradley_terry,
-    cases_needed,
-    detection,
-    double_centred,
-    families,
-    judge_cases,
-    judged,
-    length_audit,
-    own_family_gaps,
-    padding_audit,
-    pairs_of,
-    position_audit,
-    preferences,
-    published,
-    rank_sets_of_shares,
-    wall,
-)
+from perslib.ux import CASES, REWARD_MODEL, PairJudge, families, published
 
 #: Tasks of Table 3 by the column that holds their percentage.
 TASKS = {"accuracy": "UX Judge", "eval_good": "UX Eval", "recovery_good": "UX Recovery"}
 METRICS = ("balanced", "good_acc", "bad_acc", "positive_bias", "d_prime", "criterion")
-#: Metrics that go by another name on the page.
-LABELS = {"balanced": "balanced_accuracy"}
 #: Baselines that stand beside the judges of a corpus.
 BESIDE = ("majority", "length only", "query only", "reply only")
 #: Recorded replies that are judged where no model is asked; those of them that are padded, and as many of each user's
 #: candidates' replies that pairs are drawn from.
 JUDGED, PADDED = 400, 80
+#: Rated replies from which on a slope on length is shown.
+FEWEST_REPLIES = 30
 
 
 # -- published tables -------------------------------------------------------------------------------------------------
 
 
+def with_wilson(table: pd.DataFrame, column: str, cases: int) -> pd.DataFrame:
+    """Add the Wilson bounds of a column of percentages, all of so many cases."""
+    low, high = stats.wilson(table[column] / 100 * cases, cases)
+    return table.assign(**{f"{column}_low": 100 * low, f"{column}_high": 100 * high})
+
+
 def sensitivity() -> pd.DataFrame:
     """Table 3 with intervals and signal detection: how mild each judge is, and how well it tells bad from good.
 
-    Columns: model, family, accuracy, low, high (Wilson), good_acc, bad_acc, positive_bias (all in percent), d_prime,
-    d_prime_se, criterion, at_best (accuracy at the best threshold, in percent).
+    Columns: model, family, accuracy, accuracy_low, accuracy_high (Wilson), good_acc, bad_acc, positive_bias (all in
+    percent), d_prime, d_prime_low, d_prime_high, d_prime_se, criterion, at_best (accuracy at the best threshold, percent).
     """
-    table = published("table3")
+    columns = ["model", "family", "accuracy", "good_acc", "bad_acc"]
+    table = with_wilson(published("table3")[columns], "accuracy", CASES["accuracy"])
     n_good, n_bad = CASES["good_acc"], CASES["bad_acc"]
-    found = detection(
+    found = stats.detection(
         table["bad_acc"] / 100 * n_bad, n_bad, n_good - table["good_acc"] / 100 * n_good, n_good
     )
-    low, high = wilson(table["accuracy"] / 100 * CASES["accuracy"], CASES["accuracy"])
-    return table[["model", "family", "accuracy"]].assign(
-        low=100 * low,
-        high=100 * high,
-        good_acc=table["good_acc"],
-        bad_acc=table["bad_acc"],
+    reach = 1.96 * found.d_prime_se
+    return table.assign(
         positive_bias=table["good_acc"] - table["bad_acc"],
         d_prime=found.d_prime,
+        d_prime_low=found.d_prime - reach,
+        d_prime_high=found.d_prime + reach,
         d_prime_se=found.d_prime_se,
         criterion=found.criterion,
         at_best=100 * found.at_best,
     )
 
 
+def accuracy_at(d_prime: np.ndarray, criterion: np.ndarray) -> np.ndarray:
+    """The accuracy on a balanced set of a judge with this sensitivity and criterion."""
+    accuracies: np.ndarray = norm.cdf(d_prime / 2 - criterion) + norm.cdf(d_prime / 2 + criterion)
+    return accuracies / 2
+
+
+def summarize_mildness(table: pd.DataFrame) -> dict[str, Any]:
+    """The mildest and the strictest of the zero-shot judges, and their mean."""
+    bias = table[table["model"] != REWARD_MODEL].set_index("model")["positive_bias"]
+    ends = {"least": bias.min(), "strictest": bias.idxmin(), "most": bias.max(), "mildest": bias.idxmax()}
+    return {"n": len(bias), "mean": bias.mean(), **ends}
+
+
+def summarize_sensitivity(table: pd.DataFrame) -> dict[str, Any]:
+    """How much of the trained judge's lead is a threshold."""
+    own, trained = table[table["model"] != REWARD_MODEL], table[table["model"] == REWARD_MODEL].iloc[0]
+    best = own.loc[own["at_best"].idxmax()]
+    return {
+        **{f"with_{name[0]}": own["accuracy"].corr(own[name]) for name in ("criterion", "d_prime")},
+        **{"n": len(own), "equal": int((own["d_prime"] >= trained["d_prime"]).sum())},
+        **{"best": best["model"], "best_accuracy": best["at_best"], "d_prime": trained["d_prime"]},
+        **{"trained_best": trained["at_best"], "trained_accuracy": trained["accuracy"]},
+        **{"least_error": table["d_prime_se"].min(), "most_error": table["d_prime_se"].max()},
+    }
+
+
 def ranks() -> pd.DataFrame:
-    """The ranks that Table 3 leaves open in each task, one task after another (the trained judge is left out)."""
+    """The ranks that Table 3 leaves open in each task, one task after another (the trained judge is left out).
+
+    Columns: as of `rank_sets_of_shares`, the best and worst rank as rank_low and rank_high, and task.
+    """
     table = published("table3").set_index("model").drop(REWARD_MODEL)
-    parts = [
-        rank_sets_of_shares(table[column], CASES[column]).assign(task=task) for column, task in TASKS.items()
-    ]
-    return pd.concat(parts, ignore_index=True)
+    parts = [stats.rank_sets_of_shares(table[c], CASES[c]).assign(task=task) for c, task in TASKS.items()]
+    bounds = {"best_rank": "rank_low", "worst_rank": "rank_high"}
+    return pd.concat(parts, ignore_index=True).rename(columns=bounds)
 
 
 def between_tasks() -> pd.DataFrame:
     """How the tasks of Table 3, and the benchmarks of Table 5, order the same models: Pearson, Spearman, Kendall."""
-    three = published("table3").query("model != @REWARD_MODEL")
-    five = published("table5")
-    named = {**TASKS, "good_acc": "good recall", "bad_acc": "bad recall"}
-    pairs = [
-        ("accuracy", "eval_good"),
-        ("accuracy", "recovery_good"),
-        ("eval_good", "recovery_good"),
-        ("good_acc", "bad_acc"),
-    ]
-    rows = [_correlated(three, a, b, named[a], named[b]) for a, b in pairs]
-    others = {"arena_hard": "Arena-Hard", "wildbench": "WildBench", "alpaca_eval": "AlpacaEval"}
-    rows += [_correlated(five, "uxbench", column, "UXBench", name) for column, name in others.items()]
+    named = {**TASKS, "good_acc": "good recall", "bad_acc": "bad recall", "uxbench": "UXBench"}
+    named |= {"arena_hard": "Arena-Hard", "wildbench": "WildBench", "alpaca_eval": "AlpacaEval"}
+    tasks = [("accuracy", "eval_good"), ("accuracy", "recovery_good"), ("eval_good", "recovery_good")]
+    others = [("uxbench", name) for name in ("arena_hard", "wildbench", "alpaca_eval")]
+    zero_shot = published("table3").query("model != @REWARD_MODEL")
+    found = {"pearson_r": pearsonr, "spearman_rho": spearmanr, "kendall_tau_b": kendalltau}
+    rows = []
+    for table, pairs in ((zero_shot, [*tasks, ("good_acc", "bad_acc")]), (published("table5"), others)):
+        for one, other in pairs:
+            values = {name: float(f(table[one], table[other])[0]) for name, f in found.items()}
+            rows.append({"ranking": named[one], "with": named[other], **values, "models": len(table)})
     return pd.DataFrame(rows)
 
 
-def _correlated(table: pd.DataFrame, x: str, y: str, one: str, other: str) -> dict[str, object]:
-    found = {"pearson_r": pearsonr, "spearman_rho": spearmanr, "kendall_tau_b": kendalltau}
-    values = {name: with_interval(float(f(table[x], table[y])[0])) for name, f in found.items()}
-    return {"ranking": one, "with": other, **values, "models": len(table)}
-
-
-def matrix() -> pd.DataFrame:
-    """Table 9, models × judges in percent."""
-    return published("table9").set_index("model").drop(columns="family")
-
-
 def residuals() -> pd.DataFrame:
-    """Table 9 double-centred, ordered by family as published."""
-    return double_centred(matrix())
+    """Table 9, models × judges in percent, double-centred."""
+    return stats.centre_doubly(_table9())
+
+
+def is_own_family(matrix: pd.DataFrame) -> pd.DataFrame:
+    """Whether the model of each row is of the family of the judge of each column."""
+    of = matrix.index.map(families()).to_numpy()[:, None] == matrix.columns.map(families()).to_numpy()
+    return pd.DataFrame(of, matrix.index, matrix.columns)
 
 
 def gaps() -> pd.DataFrame:
-    """Own family less others in Table 9, with permutation intervals."""
-    return own_family_gaps(matrix(), families())
+    """Own family less others in Table 9, with permutation intervals; the last row is of all judges.
+
+    Columns: judge, own_models, own_mean, others_mean, and raw_gap and adjusted_gap with bounds and p.
+    """
+    names = {"own": "own_mean", "others": "others_mean"}
+    table = stats.own_family_gaps(_table9(), families()).rename(columns=names)
+    table.columns = table.columns.str.replace(r"^(raw|adjusted)", r"\1_gap", regex=True)
+    return table.astype({"own_models": "Int64"})
+
+
+def _table9() -> pd.DataFrame:
+    return published("table9").set_index("model").drop(columns="family")
 
 
 def pairs() -> pd.DataFrame:
     """Table 10 as counts of 500 cases a pair, with tests; a is of the judge's own family in every row."""
-    return preferences(_pair_counts())
+    return stats.preferences(_pair_counts()).assign(pair=lambda table: table["a"] + " – " + table["b"])
 
 
-def strengths(by_judge: bool = True) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Bradley–Terry on Table 10 with an own-family term (a judge): its table, and its likelihood-ratio tests."""
-    fitted = bradley_terry(_pair_counts(), families(), by_judge=by_judge)
-    return fitted.table, fitted.tests
+def strengths() -> pd.DataFrame:
+    """Own-family terms of a Bradley–Terry model of Table 10: judge, own_family_effect with bounds and p, odds."""
+    table = stats.bradley_terry(_pair_counts(), families(), by_judge=True).table
+    own = table[table["kind"] == "own family"].rename(columns={"term": "judge"})
+    own.columns = own.columns.str.replace("estimate", "own_family_effect")
+    return own.assign(odds=np.exp(own["own_family_effect"])).reset_index(drop=True)
 
 
 def _pair_counts() -> pd.DataFrame:
-    table, n = published("table10"), CASES["pair"]
-    counted = {to: (table[of] / 100 * n).round().astype(int) for to, of in (("a_wins", "a_wins"), ("b_wins", "b_wins"), ("ties", "tie"))}  # fmt: skip
-    return table[["judge", "a", "b"]].assign(**counted)
+    table = published("table10").rename(columns={"tie": "ties"})
+    wins = ["a_wins", "b_wins", "ties"]
+    return table.assign(**(table[wins] / 100 * CASES["pair"]).round().astype(int))
 
 
 def escapes() -> pd.DataFrame:
-    """Bad cases called neutral, with intervals; and recall of bad cases at low and high reasoning effort."""
-    n = CASES["bad_acc"]
-    neutral = (
-        published("neutral").rename(columns={"bad_to_neutral": "percent"}).assign(quantity="called neutral")
-    )
-    effort = published("effort").melt("model", var_name="quantity", value_name="percent")
-    effort["quantity"] = effort["quantity"].map("bad recall, {} effort".format)
-    both = pd.concat([neutral, effort], ignore_index=True).rename(columns={"model": "model_name"})
-    low, high = wilson(both["percent"] / 100 * n, n)
-    return both.assign(low=100 * low, high=100 * high)[["quantity", "model_name", "percent", "low", "high"]]
+    """Bad cases called neutral, and recall of bad cases at low and high reasoning effort: percents with intervals."""
+    neutral = published("neutral").rename(columns={"bad_to_neutral": "called neutral"})
+    effort = published("effort").set_index("model").add_prefix("bad recall, ").add_suffix(" effort")
+    parts = [
+        t.melt("model", var_name="quantity", value_name="percent") for t in (neutral, effort.reset_index())
+    ]
+    both = pd.concat(parts, ignore_index=True).rename(columns={"model": "model_name"})
+    return with_wilson(both[["quantity", "model_name", "percent"]], "percent", CASES["bad_acc"])
 
 
 def sizes() -> pd.DataFrame:
     """Cases it takes to tell two judges apart that are tried on the same cases, at 80 % power."""
+    correlations = (0.0, 0.5, 0.8)
     rows = [
-        {
-            "points": points,
-            **{f"rho_{int(100 * r)}": cases_needed(points, correlation=r) for r in (0.0, 0.5, 0.8)},
-        }
-        for points in (1, 2, 3, 5, 10)
+        {"points": n, **{f"rho_{100 * r:.0f}": stats.cases_needed(n, correlation=r) for r in correlations}}
+        for n in (1, 2, 3, 5, 10)
     ]
     return pd.DataFrame(rows)
 
@@ -175,7 +188,7 @@ def sizes() -> pd.DataFrame:
 
 def pair_judge(language: str, look: Extent) -> PairJudge:
     """A judge that chooses between two replies; at a first look it is shown the request alone."""
-    return PairJudge(Form(language, window=look.window if look.is_short else None))
+    return PairJudge(ux.Form(language, window=look.window if look.is_short else None))
 
 
 @dataclass(frozen=True)
@@ -183,20 +196,35 @@ class Audit:
     """What the page finds out about judges on a corpus; a table is empty where the corpus has nothing for it."""
 
     quality: pd.DataFrame
-    """Judges and baselines on clearly good and clearly bad replies."""
+    """Judges and baselines on clearly good and clearly bad replies, a row each."""
     length: pd.DataFrame
-    padding: pd.DataFrame
+    """Slopes on length and what padding does, a row a judge."""
     position: pd.DataFrame
     cases: int = 0
     lacking: tuple[NotEnough, ...] = ()
     """Why judges were left out, and why nothing is said of quality."""
 
-    @property
-    def padded(self) -> pd.DataFrame:
-        """`padding` of at least one judge."""
-        if self.padding.empty:
-            raise NotEnough("No judge could be audited for length; the reasons are given above.")
-        return self.padding
+    def biased(self) -> dict[str, list[str]]:
+        """Judges that prefer long replies at equal gold, padded ones, and one of two places."""
+        long = self.length.query("at_equal_gold_low > 0")
+        padded, placed = (
+            self.length.query("padding_change_low > 0"),
+            self.position.query("position_bias_p < 0.05"),
+        )
+        return {"long": [*long["judge"]], "padded": [*padded["judge"]], "placed": [*placed["judge"]]}
+
+    def compare_with_baselines(self) -> dict[str, Any]:
+        """The best baseline and judge as given and at learned thresholds, and the judges above the best baseline."""
+        base = self.quality[self.quality["is_baseline"]].set_index("judge")
+        own = self.quality[~self.quality["is_baseline"]].set_index("judge")
+        best = base["balanced_accuracy"].sort_values().index[-1]
+        rival, first = (t["at_learned"].dropna().sort_values().index[-1] for t in (base, own))
+        line = base["balanced_accuracy"][best]
+        better = list(own.index[own["balanced_accuracy_low"] > line])
+        values = {"best_value": line, "first_value": own["at_learned"][first]}
+        values |= {"rival_value": base["at_learned"][rival]}
+        gained = own["at_learned"][first] - own["balanced_accuracy"][first]
+        return {"best": best, "first": first, "rival": rival, "better": better, "gained": gained, **values}
 
 
 def replies(judges: Sequence[Judge], look: Extent, limit: int) -> int | None:
@@ -214,57 +242,65 @@ def audit(
     pairwise: PairJudge | None = None,
     pairs: int = 30,
     limit: int | None = None,
-    seed: int = SEED,
+    seed: int = stats.SEED,
 ) -> Audit:
-    """Quality, length, padding and place of each judge, on the same replies; each judge learns once.
+    """Audit quality, length, padding and place of each judge, on the same replies; each judge learns once.
 
-    `limit` bounds the recorded replies that are judged. Candidates' replies come with the corpus, or there are no pairs.
+    Parameters
+    ----------
+    judges, backbone : who is audited, and the model that they ask.
+    corpus : its candidates' replies are shown in pairs; without any there are no pairs.
+    pairwise : a judge of pairs, audited for place alone.
+    pairs, limit : how many pairs, and how many recorded replies are judged.
+    seed : for everything drawn at random.
+
     A judge that has too little to learn from is left out, and `lacking` says why.
     """
-    blocks = [block for block in targets(corpus, limit=limit, seed=seed) if len(block)]
-    candidates = corpus.extras.get("candidates", pd.DataFrame(columns=["candidate", *TURN, "response"]))
-    own = candidates[candidates["user"].isin({b.user for b in blocks})]
-    drawn = (
-        pairs_of(own[own.groupby("user", sort=False).cumcount() < PADDED], pairs, seed) if len(own) else own
-    )
-    verdicts, padding, position = [], [], []
     lacking: list[NotEnough] = []
+    try:
+        blocks = [block for block in targets(corpus, limit=limit, seed=seed) if len(block)]
+    except NotEnough as missing:
+        blocks, judges, lacking = [], [], [missing]
+    candidates = corpus.extras.get("candidates", pd.DataFrame(columns=["candidate", *TURN, "response"]))
+    own = (
+        candidates[candidates["user"].isin({b.user for b in blocks})].groupby("user", sort=False).head(PADDED)
+    )
+    drawn = ux.pairs_of(own, pairs, seed) if len(own) else own
+    verdicts, padding, position = [], [], []
     for judge in judges:
         try:
             verdicts.append(evaluate(judge, corpus, backbone, blocks=blocks, progress=False))
         except NotEnough as missing:
             lacking.append(missing)
             continue
-        padding.append(
-            padding_audit(
-                judge, corpus, backbone, blocks=_few(blocks, PADDED), fit=False, seed=seed, progress=False
-            )
-        )
+        again: dict[str, Any] = {"fit": False, "seed": seed, "progress": False}
+        padding.append(ux.padding_audit(judge, corpus, backbone, blocks=_few(blocks, PADDED), **again))
         if len(drawn):
-            position.append(
-                position_audit(judge, drawn, corpus, backbone, fit=False, seed=seed, progress=False)
-            )
+            position.append(ux.position_audit(judge, drawn, corpus, backbone, **again))
     if pairwise is not None and len(drawn):
-        position.append(position_audit(pairwise, drawn, corpus, backbone, seed=seed, progress=True))
-    every, quality = _joined(verdicts), pd.DataFrame()
+        position.append(ux.position_audit(pairwise, drawn, corpus, backbone, seed=seed, progress=True))
+    quality, cases, slopes = pd.DataFrame(columns=QUALITY), 0, pd.DataFrame(columns=SLOPES)
     if verdicts:
+        every = pd.concat(verdicts, ignore_index=True)
+        found = stats.length_audit(every, corpus, seed=seed)
+        slopes = found.loc[found["turns"] >= FEWEST_REPLIES, SLOPES]
         try:
-            quality = _quality(every, corpus, blocks, seed)
+            quality, cases = _quality(every, corpus, blocks, seed)
         except NotEnough as missing:
             lacking.append(missing)
-    rated = verdicts and corpus.turns["score"].notna().any()
-    return Audit(
-        quality,
-        length_audit(every, corpus, seed=seed) if rated else pd.DataFrame(),
-        _joined(padding),
-        _joined(position),
-        int(quality["cases"].max()) if len(quality) else 0,
-        tuple(lacking),
-    )
+    padded = _joined(padding, ["judge", "difference", "difference_low", "difference_high"])
+    padded.columns = padded.columns.str.replace("difference", "padding_change")
+    length, placed = padded.merge(slopes, how="left"), _joined(position, ["judge", "position_bias_p"])
+    return Audit(quality, length, placed, cases, tuple(lacking))
 
 
-def _joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+#: What is drawn of judges' quality, and shown of `length_audit`.
+QUALITY = ["judge", "balanced_accuracy", "at_learned", "d_prime", "criterion"]
+SLOPES = ["judge", "of_score", "of_gold", "at_equal_gold", "at_equal_gold_low", "at_equal_gold_high"]
+
+
+def _joined(frames: Sequence[pd.DataFrame], columns: list[str]) -> pd.DataFrame:
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
 
 
 def _few(blocks: Sequence[Block], replies: int) -> list[Block]:
@@ -274,14 +310,15 @@ def _few(blocks: Sequence[Block], replies: int) -> list[Block]:
     return [replace(block, targets=block.targets.head(each)) for block in first.values()]
 
 
-def _quality(verdicts: pd.DataFrame, corpus: Corpus, blocks: Sequence[Block], seed: int) -> pd.DataFrame:
-    """Judges as judges of good and bad: 4 and up is good. One row a judge or baseline, and a metric.
+def _quality(
+    verdicts: pd.DataFrame, corpus: Corpus, blocks: Sequence[Block], seed: int
+) -> tuple[pd.DataFrame, int]:
+    """Judges as judges of good and bad: 4 and up is good. One row a judge or baseline, a column a metric; and how many cases.
 
     Baselines learn from the other users judged here, judges from train users.
     """
-    cases = judge_cases(corpus, balanced=False)
-    seen = {"/".join(str(v) for v in key) for b in blocks for key in b.targets[TURN].itertuples(index=False)}
-    cases = [c for c in cases if c.case in seen]
+    seen = {"/".join(map(str, key)) for b in blocks for key in b.targets[TURN].itertuples(index=False)}
+    cases = [c for c in ux.judge_cases(corpus, balanced=False) if c.case in seen]
     if len({c.gold for c in cases}) < 2:
         raise NotEnough(
             "Users showed {good} of the replies judged here to be clearly good and {bad} clearly bad; both kinds "
@@ -289,21 +326,26 @@ def _quality(verdicts: pd.DataFrame, corpus: Corpus, blocks: Sequence[Block], se
             good=sum(c.gold == 1 for c in cases),
             bad=sum(c.gold == -1 for c in cases),
         )
-    gold = pd.DataFrame({"case": [c.case for c in cases], "gold": [c.gold for c in cases]})
-    score = floats(verdicts["expected"].fillna(verdicts["raw"]))
-    own = verdicts.assign(case=verdicts[TURN].astype(str).agg("/".join, axis=1), score=(score - 1) / 4)
-    own = own.merge(gold, on="case")
-    own = own.assign(
-        said=np.where(own["raw"].isna(), np.nan, np.where(own["raw"].astype(float) >= 3.5, 1, -1))
+    score, raw = stats.floats(verdicts["expected"].fillna(verdicts["raw"])), stats.floats(verdicts["raw"])
+    own = verdicts[["judge", "user"]].assign(
+        case=verdicts[TURN].astype(str).agg("/".join, axis=1),
+        said=np.where(np.isnan(raw), np.nan, np.where(raw >= 3.5, 1, -1)),
+        p_good=((score - 1) / 4).clip(0, 1),
     )
-    beside = wall(cases, BESIDE, seed=seed).assign(score=lambda f: f["p_good"])
-    both = pd.concat([f[["judge", "case", "user", "gold", "said", "score"]].astype({"said": "Float64", "score": "Float64", "gold": "Int64"}) for f in (own, beside)])  # fmt: skip
-    table = judged(both, metrics=METRICS, unit="user", seed=seed)
-    learned = [
-        {"judge": judge, "metric": "at_learned", "value": f.calibrated, "cases": f.cases}
-        for judge, part in both.groupby("judge", sort=False)
-        for f in [at_learned_threshold(part["gold"], part["score"].clip(0, 1), part["user"], seed=seed)]
-    ]
-    return pd.concat([table, pd.DataFrame(learned)], ignore_index=True).assign(
-        is_baseline=lambda f: f["judge"].isin(BESIDE)
-    )
+    own["gold"] = own["case"].map({c.case: float(c.gold or 0) for c in cases})
+    base = ux.wall(cases, BESIDE, seed=seed)[own.columns].astype(own.dtypes)
+    both = pd.concat([own.dropna(subset="gold"), base])
+    groups = both.groupby("judge", sort=False)
+    measured = stats.measure_verdicts(both, metrics=METRICS, unit="user", seed=seed)
+    measured = measured.set_index(["metric", "judge"])
+    table = pd.DataFrame(index=pd.Index(groups.groups, name="judge"))
+    for metric in METRICS:
+        bounds = measured.loc[metric, ["value", "value_low", "value_high"]]
+        name = "balanced_accuracy" if metric == "balanced" else metric
+        table = table.join(bounds.set_axis([name, f"{name}_low", f"{name}_high"], axis=1))
+    learned = {
+        judge: stats.at_learned_threshold(part["gold"], part["p_good"], part["user"], seed=seed).calibrated
+        for judge, part in groups
+    }
+    table = table.assign(at_learned=pd.Series(learned), is_baseline=table.index.isin(BESIDE))
+    return table.reset_index(), int(measured["cases"].max())

@@ -109,8 +109,8 @@ def detection(quality: pd.DataFrame) -> Figure:
         color, mark = (FAINT, "x") if base else (colors[judge], "o")
         x, y = c.loc[judge, "value"], d.loc[judge, "value"]
         if not base:
-            ax.hlines(y, c.loc[judge, "low"], c.loc[judge, "high"], color=color, alpha=0.4)
-            ax.vlines(x, d.loc[judge, "low"], d.loc[judge, "high"], color=color, alpha=0.4)
+            ax.hlines(y, c.loc[judge, "value_low"], c.loc[judge, "value_high"], color=color, alpha=0.4)
+            ax.vlines(x, d.loc[judge, "value_low"], d.loc[judge, "value_high"], color=color, alpha=0.4)
         ax.plot(x, y, mark, color=color, markersize=7, zorder=4, label=None if base else _name(judge))
         if base:
             ax.annotate(

@@ -79,7 +79,7 @@ def judging(found: Judging) -> str:
             bad=len(found.cases) - good,
         )
     line = base["balanced"].max()
-    low = found.quality[found.quality["metric"] == "balanced"].set_index("judge")["low"]
+    low = found.quality[found.quality["metric"] == "balanced"].set_index("judge")["value_low"]
     gain = (own["at_learned"] - own["balanced"]).dropna()
     most = str(gain.idxmax()) if len(gain) else ""
     return paragraph(

@@ -129,7 +129,7 @@ def with_ratings(corpus: Corpus, seed: int = SEED) -> pd.DataFrame:
             {
                 **{"weight": least, "turns": int(has.sum()), "share": has.mean(), "users": user.nunique()},
                 **dict(zip(("r", "r_low", "r_high"), r)),
-                **{"auc": auc["auroc"], "auc_low": auc["low"], "auc_high": auc["high"]},
+                **{"auc": auc["auroc"], "auc_low": auc["auroc_low"], "auc_high": auc["auroc_high"]},
             }
         )
     return pd.DataFrame(rows)

@@ -82,7 +82,7 @@ def quality(table: pd.DataFrame) -> pd.DataFrame:
     for metric in ("balanced", "at_learned", *METRICS[2:]):
         own = table[table["metric"] == metric].set_index("judge").reindex(out["judge"])
         bounded = metric in ("balanced", "positive_bias", "d_prime", "criterion")
-        form = interval("value", "low", "high") if bounded else number("value")
+        form = interval("value") if bounded else number("value")
         out[{"balanced": "balanced_accuracy"}.get(metric, metric)] = form(own, metric)
     counts = table[table["metric"] == "balanced"].set_index("judge")["cases"]
     return out.assign(cases=counts.reindex(out["judge"]).to_numpy(int))
@@ -95,16 +95,16 @@ def beaten(table: pd.DataFrame) -> pd.DataFrame:
         judge="judge",
         baseline=NAMED,
         cases="cases",
-        accuracy_difference=interval("difference", "low", "high"),
-        p=p_value("p_mcnemar"),
+        accuracy_difference=interval("difference"),
+        p=p_value("difference_p"),
         beaten="beaten",
     )
 
 
 def gains(table: pd.DataFrame) -> pd.DataFrame:
     """Ways of asking against the first, in points of accuracy."""
-    gain = interval("gain", "low", "high", 1)
-    return formatted(table, judge="judge", accuracy=written("{:.1f}"), ux_gain=gain, p=p_value())
+    gain = interval("gain", digits=1)
+    return formatted(table, judge="judge", accuracy=written("{:.1f}"), ux_gain=gain, p=p_value("gain_p"))
 
 
 def escapes(table: pd.DataFrame) -> pd.DataFrame:
@@ -140,8 +140,7 @@ def published_shares(column: str, most: int = 8) -> pd.DataFrame:
 
 def discrimination(table: pd.DataFrame) -> pd.DataFrame:
     """AUROC, and how far the first is ahead of each other."""
-    auroc = interval(low="low", high="high")
-    return formatted(table, "judge", "cases", "users", auroc=auroc, ahead=interval(), p=p_value())
+    return formatted(table, "judge", "cases", "users", "auroc", "ahead", p=p_value("ahead_p"))
 
 
 def _rows(rows: list[tuple[str, object]]) -> pd.DataFrame:

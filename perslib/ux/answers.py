@@ -23,10 +23,11 @@ from perslib.llm import Answer, Ask, Backbone, Request, Steps
 from perslib.llm.types import Message
 from perslib.prompts import prompt
 from perslib.stats import LEVEL, RESAMPLES, SEED, floats, interval, resample_units, resampled_mean, wilson
+from perslib.stats.detection import GOOD, labels
+from perslib.stats.probabilities import verdict_of
 from perslib.ux.asking import Form, last_json
-from perslib.ux.cases import GOOD, Case, labels
+from perslib.ux.cases import Case
 from perslib.ux.judging import UXJudge, judged_by
-from perslib.ux.scored import verdict_of
 
 #: What a judge of a recovery is shown before the complaint: all, or the failed reply alone.
 JudgeContext = Literal["full", "reference"]

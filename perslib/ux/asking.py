@@ -25,7 +25,7 @@ from perslib.llm.transport import whole_characters
 from perslib.llm.types import Message
 from perslib.paths import read_toml
 from perslib.prompts import prompt
-from perslib.ux.cases import BAD, GOOD, NEUTRAL
+from perslib.stats.detection import BAD, GOOD, NEUTRAL
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
-"""One call tells whether a judge goes by place or by length: for any judge of the library.
+"""One call tells whether a judge goes by place or by length, for any judge of the library; see also `perslib.stats.length_audit`.
 
     position_audit(judge, pairs_of(corpus.extras["candidates"], 40), corpus, backbone)
-    length_audit(verdicts, corpus)
     padding_audit(judge, corpus, backbone)
 
 A judge that chooses between two replies (`PairJudge`) is shown each pair in both orders. A judge that scores replies one
@@ -18,7 +17,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from perslib.corpus import TURN, Block, Corpus, Target
@@ -28,20 +26,9 @@ from perslib.judge.evaluate import fit as fit_judge
 from perslib.judge.evaluate import targets, verdicts_on
 from perslib.llm import Backbone, Steps
 from perslib.prompts import phrases
-from perslib.stats import (
-    RESAMPLES,
-    SEED,
-    floats,
-    interval,
-    resample_units,
-    resampled_mean,
-    two_sided_p,
-    with_gold,
-)
+from perslib.stats import RESAMPLES, SEED, Resamples, floats, order_effects
 from perslib.ux.judging import Chosen, PairJudge
-from perslib.ux.pairwise import order_effects
 
-Floats = npt.NDArray[np.float64]
 _PAIR = [*TURN, "a", "b", "reply_a", "reply_b"]
 
 
@@ -76,7 +63,7 @@ def choices_on(
     fit: bool = True,
     progress: bool = True,
 ) -> pd.DataFrame:
-    """The judge's choice on every pair in both orders, as `perslib.ux.order_effects` takes them.
+    """The judge's choice on every pair in both orders, as `perslib.stats.order_effects` takes them.
 
     Of a judge that scores, the higher score wins (`expected` where it gives a distribution, else `raw`), and a
     difference of at most `margin` is a tie. With `fit` off, a judge that learns is taken as it is.
@@ -117,16 +104,12 @@ def position_audit(
     seed: int = SEED,
     **choosing: Any,
 ) -> pd.DataFrame:
-    """What the order of showing does to the judge's choices: one row, see `order_effects`; users are resampled.
+    """Measure what the order of showing does to the judge's choices: one row as of `order_effects`, users resampled.
 
     `choosing` are settings of `choices_on`: margin, fit, progress.
     """
     choices = choices_on(judge, pairs, corpus, backbone, **choosing)
-    effects = order_effects(
-        choices.assign(case=choices["user"] + " " + choices["case"]), resamples=0, seed=seed
-    )
-    by_user = order_effects(choices.assign(b=choices["b"] + " " + choices["case"], case=choices["user"]), resamples=resamples, seed=seed)  # fmt: skip
-    return effects.assign(low=by_user["low"], high=by_user["high"], users=by_user["cases"])
+    return order_effects(choices, unit="user", resamples=resamples, seed=seed)
 
 
 def _choice(judge: PairJudge, asked: tuple[Target, str, str]) -> Steps[Chosen]:
@@ -162,80 +145,6 @@ def _higher(verdicts: Sequence[Verdict], margin: float) -> str | None:
     return "tie" if abs(apart) <= margin + 1e-9 else "first" if apart > 0 else "second"
 
 
-#: The numbers of `length_audit`, in the order of its columns.
-_LENGTH = ("of_score", "of_gold", "at_equal_gold", "excess", "excess_low", "excess_high", "low", "high", "p")
-
-
-def length_audit(
-    verdicts: pd.DataFrame,
-    corpus: Corpus,
-    *,
-    score: str = "raw",
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
-) -> pd.DataFrame:
-    """Whether a judge likes long replies more than the users do, one row a judge and backbone.
-
-    All slopes are per doubling of the reply's length, in standard deviations of the score (or gold) concerned, with
-    scenarios as they are (one intercept each):
-
-    - of_score, of_gold: of the judge's score, of the users' own; excess = of_score − of_gold
-    - at_equal_gold: of the score once gold is known (one intercept a gold score): zero where the judge goes by length
-      only as far as it tells what the users thought
-
-    with excess_low and excess_high (users resampled), and low, high and p of at_equal_gold. `turns` and `users` have both
-    score and gold, `unscored` are rated turns without a score. Where there is no turn with both, numbers are missing.
-    """
-    frame = with_gold(verdicts, corpus, [score])
-    length = corpus.turns["response"].str.len().to_numpy(float)
-    frame = frame.assign(length=np.log2(np.maximum(1, length[frame["place"].to_numpy(int)])))
-    rows = []
-    for (judge, backbone), own in frame.groupby(["judge", "backbone"], sort=False, dropna=False):
-        rated = own.assign(score=floats(own[score]), gold=floats(own["gold"])).dropna(subset="gold")
-        known = rated.dropna(subset="score")
-        row: dict[str, Any] = {"judge": judge, "backbone": backbone}
-        counts = {"turns": len(known), "users": known["user"].nunique(), "unscored": len(rated) - len(known)}
-        if known.empty:
-            rows.append(row | dict.fromkeys(_LENGTH, np.nan) | counts)
-            continue
-        user, weights = resample_units(known["user"], resamples, seed)
-        scenario = pd.get_dummies(known["scenario"]).to_numpy(float)
-        gold = pd.get_dummies(known["gold"]).to_numpy(float)[:, 1:]
-        x, s, g = (known[c].to_numpy(float) for c in ("length", "score", "gold"))
-        slopes = {
-            "of_score": _slopes(x, _standard(s), scenario, user, weights),
-            "of_gold": _slopes(x, _standard(g), scenario, user, weights),
-            "at_equal_gold": _slopes(x, _standard(s), np.hstack([scenario, gold]), user, weights),
-        }
-        slopes["excess"] = slopes["of_score"] - slopes["of_gold"]
-        row |= {name: float(values[0]) for name, values in slopes.items()}
-        for name, prefix in (("excess", "excess_"), ("at_equal_gold", "")):
-            row[f"{prefix}low"], row[f"{prefix}high"] = interval(slopes[name][1:])
-        row["p"] = two_sided_p(slopes["at_equal_gold"][1:])
-        rows.append(row | counts)
-    return pd.DataFrame(rows)
-
-
-def _standard(values: Floats) -> Floats:
-    spread = values.std()
-    return (values - values.mean()) / spread if spread > 0 else np.zeros(len(values))
-
-
-def _slopes(x: Floats, y: Floats, controls: Floats, user: npt.NDArray[np.intp], weights: Floats) -> Floats:
-    """Least-squares slope of y on x beside the controls, in each resample of users.
-
-    One matrix product gives the normal equations of all resamples; a little ridge (1e-6) where a resample lacks a level.
-    """
-    design = np.column_stack([x - x.mean(), controls])
-    k, users = design.shape[1], weights.shape[0]
-    moments, products = np.zeros((users, k * k)), np.zeros((users, k))
-    np.add.at(moments, user, np.einsum("ij,ik->ijk", design, design).reshape(len(x), -1))
-    np.add.at(products, user, design * y[:, None])
-    a = (weights.T @ moments).reshape(-1, k, k) + 1e-6 * np.eye(k)
-    b = (weights.T @ products)[..., None]
-    return np.asarray(np.linalg.solve(a, b)[:, 0, 0])
-
-
 def padded(reply: str, language: str, times: float = 1.0) -> str:
     """The reply with empty words behind it, about `times` its own length of them, at least one paragraph."""
     filler = phrases("padding", language)["text"]
@@ -257,39 +166,29 @@ def padding_audit(
 ) -> pd.DataFrame:
     """What empty words do to a judge's score: each reply as it is, and padded to about twice its length; one row.
 
-    Columns: judge, as_is and with_padding (mean scores), difference with low and high (users resampled) and p, raised
-    and lowered (shares of replies), turns, users, unscored. Length alone should not raise a score. `blocks` are judged
-    instead of drawn ones where they are given.
+    Columns: judge, as_is and with_padding (mean scores), difference with difference_low, difference_high (users resampled)
+    and difference_p, raised and lowered (shares of replies), turns, users, unscored. Length alone should not raise a
+    score. `blocks` are judged instead of drawn ones where they are given.
     """
     blocks = list(targets(corpus, limit=limit, seed=seed)) if blocks is None else blocks
     blocks = [block for block in blocks if len(block)]
-    more = [
-        replace(
-            b,
-            targets=b.targets.assign(
-                response=[padded(r, corpus.language, times) for r in b.targets["response"]]
-            ),
-        )
-        for b in blocks
-    ]
+    longer = partial(padded, language=corpus.language, times=times)
+    more = [replace(b, targets=b.targets.assign(response=b.targets["response"].map(longer))) for b in blocks]
     if fit:
         fit_judge(judge, corpus, blocks, backbone, progress=progress)
     scores = []
     for given in (blocks, more):
         found = verdicts_on(judge, given, backbone, progress=progress)
-        given_scores = pd.Series([v.raw if v.expected is None else v.expected for of in found for v in of])
-        scores.append(floats(given_scores))
+        own = [v.raw if v.expected is None else v.expected for of in found for v in of]
+        scores.append(floats(pd.Series(own)))
     change = scores[1] - scores[0]
     known = ~np.isnan(change)
-    users = np.concatenate([b.targets["user"].to_numpy(object) for b in blocks])[known]
-    user, weights = resample_units(users, resamples, seed)
-    drawn = resampled_mean(change[known], user, weights)
-    low, high = interval(drawn[1:])
+    users = Resamples(np.concatenate([b.targets["user"] for b in blocks])[known], resamples, seed)
+    means = pd.DataFrame({"as_is": scores[0], "with_padding": scores[1]})[known].mean()
     row = {
-        **{"judge": judge.name, "as_is": scores[0][known].mean(), "with_padding": scores[1][known].mean()},
-        **{"difference": float(drawn[0]), "low": low, "high": high},
-        **{"p": two_sided_p(drawn[1:])},
-        **{"raised": float((change[known] > 1e-9).mean()), "lowered": float((change[known] < -1e-9).mean())},
-        **{"turns": int(known.sum()), "users": len(weights), "unscored": int((~known).sum())},
+        **{"judge": judge.name, **means},
+        **users.estimate(users.mean(change[known]), "difference", p=True),
+        **{"raised": (change[known] > 1e-9).mean(), "lowered": (change[known] < -1e-9).mean()},
+        **{"turns": int(known.sum()), "users": len(users), "unscored": int((~known).sum())},
     }
     return pd.DataFrame([row])

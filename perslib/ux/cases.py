@@ -25,24 +25,11 @@ import pandas as pd
 from perslib.corpus import SESSION, TURN, Corpus
 from perslib.errors import DataError, NotEnough, Problem
 from perslib.llm.types import Message
-from perslib.stats import SEED, floats
+from perslib.stats import SEED
+from perslib.stats.detection import BAD, GOOD, NEUTRAL
 
-GOOD, NEUTRAL, BAD = 1, 0, -1
 NAMES = {GOOD: "good", NEUTRAL: "neutral", BAD: "bad"}
 Floats = npt.NDArray[np.float64]
-
-
-def labels(values: npt.ArrayLike | Sequence[object], classes: int = 2, place: str = "labels") -> Floats:
-    """Labels as floats, NaN where there is none; any other value is an error that names it and its row."""
-    known = floats(pd.Series(values, dtype=object).where(lambda v: v.notna(), None))
-    allowed = [BAD, GOOD] if classes == 2 else [BAD, NEUTRAL, GOOD]
-    wrong = np.flatnonzero(~np.isnan(known) & ~np.isin(known, allowed))
-    if len(wrong):
-        raise DataError(
-            Problem(f"{place} row {wrong[0]}", f"is {known[wrong[0]]:g}, expected one of {allowed}, or none"),
-            "1 is good, −1 bad, 0 neutral (with classes=3).",
-        )
-    return known
 
 
 #: A reply is a good case from this score on, a bad one up to that; likes and dislikes decide where there is no score.

@@ -19,10 +19,10 @@ from perslib.corpus import Target
 from perslib.errors import DataError, NotEnough, Problem, UnknownName
 from perslib.llm import Answer, Ask, Backbone, Steps, digit_distribution
 from perslib.prompts import prompt
-from perslib.stats import SEED
+from perslib.stats import SEED, compare_paired
+from perslib.stats.detection import BAD, GOOD, labels
 from perslib.ux.asking import Form, Scheme, last_json, parse_verdict
-from perslib.ux.cases import BAD, GOOD, NAMES, Case, labels
-from perslib.ux.comparing import paired_differences
+from perslib.ux.cases import NAMES, Case
 
 Strategy = Literal["zero-shot", "chain of thought", "few-shot", "user modelling"]
 PROMPTS: dict[str, str] = {
@@ -188,9 +188,11 @@ def judged_by(
 
 
 def strategy_gains(verdicts: Mapping[str, pd.DataFrame], baseline: str) -> pd.DataFrame:
-    """Accuracy of judges on the same cases less the baseline's, in points, paired: judge, accuracy, gain, low, high, p.
+    """Accuracy of judges on the same cases less the baseline's, in points, paired.
 
     For prompting strategies, reasoning efforts, or anything else that the same cases were judged with.
+
+    Columns: judge, accuracy, gain, gain_low, gain_high, gain_p (McNemar).
     """
     if baseline not in verdicts:
         raise UnknownName("judge", baseline, verdicts)
@@ -198,18 +200,12 @@ def strategy_gains(verdicts: Mapping[str, pd.DataFrame], baseline: str) -> pd.Da
     for name, frame in verdicts.items():
         gold, said = labels(frame["gold"], place="gold"), labels(frame["said"], 3, place="said")
         right[name] = pd.Series(np.where(np.isnan(gold), np.nan, gold == said), frame["case"].to_numpy())
-    table = pd.DataFrame(right)
-    rows = []
-    for name in table:
-        pair = paired_differences(table[[name, baseline]]).iloc[0] if name != baseline else None
-        gain = (
-            (0.0, 0.0, 0.0, np.nan)
-            if pair is None
-            else tuple(pair[["difference", "low", "high", "p_mcnemar"]])
-        )
-        numbers = dict(zip(("gain", "low", "high"), (100 * g for g in gain[:3]), strict=True))
-        rows.append({"judge": name, "accuracy": 100 * table[name].mean(), **numbers, "p": gain[3]})
-    return pd.DataFrame(rows)
+    table = 100 * pd.DataFrame(right)
+    gains = compare_paired(table, base=baseline, tests=("mcnemar",)).set_index("a")
+    own = gains[["difference", "difference_low", "difference_high", "difference_p"]].reindex(table.columns)
+    own.columns = own.columns.str.replace("difference", "gain")
+    own.loc[baseline, ["gain", "gain_low", "gain_high"]] = 0.0
+    return own.rename_axis("judge").reset_index().assign(accuracy=table.mean().to_numpy())
 
 
 Choice = Literal["first", "second", "tie"]

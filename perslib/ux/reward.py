@@ -33,22 +33,22 @@ from perslib.corpus.corpus import group_shuffle_split
 from perslib.errors import DataError, NotEnough, PerslibError, Problem, UnknownName
 from perslib.llm.types import Message, digest
 from perslib.stats import SEED
+from perslib.stats.probabilities import (
+    Abstention,
+    Calibration,
+    Kind,
+    best_threshold,
+    cheapest_threshold,
+    fit_abstention,
+    fit_calibration,
+    probability_metrics,
+    verdict_of,
+)
 from perslib.ux.cases import Case, goods, labelled, owners, weights
 from perslib.ux.judging import COLUMNS
 from perslib.ux.reward_embedded import Embedded
 from perslib.ux.reward_lora import Lora
 from perslib.ux.reward_words import Backend, Words
-from perslib.ux.scored import (
-    Abstention,
-    Calibration,
-    Kind,
-    abstention,
-    best_threshold,
-    calibrated,
-    cheapest_threshold,
-    probability_metrics,
-    verdict_of,
-)
 
 Floats = npt.NDArray[np.float64]
 HELD, FOLDS = 0.2, 5
@@ -145,13 +145,13 @@ class Reward:
     def _decide(self, logits: Floats, held: Sequence[Case]) -> dict[str, Any]:
         """Calibration, threshold and abstention from the log odds of cases held out, and numbers on these."""
         logits, good = np.asarray(logits, dtype=float), goods(held)
-        self.calibration_ = calibrated(self.calibration, logits, good, weights(held))
+        self.calibration_ = fit_calibration(self.calibration, logits, good, weights(held))
         p, known = self.calibration_(logits), ~np.isnan(logits)
         if self.chosen == "balanced":
             self.threshold = best_threshold(good[known], p[known])
         elif self.chosen == "cost":
             self.threshold = cheapest_threshold(good, p, self.cost)
-        self.abstention_ = abstention(logits, good, owners(held), self.alpha)
+        self.abstention_ = fit_abstention(logits, good, owners(held), self.alpha)
         gold = np.where(good, 1, -1)
         return {"scored": int(known.sum()), **probability_metrics(gold, p)}
 

@@ -22,10 +22,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from perslib.errors import DataError, NotEnough, Problem
-from perslib.stats import RESAMPLES, SEED
-from perslib.ux.cases import BAD, GOOD, Case
-from perslib.ux.comparing import paired_differences
-from perslib.ux.scored import verdict_of
+from perslib.stats import RESAMPLES, SEED, compare_paired
+from perslib.stats.detection import BAD, GOOD
+from perslib.stats.probabilities import verdict_of
+from perslib.ux.cases import Case
 
 FOLDS = 5
 MOST_CHARACTERS = 4_000
@@ -126,27 +126,24 @@ def against_wall(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> pd.DataFrame:
-    """Each judge against each baseline on the cases of both, paired: does it beat them all?
+    """Compare each judge with each baseline on the cases of both, paired: does it beat them all?
 
-    Columns: judge, baseline, cases, judge_accuracy, baseline_accuracy, difference, low, high, p_mcnemar, beaten (the whole
-    interval is above zero). A judge that does not beat `query only` may be telling which cases were selected.
+    Columns: judge, baseline, cases, judge_accuracy, baseline_accuracy, difference, difference_low, difference_high,
+    difference_p (McNemar), beaten (the whole interval is above zero). A judge that does not beat `query only` may be
+    telling which cases were selected.
     """
     rows = []
     right = {name: _right(own) for name, own in baselines.groupby("judge", sort=False)}
     for judge, own in verdicts.groupby("judge", sort=False):
-        units = own.drop_duplicates("case").set_index("case")[unit] if unit != "case" else None
+        units = own.drop_duplicates("case").set_index("case", drop=False)[unit]
         for name, of_baseline in right.items():
             both = pd.concat({"judge": _right(own), "baseline": of_baseline}, axis=1, join="inner")
-            named = None if units is None else units.loc[both.index].to_numpy(object)
-            pair = paired_differences(both, named, resamples=resamples, seed=seed).iloc[0]
-            rows.append(
-                {
-                    **{"judge": judge, "baseline": name, "cases": int(pair["cases"])},
-                    **{"judge_accuracy": both["judge"].mean(), "baseline_accuracy": both["baseline"].mean()},
-                    **{k: pair[k] for k in ("difference", "low", "high", "p_mcnemar")},
-                    "beaten": bool(pair["low"] > 0),
-                }
-            )
+            named = units.loc[both.index].to_numpy(object)
+            pair = compare_paired(both, named, tests=("mcnemar",), resamples=resamples, seed=seed).iloc[0]
+            means = both.mean().add_suffix("_accuracy")
+            about = {"judge": judge, "baseline": name, "cases": int(pair["rows"]), **means}
+            found = pair[["difference", "difference_low", "difference_high", "difference_p"]]
+            rows.append({**about, **found.to_dict(), "beaten": bool(pair["difference_low"] > 0)})
     return pd.DataFrame(rows)
 
 

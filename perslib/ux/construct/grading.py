@@ -22,8 +22,8 @@ import pandas as pd
 from perslib.llm import Steps
 from perslib.memory.checked import Reading
 from perslib.prompts import phrases
+from perslib.stats import krippendorff
 from perslib.ux.asking import Form
-from perslib.ux.comparing import krippendorff
 from perslib.ux.construct.asking import Asking, shown
 from perslib.ux.construct.mining import Mined
 from perslib.ux.construct.rules import Rejection, clipped, quality, readable

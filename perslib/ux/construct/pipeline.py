@@ -21,8 +21,8 @@ from perslib.corpus.uxbench_reading import Source
 from perslib.errors import DataError, Problem
 from perslib.llm import Backbone, Steps, answered
 from perslib.prompts import prompt
-from perslib.ux.cases import BAD, GOOD
-from perslib.ux.comparing import cohen
+from perslib.stats import cohen
+from perslib.stats.detection import BAD, GOOD
 from perslib.ux.construct.asking import Asking
 from perslib.ux.construct.grading import Check, Grades, checked, checkers_agreement, graded, why_not
 from perslib.ux.construct.mining import SAID, Candidate, Mined, candidates, mined

@@ -21,7 +21,7 @@ import pandas as pd
 
 from perslib.errors import DataError, Problem
 from perslib.paths import read_toml
-from perslib.ux.comparing import cohen, raters_agreement
+from perslib.stats import cohen, raters_agreement
 from perslib.ux.construct.rules import Rejection
 from perslib.ux.construct.taxonomy import DIMENSIONS
 
@@ -150,7 +150,7 @@ def _is_csv(file: Path) -> None:
 
 
 def review_agreement(reviews: pd.DataFrame) -> dict[str, float]:
-    """How far reviewers agree: equal pairs, Fleiss κ, Krippendorff α, Gwet AC1 (`perslib.ux.raters_agreement`), and
+    """How far reviewers agree: equal pairs, Fleiss κ, Krippendorff α, Gwet AC1 (`perslib.stats.raters_agreement`), and
     Cohen's κ of every two that share cases (`kappa anna–ben`)."""
     table = reviews.pivot(index="case", columns="reviewer", values="verdict")
     found = raters_agreement(table.astype(object).where(table.notna(), None)) if len(table) else {}

@@ -1,0 +1,282 @@
+"""How well verdicts of good and bad agree with gold, and how well a judge tells the two apart (UXBench, section 4.1).
+
+    measure_verdicts(verdicts)            # accuracy, d′ and criterion of each judge, with intervals
+    detection(hits, bad, alarms, good)    # d′ and criterion from counts, also published ones
+    compare_auroc(verdicts)               # AUROC of each judge, and how far the first is ahead of the others
+
+A judge that calls nearly everything good has a high `good_acc`, a low `bad_acc`, and an accuracy near one half,
+though it may tell the two as well as any other. With "bad" as the signal, hit rate H = bad_acc and false-alarm
+rate F = 1 − good_acc, the equal-variance model (Green & Swets 1966) takes these apart:
+
+    d′ = Φ⁻¹(H) − Φ⁻¹(F)              sensitivity
+    c  = −½ (Φ⁻¹(H) + Φ⁻¹(F))         criterion; above zero the judge is slow to say bad
+
+and at the best threshold, c = 0, accuracy on a balanced set would be Φ(d′ / 2): an extrapolation along an assumed
+ROC curve, not a measurement.
+
+Every metric is a function of eight counts, gold good or bad × called good, bad, neutral, or nothing that could be
+read, so that resampling is one matrix product. What could not be read is wrong; the metrics of what was read stand
+beside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.stats import norm
+
+from perslib.errors import DataError, Problem, UnknownName
+from perslib.stats.resamples import LEVEL, RESAMPLES, SEED, Floats, Resamples, estimate, floats, wilson
+
+GOOD, NEUTRAL, BAD = 1, 0, -1
+#: Resamples of which AUROC is computed together.
+AT_ONCE = 200
+
+
+def labels(values: npt.ArrayLike | Sequence[object], classes: int = 2, place: str = "labels") -> Floats:
+    """Labels as floats, NaN where there is none; any other value is an error that names it and its row."""
+    known = floats(pd.Series(values, dtype=object).where(lambda v: v.notna(), None))
+    allowed = [BAD, GOOD] if classes == 2 else [BAD, NEUTRAL, GOOD]
+    wrong = np.flatnonzero(~np.isnan(known) & ~np.isin(known, allowed))
+    if len(wrong):
+        raise DataError(
+            Problem(f"{place} row {wrong[0]}", f"is {known[wrong[0]]:g}, expected one of {allowed}, or none"),
+            "1 is good, −1 bad, 0 neutral (with classes=3).",
+        )
+    return known
+
+
+# -- from counts ------------------------------------------------------------------------------------------------
+
+
+class Detection(NamedTuple):
+    """Sensitivity and criterion with their standard errors; accuracy as it is and at the best threshold."""
+
+    d_prime: Floats
+    d_prime_se: Floats
+    criterion: Floats
+    criterion_se: Floats
+    accuracy: Floats
+    at_best: Floats
+
+
+def detection(
+    bad_called_bad: npt.ArrayLike, bad: npt.ArrayLike, good_called_bad: npt.ArrayLike, good: npt.ArrayLike
+) -> Detection:
+    """Compute d′ and criterion from counts (also fractional ones, of rounded percentages), elementwise.
+
+        SE(d′)² = H (1 − H) / (n_bad φ(z_H)²) + F (1 − F) / (n_good φ(z_F)²),   SE(c) = SE(d′) / 2
+
+    Where a rate is 0 or 1 its Φ⁻¹ is infinite; there both counts get the log-linear correction (Hautus 1995),
+    (x + w) / (n + 2w) with w the side's share of all cases: ½ and 1 where both sides have as many, and d′ = 0 for a
+    judge that always says the same. Missing where a side has no case. `accuracy` is (H + 1 − F) / 2.
+    """
+    called = np.array(np.broadcast_arrays(bad_called_bad, good_called_bad), dtype=float)
+    n = np.array(np.broadcast_arrays(bad, good, called[0])[:2], dtype=float)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        n = np.where((n > 0).all(axis=0), n, np.nan)
+        weight = n / n.sum(axis=0)
+        extreme = ((called <= 0) | (called >= n)).any(axis=0)
+        rate = np.where(extreme, (called + weight) / (n + 2 * weight), called / n)
+        z = norm.ppf(rate)
+        error = np.sqrt((rate * (1 - rate) / (n * norm.pdf(z) ** 2)).sum(axis=0))
+        accuracy = (called[0] / n[0] + 1 - called[1] / n[1]) / 2
+    d_prime = z[0] - z[1]
+    return Detection(d_prime, error, -(z[0] + z[1]) / 2, error / 2, accuracy, norm.cdf(d_prime / 2))
+
+
+def count_verdicts(
+    gold: Sequence[object], said: Sequence[object], group: npt.ArrayLike = 0, groups: int = 1
+) -> Floats:
+    """Count cases by gold (good, bad) × called (good, bad, neutral, unread) × number of the group."""
+    g, s = labels(gold, place="gold"), labels(said, 3, place="said")
+    if len(g) != len(s):
+        raise DataError(Problem("said", f"has {len(s)} labels for {len(g)} cases"))
+    called = np.select([s == GOOD, s == BAD, s == NEUTRAL], [0, 1, 2], 3)
+    known = ~np.isnan(g)
+    table = np.zeros((2, 4, groups))
+    place = np.broadcast_to(np.asarray(group, dtype=int), g.shape)[known]
+    np.add.at(table, ((g[known] == BAD).astype(int), called[known], place), 1)
+    return table
+
+
+def _share(part: Floats, whole: Floats) -> Floats:
+    return np.divide(part, whole, out=np.full(np.shape(whole), np.nan), where=whole > 0)
+
+
+def _accuracy(t: Floats) -> Floats:
+    return _share(t[0, 0] + t[1, 1], t.sum(axis=(0, 1)))
+
+
+def _good(t: Floats) -> Floats:
+    return _share(t[0, 0], t[0].sum(axis=0))
+
+
+def _bad(t: Floats) -> Floats:
+    return _share(t[1, 1], t[1].sum(axis=0))
+
+
+def _f1(t: Floats, side: int) -> Floats:
+    return _share(2 * t[side, side], t[side].sum(axis=0) + t[:, side].sum(axis=0))
+
+
+def _beyond_chance(t: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """n · (cases in agreement) − agreement by chance, this chance, and the spreads of gold and of what was called."""
+    n, gold, called = t.sum(axis=(0, 1)), t.sum(axis=1), t.sum(axis=0)
+    chance = (gold * called[:2]).sum(axis=0)
+    spreads = (n**2 - (margin**2).sum(axis=0) for margin in (gold, called))
+    return n * (t[0, 0] + t[1, 1]) - chance, n**2 - chance, *spreads
+
+
+def _mcc(t: Floats) -> Floats:
+    """Matthews correlation, with more than two categories as Gorodkin's R_K: cov(gold, said) / √(var · var)."""
+    together, _, gold, called = _beyond_chance(t)
+    return _share(together, np.sqrt(gold * called))
+
+
+def _of_decided(which: str) -> Callable[[Floats], Floats]:
+    """A quantity of signal detection over cases called good or bad."""
+    return lambda t: getattr(detection(t[1, 1], t[1, :2].sum(axis=0), t[0, 1], t[0, :2].sum(axis=0)), which)
+
+
+#: Metric → function of counts. `…_read` leave out what could not be read; `neutral_…` say how many of a side escape
+#: into "neutral" (three classes).
+METRICS: dict[str, Callable[[Floats], Floats]] = {
+    "accuracy": _accuracy,
+    "good_acc": _good,
+    "bad_acc": _bad,
+    "balanced": lambda t: (_good(t) + _bad(t)) / 2,
+    "positive_bias": lambda t: _good(t) - _bad(t),
+    "macro_f1": lambda t: (_f1(t, 0) + _f1(t, 1)) / 2,
+    "mcc": _mcc,
+    "kappa": lambda t: _share(*_beyond_chance(t)[:2]),
+    "d_prime": _of_decided("d_prime"),
+    "criterion": _of_decided("criterion"),
+    "at_best": _of_decided("at_best"),
+    "parse_rate": lambda t: _share(t[:, :3].sum(axis=(0, 1)), t.sum(axis=(0, 1))),
+    "accuracy_read": lambda t: _accuracy(t[:, :3]),
+    "good_acc_read": lambda t: _good(t[:, :3]),
+    "bad_acc_read": lambda t: _bad(t[:, :3]),
+    "neutral_good": lambda t: _share(t[0, 2], t[0].sum(axis=0)),
+    "neutral_bad": lambda t: _share(t[1, 2], t[1].sum(axis=0)),
+}
+#: Shares of cases that are counted one by one, so that they have a Wilson interval, and the sides they are shares of.
+_COUNTED = {"accuracy": (0, 1), "parse_rate": (0, 1), "good_acc": 0, "neutral_good": 0, "bad_acc": 1, "neutral_bad": 1}  # fmt: skip
+
+
+# -- of verdicts --------------------------------------------------------------------------------------------------
+
+
+def measure_verdicts(
+    frame: pd.DataFrame,
+    *,
+    metrics: Sequence[str] = tuple(METRICS),
+    by: str | Sequence[str] | None = "judge",
+    unit: str = "case",
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+    level: float = LEVEL,
+) -> pd.DataFrame:
+    """Measure how well verdicts agree with gold, one row a judge and metric.
+
+    Parameters
+    ----------
+    frame : columns gold (1, −1), said (1, −1, 0, or missing where the answer could not be read), `by` and `unit`.
+    metrics : names in `perslib.stats.detection.METRICS`.
+    by : what gets rows of its own; None for all verdicts at once.
+    unit : what was sampled: the case, or the user where one user has several.
+    resamples, seed, level : as in `perslib.stats.Resamples`.
+
+    Columns: the group, metric, value, value_low, value_high (units resampled, from five on), wilson_low, wilson_high (of
+    plain shares, cases taken as independent), cases, unread, units.
+    """
+    if unknown := [name for name in metrics if name not in METRICS]:
+        raise UnknownName("metric", unknown[0], METRICS)
+    if missing := [c for c in ("gold", "said", unit) if c not in frame]:
+        raise DataError(Problem("verdicts", f"has no column {', '.join(missing)}"))
+    names = [by] if isinstance(by, str) else list(by or [])
+    rows: list[dict[str, Any]] = []
+    for key, own in frame.groupby(names, sort=False, dropna=False) if names else [((), frame)]:
+        units = Resamples(own[unit], resamples, seed, level)
+        table = count_verdicts(own["gold"], own["said"], units.group, len(units))
+        drawn, whole = table @ units.weights, table.sum(axis=2)
+        about = {"cases": int(whole.sum()), "unread": int(whole[:, 3].sum()), "units": len(units)}
+        for name in metrics:
+            found = units.estimate(METRICS[name](drawn))
+            n = whole[_COUNTED[name], :].sum() if name in _COUNTED else np.nan
+            low, high = wilson(found["value"] * n, n, level)
+            bounds = {"wilson_low": float(low), "wilson_high": float(high)}
+            rows.append({**dict(zip(names, key, strict=True)), "metric": name, **found, **bounds, **about})
+    return pd.DataFrame(rows)
+
+
+def escapes(frame: pd.DataFrame, by: str = "judge") -> pd.DataFrame:
+    """Three classes: of the cases of either side, how many are right, escape into neutral, are missed, or unread.
+
+    Columns: the group, side (good, bad), cases, right, neutral, missed, unread, and the share of each in percent.
+    """
+    rows = []
+    for key, own in frame.groupby(by, sort=False):
+        for i, (side, n) in enumerate(zip(("good", "bad"), count_verdicts(own["gold"], own["said"])[..., 0])):
+            counts = dict(zip(("right", "neutral", "missed", "unread"), n[[i, 2, 1 - i, 3]].astype(int)))
+            rows.append({by: key, "side": side, "cases": int(n.sum()), **counts})
+    table = pd.DataFrame(rows)
+    percents = 100 * table.iloc[:, 3:].div(table["cases"].where(table["cases"] > 0), axis=0)
+    return table.join(percents.add_suffix("_percent"))
+
+
+# -- of scores ----------------------------------------------------------------------------------------------------
+
+
+def compare_auroc(verdicts: pd.DataFrame, *, resamples: int = RESAMPLES, seed: int = SEED) -> pd.DataFrame:
+    """Compute AUROC of each judge, users resampled, and how far the first judge is ahead of each; one row a judge.
+
+    `verdicts` has columns judge, case, user, gold, p_good; only cases that all judges have a probability of count.
+
+    Columns: judge, cases, users, auroc, auroc_low, auroc_high, and ahead (AUROC of the first judge less this one's) with
+    ahead_low, ahead_high and ahead_p.
+    """
+    if verdicts.duplicated(["judge", "case"]).any():
+        raise DataError(Problem("verdicts", "has two verdicts of a judge on a case"))
+    names = list(dict.fromkeys(verdicts["judge"]))
+    wide = verdicts.pivot(index="case", columns="judge", values="p_good")[names]
+    about = verdicts.drop_duplicates("case").set_index("case").loc[wide.index]
+    gold, p = labels(about["gold"], place="gold"), np.column_stack([floats(wide[name]) for name in names])
+    known = ~np.isnan(gold) & ~np.isnan(p).any(axis=1)
+    users = Resamples(
+        about["user"].where(about["user"] != "", wide.index.to_series())[known], resamples, seed
+    )
+    drawn = [resampled_auroc(gold[known] == GOOD, of, users.group, users.weights) for of in p[known].T]
+    rows = []
+    for name, own in zip(names, drawn):
+        row = {"judge": name, "cases": int(known.sum()), "users": len(users), **estimate(own, "auroc")}
+        rows.append(row if own is drawn[0] else row | estimate(drawn[0] - own, "ahead", p=True))
+    return pd.DataFrame(rows).reindex(
+        columns=[*rows[0], *(f"ahead{end}" for end in ("", "_low", "_high", "_p"))]
+    )
+
+
+def resampled_auroc(
+    good: npt.NDArray[np.bool_], p: Floats, user: npt.NDArray[np.intp], weights: npt.NDArray[Any]
+) -> Floats:
+    """Compute AUROC in each resample: of all pairs of a good and a bad case, how many are in order; ties count half.
+
+    Cases are sorted once; in each resample the bad weight below every good case is a running sum.
+    """
+    order = np.argsort(p, kind="stable")
+    p, good, user = p[order], good[order], user[order]
+    out = np.full(weights.shape[1], np.nan)
+    if not len(p):
+        return out
+    starts = np.flatnonzero(np.r_[True, p[1:] > p[:-1]])
+    for begin in range(0, weights.shape[1], AT_ONCE):
+        part = slice(begin, begin + AT_ONCE)
+        w = weights[:, part].astype(float)[user]
+        above, below = (np.add.reduceat(w * side[:, None], starts, axis=0) for side in (good, ~good))
+        ordered = (above * (np.cumsum(below, axis=0) - below / 2)).sum(axis=0)
+        out[part] = _share(ordered, above.sum(axis=0) * below.sum(axis=0))
+    return out

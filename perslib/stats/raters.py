@@ -1,0 +1,135 @@
+"""Agreement of raters beyond chance.
+
+    raters_agreement(ratings)      # items × raters: share of equal pairs, Fleiss κ, Krippendorff α, Gwet AC1
+    cohen(one, other)              # Cohen's κ of two raters
+
+Each coefficient answers the question somewhat differently. κ and α take the raters' own shares for chance, so that
+where nearly all cases are of one kind they are low though the raters hardly ever differ; Gwet's AC1 is not (Gwet 2008).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from sklearn.metrics import cohen_kappa_score
+
+from perslib.errors import DataError, Problem, UnknownName
+from perslib.stats.resamples import Floats
+
+Level = Literal["nominal", "ordinal", "interval"]
+
+
+def cohen(one: Sequence[object], other: Sequence[object]) -> float:
+    """Cohen's κ of two raters over the items that both rated; missing where either rates nothing or chance is all.
+
+    κ = (p_o − p_e) / (1 − p_e).
+    """
+    both = pd.DataFrame({"one": list(one), "other": list(other)}).dropna()
+    if both.empty or len(pd.unique(both.to_numpy().ravel())) < 2:
+        return float("nan")
+    return float(cohen_kappa_score(both["one"].astype(str), both["other"].astype(str)))
+
+
+def count_ratings(ratings: pd.DataFrame, categories: Sequence[object] | None = None) -> Floats:
+    """Count for each item how many raters chose each category, from items × raters; missing ratings do not count."""
+    names = sorted(pd.unique(ratings.stack().dropna())) if categories is None else list(categories)
+    return np.column_stack([(ratings == name).sum(axis=1).to_numpy(float) for name in names])
+
+
+def fleiss(counts: npt.ArrayLike) -> float:
+    """Fleiss' κ of a table items × categories that counts how many raters chose each category.
+
+    κ = (P̄ − P_e) / (1 − P_e), with P̄ the mean share of agreeing pairs of raters and P_e = Σ (share of category)².
+    Missing where it is undefined: no item, one rater, or only one category ever chosen.
+    """
+    table = np.asarray(counts, dtype=float)
+    if table.ndim != 2 or not len(table):
+        return float("nan")
+    raters = table.sum(axis=1)
+    if (raters != raters[0]).any() or raters[0] < 2:
+        return float("nan")
+    observed = float(((table**2).sum(axis=1) - raters).mean() / (raters[0] * (raters[0] - 1)))
+    expected = float(((table.sum(axis=0) / table.sum()) ** 2).sum())
+    return (observed - expected) / (1 - expected) if expected < 1 else float("nan")
+
+
+def gwet(counts: npt.ArrayLike) -> float:
+    """Gwet's AC1 of a table items × categories that counts raters; items with fewer than two ratings give no pair.
+
+    AC1 = (p_a − p_e) / (1 − p_e),  p_e = Σ π_k (1 − π_k) / (q − 1), with π_k the mean share of category k over items
+    and q the number of categories (Gwet 2008).
+    """
+    table = np.asarray(counts, dtype=float)
+    raters = table.sum(axis=1)
+    if table.ndim != 2 or table.shape[1] < 2 or not (raters >= 2).any():
+        return float("nan")
+    share = (table[raters > 0] / raters[raters > 0, None]).mean(axis=0)
+    by_chance = float((share * (1 - share)).sum() / (table.shape[1] - 1))
+    return (_equal_pairs(table) - by_chance) / (1 - by_chance)
+
+
+def _equal_pairs(table: Floats) -> float:
+    """The share of a item's pairs of ratings that are equal, averaged over items with two ratings or more."""
+    raters = table.sum(axis=1)
+    table, raters = table[raters >= 2], raters[raters >= 2]
+    if not len(table):
+        return float("nan")
+    return float(((table * (table - 1)).sum(axis=1) / (raters * (raters - 1))).mean())
+
+
+def krippendorff(ratings: pd.DataFrame, level: Level = "nominal") -> float:
+    """Krippendorff's α of items × raters, ratings missing where a rater did not rate.
+
+    α = 1 − D_o / D_e: disagreement within items over that of all ratings paired at random, weighed by how far apart
+    two categories are: δ² = [c ≠ k], (ranks between them)², or (c − k)² for nominal, ordinal and interval ratings
+    (Krippendorff 2011). Missing where no item has two ratings, or all ratings are equal.
+    """
+    if level not in get_args(Level):
+        raise UnknownName("level of measurement", level, get_args(Level))
+    names = sorted(pd.unique(ratings.stack().dropna()))
+    table = count_ratings(ratings, names)
+    table = table[table.sum(axis=1) >= 2]
+    if not len(table):
+        return float("nan")
+    per_pair = table / (table.sum(axis=1, keepdims=True) - 1)
+    coincidence = table.T @ per_pair - np.diag(per_pair.sum(axis=0))
+    total = coincidence.sum(axis=0)
+    apart = _distances(names, total, level)
+    expected = float((np.outer(total, total) * apart).sum() / (total.sum() - 1))
+    return 1 - float((coincidence * apart).sum()) / expected if expected > 0 else float("nan")
+
+
+def _distances(names: list[object], total: Floats, level: Level) -> Floats:
+    """δ² of every two categories."""
+    if level == "nominal":
+        return 1 - np.eye(len(names))
+    if level == "ordinal":  # a category stands in the middle of the ratings that are of it
+        at = np.cumsum(total) - total / 2
+    else:
+        try:
+            at = np.array(names, dtype=float)
+        except (TypeError, ValueError):
+            raise DataError(
+                Problem("ratings", "are no numbers"), 'Take level="nominal" or number them.'
+            ) from None
+    return (at[:, None] - at) ** 2
+
+
+def raters_agreement(ratings: pd.DataFrame, level: Level = "nominal") -> dict[str, float]:
+    """All that applies to items × raters at once: share of equal pairs, Fleiss κ, Krippendorff α, Gwet AC1.
+
+    Fleiss κ wants the same number of ratings of every item, so it goes by the items that all rated.
+    """
+    table = count_ratings(ratings)
+    complete = ratings.notna().to_numpy().all(axis=1)
+    return {
+        "equal": _equal_pairs(table),
+        "fleiss": fleiss(table[complete]),
+        "krippendorff": krippendorff(ratings, level),
+        "ac1": gwet(table),
+        "items": float((table.sum(axis=1) >= 2).sum()),
+    }
