@@ -100,7 +100,7 @@ def intervals(
             ax.axvline(line, color=FAINT, linewidth=0.7, zorder=0)
             ax.locator_params(axis="x", nbins=4 if panels else 8)
         ax.set_yticks(range(len(names)), [literal_name(name) for name in names])
-        ax.set_ylim(len(names) - 0.5, -0.5)
+        ax.set_ylim(max(1, len(names)) - 0.5, -0.5)
     label_axes(fig, xlabel)
     handles = [mark_handle(MARKS[i % len(MARKS)], colors[k], k) for i, k in enumerate(kinds) if k is not None]
     if published:
@@ -157,7 +157,7 @@ def shares(
         ax.spines["left"].set_visible(False)
         ax.tick_params(axis="y", length=0)
         ax.set_yticks(range(len(names)), [literal_name(name) for name in names])
-        ax.set_ylim(len(names) - 0.5, -0.5)
+        ax.set_ylim(max(1, len(names)) - 0.5, -0.5)
     label_axes(fig, xlabel)
     return add_legend(fig, [mark_handle("s", colors[part], label) for part, label in labels.items()])
 
