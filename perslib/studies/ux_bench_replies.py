@@ -83,7 +83,7 @@ def write_replies(
             "user. Add low scores and dislikes, or a released split of this task."
         )
     own, form = [cases[i] for i in draw_some(len(cases), limit, seed)], ux.Form(language)
-    ways: list[Any] = [ux.Generation(system, form) for system in ux.SYSTEMS]  # type: ignore[arg-type]
+    ways: list[Any] = [ux.Generation(system, form) for system in ux.SYSTEMS]
     if own[0].complaint:
         ways = [ux.Recovery(variant, form=form) for variant in ux.VARIANTS]  # type: ignore[arg-type]
     return pd.concat([ux.answered(way, own, model) for way in ways], ignore_index=True)

@@ -207,10 +207,10 @@ def compare_memories(
         return pearson(np.array([users.by_unit(moment) for moment in moments]) @ users.weights)
 
     rows = []
-    for judge, memory in sorted(said, key=lambda name: [judge for judge, _ in said].index(name[0])):
-        r, rated = correlate((judge, memory)), correlate((judge, "rated"))
+    for name, memory in sorted(said, key=lambda column: [name for name, _ in said].index(column[0])):
+        r, rated = correlate((name, memory)), correlate((name, "rated"))
         share = np.divide(r, rated, out=np.full(len(r), np.nan), where=np.abs(rated) > 1e-9)
-        about = {"judge": judge, "memory": memory, "turns": len(known), "users": len(users)}
+        about = {"judge": name, "memory": memory, "turns": len(known), "users": len(users)}
         rows.append(
             about | users.estimate(r, "r") | users.estimate(share if memory != "rated" else share[:1], "kept")
         )
