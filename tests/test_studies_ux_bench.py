@@ -158,6 +158,7 @@ def test_recorded_replies_are_scored_by_a_model_that_has_not_seen_the_user(world
     assert (best["percent_low"] < best["percent"]).all()
 
 
+@pytest.mark.filterwarnings("ignore::perslib.ux.RewardWarning")
 def test_the_reward_model_gives_account(rewards, bench):
     against = study.compare_reward_with_wall(bench)
     assert against["judge"].iloc[0] == "reward" and against["auroc"].iloc[0] > 0.6

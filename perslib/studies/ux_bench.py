@@ -280,13 +280,14 @@ def place_judges(quality: pd.DataFrame) -> pd.DataFrame:
     """Place judges and baselines by d′ and criterion, and the judges of the paper's Table 3.
 
     Columns: kind (the judge; baseline; published, zero-shot; published, trained), baseline (its name), criterion and
-    d_prime, with bounds where users were resampled.
+    d_prime, of judges with bounds.
     """
     table, n = ux.published("table3"), 1000
     found = ux.detection(table["bad_acc"] / 100 * n, n, n - table["good_acc"] / 100 * n, n)
     kind = np.where(table["model"] == ux.REWARD_MODEL, "published, trained", "published, zero-shot")
     theirs = pd.DataFrame({"kind": kind, "criterion": found.criterion, "d_prime": found.d_prime})
-    own = quality.filter(regex="^(criterion|d_prime)")
+    bounds = quality.filter(regex="^(criterion|d_prime)_").where(~quality["is_baseline"])
+    own = quality[["criterion", "d_prime"]].join(bounds)
     own["kind"] = quality["judge"].mask(quality["is_baseline"], "baseline")
     own["baseline"] = quality["judge"].where(quality["is_baseline"])
     return pd.concat([theirs, own], ignore_index=True).fillna({"baseline": ""})
