@@ -1,78 +1,58 @@
-"""The page on UXBench: construction's funnel and the three tasks, on the corpus at hand."""
+"""The page on UXBench: construction's funnel, the reward model and the three tasks, on the corpus at hand."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal, cast
 
 import numpy as np
 import pandas as pd
 
+from perslib import ux
 from perslib.corpus import TURN, Corpus
 from perslib.corpus.uxbench_reading import Source
 from perslib.errors import DataError, NotEnough
 from perslib.judge import LearnedJudge
-from perslib.judge.evaluate import evaluate, targets
+from perslib.judge.evaluate import evaluate
 from perslib.llm import Backbone
+from perslib.signals import behavioural
 from perslib.stats import SEED, floats
 from perslib.studies.extent import Extent
-from perslib.ux import (
-    SYSTEMS,
-    VARIANTS,
-    Case,
-    Form,
-    Generation,
-    Recovery,
-    UXJudge,
-    against_wall,
-    answered,
-    at_learned_threshold,
-    detection,
-    eval_cases,
-    good_share,
-    judge_cases,
-    judged,
-    judged_by,
-    published,
-    recovery_cases,
-    released_cases,
-    shots,
-    strategies_of,
-    strategy_gains,
-    wall,
-)
-from perslib.ux.construct import Construction, Rejection, Rules, Talk, candidates, construct, estimate, talks
+from perslib.studies.ux_bench_signals import name_bounds
+from perslib.ux.construct import Rejection, Rules, Talk, candidates, talks
 from perslib.ux.judging import SHOTS, Strategy
 
-METRICS = (
-    "balanced",
-    "accuracy",
-    "good_acc",
-    "bad_acc",
-    "positive_bias",
-    "d_prime",
-    "criterion",
-    "parse_rate",
-)
-#: What one thing alone tells of cases (`perslib.ux.wall`).
-BESIDE = ("majority", "length only", "history only", "query only", "reply only")
-#: Cases that are judged, answered and made good where a study does not say.
-CASES = 400
+METRICS = ("balanced", "good_acc", "bad_acc", "positive_bias", "d_prime", "criterion", "parse_rate")
+#: Baselines of `perslib.ux.wall`: what one thing alone tells of cases.
+BASELINES = ("majority", "length only", "history only", "query only", "reply only")
 #: A first look is had on some of the shortest cases, this many at least, so that it stays short.
 SHORT = 10
-#: Sessions that an estimate goes through.
-ESTIMATED = 60
-RECORDED = "as recorded"
+#: The reward model that has learned from all rated replies of other users, not from the judged cases alone.
+ALL_RATED = "reward, all ratings"
+
+
+def name_turns(frame: pd.DataFrame) -> pd.Series:
+    """What the case of each row's turn is called."""
+    keys = frame[TURN].itertuples(index=False, name=None)
+    return pd.Series(["/".join(map(str, key)) for key in keys], frame.index, dtype="str")
+
+
+def describe_cases(
+    frame: pd.DataFrame,
+    cases: Sequence[ux.Case],
+    names: Sequence[str] = ("user", "scenario", "dimension"),
+) -> pd.DataFrame:
+    """Add what is known of each row's case: user, scenario and dimension."""
+    known = {c.case: c for c in cases}
+    return frame.assign(**{name: [getattr(known[c], name) for c in frame["case"]] for name in names})
 
 
 # -- construction -----------------------------------------------------------------------------------------------------
 
 
-def funnel(source: Source | Corpus) -> tuple[pd.DataFrame, pd.DataFrame, list[Talk]]:
-    """What construction takes up before any model is asked: a row a stage, how often each reason was given, and the
-    sessions that are left."""
+def count_candidates(source: Source | Corpus) -> tuple[pd.DataFrame, pd.DataFrame, list[Talk]]:
+    """Count what construction takes up before any model is asked: a row a stage, the reasons given, the sessions left."""
     rules, held, unfit = Rules(), list[Rejection](), list[Rejection]()
     found = talks(source, rules, held)
     if not found and not held:
@@ -80,54 +60,86 @@ def funnel(source: Source | Corpus) -> tuple[pd.DataFrame, pd.DataFrame, list[Ta
             "Cases are constructed from sessions with replies, and there are none. Give a raw log: `-p log=PATH`."
         )
     every = [one for talk in found for one in candidates(talk, rules, unfit)]
-    rows = [
-        ("read and gate", len(found) + len(held), len(found), len(held)),
-        ("candidates", len(every) + len(unfit), len(every), len(unfit)),
-    ]
     sides = pd.Series([one.side for one in every], dtype="str").value_counts()
-    rows += [(f"candidates, {side}", int(n), int(n), 0) for side, n in sides.items()]
+    rows = [("read and gate", len(found), len(held)), ("candidates", len(every), len(unfit))]
+    rows += [(f"candidates, {side}", int(n), 0) for side, n in sides.items()]
+    funnel = pd.DataFrame(rows, columns=["stage", "left", "rejected"])
+    funnel.insert(1, "in", funnel["left"] + funnel["rejected"])
     why = pd.DataFrame([(one.stage, one.reason) for one in [*held, *unfit]], columns=["stage", "reason"])
-    reasons = why.value_counts().rename("count").reset_index()
-    return pd.DataFrame(rows, columns=["stage", "in", "left", "rejected"]), reasons, found
+    return funnel, why.value_counts().rename("count").reset_index(), found
 
 
-def takes(sessions: Sequence[Talk], model: Backbone, language: str) -> pd.DataFrame:
-    """Calls, tokens and cost of a construction at most, a row a stage; nothing is asked. Of many sessions some are
-    gone through and counted for all."""
-    every = -(-len(sessions) // ESTIMATED) or 1
-    return estimate(sessions, miner=model, language=language, every=every).reset_index()
+def draw_some(number: int, most: int | None, seed: int = SEED) -> list[int]:
+    """Draw at most so many places by the seed, in their order; all where `most` is None or 0."""
+    return sorted(np.random.default_rng(seed).permutation(number)[: most or number].tolist())
 
 
-def constructed(
-    sessions: Sequence[Talk],
-    model: Backbone,
-    judge: Backbone | None,
-    language: str,
-    folder: str,
-    look: Extent,
-    seed: int = SEED,
-) -> Construction:
-    """The construction itself, with models that are really asked, from as many of the sessions as the look allows."""
-    drawn = np.sort(np.random.default_rng(seed).permutation(len(sessions))[: look.turns or len(sessions)])
-    where = Path(folder) / "construction" if folder else None
-    return construct([sessions[i] for i in drawn], where, miner=model, judge=judge, language=language)
+# -- the reward model -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Rewards:
+    """Two reward models, each learned from one half of the users and asked about the other."""
+
+    models: list[ux.Reward]
+    half: dict[str, int]
+    """User → which of the models has not seen this user."""
+    verdicts: pd.DataFrame
+    """On every labelled reply, by the model that has not seen its user."""
+    labels: str
+    """What they learned from: ratings, or behaviour."""
+
+    def unseen(self, cases: Iterable[ux.Case], model: int) -> list[ux.Case]:
+        """The cases of users that a model has not seen."""
+        return [case for case in cases if self.half.get(case.user or case.case, 0) == model]
+
+    def score(self, replies: pd.DataFrame, cases: Sequence[ux.Case]) -> pd.DataFrame:
+        """The replies with a verdict each, by the model that has not seen the case's user."""
+        parts = [replies.iloc[:0]]
+        for i, model in enumerate(self.models):
+            own = replies[replies["case"].isin({case.case for case in self.unseen(cases, i)})]
+            parts += [ux.scored_replies(own, cases, model)] if len(own) else []
+        return pd.concat(parts[1:] or parts).sort_index()
+
+
+def fit_rewards(corpus: Corpus, seed: int = SEED) -> Rewards:
+    """Fit reward models to all ratings (else clicks); where there are none, to what behaviour says."""
+    lessons, labels = ux.lessons_of(corpus), "ratings"
+    if len({c.gold for c in lessons}) < 2:
+        lessons, labels = ux.lessons_of(behavioural(corpus)), "behaviour"
+    users = sorted({c.user or c.case for c in lessons})
+    order = np.random.default_rng(seed).permutation(len(users))
+    half = {users[i]: place % 2 for place, i in enumerate(order)}
+    sides = [[c for c in lessons if half[c.user or c.case] == side] for side in (0, 1)]
+    if any(len({c.gold for c in own}) < 2 for own in sides):
+        good = sum(c.gold == 1 for c in lessons)
+        raise NotEnough(
+            "A reward model is trained on good and bad replies of one half of the users and applied to the other "
+            "half; here one half lacks either (in all {good} good and {bad} bad ones, users: {users}). Add "
+            "ratings, likes and dislikes, or complaints and thanks, of more users.",
+            good=good,
+            bad=len(lessons) - good,
+            users=len(users),
+        )
+    models = [ux.Reward(seed=seed, name=ALL_RATED).fit(sides[1 - side]) for side in (0, 1)]
+    verdicts = pd.concat([m.verdicts(own) for m, own in zip(models, sides)], ignore_index=True)
+    return Rewards(models, half, verdicts, labels)
 
 
 # -- UX Judge ---------------------------------------------------------------------------------------------------------
 
 
-def cases_to_judge(corpus: Corpus, limit: int = CASES, seed: int = SEED) -> list[Case]:
-    """A released split's cases, else replies that users clearly liked or did not, as many of either."""
+def select_cases(corpus: Corpus, limit: int, seed: int = SEED) -> list[ux.Case]:
+    """Select a released split's cases, else replies that users clearly liked or did not, as many of either."""
     try:
-        found = [c for c in released_cases(corpus, "task1") if c.gold is not None]
+        found = [c for c in ux.released_cases(corpus, "task1") if c.gold is not None]
     except DataError:
-        return judge_cases(corpus, limit, seed=seed)
-    drawn = np.sort(np.random.default_rng(seed).permutation(len(found))[:limit])
-    return [found[i] for i in drawn]
+        return ux.judge_cases(corpus, limit, seed=seed)
+    return [found[i] for i in draw_some(len(found), limit, seed)]
 
 
-def asked(
-    cases: Sequence[Case],
+def ask_model(
+    cases: Sequence[ux.Case],
     model: Backbone,
     language: str,
     look: Extent,
@@ -135,7 +147,7 @@ def asked(
     effort: str = "",
     seed: int = SEED,
 ) -> pd.DataFrame:
-    """A model's verdicts with two classes and with three; at a first look on a few cases, shown the request alone.
+    """Ask a model for verdicts with two classes and with three; at a first look on a few cases, shown the request alone.
 
     Examples for few-shot are cases that are not judged.
     """
@@ -143,9 +155,8 @@ def asked(
         raise NotEnough("The model was not asked: there is no case to judge.")
     if look.is_first_look:
         cases = sorted(cases, key=lambda c: len(c.query) + len(c.reply))[: max(SHORT, len(cases) // 4)]
-    few = few_of(cases, look.turns or len(cases), seed)
-    form = Form(language, window=0 if look.is_short else None, effort=effort or None)
-    if "few-shot" in strategies and len(few) > len(cases) - 2 * SHOTS:
+    most = look.turns or len(cases)
+    if "few-shot" in strategies:
         if len(cases) <= 2 * SHOTS:
             raise NotEnough(
                 "Few-shot needs {kept} cases for its examples, and there are {cases} in all. Add cases, or remove "
@@ -153,90 +164,64 @@ def asked(
                 kept=2 * SHOTS,
                 cases=len(cases),
             )
-        few = few_of(cases, len(cases) - 2 * SHOTS, seed)
-    judged_too = {case.case for case in few}
-    rest = [case for case in cases if case.case not in judged_too]
+        most = min(most, len(cases) - 2 * SHOTS)
+    few = draw_of_both(cases, most, seed)
+    own = {case.case for case in few}
+    rest = [case for case in cases if case.case not in own]
+    form = ux.Form(language, window=0 if look.is_short else None, effort=effort or None)
+    verdicts = []
+    for strategy, classes in [*((strategy, 2) for strategy in strategies), (strategies[0], 3)]:
+        examples = ux.shots(rest, seed=seed) if strategy == "few-shot" else ()
+        judge = ux.UXJudge(form, cast(Strategy, strategy), cast(Literal[2, 3], classes), examples)
+        verdicts.append(ux.judged_by(judge, few, model))
+    return pd.concat(verdicts, ignore_index=True)
 
-    def judge(strategy: str, classes: Literal[2, 3] = 2) -> UXJudge:
-        examples = shots(rest, seed=seed) if strategy == "few-shot" else ()
-        return UXJudge(form, cast(Strategy, strategy), classes, examples)
 
-    judges = [*map(judge, strategies), judge(strategies[0], 3)]
-    return pd.concat([judged_by(judge, few, model) for judge in judges], ignore_index=True)
-
-
-def few_of(cases: Sequence[Case], number: int, seed: int = SEED) -> list[Case]:
-    """So many cases, good and bad in turn, drawn by the seed."""
+def draw_of_both(cases: Sequence[ux.Case], number: int, seed: int = SEED) -> list[ux.Case]:
+    """Draw so many cases by the seed, half of them good and half bad."""
     rng = np.random.default_rng(seed)
     sides = [[c for c in cases if c.gold == side] for side in (1, -1)]
     mixed = [side[i] for side in sides for i in rng.permutation(len(side))[: -(-number // 2)]]
     return mixed if len(mixed) <= number else mixed[: number // 2] + mixed[-(number - number // 2) :]
 
 
-def two_classes(verdicts: pd.DataFrame, look: Extent) -> pd.DataFrame:
-    """Verdicts that are counted beside other judges': good or bad, and more than a first look."""
-    three = verdicts["judge"].str.contains("three")
-    return verdicts.iloc[:0] if look.is_first_look else verdicts[~three]
-
-
-def gains(verdicts: pd.DataFrame) -> pd.DataFrame:
-    """What other ways of asking add to the first one's accuracy, paired; nothing where there is one way only."""
-    found = {
-        str(name): own for name, own in verdicts.groupby("judge", sort=False) if "three" not in str(name)
-    }
-    return strategy_gains(found, next(iter(found))) if len(found) > 1 else pd.DataFrame()
-
-
-def learned(corpus: Corpus, cases: Sequence[Case], seed: int = SEED) -> pd.DataFrame:
-    """The learned judge on the cases of test users: 4 and up is good; as a third class, what rounds to 3 is neutral."""
+def judge_by_ratings(corpus: Corpus, cases: Sequence[ux.Case]) -> pd.DataFrame:
+    """Let the learned judge judge the cases of test users: 4 and up is good; `score` is what it predicts."""
+    known = {c.case for c in cases}
     test = [u for u in corpus.split().get("test", []) if u in {c.user for c in cases}]
-    if not corpus.block_ids(test) or not corpus.turns["score"].notna().any():
-        raise _nothing_for_learned(corpus)
-    known = {c.case: c for c in cases}
-    every = ((b, _names(b.targets).isin(known)) for b in targets(corpus, users=test))
-    blocks = [replace(b, targets=b.targets[own].reset_index(drop=True)) for b, own in every if own.any()]
-    if not blocks:
-        raise _nothing_for_learned(corpus)
-    found = evaluate(LearnedJudge(), corpus, blocks=blocks, progress=False)
-    found = found.assign(case=_names(found))
-    found = found[found["case"].isin(known) & found["expected"].notna()].reset_index(drop=True)
-    own, score = [known[c] for c in found["case"]], floats(found["expected"])
-    table = pd.DataFrame(
-        {
-            **{"judge": "learned", "case": [c.case for c in own], "user": [c.user for c in own]},
-            **{"scenario": [c.scenario for c in own], "gold": [c.gold for c in own]},
-            **{"said": np.where(score >= 3.5, 1, -1), "p_good": (score - 1) / 4, "score": score},
-        }
+    found = pd.DataFrame(columns=[*TURN, "expected"])
+    if corpus.block_ids(test) and corpus.turns["score"].notna().any():
+        found = evaluate(LearnedJudge(), corpus, users=test, progress=False)
+    found = found.assign(case=name_turns(found))
+    found = found[found["case"].isin(known)].dropna(subset="expected")
+    if found.empty:
+        raise NotEnough(
+            "The learned judge uses scores that users gave in other scenarios, and in {name} no user with a case "
+            "here has any. Add scores from 1 to 5 in several scenarios.",
+            name=corpus.name,
+        )
+    score = floats(found["expected"])
+    table = describe_cases(found[["case"]], cases, ("user", "scenario", "gold"))
+    table = table.assign(
+        judge="learned", score=score, said=np.where(score >= 3.5, 1, -1), p_good=(score - 1) / 4
     )
     return table.astype({"gold": "Int64", "said": "Int64", "p_good": "Float64"})
-
-
-def _nothing_for_learned(corpus: Corpus) -> NotEnough:
-    return NotEnough(
-        "The learned judge uses scores that users gave in other scenarios, and in {name} no user with a case "
-        "here has any. Add scores from 1 to 5 in several scenarios.",
-        name=corpus.name,
-    )
-
-
-def baselines(cases: Sequence[Case], seed: int = SEED) -> pd.DataFrame:
-    """The verdicts of the baselines that judges have to beat."""
-    return wall(cases, BESIDE, seed=seed)
 
 
 @dataclass(frozen=True)
 class Judging:
     """Verdicts of judges and baselines on the same cases, and what they come to."""
 
-    cases: list[Case]
+    cases: list[ux.Case]
     verdicts: pd.DataFrame
     wall: pd.DataFrame
     quality: pd.DataFrame
-    """A row a judge or baseline and metric; `at_learned` is balanced accuracy at a threshold learned on other users."""
+    """A row a judge or baseline: judge, is_baseline, cases, each of `METRICS` with bounds, and at_learned, the balanced
+    accuracy at a threshold learned on other users."""
 
 
-def judging(cases: list[Case], verdicts: Iterable[pd.DataFrame], seed: int = SEED) -> Judging:
-    """Metrics of judges and `baselines`, users resampled."""
+def measure_judges(cases: list[ux.Case], verdicts: Iterable[pd.DataFrame], seed: int = SEED) -> Judging:
+    """Measure judges and baselines, users resampled."""
     columns = ["judge", "case", "user", "scenario", "gold", "said", "p_good"]
     found = [v[columns] for v in verdicts if len(v)]
     if not cases:
@@ -251,140 +236,96 @@ def judging(cases: list[Case], verdicts: Iterable[pd.DataFrame], seed: int = SEE
         )
     both = pd.concat(found, ignore_index=True)
     both["unit"] = both["user"].where(both["user"] != "", both["case"])
-    table = judged(both, metrics=METRICS, unit="unit", seed=seed)
-    rows = [
-        {"judge": judge, "metric": "at_learned", "value": f.calibrated, "cases": f.cases}
-        for judge, part in both.groupby("judge", sort=False)
-        for f in [at_learned_threshold(part["gold"], part["p_good"], part["unit"], seed=seed)]
+    measured = name_bounds(ux.judged(both, metrics=METRICS, unit="unit", seed=seed), "value")
+    wide = measured.pivot(index="judge", columns="metric", values=["value", "value_low", "value_high"])
+    wide.columns = pd.Index([f"{metric}{part.removeprefix('value')}" for part, metric in wide.columns])
+    wide["cases"] = measured.groupby("judge")["cases"].first()
+    groups = list(both.groupby("judge", sort=False))
+    quality = wide.loc[[judge for judge, _ in groups]].rename_axis("judge").reset_index()
+    quality["at_learned"] = [
+        ux.at_learned_threshold(own["gold"], own["p_good"], own["unit"], seed=seed).calibrated
+        for _, own in groups
     ]
-    quality = pd.concat([table, pd.DataFrame(rows)], ignore_index=True)
-    beside = both["judge"].isin(BESIDE)
-    own, grey = (both[beside == of].drop(columns="unit").reset_index(drop=True) for of in (False, True))
-    return Judging(cases, own, grey, quality.assign(is_baseline=quality["judge"].isin(BESIDE)))
+    quality.insert(1, "is_baseline", quality["judge"].isin(BASELINES))
+    beside = both["judge"].isin(BASELINES)
+    return Judging(cases, both[~beside], both[beside], quality)
 
 
-def held_against_wall(judging: Judging, seed: int = SEED) -> pd.DataFrame:
-    """Each judge against each baseline, paired."""
-    if judging.verdicts.empty or judging.wall.empty:
+def compare_with_best_baseline(found: Judging) -> dict[str, object]:
+    """Which judges beat the best baseline, and whose loss is its threshold.
+
+    Returns n (cases), line and best (the best baseline's balanced accuracy and name), above (judges whose interval lies
+    above it), most (whom a learned threshold changes most; empty for nobody), before and after (its balanced accuracy).
+    """
+    known = found.quality.dropna(subset="balanced").set_index("judge")
+    own, base = (known[known["is_baseline"] == of] for of in (False, True))
+    if own.empty or base.empty:
+        good = sum(case.gold == 1 for case in found.cases)
+        raise NotEnough(
+            "{n} cases, {good} good and {bad} bad. Comparing judges with baselines needs a judge, and several "
+            "cases of both kinds.",
+            n=len(found.cases),
+            good=good,
+            bad=len(found.cases) - good,
+        )
+    gain = (own["at_learned"] - own["balanced"]).dropna()
+    best, most = base["balanced"].idxmax(), gain.idxmax() if len(gain) else ""
+    above = list(own.index[own["balanced_low"] > base["balanced"][best]])
+    change = {"before": own["balanced"].get(most), "after": own["at_learned"].get(most)}
+    line = base["balanced"][best]
+    return {"n": len(found.cases), "line": line, "best": best, "above": above, "most": most, **change}
+
+
+def place_judges(quality: pd.DataFrame) -> pd.DataFrame:
+    """Place judges and baselines by d′ and criterion, and the judges of the paper's Table 3.
+
+    Columns: kind (the judge; baseline; published, zero-shot; published, trained), baseline (its name), criterion and
+    d_prime, of judges with bounds.
+    """
+    table, n = ux.published("table3"), 1000
+    found = ux.detection(table["bad_acc"] / 100 * n, n, n - table["good_acc"] / 100 * n, n)
+    kind = np.where(table["model"] == ux.REWARD_MODEL, "published, trained", "published, zero-shot")
+    theirs = pd.DataFrame({"kind": kind, "criterion": found.criterion, "d_prime": found.d_prime})
+    bounds = quality.filter(regex="^(criterion|d_prime)_").where(~quality["is_baseline"])
+    own = quality[["criterion", "d_prime"]].join(bounds)
+    own["kind"] = quality["judge"].mask(quality["is_baseline"], "baseline")
+    own["baseline"] = quality["judge"].where(quality["is_baseline"])
+    return pd.concat([theirs, own], ignore_index=True).fillna({"baseline": ""})
+
+
+def compare_with_wall(found: Judging, seed: int = SEED) -> pd.DataFrame:
+    """Compare each judge with each baseline, paired; columns as `perslib.ux.against_wall`."""
+    if found.verdicts.empty or found.wall.empty:
         raise NotEnough("Comparing judges with baselines needs both; what is missing is said above.")
-    return against_wall(judging.verdicts, judging.wall, unit="user", seed=seed)
+    return name_bounds(ux.against_wall(found.verdicts, found.wall, unit="user", seed=seed), "difference")
 
 
-def neutral(verdicts: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
-    """Three classes: verdicts of judges that may say neutral, and of the learned judge where its score rounds to 3."""
-    three = verdicts[verdicts["judge"].str.contains("three", na=False)] if len(verdicts) else verdicts
-    parts = [three[["judge", "gold", "said"]]] if len(three) else []
+def compare_reward_with_wall(found: Judging, seed: int = SEED) -> pd.DataFrame:
+    """Compare the AUROC of the reward model, first, with that of the baselines, all learned from the same cases."""
+    own = found.verdicts[found.verdicts["judge"] == "reward"]
+    if own.empty or found.wall.empty:
+        raise NotEnough(
+            "A reward model and baselines could not be trained on the same cases: this takes good and bad ones of "
+            "several users."
+        )
+    table = ux.discrimination(own, found.wall, seed=seed).rename(columns={"p": "ahead_p"})
+    return name_bounds(table, "auroc")
+
+
+def compare_strategies(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """Compare ways of asking with the first one, paired, in points of accuracy; nothing where there is one way only."""
+    two = verdicts[~verdicts["judge"].str.contains("three")]
+    found: Mapping[str, pd.DataFrame] = {str(name): own for name, own in two.groupby("judge", sort=False)}
+    if len(found) < 2:
+        return pd.DataFrame()
+    return name_bounds(ux.strategy_gains(found, next(iter(found))), "gain")
+
+
+def allow_neutral(verdicts: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
+    """Verdicts of judges that may say neutral, and of the learned judge, neutral where its score rounds to 3."""
+    parts = [verdicts[verdicts["judge"].str.contains("three", na=False)] if len(verdicts) else verdicts]
     if len(scored):
         middle = scored["score"].between(2.5, 3.5, inclusive="left")
-        parts.append(scored.assign(said=scored["said"].mask(middle, 0))[["judge", "gold", "said"]])
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
-
-
-def published_points() -> pd.DataFrame:
-    """Table 3's judges by d′ and criterion."""
-    table, n = published("table3"), 1000
-    found = detection(table["bad_acc"] / 100 * n, n, n - table["good_acc"] / 100 * n, n)
-    return table[["model", "family"]].assign(d_prime=found.d_prime, criterion=found.criterion)
-
-
-# -- UX Eval and UX Recovery ------------------------------------------------------------------------------------------
-
-
-def recorded_replies(corpus: Corpus) -> tuple[list[Case], pd.DataFrame]:
-    """Requests that candidates answered, and their replies, with the recorded ones; `truth` is a known mean score.
-
-    Of the cases, `dimension` is "disliked" where the recorded reply was: UX Eval proper.
-    """
-    given = corpus.extras.get("candidates", pd.DataFrame(columns=[*TURN, "candidate", "response"]))
-    name = _names(given)
-    truth = given["expected"] if "expected" in given else pd.Series(np.nan, given.index)
-    theirs = pd.DataFrame(
-        {"case": name, "model": given["candidate"], "reply": given["response"], "truth": truth}
-    )
-    rated = corpus.turns.assign(case=_names(corpus.turns)).set_index("case")
-    every = judge_cases(corpus, good_from=4, bad_to=3, balanced=False) if len(given) else []
-    answered_too = set(name)
-    own = [c for c in every if c.case in answered_too]
-    bad = {c.case for c in eval_cases(corpus)} if own else set()
-    cases = [replace(c, reply="", gold=None, dimension="disliked" if c.case in bad else "") for c in own]
-    turns = rated.loc[[c.case for c in own]].reset_index()
-    ours = turns.assign(model=RECORDED, reply=turns["response"], truth=turns["score"].astype(float))
-    both = pd.concat([theirs, ours[["case", "model", "reply", "truth"]]], ignore_index=True)
-    return cases, _about(both[both["case"].isin({c.case for c in own})].assign(how=RECORDED), cases)
-
-
-def recorded_recoveries(corpus: Corpus) -> tuple[list[Case], pd.DataFrame]:
-    """Disliked replies with what the user wrote next, and the replies that followed, with the users' own scores."""
-    cases = recovery_cases(corpus) if corpus.turns["score"].notna().any() else []
-    after = corpus.turns.assign(turn=corpus.turns["turn"] - 1)
-    own = after.assign(case=_names(after)).set_index("case").reindex([c.case for c in cases])
-    replies = pd.DataFrame(
-        {
-            **{"case": own.index, "model": RECORDED, "how": RECORDED},
-            **{"reply": own["response"].to_numpy(), "truth": own["score"].to_numpy()},
-        }
-    )
-    replies = replies[replies["reply"].notna()].reset_index(drop=True)
-    return cases, _about(replies, cases)
-
-
-def _names(frame: pd.DataFrame) -> pd.Series:
-    """What the case of each row's turn is called."""
-    keys = frame[TURN].itertuples(index=False, name=None)
-    return pd.Series(["/".join(map(str, key)) for key in keys], frame.index, dtype="str")
-
-
-def _about(replies: pd.DataFrame, cases: Sequence[Case]) -> pd.DataFrame:
-    known = {c.case: c for c in cases}
-    own = [known[c] for c in replies["case"]]
-    about = {"user": [c.user for c in own], "scenario": [c.scenario for c in own]}
-    return replies.assign(**about, dimension=[c.dimension for c in own]).reset_index(drop=True)
-
-
-def to_answer(corpus: Corpus) -> list[Case]:
-    """UX Eval's cases: a released split's, else requests whose recorded reply was disliked."""
-    try:
-        return released_cases(corpus, "task2")
-    except DataError:
-        return eval_cases(corpus)
-
-
-def to_recover(corpus: Corpus) -> list[Case]:
-    """UX Recovery's cases: a released split's, else disliked replies after which the user wrote again."""
-    try:
-        return released_cases(corpus, "task3")
-    except DataError:
-        return recovery_cases(corpus)
-
-
-def replied(
-    cases: Sequence[Case], model: Backbone, language: str, limit: int, seed: int = SEED
-) -> pd.DataFrame:
-    """A model's replies under each system prompt, or after a complaint by each way of asking for recovery."""
-    if not cases:
-        raise NotEnough(
-            "The model was not asked for replies: no reply here was disliked and followed by a message of the "
-            "user. Add low scores and dislikes, or a released split of this task."
-        )
-    drawn = np.sort(np.random.default_rng(seed).permutation(len(cases))[:limit])
-    own, form = [cases[i] for i in drawn], Form(language)
-    recovers = bool(own[0].complaint)
-    ways = [Recovery(v, form=form) for v in VARIANTS] if recovers else [Generation(s, form) for s in SYSTEMS]  # type: ignore[arg-type]
-    return pd.concat([answered(way, own, model) for way in ways], ignore_index=True)
-
-
-def shares(scored: pd.DataFrame, seed: int = SEED) -> pd.DataFrame:
-    """Good% of each model and way of asking; Wilson bounds by case, and users resampled."""
-    if scored.empty:
-        return pd.DataFrame()
-    table = good_share(scored, ("model", "how"), unit="user", seed=seed)
-    if "truth" in scored:
-        known = scored.assign(liked=(scored["truth"].astype("Float64") >= 4).where(scored["truth"].notna()))
-        own = known.groupby(["model", "how"])["liked"].mean().astype(float) * 100
-        table["liked_percent"] = own.reindex(pd.MultiIndex.from_frame(table[["model", "how"]])).to_numpy()
-    return table
-
-
-def labelled(scored: pd.DataFrame) -> pd.DataFrame:
-    """Recoveries with the strategy that they open with, by rules."""
-    return strategies_of(scored) if len(scored) else scored
+        parts.append(scored.assign(said=scored["said"].mask(middle, 0)))
+    found = [part[["judge", "gold", "said"]] for part in parts if len(part)]
+    return pd.concat(found, ignore_index=True) if found else pd.DataFrame()

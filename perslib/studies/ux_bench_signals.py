@@ -13,12 +13,17 @@ from perslib.errors import NotEnough
 from perslib.judge import Judge, LearnedJudge, OfTask, UserMean
 from perslib.judge.evaluate import evaluate, targets
 from perslib.signals import NEGATIVE, POSITIVE, PRECEDENCE, behavioural, mined, signals_of, weak_labels
-from perslib.stats import RESAMPLES, SEED, correlation, floats, interval, pearson, resample_users, wilson
+from perslib.stats import RESAMPLES, SEED, correlation, floats, pearson, wilson
+from perslib.stats.resamples import Resamples
 from perslib.ux import discrimination, published
 
-STRENGTHS = ("explicit", "strong", "weak")
+STRENGTHS = ["explicit", "strong", "weak"]
+#: Signals of which only the primary one of a reply counts.
+PRIMARY = ["continue", "no_followup", "superseded"]
 #: A label counts as surer from these weights on.
 WEIGHTS = (0.0, 0.3, 0.7)
+#: With fewer rated replies no correlation is shown.
+FEWEST_RATED = 30
 #: Replies that judges with either memory are tried on.
 JUDGED = 120
 SATISFIED = 4
@@ -39,8 +44,8 @@ class Behaviour:
         return len(self.replies[self.session].drop_duplicates())
 
 
-def behaviour(corpus: Corpus, log: str = "") -> Behaviour:
-    """The signals of a log (a .jsonl or .parquet file, or a folder of them), else of the corpus' conversations."""
+def find_behaviour(corpus: Corpus, log: str = "") -> Behaviour:
+    """Find the signals of a log (a .jsonl or .parquet file, or a folder of them), else of the corpus' conversations."""
     if not log and corpus.turns.empty:
         raise NotEnough(
             "Signals are what users do after a reply, and {name} has requests without replies. Give a raw log: "
@@ -60,172 +65,153 @@ def behaviour(corpus: Corpus, log: str = "") -> Behaviour:
     return Behaviour(found.table, ["record"], pd.DataFrame(odd, columns=["kind", "reason", "count"]))
 
 
-def counted(found: Behaviour) -> pd.DataFrame:
-    """How often each signal was found, by strength, and in how many sessions; beside it the paper's shares of sessions.
+def share_in_percent(counts: pd.Series, of: float) -> pd.DataFrame:
+    """Counts as percent of a number of cases, with Wilson bounds: percent, percent_low, percent_high."""
+    low, high = wilson(counts, of)
+    return (
+        pd.DataFrame({"percent": counts / of, "percent_low": low, "percent_high": high}, counts.index) * 100
+    )
 
-    Columns: signal, found, explicit, strong, weak, primary, sessions_percent, low, high (Wilson), published_percent.
+
+def count_signals(found: Behaviour) -> pd.DataFrame:
+    """Count how often each signal was found, by strength, and in how many sessions; the paper's shares stand beside it.
+
+    Columns: signal, found, explicit, strong, weak, primary, sessions_percent with Wilson bounds, published_percent.
     """
-    table = found.replies
-    places = table[found.session].astype(str).agg("/".join, axis=1)
-    each = [(place, s["name"], s["strength"]) for place, own in zip(places, table["signals"]) for s in own]
-    signals = pd.DataFrame(each, columns=["session", "signal", "strength"])
-    theirs = published("signals").set_index("signal")
-    rows = []
-    for name in PRECEDENCE:
-        own = signals[signals["signal"] == name]
-        primary, sessions = int((table["primary"] == name).sum()), own["session"].nunique()
-        if name in ("continue", "no_followup", "superseded"):
-            sessions = places[table["primary"] == name].nunique()
-        low, high = wilson(sessions, max(1, found.sessions))
-        there = 100 * theirs["found"].get(name, np.nan) / theirs["sessions"].get(name, np.nan)
-        rows.append(
-            {
-                **{"signal": name, "found": len(own) or primary, "primary": primary},
-                **{strength: int((own["strength"] == strength).sum()) for strength in STRENGTHS},
-                **{"sessions_percent": 100 * sessions / max(1, found.sessions)},
-                **{"low": 100 * float(low), "high": 100 * float(high), "published_percent": there},
-            }
-        )
-    counts = pd.DataFrame(rows)
-    return counts[(counts["found"] > 0) | counts["published_percent"].notna()].reset_index(drop=True)
+    replies, every = found.replies, list(PRECEDENCE)
+    places = replies[found.session].astype(str).agg("/".join, axis=1)
+    each = pd.DataFrame(
+        [(place, s["name"], s["strength"]) for place, own in zip(places, replies["signals"]) for s in own],
+        columns=["session", "signal", "strength"],
+    )
+    table = each.groupby(["signal", "strength"]).size().unstack().reindex(index=every, columns=STRENGTHS)
+    table = table.fillna(0).astype(int)
+    table["primary"] = replies["primary"].value_counts().reindex(every, fill_value=0)
+    there = each.groupby("signal")["session"].nunique().reindex(every, fill_value=0)
+    as_primary = places.groupby(replies["primary"]).nunique().reindex(every, fill_value=0)
+    there = there.mask(there.index.isin(PRIMARY), as_primary)
+    total = each["signal"].value_counts().reindex(every, fill_value=0)
+    table.insert(0, "found", total.where(total > 0, table["primary"]))
+    theirs = published("signals").set_index("signal").reindex(every)
+    table = table.join(share_in_percent(there, found.sessions).add_prefix("sessions_"))
+    table["published_percent"] = 100 * theirs["found"] / theirs["sessions"]
+    table = table[(table["found"] > 0) | table["published_percent"].notna()]
+    return table.rename_axis("signal").reset_index()
 
 
-def chains(found: Behaviour) -> pd.DataFrame:
-    """What became of replies that users spoke against: outcome, replies, percent with Wilson bounds."""
-    counts = found.replies["outcome"].dropna().value_counts()
-    counts = counts.reindex(["recovered", "failed_recovery", "unknown_left"], fill_value=0)
-    total = int(counts.sum())
-    low, high = wilson(counts.to_numpy(float), max(1, total))
-    percent = 100 * counts.to_numpy(float) / max(1, total)
-    table = pd.DataFrame({"outcome": counts.index, "replies": counts.to_numpy(), "percent": percent})
-    return table.assign(low=100 * low, high=100 * high).iloc[: None if total else 0]
+def count_outcomes(found: Behaviour) -> pd.DataFrame:
+    """Count what became of replies that users spoke against.
+
+    Columns: outcome, replies, percent with Wilson bounds. No row where users spoke against none.
+    """
+    outcomes = ["recovered", "failed_recovery", "unknown_left"]
+    counts = found.replies["outcome"].value_counts().reindex(outcomes, fill_value=0).rename("replies")
+    table = counts.to_frame().join(share_in_percent(counts, max(1, counts.sum())))
+    return table.rename_axis("outcome").reset_index().iloc[: None if counts.sum() else 0]
+
+
+def name_bounds(frame: pd.DataFrame, estimate: str) -> pd.DataFrame:
+    """Name the bounds and the p-value of a frame after its only estimate."""
+    ends = {"low": f"{estimate}_low", "high": f"{estimate}_high", "p": f"{estimate}_p"}
+    return frame.rename(columns={**ends, "p_mcnemar": f"{estimate}_p"})
 
 
 # -- against ratings --------------------------------------------------------------------------------------------------
 
 
-def with_ratings(corpus: Corpus, seed: int = SEED) -> pd.DataFrame:
-    """Weak labels against the users' own scores, for labels of at least a weight: r, and AUC for a score of 4 and up.
+def compare_with_ratings(corpus: Corpus, seed: int = SEED) -> pd.DataFrame:
+    """Compare weak labels with the users' own scores, for labels of at least a weight; AUROC for a score of 4 and up.
 
-    Columns: weight, turns, share, users, r, r_low, r_high, auc, auc_low, auc_high.
+    Columns: least_weight, turns, share_of_turns, users, r and auroc with bounds.
     """
-    scores = corpus.turns["score"].astype("Float64")
-    labels = weak_labels(signals_of(corpus))
+    labels, score = weak_labels(signals_of(corpus)), floats(corpus.turns["score"])
+    every = pd.DataFrame({"judge": "behaviour", "user": corpus.turns["user"].to_numpy(), "score": score})
+    every = every.assign(case=every.index.astype(str), label=floats(labels["label"]))
+    every = every.assign(weight=labels["weight"].to_numpy(), p_good=(every["label"] - 1) / 4)
+    every["gold"] = np.where(score >= SATISFIED, 1, -1)
     rows = []
     for least in WEIGHTS:
-        has = (labels["label"].notna() & scores.notna() & (labels["weight"] >= least)).to_numpy(bool)
-        own, gold, user = labels["label"][has], scores[has], corpus.turns["user"][has]
-        if has.sum() < 2 or gold.nunique() < 2:
-            continue
-        r = correlation(own, gold, user, RESAMPLES, seed)
-        asked = pd.DataFrame(
-            {
-                **{"judge": "behaviour", "case": np.flatnonzero(has).astype(str), "user": user.to_numpy()},
-                **{"gold": np.where(gold >= SATISFIED, 1, -1), "p_good": (floats(own) - 1) / 4},
-            }
+        own = every[every["weight"] >= least].dropna(subset=["score", "label"])
+        if len(own) >= FEWEST_RATED and own["score"].nunique() > 1:
+            r = correlation(own["label"], own["score"], own["user"], RESAMPLES, seed)
+            about = {"least_weight": least, "turns": len(own), "share_of_turns": len(own) / len(every)}
+            about |= {"users": own["user"].nunique(), **dict(zip(("r", "r_low", "r_high"), r))}
+            rows.append(about | name_bounds(discrimination(own, seed=seed), "auroc").iloc[0].to_dict())
+    if not rows:
+        raise NotEnough(
+            "Too few of these replies have ratings. This section and the next need scores from 1 to 5 of {least} of "
+            "them.",
+            least=FEWEST_RATED,
         )
-        auc = discrimination(asked, seed=seed).iloc[0]
-        rows.append(
-            {
-                **{"weight": least, "turns": int(has.sum()), "share": has.mean(), "users": user.nunique()},
-                **dict(zip(("r", "r_low", "r_high"), r)),
-                **{"auc": auc["auroc"], "auc_low": auc["auroc_low"], "auc_high": auc["auroc_high"]},
-            }
-        )
-    return pd.DataFrame(rows)
+    bounds = [f"{name}{end}" for name in ("r", "auroc") for end in ("", "_low", "_high")]
+    return pd.DataFrame(rows)[["least_weight", "turns", "share_of_turns", "users", *bounds]]
 
 
-def scores_by_signal(corpus: Corpus, found: pd.DataFrame, seed: int = SEED) -> pd.DataFrame:
-    """The users' mean score of replies with a signal, less that of all others; users resampled.
+def compare_scores_by_signal(corpus: Corpus, seed: int = SEED) -> pd.DataFrame:
+    """Compare the users' mean score of replies with a signal with that of all others; users resampled.
 
-    Columns: signal, turns, mean, difference, low, high.
+    Columns: signal, turns, mean, difference with bounds.
     """
-    score = floats(corpus.turns["score"])
-    known = ~np.isnan(score)
-    group, users = pd.factorize(corpus.turns["user"].to_numpy()[known])
-    weights = resample_users(len(users), RESAMPLES if len(users) >= 5 else 0, seed).astype(float)
-    score = score[known]
-    rows = []
+    found, known = signals_of(corpus), corpus.turns["score"].notna().to_numpy()
+    score = floats(corpus.turns["score"])[known]
+    users, rows = Resamples(corpus.turns["user"][known], seed=seed), []
     for name in (*NEGATIVE, *POSITIVE, "ack"):
         shows = (found[name] > 0).to_numpy()[known]
-        if not 0 < shows.sum() < len(shows):
-            continue
-        parts = [
-            np.bincount(group, v, len(users)) @ weights
-            for v in (score * shows, shows.astype(float), score * ~shows, (~shows).astype(float))
-        ]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            drawn = parts[0] / parts[1] - parts[2] / parts[3]
-        low, high = interval(drawn[1:])
-        mean = float(parts[0][0] / parts[1][0])
-        rows.append({"signal": name, "turns": int(shows.sum()), "mean": mean, "difference": float(drawn[0]), "low": low, "high": high})  # fmt: skip
-    return pd.DataFrame(rows, columns=["signal", "turns", "mean", "difference", "low", "high"])
+        if 0 < shows.sum() < len(shows):
+            with np.errstate(invalid="ignore", divide="ignore"):
+                one, other = (users.total(score * own) / users.total(own) for own in (shows, ~shows))
+            about = {"signal": name, "turns": int(shows.sum()), "mean": one[0]}
+            rows.append(about | users.estimate(one - other, "difference"))
+    bounds = ["difference", "difference_low", "difference_high"]
+    return pd.DataFrame(rows, columns=["signal", "turns", "mean", *bounds])
 
 
 # -- a memory of behaviour --------------------------------------------------------------------------------------------
 
 
-def remembering() -> list[Judge]:
-    """The least and the most that can be made of what is remembered of a user, without a model."""
-    return [UserMean(), LearnedJudge()]
-
-
-def memories(corpus: Corpus, seed: int = SEED) -> dict[str, Corpus]:
-    """The same conversations as rated, as labelled by behaviour, and with behaviour's labels dealt out at random."""
-    weak = behavioural(corpus)
-    dealt = weak.turns["score"].sample(frac=1, random_state=seed).to_numpy()
-    shuffled = replace(
-        weak, name=f"{corpus.name}-shuffled", turns=weak.turns.assign(score=pd.array(dealt, "Int64"))
-    )
-    return {"rated": corpus, "behaviour": weak, "shuffled": shuffled}
-
-
-def kept(
+def compare_memories(
     corpus: Corpus, limit: int = JUDGED, judges: Sequence[Judge] | None = None, seed: int = SEED
 ) -> pd.DataFrame:
-    """How well judges agree with the users' scores when they remember ratings, and when they remember behaviour.
+    """Compare how well judges agree with the users' scores when they remember ratings, and when they remember behaviour.
 
-    What a judge learns it learns from labels of the same kind. Columns: judge, memory, turns, users, r, low, high (users
-    resampled), kept (r over that of the rated memory), kept_low, kept_high. `task mean` on ratings is the control.
+    What a judge learns it learns from labels of the same kind; `task mean` on ratings and shuffled labels are the
+    controls. All are compared on the replies that all scored, users resampled.
+
+    Columns: judge, memory, turns, users, r, kept (r over that of the rated memory), both with bounds.
     """
-    gold = corpus.turns[[*TURN, "score"]].dropna()
-    verdicts = []
-    for name, own in memories(corpus, seed).items():
+    weak = behavioural(corpus)
+    dealt = pd.array(weak.turns["score"].sample(frac=1, random_state=seed).to_numpy(), "Int64")
+    shuffled = replace(weak, name=f"{corpus.name}-shuffled", turns=weak.turns.assign(score=dealt))
+    said = {}
+    for memory, own in {"rated": corpus, "behaviour": weak, "shuffled": shuffled}.items():
         blocks = [block for block in targets(own, limit=limit, seed=seed) if len(block)]
-        control = [OfTask("mean")] if name == "rated" else []
-        for judge in [*(remembering() if judges is None else judges), *control]:
-            found = evaluate(judge, own, blocks=blocks, progress=False)
-            verdicts.append(
-                found[TURN].assign(judge=judge.name, memory=name, said=floats(found["expected"].fillna(found["raw"])))
-            )  # fmt: skip
-    every = pd.concat(verdicts, ignore_index=True).merge(gold, on=TURN)
-    wide = every.pivot(index=[*TURN, "score"], columns=["judge", "memory"], values="said").reset_index(
-        [*TURN, "score"]
-    )
-    return _agreement(wide, seed)
-
-
-def _agreement(wide: pd.DataFrame, seed: int) -> pd.DataFrame:
-    """r of every column with the score on the replies that all scored, and each as a share of the rated memory's."""
-    users, scores = wide[("user", "")], wide[("score", "")].astype(float)
-    said = wide.drop(columns=[(c, "") for c in (*TURN, "score")]).astype(float)
-    known = said.notna().all(axis=1).to_numpy()
-    group, names = pd.factorize(users[known])
-    weights = resample_users(len(names), RESAMPLES if len(names) >= 5 else 0, seed).astype(float)
-    y = scores[known].to_numpy() - scores[known].mean()
-    drawn = {}
-    for column in said:
-        x = said.loc[known, column].to_numpy() - said.loc[known, column].mean()
-        parts = np.array(
-            [np.bincount(group, v, len(names)) for v in (np.ones(len(x)), x, y, x * x, y * y, x * y)]
+        control = [OfTask("mean")] if memory == "rated" else []
+        # The least and the most that can be made of a memory without asking a model.
+        for judge in [*([UserMean(), LearnedJudge()] if judges is None else judges), *control]:
+            found = evaluate(judge, own, blocks=blocks, progress=False).set_index(TURN)
+            said[judge.name, memory] = found["expected"].fillna(found["raw"]).astype(float)
+    scores = corpus.turns.set_index(TURN)["score"].dropna().astype(float)
+    wide = pd.concat(said, axis=1).sort_index()
+    wide = wide[wide.index.isin(scores.index)]
+    known = wide.dropna()
+    if len(known) < FEWEST_RATED:
+        raise NotEnough(
+            "Memories are not compared: only {n} rated replies were scored by all judges.", n=len(known)
         )
-        drawn[column] = pearson(parts @ weights)
+    users = Resamples(known.index.get_level_values("user"), seed=seed)
+    gold = scores.loc[known.index].to_numpy() - scores.loc[wide.index].mean()
+
+    def correlate(column: tuple[str, str]) -> np.ndarray:
+        x = known[column].to_numpy() - wide[column].mean()
+        moments = (np.ones(len(x)), x, gold, x * x, gold * gold, x * gold)
+        return pearson(np.array([users.by_unit(moment) for moment in moments]) @ users.weights)
+
     rows = []
-    for (judge, memory), r in drawn.items():
-        low, high = interval(r[1:])
-        rated = drawn[(judge, "rated")]
+    for name, memory in sorted(said, key=lambda column: [name for name, _ in said].index(column[0])):
+        r, rated = correlate((name, memory)), correlate((name, "rated"))
         share = np.divide(r, rated, out=np.full(len(r), np.nan), where=np.abs(rated) > 1e-9)
-        share_low, share_high = interval(share[1:]) if len(r) > 1 and memory != "rated" else (np.nan, np.nan)
-        about = {"judge": judge, "memory": memory, "turns": int(known.sum()), "users": len(names)}
-        rows.append({**about, "r": r[0], "low": low, "high": high, "kept": share[0], "kept_low": share_low, "kept_high": share_high})  # fmt: skip
+        about = {"judge": name, "memory": memory, "turns": len(known), "users": len(users)}
+        rows.append(
+            about | users.estimate(r, "r") | users.estimate(share if memory != "rated" else share[:1], "kept")
+        )
     return pd.DataFrame(rows)

@@ -1,0 +1,223 @@
+"""The page on UXBench: replies and recoveries by reward, the three tasks by what was asked, rules against a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from perslib import ux
+from perslib.corpus import TURN, Corpus
+from perslib.errors import DataError, NotEnough
+from perslib.llm import Backbone
+from perslib.stats import SEED
+from perslib.studies.ux_bench import describe_cases, draw_some, name_turns
+from perslib.studies.ux_bench_signals import name_bounds, share_in_percent
+from perslib.ux.answers import FEWEST_CASES
+from perslib.ux.construct import label_id
+from perslib.ux.topics import OTHER
+
+RECORDED = "as recorded"
+#: With fewer cases behind each share no correlation of shares is given.
+FEWEST_COMPARED = 30
+#: What cases are parted by, and the names it has, as the paper lists them.
+KINDS: Mapping[str, tuple[str, ...]] = {
+    "scenario": (*ux.SCENARIOS, OTHER),
+    "intent": tuple(dict.fromkeys((*ux.INTENTS, OTHER))),
+}
+#: κ is shown from so many labelled cases on; below, the labels themselves are.
+FEWEST_LABELLED = 20
+
+
+# -- UX Eval and UX Recovery -----------------------------------------------------------------------------------------
+
+
+def recorded_replies(corpus: Corpus) -> tuple[list[ux.Case], pd.DataFrame]:
+    """Requests that candidates answered, and their replies, with the recorded ones; `truth` is a known mean score.
+
+    Of the cases, `dimension` is "disliked" where the recorded reply was: UX Eval proper.
+    """
+    columns = [*TURN, "candidate", "response", "expected"]
+    given = corpus.extras.get("candidates", pd.DataFrame(columns=columns)).reindex(columns=columns)
+    theirs = given.set_axis([*TURN, "model", "reply", "truth"], axis=1).assign(case=name_turns(given))
+    answered_too = set(theirs["case"])
+    every = ux.judge_cases(corpus, good_from=4, bad_to=3, balanced=False) if len(given) else []
+    own = [c for c in every if c.case in answered_too]
+    bad = {c.case for c in ux.eval_cases(corpus)} if own else set()
+    cases = [replace(c, reply="", gold=None, dimension="disliked" if c.case in bad else "") for c in own]
+    rated = corpus.turns.assign(case=name_turns(corpus.turns), model=RECORDED).set_index("case")
+    ours = rated.loc[[c.case for c in own], ["model", "response", "score"]].reset_index()
+    ours = ours.set_axis(["case", "model", "reply", "truth"], axis=1).astype({"truth": float})
+    both = pd.concat([theirs[theirs["case"].isin(ours["case"])][list(ours)], ours], ignore_index=True)
+    return cases, describe_cases(both, cases).assign(how=RECORDED)
+
+
+def recorded_recoveries(corpus: Corpus) -> tuple[list[ux.Case], pd.DataFrame]:
+    """Disliked replies with what the user wrote next, and the replies that followed, with the users' own scores."""
+    cases = ux.recovery_cases(corpus) if corpus.turns["score"].notna().any() else []
+    after = corpus.turns.assign(turn=corpus.turns["turn"] - 1, model=RECORDED, how=RECORDED)
+    own = after.assign(case=name_turns(after)).set_index("case").reindex([c.case for c in cases])
+    own = own.rename(columns={"response": "reply", "score": "truth"}).dropna(subset="reply").reset_index()
+    return cases, describe_cases(own[["case", "model", "how", "reply", "truth"]], cases)
+
+
+def cases_to_answer(corpus: Corpus, task: Literal["task2", "task3"]) -> list[ux.Case]:
+    """A released split's cases of UX Eval or UX Recovery, else requests with a disliked reply, or such replies."""
+    try:
+        return ux.released_cases(corpus, task)
+    except DataError:
+        return ux.eval_cases(corpus) if task == "task2" else ux.recovery_cases(corpus)
+
+
+def write_replies(
+    cases: Sequence[ux.Case], model: Backbone, language: str, limit: int, seed: int = SEED
+) -> pd.DataFrame:
+    """Let a model reply under each system prompt, or after a complaint by each way of asking for recovery."""
+    if not cases:
+        raise NotEnough(
+            "The model was not asked for replies: no reply here was disliked and followed by a message of the "
+            "user. Add low scores and dislikes, or a released split of this task."
+        )
+    own, form = [cases[i] for i in draw_some(len(cases), limit, seed)], ux.Form(language)
+    ways: list[Any] = [ux.Generation(system, form) for system in ux.SYSTEMS]
+    if own[0].complaint:
+        ways = [ux.Recovery(variant, form=form) for variant in ux.VARIANTS]  # type: ignore[arg-type]
+    return pd.concat([ux.answered(way, own, model) for way in ways], ignore_index=True)
+
+
+def share_good(scored: pd.DataFrame, seed: int = SEED) -> pd.DataFrame:
+    """Good% of each model and way of asking, with Wilson bounds by case and bounds of resampled users.
+
+    `liked_percent`, where `truth` is known, is the share with a score of 4 or more.
+    """
+    if scored.empty:
+        return pd.DataFrame(columns=["model", "how", "percent"])
+    table = name_bounds(ux.good_share(scored, ("model", "how"), unit="user", seed=seed), "percent")
+    if "truth" in scored:
+        known = scored.dropna(subset="truth")
+        liked = (known["truth"].astype(float) >= 4).groupby([known["model"], known["how"]]).mean() * 100
+        table["liked_percent"] = liked.reindex(pd.MultiIndex.from_frame(table[["model", "how"]])).to_numpy()
+    return table
+
+
+def compare_with_truth(shares: pd.DataFrame) -> dict[str, float]:
+    """Spearman's `rho` of Good% with what users liked, and by how many points it is `off`; empty for too few shares."""
+    known = shares.dropna(subset="liked_percent") if "liked_percent" in shares else shares.iloc[:0]
+    if len(known) < 3 or known["cases"].min() < FEWEST_COMPARED:
+        return {}
+    rho = known["percent"].corr(known["liked_percent"], method="spearman")
+    return {"rho": rho, "off": (known["percent"] - known["liked_percent"]).abs().mean()}
+
+
+def best_published(column: str, most: int = 8) -> pd.DataFrame:
+    """Table 3's best models in a task, `eval_good` or `recovery_good`: model, family, percent with Wilson bounds."""
+    table = ux.published("table3").query("family != 'reward model'").nlargest(most, column)
+    table, n = table.reset_index(drop=True), ux.CASES[column]
+    return table[["model", "family"]].join(share_in_percent(table[column] / 100 * n, n))
+
+
+# -- by what was asked -----------------------------------------------------------------------------------------------
+
+
+def label_topics(*sides: Iterable[ux.Case]) -> pd.DataFrame:
+    """Label what all different cases are about, by rules; where a release says the scenario, that is taken."""
+    cases = list({case.case: case for case in chain(*sides)}.values())
+    if not cases:
+        raise NotEnough(
+            "There is no request to classify: none of the three tasks has a case here. Add rated, liked or "
+            "disliked replies, or a released split."
+        )
+    found = ux.topics_of(cases)
+    said = pd.Series([label_id(case.scenario, "scenario") for case in cases], dtype="str")
+    return found.assign(scenario=found["scenario"].mask(said != OTHER, said))
+
+
+def count_topics(found: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """Count how often each scenario or intent occurs here, beside the paper: kind, cases, percent, published_percent."""
+    names = list(KINDS[kind])
+    there = ux.published(f"{kind}s").set_index(kind)["percent"].reindex(names)
+    table = pd.DataFrame({"cases": found[kind].value_counts().reindex(names, fill_value=0)})
+    table = table.assign(percent=100 * table["cases"] / max(1, len(found)), published_percent=there)
+    table = table[(table["cases"] > 0) | there.notna()]
+    return table.rename_axis(kind).reset_index()
+
+
+def mark_right(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """Verdicts as outcomes: `said` is 1 where a verdict is right, so that a share of good is an accuracy."""
+    known = verdicts[verdicts["gold"].notna()]
+    said = np.where((known["said"] == known["gold"]).fillna(False), 1, -1)
+    return known.assign(said=pd.array(said, "Int64"))
+
+
+def share_good_by_topic(
+    tasks: Mapping[str, pd.DataFrame], found: pd.DataFrame, kind: str, seed: int = SEED
+) -> pd.DataFrame:
+    """Share of good outcomes of each task by scenario or by intent, in percent; a case is one row of its task.
+
+    Columns: task, kind, cases, percent with bounds, wilson_low, wilson_high. Strata with fewer than `FEWEST_CASES` cases
+    show their count only.
+    """
+    known = {task: own for task, own in tasks.items() if len(own)}
+    if not known:
+        raise NotEnough("No task has an outcome here that could be broken down; the reasons are given above.")
+    every = pd.concat(known, names=["task", None]).reset_index(level=0)
+    every[kind] = every["case"].map(found.set_index("case")[kind]).fillna(OTHER)
+    every["unit"] = every["user"].where(every["user"] != "", every["case"])
+    table = ux.good_share(every, ("task", kind), unit="unit", fewest=FEWEST_CASES, seed=seed)
+    places = pd.DataFrame(
+        {"task": table["task"].map(list(known).index), kind: table[kind].map(KINDS[kind].index)}
+    )
+    return name_bounds(table.loc[places.sort_values(["task", kind]).index].reset_index(drop=True), "percent")
+
+
+def summarize_breakdown(table: pd.DataFrame, found: pd.DataFrame) -> dict[str, float]:
+    """Which strata are there, and whether any stands out.
+
+    Returns known (strata with a share), small (without), tasks (with several strata), apart (tasks whose best and worst
+    stratum have intervals that do not overlap), unclear (percent of requests without a scenario).
+    """
+    known = table[table["percent"].notna()]
+    several = [own for _, own in known.groupby("task") if len(own) > 1]
+    return {
+        **{"known": len(known), "small": len(table) - len(known), "tasks": len(several)},
+        "apart": sum(bool(own["wilson_low"].max() > own["wilson_high"].min()) for own in several),
+        "unclear": 100 * (found["scenario"] == OTHER).mean(),
+    }
+
+
+def or_empty(part: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+    """What a part of the page comes to; nothing where there is too little data for it."""
+    try:
+        return part()
+    except NotEnough:
+        return pd.DataFrame()
+
+
+def list_labels(topics: pd.DataFrame, opened: pd.DataFrame) -> pd.DataFrame:
+    """List what rules and model said of the same, a row a label: case, text, rules, model, kind."""
+    given = [(topics, kind, "query", f"{kind}_labelled") for kind in KINDS]
+    parts = [
+        frame.reindex(columns=["case", text, kind, label])
+        .set_axis(["case", "text", "rules", "model"], axis=1)
+        .assign(kind=kind)
+        for frame, kind, text, label in [*given, (opened, "strategy", "reply", "labelled")]
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def compare_labellers(labels: pd.DataFrame, seed: int = SEED) -> pd.DataFrame:
+    """Compare rules and model by what `list_labels` lists, where enough was labelled.
+
+    Columns: kind, label, kappa with bounds, equal, one, other, replies.
+    """
+    names = {**KINDS, "strategy": ux.STRATEGIES}
+    tables = [
+        ux.labeller_agreement(own, one="rules", other="model", names=names[kind], seed=seed).assign(kind=kind)
+        for kind, own in labels.groupby("kind", sort=False)
+        if own[["rules", "model"]].notna().all(axis=1).sum() >= FEWEST_LABELLED
+    ]
+    return name_bounds(pd.concat(tables, ignore_index=True), "kappa") if tables else pd.DataFrame()
