@@ -43,7 +43,6 @@ MESSAGES: dict[str, dict[int, str]] = {
     "Unfit": {0: ""},
     "save_figure": {3: "caption", 4: "empty"},
     "save_table": {2: "caption"},
-    "draw": {3: "caption", 4: "empty"},
     "show_table": {1: "caption"},
     "button": {1: "label", 4: "tip"},
     "heading": {0: ""},

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scripted import Scripted
 
-from perslib import ux
+from perslib import stats, ux
 from perslib.corpus import load
 from perslib.errors import NotEnough
 from perslib.judge import UserMean
@@ -134,7 +134,9 @@ def test_neutral_is_a_way_out():
     scored = pd.DataFrame(
         {"judge": "learned", "gold": [-1, -1, 1], "said": [-1, 1, 1], "score": [2.0, 3.0, 4.5]}
     )
-    out = ux.escapes(study.allow_neutral(pd.DataFrame(), scored.astype({"gold": "Int64", "said": "Int64"})))
+    out = stats.escapes(
+        study.allow_neutral(pd.DataFrame(), scored.astype({"gold": "Int64", "said": "Int64"}))
+    )
     assert out.set_index("side").loc["bad", "neutral_percent"] == 50
 
 

@@ -216,7 +216,11 @@ def test_good_percent_counts_what_is_missing():
     scored = scored_replies(replies, cases, UXJudge(), Scripted(reply=verdict))
     row = good_share(scored).iloc[0]
     assert (row["cases"], row["replies"], row["verdicts"], row["good"]) == (30, 24, 24, 12)
-    assert row["percent"] == 40 and row["percent_of_verdicts"] == 50 and row["low"] < 40 < row["high"]
+    assert (
+        row["percent"] == 40
+        and row["percent_of_verdicts"] == 50
+        and row["percent_low"] < 40 < row["percent_high"]
+    )
     table = good_share(scored, ("model", "scenario"), fewest=20).set_index("scenario")
     assert np.isfinite(table.loc["gift", "percent"]) and np.isnan(table.loc["travel", "percent"])
 

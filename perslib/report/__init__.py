@@ -1,6 +1,6 @@
 """Notebooks as pages: run them, show untrusted text safely, save figures and tables for papers."""
 
-from perslib.report.export import draw, save_figure, save_table
+from perslib.report.export import save_figure, save_table
 from perslib.report.page import begin, part, say, section
 from perslib.report.run import rehearse_report, run_report
 from perslib.report.show import show_conversation, show_profile, show_table
@@ -14,7 +14,6 @@ __all__ = [
     "SCORES",
     "begin",
     "chinese_font",
-    "draw",
     "figure_style",
     "literal",
     "name_of",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,23 +71,6 @@ def save_figure(
     body = f'<figure class="pl-figure" id="figure-{name}">{image}<figcaption>{text}</figcaption></figure>'
     show_html(body, _plain(name, paths), _record("figure", name, paths, out))
     return Saved(paths)
-
-
-def draw(
-    figure: Callable[[pd.DataFrame], Figure],
-    data: pd.DataFrame,
-    name: str,
-    caption: str = "",
-    empty: str = "",
-) -> Saved:
-    """Draw a frame by one of the drawing functions and save the figure; with no data, say so instead.
-
-    `empty` is the sentence for no data.
-    """
-    if data.empty:
-        say(empty or "Nothing to draw: no reply of this corpus has a score.")
-        return Saved()
-    return save_figure(figure(data), name, data, caption)
 
 
 def save_table(

@@ -9,9 +9,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
 from perslib.report.words import controls_shown, name_of
 
 if TYPE_CHECKING:
@@ -107,49 +104,3 @@ def label_rows(ax: Axes, names: Sequence[object], longest: int = 36, **text: Any
     """Label one row each by stored values, the first on top."""
     ax.set_yticks(range(len(names)), [literal_name(name, longest) for name in names], **text)
     ax.set_ylim(max(len(names), 1) - 0.5, -0.5)
-
-
-def draw_intervals(
-    ax: Axes, at: npt.ArrayLike, low: Any, high: Any, color: Any, width: float = 1.8, upright: bool = False
-) -> None:
-    """Draw those intervals that are known; there may be a colour for each."""
-    below, above = np.asarray(low, dtype=float), np.asarray(high, dtype=float)
-    known = np.isfinite(below)
-    colors = color if isinstance(color, str) else np.asarray(color)[known].tolist()
-    line = ax.vlines if upright else ax.hlines
-    line(np.asarray(at)[known], below[known], above[known], color=colors, linewidth=width, alpha=0.5)
-
-
-def draw_shares(
-    ax: Axes,
-    shares: npt.NDArray[np.float64],
-    looks: Sequence[tuple[str, str]],
-    texts: npt.NDArray[np.str_] | None = None,
-    *,
-    least: float = 0.05,
-    dark: Sequence[int] = (),
-) -> None:
-    """Draw a bar for each row of shares, its parts labelled and coloured as `looks` says.
-
-    Parts larger than `least` carry their text, in white on those that are `dark`.
-    """
-    from matplotlib.ticker import PercentFormatter
-
-    start = np.zeros(len(shares))
-    for part, (label, color) in enumerate(looks):
-        width = shares[:, part]
-        ax.barh(range(len(shares)), width, left=start, color=color, height=0.7, label=label)
-        if texts is not None:
-            for y in np.flatnonzero(width > least).tolist():
-                place, ink = (start[y] + width[y] / 2, y), "white" if part in dark else INK
-                ax.text(*place, texts[y, part], ha="center", va="center", fontsize=9, color=ink)
-        start += width
-    ax.set_xlim(0, 1)
-    ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-    ax.spines["left"].set_visible(False)
-    ax.tick_params(axis="y", length=0)
-
-
-def percents(shares: npt.NDArray[np.float64]) -> npt.NDArray[np.str_]:
-    """Shares as texts: `35%`."""
-    return np.vectorize("{:.0%}".format, otypes=[str])(shares)

@@ -1,32 +1,16 @@
-"""What several pages draw and say: outcomes of comparisons, sentences with computed numbers."""
+"""What several pages say: sentences with computed numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import matplotlib.pyplot as plt
 import pandas as pd
 
 from perslib.corpus import TURN
-from perslib.report.style import SCORES
 from perslib.report.tables import format_number, with_interval
 from perslib.report.words import name_of
 from perslib.studies.extent import Extent
 from perslib.text import as_paragraph, join, plural, translate
-
-#: How comparisons end, in this order, and their colours.
-OUTCOMES = {"win": SCORES[5], "tie": "#e3e7ec", "lose": SCORES[2]}
-
-
-def outcome_looks() -> list[tuple[str, str]]:
-    """The label and colour of each outcome."""
-    return [(name_of(f"outcome_{name}"), color) for name, color in OUTCOMES.items()]
-
-
-def handle(marker: str, color: str, *, filled: bool = True) -> plt.Line2D:
-    """A mark for the legend."""
-    face = color if filled else "white"
-    return plt.Line2D([], [], marker=marker, color=color, markerfacecolor=face, linestyle="", markersize=5)
 
 
 @as_paragraph

@@ -9,7 +9,7 @@ from typing import Literal, cast
 import numpy as np
 import pandas as pd
 
-from perslib import ux
+from perslib import stats, ux
 from perslib.corpus import TURN, Corpus
 from perslib.corpus.uxbench_reading import Source
 from perslib.errors import DataError, NotEnough
@@ -19,7 +19,6 @@ from perslib.llm import Backbone
 from perslib.signals import behavioural
 from perslib.stats import SEED, floats
 from perslib.studies.extent import Extent
-from perslib.studies.ux_bench_signals import name_bounds
 from perslib.ux.construct import Rejection, Rules, Talk, candidates, talks
 from perslib.ux.judging import SHOTS, Strategy
 
@@ -236,14 +235,14 @@ def measure_judges(cases: list[ux.Case], verdicts: Iterable[pd.DataFrame], seed:
         )
     both = pd.concat(found, ignore_index=True)
     both["unit"] = both["user"].where(both["user"] != "", both["case"])
-    measured = name_bounds(ux.judged(both, metrics=METRICS, unit="unit", seed=seed), "value")
+    measured = stats.measure_verdicts(both, metrics=METRICS, unit="unit", seed=seed)
     wide = measured.pivot(index="judge", columns="metric", values=["value", "value_low", "value_high"])
     wide.columns = pd.Index([f"{metric}{part.removeprefix('value')}" for part, metric in wide.columns])
     wide["cases"] = measured.groupby("judge")["cases"].first()
     groups = list(both.groupby("judge", sort=False))
     quality = wide.loc[[judge for judge, _ in groups]].rename_axis("judge").reset_index()
     quality["at_learned"] = [
-        ux.at_learned_threshold(own["gold"], own["p_good"], own["unit"], seed=seed).calibrated
+        stats.at_learned_threshold(own["gold"], own["p_good"], own["unit"], seed=seed).calibrated
         for _, own in groups
     ]
     quality.insert(1, "is_baseline", quality["judge"].isin(BASELINES))
@@ -283,7 +282,7 @@ def place_judges(quality: pd.DataFrame) -> pd.DataFrame:
     d_prime, of judges with bounds.
     """
     table, n = ux.published("table3"), 1000
-    found = ux.detection(table["bad_acc"] / 100 * n, n, n - table["good_acc"] / 100 * n, n)
+    found = stats.detection(table["bad_acc"] / 100 * n, n, n - table["good_acc"] / 100 * n, n)
     kind = np.where(table["model"] == ux.REWARD_MODEL, "published, trained", "published, zero-shot")
     theirs = pd.DataFrame({"kind": kind, "criterion": found.criterion, "d_prime": found.d_prime})
     bounds = quality.filter(regex="^(criterion|d_prime)_").where(~quality["is_baseline"])
@@ -297,7 +296,7 @@ def compare_with_wall(found: Judging, seed: int = SEED) -> pd.DataFrame:
     """Compare each judge with each baseline, paired; columns as `perslib.ux.against_wall`."""
     if found.verdicts.empty or found.wall.empty:
         raise NotEnough("Comparing judges with baselines needs both; what is missing is said above.")
-    return name_bounds(ux.against_wall(found.verdicts, found.wall, unit="user", seed=seed), "difference")
+    return ux.against_wall(found.verdicts, found.wall, unit="user", seed=seed)
 
 
 def compare_reward_with_wall(found: Judging, seed: int = SEED) -> pd.DataFrame:
@@ -308,8 +307,7 @@ def compare_reward_with_wall(found: Judging, seed: int = SEED) -> pd.DataFrame:
             "A reward model and baselines could not be trained on the same cases: this takes good and bad ones of "
             "several users."
         )
-    table = ux.discrimination(own, found.wall, seed=seed).rename(columns={"p": "ahead_p"})
-    return name_bounds(table, "auroc")
+    return ux.discrimination(own, found.wall, seed=seed)
 
 
 def compare_strategies(verdicts: pd.DataFrame) -> pd.DataFrame:
@@ -318,7 +316,7 @@ def compare_strategies(verdicts: pd.DataFrame) -> pd.DataFrame:
     found: Mapping[str, pd.DataFrame] = {str(name): own for name, own in two.groupby("judge", sort=False)}
     if len(found) < 2:
         return pd.DataFrame()
-    return name_bounds(ux.strategy_gains(found, next(iter(found))), "gain")
+    return ux.strategy_gains(found, next(iter(found)))
 
 
 def allow_neutral(verdicts: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from perslib.errors import DataError, NotEnough
 from perslib.llm import Backbone
 from perslib.stats import SEED
 from perslib.studies.ux_bench import describe_cases, draw_some, name_turns
-from perslib.studies.ux_bench_signals import name_bounds, share_in_percent
+from perslib.studies.ux_bench_signals import share_in_percent
 from perslib.ux.answers import FEWEST_CASES
 from perslib.ux.construct import label_id
 from perslib.ux.topics import OTHER
@@ -96,7 +96,7 @@ def share_good(scored: pd.DataFrame, seed: int = SEED) -> pd.DataFrame:
     """
     if scored.empty:
         return pd.DataFrame(columns=["model", "how", "percent"])
-    table = name_bounds(ux.good_share(scored, ("model", "how"), unit="user", seed=seed), "percent")
+    table = ux.good_share(scored, ("model", "how"), unit="user", seed=seed)
     if "truth" in scored:
         known = scored.dropna(subset="truth")
         liked = (known["truth"].astype(float) >= 4).groupby([known["model"], known["how"]]).mean() * 100
@@ -171,7 +171,7 @@ def share_good_by_topic(
     places = pd.DataFrame(
         {"task": table["task"].map(list(known).index), kind: table[kind].map(KINDS[kind].index)}
     )
-    return name_bounds(table.loc[places.sort_values(["task", kind]).index].reset_index(drop=True), "percent")
+    return table.loc[places.sort_values(["task", kind]).index].reset_index(drop=True)
 
 
 def summarize_breakdown(table: pd.DataFrame, found: pd.DataFrame) -> dict[str, float]:
@@ -220,4 +220,4 @@ def compare_labellers(labels: pd.DataFrame, seed: int = SEED) -> pd.DataFrame:
         for kind, own in labels.groupby("kind", sort=False)
         if own[["rules", "model"]].notna().all(axis=1).sum() >= FEWEST_LABELLED
     ]
-    return name_bounds(pd.concat(tables, ignore_index=True), "kappa") if tables else pd.DataFrame()
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()

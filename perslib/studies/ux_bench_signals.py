@@ -110,12 +110,6 @@ def count_outcomes(found: Behaviour) -> pd.DataFrame:
     return table.rename_axis("outcome").reset_index().iloc[: None if counts.sum() else 0]
 
 
-def name_bounds(frame: pd.DataFrame, estimate: str) -> pd.DataFrame:
-    """Name the bounds and the p-value of a frame after its only estimate."""
-    ends = {"low": f"{estimate}_low", "high": f"{estimate}_high", "p": f"{estimate}_p"}
-    return frame.rename(columns={**ends, "p_mcnemar": f"{estimate}_p"})
-
-
 # -- against ratings --------------------------------------------------------------------------------------------------
 
 
@@ -136,7 +130,7 @@ def compare_with_ratings(corpus: Corpus, seed: int = SEED) -> pd.DataFrame:
             r = correlation(own["label"], own["score"], own["user"], RESAMPLES, seed)
             about = {"least_weight": least, "turns": len(own), "share_of_turns": len(own) / len(every)}
             about |= {"users": own["user"].nunique(), **dict(zip(("r", "r_low", "r_high"), r))}
-            rows.append(about | name_bounds(discrimination(own, seed=seed), "auroc").iloc[0].to_dict())
+            rows.append(about | discrimination(own, seed=seed).iloc[0].to_dict())
     if not rows:
         raise NotEnough(
             "Too few of these replies have ratings. This section and the next need scores from 1 to 5 of {least} of "

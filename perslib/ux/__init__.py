@@ -8,15 +8,6 @@ Reward().fit(lessons_of(corpus))                              # how likely is a 
 published("table3")                                           # the paper's numbers, for comparison
 """
 
-from perslib.stats import (
-    at_learned_threshold,
-    detection,
-    escapes,
-    reward_numbers,
-    selective_risk,
-)
-from perslib.stats import calibration_bins as reliability
-from perslib.stats import measure_verdicts as judged
 from perslib.stats.detection import BAD, GOOD, NEUTRAL
 from perslib.ux.answers import (
     SYSTEMS,
@@ -90,16 +81,12 @@ __all__ = [
     "Words",
     "against_wall",
     "answered",
-    "at_learned_threshold",
-    "detection",
     "discrimination",
-    "escapes",
     "eval_cases",
     "families",
     "from_frame",
     "good_share",
     "judge_cases",
-    "judged",
     "judged_by",
     "label_by_rules",
     "label_topic_by_rules",
@@ -115,10 +102,7 @@ __all__ = [
     "published",
     "recovery_cases",
     "released_cases",
-    "reliability",
-    "reward_numbers",
     "scored_replies",
-    "selective_risk",
     "shots",
     "strategies_of",
     "strategy_gains",

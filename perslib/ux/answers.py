@@ -166,7 +166,7 @@ def good_share(
     """Good% of each group, of all its cases, and of those that have a verdict.
 
     Columns: the groups, cases, replies, verdicts, good, percent (of all cases: what is missing is not good), wilson_low,
-    wilson_high, low, high (units resampled), percent_of_verdicts, mean_p. Groups with fewer cases than `fewest` show their
+    wilson_high, percent_low, percent_high (units resampled), percent_of_verdicts, mean_p. Groups with fewer cases than `fewest` show their
     counts only.
     """
     rows = []
@@ -190,11 +190,19 @@ def good_share(
                 "wilson_low": 100 * float(bounds[0]),
                 "wilson_high": 100 * float(bounds[1]),
             }
-            row |= {"low": low, "high": high}
+            row |= {"percent_low": low, "percent_high": high}
             row["percent_of_verdicts"] = 100 * float(good.sum()) / verdicts if verdicts else np.nan
             row["mean_p"] = float(np.nanmean(p)) if np.isfinite(p).any() else np.nan
         rows.append(row)
-    columns = ["percent", "wilson_low", "wilson_high", "low", "high", "percent_of_verdicts", "mean_p"]
+    columns = [
+        "percent",
+        "wilson_low",
+        "wilson_high",
+        "percent_low",
+        "percent_high",
+        "percent_of_verdicts",
+        "mean_p",
+    ]
     return pd.DataFrame(rows, columns=[*by, "cases", "replies", "verdicts", "good", *columns])
 
 

@@ -165,7 +165,7 @@ def judged_by(
 ) -> pd.DataFrame:
     """The judge's verdicts, one row a case, in their order; every answer is in the cache as soon as it comes.
 
-    Columns: `COLUMNS`, what each answer took, raw, prompt, strategy, effort. `perslib.ux.judged` makes metrics of it.
+    Columns: `COLUMNS`, what each answer took, raw, prompt, strategy, effort. `perslib.stats.measure_verdicts` makes metrics of it.
     """
     if overlap := {c.case for c in judge.examples} & {c.case for c in cases}:
         raise DataError(

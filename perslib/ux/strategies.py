@@ -145,7 +145,7 @@ def labeller_agreement(
 ) -> pd.DataFrame:
     """Cohen's κ of two labellings, of all labels and of each of the `names` against the rest; cases resampled.
 
-    Columns: label ("all" first), kappa, low, high, equal (share of equal labels), one and other (how many each calls
+    Columns: label ("all" first), kappa, kappa_low, kappa_high, equal (share of equal labels), one and other (how many each calls
     so), replies (that both labelled), unlabelled.
     """
     known = labelled.dropna(subset=[one, other])
@@ -168,8 +168,8 @@ def labeller_agreement(
                 **{
                     "label": name,
                     "kappa": float(kappas[0]),
-                    "low": low,
-                    "high": high,
+                    "kappa_low": low,
+                    "kappa_high": high,
                     "equal": equal,
                     **called,
                 },
@@ -202,7 +202,7 @@ def strategy_shares(
 ) -> pd.DataFrame:
     """How often each strategy is the primary one, in percent of all replies, with intervals over resampled cases.
 
-    Columns: `by` if named, strategy (those of Table 4 and other), replies, percent, low, high.
+    Columns: `by` if named, strategy (those of Table 4 and other), replies, percent, percent_low, percent_high.
     """
     rows = []
     groups = (
@@ -220,8 +220,8 @@ def strategy_shares(
                 "strategy": name,
                 "replies": int(chosen.sum()),
                 "percent": float(drawn[0]),
-                "low": low,
-                "high": high,
+                "percent_low": low,
+                "percent_high": high,
             }
             rows.append({by: key, **row} if by else row)
     return pd.DataFrame(rows)
