@@ -15,6 +15,7 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from krippendorff import alpha
 from sklearn.metrics import cohen_kappa_score
 
 from perslib.errors import DataError, Problem, UnknownName
@@ -90,33 +91,22 @@ def krippendorff(ratings: pd.DataFrame, level: Level = "nominal") -> float:
     """
     if level not in get_args(Level):
         raise UnknownName("level of measurement", level, get_args(Level))
-    names = sorted(pd.unique(ratings.stack().dropna()))
-    table = count_ratings(ratings, names)
-    table = table[table.sum(axis=1) >= 2]
-    if not len(table):
+    rated = ratings[ratings.notna().sum(axis=1) >= 2]
+    names = sorted(pd.unique(rated.stack().dropna()))
+    if len(names) < 2:
         return float("nan")
-    per_pair = table / (table.sum(axis=1, keepdims=True) - 1)
-    coincidence = table.T @ per_pair - np.diag(per_pair.sum(axis=0))
-    total = coincidence.sum(axis=0)
-    apart = _distances(names, total, level)
-    expected = float((np.outer(total, total) * apart).sum() / (total.sum() - 1))
-    return 1 - float((coincidence * apart).sum()) / expected if expected > 0 else float("nan")
-
-
-def _distances(names: list[object], total: Floats, level: Level) -> Floats:
-    """δ² of every two categories."""
-    if level == "nominal":
-        return 1 - np.eye(len(names))
-    if level == "ordinal":  # a category stands in the middle of the ratings that are of it
-        at = np.cumsum(total) - total / 2
-    else:
-        try:
-            at = np.array(names, dtype=float)
-        except (TypeError, ValueError):
-            raise DataError(
-                Problem("ratings", "are no numbers"), 'Take level="nominal" or number them.'
-            ) from None
-    return (at[:, None] - at) ** 2
+    values = (
+        rated
+        if level == "interval"
+        else rated.apply(lambda column: column.map(names.index, na_action="ignore"))
+    )
+    try:
+        numbers = values.astype("Float64").to_numpy(float, na_value=np.nan)
+    except (TypeError, ValueError):
+        raise DataError(
+            Problem("ratings", "are no numbers"), 'Take level="nominal" or number them.'
+        ) from None
+    return float(alpha(numbers.T, level_of_measurement=level))
 
 
 def raters_agreement(ratings: pd.DataFrame, level: Level = "nominal") -> dict[str, float]:
