@@ -13,7 +13,7 @@ from perslib.paths import bundled
 from perslib.patience import Dialogues, user2, user3
 from perslib.patience.text import TextDialogue
 from perslib.report import plots
-from perslib.report.tables import formatted, spread
+from perslib.report.tables import deviation, formatted
 from perslib.report.words import name_of
 from perslib.studies import patience as study
 from perslib.studies import patience_text as written
@@ -160,7 +160,7 @@ def test_agents_beside_the_papers():
     assert table["method"].tolist() == ["paper: Agent 1", "Agent 1", "shrewd"]
     assert table.loc[0, ["User 1", "User 2", "User 3"]].tolist() == pytest.approx([87.9, 11.1, 7.6])
     assert table["User 1_std"].tolist() == pytest.approx([np.nan, 2.0, 2.0], nan_ok=True)
-    shown = formatted(table, **{"User 1": spread(digits=1)})["User 1"]
+    shown = formatted(table, **{"User 1": deviation(digits=1)})["User 1"]
     assert shown.tolist() == ["87.9", "90.0 ± 2.0", "40.0 ± 2.0"]
     with using_language("zh"):
         assert name_of("paper: Agent 1") == "论文：智能体 1"

@@ -75,7 +75,7 @@ def test_intervals_in_panels_with_marks_an_order_and_published_numbers():
     raw, calibrated, published = marks(fig.axes[1])
     values = agreed().query("metric == 'qwk' and judge == 'user mean'")["value"].tolist()
     assert [raw[1, 0], calibrated[1, 0]] == values and raw[1, 1] < 0 < calibrated[1, 1] < 0.5
-    assert set(published[:, 0]) <= {0.3} and legend(fig) == ["as given", "calibrated", "published"]
+    assert set(published[:, 0]) <= {0.3} and legend(fig) == ["as given", "calibrated", "as published"]
 
 
 def test_several_estimates_share_a_row():
