@@ -132,12 +132,13 @@ def shares(
 ) -> Figure:
     """Draw a bar for each row, divided into parts: columns that hold shares between 0 and 1.
 
-    `parts` names the columns, or maps each to its label. Parts larger than `least` carry their share, in white on those
+    `parts` names the columns, or maps each to a stored value that has its label. Parts larger than `least` carry their share, in white on those
     that are `dark`.
     """
     from matplotlib.ticker import PercentFormatter
 
-    labels = parts if isinstance(parts, Mapping) else {part: name_of(part) for part in parts}
+    given = parts if isinstance(parts, Mapping) else {part: part for part in parts}
+    labels = {part: name_of(label) for part, label in given.items()}
     names = values_of(frame, rows, order)
     colors = colors_of(palette, list(labels))
     fig, axes = panels_of(frame, panels, width, lambda _: 1.1 + 0.34 * len(names))
