@@ -132,3 +132,15 @@ def test_published_tables_name_their_source():
         )
         frame = read_csv(str(table), table.name)
         assert len(frame) and not frame.columns.str.startswith("Unnamed").any(), table
+
+
+def test_documents_import_what_there_is():
+    root = PACKAGE.parent
+    for file in (
+        root / "README.md",
+        *root.glob("docs/*.md"),
+        *root.glob("data/*.md"),
+        *root.glob("prompts/*.md"),
+    ):
+        for line in re.findall(r"^from perslib[\w.]* import [\w, ]+$", file.read_text("utf-8"), flags=re.M):
+            exec(line, {})

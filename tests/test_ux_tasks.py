@@ -14,6 +14,7 @@ from scripted import Scripted
 from perslib.corpus import Corpus, load
 from perslib.errors import DataError, PerslibError, UnknownName
 from perslib.llm import Answer, Request
+from perslib.stats import measure_verdicts
 from perslib.ux import (
     Case,
     Form,
@@ -26,7 +27,6 @@ from perslib.ux import (
     from_frame,
     good_share,
     judge_cases,
-    judged,
     judged_by,
     recovery_cases,
     released_cases,
@@ -123,7 +123,7 @@ def test_unread_verdicts_are_rows():
     frame = judged_by(UXJudge(), [case(i) for i in answers], Scripted(reply=reply))
     assert frame["said"].isna().tolist() == [False, True, True, True]
     assert frame["error"][1] == "no complete JSON object" and "no verdict in" in frame["error"][2]
-    rate = judged(frame, metrics=["accuracy", "parse_rate"], resamples=0).set_index("metric")
+    rate = measure_verdicts(frame, metrics=["accuracy", "parse_rate"], resamples=0).set_index("metric")
     assert rate["value"].tolist() == [0.25, 0.25] and rate["unread"].tolist() == [3, 3]
     three = judged_by(UXJudge(classes=3), [case(4)], Scripted(reply=reply))
     assert three["said"].tolist() == [0]
@@ -323,7 +323,7 @@ def test_the_wall_knows_what_each_baseline_sees():
             Case(f"c{i}", query, TALK, reply=f"Reply {i % 7}", gold=gold, user=f"u{i // 4}", scenario="gift")
         )
     verdicts = wall(cases)
-    right = judged(verdicts, metrics=["balanced"], resamples=0).set_index("judge")["value"]
+    right = measure_verdicts(verdicts, metrics=["balanced"], resamples=0).set_index("judge")["value"]
     assert right["query only"] > 0.7 and right["length only"] > 0.7
     for blind in ("majority", "history only", "scenario only"):
         assert right[blind] == pytest.approx(0.5, abs=0.1)
