@@ -20,7 +20,10 @@ def rendered(*frames: pd.DataFrame, before: str = "") -> str:
         nbformat.v4.new_output("display_data", {"text/html": before + table_html(frame)}) for frame in frames
     ]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("", outputs=outputs)])
-    return render_page(notebook, {"language": "en", "title": "Tables", "index": "index.html"})
+    return render_page(
+        notebook,
+        {"language": "en", "title": "Tables", "corpus": "tiny", "backbone": "none", "index": "index.html"},
+    )
 
 
 def long(rows: int = SORTABLE) -> pd.DataFrame:
