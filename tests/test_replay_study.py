@@ -173,8 +173,8 @@ def test_every_candidate_stands_once_in_the_table_and_in_the_leaderboard(
 def test_a_few_turns_have_no_correlation_with_people(sample: Corpus, verdicts: pd.DataFrame) -> None:
     corpus = small(sample)
     (row,) = study.with_people(verdicts, corpus).to_dict("records")
-    assert row["turns"] >= study.FEWEST_TURNS and row["value_low"] <= row["value"] <= row["value_high"]
-    few = verdicts[verdicts["candidate"] == ORIGINAL].head(study.FEWEST_TURNS - 1)
+    assert row["turns"] >= study.FEWEST_REPLIES and row["value_low"] <= row["value"] <= row["value_high"]
+    few = verdicts[verdicts["candidate"] == ORIGINAL].head(study.FEWEST_REPLIES - 1)
     assert study.with_people(few, corpus).empty
 
 

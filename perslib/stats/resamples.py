@@ -121,21 +121,6 @@ def estimate(
     return found | ({f"{name}_p": two_sided_p(drawn[1:])} if p else {})
 
 
-def resample_units(
-    names: npt.ArrayLike, resamples: int = RESAMPLES, seed: int = SEED
-) -> tuple[npt.NDArray[np.intp], Floats]:
-    """The number of each row's unit (user, case), and the weights of the units; the sample alone where units are few."""
-    group, units = pd.factorize(np.asarray(names, dtype=object))
-    few = len(units) < FEWEST_USERS
-    return group, resample_users(len(units), 0 if few else resamples, seed).astype(float)
-
-
-def resampled_mean(values: npt.ArrayLike, group: npt.NDArray[np.intp], weights: Floats) -> Floats:
-    """Mean of the values in each resample of their units; missing where no unit with a value was drawn."""
-    total, n = (np.bincount(group, v, len(weights)) @ weights for v in (values, np.ones(len(group))))
-    return ratio(total, n)
-
-
 def ratio(part: npt.NDArray[Any], whole: npt.NDArray[Any]) -> Floats:
     """Elementwise part / whole; missing where there is nothing to divide by."""
     return np.divide(part, whole, out=np.full(np.shape(whole), np.nan), where=whole > 0)

@@ -17,12 +17,12 @@ import pandas as pd
 
 from perslib import stats
 from perslib.corpus import TURN, Corpus
-from perslib.errors import NotEnough, PerslibError, UnknownName
+from perslib.errors import PerslibError, UnknownName
 from perslib.judge import Judge, LearnedJudge, Manner, Nearest, Personal, Supervised, controls, evaluate
 from perslib.llm import answered
 from perslib.memory import Structured
 from perslib.paths import read_csv
-from perslib.studies.extent import FEWEST_REPLIES, Extent, listed
+from perslib.studies.extent import FEWEST_REPLIES, Extent, listed, require_replies
 from perslib.studies.verification import CONTROLS, SHOWN, asked_judge
 
 #: Rules for equal scores in a block: the published one, at random, and those that use no position.
@@ -69,14 +69,8 @@ def make_computed_judges() -> list[Judge]:
 
 def keep_enough(agreed: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of an agreement frame that rest on `FEWEST_REPLIES` or more; without any, raise NotEnough."""
-    found = agreed[agreed["turns"] >= FEWEST_REPLIES].reset_index(drop=True)
-    if found.empty:
-        raise NotEnough(
-            "Fewer than {least} judged replies have a score: too few for a correlation, so agreement with people is "
-            "not shown.",
-            least=FEWEST_REPLIES,
-        )
-    return found
+    require_replies(int(agreed["turns"].max()) if len(agreed) else 0)
+    return agreed[agreed["turns"] >= FEWEST_REPLIES].reset_index(drop=True)
 
 
 # -- ties --------------------------------------------------------------------------------------------------

@@ -13,8 +13,6 @@ from perslib.llm.estimate import tokens_of
 
 #: Tokens of replies that a small model reads at a first look, once for each judge.
 LOOK_TOKENS = 1300
-#: With fewer judged replies a page shows no correlation.
-FEWEST_REPLIES = 30
 #: Where whole sessions are rated, one judgment in so many is of a session.
 A_SESSION = 5
 #: From fewer judged replies no correlation or share is shown.

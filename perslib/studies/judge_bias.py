@@ -16,7 +16,7 @@ from perslib.errors import NotEnough
 from perslib.judge import Judge
 from perslib.judge.evaluate import evaluate, targets
 from perslib.llm import Backbone
-from perslib.studies.extent import Extent
+from perslib.studies.extent import FEWEST_REPLIES, Extent
 from perslib.ux import CASES, REWARD_MODEL, PairJudge, families, published
 
 #: Tasks of Table 3 by the column that holds their percentage.
@@ -27,8 +27,6 @@ BESIDE = ("majority", "length only", "query only", "reply only")
 #: Recorded replies that are judged where no model is asked; those of them that are padded, and as many of each user's
 #: candidates' replies that pairs are drawn from.
 JUDGED, PADDED = 400, 80
-#: Rated replies from which on a slope on length is shown.
-FEWEST_REPLIES = 30
 
 
 # -- published tables -------------------------------------------------------------------------------------------------

@@ -32,14 +32,13 @@ from perslib.stats.gold import of_turns
 from perslib.stats.measures import resampled
 from perslib.stats.resamples import estimate
 from perslib.stats.sums import Sums
+from perslib.studies.extent import FEWEST_REPLIES
 from perslib.studies.patience_text import encoder_of
 
 #: Ways to tell how a dialogue ended.
 SUCCESSES = ("last rating", "recorded", "session rating", "behaviour")
 SATISFIED = 4
 FOLDS, EPOCHS, RESAMPLES = 3, 30, 2000
-#: With fewer rated turns than this no correlation is shown.
-FEWEST_TURNS = 30
 F, BUDGET = "turn satisfaction", "budget after the turn"
 USER = ", user known"
 SHUFFLED = "turn satisfaction, outcomes shuffled"
@@ -70,7 +69,7 @@ class Ended:
     @property
     def enough(self) -> bool:
         """Whether enough turns are compared for a correlation."""
-        return int(self.turns["compared"].sum()) >= FEWEST_TURNS
+        return int(self.turns["compared"].sum()) >= FEWEST_REPLIES
 
     @property
     def returning(self) -> bool:

@@ -17,11 +17,11 @@ from perslib.patience.text.compared import against_ratings, by_budget, by_rating
 from perslib.patience.text.crowd import KAPPA, crowd, parts
 from perslib.patience.text.dialogues import TextDialogue, as_dialogues, goal_names, rated, uss
 from perslib.patience.text.encoders import Bow, Embedded, Encoder, NextTurn
+from perslib.studies.extent import FEWEST_REPLIES
 from perslib.studies.patience import Size
 
 #: Ratings of whole dialogues, the first of them being the one that tables go by.
 RATINGS = ("appropriateness", "understanding", "overall")
-FEWEST_DIALOGUES = 30
 
 
 @dataclass(frozen=True)
@@ -60,11 +60,11 @@ class Rated:
         Columns: as of `against_ratings`. Raises NotEnough where fewer than 30 dialogues are rated.
         """
         kind = self.kinds[0] if self.kinds else ""
-        if (number := self.ratings[kind].notna().sum() if kind else 0) < FEWEST_DIALOGUES:
+        if (number := self.ratings[kind].notna().sum() if kind else 0) < FEWEST_REPLIES:
             raise NotEnough(
                 "{n} rated dialogues were held out; no correlation is shown for fewer than {least}.",
                 n=number,
-                least=FEWEST_DIALOGUES,
+                least=FEWEST_REPLIES,
             )
         return against_ratings(self.budgets, self.ratings, kind, seed=seed)
 

@@ -33,7 +33,7 @@ from perslib.replay import (
     stratified_set,
 )
 from perslib.stats import agreement
-from perslib.studies.extent import Extent, listed
+from perslib.studies.extent import FEWEST_REPLIES, Extent, listed
 from perslib.studies.rationales import Memories, keeping
 from perslib.studies.verification import ASKED, asked_judge, asks
 
@@ -47,10 +47,6 @@ LOOK_TURNS, LOOK_TOKENS = 3, 64
 LOOK_REFERENCE = 4
 #: The contexts of a backbone, and those whose prompts a model on this machine reads in a moment.
 CONTEXTS, LOOK_CONTEXTS = "prefix, task, tfidf, structured", "prefix, task, profile"
-
-
-#: With fewer turns there is no correlation with people, and none between two rankings.
-FEWEST_TURNS = 30
 
 
 @dataclass(frozen=True)
@@ -247,7 +243,7 @@ def with_people(verdicts: pd.DataFrame, corpus: Corpus, seed: int = 42) -> pd.Da
     """Each judge's r with people on the recorded replies that they rated, where these are enough for one."""
     own = verdicts[verdicts["candidate"] == ORIGINAL].drop(columns="candidate")
     found = agreement(own, corpus, scores=["real"], metrics=["pearson"], seed=seed)
-    return found[found["turns"] >= FEWEST_TURNS]
+    return found[found["turns"] >= FEWEST_REPLIES]
 
 
 #: How turns may be selected, by the name that parameters use; "both" replays the turns of the two sets.

@@ -12,7 +12,8 @@ from perslib.llm import Backbone
 from perslib.replay import against, rank_sets, summary, view_means
 from perslib.replay.candidates import family_of
 from perslib.report.words import name_of
-from perslib.studies.replay import FEWEST_TURNS, Replay, chance, of_candidates
+from perslib.studies.extent import FEWEST_REPLIES
+from perslib.studies.replay import Replay, chance, of_candidates
 
 #: The calibrations that a ranking should survive.
 VIEWS = ("reference_cdf", "reference_mean_shift", "real")
@@ -54,7 +55,7 @@ def beside(
     run: Replay,
     on_each: Mapping[str, Standing],
     drawn: Mapping[str, pd.DataFrame],
-    fewest: int = FEWEST_TURNS,
+    fewest: int = FEWEST_REPLIES,
 ) -> dict[str, pd.DataFrame]:
     """The judge's verdicts by replay set: by each that the page replays in full, or where that is one alone, on it and
     on those of its turns that the published selection would take; without sets of fewer turns."""

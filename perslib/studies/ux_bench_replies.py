@@ -15,6 +15,7 @@ from perslib.corpus import TURN, Corpus
 from perslib.errors import DataError, NotEnough
 from perslib.llm import Backbone
 from perslib.stats import SEED
+from perslib.studies.extent import FEWEST_REPLIES
 from perslib.studies.ux_bench import describe_cases, draw_some, name_turns
 from perslib.studies.ux_bench_signals import share_in_percent
 from perslib.ux.answers import FEWEST_CASES
@@ -22,8 +23,6 @@ from perslib.ux.construct import label_id
 from perslib.ux.topics import OTHER
 
 RECORDED = "as recorded"
-#: With fewer cases behind each share no correlation of shares is given.
-FEWEST_COMPARED = 30
 #: What cases are parted by, and the names it has, as the paper lists them.
 KINDS: Mapping[str, tuple[str, ...]] = {
     "scenario": (*ux.SCENARIOS, OTHER),
@@ -107,7 +106,7 @@ def share_good(scored: pd.DataFrame, seed: int = SEED) -> pd.DataFrame:
 def compare_with_truth(shares: pd.DataFrame) -> dict[str, float]:
     """Spearman's `rho` of Good% with what users liked, and by how many points it is `off`; empty for too few shares."""
     known = shares.dropna(subset="liked_percent") if "liked_percent" in shares else shares.iloc[:0]
-    if len(known) < 3 or known["cases"].min() < FEWEST_COMPARED:
+    if len(known) < 3 or known["cases"].min() < FEWEST_REPLIES:
         return {}
     rho = known["percent"].corr(known["liked_percent"], method="spearman")
     return {"rho": rho, "off": (known["percent"] - known["liked_percent"]).abs().mean()}

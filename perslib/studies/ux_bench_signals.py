@@ -15,6 +15,7 @@ from perslib.judge.evaluate import evaluate, targets
 from perslib.signals import NEGATIVE, POSITIVE, PRECEDENCE, behavioural, mined, signals_of, weak_labels
 from perslib.stats import RESAMPLES, SEED, correlation, floats, pearson, wilson
 from perslib.stats.resamples import Resamples
+from perslib.studies.extent import FEWEST_REPLIES
 from perslib.ux import discrimination, published
 
 STRENGTHS = ["explicit", "strong", "weak"]
@@ -22,8 +23,6 @@ STRENGTHS = ["explicit", "strong", "weak"]
 PRIMARY = ["continue", "no_followup", "superseded"]
 #: A label counts as surer from these weights on.
 WEIGHTS = (0.0, 0.3, 0.7)
-#: With fewer rated replies no correlation is shown.
-FEWEST_RATED = 30
 #: Replies that judges with either memory are tried on.
 JUDGED = 120
 SATISFIED = 4
@@ -126,7 +125,7 @@ def compare_with_ratings(corpus: Corpus, seed: int = SEED) -> pd.DataFrame:
     rows = []
     for least in WEIGHTS:
         own = every[every["weight"] >= least].dropna(subset=["score", "label"])
-        if len(own) >= FEWEST_RATED and own["score"].nunique() > 1:
+        if len(own) >= FEWEST_REPLIES and own["score"].nunique() > 1:
             r = correlation(own["label"], own["score"], own["user"], RESAMPLES, seed)
             about = {"least_weight": least, "turns": len(own), "share_of_turns": len(own) / len(every)}
             about |= {"users": own["user"].nunique(), **dict(zip(("r", "r_low", "r_high"), r))}
@@ -135,7 +134,7 @@ def compare_with_ratings(corpus: Corpus, seed: int = SEED) -> pd.DataFrame:
         raise NotEnough(
             "Too few of these replies have ratings. This section and the next need scores from 1 to 5 of {least} of "
             "them.",
-            least=FEWEST_RATED,
+            least=FEWEST_REPLIES,
         )
     bounds = [f"{name}{end}" for name in ("r", "auroc") for end in ("", "_low", "_high")]
     return pd.DataFrame(rows)[["least_weight", "turns", "share_of_turns", "users", *bounds]]
@@ -188,7 +187,7 @@ def compare_memories(
     wide = pd.concat(said, axis=1).sort_index()
     wide = wide[wide.index.isin(scores.index)]
     known = wide.dropna()
-    if len(known) < FEWEST_RATED:
+    if len(known) < FEWEST_REPLIES:
         raise NotEnough(
             "Memories are not compared: only {n} rated replies were scored by all judges.", n=len(known)
         )

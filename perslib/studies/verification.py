@@ -41,14 +41,12 @@ from perslib.memory import memory as named
 from perslib.memory.named import EDITED
 from perslib.report.tables import agreement_table
 from perslib.stats import agreement, calibrated, fit_thresholds, histories, with_gold
-from perslib.studies.extent import Extent, listed
+from perslib.studies.extent import FEWEST_REPLIES, Extent, listed
 
 #: The judges that no table of agreement is without.
 CONTROLS = tuple(judge.name for judge in controls())
 #: The paper's four metrics, and agreement when each user's own level is taken away.
 SHOWN = ("pearson", "spearman", "qwk", "f1_dsat", "wc_pearson")
-#: On fewer scored replies no judge's agreement is shown.
-FEWEST_TURNS = 30
 #: Score columns: as given, and read off the user's own history.
 SCORES = ("real", "cdf")
 #: Judges that ask a model, by the names that parameters and tables use.
@@ -165,11 +163,11 @@ def on_turns_of(verdicts: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
 
 
 def enough(verdicts: pd.DataFrame) -> pd.DataFrame:
-    """The verdicts of the judges that scored at least `FEWEST_TURNS` replies, so that agreement says something."""
+    """The verdicts of the judges that scored at least `FEWEST_REPLIES` replies, so that agreement says something."""
     if verdicts.empty:
         return verdicts
     has_score = verdicts["raw"].notna()
-    return verdicts[has_score.groupby(verdicts["judge"]).transform("sum") >= FEWEST_TURNS]
+    return verdicts[has_score.groupby(verdicts["judge"]).transform("sum") >= FEWEST_REPLIES]
 
 
 def compared(

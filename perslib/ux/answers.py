@@ -22,7 +22,7 @@ from perslib.errors import DataError, PerslibError, Problem, UnknownName
 from perslib.llm import Answer, Ask, Backbone, Request, Steps
 from perslib.llm.types import Message
 from perslib.prompts import prompt
-from perslib.stats import LEVEL, RESAMPLES, SEED, floats, interval, resample_units, resampled_mean, wilson
+from perslib.stats import LEVEL, RESAMPLES, SEED, Resamples, floats, wilson
 from perslib.stats.detection import GOOD, labels
 from perslib.stats.probabilities import verdict_of
 from perslib.ux.asking import Form, last_json
@@ -182,15 +182,10 @@ def good_share(
         }
         if cases >= max(1, fewest):
             bounds = wilson(good.sum(), cases, level)
-            drawn = resampled_mean(100 * good, *resample_units(own[unit], resamples, seed))
-            low, high = interval(drawn[1:], level)
+            units = Resamples(own[unit], resamples, seed, level)
             p = floats(own["p_good"]) if "p_good" in own else np.array([])
-            row |= {
-                "percent": float(drawn[0]),
-                "wilson_low": 100 * float(bounds[0]),
-                "wilson_high": 100 * float(bounds[1]),
-            }
-            row |= {"percent_low": low, "percent_high": high}
+            row |= units.estimate(units.mean(100 * good), "percent")
+            row |= {"wilson_low": 100 * float(bounds[0]), "wilson_high": 100 * float(bounds[1])}
             row["percent_of_verdicts"] = 100 * float(good.sum()) / verdicts if verdicts else np.nan
             row["mean_p"] = float(np.nanmean(p)) if np.isfinite(p).any() else np.nan
         rows.append(row)

@@ -18,7 +18,7 @@ import pandas as pd
 
 from perslib.llm import Answer, Ask, Backbone, Steps
 from perslib.paths import read_toml
-from perslib.stats import LEVEL, RESAMPLES, SEED, interval, resample_units, resampled_mean
+from perslib.stats import LEVEL, RESAMPLES, SEED, Resamples
 from perslib.ux.asking import Form, last_json
 
 STRATEGIES = ("apology", "agreement", "error_diagnosis", "humor", "direct_fix", "clarification")
@@ -149,33 +149,21 @@ def labeller_agreement(
     so), replies (that both labelled), unlabelled.
     """
     known = labelled.dropna(subset=[one, other])
-    group, weights = resample_units(known["case"], resamples, seed)
+    cases = Resamples(known["case"], resamples, seed)
     rows = []
     for name in ("all", *names):
         a, b = (known[c] if name == "all" else known[c] == name for c in (one, other))
         if name != "all" and not (a.any() or b.any()):
             continue
-        kappas = _kappas(a.to_numpy(object), b.to_numpy(object), group, weights)
-        low, high = interval(kappas[1:])
+        kappas = _kappas(a.to_numpy(object), b.to_numpy(object), cases.group, cases.weights)
         called = (
             {"one": len(a), "other": len(b)}
             if name == "all"
             else {"one": int(a.sum()), "other": int(b.sum())}
         )
         equal = float((a.to_numpy(object) == b.to_numpy(object)).mean()) if len(a) else np.nan
-        rows.append(
-            {
-                **{
-                    "label": name,
-                    "kappa": float(kappas[0]),
-                    "kappa_low": low,
-                    "kappa_high": high,
-                    "equal": equal,
-                    **called,
-                },
-                **{"replies": len(known), "unlabelled": len(labelled) - len(known)},
-            }
-        )
+        found = {"label": name, **cases.estimate(kappas, "kappa"), "equal": equal, **called}
+        rows.append({**found, "replies": len(known), "unlabelled": len(labelled) - len(known)})
     return pd.DataFrame(rows)
 
 
@@ -211,17 +199,10 @@ def strategy_shares(
         else [("", labelled.dropna(subset=[column]))]
     )
     for key, own in groups:
-        group, weights = resample_units(own["case"], resamples, seed)
+        cases = Resamples(own["case"], resamples, seed, level)
         for name in (*STRATEGIES, OTHER):
             chosen = (own[column] == name).to_numpy(float)
-            drawn = resampled_mean(100 * chosen, group, weights)
-            low, high = interval(drawn[1:], level)
-            row = {
-                "strategy": name,
-                "replies": int(chosen.sum()),
-                "percent": float(drawn[0]),
-                "percent_low": low,
-                "percent_high": high,
-            }
+            percent = cases.estimate(cases.mean(100 * chosen), "percent")
+            row = {"strategy": name, "replies": int(chosen.sum()), **percent}
             rows.append({by: key, **row} if by else row)
     return pd.DataFrame(rows)
