@@ -236,9 +236,7 @@ def app(notebook: str, port: int, browser: bool) -> None:
     help="Language of the texts.",
 )
 @click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    help="Output file. Default: notebooks/LANGUAGE/NAME.ipynb.",
+    "--out", type=click.Path(path_type=Path), help="Output file. Default: notebooks/LANGUAGE/NAME.ipynb."
 )
 def notebook(notebook: str, language: str, out: Path | None) -> None:
     """Write a copy of NOTEBOOK to work in, in English or Chinese.

@@ -55,13 +55,7 @@ SESSION = {
     "situations": FIELDS["earlier"],
     "topics": DIALOGUE_TOPICS,
     "turns": [
-        {
-            "id": "U1",
-            "role": "user",
-            "action": "Topic Inquiry",
-            "about": "T1 Q",
-            "text": "Why am I so tired?",
-        }
+        {"id": "U1", "role": "user", "action": "Topic Inquiry", "about": "T1 Q", "text": "Why am I so tired?"}
     ],
     "logs": [{"id": "L1", "at": "2024-11-04 08:15", "type": "Web Search", "text": "tired; two pages"}],
     "wrong": [{"id": "L1", "what": "contradicts: there is no phone"}],

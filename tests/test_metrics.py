@@ -223,11 +223,7 @@ def test_gain_over_the_best_control():
     corpus = rated()
     verdicts = judged(corpus, {"good": 0.7, "weak": 2.0, "weaker": 4.0, "constant": math.inf})
     found = agreement(
-        verdicts,
-        corpus,
-        metrics=("pearson", "mae"),
-        controls=("weak", "weaker", "constant"),
-        resamples=1000,
+        verdicts, corpus, metrics=("pearson", "mae"), controls=("weak", "weaker", "constant"), resamples=1000
     ).set_index(["judge", "metric"])
     good = found.loc["good", "pearson"]
     assert good["control"] == "weak"

@@ -8,16 +8,7 @@ import numpy as np
 import pytest
 
 from perslib.errors import DataError, UnknownName
-from perslib.palbench import (
-    best_bleu,
-    bleu,
-    grade,
-    kappa_of_decided,
-    outcome,
-    points,
-    runs,
-    vote,
-)
+from perslib.palbench import best_bleu, bleu, grade, kappa_of_decided, outcome, points, runs, vote
 from perslib.palbench.measures import names, tokens_of, words
 from perslib.stats import fleiss
 

@@ -211,11 +211,7 @@ def test_no_december_no_user(monkeypatch):
 
 def test_wrong_types_and_nulls_are_rejected_like_anything_else(monkeypatch):
     def change(step, place, again, data):
-        return {
-            "logs": {"logs": None},
-            "frameworks": {"topics": "none"},
-            "preferences": [],
-        }.get(step, data)
+        return {"logs": {"logs": None}, "frameworks": {"topics": "none"}, "preferences": []}.get(step, data)
 
     made = synthesize(Model(monkeypatch, change=change), users=1)
     assert made.files["input"] == {} and {r.step for r in made.rejects} == {"preferences", "user"}

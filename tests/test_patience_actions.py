@@ -27,12 +27,7 @@ def test_the_stored_list_is_the_drawn_one():
 def test_slot_number_counts_real_slots_and_a_booking_reference():
     actions = action_list()
     phone, booking, more = Atom("hotel", "inform", "phone"), Atom("hotel", "book", "ref"), Atom("", "reqmore")
-    for atoms, slots in (
-        ((more,), 0),
-        ((Atom("hotel", "nooffer"),), 0),
-        ((phone, more), 1),
-        ((booking,), 1),
-    ):
+    for atoms, slots in (((more,), 0), ((Atom("hotel", "nooffer"),), 0), ((phone, more), 1), ((booking,), 1)):
         action = actions.index(*atoms)
         assert set(actions.templates[action]) == set(atoms)
         assert actions.slot_numbers[action] == slots

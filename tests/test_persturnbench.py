@@ -205,8 +205,7 @@ def test_a_shipped_split_that_is_no_partition_is_recomputed(ten, shipped):
 def test_half_a_character_is_named_with_file_and_field(tmp_path, said):
     bad = simple_session(profile=said) if isinstance(said, dict) else session(message("user", said))
     root = write_release(
-        tmp_path,
-        {("User_0", GIFT, "0"): json.dumps(bad), ("User_1", GIFT, "0"): simple_session()},
+        tmp_path, {("User_0", GIFT, "0"): json.dumps(bad), ("User_1", GIFT, "0"): simple_session()}
     )
     field = "profile.deep[0]" if isinstance(said, dict) else "history[0].content"
     expected = f"User_0/{GIFT}/0.json: {field} holds half a character (a lone surrogate)"

@@ -133,11 +133,7 @@ def test_four_users_have_a_mean_and_no_interval():
         ("level: 95 is not between 0 and 1", ([4, 3], [4, 3], [3]), {"level": 95}),
         ("1 of 2 gold scores are missing", ([4, None], [4, 3], [3]), {}),
         ("one part only", ([4, 3], [4, 3], [3]), {"cluster": ["a", "b"]}),
-        (
-            "2 users are named for 3",
-            ([4, 3], [4, 3], [3]),
-            {"cluster": ["a", "b"], "cluster_unlabelled": []},
-        ),
+        ("2 users are named for 3", ([4, 3], [4, 3], [3]), {"cluster": ["a", "b"], "cluster_unlabelled": []}),
         (
             "1 turns have no user",
             ([4, 3], [4, 3], [3]),

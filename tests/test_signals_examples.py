@@ -106,11 +106,7 @@ EXAMPLES = {
         {"complain"},
     ),
     "C3": (round_("写个一百字简介", "太啰嗦了，能不能简短点"), "complain", {"complain"}),
-    "C4": (
-        round_(ANY_EN, "You keep giving me the same answer, this is useless"),
-        "complain",
-        {"complain"},
-    ),
+    "C4": (round_(ANY_EN, "You keep giving me the same answer, this is useless"), "complain", {"complain"}),
     "C5": (round_("推荐一本历史书", "不错，谢谢"), "thanks", set()),
     "C6": (round_("推荐一本历史书", "没错，就是这个意思"), "ack", set()),
     "C7": (round_("最近睡不好", "我还经常头晕怎么办"), "continue", set()),
@@ -236,10 +232,7 @@ def test_a_regenerated_reply_is_superseded():
 
 ASKED, WRONG = (
     [("user", "17乘以23等于多少"), ("assistant", "等于381")],
-    [
-        ("user", "不对，重新算"),
-        ("assistant", "等于401"),
-    ],
+    [("user", "不对，重新算"), ("assistant", "等于401")],
 )
 
 

@@ -145,10 +145,7 @@ def test_unknown_shapes_are_named_with_their_place(tmp_path, bad, said):
 def test_what_is_odd_is_read_and_counted(tmp_path):
     silent = [{"role": "user", "content": "在吗"}]
     file = write(
-        tmp_path,
-        item(intent_label="购物"),
-        item(user_satisfaction=None),
-        item(conversation_history=silent),
+        tmp_path, item(intent_label="购物"), item(user_satisfaction=None), item(conversation_history=silent)
     )
     corpus = load(file)
     assert corpus.meta["irregularities"] == {

@@ -48,12 +48,7 @@ def test_a_rating_belongs_to_the_system_turn_above_it(dialogues):
     assert [
         None if s is None or s != s else int(s)
         for s in first["score"].astype(object).where(first["score"].notna(), None)
-    ] == [
-        4,
-        None,
-        1,
-        None,
-    ]
+    ] == [4, None, 1, None]
     assert list(first["earlier"]) == [(), (), (), ("Nine.",)]
     assert first["request"].iloc[3] == "And a seat."
     assert first["request"].isna().tolist() == [False, False, True, False]

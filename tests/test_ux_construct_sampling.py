@@ -9,14 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perslib.errors import DataError
-from perslib.ux.construct import (
-    apportioned,
-    inclusion,
-    matched,
-    sampled,
-    splits,
-    systematic,
-)
+from perslib.ux.construct import apportioned, inclusion, matched, sampled, splits, systematic
 
 RNG = np.random.default_rng(7)
 

@@ -18,10 +18,7 @@ from ux_construct_made import (
     talk,
 )
 
-from perslib.ux.construct import (
-    AXES,
-    Rules,
-)
+from perslib.ux.construct import AXES, Rules
 from perslib.ux.construct.rules import quality
 
 # -- the miner ---------------------------------------------------------------------------------------------

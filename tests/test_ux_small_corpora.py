@@ -105,11 +105,7 @@ LACKING_07 = {
     ),
     "no-likes": (NO_RATINGS, NO_CASE, "Replies cannot be swapped"),
     "silent": (NO_RATINGS, NO_CASE, LEARNS),
-    "few-users": (
-        NO_RATINGS,
-        NO_LEARNED,
-        "A reward model is calibrated on users that it was not trained on",
-    ),
+    "few-users": (NO_RATINGS, NO_LEARNED, "A reward model is calibrated on users that it was not trained on"),
     "three-users": ("Judge 'learned' learns from train users", "A reward model is calibrated on users"),
     "one-scenario": ("each of the 8 users to be judged has sessions in one scenario only", NO_LEARNED),
 }

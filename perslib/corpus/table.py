@@ -16,16 +16,7 @@ from typing import Any
 
 import pandas as pd
 
-from perslib.corpus.reading import (
-    Intake,
-    Reading,
-    Rejected,
-    csv_lines,
-    frame,
-    json_lines,
-    parse_json,
-    unfit,
-)
+from perslib.corpus.reading import Intake, Reading, Rejected, csv_lines, frame, json_lines, parse_json, unfit
 from perslib.corpus.schema import SCHEMA, SESSION
 from perslib.errors import DataError, Problem
 

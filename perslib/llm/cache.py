@@ -122,11 +122,7 @@ class Cache:
         return frame
 
     def prune(
-        self,
-        *,
-        older_than: datetime | timedelta | None = None,
-        keep_bytes: int | None = None,
-        **about: str,
+        self, *, older_than: datetime | timedelta | None = None, keep_bytes: int | None = None, **about: str
     ) -> int:
         """Forget the entries that fit all that is given, and return how many; `vacuum()` shrinks the file.
 

@@ -161,12 +161,7 @@ class Run:
         model = Path(told).name if told.endswith(".gguf") else told or self.model
         answer = answer.with_(backbone=self.entry.name, model=model, digest=key)
         if is_kept:
-            meta = {
-                "backbone": self.entry.name,
-                "model": model,
-                "stage": stage,
-                "prompt": request.prompt,
-            }
+            meta = {"backbone": self.entry.name, "model": model, "stage": stage, "prompt": request.prompt}
             await self._keep(key, answer.stored(), meta)
         return answer
 

@@ -134,9 +134,7 @@ class Faultless(H2Memory):
         )
         *earlier, chapter = store.chapters
         return replace(
-            store,
-            heard=(*store.heard, session.id),
-            chapters=(*earlier, replace(chapter, outlines=outlines)),
+            store, heard=(*store.heard, session.id), chapters=(*earlier, replace(chapter, outlines=outlines))
         )
 
     def _outline(

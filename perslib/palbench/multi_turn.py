@@ -244,11 +244,7 @@ def assistant_turn(dialogue: Dialogue, form: Form, query: Query = "summary") -> 
         purpose: Purpose = "requirement" if action == "requirement_prediction" else "solution"
         pieces = yield from looked_up(dialogue.memory, dialogue.store, dialogue.session, wanted, purpose)
         request = form.request(
-            "pal_assistant",
-            blocks=blocks(pieces),
-            conversation=dialogue.said(),
-            turn=number,
-            action=action,
+            "pal_assistant", blocks=blocks(pieces), conversation=dialogue.said(), turn=number, action=action
         )
         question = Question(f"{place}: assistant", request, text_of("content"))
         return (yield from one(question)), wanted, question

@@ -132,13 +132,7 @@ def people(corpus: Corpus, users: Sequence[str] | None = None) -> list[Person]:
 
 
 def shortened(
-    person: Person,
-    *,
-    history: int = 0,
-    query: int = 0,
-    logs: int = 0,
-    turns: int = 0,
-    topics: int = 0,
+    person: Person, *, history: int = 0, query: int = 0, logs: int = 0, turns: int = 0, topics: int = 0
 ) -> Person:
     """The person with fewer months: of each kind at most so many, 0 leaves all.
 

@@ -19,16 +19,7 @@ from perslib.corpus import TURN, Corpus
 from perslib.replay.replies import ORIGINAL
 from perslib.replay.scores import SCORE, Floats, Scores, aligned, by_judge, mean_over
 from perslib.replay.scoring import judged_by_themselves
-from perslib.stats import (
-    LEVEL,
-    RESAMPLES,
-    SEED,
-    Estimate,
-    Resamples,
-    classical_mean,
-    ppi_mean,
-    to_scale,
-)
+from perslib.stats import LEVEL, RESAMPLES, SEED, Estimate, Resamples, classical_mean, ppi_mean, to_scale
 from perslib.stats.power import proper_share
 from perslib.stats.resamples import ratio
 

@@ -223,14 +223,7 @@ def self_preference(
     }
     made_by, users = (replies.index.get_level_values(name) for name in ("candidate", "user"))
     found = own_family_preference(
-        replies,
-        made_by,
-        users,
-        families,
-        judge_families=known,
-        resamples=resamples,
-        seed=seed,
-        level=level,
+        replies, made_by, users, families, judge_families=known, resamples=resamples, seed=seed, level=level
     )
     names = {
         "own_makers": "own_candidates",

@@ -96,10 +96,7 @@ def reference(
 
 
 def on_reference(
-    verdicts: pd.DataFrame,
-    reference: pd.DataFrame,
-    corpus: Corpus,
-    methods: Iterable[str] = CALIBRATIONS,
+    verdicts: pd.DataFrame, reference: pd.DataFrame, corpus: Corpus, methods: Iterable[str] = CALIBRATIONS
 ) -> pd.DataFrame:
     """The verdicts with `real` (the mean of the distribution where there is one, else the score) and a column a
     calibration by the recorded replies' scores."""

@@ -8,16 +8,7 @@ import numpy as np
 import pandas as pd
 
 from perslib.errors import PerslibError
-from perslib.stats import (
-    FEWEST_USERS,
-    LEVEL,
-    SEED,
-    Powered,
-    UserSums,
-    ppi_of_sums,
-    resample_users,
-    wilson,
-)
+from perslib.stats import FEWEST_USERS, LEVEL, SEED, Powered, UserSums, ppi_of_sums, resample_users, wilson
 from perslib.stats.resamples import Floats, estimate
 from perslib.studies.how_many_labels import PARTIAL, SHUFFLED, Pool
 

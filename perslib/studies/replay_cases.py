@@ -16,14 +16,7 @@ from perslib.replay import ORIGINAL
 from perslib.replay.scores import EXACT, SCORE
 from perslib.replay.views import scores_of_one_judge
 from perslib.report.page import current
-from perslib.report.show import (
-    conversation_html,
-    escape,
-    fold_html,
-    reply_html,
-    score_chip,
-    text_html,
-)
+from perslib.report.show import conversation_html, escape, fold_html, reply_html, score_chip, text_html
 from perslib.report.words import name_of
 from perslib.studies.rationale_cases import cited_html, facts_html, similar_html, verdict_html
 from perslib.studies.rationales import Memories

@@ -38,9 +38,7 @@ def name_turns(frame: pd.DataFrame) -> pd.Series:
 
 
 def describe_cases(
-    frame: pd.DataFrame,
-    cases: Sequence[ux.Case],
-    names: Sequence[str] = ("user", "scenario", "dimension"),
+    frame: pd.DataFrame, cases: Sequence[ux.Case], names: Sequence[str] = ("user", "scenario", "dimension")
 ) -> pd.DataFrame:
     """Add what is known of each row's case: user, scenario and dimension."""
     known = {c.case: c for c in cases}
@@ -230,8 +228,7 @@ def measure_judges(cases: list[ux.Case], verdicts: Iterable[pd.DataFrame], seed:
         )
     if not found:
         raise NotEnough(
-            "There are {cases} cases, but no judge or baseline with verdicts on them.",
-            cases=len(cases),
+            "There are {cases} cases, but no judge or baseline with verdicts on them.", cases=len(cases)
         )
     both = pd.concat(found, ignore_index=True)
     both["unit"] = both["user"].where(both["user"] != "", both["case"])

@@ -38,8 +38,7 @@ def notebook(workspace, judge):
     def made(language: str) -> str:
         name = f"explore-{language}.ipynb"
         workspace.write_notebook(
-            name,
-            f"from perslib.explorer import explore\nexplore('sample/{language}', 'judge', '{language}')",
+            name, f"from perslib.explorer import explore\nexplore('sample/{language}', 'judge', '{language}')"
         )
         return name
 

@@ -80,10 +80,7 @@ class RecurSum(Baseline):
         """Both summaries as they stood before the session, and its logs."""
         known: Summaries = self._own(store)
         place = known.place(session.id)
-        texts = {
-            "dialogue_summary": _at(known.of_dialogues, place),
-            "log_summary": _at(known.of_logs, place),
-        }
+        texts = {"dialogue_summary": _at(known.of_dialogues, place), "log_summary": _at(known.of_logs, place)}
         before = tuple(s.id for s in known.sessions[:place])
         return [*(Piece(f, f, text, before) for f, text in texts.items() if text), *logs_of(session)]
 

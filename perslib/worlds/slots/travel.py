@@ -3,17 +3,7 @@
 from __future__ import annotations
 
 from perslib.worlds.lives import Book, Dice, Life
-from perslib.worlds.slots import (
-    Limits,
-    Slots,
-    clock,
-    draw,
-    draw_all,
-    in_season,
-    number,
-    read_ranges,
-    unused,
-)
+from perslib.worlds.slots import Limits, Slots, clock, draw, draw_all, in_season, number, read_ranges, unused
 
 
 def facts(life: Life, book: Book, dice: Dice, limits: Limits, month: int) -> tuple[Slots, list[str]]:
