@@ -24,6 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +115,7 @@ def built(
     """Calls, seconds, processor seconds, and pieces that failed."""
     model = asked(url, options)
     clock, processor = time.perf_counter(), time.process_time()
-    stores = model.work([memory.build(str(user), past(user)) for user in users], progress=False)
+    stores = model.work([partial(memory.build, str(user), past(user)) for user in users], progress=False)
     took = time.perf_counter() - clock, time.process_time() - processor
     return model.ledger.total.calls, *took, sum(len(store.failed) for store in stores)
 
@@ -136,14 +137,14 @@ def stopped(memory: LongTermMemory, user: int, url: str, options: argparse.Names
 
     asyncio.run(half())
     first, again = model.ledger.total.calls, asked(url, options)
-    again.work([memory.build(str(user), past(user))], progress=False)
+    again.work([partial(memory.build, str(user), past(user))], progress=False)
     return first, again.ledger.total.calls
 
 
 def recalled(memory: LongTermMemory, queries: int, users: int) -> float:
     """Seconds of so many queries over so many users' memories, vectors at hand."""
     own = range(10)  # ten pasts, each of several users: what is searched is the same as with a hundred
-    made = [Listener().work(memory.build(str(user), past(user))) for user in own]
+    made = [Listener().work(partial(memory.build, str(user), past(user))) for user in own]
     places = [(i % users % 10, f"wish {i} word{i % 40}") for i in range(queries)]
     last = [past(user)[-1] for user in own]
     memory.space.vectors([query for _, query in places], "query")  # type: ignore[attr-defined]
@@ -158,7 +159,7 @@ def recalled(memory: LongTermMemory, queries: int, users: int) -> float:
 def recalled_long(memory: LongTermMemory, queries: int) -> float:
     """Seconds of so many queries over a memory of many turns."""
     sessions = past(0, LONG)
-    store = Listener().work(memory.build("0", sessions))
+    store = Listener().work(partial(memory.build, "0", sessions))
     memory.recall(store, sessions[-1], "wish", "solution")
     clock = time.perf_counter()
     for i in range(queries):
@@ -192,7 +193,7 @@ def measure(url: str, options: argparse.Namespace) -> None:
         os.environ["PERSLIB_HOME"] = folder
         memory = H2Memory("en", embedder=Words())
         counts = Listener()
-        counts.work(memory.build("counted", past(0)))
+        counts.work(partial(memory.build, "counted", past(0)))
         print(f"One user: {SESSIONS} sessions, {LOGS} logs, {TURNS} turns; {len(counts.asked)} calls:")
         print("  " + ", ".join(f"{name} {count}" for name, count in counts.counts.items()))
         built(memory, [10_000], url, options)  # start-up: imports, prompts, connections

@@ -21,14 +21,14 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pandas as pd
 
 from perslib.corpus import TURN, Corpus, load
 from perslib.judge import Manner, Personal
-from perslib.llm import Answer, Request, Steps, backbone, embedded
+from perslib.llm import Answer, Method, Request, backbone, compute, embedded
 from perslib.memory import Measured
 from perslib.replay import Candidate, generated, recorded, scored
 
@@ -44,18 +44,14 @@ class Listener:
     def __init__(self) -> None:
         self.heard: list[Request] = []
 
-    def work(self, methods: Iterable[Steps[Any]], **_: object) -> list[Any]:
+    def work(self, methods: Iterable[Method[Any]], **_: object) -> list[Any]:
         """What the methods return, worked on one after another."""
-        return [self._worked(steps) for steps in methods]
 
-    def _worked(self, steps: Steps[Any]) -> Any:
-        try:
-            ask = next(steps)
-            while True:
-                self.heard += ask.requests
-                ask = steps.send([Answer(text="3", finish="stop") for _ in ask.requests])
-        except StopIteration as end:
-            return end.value
+        async def ask(requests: Sequence[Request], stage: str = "ask", rank: int = 0) -> list[Answer]:
+            self.heard += requests
+            return [Answer(text="3", finish="stop") for _ in requests]
+
+        return [compute(method, ask) for method in methods]
 
 
 def largest_blocks(corpus: Corpus, blocks: int, turns: int) -> pd.DataFrame:

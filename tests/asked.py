@@ -8,7 +8,7 @@ from typing import Any
 
 from scripted import Scripted
 
-from perslib.llm import Answer, Ledger, Request, Steps
+from perslib.llm import Answer, Ledger, Method, Request
 from perslib.llm.registry import Entry
 
 
@@ -33,9 +33,9 @@ class Asked(Scripted):
         self.waits, self.down = waits, down
         self.ledger = Ledger()
         self.entry = Entry(name="asked")
-        self._open: list[tuple[Steps[Any], Future[Any]]] = []
+        self._open: list[tuple[Method[Any], Future[Any]]] = []
 
-    def begin(self, method: Steps[Any]) -> Future[Any]:
+    def begin(self, method: Method[Any]) -> Future[Any]:
         """Start on a method, as `Backbone.begin` does."""
         future: Future[Any] = Future()
         self._open.append((method, future))

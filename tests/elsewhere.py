@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from functools import partial
 from typing import Any
 
 from perslib.llm import Backbone
@@ -15,6 +16,6 @@ def each_elsewhere(
     todo, items = pickle.dumps(method), list(items)
     for at in range(0, len(items), 2):
         copy = pickle.loads(todo)
-        found = self.work([copy(item) for item in items[at : at + 2]], progress=False)
+        found = self.work([partial(copy, item) for item in items[at : at + 2]], progress=False)
         for result in pickle.loads(pickle.dumps(found)):
             sink(result)

@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from scripted import in_rounds
 
-from perslib.llm import Answer, Request, Steps
+from perslib.llm import Answer, Method, Request
 from perslib.memory.long import Log, Session, Turn
 
 
@@ -62,16 +63,13 @@ class Mind:
         """The texts of the questions put with this prompt."""
         return [text_of(r) for r in self.asked if name_of(r) == name]
 
-    def work(self, steps: Steps[Any]) -> Any:
-        try:
-            ask = next(steps)
-            while True:
-                assert ask.stage == ("memory" if ask.requests else "wait")
-                self.asked += ask.requests
-                self.rounds += [len(ask.requests)] * bool(ask.requests)
-                ask = steps.send([self.answer(request) for request in ask.requests])
-        except StopIteration as end:
-            return end.value
+    def work(self, method: Method[Any], at_once: int = 10**6) -> Any:
+        return in_rounds(method, self.reply, at_once=at_once, rounds=self.rounds)
+
+    def reply(self, stage: str, requests: Sequence[Request]) -> list[Answer]:
+        assert stage == "memory"
+        self.asked += requests
+        return [self.answer(request) for request in requests]
 
     def answer(self, request: Request) -> Answer:
         name = name_of(request)

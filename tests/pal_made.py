@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from prompt_fields_pal import ANSWERS
+from scripted import in_rounds
 
-from perslib.llm import Answer, Request, Steps
+from perslib.llm import Answer, Method, Request
 from perslib.memory.long import Log, Session, Turn
 
 Say = Callable[[Request], Any]
@@ -49,25 +51,25 @@ class Model:
     def __init__(self, say: Say = usual):
         self.say, self.asked, self.stages, self.rounds = say, [], [], 0
 
-    def of(self, steps: Steps[Any]) -> Any:
+    def of(self, method: Method[Any]) -> Any:
         """The result of a method."""
-        try:
-            ask = next(steps)
-            while True:
-                self.rounds += 1
-                self.asked += ask.requests
-                self.stages += [ask.stage] * len(ask.requests)
-                ask = steps.send([self._answer(request) for request in ask.requests])
-        except StopIteration as end:
-            return end.value
+        rounds: list[int] = []
+        found = in_rounds(method, self._reply, rounds=rounds)
+        self.rounds += len(rounds)
+        return found
 
-    def work(self, methods: Iterable[Steps[Any]], **settings: Any) -> list[Any]:
+    def _reply(self, stage: str, requests: Sequence[Request]) -> list[Answer]:
+        self.asked += requests
+        self.stages += [stage] * len(requests)
+        return [self._answer(request) for request in requests]
+
+    def work(self, methods: Iterable[Method[Any]], **settings: Any) -> list[Any]:
         """One method after another."""
-        return [self.of(steps) for steps in methods]
+        return [self.of(method) for method in methods]
 
     def map(self, method: Any, items: Iterable[Any], **settings: Any) -> list[Any]:
         """`work` on the method of each item."""
-        return self.work(map(method, items), **settings)
+        return self.work([partial(method, item) for item in items], **settings)
 
     def prompts(self) -> list[str]:
         """Names of the prompts asked, in order."""

@@ -21,7 +21,7 @@ from perslib import stats
 from perslib.corpus import Block, Corpus, save
 from perslib.errors import NotEnough, PerslibError, UnknownName
 from perslib.judge import Computed, Constant, LearnedJudge, Manner, Nearest, Sees, UserMean
-from perslib.llm import Ask, Steps
+from perslib.llm import Ask
 from perslib.report import run_report
 from perslib.studies import ablations, verification
 from perslib.studies.extent import Extent
@@ -136,11 +136,9 @@ class Spy(Computed):
     name = "spy"
     sees = Sees(train=True)
 
-    def fit(self, train: Corpus) -> Steps[None]:
+    async def fit(self, train: Corpus, ask: Ask) -> None:
         """Note the users."""
         self.known = set(train.users["user"])
-        return
-        yield Ask(())
 
     def scores(self, block: Block) -> Sequence[float | None]:
         """How many users stand behind it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -29,8 +30,8 @@ HERE = ["[2024-12-03 08:30] log4 thing0", "[2024-12-03 09:30] log4 thing1", "[20
 
 def built(memory, past=PAST, model=None):
     model = model or Model()
-    store = model.of(memory.build("u", past))
-    return model.of(memory.hear_logs(store, NOW))
+    store = model.of(partial(memory.build, "u", past))
+    return model.of(partial(memory.hear_logs, store, NOW))
 
 
 def shown(memory, query="asks1 item2", **options):
@@ -91,7 +92,7 @@ def test_of_equally_near_the_earlier_is_shown():
 
 @pytest.mark.parametrize("memory", all_of(), ids=lambda m: m.name)
 def test_later_sessions_and_the_dialogue_at_hand_are_never_shown(memory):
-    store = Model().of(memory.build("u", PAST))
+    store = Model().of(partial(memory.build, "u", PAST))
     pieces = memory.recall(store, PAST[2].before(), "asks2 item1 log3 thing1 asks3", "solution")
     assert not {"u_sample3"} & {s for p in pieces for s in p.sessions}
     assert all(p.field == "log" for p in pieces if "u_sample2" in p.sessions)
@@ -102,15 +103,15 @@ def test_a_past_built_at_once_recalls_what_one_heard_session_by_session_recalls(
     model = Model()
     step = memory.start("u")
     for one in PAST:
-        step = model.of(memory.hear_logs(step, one))
-        step = model.of(memory.hear_dialogue(step, one))
-    at_once = Model().of(memory.build("u", PAST))
+        step = model.of(partial(memory.hear_logs, step, one))
+        step = model.of(partial(memory.hear_dialogue, step, one))
+    at_once = Model().of(partial(memory.build, "u", PAST))
     assert step.heard == at_once.heard == tuple(s.id for s in PAST) and step.failed == ()
     query = (NOW, "asks1 item2", "solution")
     assert memory.recall(step, *query) == memory.recall(at_once, *query)
     assert memory.load(memory.save(at_once, tmp_path / "store.json")) == at_once
     again = Model()
-    assert again.of(memory.hear_dialogue(at_once, PAST[3])) == at_once and again.rounds == 0
+    assert again.of(partial(memory.hear_dialogue, at_once, PAST[3])) == at_once and again.rounds == 0
 
 
 def test_recursum_folds_dialogues_and_logs_side_by_side():
@@ -121,7 +122,7 @@ def test_recursum_folds_dialogues_and_logs_side_by_side():
         return {"summary": f"summary {len(seen)}"}
 
     model = Model(say)
-    store = model.of(RecurSum().build("u", PAST))
+    store = model.of(partial(RecurSum().build, "u", PAST))
     assert model.rounds == 4 and sorted(set(model.prompts())) == ["recursum_dialogue", "recursum_logs"]
     assert len(model.asked) == 8
     assert store.of_dialogues == ("summary 1", "summary 3", "summary 5", "summary 7")
@@ -137,7 +138,7 @@ def test_recursum_keeps_the_summary_before_where_a_model_fails():
     model = Model(
         lambda request: {"summary": " "} if "asks1" in str(request.messages) else {"summary": "good"}
     )
-    store = model.of(RecurSum().build("u", PAST[:2]))
+    store = model.of(partial(RecurSum().build, "u", PAST[:2]))
     assert store.of_dialogues == ("good", "good")
     assert store.failed == ("u_sample1: dialogue summary: summary is empty",)
     assert len(model.asked) == 5  # four, and one once more
@@ -146,7 +147,7 @@ def test_recursum_keeps_the_summary_before_where_a_model_fails():
 @pytest.mark.parametrize("data", [None, [], {"summary": None}, {"summary": ["a"]}, {"summary": 3}])
 def test_a_wrong_type_is_a_failure_not_a_crash(data):
     model = Model(lambda request: Answer(data=data, text="?"))
-    store = model.of(RecurSum().build("u", PAST[:1]))
+    store = model.of(partial(RecurSum().build, "u", PAST[:1]))
     assert len(store.failed) == 2 and store.of_logs == ("",)
 
 
@@ -165,7 +166,7 @@ def test_conditionmem_writes_records_of_all_sessions_at_once():
 )
 def test_conditionmem_leaves_out_what_is_no_record(records):
     model = Model(lambda request: {"records": records})
-    store = model.of(ConditionMem().build("u", PAST[:1]))
+    store = model.of(partial(ConditionMem().build, "u", PAST[:1]))
     assert store.records == () and len(store.failed) == 1 and len(model.asked) == 2
 
 
@@ -180,7 +181,7 @@ def test_conditionmem_looks_again_only_with_reflection():
     for reflection in (0, 1):
         memory = ConditionMem(embedder=Letters(), k=1, reflection=reflection)
         store = built(memory, model=Model(say))
-        pieces = Model(say).of(memory.reflected(store, NOW, "food", "solution"))
+        pieces = Model(say).of(partial(memory.reflected, store, NOW, "food", "solution"))
         found[reflection] = [p.text for p in pieces if p.field == "record"]
     assert found == {0: ["food → likes food"], 1: ["food → likes food", "piano → likes piano"]}
 
@@ -192,7 +193,7 @@ def test_forgetting_takes_time():
 
 def test_memorybank_asks_for_days_and_insights_at_once_and_merges_once():
     model = Model()
-    store = model.of(MemoryBank().build("u", PAST))
+    store = model.of(partial(MemoryBank().build, "u", PAST))
     assert model.rounds == 2
     assert {n: model.prompts().count(n) for n in dict.fromkeys(model.prompts())} == {
         "memorybank_day": 4,
@@ -216,7 +217,7 @@ def kept_at(memory, store, day):
 
 def test_pieces_are_kept_with_the_probability_of_the_curve():
     past = [many()]
-    store = Model().of(MemoryBank(forgetting=None).build("u", past))
+    store = Model().of(partial(MemoryBank(forgetting=None).build, "u", past))
     for day, share in (("2024-09-01", 1.0), ("2024-10-01", np.exp(-1)), ("2024-10-31", np.exp(-2))):
         kept = kept_at(MemoryBank(), store, day)
         assert len(kept) / 3001 == pytest.approx(share, abs=0.03)
@@ -231,7 +232,7 @@ def test_pieces_are_kept_with_the_probability_of_the_curve():
 
 def test_what_is_recalled_fades_more_slowly_and_from_then_on():
     past, memory = [many()], MemoryBank()
-    store = Model().of(memory.build("u", past))
+    store = Model().of(partial(memory.build, "u", past))
     pieces = kept_at(memory, store, "2024-09-01")
     strong = memory.recalled(store, pieces, "2024-09-01 18:00:00")
     assert store.recalls == () and strong.recalls[0].times == 1 and strong.recalls[0].last == "2024-09-01"
@@ -277,7 +278,7 @@ def test_recalling_changes_nothing_by_itself():
     ids=["nothing", "empty", "no dialogue", "no logs", "one log", "5,000 logs", "no times"],
 )
 def test_odd_pasts(memory, odd):
-    store = Model().of(memory.build("u", odd))
+    store = Model().of(partial(memory.build, "u", odd))
     assert store.failed == () and store.heard == tuple(s.id for s in odd)
     memory.recall(store, NOW, "", "requirement")
     memory.recall(memory.start("nobody"), NOW, "anything", "judging")
@@ -289,7 +290,7 @@ def test_5000_logs_are_folded_in_several_questions():
     past = [
         Session("u_a", "2024-09-01 18:00:00", tuple(Log("2024-08-01 08:00", "same") for _ in range(5000)))
     ]
-    model.of(RecurSum().build("u", past))
+    model.of(partial(RecurSum().build, "u", past))
     assert model.prompts() == ["recursum_logs"] * 17
 
 

@@ -6,6 +6,7 @@ import json
 import re
 import threading
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from h2_mind import Mind, Words
@@ -153,12 +154,12 @@ def test_a_study_uses_saved_memories_and_says_so(draft, block):
     save_draft(draft.edit("M1", "Wants exact prices."), "mine")
     judge = Personal(Edited("mine", otherwise=Scores()), Manner())
     model = Scripted(reply=lambda request: Answer(text="4", data={"score": 4}))
-    (verdicts,) = model.work([judge.judge(block)])
+    (verdicts,) = model.work([partial(judge.judge, block)])
     assert {v.memory for v in verdicts} == {"structured, edited by hand"}
     assert "Wants exact prices." in str(model.asked[0][1].messages)
     assert "edited by hand (mine)" in judge.name
     other = load("sample/en").block(block.user, load("sample/en").scenarios[1])
-    assert answered(Edited("mine", otherwise=Scores()).build(other)).system == "scores"
+    assert answered(partial(Edited("mine", otherwise=Scores()).build, other)).system == "scores"
     with pytest.raises(UnknownName, match="nobody"):
         Edited("nobody", otherwise=Scores())
 
@@ -166,21 +167,25 @@ def test_a_study_uses_saved_memories_and_says_so(draft, block):
 def test_a_judge_of_the_studies_takes_saved_memories_by_name(draft, block):
     save_draft(draft.edit("M1", "Wants exact prices."), "mine")
     (judge,) = asked_judges("edited: mine", Manner("en"))
-    (verdicts,) = Scripted(reply=lambda r: Answer(text="4", data={"score": 4})).work([judge.judge(block)])
+    (verdicts,) = Scripted(reply=lambda r: Answer(text="4", data={"score": 4})).work(
+        [partial(judge.judge, block)]
+    )
     assert judge.name == "edited: mine" and {v.memory for v in verdicts} == {"structured, edited by hand"}
     with pytest.raises(UnknownName, match="nobody"):
         asked_judges("edited: nobody", Manner("en"))
 
 
 def test_a_given_memory_is_this_users_alone(draft, block):
-    assert answered(Given(draft.memory).build(block)) == draft.memory
+    assert answered(partial(Given(draft.memory).build, block)) == draft.memory
     corpus = load("sample/en")
     with pytest.raises(DataError, match="of user"):
-        answered(Given(draft.memory).build(corpus.block(corpus.users["user"][1], corpus.scenarios[0])))
+        answered(
+            partial(Given(draft.memory).build, corpus.block(corpus.users["user"][1], corpus.scenarios[0]))
+        )
 
 
 def test_a_measured_statement_switched_off_is_not_told_of_the_reply_either(block):
-    memory = answered(Measured("en").build(block))
+    memory = answered(partial(Measured("en").build, block))
     first = memory.statements[0]
     target = next(iter(block))
     draft = Draft.of(memory).switch(first.id, on=False)
@@ -198,18 +203,18 @@ def test_a_method_begun_does_not_wait_and_can_be_cancelled(model, server):
     server.reply = lambda body: release.wait(5) and "done"
     one = model()
 
-    def asking():
-        from perslib.llm import Ask, Request
+    async def asking(ask):
+        from perslib.llm import Request
 
-        answers = yield Ask([Request("hello")])
+        answers = await ask([Request("hello")])
         return answers[0].text
 
-    future = one.begin(asking())
+    future = one.begin(asking)
     assert not future.done()
     release.set()
     assert future.result(5) == "done"
     release.clear()
-    other = model(cache="off").begin(asking())
+    other = model(cache="off").begin(asking)
     assert other.cancel()
     release.set()
 
@@ -220,7 +225,7 @@ def test_a_long_term_memory_from_a_file_recalls_as_it_did(name, home):
     system = (
         H2Memory("en", embedder=Words()) if name == "H²Memory" else TurnRetrieval("en", embedder=Words(), k=1)
     )
-    memory = Mind().work(Remembered(system).build(block))
+    memory = Mind().work(partial(Remembered(system).build, block))
     first, last = block.target("0", 0), block.target("1", 0)
     own, other = memory.recall(first), memory.recall(last)
     assert own != other and len(own) < len(memory.statements), "each is shown what bears on it"
@@ -237,9 +242,9 @@ def test_a_long_term_memory_from_a_file_recalls_as_it_did(name, home):
         assert Draft.of(again.built).memory.recall(target) == memory.recall(target)
     texts = [n["text"] for n in again.memory.recall(first)]
     assert texts[0] == "In my words." and texts[-1] == "Wants it wrapped."
-    assert answered(Edited("mine", otherwise=Scores()).build(block)).recall(last) == edited.memory.recall(
+    assert answered(partial(Edited("mine", otherwise=Scores()).build, block)).recall(
         last
-    )
+    ) == edited.memory.recall(last)
     unasked = replace(first, session="7")
     shown = {n["id"] for n in again.memory.recall(unasked)}
     assert shown == {s.id for s in again.memory.statements}, "asked something else, it shows all it says"

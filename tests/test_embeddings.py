@@ -10,7 +10,7 @@ import pytest
 from endpoint import HASTY, status
 
 from perslib.errors import BackboneError, DataError, Refused, UnknownName
-from perslib.llm import Ask, Request, embedder, embeddings
+from perslib.llm import Request, embedder, embeddings
 from perslib.llm.embeddings import unit
 
 QUERIES = {
@@ -129,11 +129,11 @@ def test_an_endpoint_is_asked_once_for_each_text(remote, server):
 def test_a_method_in_steps_may_embed(remote, server, model):
     """It runs on the loop that calls are made on, which must not wait for itself."""
 
-    def embedding():
-        yield Ask([Request("first")])
+    async def embedding(ask):
+        await ask([Request("first")])
         return remote().embed(["abc", "a"])
 
-    (vectors,) = model().work([embedding()], progress=False)
+    (vectors,) = model().work([embedding], progress=False)
     np.testing.assert_allclose(vectors, unit([[3, 1], [1, 1]]))
 
 

@@ -33,7 +33,7 @@ from perslib.judge import (
     evaluate,
     targets,
 )
-from perslib.llm import Ask, Steps
+from perslib.llm import Ask
 from perslib.memory import Structured
 
 
@@ -119,14 +119,11 @@ class Learner(Judge):
 
     name, sees = "learner", Sees(train=True)
 
-    def fit(self, train: Corpus) -> Steps[None]:
+    async def fit(self, train: Corpus, ask: Ask) -> None:
         self.users = set(train.users["user"])
-        return
-        yield Ask(())
 
-    def judge(self, block: Block) -> Steps[Sequence[Verdict]]:
+    async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         return [Verdict(raw=3.0)] * len(block)
-        yield Ask(())
 
 
 def test_nobody_is_learned_from_and_judged(sample):
@@ -216,9 +213,8 @@ class Short(Learner):
 
     name, sees = "short", Sees()
 
-    def judge(self, block: Block) -> Steps[Sequence[Verdict]]:
+    async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         return [Verdict()] * (len(block) - 1)
-        yield Ask(())
 
 
 def test_a_judge_that_forgets_a_reply_is_an_error():
@@ -273,12 +269,12 @@ def test_blocks_are_cut_as_they_are_judged_and_not_kept(sample, monkeypatch):
         held -= 1
 
     class Watching(Constant):
-        def judge(self, block: Block) -> Steps[list[Verdict]]:
+        async def judge(self, block: Block, ask: Ask) -> list[Verdict]:
             nonlocal held, most
             held += 1
             most = max(most, held)
             weakref.finalize(block.evidence, gone)
-            return super().judge(block)
+            return await super().judge(block, ask)
 
     streamed = evaluate(Watching(4), sample)
     gc.collect()

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import re
 import time
+from functools import partial
 
 import pytest
 from asked import Asked
@@ -223,7 +224,7 @@ def test_an_edited_memory_is_saved_and_found_by_studies(looking):
     change.name.value = "no prices"
     change.save.click()
     assert "memories/no prices/" in change.saved.value and "edited: no prices" in change.saved.value
-    memory = answered(Edited("no prices", otherwise=Scores()).build(looking.block))
+    memory = answered(partial(Edited("no prices", otherwise=Scores()).build, looking.block))
     assert memory.system == "structured, edited by hand" and [s.id for s in memory.statements] == ["M2"]
     change.name.value = "../up"
     change.statements._rows[0].on.value = True
@@ -361,7 +362,7 @@ def test_two_explorers_in_one_kernel_write_each_in_its_own_language(home, corpus
 def test_memories_stand_side_by_side(looking):
     looking.system = "measured"
     panel = see(looking)
-    looking.draft = Draft.of(answered(Measured("en").build(looking.block)))
+    looking.draft = Draft.of(answered(partial(Measured("en").build, looking.block)))
     both = [w for w in every_html(panel) if "pl-memory-head" in w]
     assert len(both) == 1
     statement = looking.draft.memory.statements[0]

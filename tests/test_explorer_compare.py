@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 
 import pytest
 from asked import Asked, verdict
@@ -37,7 +38,7 @@ def looking(home, corpus):
 
 
 def build(looking: Looking) -> None:
-    looking.draft = Draft.of(answered(looking.memory_system().build(looking.block)))
+    looking.draft = Draft.of(answered(partial(looking.memory_system().build, looking.block)))
 
 
 def questions(looking: Looking) -> list[str]:
@@ -84,7 +85,7 @@ def test_another_user_judges_the_same_reply_with_that_users_profile_and_memory(l
 def test_the_other_users_own_turns_of_the_target_scenario_stay_hidden(looking, corpus):
     two = Two(looking)
     two.users[1].value, two.memories[1].value = "u007", "measured"
-    made = answered(two._side(looking.asked(), "u007", "measured", False), [verdict(4)])
+    made = answered(partial(two._side, looking.asked(), "u007", "measured", False), [verdict(4)])
     assert set(made.block.evidence["user"]) == {"u007"}
     assert looking.scenario not in set(made.block.evidence["scenario"])
     assert made.memory.user == "u007"

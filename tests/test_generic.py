@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 
 import pytest
 from histories import Row, corpus_of, scored_past
+from scripted import first_asked
 
 from perslib.errors import PerslibError, UnknownName
 from perslib.judge import Generic, Manner
 from perslib.judge.generic import PROMPTS, drawn, last_characters
-from perslib.llm.steps import answered
+from perslib.llm import answered
 
 
 def train_rows(scores: list[int | None], user: str = "bo") -> list[Row]:
@@ -19,8 +21,8 @@ def train_rows(scores: list[int | None], user: str = "bo") -> list[Row]:
 
 def shown(judge: Generic, rows: list[Row]) -> list[str]:
     """The words of each question about ada's gifts."""
-    asked = next(judge.judge(corpus_of(rows).block("ada", "gift")))
-    return ["\n".join(m["content"] for m in request.messages) for request in asked.requests]
+    asked = first_asked(partial(judge.judge, corpus_of(rows).block("ada", "gift")))
+    return ["\n".join(m["content"] for m in request.messages) for request in asked]
 
 
 @pytest.mark.parametrize("variant", list(PROMPTS))
@@ -29,10 +31,10 @@ def test_they_see_the_dialogue_and_nothing_of_the_user(variant):
     corpus = corpus_of(rows)
     judge = Generic(variant)
     if variant == "few-shot":
-        answered(judge.fit(corpus.of_users(["bo"])))
-    asked = next(judge.judge(corpus.block("ada", "gift")))
-    assert len(asked.requests) == 2 and asked.stage == "judge"
-    words = asked.requests[1].messages[1]["content"]
+        answered(partial(judge.fit, corpus.of_users(["bo"])))
+    asked = first_asked(partial(judge.judge, corpus.block("ada", "gift")))
+    assert len(asked) == 2
+    words = asked[1].messages[1]["content"]
     for text in ("wish 0", "present 0", "wish 1", "present 1", "a gift task"):
         assert text in words
     assert "question" not in words and "answer" not in words and "travel" not in words.lower()
@@ -82,16 +84,12 @@ def test_few_shot_without_examples_is_an_error():
     with pytest.raises(PerslibError, match="no examples yet"):
         shown(judge, scored_past([4]))
     with pytest.raises(PerslibError, match="no rated replies"):
-        answered(judge.fit(corpus_of(train_rows([None]))))
+        answered(partial(judge.fit, corpus_of(train_rows([None]))))
 
 
 def test_the_score_alone():
-    asked = next(
-        Generic(manner=Manner(window=None, written=False)).judge(
-            corpus_of(scored_past([4])).block("ada", "gift")
-        )
-    )
-    request = asked.requests[0]
+    judge = Generic(manner=Manner(window=None, written=False))
+    (request,) = first_asked(partial(judge.judge, corpus_of(scored_past([4])).block("ada", "gift")))
     assert request.schema is None and request.max_tokens == 1
     assert request.messages[-1]["content"].rstrip().endswith("Score:")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from h2_mind import Mind, session
 
@@ -15,7 +17,7 @@ MEMORY = H2Memory()
 
 
 def graph(mind: Mind, one: Session, **options: bool):
-    return mind.work(hear(one, MEMORY._render, **options))
+    return mind.work(partial(hear, one, MEMORY._render, **options))
 
 
 def bounds(spans: list[tuple[range, range]]) -> list[tuple[int, int, int, int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from h2_mind import PAST, Mind, Words, session, text_of
@@ -11,7 +12,6 @@ from prompt_fields_h2 import ANSWERS
 
 from perslib.errors import DataError, UnknownName
 from perslib.llm import Answer
-from perslib.llm.steps import WAIT, paced
 from perslib.memory.h2 import H2Dialogues, H2Memory
 from perslib.prompts import prompt
 
@@ -24,7 +24,7 @@ def memory(**options) -> H2Memory:
 
 def built(mind: Mind | None = None, **options):
     system = memory(**options)
-    return system, (mind or Mind()).work(system.build("ada", PAST))
+    return system, (mind or Mind()).work(partial(system.build, "ada", PAST))
 
 
 # -- questions ---------------------------------------------------------------------------------------------
@@ -56,19 +56,10 @@ def test_everything_but_the_background_is_asked_at_once():
 def test_a_chain_is_not_held_up_by_what_could_wait():
     past = [session(i, [f"w{j}" for j in range(20)], [f"a{i % 5}", "b", f"c{i % 7}"]) for i in range(12)]
     mind = Mind()
-    store = mind.work(memory(at_once=32).build("ada", past))
+    store = mind.work(partial(memory().build, "ada", past), at_once=32)
     # 12 × (2 windows + 20 situations + background + outlines + 2 refinements) + 8 clusters × 2
     assert len(mind.asked) == 12 * 26 + 16 and len(store.chapters) == 12
     assert len(mind.rounds) <= 2 + 12 + 1 + 2 + 3 and max(mind.rounds) <= 32
-
-
-def test_methods_that_wait_for_each_other_in_a_circle_are_an_error():
-    def waits():
-        while True:
-            yield WAIT
-
-    with pytest.raises(RuntimeError, match="circle"):
-        Mind().work(paced([waits()], 4))
 
 
 def test_one_question_for_all_situations_of_a_session():
@@ -81,10 +72,10 @@ def test_one_question_for_all_situations_of_a_session():
 def test_an_update_asks_twice_for_each_cluster_that_was_joined():
     system, store = built()
     mind = Mind()
-    store = mind.work(system.hear_logs(store, NEXT))
+    store = mind.work(partial(system.hear_logs, store, NEXT))
     before = mind.counts.copy()
     assert before == {"h2_relations": 1, "h2_situation": 2, "h2_background": 1}
-    store = mind.work(system.hear_dialogue(store, NEXT))
+    store = mind.work(partial(system.hear_dialogue, store, NEXT))
     joined = {o.cluster for o in store.chapters[-1].outlines}
     assert mind.counts - before == {
         "h2_outline": 1,
@@ -93,7 +84,7 @@ def test_an_update_asks_twice_for_each_cluster_that_was_joined():
         "h2_principle_update": len(joined),
     }
     assert len(store.snapshots) == 2 and store.snapshots[1].after == NEXT.id
-    assert mind.work(system.hear_dialogue(store, NEXT)) == store  # what was heard is not heard again
+    assert mind.work(partial(system.hear_dialogue, store, NEXT)) == store  # what was heard is not heard again
 
 
 def test_session_by_session_and_all_at_once_come_to_the_same_store():
@@ -101,9 +92,9 @@ def test_session_by_session_and_all_at_once_come_to_the_same_store():
     mind, slow = Mind(), memory()
     other = slow.start("ada")
     for one in PAST:
-        other = mind.work(slow.hear_logs(other, one))
-        other = mind.work(slow.hear_dialogue(other, one))
-    assert other.snapshots == () and mind.work(slow.learn(other)) == store
+        other = mind.work(partial(slow.hear_logs, other, one))
+        other = mind.work(partial(slow.hear_dialogue, other, one))
+    assert other.snapshots == () and mind.work(partial(slow.learn, other)) == store
 
 
 def test_a_background_goes_from_session_to_session_and_knows_its_days():
@@ -148,7 +139,7 @@ def test_spans_that_do_not_cover_the_dialogue_are_asked_for_again_and_then_kept_
     said, kept = SPANS[fault]
     mind = Mind(lambda name, r: {"outlines": said} if name == "h2_outline" else None)
     system = memory()
-    store = mind.work(system.hear_dialogue(system.start("ada"), session(0, [], ["a", "b", "c"])))
+    store = mind.work(partial(system.hear_dialogue, system.start("ada"), session(0, [], ["a", "b", "c"])))
     assert mind.counts["h2_outline"] == 2 and store.failed
     assert [o.turns for o in store.outlines] == kept
 
@@ -162,8 +153,8 @@ def test_small_talk_has_no_outline_and_nothing_is_wrong_with_that():
 def test_principles_are_learned_once_there_is_something_to_learn_from():
     quiet = Mind(lambda name, r: {"outlines": []} if name == "h2_outline" else None)
     system, store = built(quiet)
-    store = Mind().work(system.hear_logs(store, NEXT))
-    store = Mind().work(system.hear_dialogue(store, NEXT))
+    store = Mind().work(partial(system.hear_logs, store, NEXT))
+    store = Mind().work(partial(system.hear_dialogue, store, NEXT))
     assert len(store.principles) == 1 and {o.cluster for o in store.outlines} == {0}
 
 
@@ -208,8 +199,8 @@ def test_every_outline_belongs_to_the_cluster_it_was_put_in_and_its_principle():
     """Users are apart: another user's past changes nothing in how outlines are assigned."""
     system, alone = built()
     mind = Mind()
-    mind.work(system.build("bo", [session(i, ["desk"], ["paper", "x"]) for i in range(9)]))
-    again = mind.work(system.build("ada", PAST))
+    mind.work(partial(system.build, "bo", [session(i, ["desk"], ["paper", "x"]) for i in range(9)]))
+    again = mind.work(partial(system.build, "ada", PAST))
     assert again == alone
     for outline in again.outlines:
         members = [o.requirement for o in again.outlines if o.cluster == outline.cluster]
@@ -221,7 +212,7 @@ def test_every_outline_belongs_to_the_cluster_it_was_put_in_and_its_principle():
 
 def heard():
     system, store = built()
-    return system, Mind().work(system.hear_logs(store, NEXT))
+    return system, Mind().work(partial(system.hear_logs, store, NEXT))
 
 
 def fields(pieces):
@@ -248,7 +239,7 @@ def test_what_is_recalled_for_a_requirement_and_for_a_solution():
 
 def test_only_earlier_outlines_and_own_situations_are_searched():
     system, store = heard()
-    store = Mind().work(system.hear_dialogue(store, NEXT))
+    store = Mind().work(partial(system.hear_dialogue, store, NEXT))
     pieces = system.recall(store, NEXT, "garden", "solution")
     assert NEXT.id not in {s for p in pieces if p.field in ("outline", "principle") for s in p.sessions}
     assert {s for p in pieces if p.field == "situation" for s in p.sessions} == {NEXT.id}
@@ -270,7 +261,7 @@ def test_an_ablation_leaves_one_block_out_and_nothing_else(part):
     whole = system.recall(store, NEXT, "help with knee", "solution")
     less = memory(without=part)
     mind = Mind()
-    mind.work(less.build("ada", PAST))
+    mind.work(partial(less.build, "ada", PAST))
     assert less.recall(store, NEXT, "help with knee", "solution") == [
         p for p in whole if p.field != part.removesuffix("s")
     ]
@@ -299,7 +290,7 @@ def test_names_that_are_not_there():
     with pytest.raises(UnknownName, match="zh"):
         H2Memory("fr")
     with pytest.raises(DataError, match="share an id"):
-        Mind().work(memory().build("ada", [PAST[0], PAST[0]]))
+        Mind().work(partial(memory().build, "ada", [PAST[0], PAST[0]]))
 
 
 # -- files -------------------------------------------------------------------------------------------------
@@ -310,7 +301,7 @@ def test_a_store_goes_to_a_file_and_back(tmp_path):
     first = system.save(store, tmp_path / "a.json").read_bytes()
     back = system.load(tmp_path / "a.json")
     assert back == store and system.save(back, tmp_path / "b.json").read_bytes() == first
-    go_on = [Mind().work(system.hear_dialogue(s, NEXT)) for s in (store, back)]
+    go_on = [Mind().work(partial(system.hear_dialogue, s, NEXT)) for s in (store, back)]
     assert go_on[0] == go_on[1]
     with pytest.raises(DataError, match="no store of H²Memory"):
         system.of_json({"user": "ada"})
@@ -319,7 +310,7 @@ def test_a_store_goes_to_a_file_and_back(tmp_path):
 def test_a_store_is_a_value():
     system, store = built()
     before = replace(store)
-    Mind().work(system.hear_logs(store, NEXT))
+    Mind().work(partial(system.hear_logs, store, NEXT))
     assert store == before
 
 
@@ -328,12 +319,12 @@ def test_a_store_is_a_value():
 
 def test_dialogues_alone_have_outlines_and_a_principle_each():
     mind, system = Mind(), H2Dialogues(embedder=Words())
-    store = mind.work(system.build("ada", PAST))
+    store = mind.work(partial(system.build, "ada", PAST))
     assert mind.counts == {"h2_outline": 3, "h2_requirement": 3, "h2_principle": 3} and len(mind.rounds) == 3
     pieces = system.recall(store, NEXT, "knee", "reply")
     assert {p.field for p in pieces} == {"principle", "outline"}
     assert any("Preference: short answers on knee" in p.text for p in pieces)
-    store = mind.work(system.hear_dialogue(mind.work(system.hear_logs(store, NEXT)), NEXT))
+    store = mind.work(partial(system.hear_dialogue, mind.work(partial(system.hear_logs, store, NEXT)), NEXT))
     assert mind.counts["h2_principle"] == 4 and len(store.principles) == 5
     assert system.of_json(system.to_json(store)) == store
 
@@ -358,11 +349,11 @@ def test_a_build_that_was_cut_off_goes_on_and_one_that_ended_asks_nothing(model,
     server.reply = reply
     one = model(concurrency=4)
     with pytest.raises(OSError, match="power"):
-        one.work([H2Memory(embedder=Broken()).build("ada", PAST)], progress=False)
+        one.work([partial(H2Memory(embedder=Broken()).build, "ada", PAST)], progress=False)
     before = len(server.bodies)
-    (store,) = one.work([memory().build("ada", PAST)], progress=False)
+    (store,) = one.work([partial(memory().build, "ada", PAST)], progress=False)
     after = len(server.bodies)
     assert store == built()[1]
     assert 0 < before < after <= 30 + 4  # those in flight at the end are asked again
-    assert one.work([memory().build("ada", PAST)], progress=False) == [store]
+    assert one.work([partial(memory().build, "ada", PAST)], progress=False) == [store]
     assert len(server.bodies) == after

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from h2_mind import Mind
@@ -72,21 +74,21 @@ def test_equal_requirements_make_fewer_clusters_without_a_warning():
 
 def test_a_principle_is_learned_in_two_questions_from_ten_members_at_most():
     mind = Mind()
-    learned = mind.work(learn([[outline(i) for i in range(25)], [outline(99)]], 42, RENDER))
+    learned = mind.work(partial(learn, [[outline(i) for i in range(25)], [outline(99)]], 42, RENDER))
     assert mind.rounds == [2, 2]
     assert (
         mind.of("h2_requirement")[0].count("\n- wish") == mind.of("h2_principle")[0].count("\n- calm") == 10
     )
     assert learned[1] == (Principle("kind of wish 99", "always calm"), ())
     other = Mind()
-    other.work(learn([[outline(i) for i in range(25)], [outline(99)]], 42, RENDER))
+    other.work(partial(learn, [[outline(i) for i in range(25)], [outline(99)]], 42, RENDER))
     assert mind.asked == other.asked  # the draw is seeded
 
 
 def test_only_clusters_that_were_joined_are_revised_and_no_keeps_the_text():
     mind = Mind()
     old = [Principle("a", "b"), Principle("c", "d")]
-    kept, failed = mind.work(revise(old, {1: [outline(3)]}, [[], [outline(3)]], 42, RENDER))
+    kept, failed = mind.work(partial(revise, old, {1: [outline(3)]}, [[], [outline(3)]], 42, RENDER))
     assert kept == (Principle("a", "b"), Principle("c", "now calm")) and failed == ()
     assert mind.rounds == [1, 1]
     assert "<<<kind of requirement>>>\nc\n" in mind.of("h2_principle_update")[0]
@@ -98,7 +100,7 @@ def test_a_revision_that_fails_keeps_the_principle_and_one_never_learned_is_lear
     )
     old = [Principle("", ""), Principle("c", "d")]
     members = [[outline(1), outline(2)], [outline(3)]]
-    kept, failed = mind.work(revise(old, {1: [outline(3)], 0: [outline(2)]}, members, 42, RENDER))
+    kept, failed = mind.work(partial(revise, old, {1: [outline(3)], 0: [outline(2)]}, members, 42, RENDER))
     assert kept[1] == Principle("c", "d") and failed == ("principle 1, update: principle is empty",)
     assert kept[0].requirement.startswith("kind of wish") and kept[0].preference == "always calm"
 

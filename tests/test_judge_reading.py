@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+from functools import partial
 
 import pytest
 from endpoint import completion
+from scripted import in_rounds
 
 from perslib.errors import DataError
 from perslib.judge import Manner
 from perslib.judge.asking import pooled, read, read_digit, score_in
-from perslib.llm import Answer, Ask
+from perslib.llm import Answer
 
 SHOWN = {"scenario": "trip", "task": "plan", "conversation": [], "reply": "a plan", "written": True}
 
@@ -196,14 +198,14 @@ def test_how_often_and_with_what_a_question_is_put():
 
 
 def test_answers_of_several_draws_go_to_their_question():
-    steps = Manner(samples=2).ask("judge_generic", [SHOWN, SHOWN | {"reply": "another"}])
-    asked = next(steps)
-    assert isinstance(asked, Ask) and len(asked.requests) == 4 and asked.stage == "judge"
-    scores = [answer("…", {"score": s}) for s in (1, 1, 5, 5)]
-    with pytest.raises(StopIteration) as end:
-        steps.send(scores)
-    assert [v.raw for v in end.value.value] == [1.0, 5.0]
-    assert all(v.prompt.startswith("en/judge_generic@") for v in end.value.value)
+    def reply(stage, requests):
+        assert len(requests) == 4 and stage == "judge"
+        return [answer("…", {"score": s}) for s in (1, 1, 5, 5)]
+
+    questions = [SHOWN, SHOWN | {"reply": "another"}]
+    verdicts = in_rounds(partial(Manner(samples=2).ask, "judge_generic", questions), reply)
+    assert [v.raw for v in verdicts] == [1.0, 5.0]
+    assert all(v.prompt.startswith("en/judge_generic@") for v in verdicts)
 
 
 @pytest.mark.parametrize("wrong", [{"samples": 0}, {"samples": 2, "temperature": 0}, {"window": -1}])
@@ -230,11 +232,11 @@ def test_bad_answers_over_the_wire(server, model):
     server.reply = lambda body: texts[int(body["messages"][1]["content"].split("number ")[1].split("\n")[0])]
     questions = [SHOWN | {"reply": f"number {i}"} for i in range(len(texts))]
     refused = completion(None, refusal="I will not judge people")
-    verdicts = model().work([Manner().ask("judge_generic", questions)], progress=False)[0]
+    verdicts = model().work([partial(Manner().ask, "judge_generic", questions)], progress=False)[0]
     assert {t: (v.raw, v.mode) for t, v in zip(texts, verdicts)} == cases
     assert all(v.error for v in verdicts if v.raw is None) and not any(v.error for v in verdicts if v.raw)
     assert all(v.p is None for v in verdicts if v.raw is None)
 
     server.reply = lambda body: refused
-    (verdict,) = model().work([Manner().ask("judge_generic", [SHOWN])], progress=False)[0]
+    (verdict,) = model().work([partial(Manner().ask, "judge_generic", [SHOWN])], progress=False)[0]
     assert verdict.raw is None and "I will not judge people" in verdict.error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ import real
 from perslib.corpus import SESSION, Block, Corpus, load
 from perslib.errors import FewTrainUsers, PerslibError
 from perslib.judge import Judge, LearnedJudge, Sees, UserMean, Verdict, evaluate
-from perslib.llm import answered, asks_nothing
+from perslib.llm import answered
 from perslib.memory.features import FEATURES, NAMES, read, said_in
 from perslib.report import begin
 from perslib.worlds import world
@@ -35,14 +36,14 @@ def users(sample: Corpus) -> list[str]:
 @pytest.fixture(scope="module")
 def judge(sample: Corpus, users: list[str]) -> LearnedJudge:
     learned = LearnedJudge()
-    answered(learned.fit(sample.of_users(users[:6])))
+    answered(partial(learned.fit, sample.of_users(users[:6])))
     return learned
 
 
 def judged(judge: LearnedJudge, corpus: Corpus, users: list[str]) -> pd.DataFrame:
     rows = []
     for block in corpus.blocks(users=users):
-        verdicts = answered(judge.judge(block))
+        verdicts = answered(partial(judge.judge, block))
         rows += [(*key, v.raw, *v.p) for key, v in zip(block.targets[KEYS].itertuples(index=False), verdicts)]
     return pd.DataFrame(rows, columns=[*KEYS, "raw", *"12345"])
 
@@ -94,8 +95,8 @@ def test_gold_of_the_targets_changes_nothing(judge, sample, users):
     here = (turns["user"] == user) & (turns["scenario"] == scenario)
     turns.loc[here, "score"] = 6 - turns.loc[here, "score"]
     turned = replace(sample, turns=turns)
-    assert answered(judge.judge(turned.block(user, scenario))) == answered(
-        judge.judge(sample.block(user, scenario))
+    assert answered(partial(judge.judge, turned.block(user, scenario))) == answered(
+        partial(judge.judge, sample.block(user, scenario))
     )
 
 
@@ -112,14 +113,13 @@ def test_another_judge_can_advise(sample, users):
     class Oracle(Judge):
         name, sees = "oracle", Sees(profile=True)
 
-        @asks_nothing
-        def judge(self, block):
+        async def judge(self, block, ask):
             said = [known[tuple(key)] for key in block.targets[KEYS].itertuples(index=False)]
             return [Verdict(raw=s) if i else Verdict(error="away") for i, s in enumerate(said)]
 
     advised = LearnedJudge(Oracle())
     assert advised.name == "learned + oracle" and advised.sees.profile and advised.sees.train
-    answered(advised.fit(few.of_users(users[:4])))
+    answered(partial(advised.fit, few.of_users(users[:4])))
     found = judged(advised, few, users[4:]).merge(few.turns[[*KEYS, "score"]], on=KEYS)
     assert found["raw"].corr(found["score"].astype(float)) > 0.9
 
@@ -127,41 +127,43 @@ def test_another_judge_can_advise(sample, users):
 def test_targets_do_not_see_each_other(judge, sample, users):
     block = sample.block(users[10], sample.scenarios[0])
     alone = replace(block, targets=block.targets.iloc[[3]].reset_index(drop=True))
-    assert answered(judge.judge(alone))[0].raw == pytest.approx(answered(judge.judge(block))[3].raw)
+    assert answered(partial(judge.judge, alone))[0].raw == pytest.approx(
+        answered(partial(judge.judge, block))[3].raw
+    )
 
 
 def test_the_same_data_give_the_same_verdicts(judge, sample, users):
     again = LearnedJudge()
-    answered(again.fit(sample.of_users(users[:6])))
+    answered(partial(again.fit, sample.of_users(users[:6])))
     block = sample.block(users[10], sample.scenarios[0])
-    assert answered(again.judge(block)) == answered(judge.judge(block))
+    assert answered(partial(again.judge, block)) == answered(partial(judge.judge, block))
 
 
 @pytest.mark.parametrize("reply", ["", "   ", "好" * 50_000, "This answer is in English. " * 20, "🎉🎉"])
 def test_any_reply_gets_a_score(judge, sample, users, reply):
     block = sample.block(users[10], sample.scenarios[0])
     odd = replace(block, targets=block.targets.assign(response=reply))
-    for verdict in answered(judge.judge(odd)):
+    for verdict in answered(partial(judge.judge, odd)):
         assert 1 <= verdict.raw <= 5 and sum(verdict.p) == pytest.approx(1)
 
 
 def test_without_history_the_population_speaks(judge, sample, users):
     block = sample.block(users[10], sample.scenarios[0])
     bare = replace(block, evidence=block.evidence.iloc[:0])
-    scores = [v.raw for v in answered(judge.judge(bare))]
+    scores = [v.raw for v in answered(partial(judge.judge, bare))]
     assert np.mean(scores) == pytest.approx(4.2, abs=0.4)
 
 
 def test_says_what_to_do_when_it_has_not_learned(sample, users):
     with pytest.raises(PerslibError, match="fit"):
-        answered(LearnedJudge().judge(sample.block(users[0], sample.scenarios[0])))
+        answered(partial(LearnedJudge().judge, sample.block(users[0], sample.scenarios[0])))
 
 
 def test_learns_from_a_single_user(sample, users):
     small = LearnedJudge()
-    answered(small.fit(sample.of_users(users[:1])))
+    answered(partial(small.fit, sample.of_users(users[:1])))
     block: Block = sample.block(users[3], sample.scenarios[0])
-    assert all(1 <= v.raw <= 5 for v in answered(small.judge(block)))
+    assert all(1 <= v.raw <= 5 for v in answered(partial(small.judge, block)))
 
 
 def small_world(seed: int, by_level: bool) -> Corpus:
@@ -196,14 +198,13 @@ def test_advice_that_goes_against_the_scores_counts_nothing(sample, users):
     class Backwards(Judge):
         name, sees, shift = "backwards", Sees(), 0.0
 
-        @asks_nothing
-        def judge(self, block):
+        async def judge(self, block, ask):
             keys = block.targets[KEYS].itertuples(index=False)
             return [Verdict(raw=6 - known[tuple(key)] + self.shift) for key in keys]
 
     beside = Backwards()
     advised = LearnedJudge(beside)
-    answered(advised.fit(few.of_users(users[:4])))
+    answered(partial(advised.fit, few.of_users(users[:4])))
     before = judged(advised, few, users[4:])
     beside.shift = -3.0
     pd.testing.assert_frame_equal(judged(advised, few, users[4:]), before)
@@ -211,17 +212,17 @@ def test_advice_that_goes_against_the_scores_counts_nothing(sample, users):
 
 def test_warns_of_few_train_users(sample, users):
     with pytest.warns(FewTrainUsers, match=r"few train users \(2, fewer than 10\)"):
-        answered(LearnedJudge().fit(sample.of_users(users[:2])))
+        answered(partial(LearnedJudge().fit, sample.of_users(users[:2])))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        answered(LearnedJudge().fit(sample.of_users(users[:10])))
+        answered(partial(LearnedJudge().fit, sample.of_users(users[:10])))
 
 
 def test_a_page_warns_in_its_language(sample, users, capsys):
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         begin(language="zh")
-        answered(LearnedJudge().fit(sample.of_users(users[:2])))
+        answered(partial(LearnedJudge().fit, sample.of_users(users[:2])))
     assert "只有 2 位训练用户可学，少于 10 位" in capsys.readouterr().out
 
 
@@ -231,7 +232,7 @@ def test_real_users():
     corpus = load(real.ROOT / REAL)
     train = corpus.split()["train"]
     learned = LearnedJudge()
-    answered(learned.fit(corpus.of_users(train[:10])))
+    answered(partial(learned.fit, corpus.of_users(train[:10])))
     found = judged(learned, corpus, train[16:]).merge(corpus.turns[[*KEYS, "score"]], on=KEYS)
     found["score"] = found["score"].astype(float)
     golden = [within(found, "raw"), found["raw"].corr(found["score"]), found["raw"].mean()]

@@ -45,7 +45,7 @@ def test_ask_works_where_a_loop_is_running(server, model):
     async def cell():
         plain = asked.ask("Hello?")
         awaited = await asked.ask_async("Hello again?")
-        many = await asked.ask_many_async(["a", "b"], progress=False)
+        many = await asyncio.gather(*(asked.ask_async(text) for text in "ab"))
         return [plain, awaited, *many]
 
     assert [answer.text for answer in asyncio.run(cell())] == ["ok"] * 4
@@ -246,7 +246,7 @@ def test_a_cancelled_wait_cancels_the_calls(server, model):
 
     async def impatient():
         async with asyncio.timeout(0.3):
-            await asked.ask_many_async(map(str, range(50)), progress=False)
+            await asyncio.gather(*(asked.ask_async(str(i)) for i in range(50)))
 
     with pytest.raises(TimeoutError):
         asyncio.run(impatient())

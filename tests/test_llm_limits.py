@@ -24,10 +24,8 @@ def test_two_runs_share_one_bound(server, model):
     first, second = model(concurrency=3), model(concurrency=3)
 
     async def both():
-        await asyncio.gather(
-            first.ask_many_async(map(str, range(10)), progress=False),
-            second.ask_many_async(map(str, range(10, 20)), progress=False),
-        )
+        calls = [(first if i < 10 else second).ask_async(str(i)) for i in range(20)]
+        await asyncio.gather(*calls)
 
     asyncio.run(both())
     assert server.most_in_flight == 3

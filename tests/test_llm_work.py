@@ -1,24 +1,37 @@
-"""Methods in steps, worked on side by side."""
+"""Methods that ask a model, worked on side by side."""
 
 from __future__ import annotations
 
 import asyncio
+import time
+from functools import partial
+from itertools import pairwise
 
 import pytest
 from aiohttp import web
 from endpoint import completion
 
-from perslib.llm import Ask, Request, answered, side_by_side
+from perslib.llm import Request, answered
+from perslib.llm.asking import changed
 from perslib.llm.types import Answer
+from perslib.palbench.topics import counted
 
 
 def asking(*batches, stage="ask"):
     """A method that asks these batches one after another and returns all texts."""
+    return partial(texts_of, batches, stage=stage)
+
+
+async def texts_of(batches, ask, stage="ask"):
     texts = []
     for batch in batches:
-        answers = yield Ask([Request(text) for text in batch], stage)
+        answers = await ask([Request(text) for text in batch], stage)
         texts += [answer.text for answer in answers]
     return texts
+
+
+async def one_batch(batch, ask):
+    return await texts_of([batch], ask)
 
 
 @pytest.fixture
@@ -40,7 +53,7 @@ def test_results_are_handed_on_in_order_as_soon_as_it_is_their_turn(model, echoi
     heard = []
     items = [["0"], ["1", "1-b", "1-c"], ["2"], ["3"]]
     model(concurrency=2).each(
-        asking, items, lambda said: heard.append((said, len(echoing.bodies))), progress=False
+        one_batch, items, lambda said: heard.append((said, len(echoing.bodies))), progress=False
     )
     assert [said for said, _ in heard] == items
     assert heard[0][1] < 6, "the first was handed on before the last was asked"
@@ -48,7 +61,7 @@ def test_results_are_handed_on_in_order_as_soon_as_it_is_their_turn(model, echoi
 
 def test_what_the_sink_raises_comes_through(model, echoing):
     with pytest.raises(ZeroDivisionError):
-        model().each(asking, [["a"], ["b"]], lambda said: 1 / 0, progress=False)
+        model().each(one_batch, [["a"], ["b"]], lambda said: 1 / 0, progress=False)
 
 
 def test_equal_questions_are_asked_once_and_counted_each(model, echoing):
@@ -90,13 +103,13 @@ def test_methods_without_questions_and_empty_asks_end_too(model, echoing):
 
 
 def test_what_a_method_raises_comes_through(model, echoing):
-    def failing():
-        yield Ask([Request("one")])
+    async def failing(ask):
+        await ask([Request("one")])
         raise ValueError("the method's own fault")
 
     one = model()
     with pytest.raises(ValueError, match="own fault"):
-        one.work([asking(["a"]), failing()], progress=False)
+        one.work([asking(["a"]), failing], progress=False)
 
 
 def test_later_methods_wait_for_room(model, echoing):
@@ -104,14 +117,14 @@ def test_later_methods_wait_for_room(model, echoing):
     one = model()
     begun = []
 
-    def counting(i):
+    async def counting(i, ask):
         begun.append(i)
         held.append(len(begun) - len(ended))
-        yield Ask([Request(f"{i}-{j}") for j in range(10)])
+        await ask([Request(f"{i}-{j}") for j in range(10)])
         ended.append(i)
 
     held, ended = [], []
-    one.work((counting(i) for i in range(200)), progress=False)
+    one.work((partial(counting, i) for i in range(200)), progress=False)
     assert begun == list(range(200))
     assert max(held) <= one.entry.concurrency + 1
 
@@ -120,9 +133,76 @@ def test_answered_runs_a_method_without_a_model():
     assert answered(asking(["a", "b"]), [Answer("x"), Answer("y")]) == ["x", "y"]
 
 
-def test_methods_joined_into_one_ask_together_and_keep_their_order(model, echoing):
+def test_parts_of_a_method_are_gathered_and_keep_their_order(model, echoing):
     one = model()
     parts = [asking(["a"], ["b", "c"]), asking(), asking(["d"], stage="judge"), asking(["e"], ["f"], ["g"])]
-    (got,) = one.work([side_by_side(parts)], progress=False)
+
+    async def together(ask):
+        return await asyncio.gather(*(part(ask) for part in parts))
+
+    (got,) = one.work([together], progress=False)
     assert got == [["a", "b", "c"], [], ["d"], ["e", "f", "g"]]
     assert one.ledger.stage("judge").calls == 1 and one.ledger.stage("ask").calls == 6
+
+
+def test_what_a_part_raises_comes_through_and_nothing_goes_on_asking(model, server):
+    server.reply = lambda body: body["messages"][-1]["content"]
+    server.latency = 0.05
+
+    async def failing(ask):
+        await ask([Request("a")])
+        raise ValueError("boom")
+
+    async def together(ask):
+        await asyncio.gather(
+            failing(ask), *(asking(*[[f"{i}.{j}"] for j in range(5)])(ask) for i in range(3))
+        )
+
+    with pytest.raises(ValueError, match="boom"):
+        model().work([together], progress=False)
+    asked = len(server.bodies)
+    time.sleep(0.2)
+    assert len(server.bodies) == asked < 16
+
+
+def test_a_chain_is_not_held_up_by_questions_that_could_wait(model, server):
+    """20 links beside 200 questions, 16 in flight: no link stands behind the whole heap."""
+    server.reply = lambda body: "x"
+    server.latency = 0.01
+
+    async def chain(ask):
+        for j in range(20):
+            await ask([Request(f"chain {j}")], rank=1)
+
+    async def heap(ask):
+        await ask([Request(f"heap {i}") for i in range(200)], rank=2)
+
+    async def both(ask):
+        await asyncio.gather(heap(ask), chain(ask))
+
+    model(concurrency=16).work([both], progress=False)
+    asked = [body["messages"][-1]["content"] for body in server.bodies]
+    between = [i for i, text in enumerate(asked) if text.startswith("chain")]
+    assert len(between) == 20 and max(b - a for a, b in pairwise(between)) <= 4 * 16
+
+
+def test_what_is_asked_can_be_changed_and_its_answers_heard(model, echoing):
+    heard = []
+
+    async def loud(ask):
+        shout = changed(
+            ask, lambda r: Request(str(r.messages[-1]["content"]).upper()), hear=heard.extend, stage="aloud"
+        )
+        return await asking(["a", "b"], ["c"])(shout)
+
+    one = model()
+    assert one.work([loud], progress=False) == [["A", "B", "C"]]
+    assert [answer.text for answer in heard] == ["A", "B", "C"] and one.ledger.stage("aloud").calls == 3
+
+
+def test_answers_of_parts_that_go_on_together_are_counted(model, echoing):
+    async def together(ask):
+        return await asyncio.gather(*(asking([f"{i}a"], [f"{i}b"])(ask) for i in range(3)))
+
+    ((texts, spent),) = model().work([partial(counted, together)], progress=False)
+    assert len(texts) == 3 and spent.calls == 6 and spent.tokens_in == 600

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 import numpy as np
 import pytest
 from histories import Row, corpus_of
+from scripted import first_asked
 
 from perslib.corpus import Block, load
 from perslib.errors import UnknownName
@@ -37,7 +39,7 @@ LIKES_NUMBERS = history(*[(5, NUMBERS), (2, VAGUE)] * 5)
 
 
 def built(system: MemorySystem, block: Block) -> UserMemory:
-    return answered(system.build(block))
+    return answered(partial(system.build, block))
 
 
 def test_it_says_where_high_and_low_replies_differ_and_cites_them() -> None:
@@ -144,7 +146,7 @@ class Says(MemorySystem):
 
     name = "told"
 
-    def build(self, block, judged=None):  # type: ignore[no-untyped-def]
+    async def build(self, block, ask, judged=None):  # type: ignore[no-untyped-def]
         return UserMemory(
             block.user, block.scenario, "told", (0,) * 5, (Statement("M1", "scoring_style", "Strict."),)
         )
@@ -160,8 +162,9 @@ def test_beside_another_memory_its_statements_follow_on() -> None:
 
 
 def test_the_judge_reads_it_after_the_reply() -> None:
-    asked = next(Personal(Measured(), Manner(written=False)).judge(block_of(LIKES_NUMBERS, NUMBERS, VAGUE)))
-    first, second = (request.messages[-1]["content"] for request in asked.requests)
+    judge = Personal(Measured(), Manner(written=False))
+    asked = first_asked(partial(judge.judge, block_of(LIKES_NUMBERS, NUMBERS, VAGUE)))
+    first, second = (request.messages[-1]["content"] for request in asked)
     assert first.index("Reply to score") < first.index("going by these traits")
     # What differs between the questions of a block comes last, so that they share a prefix.
     assert first[: first.index(NUMBERS)] == second[: second.index(VAGUE)]

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import json
 import re
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -102,7 +103,7 @@ def test_the_answers_of_a_memory_that_works_on_its_parts_side_by_side_are_counte
     monkeypatch.setattr("perslib.memory.named.H2Memory", tfidf)
     _, weighed = study.judge_with("H²Memory", USUAL.manner("en"))
     backbone: Backbone = model()
-    backbone.work([weighed.build(next(targets(small, limit=2)))], progress=False)
+    backbone.work([partial(weighed.build, next(targets(small, limit=2)))], progress=False)
     assert all(isinstance(answer, Answer) for answer in weighed.total.answers)
     total = backbone.ledger.total
     assert len(weighed.total.answers) == total.calls + total.hits > 10

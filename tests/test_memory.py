@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import pytest
 from histories import Row, corpus_of, scored_past
+from scripted import Scripted, first_asked
 
 from perslib.corpus import Block
 from perslib.errors import UnknownName
-from perslib.llm import Answer
-from perslib.llm.steps import answered
-from perslib.memory import Scores, Structured, UserMemory
+from perslib.llm import Answer, answered
+from perslib.memory import Scores, Structured
 from perslib.memory.structured import cut, published_sessions, shown
 
 ANSWER = {
@@ -97,18 +98,16 @@ def test_where_nothing_fits_the_earliest_sessions_of_each_scenario_are_left_out(
 def test_counts_are_those_of_the_whole_history():
     rows = [("ada", "travel", str(i), "q", "r", 5 if i else 1) for i in range(12)]
     rows += [("ada", "travel", "12", "q", "r", None)]
-    memory = answered(Structured().build(block([*rows, *past()])), [Answer(data=ANSWER)])
+    memory = answered(partial(Structured().build, block([*rows, *past()])), [Answer(data=ANSWER)])
     assert memory.counts == (1, 0, 0, 0, 11) and memory.average == pytest.approx(56 / 12)
     assert len(memory.turns) == 8
 
 
 def test_statements_cite_the_turns_they_rest_on():
-    steps = Structured().build(block(scored_past([4, 2, None, 5])))
-    (request,) = next(steps).requests
+    model = Scripted(memory=Answer(data=ANSWER))
+    (memory,) = model.work([partial(Structured().build, block(scored_past([4, 2, None, 5])))])
+    ((_, request),) = model.asked
     assert request.temperature == 0.3 and request.seed == 42
-    with pytest.raises(StopIteration) as end:
-        steps.send([Answer(data=ANSWER)])
-    memory: UserMemory = end.value.value
     assert [(s.id, s.field, s.text) for s in memory.statements] == [
         ("M1", "scoring_style", "Strict."),
         ("M2", "three_vs_four_distinction", "Prices are missing."),
@@ -127,7 +126,7 @@ def test_statements_cite_the_turns_they_rest_on():
 
 def test_the_builder_sees_no_target():
     rows = [*scored_past([4, 2]), ("ada", "gift", "1", "SECRET wish", "SECRET present", 1)]
-    (request,) = next(Structured().build(block(rows))).requests
+    (request,) = first_asked(partial(Structured().build, block(rows)))
     words = request.messages[1]["content"]
     assert "answer 1" in words and "score 2, too short" in words
     assert "SECRET" not in words and "present 0" not in words
@@ -135,7 +134,7 @@ def test_the_builder_sees_no_target():
 
 
 def test_without_a_rated_history_nothing_is_asked():
-    memory = answered(Structured().build(block(scored_past([None, None]))))
+    memory = answered(partial(Structured().build, block(scored_past([None, None]))))
     assert memory.is_empty and memory.turns == () and math.isnan(memory.average)
     assert memory.state == "structured, no rated history"
 
@@ -148,11 +147,11 @@ def test_without_a_rated_history_nothing_is_asked():
     ],
 )
 def test_a_failed_build_leaves_the_scores(answer, why):
-    memory = answered(Structured().build(block(scored_past([4, 2]))), [answer])
+    memory = answered(partial(Structured().build, block(scored_past([4, 2]))), [answer])
     assert memory.counts == (0, 1, 0, 1, 0) and not memory.statements and not memory.is_empty
     assert memory.state == f"structured, scores only: {why}"
 
 
 def test_scores_alone_ask_nothing():
-    memory = answered(Scores().build(block(scored_past([4, 2]))))
+    memory = answered(partial(Scores().build, block(scored_past([4, 2]))))
     assert (memory.counts, memory.state) == ((0, 1, 0, 1, 0), "scores")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from scripted import Scripted
 
@@ -30,7 +32,7 @@ def test_every_memory_is_had_by_its_name(name):
 @pytest.mark.parametrize("name", FREE)
 def test_a_free_memory_asks_nothing(name, block):
     model = Scripted()
-    model.work([memory(name, "en").build(block)])
+    model.work([partial(memory(name, "en").build, block)])
     assert not model.asked
 
 
@@ -53,7 +55,7 @@ def test_options_go_to_the_memories_that_have_a_use_for_them_and_others_are_refu
 
 def test_prompts_of_ones_own_are_those_that_a_long_term_memory_asks_with(tmp_path, block):
     with pytest.raises(PromptError, match="nowhere"):
-        Scripted().work([memory("H²Memory", "en", prompts=tmp_path / "nowhere").build(block)])
+        Scripted().work([partial(memory("H²Memory", "en", prompts=tmp_path / "nowhere").build, block)])
 
 
 def test_a_long_term_memory_is_a_judge_of_the_studies(block):
@@ -63,7 +65,7 @@ def test_a_long_term_memory_is_a_judge_of_the_studies(block):
     model = Scripted(
         memory=summary, reply=lambda r: Answer(text="4", data={"score": 4, "summary": "Wants exact prices."})
     )
-    (verdicts,) = model.work([judge.judge(block)])
+    (verdicts,) = model.work([partial(judge.judge, block)])
     assert len(verdicts) == len(block) and {v.memory for v in verdicts} == {"RecurSum"}
     assert any(
         "Wants exact prices." in str(request.messages) for stage, request in model.asked if stage == "judge"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -96,7 +97,7 @@ def test_restating_is_not_shown_the_requirement_and_candidates_keep_their_order(
 
 def test_everything_about_a_user_is_asked_at_once_with_the_memory_as_it_stood():
     model = Model()
-    served = model.of(serve(TurnRetrieval(embedder=Letters()), PERSON, Form()))
+    served = model.of(partial(serve, TurnRetrieval(embedder=Letters()), PERSON, Form()))
     assert model.rounds == 1 and model.stages == ["answer"] * 9
     assert [s.heard for s in served.stores] == [
         ("u_sample0", "u_sample1"),
@@ -184,17 +185,19 @@ def test_the_judge_of_requirements_is_asked_at_temperature_0():
 
 def test_a_memory_that_keeps_better_what_was_recalled_is_told():
     memory = MemoryBank(embedder=Letters(), forgetting=None)
-    stores = Model().of(remembered(memory, PERSON, TASKS))
+    stores = Model().of(partial(remembered, memory, PERSON, tasks=TASKS))
     assert stores[0].recalls == () and stores[1].recalls and stores[1].recalls[0].last == "2024-12-03"
     assert all(r.times == 1 for r in stores[1].recalls)
 
 
 def test_a_memory_that_reflects_is_let_to():
     model = Model()
-    model.of(serve(ConditionMem(embedder=Letters(), reflection=1), PERSON, Form(), ["selection"]))
+    model.of(
+        partial(serve, ConditionMem(embedder=Letters(), reflection=1), PERSON, Form(), tasks=["selection"])
+    )
     assert model.prompts().count("conditionmem_reflect") == 3
     model = Model()
-    model.of(serve(ConditionMem(embedder=Letters()), PERSON, Form(), ["selection"]))
+    model.of(partial(serve, ConditionMem(embedder=Letters()), PERSON, Form(), tasks=["selection"]))
     assert "conditionmem_reflect" not in model.prompts()
 
 

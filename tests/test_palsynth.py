@@ -8,6 +8,7 @@ from datetime import datetime
 
 import pytest
 from endpoint import status
+from scripted import in_rounds
 
 from perslib.corpus import load
 from perslib.errors import BackboneError, DataError
@@ -54,15 +55,9 @@ class Model:
         return tuple(m["content"] for m in request.messages[:2])
 
     def work(self, methods, **settings):
-        return [self._worked(steps) for steps in methods]
-
-    def _worked(self, steps):
-        try:
-            ask = next(steps)
-            while True:
-                ask = steps.send([self._answer(request) for request in ask.requests])
-        except StopIteration as end:
-            return end.value
+        return [
+            in_rounds(method, lambda _, requests: list(map(self._answer, requests))) for method in methods
+        ]
 
     def says(self, body):
         """The answer to a question that came over HTTP."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import pytest
 from histories import Row, corpus_of, scored_past
-from scripted import MEMORY
+from scripted import MEMORY, in_rounds
 
 from perslib.corpus import Block, Corpus
 from perslib.errors import UnknownName
@@ -36,20 +38,17 @@ def run(
     judge: Personal, block: Block, score: int = 4, failed: bool = False
 ) -> tuple[list[Verdict], list[Request], list[Request]]:
     """The verdicts when every question gets this score, and what was asked of builder and judge."""
-    steps, builds, questions = judge.judge(block), [], []
-    try:
-        ask = next(steps)
-        while True:
-            if ask.stage == "memory":
-                builds += ask.requests
-                answers = [Answer(error="truncated", mode="unscored") if failed else Answer(data=MEMORY)]
-            else:
-                questions += ask.requests
-                said = {"score": score, "reason": "unusable", "rationale": "", "evidence": ["M1"]}
-                answers = [Answer(data=said, mode="schema") for _ in ask.requests]
-            ask = steps.send(answers)
-    except StopIteration as end:
-        return list(end.value), builds, questions
+    builds, questions = [], []
+
+    def reply(stage: str, requests: Sequence[Request]) -> list[Answer]:
+        if stage == "memory":
+            builds.extend(requests)
+            return [Answer(error="truncated", mode="unscored") if failed else Answer(data=MEMORY)]
+        questions.extend(requests)
+        said = {"score": score, "reason": "unusable", "rationale": "", "evidence": ["M1"]}
+        return [Answer(data=said, mode="schema") for _ in requests]
+
+    return list(in_rounds(partial(judge.judge, block), reply)), builds, questions
 
 
 def words(request: Request) -> str:
@@ -171,6 +170,6 @@ def test_names_and_unknown_updates():
 def test_replies_of_every_kind(reply, server, model):
     server.reply = lambda body: json.dumps({"score": 3, "reason": "unusable", "rationale": "so"})
     rows = [*scored_past([4], 0), ("ada", "gift", "0", "wish", reply, 1)]
-    (verdicts,) = model().work([Personal(None).judge(block(rows))], progress=False)
+    (verdicts,) = model().work([partial(Personal(None).judge, block(rows))], progress=False)
     assert [(v.raw, v.reason) for v in verdicts] == [(3.0, "unusable")]
     assert reply.strip() in server.bodies[0]["messages"][1]["content"]

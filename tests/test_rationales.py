@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from said import rationale
 
 from perslib.corpus import Corpus, coerce, load, save
 from perslib.judge import Manner, Personal
-from perslib.llm import Backbone
+from perslib.llm import Backbone, compute
 from perslib.memory import MemorySystem, Statement, Structured, UserMemory
 from perslib.report import begin, run_report
 from perslib.stats import reason_confusion
@@ -260,14 +261,12 @@ def test_a_memory_is_kept_as_it_was_built():
     class Known(MemorySystem):
         name = "known"
 
-        def build(self, block, judged=None):
+        async def build(self, block, ask, judged=None):
             return memory
-            yield
 
     kept = study.Kept(Known())
-    with pytest.raises(StopIteration) as end:
-        next(kept.build(two_scenarios().block("u00", "gift")))
-    assert end.value.value is memory and kept.notes == {("u00", "gift", 0): memory} and kept.name == "known"
+    assert compute(partial(kept.build, two_scenarios().block("u00", "gift"))) is memory
+    assert kept.notes == {("u00", "gift", 0): memory} and kept.name == "known"
 
 
 def test_memories_come_home_from_other_processes(model, server, monkeypatch):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 import pandas as pd
 import pytest
@@ -55,26 +56,22 @@ def system(language: str = "en") -> H2Memory:
 
 def remembered(block=None) -> tuple[Recalled, Mind]:
     mind = Mind()
-    return mind.work(Remembered(system()).build(block or corpus().block("ada", "gift"))), mind
+    return mind.work(partial(Remembered(system()).build, block or corpus().block("ada", "gift"))), mind
 
 
 class Judging(Mind):
     """Answers the judge as well."""
 
-    def work(self, steps: Any) -> Any:
+    def __init__(self) -> None:
+        super().__init__()
         self.questions: list[Request] = []
-        try:
-            ask = next(steps)
-            while True:
-                if ask.stage == "memory":
-                    self.asked += ask.requests
-                    ask = steps.send([self.answer(r) for r in ask.requests])
-                else:
-                    self.questions += ask.requests
-                    said = {"score": 4, "reason": "satisfied", "rationale": "", "evidence": ["M1"]}
-                    ask = steps.send([Answer(data=said, mode="schema") for _ in ask.requests])
-        except StopIteration as end:
-            return end.value
+
+    def reply(self, stage: str, requests: Sequence[Request]) -> list[Answer]:
+        if stage == "memory":
+            return super().reply(stage, requests)
+        self.questions += requests
+        said = {"score": 4, "reason": "satisfied", "rationale": "", "evidence": ["M1"]}
+        return [Answer(data=said, mode="schema") for _ in requests]
 
 
 # -- sessions ----------------------------------------------------------------------------------------------
@@ -183,7 +180,7 @@ def test_nothing_known_and_nothing_given():
     memory, mind = remembered(replace(block, evidence=block.evidence.iloc[:0], events=block.events.iloc[:0]))
     assert memory.is_empty and mind.asked == [] and memory.recall(block.target("0", 0)) == []
     failing = Mind(lambda name, request: Answer(error="down"))
-    lost = failing.work(Remembered(system()).build(block))
+    lost = failing.work(partial(Remembered(system()).build, block))
     assert lost.statements == () and "pieces failed, the first: " in lost.error and not lost.is_empty
     with pytest.raises(UnknownName, match="zh"):
         Remembered(system(), "fr")
@@ -207,7 +204,7 @@ def test_each_text_of_a_user_is_embedded_once_and_the_questions_of_a_block_toget
     made, memory = corpus(), Remembered(kind("en", embedder=counted))
     for scenario, most in (("gift", 3), ("recipe", 3), ("travel", 2)):
         counted_before, block = len(counted.given), made.block("ada", scenario)
-        recalled = answered(memory.build(block))
+        recalled = answered(partial(memory.build, block))
         kinds = [k for k, _ in counted.given[counted_before:]]
         assert kinds.count("query") <= 1 and len(kinds) <= most
         for target in block:
@@ -220,7 +217,7 @@ def test_each_text_of_a_user_is_embedded_once_and_the_questions_of_a_block_toget
 def test_logs_at_hand_are_shown_and_not_looked_among():
     counted = Counted()
     block = corpus().block("ada", "gift")
-    memory = answered(Remembered(TurnRetrieval("en", embedder=counted)).build(block))
+    memory = answered(partial(Remembered(TurnRetrieval("en", embedder=counted)).build, block))
     embedded = {text for kind, texts in counted.given if kind == "passage" for text in texts}
     assert {"desk", "garden"} <= embedded and not {"knee", "paper"} & embedded
     shown = {(n["field"], n["text"]) for n in memory.recall(block.target("1", 0))}
@@ -233,7 +230,7 @@ def test_logs_at_hand_are_shown_and_not_looked_among():
 
 def test_the_personal_judge_judges_with_it():
     mind = Judging()
-    verdicts = mind.work(Personal(Remembered(system())).judge(corpus().block("ada", "gift")))
+    verdicts = mind.work(partial(Personal(Remembered(system())).judge, corpus().block("ada", "gift")))
     assert [v.raw for v in verdicts] == [4, 4, 4] and {v.memory for v in verdicts} == {"H²Memory"}
     said = text_of(mind.questions[0])
     assert "busy with knee" in said and "3 replies, mean 3.67" in said and "] principle: kind of" in said
@@ -242,7 +239,9 @@ def test_the_personal_judge_judges_with_it():
 
 def test_replies_judged_since_are_heard_when_the_memory_is_updated():
     mind = Judging()
-    mind.work(Personal(Remembered(system()), update="per session").judge(corpus().block("ada", "gift")))
+    mind.work(
+        partial(Personal(Remembered(system()), update="per session").judge, corpus().block("ada", "gift"))
+    )
     assert any(
         "knee present" in said and "(My rating of the last reply: 4 of 5.)" in said
         for said in mind.of("h2_outline")
@@ -254,7 +253,7 @@ def test_a_candidate_is_shown_what_is_recalled_and_no_label(language):
     mind = Mind() if language == "en" else Mind(lambda name, r: None)
     shown = context(Remembered(system()), language)
     block = corpus().block("ada", "gift")
-    show = mind.work(shown.prepare(shown.given(block)))
+    show = mind.work(partial(shown.prepare, shown.given(block)))
     told = show(block.target("0", 0))
     assert "busy with knee" in told.system and told.memory == "H²Memory" and told.records
     assert "rating of" not in told.system + "".join(map(text_of, mind.asked))
@@ -267,7 +266,7 @@ def unlogged():
 
 def test_a_reply_rests_on_the_turns_that_were_looked_up_for_it():
     shown, block = context(Remembered(TurnRetrieval("en", embedder=Words(), k=1))), unlogged()
-    show = answered(shown.prepare(shown.given(block)))
+    show = answered(partial(shown.prepare, shown.given(block)))
     first, third = show(block.target("0", 0)), show(block.target("1", 0))
     assert first.records == ("recipe/0/0",) and "a soup" in first.system
     assert third.records == ("travel/0/0",) and "a trip" in third.system
@@ -275,7 +274,7 @@ def test_a_reply_rests_on_the_turns_that_were_looked_up_for_it():
 
 def test_what_was_taken_out_of_a_memory_is_not_cited_and_a_memory_from_a_file_cites_the_same():
     block = unlogged()
-    memory = answered(Remembered(TurnRetrieval("en", embedder=Words(), k=1)).build(block))
+    memory = answered(partial(Remembered(TurnRetrieval("en", embedder=Words(), k=1)).build, block))
     first, third = block.target("0", 0), block.target("1", 0)
     assert Recalled.of_json(memory, memory.to_json()).cited(first) == memory.cited(first) == ("recipe/0/0",)
     less = memory.with_statements([s for s in memory.statements if "soup" not in s.text])
@@ -284,8 +283,8 @@ def test_what_was_taken_out_of_a_memory_is_not_cited_and_a_memory_from_a_file_ci
 
 def test_scripted_backbones_work_it():
     assert isinstance(
-        Scripted(memory=Answer(error="no")).work([Remembered(system()).build(corpus().block("ada", "gift"))])[
-            0
-        ],
+        Scripted(memory=Answer(error="no")).work(
+            [partial(Remembered(system()).build, corpus().block("ada", "gift"))]
+        )[0],
         Recalled,
     )

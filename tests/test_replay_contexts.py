@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from perslib.corpus import Block, Corpus
 from perslib.errors import PerslibError, PromptError, UnknownName
-from perslib.llm import Answer, Steps
+from perslib.llm import Answer, Ask
 from perslib.memory import Measured, MemorySystem, Retrieval, Scores, Structured, UserMemory, chosen
 from perslib.memory.retrieval import DIALOGUES, said_before
 from perslib.replay import Candidate, Context, Shown, generated
@@ -101,7 +102,7 @@ def shown(which: Any, block: Block, language: str = "en") -> list[Shown]:
     """What a context shows for each target of a block."""
     used = context(which, language)
     given = used.given(block)
-    (show,) = Scripted().work([used.prepare(given)])
+    (show,) = Scripted().work([partial(used.prepare, given)])
     return [show(target) for target in given]
 
 
@@ -142,10 +143,9 @@ def test_a_context_of_ones_own_is_given_no_label_either():
     class Curious(Context):
         name = "curious"
 
-        def prepare(self, block: Block) -> Steps[Callable[[Any], Shown]]:
+        async def prepare(self, block: Block, ask: Ask) -> Callable[[Any], Shown]:
             seen.append(block)
             return lambda target: Shown(system=repr((target, target.response)))
-            yield
 
     model = Scripted()
     generated(Candidate(context=Curious()), labelled(), target_turns(1), model)  # type: ignore[arg-type]
@@ -259,15 +259,12 @@ def test_a_memory_is_built_from_what_was_said_and_shown_as_notes(language):
     first = shown(Structured(language), block, language)[0]
     assert "Never after ten." in first.system and first.prompt.startswith(f"{language}/candidate_memory@")
     assert first.memory == "structured" and set(first.records) == {"travel/0/0", "recipe/7/1"}
-    steps = Structured(language).build(block.unlabelled())
-    (request,) = next(steps).requests
+    notes = {**NOTES, "user_specific_requirements": [{"statement": "x", "turns": [99]}]}
+    model = Scripted(memory=Answer(data=notes))
+    (memory,) = model.work([partial(Structured(language).build, block.unlabelled())])
+    ((_, request),) = model.asked
     assert request.prompt.startswith(f"{language}/memory_unrated@") and request.seed == 42
     assert "Ships leave twice a week." in request.messages[1]["content"], "unrated turns are there too"
-    with pytest.raises(StopIteration) as end:
-        steps.send(
-            [Answer(data={**NOTES, "user_specific_requirements": [{"statement": "x", "turns": [99]}]})]
-        )
-    memory: UserMemory = end.value.value
     assert (memory.statements[0].turns, memory.statements[0].unfounded) == ((), ("99",))
     assert memory.counts == (0, 0, 0, 0, 0) and memory.prompt == request.prompt
 
@@ -285,10 +282,9 @@ def test_a_memory_is_built_without_any_target():
     class Watchful(MemorySystem):
         name = "watchful"
 
-        def build(self, block: Block, judged: pd.DataFrame | None = None) -> Steps[UserMemory]:
+        async def build(self, block: Block, ask: Ask, judged: pd.DataFrame | None = None) -> UserMemory:
             seen.append(block)
             return UserMemory(block.user, block.scenario, self.name, (0, 0, 0, 0, 0), error="nothing")
-            yield
 
     assert shown(Watchful(), labelled().block("ada", "gift"))[1] == Shown(memory="watchful, nothing")
     (block,) = seen
@@ -305,7 +301,7 @@ def test_rated_turns_can_be_diverse_too_and_unknown_histories_are_named():
 
 def test_a_labelled_block_without_ratings_still_asks_no_memory():
     block = labelled([None] * 9).block("ada", "gift")
-    assert Scripted().work([Structured().build(block)])[0].is_empty
+    assert Scripted().work([partial(Structured().build, block)])[0].is_empty
 
 
 def test_no_history_and_a_failed_memory_leave_the_conversation_alone():
@@ -315,7 +311,7 @@ def test_no_history_and_a_failed_memory_leave_the_conversation_alone():
     assert shown(Structured(), alone)[0] == Shown(memory="structured, no history")
     model, block = Scripted(Answer(error="truncated", mode="unscored")), labelled().block("ada", "gift")
     used = context(Structured())
-    (show,) = model.work([used.prepare(used.given(block))])
+    (show,) = model.work([partial(used.prepare, used.given(block))])
     assert show(next(iter(block))) == Shown(memory="structured, truncated")
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from histories import corpus_of
+from scripted import in_rounds
 
 from perslib.corpus import TURN, Corpus, load
 from perslib.errors import DataError, PerslibError
@@ -28,21 +30,15 @@ class Counts:
         self.asked: list[str] = []
 
     def work(self, methods: Any, **_: Any) -> list[Any]:
-        found = []
-        for steps in methods:
-            try:
-                ask = next(steps)
-                while True:
-                    self.asked += [request.messages[-1]["content"] for request in ask.requests]
-                    ask = steps.send(
-                        [Answer(text=self.score(r.messages[-1]["content"])) for r in ask.requests]
-                    )
-            except StopIteration as end:
-                found.append(end.value)
-        return found
+        return [in_rounds(method, self._reply) for method in methods]
+
+    def _reply(self, stage: str, requests: Any) -> list[Answer]:
+        texts = [request.messages[-1]["content"] for request in requests]
+        self.asked += texts
+        return [Answer(text=self.score(text)) for text in texts]
 
     def map(self, method: Any, items: Any, **settings: Any) -> list[Any]:
-        return self.work(map(method, items), **settings)
+        return self.work([partial(method, item) for item in items], **settings)
 
     def each(self, method: Any, items: Any, sink: Any, **settings: Any) -> None:
         for found in self.map(method, items, **settings):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+from functools import partial
 from typing import Any
 
 import pandas as pd
 import pytest
 from histories import Row, corpus_of
 from made import tiny_corpus
+from scripted import Scripted, first_asked
 
 from perslib.corpus import TURN, Corpus, load
 from perslib.errors import DataError
@@ -132,10 +134,10 @@ def test_the_five_judges_differ_in_what_they_are_told():
     block = of(rows, [2, 5]).block("ada", "gift")
     texts = {}
     for judge in session_judges(Manner(), Scores()):
-        steps = judge.judge(block)
-        (request,) = next(steps).requests
+        model = Scripted(reply=lambda request: Answer(data=GOOD, mode="schema"))
+        ((verdict,),) = model.work([partial(judge.judge, block)])
+        ((_, request),) = model.asked
         texts[judge.name] = "\n".join(m["content"] for m in request.messages)
-        (verdict,) = answered(judge.judge(block), [Answer(data=GOOD, mode="schema")])
         assert (verdict.raw, verdict.reason, verdict.rationale) == (2.0, "unusable", "It never answers.")
     told = ["How this user has scored", "Keep to this measure", "As a rule neither 4 nor 5"]
     found = {name.removeprefix("session, "): [t in text for t in told] for name, text in texts.items()}
@@ -155,24 +157,24 @@ def test_a_memory_is_built_from_rated_sessions_and_once_a_block():
     rows += [("ada", "gift", str(i), f"wish {i}", f"present {i}", None) for i in range(2)]
     block = of(rows, [2, 5, None, 1, 1]).block("ada", "gift")
     judge = session_judges()[2]
-    steps = judge.judge(block)
-    (build,) = next(steps).requests
+    model = Scripted(
+        memory=Answer(error="no JSON", mode="unscored"), reply=lambda r: Answer(data=GOOD, mode="schema")
+    )
+    (verdicts,) = model.work([partial(judge.judge, block)])
+    (_, build), *asked = model.asked
     shown = build.messages[1]["content"]
     assert "2 replies, mean 3.50" in shown and "a1" in shown and "present" not in shown and "a2" not in shown
-    asked = steps.send([Answer(error="no JSON", mode="unscored")])
-    assert len(asked.requests) == 2
-    with pytest.raises(StopIteration) as end:
-        steps.send([Answer(data=GOOD, mode="schema")] * 2)
-    assert all("2 conversations, mean 3.50" in r.messages[1]["content"] for r in asked.requests)
-    assert [v.memory for v in end.value.value] == ["structured, scores only: no JSON"] * 2
+    assert len(asked) == 2
+    assert all("2 conversations, mean 3.50" in r.messages[1]["content"] for _, r in asked)
+    assert [v.memory for v in verdicts] == ["structured, scores only: no JSON"] * 2
 
 
 def test_without_history_the_conversation_is_judged_by_itself():
     block = of([("ada", "gift", "0", "wish", "present", None)], [5]).block("ada", "gift")
     judge = session_judges()[3]
-    (request,) = next(judge.judge(block)).requests
+    (request,) = first_asked(partial(judge.judge, block))
     assert "How this user has scored" not in request.messages[1]["content"]
-    (verdict,) = answered(judge.judge(block), [Answer(data=GOOD, mode="schema")])
+    (verdict,) = answered(partial(judge.judge, block), [Answer(data=GOOD, mode="schema")])
     assert verdict.memory == "structured, no rated history"
 
 
@@ -190,7 +192,7 @@ def test_without_history_the_conversation_is_judged_by_itself():
 def test_an_answer_that_will_not_do_is_no_score(said, score):
     block = of([("ada", "gift", "0", "wish", "present", None)], [5]).block("ada", "gift")
     (verdict,) = answered(
-        OfSession().judge(block), [Answer(raw=said, text=said, error="no JSON", mode="unscored")]
+        partial(OfSession().judge, block), [Answer(raw=said, text=said, error="no JSON", mode="unscored")]
     )
     assert verdict.raw == score and (verdict.error is None) == (score is not None)
 
@@ -201,10 +203,10 @@ def test_any_conversation_can_be_judged_within_bounds(reply):
     rows += [("ada", "gift", "0", None, "y" * 1000, None) for _ in range(60)]
     block = of(rows, [5]).block("ada", "gift")
     for judge in session_judges(Manner("zh", written=False)):
-        (request,) = next(judge.judge(block)).requests
+        (request,) = first_asked(partial(judge.judge, block))
         assert request.max_tokens == 1 and len(request.messages[1]["content"]) < 14_000
     whole = OfSession(message=None)
-    (request,) = next(whole.judge(block)).requests
+    (request,) = first_asked(partial(whole.judge, block))
     assert len(request.messages[1]["content"]) < 14_000
 
 

@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
 from histories import Row, corpus_of, scored_past
+from scripted import first_asked, in_rounds
 
 from perslib.corpus import Corpus
 from perslib.errors import DataError, PerslibError
 from perslib.judge import Manner, Spur, evaluate
-from perslib.llm import Answer, Request, Steps
+from perslib.llm import Answer, Method, Request
 
 FAILED = Answer(error="no JSON in the reply", mode="unscored", raw="I cannot help with that.")
 
 
-def run(steps: Steps[Any], reply: Callable[[Request], Answer]) -> tuple[Any, list[list[Request]]]:
-    """The result of steps whose questions are answered by a function, and what was asked step by step."""
+def run(method: Method[Any], reply: Callable[[Request], Answer]) -> tuple[Any, list[list[Request]]]:
+    """The result of a method whose questions are answered by a function, and what was asked step by step."""
     asked: list[list[Request]] = []
-    try:
-        ask = next(steps)
-        while True:
-            asked.append(list(ask.requests))
-            ask = steps.send([reply(request) for request in ask.requests])
-    except StopIteration as end:
-        return end.value, asked
+
+    def answers(stage: str, requests: Sequence[Request]) -> list[Answer]:
+        asked.append(list(requests))
+        return [reply(request) for request in requests]
+
+    return in_rounds(method, answers), asked
 
 
 def kind(request: Request) -> str:
@@ -63,18 +64,18 @@ def corpus(low: int = 3, high: int = 5) -> Corpus:
 
 def fitted(reply: Callable[[Request], Answer] = simple, train: Corpus | None = None, **options: Any) -> Spur:
     judge = Spur(**options)
-    run(judge.fit(train or corpus()), reply)
+    run(partial(judge.fit, train or corpus()), reply)
     return judge
 
 
 def judged(judge: Spur, answer: Answer) -> Any:
-    (first, _), _ = run(judge.judge(corpus().block("ada", "gift")), lambda _: answer)
+    (first, _), _ = run(partial(judge.judge, corpus().block("ada", "gift")), lambda _: answer)
     return first
 
 
 def test_every_sampled_reply_gives_rules_and_they_are_merged_to_k():
     judge = Spur(k=4)
-    _, asked = run(judge.fit(corpus(low=3, high=5)), simple)
+    _, asked = run(partial(judge.fit, corpus(low=3, high=5)), simple)
     assert [len(batch) for batch in asked] == [3 + 7, 2]  # the two presents are rated 5
     assert judge.rules["DSAT"] == ["DSAT rule one", "DSAT rule two"] * 2  # on one line, cut at k
     assert len(judge.rules["SAT"]) == 4
@@ -82,7 +83,7 @@ def test_every_sampled_reply_gives_rules_and_they_are_merged_to_k():
 
 def test_a_bound_on_the_train_replies_is_kept_and_few_rules_are_not_merged():
     judge = Spur(train_turns=2)
-    _, asked = run(judge.fit(corpus(low=3, high=5)), simple)
+    _, asked = run(partial(judge.fit, corpus(low=3, high=5)), simple)
     assert [len(batch) for batch in asked] == [4]
     assert {label: len(rules) for label, rules in judge.rules.items()} == {"SAT": 4, "DSAT": 4}
     again = fitted(train_turns=2)
@@ -90,7 +91,7 @@ def test_a_bound_on_the_train_replies_is_kept_and_few_rules_are_not_merged():
 
 
 def test_more_than_eighty_candidates_go_by_chunks_and_then_once_more():
-    _, asked = run(Spur().fit(corpus(low=50, high=41)), simple)
+    _, asked = run(partial(Spur().fit, corpus(low=50, high=41)), simple)
     # 86 SAT and 100 DSAT candidates: chunks of 80+6 and 80+20, leaving 20+6 and 20+20 for the last round.
     assert [len(batch) for batch in asked] == [93, 4, 2]
     limits = [text(request).split("into ")[1].split(" ")[0] for request in asked[1]]
@@ -139,13 +140,13 @@ def test_without_a_prediction_the_matches_decide_and_nothing_is_guessed(raw, sco
 
 def test_where_a_label_has_no_rules_nothing_is_asked():
     one_sided = fitted(train=corpus(low=0))
-    (first, second), asked = run(one_sided.judge(corpus().block("ada", "gift")), simple)
+    (first, second), asked = run(partial(one_sided.judge, corpus().block("ada", "gift")), simple)
     assert first.raw is None and first.error == "no rules for DSAT: train users have no such reply"
     assert asked == [] and second == first
     silent = fitted(lambda r: FAILED)
     assert "no rules for SAT and DSAT: no JSON in the reply" in judged(silent, FAILED).error
     with pytest.raises(PerslibError, match="fit"):
-        next(Spur().judge(corpus().block("ada", "gift")))
+        first_asked(partial(Spur().judge, corpus().block("ada", "gift")))
 
 
 def test_the_regression_learns_from_the_matches_of_train_replies():
@@ -156,7 +157,7 @@ def test_the_regression_learns_from_the_matches_of_train_replies():
         return said(matches([], [1], "SAT") if is_low else matches([1], [], "SAT"))
 
     judge = Spur(head="regression")
-    _, asked = run(judge.fit(corpus()), reply)
+    _, asked = run(partial(judge.fit, corpus()), reply)
     assert [len(batch) for batch in asked] == [10, 1, 10]  # rules, the merge of 14 SAT candidates, scores
     good, bad = judged(judge, said(matches([1], []))), judged(judge, said(matches([], [1], "SAT")))
     assert (good.raw, bad.raw) == (4.0, 3.0)
@@ -176,7 +177,7 @@ def test_what_it_sees_and_what_it_cannot_do():
 @pytest.mark.parametrize("reply", ["", "x " * 25_000, "他说：五分。"])
 def test_any_reply_can_be_judged_by_users_without_history(reply):
     rows: list[Row] = [("cy", "gift", "0", None, reply, None)]
-    (found,), asked = run(fitted().judge(corpus_of(rows).block("cy", "gift")), simple)
+    (found,), asked = run(partial(fitted().judge, corpus_of(rows).block("cy", "gift")), simple)
     assert found.raw == 4 and len(asked[0]) == 1
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,7 +19,7 @@ from prompt_fields_pal import ANSWERS
 
 from perslib.corpus import load
 from perslib.errors import DataError, PerslibError, UnknownName
-from perslib.llm.steps import answered
+from perslib.llm import answered
 from perslib.memory.baselines import Vanilla
 from perslib.memory.h2 import H2Memory
 from perslib.palbench import Faultless, differences, outcomes, people, results, shortened, win_tie_lose
@@ -42,7 +43,7 @@ class Known(Model):
 
     def map(self, method, items, **settings):
         """One method after another."""
-        return self.work(map(method, items))
+        return self.work([partial(method, item) for item in items])
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +141,7 @@ def test_answers_of_a_first_look_are_short_by_their_form(corpus):
 def test_a_faultless_memory_says_what_is_true(corpus):
     memory = Faultless(corpus, embedder=Letters())
     one = people(corpus)[0]
-    *_, store = answered(remembered(memory, one))
+    *_, store = answered(partial(remembered, memory, one))
     assert [c.session for c in store.chapters] == [s.id for s in (*one.history, *one.query)]
     topics = corpus.extras["topics"].query("user == @one.user").set_index("session")
     assert [o.requirement for o in store.outlines] == topics["requirement"].tolist()
@@ -167,7 +168,7 @@ def test_a_faultless_memory_says_what_is_true(corpus):
 def test_a_faultless_memory_recalls_what_is_liked_before_it_is_asked(corpus):
     memory = Faultless(corpus, embedder=Letters())
     one = people(corpus)[0]
-    first, *_ = answered(remembered(memory, one))
+    first, *_ = answered(partial(remembered, memory, one))
     topic = one.scenes[0].topic
     pieces = memory.recall(first, one.query[0].before(), topic.requirement, "solution")
     assert {p.field for p in pieces} == {"background", "situation", "principle", "outline"}

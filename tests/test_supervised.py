@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from perslib.corpus import load
 from perslib.errors import PerslibError
 from perslib.judge import Bert, Supervised, Training
 from perslib.judge.supervised import distribution, lessons, summary
-from perslib.llm.steps import answered
+from perslib.llm import answered
 
 PRAISED, BLAMED = ("clear steps and prices", "clear steps for all"), ("vague advice again", "vague and short")
 
@@ -35,12 +36,12 @@ def told(*replies: str, request: str | None = "how?"):
 
 
 def fitted(judge, corpus=None):
-    answered(judge.fit(corpus or corpus_of(schooled())))
+    answered(partial(judge.fit, corpus or corpus_of(schooled())))
     return judge
 
 
 def judged(judge, block):
-    return answered(judge.judge(block))
+    return answered(partial(judge.judge, block))
 
 
 def test_lessons_are_rated_targets_of_users_with_a_rated_history():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -151,7 +151,7 @@ class Opened(widgets.VBox):
             self.looking.draft = Draft.of(memory)
             self.said.value = ""
 
-        self.asking.start(lambda: system.build(block), done, translate("The model writes the memory …"))
+        self.asking.start(partial(system.build, block), done, translate("The model writes the memory …"))
 
 
 class Tabs(widgets.Tab):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from perslib.explorer.parts import Asking, bar, button, div, note, watch
 from perslib.explorer.see import counts_html, evidence_html, missing_memory, statement_about
 from perslib.explorer.verdicts import effects_html, score_of
 from perslib.judge import Verdict
-from perslib.llm import side_by_side
+from perslib.llm import Ask
 from perslib.memory import Draft, save_draft
 from perslib.memory.edited import Line
 from perslib.paths import workspace
@@ -109,8 +110,9 @@ class Change(widgets.VBox):
         memories = [draft.memory, *(draft.without(s.id) for s in statements)]
         self.effects.value = ""
 
-        def steps() -> Any:
-            return side_by_side(self.looking.judge(m, written=False).judge(block) for m in memories)
+        async def judged(ask: Ask) -> list[Sequence[Verdict]]:
+            judges = [self.looking.judge(memory, written=False) for memory in memories]
+            return list(await asyncio.gather(*(judge.judge(block, ask) for judge in judges)))
 
         def done(found: list[Sequence[Verdict]]) -> None:
             if not statements:
@@ -122,7 +124,7 @@ class Change(widgets.VBox):
             self.effects.value = _effects(effects, [v[0].error for v in found if v[0].error])
 
         said = translate("Requesting {n} scores …", n=len(memories))
-        self.asking.start(steps, done, said)
+        self.asking.start(judged, done, said)
 
     def _forget(self, change: Any) -> None:
         self.asking.clear()

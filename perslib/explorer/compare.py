@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +30,7 @@ from perslib.explorer.parts import (
 from perslib.explorer.see import system_name, systems
 from perslib.explorer.verdicts import chip_html, distribution_html, rationale_html, score_of, verdict_html
 from perslib.judge import Verdict
-from perslib.llm import Steps, side_by_side
+from perslib.llm import Ask
 from perslib.memory import UserMemory
 from perslib.replay import ORIGINAL, read_replies
 from perslib.report.show import escape, fold_html, reply_html
@@ -158,12 +160,12 @@ class Two(Compared):
                 looking.journal.note("verdict", looking.key)
             self._show(sides, str(asked.targets["response"].iloc[0]))
 
-        def both() -> Steps[list[Side]]:
-            return (yield from side_by_side([self._side(asked, *side, written) for side in chosen]))
+        async def both(ask: Ask) -> list[Side]:
+            return await asyncio.gather(*(self._side(asked, *side, written, ask) for side in chosen))
 
         self.asking.start(both, done, translate("The judge reads the reply twice …"))
 
-    def _side(self, asked: Block, user: str, name: str, written: bool) -> Steps[Side]:
+    async def _side(self, asked: Block, user: str, name: str, written: bool, ask: Ask) -> Side:
         """The reply judged as this user with this memory."""
         looking = self.looking
         block = looking.corpus.block(user, asked.scenario)
@@ -172,8 +174,8 @@ class Two(Compared):
         if name == DRAFT and looking.draft is not None:
             memory = looking.draft.memory
         elif name != NONE:
-            memory = yield from looking.memory_system(name).build(block)
-        verdicts = yield from looking.judge(memory, written=written).judge(block)
+            memory = await looking.memory_system(name).build(block, ask)
+        verdicts = await looking.judge(memory, written=written).judge(block, ask)
         return Side(user, name, block, memory, verdicts[0])
 
     # -- what is shown --------------------------------------------------------------------------------------
@@ -318,16 +320,16 @@ class Replayed(Compared):
             self._show(names, said, verdicts)
 
         label = translate("The judge reads {n} replies …", n=len(said))
-        self.asking.start(lambda: self._judged(block, written), done, label)
+        self.asking.start(partial(self._judged, block, written), done, label)
 
-    def _judged(self, block: Block, written: bool) -> Steps[Sequence[Verdict]]:
+    async def _judged(self, block: Block, written: bool, ask: Ask) -> Sequence[Verdict]:
         """With the memory as it is edited, or as it is built where it is not open yet."""
         looking = self.looking
         if looking.draft is not None:
             memory = looking.draft.memory
         else:
-            memory = yield from looking.memory_system().build(block)
-        return (yield from looking.judge(memory, written=written).judge(block))
+            memory = await looking.memory_system().build(block, ask)
+        return await looking.judge(memory, written=written).judge(block, ask)
 
     def _show(self, names: Sequence[str], said: Sequence[str], verdicts: Sequence[Verdict]) -> None:
         """The best first; replies without a score at the end."""

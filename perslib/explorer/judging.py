@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import ipywidgets as widgets
@@ -146,7 +147,7 @@ class Judging(widgets.VBox):
         label = translate(
             "The judge reads the reply and writes …" if written else "The judge reads the reply …"
         )
-        self.asking.start(lambda: looking.judge(memory, written=written).judge(block), done, label)
+        self.asking.start(partial(looking.judge(memory, written=written).judge, block), done, label)
 
     def _edited(self, change: Any) -> None:
         draft, before = change["new"], change["old"]

@@ -17,7 +17,7 @@ import ipywidgets as widgets
 
 from perslib.errors import PerslibError
 from perslib.explorer.looking import Looking
-from perslib.llm import Spending, Steps
+from perslib.llm import Method, Spending
 from perslib.report.show import escape, fold_html, profile_html
 from perslib.text import paragraph, translate, using_language
 
@@ -121,19 +121,19 @@ class Asking(widgets.HBox):
         super().__init__([self._line])
         self.add_class("pl-asking")
 
-    def start(self, make: Callable[[], Steps[T]], done: Callable[[T], None], label: str) -> None:
-        """Work on what `make()` gives and hand its result to `done`; what was asked before is given up.
+    def start(self, method: Method[T], done: Callable[[T], None], label: str) -> None:
+        """Work on the method and hand its result to `done`; what was asked before is given up.
 
         `label` says what is done, in the researcher's words.
         """
         self.cancel()
         self._number += 1
         self.busy = True
-        self._retry = lambda: self.start(make, done, label)
+        self._retry = lambda: self.start(method, done, label)
         self._show("asking", label)
         number, begun, before, back = self._number, time.monotonic(), self._spent(), _way_back()
         try:
-            self._future = future = self.looking.backbone.begin(make())
+            self._future = future = self.looking.backbone.begin(method)
         except PerslibError as error:
             self.fail(error)
             return

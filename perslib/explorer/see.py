@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import ipywidgets as widgets
@@ -9,7 +10,7 @@ import ipywidgets as widgets
 from perslib.explorer.looking import SYSTEMS, Looking
 from perslib.explorer.parts import WHOLE, Asking, bar, button, columns, div, heading, note, watch
 from perslib.explorer.past import by_scenario_html, cited_turns, nowhere, over_time_html, past_html
-from perslib.llm import answered
+from perslib.llm import compute
 from perslib.memory import Draft, Statement, UserMemory, saved_names
 from perslib.memory.named import EDITED, FREE
 from perslib.report.show import escape, fold_html, profile_html, score_chip
@@ -57,7 +58,7 @@ def see(looking: Looking) -> widgets.Widget:
         def done(memory: UserMemory) -> None:
             other.value = memory_html(looking, memory)
 
-        asking.start(lambda: system.build(block), done, translate("The model writes the memory …"))
+        asking.start(partial(system.build, block), done, translate("The model writes the memory …"))
 
     def choose_second(change: Any = None) -> None:
         names = [n for n in systems() if n != looking.system]
@@ -106,7 +107,7 @@ def is_free(name: str) -> bool:
 
 def build_now(looking: Looking, name: str) -> UserMemory:
     """The memory of this name, which asks no model."""
-    return answered(looking.memory_system(name).build(looking.block))
+    return compute(partial(looking.memory_system(name).build, looking.block))
 
 
 def build_free(looking: Looking) -> bool:

@@ -5,8 +5,10 @@ A rater who asks for this sees labels and verdicts, so the journal notes them as
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import ipywidgets as widgets
@@ -19,7 +21,7 @@ from perslib.explorer.parts import Asking, button, div, reply_place
 from perslib.explorer.ratings import rater, read_ratings
 from perslib.judge import Judge, Personal, Verdict
 from perslib.judge.base import frame
-from perslib.llm import Steps, side_by_side
+from perslib.llm import Ask
 from perslib.report.show import escape, fold_html, table_html
 from perslib.report.tables import with_interval
 from perslib.stats import FEWEST_USERS, agreement, agreement_between, with_gold
@@ -94,7 +96,7 @@ class SoFar(widgets.VBox):
             self.update()
 
         label = translate("The judge rates {n} turns …", n=len(own))
-        self.asking.start(lambda: _all(judge, blocks), done, label)
+        self.asking.start(partial(_all, judge, blocks), done, label)
 
     def _part(self, rows: pd.DataFrame) -> Block:
         """The block that these turns are of, with no other targets."""
@@ -188,6 +190,6 @@ def _among(turns: pd.DataFrame, wanted: pd.DataFrame) -> pd.DataFrame:
     return turns[[key in keys for key in keys_of(turns)]]
 
 
-def _all(judge: Judge, blocks: Sequence[Block]) -> Steps[list[Sequence[Verdict]]]:
+async def _all(judge: Judge, blocks: Sequence[Block], ask: Ask) -> list[Sequence[Verdict]]:
     """Every block judged."""
-    return (yield from side_by_side([judge.judge(block) for block in blocks]))
+    return list(await asyncio.gather(*(judge.judge(block, ask) for block in blocks)))

@@ -19,7 +19,7 @@ from perslib.corpus import Target
 from perslib.corpus.schema import legal_reason
 from perslib.errors import DataError, Problem
 from perslib.judge.base import Verdict
-from perslib.llm import Answer, Ask, Request, Steps, digit_distribution, parse
+from perslib.llm import Answer, Ask, Request, digit_distribution, parse
 from perslib.paths import read_toml
 from perslib.prompts import Prompt, prompt
 
@@ -207,12 +207,13 @@ class Manner:
         """What one answer says."""
         return read(answer, self.language) if self.written else read_digit(answer, weighed=self.weighed)
 
-    def ask(
+    async def ask(
         self,
         name: str,
         questions: Sequence[Mapping[str, Any]],
+        ask: Ask,
         reading: Callable[[int, Answer], Verdict] | None = None,
-    ) -> Steps[list[Verdict]]:
+    ) -> list[Verdict]:
         """One verdict for each question put with this prompt; all of them may be under way at once.
 
         `reading` reads an answer that says more than score, reason and rationale; it is told the number of the
@@ -220,7 +221,7 @@ class Manner:
         """
         found = prompt(name, self.language, self.prompts)
         asked = [self.requests(found, fields) for fields in questions]
-        answers = iter((yield Ask([request for group in asked for request in group], "judge")))
+        answers = iter(await ask([request for group in asked for request in group], "judge"))
         verdicts = []
         for number, group in enumerate(asked):
             given = [next(answers) for _ in group]

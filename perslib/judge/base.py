@@ -1,11 +1,11 @@
 """What a judge is: something that says of each reply of a block how satisfied the user is with it.
 
-    judge.fit(train)      once, with the corpus of the train users; most judges have nothing to learn
-    judge.judge(block)    one verdict a target, in the order of the targets
+    await judge.fit(train, ask)      once, with the corpus of the train users; most judges have nothing to learn
+    await judge.judge(block, ask)    one verdict a target, in the order of the targets
 
-Both are methods in steps (`perslib.llm.steps`): a judge says what it wants to ask of a model and never does
-the asking, so every judge can be run with every backbone, concurrently, from the cache, or in a test. A judge
-sees blocks only: evidence of other scenarios, targets without labels.
+Both are async methods that get `ask` (`perslib.llm.asking`), which is all that a judge knows of a model: every judge
+can be run with every backbone, concurrently, from the cache, or in a test. A judge sees blocks only: evidence of other
+scenarios, targets without labels.
 
 `frame` lays verdicts out as the documented frame, one row a reply.
 """
@@ -24,7 +24,7 @@ from perslib.corpus import TURN, Block, Corpus, coerce
 from perslib.corpus.parquet import Growing
 from perslib.corpus.schema import REASONS, legal_reason
 from perslib.errors import PerslibError
-from perslib.llm import Backbone, Steps, asks_nothing
+from perslib.llm import Ask, Backbone
 
 
 @dataclass(frozen=True)
@@ -79,12 +79,11 @@ class Judge(ABC):
     """How tables and verdicts call this judge."""
     sees: Sees = Sees()
 
-    @asks_nothing  # noqa: B027 - most judges have nothing to learn
-    def fit(self, train: Corpus) -> None:
+    async def fit(self, train: Corpus, ask: Ask) -> None:  # noqa: B027 - most judges have nothing to learn
         """Learn from the labels of train users; the default has nothing to learn."""
 
     @abstractmethod
-    def judge(self, block: Block) -> Steps[Sequence[Verdict]]:
+    async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         """One verdict for each target of the block, in order."""
 
 
@@ -98,8 +97,7 @@ class Computed(Judge):
     def scores(self, block: Block) -> Sequence[float | None] | pd.Series:
         """One score a target, real-valued where the method gives real values; None or NaN is unscored."""
 
-    @asks_nothing
-    def judge(self, block: Block) -> Sequence[Verdict]:
+    async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         """The scores as verdicts."""
         unscored = Verdict(mode="computed", error=f"no score: {self.lack}")
         scores = pd.Series(self.scores(block), dtype=float)

@@ -21,7 +21,7 @@ from perslib.errors import PerslibError
 from perslib.judge.base import Judge, Sees, Verdict
 from perslib.judge.history import Scores
 from perslib.judge.supervised import distribution, lessons, no_lessons
-from perslib.llm import asks_nothing
+from perslib.llm import Ask
 from perslib.prompts import phrases
 
 MESSAGES = 12
@@ -78,8 +78,7 @@ class Bert(Judge):
 
     # -- learning ------------------------------------------------------------------------------------------
 
-    @asks_nothing
-    def fit(self, train: Corpus) -> None:
+    async def fit(self, train: Corpus, ask: Ask) -> None:
         """Fine-tune on the train users' rated targets; validation users choose the epoch."""
         torch, transformers = _packages()
         self._labels = phrases("bert", train.language)
@@ -144,8 +143,7 @@ class Bert(Judge):
 
     # -- judging -------------------------------------------------------------------------------------------
 
-    @asks_nothing
-    def judge(self, block: Block) -> Sequence[Verdict]:
+    async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         """One verdict a target, with the distribution the head gives."""
         if self._net is None:
             raise PerslibError(f"{self.name} learns from train users: run its fit(train) before judge(block)")

@@ -16,7 +16,7 @@ from perslib.errors import DataError, Problem
 from perslib.judge.asking import Manner, read
 from perslib.judge.base import Judge, Sees, Verdict
 from perslib.judge.generic import last_characters
-from perslib.llm import Answer, Steps
+from perslib.llm import Answer, Ask
 from perslib.memory import Anchor, Retrieval, profile_shown
 from perslib.memory.retrieval import Strategy
 from perslib.memory.structured import cut
@@ -55,7 +55,7 @@ class Episodic(Judge):
         self.sees = Sees(True, True, profile != "none", history=True, model=True)
         self._retrieval = Retrieval()
 
-    def judge(self, block: Block) -> Steps[Sequence[Verdict]]:
+    async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         """One question a reply, all at once; none where the user has no rated history."""
         found = self._retrieval.anchors(block, self.k, self.strategy)
         if not any(found):
@@ -66,7 +66,7 @@ class Episodic(Judge):
 
         name = "judge_episodic_boundary" if self.boundary_first else "judge_episodic"
         questions = [self._fields(block, target, anchors) for target, anchors in zip(block, found)]
-        return (yield from self.manner.ask(name, questions, reading))
+        return await self.manner.ask(name, questions, ask, reading)
 
     def _fields(self, block: Block, target: Target, anchors: Sequence[Anchor]) -> dict[str, Any]:
         shown = self.manner.shown(target)

@@ -7,8 +7,10 @@ that was killed goes on where it stopped and ends in the same table, one row a r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,7 +19,7 @@ import pandas as pd
 from perslib.corpus import BLOCK, TURN, Block, Corpus
 from perslib.errors import DataError, NotEnough, PerslibError, Problem, UnknownName
 from perslib.judge.base import Computed, Judge, Rows, Verdict, frame
-from perslib.llm import Backbone, Steps
+from perslib.llm import Ask, Backbone, compute
 from perslib.memory.base import Key, Noting
 
 T = TypeVar("T")
@@ -81,9 +83,9 @@ class _Cut:
     judge: Judge
     corpus: Corpus
 
-    def __call__(self, pair: tuple[str, str]) -> Steps[tuple[Block, Sequence[Verdict]]]:
+    async def __call__(self, pair: tuple[str, str], ask: Ask) -> tuple[Block, Sequence[Verdict]]:
         block = self.corpus.block(*pair)
-        verdicts = yield from self.judge.judge(block)
+        verdicts = await self.judge.judge(block, ask)
         return block.bare(), verdicts
 
 
@@ -118,11 +120,11 @@ def _learn(
             judge=judge.name,
             corpus=corpus.name,
         )
-    learning = judge.fit(corpus.of_users(train))
+    learn = partial(judge.fit, corpus.of_users(train))
     if backbone is not None and judge.sees.model:
-        backbone.work([learning], progress=progress, cap=cap)  # here: what is learned is kept in the judge
+        backbone.work([learn], progress=progress, cap=cap)  # here: what is learned is kept in the judge
     else:
-        _alone(learning, judge)
+        compute(learn)
 
 
 def verdicts_on(
@@ -217,7 +219,7 @@ def _drawn(corpus: Corpus, pairs: Sequence[tuple[str, str]], limit: int, seed: i
 
 
 def _each(
-    method: Callable[[X], Steps[T]],
+    method: Callable[[X, Ask], Awaitable[T]],
     items: Iterable[X],
     sink: Callable[[T], object],
     judge: Judge,
@@ -228,8 +230,15 @@ def _each(
 ) -> None:
     """What the method finds for each item, to `sink` as it comes."""
     if backbone is None or not judge.sees.model:
-        for item in items:
-            sink(_alone(method(item), judge))
+        if judge.sees.model:
+            raise PerslibError(f"Judge {judge.name!r} asks a model; say which with backbone=backbone('…').")
+
+        async def all_items(ask: Ask) -> None:
+            for item in items:
+                sink(await method(item, ask))
+                await asyncio.sleep(0)  # so that Ctrl-C comes through
+
+        compute(all_items)
         return
     samples = getattr(getattr(judge, "manner", None), "samples", 1)
     totals = {k: n * samples for k, n in totals.items()}
@@ -250,19 +259,9 @@ def _each(
 class _Noted:
     """A method, and what its judge's memory noted meanwhile: on a cluster both travel together and share the memory."""
 
-    method: Callable[[Any], Steps[Any]]
+    method: Callable[[Any, Ask], Awaitable[Any]]
     noting: Noting[Any]
 
-    def __call__(self, item: Any) -> Steps[tuple[Any, dict[Key, Any]]]:
-        result = yield from self.method(item)
+    async def __call__(self, item: Any, ask: Ask) -> tuple[Any, dict[Key, Any]]:
+        result = await self.method(item, ask)
         return result, self.noting.handed_over()
-
-
-def _alone(steps: Steps[T], judge: Judge) -> T:
-    """The result of a method that asks nothing."""
-    try:
-        next(steps)
-    except StopIteration as end:
-        result: T = end.value
-        return result
-    raise PerslibError(f"Judge {judge.name!r} asks a model; say which with backbone=backbone('…').")

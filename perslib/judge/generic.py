@@ -16,7 +16,7 @@ from perslib.corpus import SESSION, Block, Corpus, Target
 from perslib.errors import NotEnough, PerslibError, UnknownName
 from perslib.judge.asking import Manner
 from perslib.judge.base import Judge, Sees, Verdict
-from perslib.llm import Steps, asks_nothing
+from perslib.llm import Ask
 
 PROMPTS = {
     "zero-shot": "judge_generic",
@@ -42,8 +42,7 @@ class Generic(Judge):
         self.sees = Sees(reply=True, task=True, train=variant == "few-shot", model=True)
         self._shots: list[dict[str, Any]] = []
 
-    @asks_nothing
-    def fit(self, train: Corpus) -> None:
+    async def fit(self, train: Corpus, ask: Ask) -> None:
         """Draw the rated examples, as many of each score, from the train users."""
         if self.variant == "few-shot":
             self._shots = drawn(train, self.examples)
@@ -54,13 +53,13 @@ class Generic(Judge):
                     corpus=train.name,
                 )
 
-    def judge(self, block: Block) -> Steps[Sequence[Verdict]]:
+    async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         """One question a reply, all at once."""
         if self.variant == "few-shot" and not self._shots:
             raise PerslibError(
                 "The few-shot judge has no examples yet: `evaluate` draws them, or `fit` on train users."
             )
-        return (yield from self.manner.ask(PROMPTS[self.variant], [self._fields(t) for t in block]))
+        return await self.manner.ask(PROMPTS[self.variant], [self._fields(t) for t in block], ask)
 
     def _fields(self, target: Target) -> dict[str, Any]:
         fields = {"scenario": target.scenario, "written": self.manner.written, **self.manner.shown(target)}

@@ -23,7 +23,7 @@ import pandas as pd
 from perslib.corpus import BLOCK, Block, Corpus
 from perslib.errors import PerslibError
 from perslib.judge.base import Computed, Judge, Sees, Verdict
-from perslib.llm import asks_nothing
+from perslib.llm import Ask
 from perslib.memory import ANCHORS, EPISODES, Anchor, Retrieval, TextForm
 
 Scores = npt.NDArray[np.float64]
@@ -160,8 +160,7 @@ class _OfTrain(Computed):
     def __post_init__(self) -> None:
         self.name = _named(f"{'task' if self.by_task else 'global'} {self.statistic}", self.rounded)
 
-    @asks_nothing
-    def fit(self, train: Corpus) -> None:
+    async def fit(self, train: Corpus, ask: Ask) -> None:
         """Keep the train users' scores by scenario."""
         self.learned = train_scores(train)
 
@@ -228,8 +227,7 @@ class Random(Computed):
         self.sees = Sees(train=self.among == "train")
         self.pool = np.arange(1.0, 6) if self.among == "uniform" else None
 
-    @asks_nothing
-    def fit(self, train: Corpus) -> None:
+    async def fit(self, train: Corpus, ask: Ask) -> None:
         """Learn how often train users give each score."""
         if self.among == "train":
             self.pool = np.sort(np.concatenate([*train_scores(train).values(), []]))
@@ -286,8 +284,7 @@ class Nearest(Judge):
         self.name = ", ".join([*words, *([f"rounded {rounded}"] if rounded else [])])
         self._retrieval = Retrieval(form)
 
-    @asks_nothing
-    def judge(self, block: Block) -> Sequence[Verdict]:
+    async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         """One verdict a target, citing the turns its score is the mean of."""
         return [self._verdict(found) for found in self._retrieval.anchors(block, self.k)]
 

@@ -15,6 +15,7 @@ the prediction is worth what stage 1 expects of it. Neither stage can turn a pre
 
 from __future__ import annotations
 
+import asyncio
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
@@ -31,7 +32,7 @@ from perslib.corpus import TURN, Block, Corpus
 from perslib.errors import FEW_TRAIN_USERS, FewTrainUsers, NotEnough, PerslibError
 from perslib.judge.base import Judge, Sees, Verdict
 from perslib.judge.mixed import Population, Turns, estimate
-from perslib.llm import Steps, side_by_side
+from perslib.llm import Ask
 from perslib.memory.features import FEATURES, Said, read, said_in, tokens
 
 FOLDS = 5
@@ -75,7 +76,7 @@ class LearnedJudge(Judge):
             )
         self.name = name or self.name
 
-    def fit(self, train: Corpus) -> Steps[None]:
+    async def fit(self, train: Corpus, ask: Ask) -> None:
         """Both stages, from the scored turns of these users."""
         scored = train.turns.dropna(subset="score")[[*TURN, "score"]].rename(columns={"score": "gold"})
         if scored.empty:
@@ -87,7 +88,7 @@ class LearnedJudge(Judge):
             )
         blocks = [b for b in train.blocks(min_history_sessions=0) if len(b)]
         found = pd.concat([b.targets[TURN] for b in blocks], ignore_index=True)
-        heard = yield from self._heard(blocks, train)
+        heard = await self._heard(blocks, ask, train)
         found = found.assign(said=[s for b in blocks for s in said_in(b)[1]], heard=heard).merge(
             scored, on=TURN
         )
@@ -119,7 +120,7 @@ class LearnedJudge(Judge):
             [found.drop(columns=["said", "heard"]).assign(raw=expected, expected=expected), p], axis=1
         )
 
-    def judge(self, block: Block) -> Steps[Sequence[Verdict]]:
+    async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         """A verdict with a full distribution for every target."""
         if self._population is None:
             raise PerslibError(f"{self.name} learns from train users: run its fit(train) before judge(block)")
@@ -136,7 +137,7 @@ class LearnedJudge(Judge):
             self._tied(population, past, history),
             scores[rated],
         )
-        heard = yield from self._heard([block])
+        heard = await self._heard([block], ask)
         p = self._ordinal(np.column_stack([predicted, self._advice(heard)]))
         expected = p @ np.arange(1, 6)
         return [
@@ -147,13 +148,13 @@ class LearnedJudge(Judge):
             for v, e, row in zip(heard, expected, p)
         ]  # fmt: skip
 
-    def _heard(self, blocks: Sequence[Block], train: Corpus | None = None) -> Steps[list[Verdict]]:
+    async def _heard(self, blocks: Sequence[Block], ask: Ask, train: Corpus | None = None) -> list[Verdict]:
         """What the judge beside this one says of each target, block after block; empty verdicts without one."""
         if self.beside is None:
             return [Verdict()] * sum(map(len, blocks))
         if train is not None:
-            yield from self.beside.fit(train)
-        said = yield from side_by_side(self.beside.judge(block) for block in blocks)
+            await self.beside.fit(train, ask)
+        said = await asyncio.gather(*(self.beside.judge(block, ask) for block in blocks))
         return [verdict for verdicts in said for verdict in verdicts]
 
     def _advice(self, heard: Iterable[Verdict]) -> Array:

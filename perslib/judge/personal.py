@@ -19,7 +19,7 @@ from perslib.corpus import Block, Target
 from perslib.errors import UnknownName
 from perslib.judge.asking import Manner
 from perslib.judge.base import Judge, Sees, Verdict
-from perslib.llm import Steps
+from perslib.llm import Ask
 from perslib.memory import MemorySystem, UserMemory, profile_shown
 
 Update = Literal["fixed", "per session", "per turn"]
@@ -44,13 +44,13 @@ class Personal(Judge):
         self.name = name or (usual if update == "fixed" else f"{usual}, {update}")
         self.sees = Sees(True, True, profile != "none", history=memory is not None, model=True)
 
-    def judge(self, block: Block) -> Steps[Sequence[Verdict]]:
+    async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         """Build the memory, then one question a reply."""
         verdicts: list[Verdict] = []
         judged: list[dict[str, Any]] = []
         for group in self._groups(block):
-            memory = None if self.memory is None else (yield from self.memory.build(block, _frame(judged)))
-            found = yield from self._asked(block, group, memory)
+            memory = None if self.memory is None else await self.memory.build(block, ask, _frame(judged))
+            found = await self._asked(block, group, memory, ask)
             verdicts += found
             judged += [_judged(target, verdict) for target, verdict in zip(group, found)]
         return verdicts
@@ -64,7 +64,9 @@ class Personal(Judge):
             for _, group in groupby(block, key=lambda t: (t.session, t.turn if alone else 0)):
                 yield list(group)
 
-    def _asked(self, block: Block, group: list[Target], memory: UserMemory | None) -> Steps[list[Verdict]]:
+    async def _asked(
+        self, block: Block, group: list[Target], memory: UserMemory | None, ask: Ask
+    ) -> list[Verdict]:
         fields: dict[str, Any] = {
             "profile": profile_shown(block.profile, self.profile),
             "written": self.manner.written,
@@ -78,7 +80,7 @@ class Personal(Judge):
                 {**fields, "memory": memory.recall(t), "about": memory.about(t), **self.manner.shown(t)}
                 for t in group
             ]
-        verdicts = yield from self.manner.ask(name, questions)
+        verdicts = await self.manner.ask(name, questions, ask)
         said = None if memory is None else memory.state
         return [replace(verdict, memory=said) for verdict in verdicts]
 

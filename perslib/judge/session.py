@@ -19,7 +19,7 @@ from perslib.errors import DataError, Problem
 from perslib.judge.asking import Manner
 from perslib.judge.base import Judge, Sees, Verdict
 from perslib.judge.generic import last_characters
-from perslib.llm import Steps
+from perslib.llm import Ask
 from perslib.memory import MemorySystem, Structured, profile_shown
 from perslib.memory.structured import cut
 from perslib.prompts import phrases
@@ -112,9 +112,9 @@ class OfSession(Judge):
         self.name = name or f"session, {', '.join(parts) or 'direct'}"
         self.sees = Sees(reply=True, task=True, profile=True, history=memory is not None, model=True)
 
-    def judge(self, block: Block) -> Steps[Sequence[Verdict]]:
+    async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         """Build the memory, if there is to be one, then one question a session."""
-        memory = None if self.memory is None else (yield from self.memory.build(block))
+        memory = None if self.memory is None else await self.memory.build(block, ask)
         known = memory is not None and not memory.is_empty
         fields: dict[str, Any] = {
             "profile": profile_shown(block.profile, "published"),
@@ -128,7 +128,7 @@ class OfSession(Judge):
             {**fields, **self._shown(target), "memory": memory.recall(target) if memory and known else ""}
             for target in block
         ]
-        verdicts = yield from self.manner.ask("judge_session", questions)
+        verdicts = await self.manner.ask("judge_session", questions, ask)
         return [replace(verdict, memory=memory.state if memory else None) for verdict in verdicts]
 
     def _shown(self, target: Target) -> dict[str, Any]:

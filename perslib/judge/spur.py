@@ -27,7 +27,7 @@ from perslib.corpus.schema import OTHER, SATISFIED, legal_reason
 from perslib.errors import DataError, PerslibError, Problem, UnknownName
 from perslib.judge.asking import Manner, spent
 from perslib.judge.base import Judge, Sees, Verdict
-from perslib.llm import Answer, Ask, Steps, parse
+from perslib.llm import Answer, Ask, parse
 from perslib.memory import profile_shown
 from perslib.prompts import prompt
 
@@ -80,23 +80,23 @@ class Spur(Judge):
 
     # -- learning -------------------------------------------------------------------------------------------
 
-    def fit(self, train: Corpus) -> Steps[None]:
+    async def fit(self, train: Corpus, ask: Ask) -> None:
         """Induce and reduce the rules; with the regression, score the same replies with them."""
         self.lack, self._regression = None, None
         lessons = self._drawn(train)
-        answers = yield Ask(
+        answers = await ask(
             [self._request("spur_induce", {"label": label, **shown}) for label, shown in lessons], "rules"
         )
         candidates: dict[str, list[str]] = {label: [] for label in LABELS}
         for (label, _), answer in zip(lessons, answers):
             candidates[label] += _rules(answer)
-        self.rules = yield from self._reduced(candidates)
+        self.rules = await self._reduced(candidates, ask)
         missing = [label for label in LABELS if not self.rules[label]]
         if missing:
             failed = next((a.error for a in answers if a.error), "train users have no such reply")
             self.lack = f"no rules for {' and '.join(missing)}: {failed}"
         elif self.head == "regression":
-            yield from self._fit_regression(lessons)
+            await self._fit_regression(lessons, ask)
 
     def _drawn(self, train: Corpus) -> list[tuple[str, dict[str, Any]]]:
         """Label and fields of the train replies to learn from."""
@@ -116,13 +116,13 @@ class Spur(Judge):
             for one in order.sample(turns, min(self.train_turns, len(turns)))
         ]
 
-    def _reduced(self, candidates: Mapping[str, list[str]]) -> Steps[dict[str, list[str]]]:
+    async def _reduced(self, candidates: Mapping[str, list[str]], ask: Ask) -> dict[str, list[str]]:
         chunks = {
             label: [rules[i : i + CHUNK] for i in range(0, len(rules), CHUNK)] if len(rules) > CHUNK else []
             for label, rules in candidates.items()
         }
         parts = [(label, chunk, min(OF_CHUNK, len(chunk))) for label in LABELS for chunk in chunks[label]]
-        merged = (yield from self._merged(parts)) if parts else []
+        merged = (await self._merged(parts, ask)) if parts else []
         shorter = {
             label: [rule for (of, *_), rules in zip(parts, merged) if of == label for rule in rules]
             if chunks[label]
@@ -130,21 +130,21 @@ class Spur(Judge):
             for label in LABELS
         }
         last = [(label, rules, self.k) for label, rules in shorter.items() if len(rules) > self.k]
-        merged = (yield from self._merged(last)) if last else []
+        merged = (await self._merged(last, ask)) if last else []
         return shorter | {label: rules for (label, *_), rules in zip(last, merged)}
 
-    def _merged(self, parts: Sequence[tuple[str, list[str], int]]) -> Steps[list[list[str]]]:
+    async def _merged(self, parts: Sequence[tuple[str, list[str], int]], ask: Ask) -> list[list[str]]:
         """Each list merged into at most so many rules; its first ones where the model gives none."""
         requests = [
             self._request("spur_reduce", {"label": label, "limit": limit, "rules": rules})
             for label, rules, limit in parts
         ]
-        answers = yield Ask(requests, "rules")
+        answers = await ask(requests, "rules")
         return [(_rules(a) or rules)[:limit] for a, (_, rules, limit) in zip(answers, parts)]
 
-    def _fit_regression(self, lessons: Sequence[tuple[str, dict[str, Any]]]) -> Steps[None]:
+    async def _fit_regression(self, lessons: Sequence[tuple[str, dict[str, Any]]], ask: Ask) -> None:
         shown = [{**fields, **self._lists()} for _, fields in lessons]
-        answers = yield Ask([self._request("spur_score", fields) for fields in shown], "rules")
+        answers = await ask([self._request("spur_score", fields) for fields in shown], "rules")
         learned = [(self._features(m), of) for a, (of, _) in zip(answers, lessons) if (m := _matches(a))]
         labels = [of for _, of in learned]
         if set(labels) != set(LABELS):
@@ -157,14 +157,14 @@ class Spur(Judge):
 
     # -- judging --------------------------------------------------------------------------------------------
 
-    def judge(self, block: Block) -> Steps[Sequence[Verdict]]:
+    async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         """One question a reply, all at once."""
         if not self.rules:
             raise PerslibError(f"{self.name} learns from train users: run its fit(train) before judge(block)")
         if self.lack is not None:
             return [Verdict(mode="unscored", error=self.lack)] * len(block)
         questions = [{**self._shown(block, target), **self._lists()} for target in block]
-        return (yield from self.manner.ask("spur_score", questions, lambda _, a: self._read(a)))
+        return await self.manner.ask("spur_score", questions, ask, lambda _, a: self._read(a))
 
     def _read(self, answer: Answer) -> Verdict:
         found = _matches(answer)

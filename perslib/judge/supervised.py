@@ -26,7 +26,7 @@ from perslib.corpus import TURN, Block, Corpus, Target
 from perslib.errors import NotEnough, PerslibError
 from perslib.judge.base import Judge, Sees, Verdict
 from perslib.judge.history import Scores, history_scores
-from perslib.llm import asks_nothing
+from perslib.llm import Ask
 
 #: Penalties that ridge chooses from, by cross-validation over train users.
 PENALTIES = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
@@ -81,8 +81,7 @@ class Supervised(Judge):
         self.name = "supervised" if head == "ridge" else f"supervised, {head}"
         self._model: _Ridge | _Ordinal | None = None
 
-    @asks_nothing
-    def fit(self, train: Corpus) -> None:
+    async def fit(self, train: Corpus, ask: Ask) -> None:
         """Learn words, scales and weights from the train users' blocks."""
         taken = list(lessons(train))
         if not taken:
@@ -95,8 +94,7 @@ class Supervised(Judge):
         self._model = _Ridge() if self.head == "ridge" else _Ordinal()
         self._model.fit(self._inputs(texts, numbers), np.concatenate([scores for *_, scores in taken]), users)
 
-    @asks_nothing
-    def judge(self, block: Block) -> Sequence[Verdict]:
+    async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         """One verdict a target; without a rated history, unscored."""
         if self._model is None:
             raise PerslibError(f"{self.name} learns from train users: run its fit(train) before judge(block)")

@@ -8,6 +8,7 @@
 back as data or as *unscored* with the reason.
 """
 
+from perslib.llm.asking import Ask, Method, answered, compute
 from perslib.llm.backbone import Backbone, backbone
 from perslib.llm.cache import Cache
 from perslib.llm.embeddings import Embedder, embedder
@@ -17,7 +18,6 @@ from perslib.llm.parsing import parse
 from perslib.llm.registry import Entry, Prices, entries
 from perslib.llm.reply import digit_distribution
 from perslib.llm.retry import Patience
-from perslib.llm.steps import Ask, Steps, answered, asks_nothing, side_by_side
 from perslib.llm.types import Answer, Request
 
 __all__ = [
@@ -29,17 +29,16 @@ __all__ = [
     "Entry",
     "Estimate",
     "Ledger",
+    "Method",
     "Patience",
     "Prices",
     "Request",
     "Spending",
-    "Steps",
     "answered",
-    "asks_nothing",
     "backbone",
+    "compute",
     "digit_distribution",
     "embedder",
     "entries",
     "parse",
-    "side_by_side",
 ]

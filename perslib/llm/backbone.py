@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from perslib.llm import loop, probe
+from perslib.llm.asking import Ask, Method
 from perslib.llm.cache import Cache, Policy
 from perslib.llm.estimate import USUAL_REPLY, Estimate, tokens_of_messages
 from perslib.llm.ladder import Ladder
@@ -28,7 +30,6 @@ from perslib.llm.probe import Probe
 from perslib.llm.registry import Entry, entry
 from perslib.llm.retry import Line, Patience
 from perslib.llm.run import Run, content_address, weights
-from perslib.llm.steps import Ask, Steps
 from perslib.llm.transport import Transport, gguf
 from perslib.llm.types import Answer, Message, Request
 from perslib.llm.work import Work
@@ -104,11 +105,12 @@ class Backbone:
 
     def ask(self, question: Question, *, stage: str = "ask", **settings: Any) -> Answer:
         """The answer to one question; `settings` are fields of `Request`, such as `temperature=0`."""
-        return loop.run(self._run().one(_request(question, settings), stage))
+        return self.ask_many([_request(question, settings)], stage=stage, progress=False)[0]
 
     async def ask_async(self, question: Question, *, stage: str = "ask", **settings: Any) -> Answer:
         """`ask`, awaited; works in any event loop."""
-        return await loop.wait_for(self._run().one(_request(question, settings), stage))
+        one = partial(_asked, [_request(question, settings)], stage)
+        return (await self.work_async([one], progress=False))[0][0]
 
     def ask_many(
         self,
@@ -127,41 +129,28 @@ class Backbone:
         """
         requests = [_request(question, {}) for question in questions]
         totals = {stage: len(requests)}
-        return self.work([_asked(requests, stage)], progress=progress, totals=totals, cap=cap)[0]
-
-    async def ask_many_async(
-        self,
-        questions: Iterable[Question],
-        *,
-        stage: str = "ask",
-        progress: bool = True,
-        cap: float | None = None,
-    ) -> list[Answer]:
-        """`ask_many`, awaited; works in any event loop."""
-        requests = [_request(question, {}) for question in questions]
-        totals = {stage: len(requests)}
-        asked = [_asked(requests, stage)]
-        return (await self.work_async(asked, progress=progress, totals=totals, cap=cap))[0]
+        return self.work([partial(_asked, requests, stage)], progress=progress, totals=totals, cap=cap)[0]
 
     def work(
         self,
-        methods: Iterable[Steps[T]],
+        methods: Iterable[Method[T]],
         *,
         progress: bool = True,
         totals: Mapping[str, int] | None = None,
         cap: float | None = None,
     ) -> list[T]:
-        """What methods in steps return, in their order; they are worked on side by side.
+        """What methods return, in their order; they are worked on side by side.
 
-        A method is begun when there is room for its questions. `totals` says for the progress how many
-        questions a stage will have, where that is known beforehand; `cap` is as in `ask_many`.
+        A method is an async function of `ask` (`perslib.llm.asking`), begun when there is room for its questions.
+        `totals` says for the progress how many questions a stage will have, where that is known beforehand; `cap` is
+        as in `ask_many`.
         """
         with Stages(self.ledger, totals, enabled=progress) as stages:
             return loop.run(self._all(methods, stages, cap))
 
     async def work_async(
         self,
-        methods: Iterable[Steps[T]],
+        methods: Iterable[Method[T]],
         *,
         progress: bool = True,
         totals: Mapping[str, int] | None = None,
@@ -173,21 +162,21 @@ class Backbone:
 
     def map(
         self,
-        method: Callable[[X], Steps[T]],
+        method: Callable[[X, Ask], Awaitable[T]],
         items: Iterable[X],
         *,
         progress: bool = True,
         totals: Mapping[str, int] | None = None,
         cap: float | None = None,
     ) -> list[T]:
-        """`work` on the method of each item; with a scheduler, on the machines of a cluster."""
+        """`work` on `method(item, ask)` of each item; with a scheduler, on the machines of a cluster."""
         results: list[T] = []
         self.each(method, items, results.append, progress=progress, totals=totals, cap=cap)
         return results
 
     def each(
         self,
-        method: Callable[[X], Steps[T]],
+        method: Callable[[X, Ask], Awaitable[T]],
         items: Iterable[X],
         sink: Callable[[T], object],
         *,
@@ -197,10 +186,10 @@ class Backbone:
     ) -> None:
         """`map` that keeps nothing: each result goes to `sink`, in the order of items, as soon as it is its turn."""
         with Stages(self.ledger, totals, enabled=progress) as stages:
-            loop.run(self._work(map(method, items), sink, stages, cap))
+            loop.run(self._work((partial(method, item) for item in items), sink, stages, cap))
 
-    def begin(self, method: Steps[T]) -> Future[T]:
-        """Start on a method in steps and do not wait; cancelling the future stops its questions."""
+    def begin(self, method: Method[T]) -> Future[T]:
+        """Start on a method and do not wait; cancelling the future stops its questions."""
 
         async def result() -> T:
             with Stages(self.ledger, enabled=False) as stages:
@@ -208,13 +197,13 @@ class Backbone:
 
         return loop.submit(result())
 
-    async def _all(self, methods: Iterable[Steps[T]], stages: Stages, cap: float | None = None) -> list[T]:
+    async def _all(self, methods: Iterable[Method[T]], stages: Stages, cap: float | None = None) -> list[T]:
         results: list[T] = []
         await self._work(methods, results.append, stages, cap)
         return results
 
     async def _work(
-        self, methods: Iterable[Steps[T]], sink: Callable[[T], object], stages: Stages, cap: float | None
+        self, methods: Iterable[Method[T]], sink: Callable[[T], object], stages: Stages, cap: float | None
     ) -> None:
         await Work(self._run(stages.step, cap), methods, sink).finish()
 
@@ -295,6 +284,6 @@ def _request(question: Question, settings: Mapping[str, Any]) -> Request:
     return replace(request, **settings) if settings else request
 
 
-def _asked(requests: Sequence[Request], stage: str) -> Steps[list[Answer]]:
-    """Questions as a method of one step."""
-    return list((yield Ask(requests, stage)))
+async def _asked(requests: Sequence[Request], stage: str, ask: Ask) -> list[Answer]:
+    """Questions as a method."""
+    return list(await ask(requests, stage))

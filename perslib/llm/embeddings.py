@@ -237,7 +237,7 @@ class Endpoint:
         return self._lines[os.getpid()]
 
     def encode(self, texts: list[str], kind: Kind) -> Vectors:
-        """The vectors as the endpoint gives them; a method in steps has them, too, and the loop waits meanwhile."""
+        """The vectors as the endpoint gives them; on the background loop too, which waits meanwhile."""
         if not loop.is_here():
             return loop.run(self._ask(texts, self._line))
         with ThreadPoolExecutor(1) as aside:

@@ -83,7 +83,7 @@ async def apart(size: int, work: Callable[..., T], *given: Any) -> T:
 
 
 def is_here() -> bool:
-    """Whether this runs on the background loop, as methods in steps do."""
+    """Whether this runs on the background loop, as methods that ask a model do."""
     return _loop is not None and _current() is _loop
 
 

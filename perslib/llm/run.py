@@ -107,13 +107,6 @@ class Run:
         self._unwritten: list[tuple[str, Mapping[str, Any], Meta]] = []
         self._written: asyncio.Future[None]
 
-    async def one(self, request: Request, stage: str) -> Answer:
-        """The answer to one question."""
-        key = self.key(request)
-        if (answer := self.found([(key, request)], stage).get(key)) is not None:
-            return answer
-        return self._counted(await self._called(request, key, stage), stage)
-
     def check_cap(self) -> None:
         """Raise if there is a cap that cannot be kept."""
         if self.cap is not None and self.entry.prices is None:

@@ -8,19 +8,19 @@ nothing that was answered is asked again, whoever died in between.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 from typing import Any, TypeVar
 
 from perslib.cluster import Scheduler, connected, spread, workers_of
 from perslib.errors import BackboneError
+from perslib.llm.asking import Ask
 from perslib.llm.backbone import Backbone
 from perslib.llm.cache import Cache
 from perslib.llm.ledger import Ledger, Progress
 from perslib.llm.registry import Entry
 from perslib.llm.retry import Patience
-from perslib.llm.steps import Steps
 
 T = TypeVar("T")
 X = TypeVar("X")
@@ -46,7 +46,7 @@ class SpreadBackbone(Backbone):
 
     def each(
         self,
-        method: Callable[[X], Steps[T]],
+        method: Callable[[X, Ask], Awaitable[T]],
         items: Iterable[X],
         sink: Callable[[T], object],
         *,
@@ -81,7 +81,7 @@ class _Part:
 
     def __init__(
         self,
-        method: Callable[[Any], Steps[Any]],
+        method: Callable[[Any, Ask], Awaitable[Any]],
         entry: Entry,
         cache: Cache,
         patience: Patience,
@@ -93,7 +93,7 @@ class _Part:
     def __call__(self, items: list[Any]) -> tuple[list[Any], dict[str, Any]]:
         """What the method returns for each, and what it took."""
         model = Backbone(self.entry, self.cache, None, self.patience, forced=self.forced)
-        found = model.work([self.method(item) for item in items], progress=False)
+        found = model.map(self.method, items, progress=False)
         return found, model.ledger.as_dict()
 
 

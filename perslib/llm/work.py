@@ -1,4 +1,4 @@
-"""Many methods in steps side by side, with as many questions in flight as the endpoint takes.
+"""Many methods side by side, with as many questions in flight as the endpoint takes.
 
 A method is begun only when there is room for its questions, so methods end roughly in the order they are
 given, what belongs together is asked together (and meets the endpoint's prefix cache), and a run of thousands
@@ -8,41 +8,27 @@ holds few of them open. Everything here runs on the background loop.
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict, deque
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from heapq import heappop, heappush
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import count
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
+from perslib.llm.asking import Ask, Method
 from perslib.llm.run import Run
-from perslib.llm.steps import WAIT, Ask, Results, Steps, Together, stuck
-from perslib.llm.types import Answer
+from perslib.llm.types import Answer, Request
 
 T = TypeVar("T")
 
 
-@dataclass
-class _Method(Generic[T]):
-    """A method under way: the questions it waits for, and the answers that are there."""
+class _Question(NamedTuple):
+    """A question that waits; in the order of rank and asking."""
 
+    rank: int
     number: int
-    steps: Steps[T]
-    asked: Ask = field(default_factory=lambda: Ask(()))
-    answers: list[Answer | None] = field(default_factory=list)
-    group: _Group | None = None
-    """The group it belongs to, where another method wants it worked on."""
-
-
-@dataclass
-class _Group:
-    """Methods that one method wants worked on, each at its own pace."""
-
-    owner: _Method[Any]
-    size: int
-    results: dict[int, Any] = field(default_factory=dict)
-    waiting: list[_Method[Any]] = field(default_factory=list)
-    """Those that need what others of the group have not found yet."""
+    key: str
+    request: Request
+    stage: str
 
 
 class Work(Generic[T]):
@@ -51,129 +37,125 @@ class Work(Generic[T]):
     Results go to `sink`, in the order of their methods, as soon as it is their turn.
     """
 
-    def __init__(self, run: Run, methods: Iterable[Steps[T]], sink: Callable[[T], object]):
-        self.run = run
-        self._methods = enumerate(methods)
-        self._sink, self._handed = sink, 0
-        self._results: dict[int, T] = {}
-        self._members: deque[_Method[Any]] = deque()
-        self._queue: list[tuple[int, int, _Method[Any], int, str]] = []
-        self._counted = count()
-        self._waiting: dict[str, list[tuple[_Method[Any], int]]] = defaultdict(list)
-        self._under_way: set[str] = set()
-        self._open = self._answered = 0
-        self._changed = asyncio.Event()
+    def __init__(self, run: Run, methods: Iterable[Method[T]], sink: Callable[[T], object]):
+        self.run, self._methods, self._sink = run, methods, sink
+        self._open: deque[asyncio.Task[T]] = deque()
+        self._all_begun = False
+        self._queue: asyncio.PriorityQueue[_Question] = asyncio.PriorityQueue()
+        self._waiting: dict[str, list[tuple[asyncio.Future[Answer], str]]] = {}
+        self._numbers = count()
+        self._answered = self._idle = 0
+        self._room = asyncio.Event()
+        self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def finish(self) -> None:
-        """Work until all methods have ended."""
+        """Work until all methods have ended; the first error ends everything."""
         self.run.check_cap()
-        workers = [asyncio.ensure_future(self._worker()) for _ in range(self.run.entry.concurrency)]
+        tasks = [asyncio.create_task(self._answer_questions()) for _ in range(self.run.entry.concurrency)]
+        tasks.append(asyncio.create_task(self._begin_methods()))
+        for task in tasks:
+            task.add_done_callback(self._check)
         try:
-            await asyncio.gather(*workers)  # the first error ends them all
+            await self._ended
         finally:
-            for worker in workers:
-                worker.cancel()
-            await asyncio.gather(*workers, return_exceptions=True)
+            futures = [waits for waiting in self._waiting.values() for waits, _ in waiting]
+            pending: list[asyncio.Future[Any]] = [*tasks, *self._open, *futures]
+            for future in pending:
+                future.cancel()
+            await asyncio.gather(*tasks, *self._open, return_exceptions=True)
 
-    async def _worker(self) -> None:
-        while await self._has_next():
-            *_, method, place, key = heappop(self._queue)
-            if key in self._under_way or key not in self._waiting:
-                continue  # whoever asked first hands, or has handed, the answer on
-            self._under_way.add(key)
+    async def _begin_methods(self) -> None:
+        """Begin one method after another, each as soon as a worker has nothing to ask."""
+        for method in self._methods:
+            await self._room.wait()
+            begun = asyncio.Event()
+            task = asyncio.create_task(_result(method, partial(self._ask, begun)))
+            self._open.append(task)
+            task.add_done_callback(lambda _, begun=begun: begun.set())  # type: ignore[misc]
+            task.add_done_callback(self._hand_on)
+            await begun.wait()
+        self._all_begun = True
+        if not self._open:
+            self._end()
+
+    async def _ask(
+        self, begun: asyncio.Event, requests: Sequence[Request], stage: str = "ask", rank: int = 0
+    ) -> list[Answer]:
+        """What a method calls as `ask`: what the cache has, then what the workers bring."""
+        keys = [self.run.key(request) for request in requests]
+        stored = self.run.found(list(zip(keys, requests)), stage)
+        answers: list[Answer | asyncio.Future[Answer]] = []
+        for place, (key, request) in enumerate(zip(keys, requests)):
+            if key not in stored:
+                answers.append(self._queued(key, request, stage, rank))
+            elif key in keys[:place]:
+                answers.append(self.run.again(stored[key], stage))
+            else:
+                answers.append(stored[key])
+        begun.set()
+        return [a if isinstance(a, Answer) else await a for a in answers]
+
+    def _queued(self, key: str, request: Request, stage: str, rank: int) -> asyncio.Future[Answer]:
+        """The answer to come; where an equal question is on its way, the one that it gets."""
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        if key not in self._waiting:
+            self._queue.put_nowait(_Question(rank, next(self._numbers), key, request, stage))
+            self._look()
+        self._waiting.setdefault(key, []).append((future, stage))
+        return future
+
+    async def _answer_questions(self) -> None:
+        """A worker: one question after another."""
+        while True:
+            self._idle += 1
+            self._look()
+            question = await self._queue.get()
+            self._idle -= 1
+            self._look()
             if await self.run.is_spent():
                 left = sum(map(len, self._waiting.values()))
                 raise self.run.at_the_cap(self._answered, self._answered + left)
-            answer = await self.run.paid(method.asked.requests[place], key, method.asked.stage)
-            self._under_way.remove(key)
-            (first, *others) = self._waiting.pop(key)
-            self._receive(*first, answer)
-            for other, where in others:
-                self._receive(other, where, self.run.again(answer, other.asked.stage))
+            answer = await self.run.paid(question.request, question.key, question.stage)
+            for i, (future, stage) in enumerate(self._waiting.pop(question.key)):
+                self._answered += 1
+                if not future.done():
+                    future.set_result(self.run.again(answer, stage) if i else answer)
+            await asyncio.sleep(0)  # what the methods ask next comes before what another would begin with
 
-    async def _has_next(self) -> bool:
-        """Wait for a question; False when all methods have ended."""
-        while not self._queue:
-            if self._members:
-                self._go_on(self._members.popleft(), None)
-                await asyncio.sleep(0)
-            elif (started := next(self._methods, None)) is not None:
-                self._open += 1
-                self._go_on(_Method(*started), None)
-                await asyncio.sleep(0)  # a run from the cache must not hold up the loop
-            elif not self._open:
-                self._changed.set()
-                return False
-            else:
-                self._changed.clear()
-                await self._changed.wait()
-        return True
-
-    def _receive(self, method: _Method[T], place: int, answer: Answer) -> None:
-        self._answered += 1
-        method.answers[place] = answer
-        if None not in method.answers:
-            self._go_on(method, method.answers)
-
-    def _stored(self, ask: Ask, keys: list[str]) -> list[Answer | None]:
-        """What the cache has of an `Ask`; a question that came before in it is a hit of its own."""
-        found = self.run.found(list(zip(keys, ask.requests)), ask.stage)
-        first = {key: place for place, key in reversed(list(enumerate(keys)))}
-        answers = []
-        for place, key in enumerate(keys):
-            answer = found.get(key)
-            is_repeated = answer is not None and first[key] < place
-            answers.append(self.run.again(answer, ask.stage) if answer and is_repeated else answer)
-        return answers
-
-    def _go_on(self, method: _Method[Any], answers: list[Any] | None) -> None:
-        """Let the method take its next step, and with it those of its group that waited for this."""
-        self._step(method, answers)
-        group, found = method.group, True
-        while group and found:
-            waiting, group.waiting = group.waiting, []
-            for other in waiting:
-                self._step(other, [])
-            found = len(group.waiting) < len(waiting)
-        self._changed.set()
-        if group and len(group.results) == group.size:
-            self._go_on(group.owner, Results(group.results[i] for i in range(group.size)))
-        elif group and len(group.results) + len(group.waiting) == group.size:
-            raise stuck()
-
-    def _step(self, method: _Method[Any], answers: list[Any] | None) -> None:
-        """The method's next step, and further ones as long as the cache answers them."""
-        try:
-            while True:
-                ask = method.steps.send(answers)  # type: ignore[arg-type]
-                if isinstance(ask, Together) and ask.methods:
-                    group = _Group(method, len(ask.methods))
-                    self._members += [_Method(i, s, group=group) for i, s in enumerate(ask.methods)]
-                    return
-                if ask is WAIT and method.group:
-                    method.group.waiting.append(method)
-                    return
-                keys = [self.run.key(request) for request in ask.requests]
-                answers = self._stored(ask, keys)
-                if None in answers:
-                    break
-        except StopIteration as end:
-            if method.group:
-                method.group.results[method.number] = end.value
-            else:
-                self._results[method.number] = end.value
-                self._open -= 1
-                self._hand_on()
+    def _look(self) -> None:
+        """Let the next method begin when a worker has nothing to ask."""
+        if self._idle and self._queue.empty():
+            self._room.set()
         else:
-            method.asked, method.answers = ask, answers
-            # In the order of asking, but what the first of a group ask comes before what its later ones do.
-            rank = method.number if method.group else 0
-            for i, key in enumerate(keys):
-                if answers[i] is None:
-                    self._waiting[key].append((method, i))
-                    heappush(self._queue, (rank, next(self._counted), method, i, key))
+            self._room.clear()
 
-    def _hand_on(self) -> None:
-        while self._handed in self._results:
-            self._sink(self._results.pop(self._handed))
-            self._handed += 1
+    def _hand_on(self, task: asyncio.Task[T]) -> None:
+        """Give the sink what is next in order, now that this method has ended."""
+        if not self._check(task):
+            return
+        try:
+            while self._open and self._open[0].done():
+                self._sink(self._open.popleft().result())
+        except Exception as error:
+            self._end(error)
+        if self._all_begun and not self._open:
+            self._end()
+
+    def _check(self, task: asyncio.Task[Any]) -> bool:
+        """Whether all is well; an error ends everything."""
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self._end(error)
+        return not self._ended.done()
+
+    def _end(self, error: BaseException | None = None) -> None:
+        if self._ended.done():
+            return
+        if error is None:
+            self._ended.set_result(None)
+        else:
+            self._ended.set_exception(error)
+
+
+async def _result(method: Method[T], ask: Ask) -> T:
+    return await method(ask)

@@ -1,6 +1,6 @@
 """What a memory is: statements about one user, each with the turns it rests on, and the scores as they were.
 
-    memory = yield from system.build(block)     a method in steps, see perslib.llm.steps
+    memory = await system.build(block, ask)     see perslib.llm.asking
     memory.recall(target)                       what a judge of this reply is shown
 
 Counts and mean come from the data, never from what a model wrote. `resolved` finds again what a verdict cites; `Noting`
@@ -18,7 +18,7 @@ import pandas as pd
 
 from perslib.corpus import Block, Target
 from perslib.errors import UnknownName
-from perslib.llm import Steps
+from perslib.llm import Ask
 from perslib.memory.retrieval import turn_id
 
 #: The fields of a profile that PersTurnBench shows to memory builders and judges.
@@ -105,7 +105,7 @@ class MemorySystem(ABC):
     name: str
 
     @abstractmethod
-    def build(self, block: Block, judged: pd.DataFrame | None = None) -> Steps[UserMemory]:
+    async def build(self, block: Block, ask: Ask, judged: pd.DataFrame | None = None) -> UserMemory:
         """The memory of a block's user, from its evidence and from replies `judged` since, if any."""
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
-from perslib.llm import Answer, Ask, Request, Steps
+from perslib.llm import Answer, Ask, Request
 from perslib.llm.parsing import asked_again, faults, language_of
 
 T = TypeVar("T")
@@ -56,16 +56,16 @@ class Question(Generic[T]):
         return [f"{self.place}: {fault}" for fault in reading.faults]
 
 
-def checked(questions: Sequence[Question[T]]) -> Steps[list[Reading[T]]]:
+async def checked(questions: Sequence[Question[T]], ask: Ask) -> list[Reading[T]]:
     """What the answers to these questions say, in order; where something is wrong, after asking once more."""
     if not questions:
         return []
-    answers = yield Ask([q.request for q in questions], STAGE)
+    answers = await ask([q.request for q in questions], STAGE)
     readings = [q.reading(a) for q, a in zip(questions, answers, strict=True)]
     again = [i for i, (a, r) in enumerate(zip(answers, readings)) if r.faults and _may_be_asked_again(a)]
     if again:
         repeats = [questions[i].repeated(answers[i], readings[i].faults) for i in again]
-        for i, answer in zip(again, (yield Ask(repeats, STAGE)), strict=True):
+        for i, answer in zip(again, await ask(repeats, STAGE), strict=True):
             readings[i] = _better(readings[i], questions[i].reading(answer))
     return readings
 

@@ -26,7 +26,7 @@ import pandas as pd
 from perslib.corpus import Block
 from perslib.corpus.reading import parse_json, unfit
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.llm import Steps, answered, asks_nothing
+from perslib.llm import Ask
 from perslib.memory.base import MemorySystem, Statement, UserMemory
 from perslib.memory.measured import Measured, MeasuredMemory
 from perslib.memory.remembering import Recalled
@@ -164,8 +164,7 @@ class Given(MemorySystem):
     def __init__(self, memory: UserMemory):
         self.memory, self.name = memory, memory.system
 
-    @asks_nothing
-    def build(self, block: Block, judged: pd.DataFrame | None = None) -> UserMemory:
+    async def build(self, block: Block, ask: Ask, judged: pd.DataFrame | None = None) -> UserMemory:
         """The memory; it is this user's and no one else's."""
         if block.user != self.memory.user:
             raise DataError(f"This memory is of user {self.memory.user}, and {block.user} is judged")
@@ -236,10 +235,10 @@ class Edited(MemorySystem):
         self.saved, self.otherwise = name, otherwise
         self.name = f"{otherwise.name}, {EDITED} ({name})"
 
-    def build(self, block: Block, judged: pd.DataFrame | None = None) -> Steps[UserMemory]:
+    async def build(self, block: Block, ask: Ask, judged: pd.DataFrame | None = None) -> UserMemory:
         """The saved memory, fixed as it is; else the other system's."""
         draft = read_draft(self.saved, block)
-        return (yield from self.otherwise.build(block, judged)) if draft is None else draft.memory
+        return await self.otherwise.build(block, ask, judged) if draft is None else draft.memory
 
 
 def _path(name: str, user: str, scenario: str) -> Path:
@@ -271,7 +270,7 @@ def _draft(record: dict[str, Any], block: Block) -> Draft:
 
 def _measured(built: UserMemory, record: dict[str, Any], block: Block) -> MeasuredMemory:
     """Traits are measured anew in the user's turns: a file keeps what is said, not what is counted."""
-    again = answered(Measured(record["language"]).build(block))
+    again = Measured(record["language"]).measure(block)
     traits = again.traits if isinstance(again, MeasuredMemory) else None
     own = {k: getattr(built, k) for k in UserMemory.__dataclass_fields__}
     return MeasuredMemory(**own, traits=traits, language=record["language"], trait_of=record["trait_of"])

@@ -1,13 +1,13 @@
 """Long-term memories: built session by session from device logs and dialogues, asked for what a query needs.
 
     store = memory.start(user)
-    store = yield from memory.hear_logs(store, session)        the logs that led up to a dialogue
+    store = await memory.hear_logs(store, session, ask)        the logs that led up to a dialogue
     recalled = memory.recall(store, session, query, "solution")  during that dialogue
-    store = yield from memory.hear_dialogue(store, session)    once it is over
-    store = yield from memory.build(user, sessions)            all of that for a past, with every independence used
+    store = await memory.hear_dialogue(store, session, ask)    once it is over
+    store = await memory.build(user, sessions, ask)            all of that for a past, with every independence used
 
-A store is a value: methods return a new one, and it goes to a file and back (`save`, `load`). Everything is a method in
-steps, so any backbone, the answer cache and a test can answer. Mem-PAL (section 3) serves session j with what was
+A store is a value: methods return a new one, and it goes to a file and back (`save`, `load`). `ask` is live, from the
+answer cache, or a test's (`perslib.llm.asking`). Mem-PAL (section 3) serves session j with what was
 learned from sessions before j and with the logs of j itself. `sessions_of` makes sessions of a corpus, `Space` finds
 texts by nearness.
 """
@@ -26,7 +26,7 @@ import pandas as pd
 
 from perslib.corpus import Corpus
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.llm import Embedder, Steps, embedder
+from perslib.llm import Ask, Embedder, embedder
 from perslib.llm.embeddings import Kind, Vectors
 
 #: What recalled text is for: saying what the user needs, proposing solutions, judging a reply, or answering freely.
@@ -102,11 +102,11 @@ class LongTermMemory(ABC):
         return self.kept(user)
 
     @abstractmethod
-    def hear_logs(self, store: Store, session: Session) -> Steps[Store]:
+    async def hear_logs(self, store: Store, session: Session, ask: Ask) -> Store:
         """Take in the logs that lead up to a session's dialogue."""
 
     @abstractmethod
-    def hear_dialogue(self, store: Store, session: Session) -> Steps[Store]:
+    async def hear_dialogue(self, store: Store, session: Session, ask: Ask) -> Store:
         """Take in a dialogue that is over; its logs were heard before."""
 
     @abstractmethod
@@ -121,12 +121,12 @@ class LongTermMemory(ABC):
         """What a store says whatever is asked, as people want to read it; nothing where all of it is looked up."""
         return []
 
-    def build(self, user: str, sessions: Sequence[Session]) -> Steps[Store]:
-        """The memory after these sessions, in the order of time; systems override it where steps are independent."""
+    async def build(self, user: str, sessions: Sequence[Session], ask: Ask) -> Store:
+        """The memory after these sessions, in the order of time; systems override it where parts of it are independent."""
         store = self.start(user)
         for session in sessions:
-            store = yield from self.hear_logs(store, session)
-            store = yield from self.hear_dialogue(store, session)
+            store = await self.hear_logs(store, session, ask)
+            store = await self.hear_dialogue(store, session, ask)
         return store
 
     def to_json(self, store: Store) -> dict[str, Any]:

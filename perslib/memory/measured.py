@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import Block, Target
-from perslib.llm import Steps
+from perslib.llm import Ask
 from perslib.memory.base import MemorySystem, Statement, UserMemory, score_counts
 from perslib.memory.features import NAMES, Said, read, said_by, said_of
 from perslib.memory.retrieval import turn_id
@@ -88,11 +88,17 @@ class Measured(MemorySystem):
         self.language, self.beside = check_language(language), beside
         self.name = name or ("measured" if beside is None else f"{beside.name} + measured")
 
-    def build(self, block: Block, judged: pd.DataFrame | None = None) -> Steps[UserMemory]:
+    async def build(self, block: Block, ask: Ask, judged: pd.DataFrame | None = None) -> UserMemory:
         """Measure the rated turns; the other memory, if any, is built as it builds itself."""
+        other = None if self.beside is None else await self.beside.build(block, ask, judged)
+        return self.measure(block, judged, other)
+
+    def measure(
+        self, block: Block, judged: pd.DataFrame | None = None, other: UserMemory | None = None
+    ) -> UserMemory:
+        """Return the measured memory, with what another one says in front."""
         known = block.evidence if judged is None else pd.concat([block.evidence, judged], ignore_index=True)
         rated = known[known["score"].notna()].reset_index(drop=True)
-        other = None if self.beside is None else (yield from self.beside.build(block, judged))
         said = () if other is None else other.statements
         update = "" if judged is None else f"with {len(judged)} judged replies"
         memory = MeasuredMemory(

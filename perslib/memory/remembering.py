@@ -14,6 +14,7 @@ about a millisecond of a processor for a Chinese character, half a minute for al
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -22,7 +23,7 @@ from typing import Any
 import pandas as pd
 
 from perslib.corpus import Block, Target
-from perslib.llm import Steps, side_by_side
+from perslib.llm import Ask
 from perslib.memory.base import MemorySystem, Statement, UserMemory, score_counts
 from perslib.memory.long import LongTermMemory, Piece, Purpose, Session, Store, Turn, logs_by_session
 from perslib.memory.retrieval import turn_id
@@ -135,17 +136,17 @@ class Remembered(MemorySystem):
         self.language = check_language(language or str(getattr(system, "language", "en")))
         self.name = name or system.name
 
-    def build(self, block: Block, judged: pd.DataFrame | None = None) -> Steps[UserMemory]:
+    async def build(self, block: Block, ask: Ask, judged: pd.DataFrame | None = None) -> UserMemory:
         """Hear the evidence, then the logs before each target session; replies judged since come last."""
         known = block.evidence if judged is None else pd.concat([block.evidence, judged], ignore_index=True)
         past, ids = sessions(block, known, self.language)
-        store = yield from self.system.build(block.user, past)
+        store = await self.system.build(block.user, past, ask)
         ahead = [
             Session(f"{block.scenario}/{session}", logs[-1].at, logs)
             for (scenario, session), logs in logs_by_session(block.events).items()
             if scenario == block.scenario
         ]
-        stores = yield from side_by_side(self.system.hear_logs(store, session) for session in ahead)
+        stores = await asyncio.gather(*(self.system.hear_logs(store, session, ask) for session in ahead))
         lost = f"{len(store.failed)} pieces failed, the first: {store.failed[0]}" if store.failed else None
         memory = Recalled(
             block.user,

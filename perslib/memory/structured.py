@@ -18,7 +18,7 @@ import pandas as pd
 
 from perslib.corpus import Block
 from perslib.errors import UnknownName
-from perslib.llm import Answer, Ask, Steps, asks_nothing
+from perslib.llm import Answer, Ask
 from perslib.llm.estimate import tokens_of
 from perslib.memory.base import MemorySystem, Statement, UserMemory, profile_shown, score_counts
 from perslib.memory.retrieval import turn_id
@@ -135,8 +135,7 @@ class Scores(MemorySystem):
 
     name = "scores"
 
-    @asks_nothing
-    def build(self, block: Block, judged: pd.DataFrame | None = None) -> UserMemory:
+    async def build(self, block: Block, ask: Ask, judged: pd.DataFrame | None = None) -> UserMemory:
         """Count the scores."""
         return _counted(block, judged, self.name)[0]
 
@@ -167,7 +166,7 @@ class Structured(MemorySystem):
         self.profile, self.seed, self.prompts, self.name = profile, seed, prompts, name
         self.max_tokens = max_tokens
 
-    def build(self, block: Block, judged: pd.DataFrame | None = None) -> Steps[UserMemory]:
+    async def build(self, block: Block, ask: Ask, judged: pd.DataFrame | None = None) -> UserMemory:
         """Ask for the statements and check what they cite."""
         memory, rated = _counted(block, judged, self.name)
         turns = rated if block.labelled else block.evidence
@@ -188,7 +187,7 @@ class Structured(MemorySystem):
                 profile=profile, conversations=part.sessions
             )
         most = self.max_tokens or request.max_tokens
-        (answer,) = yield Ask([replace(request, seed=self.seed, max_tokens=most)], "memory")
+        (answer,) = await ask([replace(request, seed=self.seed, max_tokens=most)], "memory")
         statements = tuple(statements_of(answer, part.ids))
         problem = answer.error if answer.data is None else None if statements else "the model wrote nothing"
         return replace(memory, statements=statements, turns=part.ids, error=problem, prompt=request.prompt)

@@ -17,7 +17,7 @@ import pandas as pd
 
 from perslib.corpus.reading import csv_lines
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.llm import Backbone, Steps
+from perslib.llm import Ask, Backbone
 from perslib.memory.checked import Question, Reading
 from perslib.palbench.measures import RUNS, Run, number, outcome, runs, vote
 from perslib.palbench.multi_turn import Dialogue, shown_profile
@@ -112,8 +112,10 @@ def judged(
     return frame.astype({"ours": "Float64", "theirs": "Float64", "error": "str"})
 
 
-def _asked(form: Form, case: tuple[Dimension, Dialogue, Dialogue, Run]) -> Steps[tuple[Reading[Any], Spent]]:
-    return counted(one(question_of(form, *case)), "compare")
+async def _asked(
+    form: Form, case: tuple[Dimension, Dialogue, Dialogue, Run], ask: Ask
+) -> tuple[Reading[Any], Spent]:
+    return await counted(partial(one, question_of(form, *case)), ask, "compare")
 
 
 def outcomes(evaluations: pd.DataFrame, tie_within: float = 0.0) -> pd.DataFrame:

@@ -20,7 +20,7 @@ from typing import Any
 
 from perslib.corpus import Corpus
 from perslib.errors import DataError, Problem
-from perslib.llm import asks_nothing
+from perslib.llm import Ask
 from perslib.memory.h2 import H2Memory, H2Store
 from perslib.memory.h2 import outlines as clustering
 from perslib.memory.h2.log_graph import components, in_order
@@ -78,21 +78,18 @@ class Faultless(H2Memory):
 
     # -- session by session -----------------------------------------------------------------------------------
 
-    @asks_nothing
-    def hear_logs(self, store: Store, session: Session) -> H2Store:
+    async def hear_logs(self, store: Store, session: Session, ask: Ask) -> H2Store:
         """Relations, situations, background."""
         assert isinstance(store, H2Store)
         return self._with_logs(store, session)
 
-    @asks_nothing
-    def hear_dialogue(self, store: Store, session: Session) -> H2Store:
+    async def hear_dialogue(self, store: Store, session: Session, ask: Ask) -> H2Store:
         """Outlines, and clusters joined by them."""
         assert isinstance(store, H2Store)
         known = self._with_outlines(store, session)
         return self._joined(known, session) if known.snapshots else known
 
-    @asks_nothing
-    def build(self, user: str, sessions: Sequence[Session]) -> H2Store:
+    async def build(self, user: str, sessions: Sequence[Session], ask: Ask) -> H2Store:
         """All of a past, then clusters of its outlines."""
         store = self.start(user)
         for session in sessions:

@@ -24,7 +24,7 @@ import pandas as pd
 
 from perslib.corpus.reading import unfit
 from perslib.errors import DataError, Problem
-from perslib.llm import Backbone, Steps
+from perslib.llm import Ask, Backbone
 from perslib.memory.checked import Question, Reading
 from perslib.memory.long import LongTermMemory, Session, Turn
 from perslib.palbench.tasks import one, text_of
@@ -146,27 +146,26 @@ def answered(
     return frame.astype({"right": "boolean"})
 
 
-def _answer(pair: tuple[LongTermMemory, Asked], form: Form) -> Steps[dict[str, Any]]:
+async def _answer(pair: tuple[LongTermMemory, Asked], ask: Ask, form: Form) -> dict[str, Any]:
     memory, asked = pair
 
-    def steps() -> Steps[Reading[str]]:
-        store = yield from memory.build(asked.id, asked.haystack)
-        pieces = yield from looked_up(memory, store, asked.now, asked.question, "solution")
+    async def answer(ask: Ask) -> Reading[str]:
+        store = await memory.build(asked.id, asked.haystack, ask)
+        pieces = await looked_up(memory, store, asked.now, asked.question, "solution", ask)
         request = form.request("pal_lme_answer", blocks=blocks(pieces), query=asked.question)
-        return (yield from one(Question(f"{asked.id}: answer", request, text_of("answer"))))
+        return await one(Question(f"{asked.id}: answer", request, text_of("answer")), ask)
 
-    reading, spent = yield from counted(steps())
+    reading, spent = await counted(answer, ask)
     fault = "; ".join(reading.faults) if reading.value is None else None
     said = {"said": reading.value, "right": None, "error": fault}
     return {"method": memory.name, "question": asked.id, **said, **spent.row()}
 
 
-def _grade(pair: tuple[Asked, str], form: Form) -> Steps[Reading[bool]]:
+async def _grade(pair: tuple[Asked, str], ask: Ask, form: Form) -> Reading[bool]:
     asked, said = pair
     request = form.request("pal_lme_grade", query=asked.question, rubric=asked.rubric, answer=said)
-    return (
-        yield from one(Question(f"{asked.id}: grade", request, lambda data: Reading(bool(data["right"]))))
-    )
+    question = Question(f"{asked.id}: grade", request, lambda data: Reading(bool(data["right"])))
+    return await one(question, ask)
 
 
 def accuracies(answers: pd.DataFrame) -> pd.DataFrame:

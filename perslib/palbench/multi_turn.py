@@ -32,7 +32,7 @@ import pandas as pd
 
 from perslib.corpus import palset_records
 from perslib.errors import DataError, Problem
-from perslib.llm import Backbone, Steps
+from perslib.llm import Ask, Backbone
 from perslib.memory.checked import Question, Reading
 from perslib.memory.long import LongTermMemory, Purpose, Session, Store
 from perslib.palbench.tasks import one, remembered, text_of
@@ -163,8 +163,8 @@ def begun(
     ]
 
 
-def _remembered(pair: tuple[LongTermMemory, Person]) -> Steps[list[Store]]:
-    return remembered(*pair)
+async def _remembered(pair: tuple[LongTermMemory, Person], ask: Ask) -> list[Store]:
+    return await remembered(*pair, ask)
 
 
 def talked(
@@ -195,16 +195,16 @@ def talked(
     return held
 
 
-def talk(dialogue: Dialogue, form: Form, query: Query = "summary") -> Steps[Dialogue]:
+async def talk(dialogue: Dialogue, ask: Ask, form: Form, query: Query = "summary") -> Dialogue:
     """One dialogue to its end, user and assistant by turns."""
     while not dialogue.is_over:
-        dialogue = yield from user_turn(dialogue, form)
+        dialogue = await user_turn(dialogue, ask, form)
         if not dialogue.error:
-            dialogue = yield from assistant_turn(dialogue, form, query)
+            dialogue = await assistant_turn(dialogue, ask, form, query)
     return dialogue
 
 
-def user_turn(dialogue: Dialogue, form: Form) -> Steps[Dialogue]:
+async def user_turn(dialogue: Dialogue, ask: Ask, form: Form) -> Dialogue:
     """The dialogue with what the user says next."""
     number, scene = len(dialogue.lines), dialogue.scene
     action = dialogue.template[number][0]
@@ -223,45 +223,45 @@ def user_turn(dialogue: Dialogue, form: Form) -> Steps[Dialogue]:
         action=action,
     )
     question = Question(f"{scene.topic.id}_{number + 1}: user", request, text_of("content"))
-    reading, spent = yield from counted(one(question), "user")
+    reading, spent = await counted(partial(one, question), ask, "user")
     if not reading.value:
         return replace(dialogue, error=question.failures(reading)[0])
     return replace(dialogue, lines=(*dialogue.lines, Line(reading.value, user_spent=spent)))
 
 
-def assistant_turn(dialogue: Dialogue, form: Form, query: Query = "summary") -> Steps[Dialogue]:
+async def assistant_turn(dialogue: Dialogue, ask: Ask, form: Form, query: Query = "summary") -> Dialogue:
     """The dialogue with the assistant's reply to what the user has just said."""
     number = len(dialogue.lines)
     action, last = dialogue.template[number - 1][1], dialogue.lines[-1]
     place = f"{dialogue.scene.topic.id}_{number}"
 
-    def reply() -> Steps[tuple[Reading[str], str, Question[str]]]:
+    async def reply(ask: Ask) -> tuple[Reading[str], str, Question[str]]:
         wanted = last.user
         if not getattr(dialogue.memory, "looks_up", True):
             wanted = ""
         elif query == "summary":
-            wanted = yield from _summary(dialogue, action, form, place)
+            wanted = await _summary(dialogue, action, form, place, ask)
         purpose: Purpose = "requirement" if action == "requirement_prediction" else "solution"
-        pieces = yield from looked_up(dialogue.memory, dialogue.store, dialogue.session, wanted, purpose)
+        pieces = await looked_up(dialogue.memory, dialogue.store, dialogue.session, wanted, purpose, ask)
         request = form.request(
             "pal_assistant", blocks=blocks(pieces), conversation=dialogue.said(), turn=number, action=action
         )
         question = Question(f"{place}: assistant", request, text_of("content"))
-        return (yield from one(question)), wanted, question
+        return await one(question, ask), wanted, question
 
-    (reading, wanted, question), spent = yield from counted(reply(), "assistant")
+    (reading, wanted, question), spent = await counted(reply, ask, "assistant")
     line = replace(last, assistant=reading.value or "", query=wanted, spent=spent)
     error = None if reading.value else question.failures(reading)[0]
     return replace(dialogue, lines=(*dialogue.lines[:-1], line), error=error)
 
 
-def _summary(dialogue: Dialogue, action: str, form: Form, place: str) -> Steps[str]:
+async def _summary(dialogue: Dialogue, action: str, form: Form, place: str, ask: Ask) -> str:
     """What to look up: the requirement so far, else the user's last words."""
     earlier = [line.query for line in dialogue.lines[:-1] if line.query]
     if action == CLOSING and earlier:
         return earlier[-1]
     request = form.request("pal_summary", conversation=dialogue.said())
-    reading = yield from one(Question(f"{place}: summary", request, text_of("requirement")))
+    reading = await one(Question(f"{place}: summary", request, text_of("requirement")), ask)
     return reading.value or dialogue.lines[-1].user
 
 

@@ -12,6 +12,7 @@ once, each with the memory as it stood.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,7 +22,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from perslib.errors import UnknownName
-from perslib.llm import Backbone, Steps, side_by_side
+from perslib.llm import Ask, Backbone
 from perslib.memory.checked import Question, Reading, checked
 from perslib.memory.long import LongTermMemory, Piece, Purpose, Session, Store
 from perslib.palbench.measures import SELECTED, grade
@@ -95,9 +96,9 @@ def grading(form: Form, topic: Topic, prediction: str) -> Question[float]:
     return Question(f"{topic.id}: grade", request, read)
 
 
-def one(question: Question[Any]) -> Steps[Reading[Any]]:
+async def one(question: Question[Any], ask: Ask) -> Reading[Any]:
     """One question by itself."""
-    (reading,) = yield from checked([question])
+    (reading,) = await checked([question], ask)
     return reading
 
 
@@ -117,50 +118,56 @@ class Served:
         return self.stores[-1].failed
 
 
-def remembered(memory: LongTermMemory, person: Person, tasks: Sequence[Task] = ()) -> Steps[list[Store]]:
+async def remembered(
+    memory: LongTermMemory, person: Person, ask: Ask, tasks: Sequence[Task] = ()
+) -> list[Store]:
     """The memory during each query session, its logs heard and its dialogue not, and once all are over.
 
     A memory that keeps better what was recalled is told what these tasks recall.
     """
     stores = []
-    store = yield from memory.build(person.user, person.history)
+    store = await memory.build(person.user, person.history, ask)
     for session in person.query:
         now = session.before()
-        store = yield from memory.hear_logs(store, now)
+        store = await memory.hear_logs(store, now, ask)
         stores.append(store)
         if isinstance(memory, Strengthens):
             queries = dict.fromkeys(query_of(s.topic, t) for s in person.of(session) for t in tasks)
             found = [p for query in queries for p in memory.recall(store, now, *query)]
             store = memory.recalled(store, list({p.id: p for p in found}.values()), session.at)
-        store = yield from memory.hear_dialogue(store, session)
+        store = await memory.hear_dialogue(store, session, ask)
     return [*stores, store]
 
 
-def serve(memory: LongTermMemory, person: Person, form: Form, tasks: Sequence[Task] = TASKS) -> Steps[Served]:
+async def serve(
+    memory: LongTermMemory, person: Person, form: Form, ask: Ask, tasks: Sequence[Task] = TASKS
+) -> Served:
     """Build the memory of a user, go through the query sessions, and ask everything about them at once."""
-    stores, build = yield from counted(remembered(memory, person, tasks))
-    rows = yield from side_by_side(
-        _answered(memory, store, session.before(), scene.topic, task, form)
-        for store, session in zip(stores, person.query)
-        for scene in person.of(session)
-        for task in tasks
+    stores, build = await counted(partial(remembered, memory, person, tasks=tasks), ask)
+    rows = await asyncio.gather(
+        *(
+            _answered(memory, store, session.before(), scene.topic, task, form, ask)
+            for store, session in zip(stores, person.query)
+            for scene in person.of(session)
+            for task in tasks
+        )
     )
     return Served(person.user, memory.name, tuple(stores), tuple(rows), build)
 
 
-def _serve(pair: tuple[LongTermMemory, Person], form: Form, tasks: Sequence[Task]) -> Steps[Served]:
-    return serve(*pair, form, tasks)
+async def _serve(pair: tuple[LongTermMemory, Person], ask: Ask, form: Form, tasks: Sequence[Task]) -> Served:
+    return await serve(*pair, form, ask, tasks)
 
 
-def _answered(
-    memory: LongTermMemory, store: Store, session: Session, topic: Topic, task: Task, form: Form
-) -> Steps[dict[str, Any]]:
-    def answer() -> Steps[tuple[Reading[str], Question[str], int]]:
-        pieces = yield from looked_up(memory, store, session, *query_of(topic, task))
+async def _answered(
+    memory: LongTermMemory, store: Store, session: Session, topic: Topic, task: Task, form: Form, ask: Ask
+) -> dict[str, Any]:
+    async def answer(ask: Ask) -> tuple[Reading[str], Question[str], int]:
+        pieces = await looked_up(memory, store, session, *query_of(topic, task), ask)
         question = asked(form, task, topic, pieces)
-        return (yield from one(question)), question, len(pieces)
+        return await one(question, ask), question, len(pieces)
 
-    (reading, question, pieces), spent = yield from counted(answer(), STAGE)
+    (reading, question, pieces), spent = await counted(answer, ask, STAGE)
     return {
         **topic.key,
         "task": task,
@@ -219,8 +226,8 @@ def graded(
     )
 
 
-def _one_grade(question: Question[float]) -> Steps[tuple[Reading[float], Spent]]:
-    return counted(one(question), "grade")
+async def _one_grade(question: Question[float], ask: Ask) -> tuple[Reading[float], Spent]:
+    return await counted(partial(one, question), ask, "grade")
 
 
 def topics_by_key(people: Sequence[Person]) -> dict[tuple[str, str, str], Topic]:

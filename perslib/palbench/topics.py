@@ -13,8 +13,8 @@ import pandas as pd
 
 from perslib.corpus import Corpus
 from perslib.errors import DataError, Problem
-from perslib.llm import Answer, Ask, Request, Steps
-from perslib.llm.steps import through
+from perslib.llm import Answer, Ask, Method, Request
+from perslib.llm.asking import changed
 from perslib.memory.long import LongTermMemory, Piece, Purpose, Session, Store, sessions_of
 from perslib.prompts import prompt
 
@@ -254,12 +254,10 @@ class Spent:
         return asdict(self)
 
 
-def counted(steps: Steps[T], stage: str | None = None) -> Steps[tuple[T, Spent]]:
+async def counted(method: Method[T], ask: Ask, stage: str | None = None) -> tuple[T, Spent]:
     """What a method returns and what its answers took; its questions under another line of the ledger, if named."""
     heard: list[Answer] = []
-    value = yield from through(
-        steps, lambda ask: ask if stage is None else Ask(ask.requests, stage), heard.extend
-    )
+    value = await method(changed(ask, hear=heard.extend, stage=stage))
     return value, Spent().and_for(heard)
 
 
@@ -267,7 +265,9 @@ def counted(steps: Steps[T], stage: str | None = None) -> Steps[tuple[T, Spent]]
 class Reflects(Protocol):
     """A memory that may ask a model whether what it found suffices."""
 
-    def reflected(self, store: Store, session: Session, query: str, purpose: Purpose) -> Steps[list[Piece]]:
+    async def reflected(
+        self, store: Store, session: Session, query: str, purpose: Purpose, ask: Ask
+    ) -> list[Piece]:
         """What is recalled in the end."""
         ...
 
@@ -281,12 +281,12 @@ class Strengthens(Protocol):
         ...
 
 
-def looked_up(
-    memory: LongTermMemory, store: Store, session: Session, query: str, purpose: Purpose
-) -> Steps[list[Piece]]:
+async def looked_up(
+    memory: LongTermMemory, store: Store, session: Session, query: str, purpose: Purpose, ask: Ask
+) -> list[Piece]:
     """What a memory recalls, with the reflection of those that reflect."""
     if isinstance(memory, Reflects):
-        return (yield from memory.reflected(store, session, query, purpose))
+        return await memory.reflected(store, session, query, purpose, ask)
     return memory.recall(store, session, query, purpose)
 
 

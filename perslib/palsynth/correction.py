@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import Any
 
 from perslib.corpus.palset_records import LOG_TYPES
-from perslib.llm import Steps
+from perslib.llm import Ask
 from perslib.memory.checked import Reading
 from perslib.palsynth.persons import MINUTE, Entry, Persona
 from perslib.palsynth.topics import Chapter, Session, sessions
@@ -73,13 +73,13 @@ Found = dict[str, list[str]]
 """What is wrong with a session: id of a log (L3) or an utterance (U2, A2) → reasons."""
 
 
-def corrected(one: Persona, chapters: Sequence[Chapter], writing: Writing) -> Steps[None]:
+async def corrected(one: Persona, chapters: Sequence[Chapter], writing: Writing, ask: Ask) -> None:
     """Correct the sessions of a user in place, all at once; what stays wrong is recorded."""
     doubtful = list(sessions(chapters))
-    found = yield from _found(one, doubtful, writing)
+    found = await _found(one, doubtful, writing, ask)
     for _ in range(ROUNDS):
         wrong = [(session, own) for session, own in zip(doubtful, found, strict=True) if own]
-        given = yield from writing.written([_repair(one, session, own, writing) for session, own in wrong])
+        given = await writing.written([_repair(one, session, own, writing) for session, own in wrong], ask)
         mended = []
         for (session, own), change in zip(wrong, given, strict=True):
             if change is None:  # nothing new to look through
@@ -88,16 +88,16 @@ def corrected(one: Persona, chapters: Sequence[Chapter], writing: Writing) -> St
                 session.mend(*change)
                 mended.append(session)
         doubtful = mended
-        found = yield from _found(one, doubtful, writing)
+        found = await _found(one, doubtful, writing, ask)
     for session, own in zip(doubtful, found, strict=True):
         _record(one, session, own, writing)
 
 
-def _found(one: Persona, asked: Sequence[Session], writing: Writing) -> Steps[list[Found]]:
+async def _found(one: Persona, asked: Sequence[Session], writing: Writing, ask: Ask) -> list[Found]:
     """What is wrong with each session: what can be seen without a model, and what a model lists."""
     found = [faults(session, writing.language) for session in asked]
     if writing.check:
-        given = yield from writing.written([_check(one, session, writing) for session in asked])
+        given = await writing.written([_check(one, session, writing) for session in asked], ask)
         for own, listed in zip(found, given, strict=True):
             for id, reason in listed or ():
                 own.setdefault(id, []).append(reason)

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from perslib.corpus.palset_records import ASPECTS, LOG_TYPES, TRAITS
-from perslib.llm import Steps
+from perslib.llm import Ask
 from perslib.memory.checked import Reading
 from perslib.palsynth.writing import Task, Writing, by_id
 from perslib.worlds.lives import Dice, words
@@ -47,7 +47,7 @@ class Persona:
         return [{"id": key, "text": self.types[key]} for key in (self.types if ids is None else ids)]
 
 
-def profiles(users: int, writing: Writing) -> Steps[dict[str, dict[str, Any]]]:
+async def profiles(users: int, writing: Writing, ask: Ask) -> dict[str, dict[str, Any]]:
     """The profiles of this many users; all batches at once. Users whom no model gave are missing."""
     tasks = []
     for batch in range(-(-users // BATCH)):
@@ -56,7 +56,7 @@ def profiles(users: int, writing: Writing) -> Steps[dict[str, dict[str, Any]]]:
         place = f"{batch * BATCH:04d} to {batch * BATCH + wanted - 1:04d}"
         tasks.append(writing.task("profiles", place, _people(wanted, writing), count=wanted, example=example))
     found: dict[str, dict[str, Any]] = {}
-    for batch, people in enumerate((yield from writing.written(tasks))):
+    for batch, people in enumerate(await writing.written(tasks, ask)):
         for i, profile in enumerate(people or ()):
             found[f"{batch * BATCH + i:04d}"] = profile
     return found
@@ -92,18 +92,18 @@ def span(user: str, writing: Writing) -> int:
     return Dice(writing.seed, writing.language, user, "span").between(*SPAN)
 
 
-def persona(user: str, profile: dict[str, Any], writing: Writing) -> Steps[Persona | None]:
+async def persona(user: str, profile: dict[str, Any], writing: Writing, ask: Ask) -> Persona | None:
     """Timeline, then kinds of need, then likings of the four aspects at once; None where one of them is missing."""
     first = 13 - span(user, writing)
     months = [f"{YEAR}-{month:02d}" for month in range(first, 13)]
     plain = {key: value for key, value in profile.items() if key != "personality"}
     task = writing.task("timeline", user, _months(months), profile=plain, months=months)
-    (timeline,) = yield from writing.written([task])
+    (timeline,) = await writing.written([task], ask)
     if timeline is None:
         return None
     told = [{"month": month, "events": events} for month, events in timeline.items()]
     task = writing.task("requirements", user, _types, profile=plain, timeline=told)
-    (types,) = yield from writing.written([task])
+    (types,) = await writing.written([task], ask)
     if types is None:
         return None
     by_aspect = {a: [{"id": k, "text": t} for k, t in types.items() if k.startswith(a)] for a in ASPECTS}
@@ -112,7 +112,7 @@ def persona(user: str, profile: dict[str, Any], writing: Writing) -> Steps[Perso
         for a, own in by_aspect.items()
     ]
     likings: dict[str, dict[str, str]] = {}
-    for found in (yield from writing.written(tasks)):
+    for found in await writing.written(tasks, ask):
         likings |= found or {}
     if not likings:
         return None
@@ -190,7 +190,7 @@ class Entry:
     content: str
 
 
-def situations(one: Persona, writing: Writing) -> Steps[list[Situation]]:
+async def situations(one: Persona, writing: Writing, ask: Ask) -> list[Situation]:
     """Month after month, each told what came before; a month that no model gave stays empty."""
     dice = Dice(writing.seed, writing.language, one.user, "hours")
     found: list[Situation] = []
@@ -210,7 +210,7 @@ def situations(one: Persona, writing: Writing) -> Steps[list[Situation]]:
             first=str(begin),
             last=str(last),
         )
-        (given,) = yield from writing.written([task])
+        (given,) = await writing.written([task], ask)
         earlier = []
         for start, end, ids, text in given or ():
             low, high = draw_hours(dice)
@@ -260,7 +260,7 @@ def _days(given: dict[str, Any], one: Persona, begin: date, last: date) -> tuple
     return "", (start, end, ids, given["situation"])
 
 
-def accounts(one: Persona, told: Sequence[Situation], writing: Writing) -> Steps[list[str]]:
+async def accounts(one: Persona, told: Sequence[Situation], writing: Writing, ask: Ask) -> list[str]:
     """The account of every situation, all at once; the situation's own text where a model gives none."""
     tasks = [
         writing.task(
@@ -275,7 +275,7 @@ def accounts(one: Persona, told: Sequence[Situation], writing: Writing) -> Steps
         )
         for i, own in enumerate(told)
     ]
-    given = yield from writing.written(tasks)
+    given = await writing.written(tasks, ask)
     return [account or own.text for account, own in zip(given, told, strict=True)]
 
 

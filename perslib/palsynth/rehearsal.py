@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from functools import partial
 from itertools import repeat
 from typing import Any
 
 import pandas as pd
 
 from perslib.corpus.palset_records import ASPECTS, LOG_TYPES, TRAITS
-from perslib.llm import Backbone, Estimate, answered
+from perslib.llm import Backbone, Estimate, compute
 from perslib.palsynth.correction import filled
 from perslib.palsynth.persons import BATCH, profiles, span
 from perslib.palsynth.synthesis import user_files
@@ -155,8 +156,8 @@ def rehearse(users: int = 100, language: str = "zh", seed: int = 42, *, check: b
     """
     writing = Writing(language, seed, check=check, stand_in=StandIn(language, seed))
     months = [span(f"{user:04d}", writing) for user in range(users)]
-    for user, profile in answered(profiles(min(users, REHEARSED), writing)).items():
-        answered(user_files(user, profile, writing))
+    for user, profile in compute(partial(profiles, min(users, REHEARSED), writing)).items():
+        compute(partial(user_files, user, profile, writing))
     steps = pd.DataFrame(writing.calls).groupby("step", sort=False)
     counted = steps.agg(
         calls=("tokens_in", "size"), tokens_in=("tokens_in", "sum"), tokens_out=("tokens_out", "sum")

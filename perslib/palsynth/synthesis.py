@@ -6,6 +6,7 @@ One user goes from profile to files in fixed steps; every step's questions of a 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from perslib.corpus import Corpus
 from perslib.corpus.palset import FOLDERS, read_contents, write_release
 from perslib.corpus.palset_records import ASPECTS
 from perslib.errors import DataError, Problem
-from perslib.llm import Backbone, Steps
+from perslib.llm import Ask, Backbone
 from perslib.palsynth import topics as talk
 from perslib.palsynth.correction import corrected
 from perslib.palsynth.persons import Persona, Situation, accounts, logs, persona, profiles, situations
@@ -27,17 +28,17 @@ from perslib.worlds.palset_months import QUERY_MONTH, draw_parts
 Files = dict[str, Any]
 
 
-def user_files(user: str, profile: dict[str, Any], writing: Writing) -> Steps[Files]:
+async def user_files(user: str, profile: dict[str, Any], writing: Writing, ask: Ask) -> Files:
     """What every file of the release says of one user, by stem; empty where a step failed that all others need."""
-    one = yield from persona(user, profile, writing)
+    one = await persona(user, profile, writing, ask)
     if one is None:
         writing.reject("user", user, ["left out: there is no timeline, requirement or preference"])
         return {}
-    told = yield from situations(one, writing)
+    told = await situations(one, writing, ask)
     if not any(own.end.month == QUERY_MONTH for own in told):
         writing.reject("user", user, ["left out: nothing was told of December, the month of the query set"])
         return {}
-    chapters = yield from _chapters(one, told, writing)
+    chapters = await _chapters(one, told, writing, ask)
     files = _files(one, chapters)
     if not files["input"]["query"]:
         writing.reject("user", user, ["left out: no dialogue of December was written"])
@@ -45,42 +46,42 @@ def user_files(user: str, profile: dict[str, Any], writing: Writing) -> Steps[Fi
     return files
 
 
-def _chapters(one: Persona, told: list[Situation], writing: Writing) -> Steps[list[Chapter]]:
+async def _chapters(one: Persona, told: list[Situation], writing: Writing, ask: Ask) -> list[Chapter]:
     dice = Dice(writing.seed, writing.language, one.user, "parts")
     parts = draw_parts([own.end.month for own in told], dice)
     chapters = [Chapter(own, part) for own, part in zip(told, parts, strict=True)]
-    texts = yield from accounts(one, told, writing)
+    texts = await accounts(one, told, writing, ask)
     held = [(chapter, text) for chapter, text in zip(chapters, texts, strict=True) if chapter.part]
     # Logs and dialogues rest on the same accounts and not on each other.
     asked = [logs(one, c.situation, text, writing) for c, text in zip(chapters, texts, strict=True)]
     asked += [talk.frameworks(one, c.situation, text, writing) for c, text in held]
-    given = yield from writing.written(asked)
+    given = await writing.written(asked, ask)
     for chapter, entries in zip(chapters, given[: len(chapters)], strict=True):
         chapter.logs = entries or []
     for (chapter, _), found in zip(held, given[len(chapters) :], strict=True):
         chapter.topics = found or []
-    yield from _solutions(one, [chapter for chapter, _ in held if chapter.topics], writing)
+    await _solutions(one, [chapter for chapter, _ in held if chapter.topics], writing, ask)
     talks = [chapter for chapter, _ in held if chapter.topics]
     for c in talks:
         c.script = talk.script(one, c.situation, c.topics, c.part or "history", writing)
     tasks = [talk.dialogue(one, c.situation, c.script, c.part or "history", writing) for c in talks]
-    for chapter, said in zip(talks, (yield from writing.written(tasks)), strict=True):
+    for chapter, said in zip(talks, await writing.written(tasks, ask), strict=True):
         chapter.dialogue = said or {}
     for chapter in chapters:
         chapter.part = chapter.part if chapter.dialogue else None
-    yield from corrected(one, chapters, writing)
+    await corrected(one, chapters, writing, ask)
     return chapters
 
 
-def _solutions(one: Persona, chapters: list[Chapter], writing: Writing) -> Steps[None]:
+async def _solutions(one: Persona, chapters: list[Chapter], writing: Writing, ask: Ask) -> None:
     """Candidates of all sessions at once, then verdicts on all topics at once; topics without them are dropped."""
     tasks = [talk.candidates(one, c.situation, c.topics, writing) for c in chapters]
-    for chapter, found in zip(chapters, (yield from writing.written(tasks)), strict=True):
+    for chapter, found in zip(chapters, await writing.written(tasks, ask), strict=True):
         for topic in chapter.topics:
             topic.solutions = (found or {}).get(topic.id, [])
     pairs = [(c, topic) for c in chapters for topic in c.topics if topic.solutions]
     tasks = [talk.verdicts(one, c.situation, topic, writing) for c, topic in pairs]
-    for (_, topic), verdict in zip(pairs, (yield from writing.written(tasks)), strict=True):
+    for (_, topic), verdict in zip(pairs, await writing.written(tasks, ask), strict=True):
         topic.verdict = verdict or {}
     for chapter in chapters:
         chapter.topics = [topic for topic in chapter.topics if topic.verdict]
@@ -216,9 +217,9 @@ def synthesize(
         return Writing(language, seed, attempts, prompts, check)
 
     first = writing()
-    (people,) = model.work([profiles(users, first)], progress=progress, cap=cap)
+    (people,) = model.work([partial(profiles, users, first)], progress=progress, cap=cap)
     every = {user: writing() for user in people}
-    methods: list[Steps[Files]] = [user_files(user, people[user], own) for user, own in every.items()]
+    methods = [partial(user_files, user, people[user], own) for user, own in every.items()]
     given = dict(zip(people, model.work(methods, progress=progress, cap=cap), strict=True))
     files: dict[str, dict[str, Any]] = {stem: {} for stem in ("input", *FOLDERS)}
     for user, own in given.items():

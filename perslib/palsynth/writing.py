@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from perslib.llm import Answer, Ask, Request, Steps
+from perslib.llm import Answer, Ask, Request
 from perslib.llm.estimate import tokens_of, tokens_of_messages
 from perslib.memory.checked import Question, Reading
 from perslib.prompts import prompt
@@ -72,20 +72,20 @@ class Writing:
         request = prompt(f"palsynth_{step}", self.language, self.prompts).render(**fields)
         return Task(place, replace(request, seed=self.seed), read, step, fields)
 
-    def written(self, tasks: Sequence[Task]) -> Steps[list[Any]]:
+    async def written(self, tasks: Sequence[Task], ask: Ask) -> list[Any]:
         """What the answers say, in order; None where none could be used."""
         if not tasks:
             return []
         if self.stand_in is not None:
             return [self._rehearsed(task, self.stand_in) for task in tasks]
-        answers = list((yield Ask([task.request for task in tasks], STAGE)))
+        answers = list(await ask([task.request for task in tasks], STAGE))
         readings = [task.reading(answer) for task, answer in zip(tasks, answers, strict=True)]
         for attempt in range(1, self.attempts):
             again = [i for i, r in enumerate(readings) if r.faults and _may_be_asked_again(answers[i])]
             if not again:
                 break
             repeats = [self._again(tasks[i], answers[i], readings[i], attempt) for i in again]
-            for i, answer in zip(again, (yield Ask(repeats, STAGE)), strict=True):
+            for i, answer in zip(again, await ask(repeats, STAGE), strict=True):
                 reading = tasks[i].reading(answer)
                 if (reading.value is None, len(reading.faults)) <= (
                     readings[i].value is None,

@@ -21,7 +21,7 @@ import pandas as pd
 
 from perslib.corpus import BLOCK, TURN, Block, Corpus, Target, coerce
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.llm import Answer, Ask, Backbone, Request, Steps
+from perslib.llm import Answer, Ask, Backbone, Request
 from perslib.memory import MemorySystem
 from perslib.prompts import prompts
 from perslib.replay.contexts import Context, Shown, context
@@ -71,14 +71,14 @@ class Candidate:
         usual = backbone if self.shows.name == "prefix" else f"{backbone} · {self.shows.name}"
         return self.name or usual
 
-    def reply(self, block: Block) -> Steps[list[dict[str, Any]]]:
+    async def reply(self, block: Block, ask: Ask) -> list[dict[str, Any]]:
         """What it answers to the targets of a block: one row of the replies frame each, who answers left out."""
         given = self.shows.given(block)
-        show = yield from self.shows.prepare(given)
+        show = await self.shows.prepare(given, ask)
         targets = list(given)
         shown = [show(target) if target.request is not None else Shown() for target in targets]
         asked = [self.request(target, s) for target, s in zip(targets, shown) if target.request is not None]
-        answers = iter((yield Ask(asked, "candidate")) if asked else ())
+        answers = iter((await ask(asked, "candidate")) if asked else ())
         return [
             {
                 **{column: getattr(target, column) for column in TURN},

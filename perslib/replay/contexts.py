@@ -24,7 +24,7 @@ import pandas as pd
 
 from perslib.corpus import Block, Target
 from perslib.errors import PerslibError, PromptError, UnknownName
-from perslib.llm import Steps, asks_nothing
+from perslib.llm import Ask
 from perslib.memory import MemorySystem, Retrieval, Scores, Structured, profile_shown, turn_id
 from perslib.memory.retrieval import DIALOGUES, said_before
 from perslib.memory.structured import cut
@@ -66,7 +66,7 @@ class Context(ABC):
         return replace(block.unlabelled(), profile=profile_shown(block.profile, fields))
 
     @abstractmethod
-    def prepare(self, block: Block) -> Steps[Show]:
+    async def prepare(self, block: Block, ask: Ask) -> Show:
         """Read the block; what comes back tells what is shown for each of its targets."""
 
     def said(self, name: str, **fields: Any) -> Shown:
@@ -84,8 +84,7 @@ class Prefix(Context):
 
     name = "prefix"
 
-    @asks_nothing
-    def prepare(self, block: Block) -> Show:
+    async def prepare(self, block: Block, ask: Ask) -> Show:
         """Nothing to prepare."""
         return lambda target: Shown()
 
@@ -95,8 +94,7 @@ class Task(Context):
 
     name = "task"
 
-    @asks_nothing
-    def prepare(self, block: Block) -> Show:
+    async def prepare(self, block: Block, ask: Ask) -> Show:
         """Nothing to prepare."""
 
         def show(target: Target) -> Shown:
@@ -113,8 +111,7 @@ class Profile(Context):
     name = "profile"
     sees_profile = True
 
-    @asks_nothing
-    def prepare(self, block: Block) -> Show:
+    async def prepare(self, block: Block, ask: Ask) -> Show:
         """The same for all targets."""
         known = any(value not in (None, "", [], ()) for value in block.profile.values())
         shown = self.said("candidate_profile", profile=block.profile) if known else Shown(memory="no profile")
@@ -137,8 +134,7 @@ class Retrieved(Context):
         self.name = "tfidf" if strategy == "topk" else strategy
         self._retrieval = Retrieval(DIALOGUES, among="all")
 
-    @asks_nothing
-    def prepare(self, block: Block) -> Show:
+    async def prepare(self, block: Block, ask: Ask) -> Show:
         """Index the block's history and look up every target."""
         history = self._retrieval.history(block)
         if history.empty:
@@ -167,9 +163,9 @@ class Remembered(Context):
             raise _speechless(memory.name)
         self.memory, self.name = memory, f"memory: {memory.name}"
 
-    def prepare(self, block: Block) -> Steps[Show]:
+    async def prepare(self, block: Block, ask: Ask) -> Show:
         """Build the memory; it sees none of the block's targets."""
-        memory = yield from self.memory.build(replace(block, targets=block.targets.iloc[:0]))
+        memory = await self.memory.build(replace(block, targets=block.targets.iloc[:0]), ask)
         past = not block.evidence.empty
         if past and memory.error is None and not memory.statements and not any(map(memory.recall, block)):
             raise _speechless(memory.system)

@@ -2,6 +2,8 @@
 
 Judges that compute their scores judge every reply of the test users. What is fitted is fitted on train users alone, on
 verdicts of judges that had not learned from the same user (`judge_train_users`). Variants of the judge that asks differ
+from functools import partial
+from perslib.llm import compute
 from the base in one thing, and all of them judge the same replies (Tables 3 and 6 of PersTurnBench).
 """
 
@@ -10,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +22,7 @@ from perslib import stats
 from perslib.corpus import TURN, Corpus
 from perslib.errors import PerslibError, UnknownName
 from perslib.judge import Judge, LearnedJudge, Manner, Nearest, Personal, Supervised, controls, evaluate
-from perslib.llm import answered
+from perslib.llm import compute
 from perslib.memory import Structured
 from perslib.paths import read_csv
 from perslib.studies.extent import FEWEST_REPLIES, Extent, listed, require_replies
@@ -143,7 +146,7 @@ def judge_train_users(judges: Iterable[Judge], corpus: Corpus) -> pd.DataFrame:
     for judge in judges:
         if isinstance(judge, LearnedJudge):
             if not hasattr(judge, "held_out"):
-                answered(judge.fit(corpus.of_users(train)))
+                compute(partial(judge.fit, corpus.of_users(train)))
             found = judge.held_out.assign(judge=judge.name)
         else:
             parts = _folds(train) if judge.sees.train else [train]

@@ -12,7 +12,9 @@ memory took is summed from the answers themselves, so that it is the same number
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Any
 
 import pandas as pd
@@ -20,8 +22,7 @@ import pandas as pd
 from perslib.corpus import TURN, Block, Corpus
 from perslib.errors import UnknownName
 from perslib.judge import Judge, LearnedJudge, Manner, Nearest, Personal, UserMean
-from perslib.llm import Answer, Backbone, Steps
-from perslib.llm.steps import through
+from perslib.llm import Answer, Ask, Backbone, Request
 from perslib.memory import MEMORIES, UserMemory
 from perslib.memory import memory as named
 from perslib.memory.base import Noting
@@ -52,22 +53,29 @@ class Taken:
 
     answers: list[Answer] = field(default_factory=list)
     seconds: float = 0.0
-    """Time spent on computing, between questions: counting, comparing, embedding."""
-
-    def computed(self, seconds: float) -> None:
-        """Count these seconds in."""
-        self.seconds += seconds
+    """Time spent on computing, while no question was open: counting, comparing, embedding."""
 
 
 class Weighed(Noting[Taken]):
     """A memory system that notes what building takes."""
 
-    def build(self, block: Block, judged: pd.DataFrame | None = None) -> Steps[UserMemory]:
+    async def build(self, block: Block, ask: Ask, judged: pd.DataFrame | None = None) -> UserMemory:
         """The system's own memory."""
-        taken = Taken()
-        build = self.system.build(block, judged)
-        memory = yield from through(build, hear=taken.answers.extend, took=taken.computed)
-        self.notes[self.key(block, judged)] = taken
+        taken = self.notes[self.key(block, judged)] = Taken()
+        begun, open_ = perf_counter(), 0
+
+        async def noting(requests: Sequence[Request], stage: str = "ask", rank: int = 0) -> Sequence[Answer]:
+            nonlocal begun, open_
+            taken.seconds += 0 if open_ else perf_counter() - begun
+            open_ += 1
+            answers = await ask(requests, stage, rank)
+            open_ -= 1
+            begun = perf_counter()
+            taken.answers.extend(answers)
+            return answers
+
+        memory = await self.system.build(block, noting, judged)
+        taken.seconds += perf_counter() - begun
         return memory
 
     @property

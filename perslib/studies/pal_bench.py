@@ -12,16 +12,17 @@ memory is the faultless one of a synthetic set, and the model answers a single t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar, cast
 
 import pandas as pd
 
 from perslib.corpus import Corpus
 from perslib.errors import UnknownName
-from perslib.llm import Ask, Backbone, Request, Steps
-from perslib.llm.steps import through
+from perslib.llm import Ask, Backbone, Method, Request
+from perslib.llm.asking import changed
 from perslib.llm.types import digest
 from perslib.memory.baselines import ConditionMem, MemoryBank, RecurSum, Vanilla, baselines
 from perslib.memory.h2 import H2Dialogues, H2Memory
@@ -215,13 +216,13 @@ class Brief:
         self.asked = model
         self.name, self.model, self.entry = model.name, model.model, model.entry
 
-    def work(self, methods: Iterable[Steps[T]], **settings: Any) -> list[T]:
+    def work(self, methods: Iterable[Method[T]], **settings: Any) -> list[T]:
         """As the backbone does."""
-        return self.asked.work([through(steps, _briefly) for steps in methods], **settings)
+        return self.asked.map(_briefly, methods, **settings)
 
-    def map(self, method: Callable[[X], Steps[T]], items: Iterable[X], **settings: Any) -> list[T]:
+    def map(self, method: Callable[[X, Ask], Awaitable[T]], items: Iterable[X], **settings: Any) -> list[T]:
         """As the backbone does."""
-        return self.work([method(item) for item in items], **settings)
+        return self.work([partial(method, item) for item in items], **settings)
 
 
 def brief(model: Backbone) -> Backbone:
@@ -229,8 +230,8 @@ def brief(model: Backbone) -> Backbone:
     return cast(Backbone, Brief(model))
 
 
-def _briefly(ask: Ask) -> Ask:
-    return replace(ask, requests=[_short(request) for request in ask.requests])
+async def _briefly(method: Method[T], ask: Ask) -> T:
+    return await method(changed(ask, _short))
 
 
 def _short(request: Request) -> Request:

@@ -24,7 +24,7 @@ from perslib.corpus import BLOCK, TURN, Block, Corpus
 from perslib.corpus.schema import labels
 from perslib.errors import NotEnough
 from perslib.judge import Judge, Personal, evaluate
-from perslib.llm import Backbone, Steps
+from perslib.llm import Ask, Backbone
 from perslib.memory import UserMemory
 from perslib.memory.base import Key, Noting
 from perslib.memory.retrieval import turn_id
@@ -44,9 +44,9 @@ Memories = Mapping[tuple[str, str, str], UserMemory]
 class Kept(Noting[UserMemory]):
     """A memory system that keeps what it built: verdicts cite statements by number, here is what those say."""
 
-    def build(self, block: Block, judged: pd.DataFrame | None = None) -> Steps[UserMemory]:
+    async def build(self, block: Block, ask: Ask, judged: pd.DataFrame | None = None) -> UserMemory:
         """Build as the system does, and keep it."""
-        memory = yield from self.system.build(block, judged)
+        memory = await self.system.build(block, ask, judged)
         self.notes[self.key(block, judged)] = memory
         return memory
 

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from perslib.errors import DataError, PerslibError, Problem, UnknownName
-from perslib.llm import Answer, Ask, Backbone, Request, Steps
+from perslib.llm import Answer, Ask, Backbone, Request
 from perslib.llm.types import Message
 from perslib.prompts import prompt
 from perslib.stats import LEVEL, RESAMPLES, SEED, Resamples, floats, wilson
@@ -47,14 +47,14 @@ class Reply:
 
 
 class Replies(Protocol):
-    """Something that replies to a case in steps: `Generation`, `Recovery`."""
+    """Something that replies to a case: `Generation`, `Recovery`."""
 
     @property
     def name(self) -> str:
         """How tables call it."""
         ...
 
-    def reply(self, case: Case) -> Steps[Reply]:
+    async def reply(self, case: Case, ask: Ask) -> Reply:
         """A reply to one case."""
         ...
 
@@ -227,9 +227,9 @@ class Generation:
         """How tables call it."""
         return self.system
 
-    def reply(self, case: Case) -> Steps[Reply]:
+    async def reply(self, case: Case, ask: Ask) -> Reply:
         """One reply."""
-        (answer,) = yield Ask([self.request(case)], "reply")
+        (answer,) = await ask([self.request(case)], "reply")
         return plain_reply(answer)
 
     def request(self, case: Case) -> Request:
@@ -282,9 +282,9 @@ class Recovery:
         """How tables call it."""
         return self.variant if self.layout == "briefed" else f"{self.variant} ({self.layout})"
 
-    def reply(self, case: Case) -> Steps[Reply]:
+    async def reply(self, case: Case, ask: Ask) -> Reply:
         """One reply; where the model writes something beside it, that is its note."""
-        (answer,) = yield Ask([self.request(case)], "reply")
+        (answer,) = await ask([self.request(case)], "reply")
         note = VARIANTS[self.variant][1]
         if note is None:
             return plain_reply(answer)

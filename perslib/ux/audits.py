@@ -24,7 +24,7 @@ from perslib.errors import DataError, PerslibError, Problem
 from perslib.judge import Judge, Verdict
 from perslib.judge.evaluate import fit as fit_judge
 from perslib.judge.evaluate import targets, verdicts_on
-from perslib.llm import Backbone, Steps
+from perslib.llm import Ask, Backbone
 from perslib.prompts import phrases
 from perslib.stats import RESAMPLES, SEED, Resamples, floats, order_effects
 from perslib.ux.judging import Chosen, PairJudge
@@ -112,8 +112,8 @@ def position_audit(
     return order_effects(choices, unit="user", resamples=resamples, seed=seed)
 
 
-def _choice(judge: PairJudge, asked: tuple[Target, str, str]) -> Steps[Chosen]:
-    return judge.choice(*asked)
+async def _choice(judge: PairJudge, asked: tuple[Target, str, str], ask: Ask) -> Chosen:
+    return await judge.choice(*asked, ask)
 
 
 def _ordered(row: dict[Any, Any], first: str) -> tuple[str, str]:

@@ -17,7 +17,7 @@ import pandas as pd
 
 from perslib.corpus import Target
 from perslib.errors import DataError, NotEnough, Problem, UnknownName
-from perslib.llm import Answer, Ask, Backbone, Steps, digit_distribution
+from perslib.llm import Answer, Ask, Backbone, digit_distribution
 from perslib.prompts import prompt
 from perslib.stats import SEED, compare_paired
 from perslib.stats.detection import BAD, GOOD, labels
@@ -79,7 +79,7 @@ class UXJudge:
         """What numbers mean in its answers."""
         return "binary" if self.classes == 2 else "three"
 
-    def verdict(self, case: Case) -> Steps[dict[str, Any]]:
+    async def verdict(self, case: Case, ask: Ask) -> dict[str, Any]:
         """One question; what comes of it as columns of the verdicts frame."""
         shown: dict[str, Any] = {
             "conversation": self.form.shown(case.history),
@@ -94,7 +94,7 @@ class UXJudge:
         request = replace(
             request, schema=self._narrowed(dict(request.schema or {})), top_logprobs=TOP_LOGPROBS
         )
-        (answer,) = yield Ask([request], "judge")
+        (answer,) = await ask([request], "judge")
         return {**self.read(answer), "prompt": prompt(name, self.form.language, self.form.prompts).label}
 
     def read(self, answer: Answer) -> dict[str, Any]:
@@ -235,13 +235,13 @@ class PairJudge:
     form: Form = field(default_factory=Form)
     name: str = "pairwise"
 
-    def choice(self, target: Target, first: str, second: str) -> Steps[Chosen]:
+    async def choice(self, target: Target, first: str, second: str, ask: Ask) -> Chosen:
         """One question about one pair, in this order."""
         said = [dict(message) for message in target.prefix]
         request = self.form.request(
             "ux_prefer", conversation=self.form.shown(said), first=first, second=second
         )
-        (answer,) = yield Ask([request], "judge")
+        (answer,) = await ask([request], "judge")
         choice = read_choice(answer)
         return Chosen(choice, answer, None if choice else answer.error or "no choice in the answer")
 

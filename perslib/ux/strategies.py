@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perslib.llm import Answer, Ask, Backbone, Steps
+from perslib.llm import Answer, Ask, Backbone
 from perslib.paths import read_toml
 from perslib.stats import LEVEL, RESAMPLES, SEED, Resamples
 from perslib.ux.asking import Form, last_json
@@ -80,12 +80,12 @@ class StrategyLabeller:
 
     form: Form = field(default_factory=Form)
 
-    def label(self, complaint: str, reply: str) -> Steps[Labelled]:
+    async def label(self, complaint: str, reply: str, ask: Ask) -> Labelled:
         """One question about one opening."""
         shown = opening(reply)
         if not shown:
             return Labelled(None, error="the reply is empty")
-        (answer,) = yield Ask([self.form.request("ux_strategy", complaint=complaint, reply=shown)], "label")
+        (answer,) = await ask([self.form.request("ux_strategy", complaint=complaint, reply=shown)], "label")
         return read_label(answer)
 
 
@@ -130,8 +130,8 @@ def strategies_of(
     )
 
 
-def _label(labeller: StrategyLabeller, pair: tuple[str, str]) -> Steps[Labelled]:
-    return labeller.label(*pair)
+async def _label(labeller: StrategyLabeller, pair: tuple[str, str], ask: Ask) -> Labelled:
+    return await labeller.label(*pair, ask)
 
 
 def labeller_agreement(

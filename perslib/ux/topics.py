@@ -17,7 +17,7 @@ from functools import cache, lru_cache
 
 import pandas as pd
 
-from perslib.llm import Answer, Ask, Backbone, Steps
+from perslib.llm import Answer, Ask, Backbone
 from perslib.paths import read_toml
 from perslib.ux.asking import Form, last_json
 from perslib.ux.cases import Case
@@ -117,7 +117,7 @@ class TopicLabeller:
 
     form: Form = field(default_factory=Form)
 
-    def label(self, case: Case) -> Steps[Topic]:
+    async def label(self, case: Case, ask: Ask) -> Topic:
         """One question about one request, with what was said before."""
         groups = [
             {
@@ -134,7 +134,7 @@ class TopicLabeller:
         names = {"scenario": [*SCENARIOS, OTHER], "domain": [*GROUP_OF, OTHER]}
         properties = {name: {"type": "string", "enum": listed} for name, listed in names.items()}
         schema = {**(request.schema or {}), "properties": properties}
-        (answer,) = yield Ask([replace(request, schema=schema)], "label")
+        (answer,) = await ask([replace(request, schema=schema)], "label")
         return read_topic(answer)
 
 

@@ -25,7 +25,7 @@ from random import Random
 import numpy as np
 
 from perslib.errors import DataError, Problem
-from perslib.llm import Steps
+from perslib.llm import Ask
 from perslib.memory.baselines.past import Baseline, Past, Shelf, turns_of
 from perslib.memory.baselines.written import text_of
 from perslib.memory.checked import Question, checked, failures
@@ -91,23 +91,21 @@ class MemoryBank(Baseline):
             )
         self.forgetting = forgetting
 
-    def hear_dialogue(self, store: Store, session: Session) -> Steps[Bank]:
+    async def hear_dialogue(self, store: Store, session: Session, ask: Ask) -> Bank:
         """Its day, and the whole anew."""
         known: Bank = self._own(store)
         if session.id in known.heard:
             return known
-        days, lost = yield from self._days([session])
-        return (
-            yield from self._merged(
-                replace(known.with_dialogue(session), days=known.days + days, failed=known.failed + lost)
-            )
+        days, lost = await self._days([session], ask)
+        return await self._merged(
+            replace(known.with_dialogue(session), days=known.days + days, failed=known.failed + lost), ask
         )
 
-    def build(self, user: str, sessions: Sequence[Session]) -> Steps[Bank]:
+    async def build(self, user: str, sessions: Sequence[Session], ask: Ask) -> Bank:
         """All days at once, then the whole."""
-        days, lost = yield from self._days(sessions)
+        days, lost = await self._days(sessions, ask)
         heard = tuple(session.id for session in sessions)
-        return (yield from self._merged(Bank(user, heard, lost, tuple(sessions), days)))
+        return await self._merged(Bank(user, heard, lost, tuple(sessions), days), ask)
 
     def recall(self, store: Store, session: Session, query: str, purpose: Purpose) -> list[Piece]:
         """Portrait, events, pieces, earlier logs, current logs."""
@@ -175,7 +173,7 @@ class MemoryBank(Baseline):
             )
         return sorted(pieces, key=lambda one: one[0])
 
-    def _days(self, sessions: Sequence[Session]) -> Steps[tuple[tuple[Day, ...], tuple[str, ...]]]:
+    async def _days(self, sessions: Sequence[Session], ask: Ask) -> tuple[tuple[Day, ...], tuple[str, ...]]:
         spoken = [s for s in sessions if s.turns]
         questions = []
         for s in spoken:
@@ -183,12 +181,12 @@ class MemoryBank(Baseline):
             for name, key in (("memorybank_day", "summary"), ("memorybank_personality", "insight")):
                 request = self.render(name, at=s.at or "–", turns=turns)
                 questions.append(Question(f"{s.id}: {key} of the day", request, text_of(key)))
-        readings = yield from checked(questions)
+        readings = await checked(questions, ask)
         said = [reading.value or "" for reading in readings]
         days = tuple(Day(s.id, s.at, *said[2 * i : 2 * i + 2]) for i, s in enumerate(spoken))
         return days, failures(questions, readings)
 
-    def _merged(self, known: Bank) -> Steps[Bank]:
+    async def _merged(self, known: Bank, ask: Ask) -> Bank:
         """With account and portrait merged anew; where that fails, the ones before stay."""
         last = known.wholes[-1] if known.wholes else Whole("", "", "")
         parts = {
@@ -205,7 +203,7 @@ class MemoryBank(Baseline):
             for key, (name, days) in parts.items()
             if days
         }
-        readings = dict(zip(questions, (yield from checked(list(questions.values())))))
+        readings = dict(zip(questions, await checked(list(questions.values()), ask)))
         said = {key: reading.value for key, reading in readings.items() if reading.value}
         whole = Whole(after, said.get("summary", last.events), said.get("portrait", last.portrait))
         lost = failures(questions.values(), readings.values())

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from perslib.llm import Embedder, Request, asks_nothing
+from perslib.llm import Ask, Embedder, Request
 from perslib.llm.embeddings import Vectors, unit
 from perslib.memory.long import Log, LongTermMemory, Piece, Purpose, Session, Space, Store, Turn
 from perslib.prompts import phrases, prompt
@@ -119,13 +119,11 @@ class Baseline(LongTermMemory):
         self.space, self.shelves = Space(embedder), Shelves()
         self.name = name or self.called
 
-    @asks_nothing
-    def hear_logs(self, store: Store, session: Session) -> Store:
+    async def hear_logs(self, store: Store, session: Session, ask: Ask) -> Store:
         """The logs, as they are."""
         return self._own(store).with_logs(session)
 
-    @asks_nothing
-    def hear_dialogue(self, store: Store, session: Session) -> Store:
+    async def hear_dialogue(self, store: Store, session: Session, ask: Ask) -> Store:
         """The dialogue, as it is."""
         return self._own(store).with_dialogue(session)
 

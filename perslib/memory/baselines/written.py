@@ -12,11 +12,12 @@ The records nearest to a query are shown. In the original a model may say that t
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from perslib.llm import Request, Steps, side_by_side
+from perslib.llm import Ask, Request
 from perslib.memory.baselines.past import Baseline, Past, Shelf, in_time, logs_of
 from perslib.memory.checked import Question, Reading, checked, failures
 from perslib.memory.long import Piece, Purpose, Session, Store
@@ -43,34 +44,34 @@ class RecurSum(Baseline):
     kept = Summaries
     looks_up = False
 
-    def hear_logs(self, store: Store, session: Session) -> Steps[Summaries]:
+    async def hear_logs(self, store: Store, session: Session, ask: Ask) -> Summaries:
         """The log summary, with these logs folded in."""
         known: Summaries = self._own(store)
         place = known.place(session.id)
         if place < len(known.sessions) and known.sessions[place].logs == session.logs:
             return known
-        text, lost = yield from self._fold_logs(_at(known.of_logs, place), session)
+        text, lost = await self._fold_logs(_at(known.of_logs, place), session, ask)
         return replace(
             known.with_logs(session), of_logs=_then(known.of_logs, place, text), failed=known.failed + lost
         )
 
-    def hear_dialogue(self, store: Store, session: Session) -> Steps[Summaries]:
+    async def hear_dialogue(self, store: Store, session: Session, ask: Ask) -> Summaries:
         """The dialogue summary, with this dialogue folded in."""
         known: Summaries = self._own(store)
         if session.id in known.heard:
             return known
         place = known.place(session.id)
-        text, lost = yield from self._fold_dialogue(_at(known.of_dialogues, place), session)
+        text, lost = await self._fold_dialogue(_at(known.of_dialogues, place), session, ask)
         return replace(
             known.with_dialogue(session),
             of_dialogues=_then(known.of_dialogues, place, text),
             failed=known.failed + lost,
         )
 
-    def build(self, user: str, sessions: Sequence[Session]) -> Steps[Summaries]:
+    async def build(self, user: str, sessions: Sequence[Session], ask: Ask) -> Summaries:
         """Both recursions side by side."""
-        chains = yield from side_by_side(
-            self._chain(fold, sessions) for fold in (self._fold_dialogue, self._fold_logs)
+        chains = await asyncio.gather(
+            *(self._chain(fold, sessions, ask) for fold in (self._fold_dialogue, self._fold_logs))
         )
         (of_dialogues, lost), (of_logs, further) = chains
         heard = tuple(session.id for session in sessions)
@@ -90,36 +91,36 @@ class RecurSum(Baseline):
         latest = {"dialogue_summary": known.of_dialogues[-1:], "log_summary": known.of_logs[-1:]}
         return [Piece(f, f, text, known.heard) for f, texts in latest.items() for text in texts if text]
 
-    def _chain(
-        self, fold: Any, sessions: Sequence[Session]
-    ) -> Steps[tuple[tuple[str, ...], tuple[str, ...]]]:
+    async def _chain(
+        self, fold: Any, sessions: Sequence[Session], ask: Ask
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
         texts: tuple[str, ...] = ()
         failed: tuple[str, ...] = ()
         for session in sessions:
-            text, lost = yield from fold(texts[-1] if texts else "", session)
+            text, lost = await fold(texts[-1] if texts else "", session, ask)
             texts, failed = (*texts, text), failed + lost
         return texts, failed
 
-    def _fold_dialogue(self, summary: str, session: Session) -> Steps[tuple[str, tuple[str, ...]]]:
+    async def _fold_dialogue(self, summary: str, session: Session, ask: Ask) -> tuple[str, tuple[str, ...]]:
         if not session.turns:
             return summary, ()
         turns = [{"user": turn.user, "assistant": turn.assistant} for turn in session.turns]
         request = self.render("recursum_dialogue", summary=summary, at=session.at or "–", turns=turns)
-        return (yield from _folded(summary, f"{session.id}: dialogue summary", request))
+        return await _folded(summary, f"{session.id}: dialogue summary", request, ask)
 
-    def _fold_logs(self, summary: str, session: Session) -> Steps[tuple[str, tuple[str, ...]]]:
+    async def _fold_logs(self, summary: str, session: Session, ask: Ask) -> tuple[str, tuple[str, ...]]:
         logs = [{"at": log.at, "content": log.content} for _, log in in_time(session.logs)]
         failed: tuple[str, ...] = ()
         for start in range(0, len(logs), LOGS_AT_ONCE):
             request = self.render("recursum_logs", summary=summary, logs=logs[start : start + LOGS_AT_ONCE])
-            summary, lost = yield from _folded(summary, f"{session.id}: log summary", request)
+            summary, lost = await _folded(summary, f"{session.id}: log summary", request, ask)
             failed += lost
         return summary, failed
 
 
-def _folded(summary: str, place: str, request: Request) -> Steps[tuple[str, tuple[str, ...]]]:
+async def _folded(summary: str, place: str, request: Request, ask: Ask) -> tuple[str, tuple[str, ...]]:
     question = Question(place, request, text_of("summary"))
-    (reading,) = yield from checked([question])
+    (reading,) = await checked([question], ask)
     return reading.value or summary, failures([question], [reading])
 
 
@@ -180,19 +181,19 @@ class ConditionMem(Baseline):
         super().__init__(*args, **options)  # type: ignore[arg-type]
         self.reflection = reflection
 
-    def hear_dialogue(self, store: Store, session: Session) -> Steps[Records]:
+    async def hear_dialogue(self, store: Store, session: Session, ask: Ask) -> Records:
         """Its records."""
         known: Records = self._own(store)
         if session.id in known.heard:
             return known
-        found, lost = yield from self._records([session])
+        found, lost = await self._records([session], ask)
         return replace(
             known.with_dialogue(session), records=known.records + found, failed=known.failed + lost
         )
 
-    def build(self, user: str, sessions: Sequence[Session]) -> Steps[Records]:
+    async def build(self, user: str, sessions: Sequence[Session], ask: Ask) -> Records:
         """The records of all sessions at once."""
-        found, lost = yield from self._records(sessions)
+        found, lost = await self._records(sessions, ask)
         return Records(user, tuple(session.id for session in sessions), lost, tuple(sessions), found)
 
     def recall(self, store: Store, session: Session, query: str, purpose: Purpose) -> list[Piece]:
@@ -200,13 +201,15 @@ class ConditionMem(Baseline):
         known: Records = self._own(store)
         return self.shown(known, session, query, self._records_for(known, session, query))
 
-    def reflected(self, store: Store, session: Session, query: str, purpose: Purpose) -> Steps[list[Piece]]:
+    async def reflected(
+        self, store: Store, session: Session, query: str, purpose: Purpose, ask: Ask
+    ) -> list[Piece]:
         """What is recalled, and what the model asks for beyond it."""
         known: Records = self._own(store)
         found = self._records_for(known, session, query)
         for _ in range(self.reflection):
             request = self.render("conditionmem_reflect", query=query, found=[piece.text for piece in found])
-            (reading,) = yield from checked([Question(f"{session.id}: reflection", request, _wanted)])
+            (reading,) = await checked([Question(f"{session.id}: reflection", request, _wanted)], ask)
             if not reading.value:
                 break
             found += [p for p in self._records_for(known, session, reading.value) if p not in found]
@@ -225,14 +228,16 @@ class ConditionMem(Baseline):
 
         return self.found(known, session, query, "records", make)
 
-    def _records(self, sessions: Sequence[Session]) -> Steps[tuple[tuple[Record, ...], tuple[str, ...]]]:
+    async def _records(
+        self, sessions: Sequence[Session], ask: Ask
+    ) -> tuple[tuple[Record, ...], tuple[str, ...]]:
         spoken = [s for s in sessions if s.turns]
         questions = []
         for s in spoken:
             turns = [{"user": turn.user, "assistant": turn.assistant} for turn in s.turns]
             request = self.render("conditionmem_records", at=s.at or "–", turns=turns)
             questions.append(Question(f"{s.id}: records", request, _noted))
-        readings = yield from checked(questions)
+        readings = await checked(questions, ask)
         records = tuple(
             Record(f"{s.id}/record_{i}", s.id, condition, content)
             for s, reading in zip(spoken, readings, strict=True)

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from perslib.llm import Request, Steps
+from perslib.llm import Ask, Request
 from perslib.memory.checked import Question, Reading, checked, failures
 from perslib.memory.h2.store import EMPTY, Chapter, Relation, Situation, State
 from perslib.memory.long import Log, Session
@@ -62,11 +62,11 @@ def components(logs: int, relations: Sequence[Relation]) -> list[list[int]]:
     return list(groups.values())
 
 
-def hear(session: Session, render: Render, *, together: bool = False) -> Steps[Heard]:
+async def hear(session: Session, render: Render, ask: Ask, *, together: bool = False) -> Heard:
     """Relations of a session's logs, all windows at once, then its situations, all components at once."""
     logs = in_order(session)
     asked = [_window(session.id, logs, shown, about, render) for shown, about in windows(len(logs))]
-    found = yield from checked(asked)
+    found = await checked(asked, ask)
     relations = [relation for reading in found for relation in reading.value or ()]
     groups = [
         group[i : i + TOLD_AT_ONCE]
@@ -77,9 +77,9 @@ def hear(session: Session, render: Render, *, together: bool = False) -> Steps[H
     told = [[_shown(logs, i, of_log.get(i, Relation(i))) for i in group] for group in groups]
     size = GROUPS_AT_ONCE if together else 1
     starts = range(0, len(groups), size)
-    ask = _together if together else _alone
-    wanted = [ask(session.id, groups[i : i + size], told[i : i + size], render) for i in starts]
-    readings = yield from checked(wanted)
+    question = _together if together else _alone
+    wanted = [question(session.id, groups[i : i + size], told[i : i + size], render) for i in starts]
+    readings = await checked(wanted, ask)
     kept = [situation for reading in readings for situation in reading.value or ()]
     lost = failures(asked, found) + failures(wanted, readings)
     return Heard(tuple(r for r in relations if r.caused_by or r.follows), tuple(kept), lost)
@@ -163,13 +163,14 @@ def _situation(said: Any, group: list[int]) -> Reading[list[Situation]]:
     return Reading([Situation(text, tuple(dict.fromkeys(said["aspects"])), tuple(group))])
 
 
-def update_background(
+async def update_background(
     earlier: Sequence[Chapter],
     session: str,
     days: tuple[str, str],
     situations: Sequence[Situation],
     render: Render,
-) -> Steps[tuple[State, tuple[str, ...]]]:
+    ask: Ask,
+) -> tuple[State, tuple[str, ...]]:
     """The background after a session's situations, which took place between these days, and what failed.
 
     Only the aspects that the model lists are replaced; where it fails, and where nothing happened, all stay.
@@ -186,7 +187,7 @@ def update_background(
         days=" ~ ".join(days),
     )
     question = Question(f"{session}: background", request, _read)
-    (reading,) = yield from checked([question])
+    (reading,) = await checked([question], ask)
     return {**state, **(reading.value or {})}, failures([question], [reading])
 
 

@@ -12,6 +12,7 @@ is counted anew from them and never stored.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -20,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perslib.llm import Steps, side_by_side
+from perslib.llm import Ask
 from perslib.memory.checked import Question, Reading, checked, failures
 from perslib.memory.h2.log_graph import Render
 from perslib.memory.h2.store import Chapter, Outline, Principle, Situation, Solution, State
@@ -30,14 +31,14 @@ Outlines = tuple[tuple[Outline, ...], tuple[str, ...]]
 """Outlines, and what failed."""
 
 
-def outline(session: Session, render: Render) -> Steps[Outlines]:
+async def outline(session: Session, render: Render, ask: Ask) -> Outlines:
     """The topics of a session's dialogue; none for one without turns, or where nothing was required."""
     if not session.turns:
         return (), ()
     turns = [{"turn": n, "user": t.user, "assistant": t.assistant} for n, t in enumerate(session.turns, 1)]
     read = partial(read_outlines, session=session.id, turns=len(turns))
     question = Question(f"{session.id}: outlines", render("h2_outline", turns=turns), read)
-    (reading,) = yield from checked([question])
+    (reading,) = await checked([question], ask)
     return tuple(reading.value or ()), failures([question], [reading])
 
 
@@ -69,14 +70,14 @@ def read_outlines(data: Any, session: str, turns: int) -> Reading[list[Outline]]
     return Reading(kept, tuple(wrong))
 
 
-def refine(
-    chapter: Chapter, outlines: Sequence[Outline], space: Space, k: int, render: Render
-) -> Steps[Outlines]:
+async def refine(
+    chapter: Chapter, outlines: Sequence[Outline], space: Space, k: int, render: Render, ask: Ask
+) -> Outlines:
     """The outlines with their requirements refined, all at once; as they were said where no logs were heard."""
     if not chapter.situations or not outlines:
         return tuple(outlines), ()
     questions = [_refinement(chapter, one, space, k, render) for one in outlines]
-    readings = yield from checked(questions)
+    readings = await checked(questions, ask)
     refined = [replace(o, requirement=r.value or o.requirement) for o, r in zip(outlines, readings)]
     return tuple(refined), failures(questions, readings)
 
@@ -157,54 +158,60 @@ def join(points: Points, means: Points, sizes: Sequence[int]) -> tuple[list[int]
     return placed, means, sizes
 
 
-def learn(members: Sequence[Sequence[Outline]], seed: int, render: Render) -> Steps[list[Learned]]:
+async def learn(members: Sequence[Sequence[Outline]], seed: int, render: Render, ask: Ask) -> list[Learned]:
     """The principle of each cluster, all at once, from a draw of its members."""
-    return (yield from side_by_side(_learn(c, own, seed, render) for c, own in enumerate(members)))
+    return list(await asyncio.gather(*(_learn(c, own, seed, render, ask) for c, own in enumerate(members))))
 
 
-def revise(
+async def revise(
     principles: Sequence[Principle],
     new: dict[int, list[Outline]],
     members: Sequence[Sequence[Outline]],
     seed: int,
     render: Render,
-) -> Steps[tuple[tuple[Principle, ...], tuple[str, ...]]]:
+    ask: Ask,
+) -> tuple[tuple[Principle, ...], tuple[str, ...]]:
     """The principles after new outlines joined clusters, all of these at once; one that failed before is learned anew."""
     hit = list(new)
-    found = yield from side_by_side(
-        _revise(c, principles[c], new[c], render)
-        if principles[c].requirement and principles[c].preference
-        else _learn(c, members[c], seed, render)
-        for c in hit
+    found = await asyncio.gather(
+        *(
+            _revise(c, principles[c], new[c], render, ask)
+            if principles[c].requirement and principles[c].preference
+            else _learn(c, members[c], seed, render, ask)
+            for c in hit
+        )
     )
     after = dict(zip(hit, (principle for principle, _ in found)))
     kept = tuple(after.get(c, principle) for c, principle in enumerate(principles))
     return kept, tuple(f for _, failed in found for f in failed)
 
 
-def _learn(cluster: int, members: Sequence[Outline], seed: int, render: Render) -> Steps[Learned]:
+async def _learn(cluster: int, members: Sequence[Outline], seed: int, render: Render, ask: Ask) -> Learned:
     order = np.random.default_rng([seed, cluster]).permutation(len(members))
     drawn = [members[i] for i in order[:MEMBERS]]
     place = f"principle {cluster}"
-    requirement, lost = yield from _said(
-        place, "general_requirement", render("h2_requirement", requirements=[o.requirement for o in drawn])
+    requirement, lost = await _said(
+        place,
+        "general_requirement",
+        render("h2_requirement", requirements=[o.requirement for o in drawn]),
+        ask,
     )
     preferences = _preferences(drawn)
     if not requirement or not preferences:
         return Principle(requirement, ""), lost
     asked = render("h2_principle", general_requirement=requirement, preferences=preferences)
-    preference, further = yield from _said(place, "principle", asked)
+    preference, further = await _said(place, "principle", asked, ask)
     return Principle(requirement, preference), lost + further
 
 
-def _revise(cluster: int, old: Principle, new: Sequence[Outline], render: Render) -> Steps[Learned]:
+async def _revise(cluster: int, old: Principle, new: Sequence[Outline], render: Render, ask: Ask) -> Learned:
     place = f"principle {cluster}, update"
     asked = render(
         "h2_requirement_update",
         general_requirement=old.requirement,
         requirements=[outline.requirement for outline in new],
     )
-    requirement, lost = yield from _said(place, "general_requirement", asked)
+    requirement, lost = await _said(place, "general_requirement", asked, ask)
     requirement = requirement or old.requirement
     if not (preferences := _preferences(new)):
         return Principle(requirement, old.preference), lost
@@ -214,7 +221,7 @@ def _revise(cluster: int, old: Principle, new: Sequence[Outline], render: Render
         principle=old.preference,
         preferences=preferences,
     )
-    preference, further = yield from _said(place, "principle", asked)
+    preference, further = await _said(place, "principle", asked, ask)
     return Principle(requirement, preference or old.preference), lost + further
 
 
@@ -222,10 +229,10 @@ def _preferences(outlines: Sequence[Outline]) -> list[str]:
     return [outline.preference for outline in outlines if outline.preference]
 
 
-def _said(place: str, name: str, request: Any) -> Steps[tuple[str, tuple[str, ...]]]:
+async def _said(place: str, name: str, request: Any, ask: Ask) -> tuple[str, tuple[str, ...]]:
     """The text of this name in the answer; empty where it failed, and where an update changes nothing."""
     question = Question(place, request, partial(_read, name=name))
-    (reading,) = yield from checked([question])
+    (reading,) = await checked([question], ask)
     return reading.value or "", failures([question], [reading])
 
 

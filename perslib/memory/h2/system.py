@@ -14,14 +14,15 @@ shows becomes a principle of its own.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from perslib.errors import DataError
-from perslib.llm import Embedder, Request, Steps, asks_nothing, side_by_side
-from perslib.llm.steps import WAIT, paced
+from perslib.llm import Ask, Embedder, Request
+from perslib.llm.asking import changed
 from perslib.memory.h2 import log_graph, outlines
 from perslib.memory.h2.recall import Part, Recall
 from perslib.memory.h2.store import EMPTY, Chapter, H2Store, Outline, Principle, Snapshot
@@ -34,7 +35,7 @@ class H2Memory(LongTermMemory):
 
     `without` leaves one part out of what is recalled (the ablations of Table 2). What is built stays the same, so
     that one build, and its answers in the cache, serve them all. `one_call_situations` tells all situations of a
-    session in one question instead of one each. `at_once` questions are asked together while a past is built.
+    session in one question instead of one each.
     """
 
     kept = H2Store
@@ -47,30 +48,29 @@ class H2Memory(LongTermMemory):
         without: Part | None = None,
         k: int = 3,
         one_call_situations: bool = False,
-        at_once: int = 32,
         seed: int = 42,
         prompts: str | Path | None = None,
         name: str | None = None,
     ):
         self.recollection = Recall(language, k, without)
         self.language, self.one_call_situations = language, one_call_situations
-        self.at_once, self.seed, self.prompts = at_once, seed, prompts
+        self.seed, self.prompts = seed, prompts
         self.space = Space(embedder)
         self.name = name or ("H²Memory" if without is None else f"H²Memory without {without}")
 
     # -- session by session -----------------------------------------------------------------------------------
 
-    def hear_logs(self, store: Store, session: Session) -> Steps[H2Store]:
+    async def hear_logs(self, store: Store, session: Session, ask: Ask) -> H2Store:
         """Relations, situations, background."""
         known = self._own(store)
         place = known.place(session.id)
-        heard = yield from self._graph(session)
-        chapter, lost = yield from self._chapter(known.chapters[:place], session, heard)
+        heard = await self._graph(session, ask)
+        chapter, lost = await self._chapter(known.chapters[:place], session, heard, ask)
         if place < len(known.chapters):
             chapter = replace(chapter, outlines=known.chapters[place].outlines)
         return replace(_with(known, place, chapter), failed=known.failed + heard.failed + lost)
 
-    def hear_dialogue(self, store: Store, session: Session) -> Steps[H2Store]:
+    async def hear_dialogue(self, store: Store, session: Session, ask: Ask) -> H2Store:
         """Outlines, refined; once principles were learned, those that the outlines touch are revised."""
         known = self._own(store)
         if session.id in known.heard:
@@ -79,53 +79,55 @@ class H2Memory(LongTermMemory):
         chapter = (
             known.chapters[place] if place < len(known.chapters) else _silent(known.chapters[:place], session)
         )
-        found, lost = yield from outlines.outline(session, self._render)
-        refined, further = yield from outlines.refine(
-            chapter, found, self.space, self.recollection.k, self._render
+        found, lost = await outlines.outline(session, self._render, ask)
+        refined, further = await outlines.refine(
+            chapter, found, self.space, self.recollection.k, self._render, ask
         )
         known = _with(known, place, replace(chapter, outlines=refined))
         known = replace(known, heard=(*known.heard, session.id), failed=known.failed + lost + further)
-        return (yield from self._revise(known, place)) if known.snapshots else known
+        return (await self._revise(known, place, ask)) if known.snapshots else known
 
     # -- a whole past -----------------------------------------------------------------------------------------
 
-    def build(self, user: str, sessions: Sequence[Session]) -> Steps[H2Store]:
+    async def build(self, user: str, sessions: Sequence[Session], ask: Ask) -> H2Store:
         """The memory after these sessions, with principles learned from them."""
         names = [session.id for session in sessions]
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise DataError(f"Sessions of user {user} share an id: {', '.join(twice[:5])}")
         chapters: list[Chapter] = []
 
-        def logs(j: int) -> Steps[tuple[str, ...]]:
-            heard = yield from self._graph(sessions[j])
-            while len(chapters) < j:
-                yield WAIT
-            chapter, lost = yield from self._chapter(chapters, sessions[j], heard)
+        async def logs(j: int, ask: Ask) -> tuple[str, ...]:
+            heard = await self._graph(sessions[j], ask)
+            if j:
+                await parts[j - 1][0]
+            chapter, lost = await self._chapter(chapters, sessions[j], heard, ask)
             chapters.append(chapter)
             return heard.failed + lost
 
-        def dialogue(j: int) -> Steps[tuple[str, ...]]:
-            found, lost = yield from outlines.outline(sessions[j], self._render)
-            while len(chapters) <= j:
-                yield WAIT
-            refined, further = yield from outlines.refine(
-                chapters[j], found, self.space, self.recollection.k, self._render
+        async def dialogue(j: int, ask: Ask) -> tuple[str, ...]:
+            found, lost = await outlines.outline(sessions[j], self._render, ask)
+            await parts[j][0]
+            refined, further = await outlines.refine(
+                chapters[j], found, self.space, self.recollection.k, self._render, ask
             )
             chapters[j] = replace(chapters[j], outlines=refined)
             return lost + further
 
-        parts = [part(j) for j in range(len(sessions)) for part in (logs, dialogue)]
-        failed = yield from paced(parts, self.at_once)
+        parts: list[tuple[asyncio.Future[tuple[str, ...]], ...]] = []
+        for j in range(len(sessions)):  # what an earlier session asks goes first: the next one waits for it
+            ranked = changed(ask, rank=j)
+            parts.append((asyncio.ensure_future(logs(j, ranked)), asyncio.ensure_future(dialogue(j, ranked))))
+        failed = await asyncio.gather(*(part for pair in parts for part in pair))
         store = H2Store(user, tuple(names), tuple(f for lost in failed for f in lost), tuple(chapters))
-        return (yield from self.learn(store))
+        return await self.learn(store, ask)
 
-    def learn(self, store: H2Store) -> Steps[H2Store]:
+    async def learn(self, store: H2Store, ask: Ask) -> H2Store:
         """Clusters and principles from all outlines so far, in place of those there were."""
         after = store.heard[-1] if store.heard else ""
         found = store.outlines
         labels = outlines.clusters(self._points(found), self.seed) if found else []
         members = [[o for o, label in zip(found, labels) if label == c] for c in range(len(set(labels)))]
-        learned = yield from outlines.learn(members, self.seed, self._render)
+        learned = await outlines.learn(members, self.seed, self._render, ask)
         known = store.clustered({o.id: label for o, label in zip(found, labels)})
         snapshot = Snapshot(after, tuple(principle for principle, _ in learned))
         lost = tuple(f for _, failed in learned for f in failed)
@@ -150,17 +152,17 @@ class H2Memory(LongTermMemory):
     def _render(self, name: str, **fields: Any) -> Request:
         return replace(prompt(name, self.language, self.prompts).render(**fields), seed=self.seed)
 
-    def _graph(self, session: Session) -> Steps[log_graph.Heard]:
-        return log_graph.hear(session, self._render, together=self.one_call_situations)
+    async def _graph(self, session: Session, ask: Ask) -> log_graph.Heard:
+        return await log_graph.hear(session, self._render, ask, together=self.one_call_situations)
 
-    def _chapter(
-        self, earlier: Sequence[Chapter], session: Session, heard: log_graph.Heard
-    ) -> Steps[tuple[Chapter, tuple[str, ...]]]:
+    async def _chapter(
+        self, earlier: Sequence[Chapter], session: Session, heard: log_graph.Heard, ask: Ask
+    ) -> tuple[Chapter, tuple[str, ...]]:
         logs = log_graph.in_order(session)
         first, last = (logs[0].at, logs[-1].at) if logs else (None, None)
         days = (first[:10], last[:10]) if first and last else ("", "")
-        state, lost = yield from log_graph.update_background(
-            earlier, session.id, days, heard.situations, self._render
+        state, lost = await log_graph.update_background(
+            earlier, session.id, days, heard.situations, self._render, ask
         )
         at = session.at
         return Chapter(session.id, at, first, last, heard.relations, heard.situations, state), lost
@@ -168,11 +170,11 @@ class H2Memory(LongTermMemory):
     def _points(self, found: Sequence[Outline]) -> outlines.Points:
         return self.space.vectors([outline.requirement for outline in found])
 
-    def _revise(self, store: H2Store, place: int) -> Steps[H2Store]:
+    async def _revise(self, store: H2Store, place: int, ask: Ask) -> H2Store:
         """Principles after the dialogue at this place, whose outlines join clusters one by one."""
         name, new = store.chapters[place].session, store.chapters[place].outlines
         if new and not store.principles:
-            return (yield from self.learn(store))
+            return await self.learn(store, ask)
         if not new:
             return replace(store, snapshots=(*store.snapshots, Snapshot(name, store.principles)))
         old = [outline for outline in store.outlines if outline.cluster is not None]
@@ -182,7 +184,7 @@ class H2Memory(LongTermMemory):
         store = store.clustered({o.id: label for o, label in zip(new, joined)})
         members = [[o for o in store.outlines if o.cluster == c] for c in range(len(store.principles))]
         hit = {c: [o for o, label in zip(new, joined) if label == c] for c in dict.fromkeys(joined)}
-        revised, lost = yield from outlines.revise(store.principles, hit, members, self.seed, self._render)
+        revised, lost = await outlines.revise(store.principles, hit, members, self.seed, self._render, ask)
         snapshots = (*store.snapshots, Snapshot(name, revised))
         return replace(store, snapshots=snapshots, failed=store.failed + lost)
 
@@ -206,27 +208,26 @@ class H2Dialogues(H2Memory):
         if "name" not in options:
             self.name += ", dialogues only"
 
-    @asks_nothing
-    def hear_logs(self, store: Store, session: Session) -> H2Store:
+    async def hear_logs(self, store: Store, session: Session, ask: Ask) -> H2Store:
         """Logs are left aside."""
         assert isinstance(store, H2Store)
         return store
 
-    def hear_dialogue(self, store: Store, session: Session) -> Steps[H2Store]:
+    async def hear_dialogue(self, store: Store, session: Session, ask: Ask) -> H2Store:
         """Its outlines, and the principle they show."""
         assert isinstance(store, H2Store)
         if session.id in store.heard:
             return store
-        return (yield from self._go_on(store, [session]))
+        return await self._go_on(store, [session], ask)
 
-    def build(self, user: str, sessions: Sequence[Session]) -> Steps[H2Store]:
+    async def build(self, user: str, sessions: Sequence[Session], ask: Ask) -> H2Store:
         """All dialogues at once."""
-        return (yield from self._go_on(self.start(user), sessions))
+        return await self._go_on(self.start(user), sessions, ask)
 
-    def _go_on(self, store: H2Store, sessions: Sequence[Session]) -> Steps[H2Store]:
+    async def _go_on(self, store: H2Store, sessions: Sequence[Session], ask: Ask) -> H2Store:
         known = store.principles
-        told = yield from side_by_side(
-            self._tell(session, len(known) + i) for i, session in enumerate(sessions)
+        told = await asyncio.gather(
+            *(self._tell(session, len(known) + i, ask) for i, session in enumerate(sessions))
         )
         chapters, learned, failed = zip(*told, strict=True) if told else ((), (), ())
         return replace(
@@ -237,11 +238,13 @@ class H2Dialogues(H2Memory):
             snapshots=(Snapshot("", (*known, *learned)),),
         )
 
-    def _tell(self, session: Session, number: int) -> Steps[tuple[Chapter, Principle, tuple[str, ...]]]:
-        found, lost = yield from outlines.outline(session, self._render)
+    async def _tell(
+        self, session: Session, number: int, ask: Ask
+    ) -> tuple[Chapter, Principle, tuple[str, ...]]:
+        found, lost = await outlines.outline(session, self._render, ask)
         own = tuple(replace(outline, cluster=number) for outline in found)
         chapter = Chapter(session.id, session.at, outlines=own)
         if not own:
             return chapter, Principle("", ""), lost
-        ((principle, further),) = yield from outlines.learn([own], self.seed, self._render)
+        ((principle, further),) = await outlines.learn([own], self.seed, self._render, ask)
         return chapter, principle, lost + further

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from perslib.llm import Answer, Ask, Steps
+from perslib.llm import Answer, Ask
 from perslib.llm.estimate import tokens_of, tokens_of_messages
 from perslib.memory.checked import Question, Reading
 from perslib.prompts import prompt
@@ -87,13 +87,13 @@ class Asking:
             usual,
         )
 
-    def put(self, task: Task) -> Steps[Reading[Any]]:
+    async def put(self, task: Task, ask: Ask) -> Reading[Any]:
         """What the answer says; where something is wrong, after saying so and asking again."""
         if self.calls is not None:
             said = str(task.usual)
             self.calls.append(Call(task.stage, tokens_of_messages(task.request.messages), tokens_of(said)))
             return task.reading(Answer(text=said, data=task.usual))
-        (answer,) = yield Ask([task.request], f"ux {task.stage}")
+        (answer,) = await ask([task.request], f"ux {task.stage}")
         reading = task.reading(answer)
         for attempt in range(1, self.rules.attempts):
             if not reading.faults or (answer.data is None and (answer.earlier or not answer.text)):
@@ -102,7 +102,7 @@ class Asking:
             again = replace(
                 task.repeated(answer, reading.faults), sample=attempt, seed=self.rules.seed + attempt
             )
-            (other,) = yield Ask([again], f"ux {task.stage}")
+            (other,) = await ask([again], f"ux {task.stage}")
             later = task.reading(other)
             if (later.value is None, len(later.faults)) <= (reading.value is None, len(reading.faults)):
                 reading, answer = later, other

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from perslib.llm import Steps
+from perslib.llm import Ask
 from perslib.memory.checked import Reading
 from perslib.prompts import phrases
 from perslib.stats import krippendorff
@@ -52,9 +52,9 @@ class Grades(NamedTuple):
         return abs(self.claimed_mean - self.mean) <= ROUNDING and self.claimed_quality == self.quality
 
 
-def graded(
-    talk: Talk, cases: Sequence[Mined], asking: Asking
-) -> Steps[tuple[list[tuple[Mined, Grades]], list[Rejection]]]:
+async def graded(
+    talk: Talk, cases: Sequence[Mined], asking: Asking, ask: Ask
+) -> tuple[list[tuple[Mined, Grades]], list[Rejection]]:
     """The cases of one side of a session that pass, with their grades, and why the others do not.
 
     All are graded in one question; those that the answer leaves out are asked for again, by themselves.
@@ -65,7 +65,7 @@ def graded(
         missing = [i for i in range(len(cases)) if i not in given]
         if not missing:
             break
-        reading = yield from asking.put(_task(talk, [(i, cases[i]) for i in missing], asking, attempt))
+        reading = await asking.put(_task(talk, [(i, cases[i]) for i in missing], asking, attempt), ask)
         faults = reading.faults
         given |= reading.value or {}
     passed, rejected = [], []
@@ -160,7 +160,7 @@ class Check(NamedTuple):
     fault: str = ""
 
 
-def checked(case: Mined, asking: Asking) -> Steps[Check]:
+async def checked(case: Mined, ask: Ask, asking: Asking) -> Check:
     """One checker's opinion of a case."""
     own = case.candidate
     history = Form(characters=asking.rules.dialogue // 4).shown(own.history)
@@ -179,7 +179,7 @@ def checked(case: Mined, asking: Asking) -> Steps[Check]:
         dimension=case.dimension,
         explanation=case.explanation,
     )
-    reading = yield from asking.put(task)
+    reading = await asking.put(task, ask)
     return reading.value or Check(None, fault="; ".join(reading.faults)[:300])
 
 

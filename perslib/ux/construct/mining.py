@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from perslib.corpus.uxbench_records import Message
-from perslib.llm import Steps
+from perslib.llm import Ask
 from perslib.memory.checked import Reading
 from perslib.prompts import phrases
 from perslib.signals import NEGATIVE, Reaction
@@ -167,9 +167,9 @@ class Mined(NamedTuple):
         return CONFIDENCE[self.candidate.strength]
 
 
-def mined(
-    talk: Talk, side: Side, found: Sequence[Candidate], asking: Asking
-) -> Steps[tuple[list[Mined], list[Rejection]]]:
+async def mined(
+    talk: Talk, side: Side, found: Sequence[Candidate], asking: Asking, ask: Ask
+) -> tuple[list[Mined], list[Rejection]]:
     """The cases of one side of a session, and why its other candidates are none."""
     known = {c.reply_turn: c for c in found}
     usual = {"cases": [_usual(c, asking.language) for c in found]}
@@ -183,7 +183,7 @@ def mined(
         dialogue=shown(talk, known, asking.rules),
         candidates=", ".join(str(turn) for turn in known),
     )
-    reading = yield from asking.put(task)
+    reading = await asking.put(task, ask)
     rejected: list[Rejection] = []
 
     def reject(reason: str, turn: Any, detail: str = "") -> None:

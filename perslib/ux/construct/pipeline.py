@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ import pandas as pd
 from perslib.corpus import Corpus
 from perslib.corpus.uxbench_reading import Source
 from perslib.errors import DataError, Problem
-from perslib.llm import Backbone, Steps, answered
+from perslib.llm import Ask, Backbone, compute
 from perslib.prompts import prompt
 from perslib.stats import cohen
 from perslib.stats.detection import BAD, GOOD
@@ -52,14 +52,18 @@ class Stages:
             self.folder.mkdir(parents=True, exist_ok=True)
 
     def map(
-        self, stage: str, model: Backbone, method: Callable[[X], Steps[T]], items: Sequence[X]
+        self, stage: str, model: Backbone, method: Callable[[X, Ask], Awaitable[T]], items: Sequence[X]
     ) -> list[T]:
         """What the method returns for each item; on a cluster, where the model has a scheduler."""
         totals = {f"ux {stage}": len(items)}
         return model.map(method, items, progress=self.progress, totals=totals, cap=self.cap)
 
     def staged(
-        self, stage: str, model: Backbone, method: Callable[[X], Steps[Sifted[T]]], items: Sequence[X]
+        self,
+        stage: str,
+        model: Backbone,
+        method: Callable[[X, Ask], Awaitable[Sifted[T]]],
+        items: Sequence[X],
     ) -> list[list[T]]:
         """What a stage leaves of each item; its method returns what it keeps and what it rejects."""
         given = self.map(stage, model, method, items)
@@ -200,10 +204,10 @@ def estimate(
     seen = units[::every]
     scale = sum(len(own) for _, _, own in units) / max(1, sum(len(own) for _, _, own in seen))
     for talk, side, own in seen:
-        cases, _ = answered(mined(talk, side, own, asking))
-        for case, _ in answered(graded(talk, cases, asking))[0]:
+        cases, _ = compute(partial(mined, talk, side, own, asking))
+        for case, _ in compute(partial(graded, talk, cases, asking))[0]:
             for _ in checkers:
-                answered(checked(case, asking))
+                compute(partial(checked, case, asking=asking))
     rows = []
     for stage, model in [("mine", miner), ("grade", judge), ("check", checkers[0])]:
         calls = [c for c in asking.calls or [] if c.stage == stage]
@@ -222,12 +226,12 @@ def estimate(
     )
 
 
-def _mined(asking: Asking, unit: Unit) -> Steps[Sifted[Mined]]:
-    return mined(*unit, asking)
+async def _mined(asking: Asking, unit: Unit, ask: Ask) -> Sifted[Mined]:
+    return await mined(*unit, asking, ask)
 
 
-def _graded(asking: Asking, unit: tuple[Talk, list[Mined]]) -> Steps[Sifted[tuple[Mined, Grades]]]:
-    return graded(*unit, asking)
+async def _graded(asking: Asking, unit: tuple[Talk, list[Mined]], ask: Ask) -> Sifted[tuple[Mined, Grades]]:
+    return await graded(*unit, asking, ask)
 
 
 def _units(
