@@ -14,7 +14,7 @@ from perslib.llm import Answer
 from perslib.memory import MEMORIES, memory
 from perslib.memory.named import FREE
 from perslib.studies.extent import Extent
-from perslib.studies.replay import asking
+from perslib.studies.replay import make_candidates
 from perslib.studies.verification import asked_judges
 
 
@@ -74,5 +74,5 @@ def test_a_long_term_memory_is_a_judge_of_the_studies(block):
 
 def test_a_replay_takes_any_memory_as_a_context():
     look = Extent(4, 1, "full", 600, True)
-    (one, other) = asking("H²Memory, memory: RecurSum", "en", look)
+    (one, other) = make_candidates("H²Memory, memory: RecurSum", "en", look)
     assert [c.context.name for c in (one, other)] == ["H²Memory", "RecurSum"]

@@ -22,7 +22,7 @@ from perslib.llm import Backbone, compute
 from perslib.memory import MemorySystem, Statement, Structured, UserMemory
 from perslib.report import begin, run_report
 from perslib.stats import reason_confusion
-from perslib.studies import rationale_cases
+from perslib.studies import cases
 from perslib.studies import rationales as study
 from perslib.studies.grounding import Grounding, Grounds, spans, terms
 
@@ -103,7 +103,7 @@ def test_without_reasons_there_is_nothing_to_compare_and_no_crash():
     assert study.compare_to_blind(judged(), bare).empty and study.measure_bias(judged(), bare).empty
     found = study.classify_rationales(judged(), bare, {})
     assert found["pattern"].isna().all() and study.estimate_shares(found).empty
-    assert rationale_cases.pick_cases(found).empty
+    assert cases.pick_cases(found).empty
 
 
 # -- what a rationale speaks of ----------------------------------------------------------------------------
@@ -244,14 +244,14 @@ def test_a_case_names_what_it_cites_and_the_turns_behind_it(tmp_path):
     begin(tmp_path, "en")
     corpus, said, memories = cited()
     row = study.classify_rationales(said, corpus, memories).iloc[0].to_dict()
-    lines = dict(rationale_cases.describe_case(row, corpus, memories).to_numpy().tolist())
+    lines = dict(cases.describe_case(row, corpus, memories).to_numpy().tolist())
     assert lines["The user"] == "3, too short" and lines["M3"] == "Wants ferries."
     assert "no such statement" in lines["M9"]
     assert (
         lines["travel/0/0"].startswith("Which hotel?\n→ A hotel by the harbour")
         and "4" in lines["travel/0/0"]
     )
-    assert rationale_cases.end_of_conversation(corpus, row)[-1]["score"] == 3
+    assert cases.end_of_conversation(corpus, row)[-1]["score"] == 3
 
 
 def test_a_memory_is_kept_as_it_was_built():

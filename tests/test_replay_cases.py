@@ -16,9 +16,10 @@ from perslib.errors import PerslibError
 from perslib.memory import Statement, UserMemory
 from perslib.replay import ORIGINAL, differing_turns
 from perslib.report import begin
+from perslib.report.cards import render_cards
 from perslib.report.markup import safe_html
 from perslib.report.show import conversation_html, score_chip
-from perslib.studies.replay_cases import case_html
+from perslib.studies.cases import describe_turn
 
 HOSTILE = "<script>alert(1)</script> ![p](https://tracker.example/p.png) \x1b[31mred \u202eevil"
 
@@ -162,7 +163,7 @@ def case(
 
 def shown(*given: Any, **more: Any) -> str:
     corpus, at, replies, verdicts = given
-    return case_html(at, corpus, replies, verdicts, **more)[0]
+    return render_cards("replay_cases.html.j2", [describe_turn(at, corpus, replies, verdicts, **more)])
 
 
 def test_candidates_stand_once_each_in_order_of_score_and_the_ends_are_open() -> None:
@@ -176,9 +177,9 @@ def test_candidates_stand_once_each_in_order_of_score_and_the_ends_are_open() ->
 
 def test_the_line_of_a_case_says_where_and_between_which_scores() -> None:
     corpus, at, replies, verdicts = case()
-    body, plain = case_html(at, corpus, replies, verdicts)
+    plain = describe_turn(at, corpus, replies, verdicts)["place"]
     assert plain == "ada · gift · session 0, turn 1"
-    line = Seen(body.split("</summary>")[0]).text
+    line = Seen(shown(corpus, at, replies, verdicts).split("</summary>")[0]).text
     assert " ".join(line.split()) == f"{plain} 1 low → 5 high 2 without score"
 
 
@@ -191,13 +192,6 @@ def test_a_case_opens_down_to_prefix_reply_verdict_and_history() -> None:
     ):
         assert piece in seen.text, piece
     assert seen.deepest == 3
-
-
-def test_the_users_own_score_is_shown_only_when_asked_for() -> None:
-    assert "too short" not in shown(*case())
-    assert "own score" not in shown(*case())
-    told = Seen(shown(*case(), gold=True)).text
-    assert "The user's own score of the recorded reply2 too short" in told
 
 
 def test_what_a_verdict_cites_is_resolved_where_the_memory_is_given() -> None:
@@ -252,9 +246,9 @@ def test_a_case_passes_the_pages_sanitizer_as_it_is(
 def test_other_turns_and_two_judges_are_errors_that_say_so() -> None:
     corpus, at, replies, verdicts = case()
     with pytest.raises(PerslibError, match="ada/gift/0/7"):
-        case_html({**at, "turn": 7}, corpus, replies, verdicts)
+        describe_turn({**at, "turn": 7}, corpus, replies, verdicts)
     with pytest.raises(PerslibError, match="several judges"):
-        case_html(at, corpus, replies, pd.concat([verdicts, verdicts.assign(judge="k")]))
+        describe_turn(at, corpus, replies, pd.concat([verdicts, verdicts.assign(judge="k")]))
 
 
 # -- what cases are made of ------------------------------------------------------------------------------------

@@ -50,7 +50,7 @@ PREDICTED = {"model": "Qwen3-8B", "memory_model": "qwen", "with_memory": True}
 
 def test_published_scores_aggregate_to_the_published_numbers(corpus: Corpus, tmp_path: Path) -> None:
     file = lines(tmp_path / "scored.jsonl", candidate("m"), method="reference_cdf")
-    (row,) = elsewhere.aggregated(file, corpus).to_dict("records")
+    (row,) = elsewhere.aggregate_scores(file, corpus).to_dict("records")
     assert row["score"] == "reference_cdf" and row["turns"] == 12
     assert row["micro"] == 4.0 and row["dsat"] == 0.25
     macro = [row[f"user_macro{end}"] for end in ("", "_low", "_high")]
@@ -64,18 +64,18 @@ def test_candidates_of_published_files_against_the_recorded_replies(corpus: Corp
         lines(tmp_path / "n.jsonl", candidate("n"), add=-2),
     ]
     recorded = lines(tmp_path / "recorded.jsonl", PREDICTED)
-    found = elsewhere.compared(", ".join(scored), recorded, corpus)
+    found = elsewhere.compare_scores(", ".join(scored), recorded, corpus)
     shown = found.set_index(["candidate", "other"])[["n", "win", "tie", "lose", "mean_delta"]]
     assert set(found["score"]) == {"raw"}
     assert shown.loc[("m", "original")].tolist() == pytest.approx([12, 0, 9 / 12, 3 / 12, -3 / 12])
     assert shown.loc[("n", "original")].tolist() == pytest.approx([12, 0, 9 / 12, 3 / 12, -6 / 12])
     assert shown.loc[("m", "n")].tolist() == pytest.approx([12, 3 / 12, 9 / 12, 0, 3 / 12])
     assert len(found) == 3
-    table = results.outcomes(found)
+    table = results.order_outcomes(found)
     assert table["against"].tolist() == ["n", "original", "original"] and "score" not in table
-    alone = elsewhere.compared(", ".join(scored), "", corpus)
+    alone = elsewhere.compare_scores(", ".join(scored), "", corpus)
     assert alone[["candidate", "other"]].to_numpy().tolist() == [["m", "n"]]
-    assert elsewhere.compared(scored[0], "", corpus).empty
+    assert elsewhere.compare_scores(scored[0], "", corpus).empty
 
 
 def test_the_calibration_of_the_recorded_replies_takes_its_place_and_is_named(
@@ -83,13 +83,13 @@ def test_the_calibration_of_the_recorded_replies_takes_its_place_and_is_named(
 ) -> None:
     scored = lines(tmp_path / "m_refCDF.jsonl", candidate("m"), add=-1, method="reference_cdf")
     recorded = lines(tmp_path / "recorded_calCDF.jsonl", PREDICTED, method="cdf")
-    (row,) = elsewhere.compared(scored, recorded, corpus).to_dict("records")
+    (row,) = elsewhere.compare_scores(scored, recorded, corpus).to_dict("records")
     assert row["score"] == "reference_cdf / cdf" and row["lose"] == 3 / 12 and row["other"] == "original"
     raw = lines(tmp_path / "recorded.jsonl", PREDICTED)
     with pytest.raises(
         DataError, match=r"recorded\.jsonl: has no scores under cdf, to compare reference_cdf with"
     ):
-        elsewhere.compared(scored, raw, corpus)
+        elsewhere.compare_scores(scored, raw, corpus)
 
 
 def test_predictions_of_another_judge_are_refused(corpus: Corpus, tmp_path: Path) -> None:
@@ -99,4 +99,4 @@ def test_predictions_of_another_judge_are_refused(corpus: Corpus, tmp_path: Path
         r"is by structured memory of Llama, while the candidates were scored by structured memory of Qwen3-8B"
     )
     with pytest.raises(DataError, match=said):
-        elsewhere.compared(scored, other, corpus)
+        elsewhere.compare_scores(scored, other, corpus)

@@ -32,6 +32,7 @@ from perslib.report import run_report
 from perslib.studies import replay as study
 from perslib.studies import replay_standings as results
 from perslib.studies.extent import Extent
+from perslib.studies.verification import asked_judges
 
 WHOLE = Extent(None, 5, "published", 6000, False)
 LOOK = Extent(6, 1, "full", 1200, True)
@@ -51,12 +52,12 @@ def small(corpus: Corpus, extras: bool = True) -> Corpus:
 
 @pytest.fixture(scope="module")
 def run(sample: Corpus) -> study.Replay:
-    return study.replay(small(sample), Scripted(), WHOLE, contexts="prefix, task")  # type: ignore[arg-type]
+    return study.collect_replies(small(sample), Scripted(), WHOLE, contexts="prefix, task")  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
 def verdicts(sample: Corpus, run: study.Replay) -> pd.DataFrame:
-    return study.judged([Nearest()], small(sample), study.to_judge(run))[0]
+    return study.judge_replies([Nearest()], small(sample), study.add_controls(run))[0]
 
 
 def test_recorded_replies_say_which_turns_are_replayed(sample: Corpus, run: study.Replay) -> None:
@@ -72,22 +73,24 @@ def test_recorded_replies_say_which_turns_are_replayed(sample: Corpus, run: stud
 
 def test_without_recorded_replies_turns_are_drawn_by_lot(sample: Corpus) -> None:
     corpus = small(sample, extras=False)
-    drawn = study.replay(corpus, Scripted(), Extent(20, 5, "published", 6000, False), contexts="prefix")  # type: ignore[arg-type]
+    drawn = study.collect_replies(
+        corpus, Scripted(), Extent(20, 5, "published", 6000, False), contexts="prefix"
+    )  # type: ignore[arg-type]
     assert len(drawn.turns) == 20 and drawn.selection == "stratified" and drawn.inclusion is not None
-    hard = study.replay(corpus, Scripted(), WHOLE, contexts="none", selection="hard")  # type: ignore[arg-type]
+    hard = study.collect_replies(corpus, Scripted(), WHOLE, contexts="none", selection="hard")  # type: ignore[arg-type]
     assert (
         hard.selection == "hard"
         and set(hard.replies["candidate"]) == {ORIGINAL}
         and (hard.turns["turn"] > 0).all()
     )
     with pytest.raises(UnknownName, match=r"selection of turns called 'booth'\. Did you mean both"):
-        study.replay(corpus, Scripted(), WHOLE, selection="booth")  # type: ignore[arg-type]
+        study.collect_replies(corpus, Scripted(), WHOLE, selection="booth")  # type: ignore[arg-type]
 
 
 def test_both_sets_are_replayed_in_full_and_told_apart(sample: Corpus) -> None:
     corpus = small(sample, extras=False)
     size = Extent(10, 5, "published", 6000, False)
-    made = study.replay(corpus, Scripted(), size, contexts="prefix", selection="both")  # type: ignore[arg-type]
+    made = study.collect_replies(corpus, Scripted(), size, contexts="prefix", selection="both")  # type: ignore[arg-type]
     alone = {"stratified": stratified_set(corpus, 10, seed=42), "hard": hard_set(corpus, 10)}
     for name, turns in alone.items():
         pd.testing.assert_frame_equal(made.sets[name], turns)
@@ -99,18 +102,18 @@ def test_both_sets_are_replayed_in_full_and_told_apart(sample: Corpus) -> None:
         == {10}
         == set(made.contexts.groupby("candidate").size())
     )
-    judged, _ = study.judged([Nearest()], corpus, study.to_judge(made))
-    found = results.standings(made, judged)
+    judged, _ = study.judge_replies([Nearest()], corpus, study.add_controls(made))
+    found = results.rank_candidates(made, judged)
     for name, turns in alone.items():
         alike = judged.merge(turns[TURN], on=TURN).query("candidate == 'scripted'")["reference_cdf"].mean()
         row = found[name].ranked.set_index("candidate").loc["scripted"]
         assert row["turns"] == 10 and (row["micro"] == pytest.approx(alike)) == (name == "hard")
         assert len(found[name].ranked) == 2
-    drawn = study.sets(corpus)
-    beside = results.beside(made, found, drawn, fewest=10)
+    drawn = study.draw_selections(corpus)
+    beside = results.split_by_selection(found, drawn, fewest=10)
     assert {n: len(p) for n, p in beside.items()} == {"stratified": 20, "hard": 20}
-    assert results.beside(made, found, drawn) == {}, "ten turns say nothing of a ranking"
-    gains = results.gain_by_selection(beside)
+    assert results.split_by_selection(found, drawn) == {}, "ten turns say nothing of a ranking"
+    gains = results.measure_gains(beside)
     expected = against(beside["hard"]).loc[0, "mean_delta"]
     assert gains["candidate"].tolist() == ["scripted"] and gains.loc[0, "hard"] == pytest.approx(expected)
 
@@ -121,14 +124,14 @@ def test_turns_may_be_listed_in_a_file_instead(sample: Corpus, tmp_path: Any) ->
     turns = given[given["user"].isin(corpus.split()["test"])].drop_duplicates(TURN).head(7)[TURN]
     turns.to_csv(tmp_path / "mine.csv", index=False)
     file = str(tmp_path / "mine.csv")
-    made = study.replay(corpus, Scripted(), WHOLE, contexts="none", turns_file=file)  # type: ignore[arg-type]
+    made = study.collect_replies(corpus, Scripted(), WHOLE, contexts="none", turns_file=file)  # type: ignore[arg-type]
     assert made.selection == "listed" and made.inclusion is None
     assert set(made.replies.groupby("candidate").size()) == {7} and "aster-large" in set(
         made.replies["candidate"]
     )
     assert made.turns[TURN].astype(str).equals(turns.reset_index(drop=True).astype(str))
     with pytest.raises(PerslibError, match="leave one out"):
-        study.replay(corpus, Scripted(), WHOLE, selection="hard", turns_file=file)  # type: ignore[arg-type]
+        study.collect_replies(corpus, Scripted(), WHOLE, selection="hard", turns_file=file)  # type: ignore[arg-type]
 
 
 def test_both_sets_cannot_be_had_where_nothing_but_first_turns_is_rated(sample: Corpus) -> None:
@@ -137,12 +140,12 @@ def test_both_sets_cannot_be_had_where_nothing_but_first_turns_is_rated(sample: 
     turns["reason"] = turns["reason"].where(turns["turn"] == 0)
     corpus = dataclasses.replace(corpus, turns=turns)
     with pytest.raises(DataError, match=r"published selection is empty.*\n.*stratified"):
-        study.replay(corpus, Scripted(), WHOLE, contexts="none", selection="both")  # type: ignore[arg-type]
+        study.collect_replies(corpus, Scripted(), WHOLE, contexts="none", selection="both")  # type: ignore[arg-type]
 
 
 def test_a_first_look_asks_little_and_compares_on_the_same_turns(sample: Corpus) -> None:
     model = Scripted()
-    looked = study.replay(small(sample), model, LOOK)  # type: ignore[arg-type]
+    looked = study.collect_replies(small(sample), model, LOOK)  # type: ignore[arg-type]
     assert len(model.asked) == 3 * study.LOOK_TURNS
     assert all(request.max_tokens == study.LOOK_TOKENS for _, request in model.asked)
     assert set(looked.contexts.groupby("candidate").size()) == {study.LOOK_TURNS}
@@ -157,11 +160,11 @@ def test_the_recorded_replies_once_more_are_ties_throughout(verdicts: pd.DataFra
 def test_every_candidate_stands_once_in_the_table_and_in_the_leaderboard(
     sample: Corpus, run: study.Replay, verdicts: pd.DataFrame
 ) -> None:
-    of = study.of_candidates(verdicts, run.replies)
+    of = study.select_replies(verdicts, run.replies)
     names = set(run.replies["candidate"])
     ranked = rank_sets(of, resamples=50)
     assert set(ranked["candidate"]) == names and len(ranked) == len(names)
-    about = results.candidates(run.replies).set_index("candidate")
+    about = results.describe_candidates(run.replies).set_index("candidate")
     assert about.loc["scripted · task", "context"] == "task" and about.loc[ORIGINAL, "without"] == 0
     lengths = run.replies[run.replies["candidate"] == ORIGINAL]["response"].str.len()
     assert about.loc[ORIGINAL, "characters"] == round(lengths.median())
@@ -172,17 +175,17 @@ def test_every_candidate_stands_once_in_the_table_and_in_the_leaderboard(
 
 def test_a_few_turns_have_no_correlation_with_people(sample: Corpus, verdicts: pd.DataFrame) -> None:
     corpus = small(sample)
-    (row,) = study.with_people(verdicts, corpus).to_dict("records")
+    (row,) = study.correlate_with_people(verdicts, corpus).to_dict("records")
     assert row["turns"] >= study.FEWEST_REPLIES and row["value_low"] <= row["value"] <= row["value_high"]
     few = verdicts[verdicts["candidate"] == ORIGINAL].head(study.FEWEST_REPLIES - 1)
-    assert study.with_people(few, corpus).empty
+    assert study.correlate_with_people(few, corpus).empty
 
 
 def test_comparisons_stand_in_the_order_of_their_difference(verdicts: pd.DataFrame) -> None:
     compared = against(verdicts)
-    found = results.outcomes(compared)
+    found = results.order_outcomes(compared)
     assert found["mean_delta"].is_monotonic_decreasing and "against" not in found and "judge" not in found
-    both = results.outcomes(pd.concat([compared, compared.assign(judge="k", other="x")]))
+    both = results.order_outcomes(pd.concat([compared, compared.assign(judge="k", other="x")]))
     assert both["judge"].is_monotonic_increasing and set(both["against"]) == {ORIGINAL, "x"}
 
 
@@ -199,7 +202,7 @@ def test_few_labels_and_the_judge_give_narrower_intervals_than_the_labels_alone(
     true = rng.normal(3.5, 0.8, len(keys))
     frame = pd.DataFrame(keys).assign(candidate="m", judge="j", backbone=None)
     judged = frame.assign(reference_cdf=pd.array(true + rng.normal(0, 0.2, len(keys)), "Float64"))
-    some = results.some_labels(frame.assign(expected=true), 8, seed=1)
+    some = results.draw_labels(frame.assign(expected=true), 8, seed=1)
     assert some["user"].nunique() == 8
     (row,) = prediction_powered(judged, some).to_dict("records")
     assert row["labelled"] == 32 and row["width"] < 0.8
@@ -213,13 +216,13 @@ def test_turns_that_not_all_answer_are_an_error_unless_left_out(sample: Corpus) 
     lacking = brought.iloc[1:]
     corpus = dataclasses.replace(corpus, extras={"candidates": lacking})
     with pytest.raises(DataError, match="common"):
-        study.replay(corpus, Scripted(), WHOLE, contexts="none")  # type: ignore[arg-type]
-    kept = study.replay(corpus, Scripted(), WHOLE, contexts="none", common=True)  # type: ignore[arg-type]
+        study.collect_replies(corpus, Scripted(), WHOLE, contexts="none")  # type: ignore[arg-type]
+    kept = study.collect_replies(corpus, Scripted(), WHOLE, contexts="none", common=True)  # type: ignore[arg-type]
     assert len(kept.turns) == len(lacking.drop_duplicates(TURN)) - 1
 
 
 def test_a_limit_bounds_what_is_answered_anew(sample: Corpus) -> None:
-    limited = study.replay(
+    limited = study.collect_replies(
         small(sample), Scripted(), Extent(5, 5, "published", 6000, False), contexts="prefix"
     )  # type: ignore[arg-type]
     assert set(limited.contexts.groupby("candidate").size()) == {5} and len(limited.turns) > 5
@@ -227,12 +230,10 @@ def test_a_limit_bounds_what_is_answered_anew(sample: Corpus) -> None:
 
 
 def test_judges_by_name_each_once() -> None:
-    names = [
-        judge.name for judge in study.judges_named("nearest", "supervised, nearest", Manner("en"), WHOLE)
-    ]
+    names = [judge.name for judge in asked_judges("nearest, supervised, nearest", Manner("en"))]
     assert names == ["nearest 6, weighted", "supervised"]
-    with pytest.raises(UnknownName, match="learned"):
-        study.judges_named("oracle", "", Manner("en"), WHOLE)
+    with pytest.raises(UnknownName, match=r"learned, .*nearest"):
+        asked_judges("oracle", Manner("en"))
 
 
 def test_a_named_selection_draws_though_replies_are_there(sample: Corpus) -> None:
@@ -240,7 +241,7 @@ def test_a_named_selection_draws_though_replies_are_there(sample: Corpus) -> Non
     turns = stratified_set(corpus, 15, seed=42)
     given = corpus.turns.merge(turns[TURN])[[*TURN, "response"]].assign(candidate="again")
     corpus = dataclasses.replace(corpus, extras={"candidates": given})
-    made = study.replay(
+    made = study.collect_replies(
         corpus,
         Scripted(),
         Extent(15, 5, "published", 6000, False),
@@ -251,7 +252,7 @@ def test_a_named_selection_draws_though_replies_are_there(sample: Corpus) -> Non
 
 
 def test_a_first_look_of_an_asking_judge_keeps_to_few_turns(sample: Corpus) -> None:
-    looked = study.replay(small(sample), Scripted(), LOOK, few=True)  # type: ignore[arg-type]
+    looked = study.collect_replies(small(sample), Scripted(), LOOK, few=True)  # type: ignore[arg-type]
     assert len(looked.turns) == study.LOOK_TURNS and looked.is_whole
 
 
@@ -259,7 +260,7 @@ def test_memories_of_asking_judges_come_with_the_verdicts(sample: Corpus, run: s
     judge = Personal(Measured(), Manner("en", written=False), name="measured")
     few = run.replies.groupby("candidate").head(1)
     model = Scripted(reply=lambda request: Answer(text="4"))
-    verdicts, memories = study.judged([judge], small(sample), few, model, most=2)  # type: ignore[arg-type]
+    verdicts, memories = study.judge_replies([judge], small(sample), few, model, most=2)  # type: ignore[arg-type]
     (key,) = memories
     assert key[0] == "measured" and memories[key].statements and judge.memory is not memories
     assert verdicts["raw"].eq(4).all()

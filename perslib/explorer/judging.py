@@ -16,8 +16,7 @@ from perslib.explorer.verdicts import chip_html, distribution_html, score_of, ve
 from perslib.judge import Verdict
 from perslib.memory import Draft, UserMemory
 from perslib.report.show import conversation_html
-from perslib.report.words import controls_shown, name_of
-from perslib.studies.rationale_cases import beginning
+from perslib.report.words import beginning, controls_shown, name_of
 from perslib.text import translate
 
 #: Verdicts of one reply that are kept in view, the newest first.

@@ -17,8 +17,7 @@ from perslib.explorer.looking import Looking
 from perslib.explorer.parts import div
 from perslib.report.show import escape, fold_html, reply_html, score_chip, text_html
 from perslib.report.style import ACCENT, FAINT, RULE, SCORES
-from perslib.report.words import name_of
-from perslib.studies.rationale_cases import beginning
+from perslib.report.words import beginning, name_of
 from perslib.text import translate
 
 #: Of the drawing of scores over time.

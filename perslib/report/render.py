@@ -220,14 +220,19 @@ def shelf_css() -> str:
     return page_css() + (HERE / "index.css").read_text(encoding="utf-8")
 
 
-def template(name: str) -> Any:
-    """A page template by its file's name; what is filled in is escaped."""
+def templates(**how: Any) -> Any:
+    """The templates that stand beside this file; what is filled in is escaped, `_("…")` is translated."""
     import jinja2
 
     loader = jinja2.FileSystemLoader(HERE / "template")
-    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
-    environment.globals["_"] = translate
-    return environment.get_template(name)
+    found = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, **how)
+    found.globals["_"] = translate
+    return found
+
+
+def template(name: str) -> Any:
+    """A page template by its file's name."""
+    return templates().get_template(name)
 
 
 def _exporter() -> Any:

@@ -25,6 +25,12 @@ def name_of(value: str) -> str:
     return translate("{group}: {member}", group=name_of(group), member=name_of(member))
 
 
+def beginning(text: str, longest: int = 160) -> str:
+    """Return the first words of a text, in one line."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= longest else flat[:longest].rstrip() + " …"
+
+
 def day(moment: str) -> str:
     """An ISO time in the reader's own time zone, to the minute."""
     with suppress(ValueError):

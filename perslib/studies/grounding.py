@@ -103,14 +103,13 @@ class Grounding:
             self._in[scenario].update(held)
         everywhere: Counter[str] = sum(self._in.values(), Counter())
         self.idf = {t: math.log((len(texts) + 1) / (n + 1)) for t, n in everywhere.items()}
-        self._said: dict[str, dict[str, list[set[str]]]] = {}
-        for user, scenario, held in zip(rationales["user"], rationales["scenario"], said):
-            self._said.setdefault(scenario, {}).setdefault(user, []).append(held)
+        self._said = list(zip(rationales["user"], rationales["scenario"], said))
         self._habits: dict[tuple[str, str], tuple[Counter[str], int]] = {}
 
     def grounds(self, rationale: str, block: Block, target: Target, memory: Iterable[str] = ()) -> Grounds:
         """Where the terms of this rationale on this reply come from; `memory` are the statements behind it."""
-        near = terms("\n".join([target.scenario, *near_texts(target)]))
+        said = [message["content"] for message in target.prefix]
+        near = terms("\n".join([target.scenario, target.task or "", *said, target.response]))
         noted = terms("\n".join(memory))
         sources = {s: noted | terms(s) for s in dict.fromkeys(block.evidence["scenario"])}
         for scenario, session in dict.fromkeys(zip(block.evidence["scenario"], block.evidence["session"])):
@@ -122,24 +121,15 @@ class Grounding:
         total = sum(weights.values())
         if not total:
             return Grounds(habit=rationales)
-        home = {
-            t: scenario
-            for t in weights
-            if t not in near and (scenario := self._home(t, block.scenario, used[t], sources))
-        }
-        share = {True: 0.0, False: 0.0}
-        for t, weight in weights.items():
-            if t in near or t in home:
-                share[t in home] += weight / total
-        return Grounds(share[False], share[True], _written(rationale, placed, home), rationales)
+        far = {t for t in weights if t not in near and self._is_far(t, block.scenario, used[t], sources)}
+        near_share = sum((weights[t] / total for t in weights if t in near), 0.0)
+        far_share = sum((weights[t] / total for t in weights if t in far), 0.0)
+        return Grounds(near_share, far_share, _written(rationale, placed, far), rationales)
 
-    def _home(self, term: str, here: str, used: float, sources: Mapping[str, set[str]]) -> str | None:
-        """The other scenario that a term belongs to, if what is known of the user from there holds it."""
-        holding = [s for s, held in sources.items() if term in held]
-        if not holding:
-            return None
-        scenario = max(holding, key=lambda s: self._rate(term, s))
-        return scenario if self._rate(term, scenario) >= HOME * max(self._rate(term, here), used) else None
+    def _is_far(self, term: str, here: str, used: float, sources: Mapping[str, set[str]]) -> bool:
+        """Whether a term belongs to another scenario, and what is known of the user from there holds it."""
+        best = max((self._rate(term, s) for s, held in sources.items() if term in held), default=0.0)
+        return best >= HOME * max(self._rate(term, here), used)
 
     def _rate(self, term: str, scenario: str) -> float:
         """In what share of a scenario's sessions a term occurs; half a session is added, none is never."""
@@ -149,15 +139,9 @@ class Grounding:
         """In how many of the rationales on other users' replies in this scenario each term is, and how many there are."""
         key = (block.user, block.scenario)
         if key not in self._habits:
-            users = self._said.get(block.scenario, {})
-            others = [held for user, said in users.items() if user != block.user for held in said]
+            others = [held for user, s, held in self._said if s == block.scenario and user != block.user]
             self._habits[key] = Counter(t for held in others for t in held), len(others)
         return self._habits[key]
-
-
-def near_texts(target: Target) -> list[str]:
-    """All that a rationale on this reply may rightly speak of."""
-    return [target.task or "", *(m["content"] for m in target.prefix), target.response]
 
 
 def _texts_of_sessions(corpus: Corpus) -> dict[tuple[str, str, str], str]:
@@ -171,10 +155,10 @@ def _texts_of_sessions(corpus: Corpus) -> dict[tuple[str, str, str], str]:
     return {key: "\n".join(texts) for key, texts in said.items()}
 
 
-def _written(text: str, placed: list[tuple[str, int, int]], home: Mapping[str, str]) -> tuple[str, ...]:
-    """Terms as the text writes them: those that touch or overlap are one."""
+def _written(text: str, placed: list[tuple[str, int, int]], chosen: set[str]) -> tuple[str, ...]:
+    """The chosen terms as the text writes them: those that touch or overlap are one."""
     merged: list[list[int]] = []
-    for _, start, end in sorted((p for p in placed if p[0] in home), key=lambda p: (p[1], -p[2])):
+    for _, start, end in sorted((p for p in placed if p[0] in chosen), key=lambda p: (p[1], -p[2])):
         if merged and text[merged[-1][1] : start].strip() == "":
             merged[-1][1] = max(merged[-1][1], end)
         else:

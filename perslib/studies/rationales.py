@@ -12,7 +12,7 @@ Where a user was dissatisfied and said why, a judge's rationale is, in this orde
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from functools import cache
 from typing import Any
@@ -26,8 +26,7 @@ from perslib.errors import NotEnough
 from perslib.judge import Judge, Personal, evaluate
 from perslib.llm import Ask, Backbone
 from perslib.memory import UserMemory
-from perslib.memory.base import Key, Noting
-from perslib.memory.retrieval import turn_id
+from perslib.memory.base import Key, Noting, turns_by_id
 from perslib.stats import RESAMPLES, SEED, Resamples, reason_agreement, reason_pairs, to_scale
 from perslib.stats.gold import of_judges, with_gold
 from perslib.stats.reasons import order_of
@@ -60,16 +59,23 @@ def keeping(judge: Judge) -> tuple[Judge, Mapping[Key, UserMemory]]:
     return judge, kept.notes
 
 
+def collect_memories(
+    judges: Iterable[Judge], evaluate_one: Callable[[Judge], pd.DataFrame]
+) -> tuple[pd.DataFrame, Memories]:
+    """Return the verdicts of all judges, in one frame, and the memories behind them."""
+    memories: dict[tuple[str, str, str], UserMemory] = {}
+    frames = []
+    for judge, built in map(keeping, judges):
+        frames.append(evaluate_one(judge))
+        memories |= {(judge.name, user, scenario): memory for (user, scenario, _), memory in built.items()}
+    return pd.concat(frames, ignore_index=True), memories
+
+
 def judge_with_memories(
     judges: Iterable[Judge], corpus: Corpus, backbone: Backbone, *, limit: int | None, seed: int
 ) -> tuple[pd.DataFrame, Memories]:
     """Return the judges' verdicts on the same replies, in one frame, and the memories behind them."""
-    memories: dict[tuple[str, str, str], UserMemory] = {}
-    frames = []
-    for judge, built in map(keeping, judges):
-        frames.append(evaluate(judge, corpus, backbone, limit=limit, seed=seed))
-        memories |= {(judge.name, user, scenario): memory for (user, scenario, _), memory in built.items()}
-    return pd.concat(frames, ignore_index=True), memories
+    return collect_memories(judges, lambda judge: evaluate(judge, corpus, backbone, limit=limit, seed=seed))
 
 
 # -- patterns ----------------------------------------------------------------------------------------------
@@ -79,32 +85,24 @@ def classify_rationales(verdicts: pd.DataFrame, corpus: Corpus, memories: Memori
     """Return every scored verdict with what its rationale speaks of.
 
     Columns: the keys of a turn, judge, backbone, gold, gold_reason, score, reason, rationale, evidence, near,
-    far, habit, terms, off_task, pattern (missing where the user was satisfied or gave no reason).
+    far, terms, habit, off_task, pattern (missing where the user was satisfied or gave no reason).
     """
     frame = with_gold(verdicts, corpus, ["raw", "reason", "rationale", "evidence"])
     frame = frame.dropna(subset=["raw", "gold"]).rename(columns={"raw": "score"}).drop(columns="place")
-    parts = [_classify(own, corpus, memories) for _, own in of_judges(frame)]
-    if parts:
-        return pd.concat(parts, ignore_index=True)
-    columns = ["near", "far", "habit", "terms", "off_task", "pattern"]
-    return frame.assign(**{c: pd.Series(dtype=object) for c in columns})
-
-
-def _classify(own: pd.DataFrame, corpus: Corpus, memories: Memories) -> pd.DataFrame:
-    """The verdicts of one judge with their grounds and patterns."""
-    written = own[own["rationale"].notna()]
-    grounding = Grounding(corpus, written)
     found: dict[Any, Grounds] = {}
-    for key, part in written.groupby(BLOCK, sort=False):
-        block, memory = corpus.block(*key), memories.get((part["judge"].iloc[0], *key))
-        noted = [s.text for s in memory.statements] if memory else []
-        for i, session, turn, said in zip(part.index, part["session"], part["turn"], part["rationale"]):
-            found[i] = grounding.grounds(said, block, block.target(session, int(turn)), noted)
-    grounds = [found.get(i, Grounds()) for i in own.index]
-    shown = {name: [getattr(g, name) for g in grounds] for name in ("near", "far", "habit", "terms")}
-    named = [_pattern(row, g) for row, g in zip(own.to_dict("records"), grounds)]
-    pattern = pd.Series(named, index=own.index, dtype="str")
-    return own.assign(**shown, off_task=[g.is_off_task for g in grounds], pattern=pattern)
+    for row, own in of_judges(frame[frame["rationale"].notna()]):
+        grounding = Grounding(corpus, own)
+        for key, part in own.groupby(BLOCK, sort=False):
+            block, memory = corpus.block(*key), memories.get((row.judge, *key))
+            noted = [s.text for s in memory.statements] if memory else []
+            for i, session, turn, said in zip(part.index, part["session"], part["turn"], part["rationale"]):
+                found[i] = grounding.grounds(said, block, block.target(session, int(turn)), noted)
+    grounds = [found.get(i, Grounds()) for i in frame.index]
+    shown = {name: [getattr(g, name) for g in grounds] for name in ("near", "far", "terms", "habit")}
+    named = [_pattern(row, g) for row, g in zip(frame.to_dict("records"), grounds)]
+    pattern = pd.Series(named, index=frame.index, dtype="str")
+    frame = frame.assign(**shown, off_task=[g.is_off_task for g in grounds], pattern=pattern)
+    return frame.reset_index(drop=True)
 
 
 def _pattern(row: Mapping[Any, Any], grounds: Grounds) -> str | None:
@@ -131,12 +129,7 @@ def estimate_shares(found: pd.DataFrame, resamples: int = RESAMPLES, seed: int =
         users = Resamples(own["user"], resamples, seed, sort=True)
         for pattern in PATTERNS:
             is_so = own["pattern"] == pattern
-            about = {
-                "judge": row.judge,
-                "backbone": row.backbone,
-                "pattern": pattern,
-                "turns": int(is_so.sum()),
-            }
+            about = {**row._asdict(), "pattern": pattern, "turns": int(is_so.sum())}
             rows.append(about | users.estimate(users.mean(is_so), "share"))
     return pd.DataFrame(rows, columns=["judge", "backbone", "pattern", "turns", *_estimated("share")])
 
@@ -194,24 +187,15 @@ def count_citations(found: pd.DataFrame, corpus: Corpus, memories: Memories) -> 
         kinds: list[str] = []
         for key, of_block in own.groupby(BLOCK, sort=False):
             memory = memories.get((row.judge, *key))
-            turns = _citable_turns(corpus.block(*key)) if memory is None else set()
+            turns = turns_by_id(corpus.block(*key)) if memory is None else {}
             kinds += [_kind(cited, memory, turns) for evidence in of_block["evidence"] for cited in evidence]
-        written = own[own["rationale"].notna()]
-        counts = {kind: kinds.count(kind) for kind in ("nonexistent", "unfounded", "other_task")}
-        about = {
-            "judge": row.judge,
-            "rationales": len(written),
-            "citing": int(written["evidence"].map(bool).sum()),
-        }
-        rows.append({**about, "citations": len(kinds), **counts})
+        about = {"judge": row.judge, "rationales": int(own["rationale"].notna().sum())}
+        about |= {"citing": int(own["evidence"].map(bool).sum()), "citations": len(kinds)}
+        rows.append(about | {kind: kinds.count(kind) for kind in ("nonexistent", "unfounded", "other_task")})
     return pd.DataFrame(rows)
 
 
-def _citable_turns(block: Block) -> set[str]:
-    return {turn_id(*key) for key in block.evidence[["scenario", "session", "turn"]].itertuples(index=False)}
-
-
-def _kind(cited: str, memory: UserMemory | None, turns: set[str]) -> str:
+def _kind(cited: str, memory: UserMemory | None, turns: Mapping[str, Any]) -> str:
     if memory is None:
         return "sound" if cited in turns else "nonexistent"
     statement = {s.id: s for s in memory.statements}.get(cited.strip().upper())
@@ -282,15 +266,12 @@ def compare_to_blind(
             named[BLIND[0]] = (own["gold_reason"] == shares.index[0]).astype(float)
             named[BLIND[1]] = own["gold_reason"].map(shares).fillna(0.0).astype(float)
         users, of_both = (Resamples(u, resamples, seed, sort=True) for u in (own["user"], own["user"][both]))
-        about = {"judge": row.judge, "backbone": row.backbone, "turns": int(both.sum()), "low": len(own)}
+        about = row._asdict() | {"turns": int(both.sum()), "low": len(own)}
         for name, hits in named.items():
             line = {**about, "named_by": name} | of_both.estimate(of_both.mean(hits[both]), "accuracy")
             line |= users.estimate(users.mean(hits * both), "found")
-            if name == ITSELF:
-                line |= kappa
-            else:
-                line |= {"kappa": 0.0} | of_both.estimate(of_both.mean((right - hits)[both]), "gain")
-            rows.append(line)
+            gain = {"kappa": 0.0} | of_both.estimate(of_both.mean((right - hits)[both]), "gain")
+            rows.append(line | (kappa if name == ITSELF else gain))
     columns = ["judge", "backbone", "turns", "low", "named_by"]
     return pd.DataFrame(rows, columns=[*columns, *_estimated("accuracy", "found", "kappa", "gain")])
 
@@ -317,12 +298,13 @@ def measure_bias(
         there = {*both["gold_reason"], *both["reason"]}
         for reason in (r for r in order_of(corpus) if r in there):
             given, named = both["gold_reason"].eq(reason), both["reason"].eq(reason)
-            line: dict[str, Any] = {"judge": row.judge, "backbone": row.backbone, "reason": reason}
-            line |= {"given": int(given.sum()), "named": int(named.sum())}
-            line |= {"given_share": given.mean(), "named_share": named.mean()}
+            counts = {"given": int(given.sum()), "named": int(named.sum())}
+            shares = {"given_share": given.mean(), "named_share": named.mean()}
             totals = users.total(given)
             ratio = np.divide(users.total(named), totals, out=np.full(totals.shape, np.nan), where=totals > 0)
-            rows.append(line | users.estimate(ratio, "ratio"))
+            rows.append(
+                {**row._asdict(), "reason": reason, **counts, **shares, **users.estimate(ratio, "ratio")}
+            )
     columns = ["judge", "backbone", "reason", "given", "named", "given_share", "named_share"]
     return pd.DataFrame(rows, columns=[*columns, *_estimated("ratio")])
 

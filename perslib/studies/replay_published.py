@@ -31,8 +31,8 @@ WHO = ["judge", "backbone", "candidate"]
 OF_RECORDED = {"reference_cdf": "cdf", "reference_mean_shift": "mean_shift", "raw": "raw"}
 
 
-def aggregated(files: str, corpus: Corpus) -> pd.DataFrame:
-    """Published score files, aggregated as their authors do: one row a file, judge and candidate.
+def aggregate_scores(files: str, corpus: Corpus) -> pd.DataFrame:
+    """Aggregate published score files as their authors do: one row a file, judge and candidate.
 
     The score is the calibrated one where the file has one. Columns: file, score, and those of `summary`, without intervals
     but for the published one of user_macro (user_macro_low, user_macro_high).
@@ -48,8 +48,8 @@ def aggregated(files: str, corpus: Corpus) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def compared(files: str, predictions: str, corpus: Corpus, seed: int = SEED) -> pd.DataFrame:
-    """Every two candidates of published files on their common turns, by `against` and `all_pairs`.
+def compare_scores(files: str, predictions: str, corpus: Corpus, seed: int = SEED) -> pd.DataFrame:
+    """Compare every two candidates of published files on their common turns, by `against` and `all_pairs`.
 
     With `predictions`, files of the same judge's scores of the recorded replies, every candidate is compared with those
     first. Where both sides have the calibration it is taken for both, else the one that stands in its place
@@ -95,10 +95,9 @@ def _recorded(
             )
         own = verdicts.merge(judges, on=WHO[:2])
         if own.empty:
+            by, others = _judges(verdicts), _judges(judges)
             raise DataError(
-                Problem(
-                    place, f"is by {_judges(verdicts)}, while the candidates were scored by {_judges(judges)}"
-                ),
+                Problem(place, f"is by {by}, while the candidates were scored by {others}"),
                 "Give the predictions of the judge that scored the candidates, or none.",
             )
         label = score if column == score else f"{score} / {column}"

@@ -63,17 +63,6 @@ def below_zero(agreed: pd.DataFrame) -> str | None:
     )
 
 
-def by_side(low: pd.Series, high: pd.Series, above: str, below: str, neither: str) -> Iterator[str]:
-    """Name the judges whose interval lies above zero, below zero, and neither: each a sentence with `{judges}` in it.
-
-    The bounds are indexed by judge; the messages are marked for translation.
-    """
-    is_above, is_below = low.gt(0), high.lt(0)
-    for message, own in ((above, is_above), (below, is_below), (neither, ~is_above & ~is_below)):
-        if own.any():
-            yield translate(message, judges=join(map(name_of, own.index[own])))
-
-
 def without_scores(verdicts: pd.DataFrame) -> list[str]:
     """Which judges have scored no reply at all; a sentence for each reason."""
     has_score = verdicts["raw"].notna().groupby(verdicts["judge"], sort=False).transform("any")

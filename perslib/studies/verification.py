@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -49,6 +49,13 @@ CONTROLS = tuple(judge.name for judge in controls())
 SHOWN = ("pearson", "spearman", "qwk", "f1_dsat", "wc_pearson")
 #: Score columns: as given, and read off the user's own history.
 SCORES = ("real", "cdf")
+#: Judges that ask no model, by the names that parameters use.
+COMPUTED: dict[str, Callable[[], Judge]] = {
+    "learned": LearnedJudge,
+    "supervised": Supervised,
+    "nearest": Nearest,
+    "user mean": UserMean,
+}
 #: Judges that ask a model, by the names that parameters and tables use.
 ASKED = (
     *("personal", "measured", "personal + measured", "scores only", "no memory"),
@@ -77,11 +84,13 @@ def computed_judges() -> list[Judge]:
 
 
 def asked_judge(name: str, manner: Manner, **memory: Any) -> Judge:
-    """A judge that asks a model, by its name in `ASKED`; `memory` are options of `Structured`.
+    """A judge by its name in `ASKED` or `COMPUTED`; `memory` are options of `Structured`.
 
     A name of `perslib.memory.MEMORIES` is the personal judge with that memory, "edited: NAME" with the memories that
     were saved under this name in the explorer.
     """
+    if name in COMPUTED:
+        return COMPUTED[name]()
     if name in _REMEMBERS or (name not in ASKED and asks(name)):
         memory_system = named(_REMEMBERS.get(name, name), manner.language, **memory)
         return Personal(memory_system, manner, name=name)
@@ -98,14 +107,14 @@ def asked_judge(name: str, manner: Manner, **memory: Any) -> Judge:
         return Spur(replace(manner, written=True))
     if name in ASKED:
         return Generic(name, manner)
-    raise UnknownName("judge", name, [*ASKED, *MEMORIES])
+    raise UnknownName("judge", name, [*COMPUTED, *ASKED, *MEMORIES])
 
 
 def asked_judges(names: str | Iterable[str], manner: Manner, **memory: Any) -> list[Judge]:
-    """The judges that a parameter names, separated by commas; "all" is every one."""
+    """The judges that a parameter names, separated by commas, each once; "all" is every one that asks a model."""
     given = listed(names) if isinstance(names, str) else list(names)
     wanted = ASKED if names == "all" else given
-    return [asked_judge(name, manner, **memory) for name in wanted]
+    return [asked_judge(name, manner, **memory) for name in dict.fromkeys(wanted)]
 
 
 def judged(

@@ -1,0 +1,154 @@
+"""Single verdicts made readable: rationales of each pattern, and replies to one turn on which candidates differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from perslib.corpus import TURN, Block, Corpus
+from perslib.errors import DataError, Problem
+from perslib.memory import ANCHORS, Retrieval, resolved, score_counts
+from perslib.replay import ORIGINAL
+from perslib.replay.scores import EXACT, SCORE
+from perslib.replay.views import scores_of_one_judge
+from perslib.report.words import beginning, name_of
+from perslib.studies.rationales import Memories
+from perslib.studies.verification import task_of, up_to
+from perslib.text import translate
+
+#: The paper's three patterns, and by what the clearest cases of each are found.
+SHOWN = {"matches the core": "near", "real, not the core": "near", "off-task": "far"}
+#: Rated turns shown beside a verdict: of those that it cites or rests on, and of those most like it.
+TURNS = 3
+
+
+# -- rationales ----------------------------------------------------------------------------------------------
+
+
+def pick_cases(found: pd.DataFrame, each: int = 2) -> pd.DataFrame:
+    """Pick up to so many cases of each pattern: the clearest first, one a user, ties by place in the corpus."""
+    parts = []
+    for pattern, by in SHOWN.items():
+        own = found[found["pattern"] == pattern].sort_values(by, ascending=False, kind="stable")
+        parts.append(own.drop_duplicates("user").head(each))
+    return pd.concat(parts, ignore_index=True)
+
+
+def end_of_conversation(corpus: Corpus, row: Mapping[str, Any], messages: int = 3) -> list[dict[str, Any]]:
+    """Return the end of the conversation, the judged reply last, with the user's score and reason."""
+    *before, last = up_to(corpus, row)[-messages:]
+    return [*before, {**last, "reason": row["gold_reason"]}]
+
+
+def describe_case(row: Mapping[str, Any], corpus: Corpus, memories: Memories) -> pd.DataFrame:
+    """Describe a case line by line: what the user and the judge said, the terms from elsewhere, what is cited.
+
+    Columns: what, said.
+    """
+    lines = [
+        ("the user", _score(row["gold"], row["gold_reason"])),
+        ("the judge", _score(row["score"], row["reason"])),
+        ("rationale", row["rationale"] if isinstance(row["rationale"], str) else "–"),
+    ]
+    if row["terms"]:
+        lines.append(("only elsewhere", ", ".join(row["terms"])))
+    lines += _cited(row, corpus, memories)
+    return pd.DataFrame([(name_of(what), said) for what, said in lines], columns=["what", "said"])
+
+
+def _score(score: float, reason: object) -> str:
+    said = name_of(reason) if isinstance(reason, str) else ""
+    return f"{score:.0f}" + (f", {said}" if said else "")
+
+
+def _cited(row: Mapping[str, Any], corpus: Corpus, memories: Memories) -> Iterator[tuple[str, str]]:
+    memory = memories.get((row["judge"], row["user"], row["scenario"]))
+    found = resolved(row["evidence"], corpus.block(row["user"], row["scenario"]), memory)
+    for statement in found.statements:
+        if isinstance(statement, str):
+            yield statement, translate("(cited, but there is no such statement or turn)")
+        else:
+            yield statement.id, statement.text
+    for name, turn in list(found.turns.items())[:TURNS]:
+        asked = beginning(turn["request"]) if isinstance(turn["request"], str) else "–"
+        score = "–" if pd.isna(turn["score"]) else _score(float(turn["score"]), turn["reason"])
+        yield name, f"{asked}\n→ {beginning(turn['response'])}\n({translate('score')} {score})"
+
+
+# -- candidates ----------------------------------------------------------------------------------------------
+
+
+def describe_turn(
+    row: Mapping[str, Any],
+    corpus: Corpus,
+    replies: pd.DataFrame,
+    verdicts: pd.DataFrame,
+    memories: Memories | None = None,
+) -> dict[str, Any]:
+    """Describe a turn of `perslib.replay.differing_turns` for `replay_cases.html.j2`.
+
+    Parameters
+    ----------
+    row : the keys of the turn.
+    corpus, replies, verdicts : what was replayed, and one judge's verdicts on it.
+    memories : where what a verdict cites is looked up.
+    """
+    block = corpus.block(row["user"], row["scenario"])
+    answers = _answers(row, replies, verdicts)
+    asked = _answered(block, row, [answer["response"] or "" for answer in answers])
+    for answer, anchors in zip(answers, Retrieval(ANCHORS).anchors(asked, TURNS), strict=True):
+        memory = (memories or {}).get((answer["judge"] or "", block.user, block.scenario))
+        answer["cited"] = resolved(answer["evidence"] or (), asked, memory)
+        answer["has_memory"] = memory is not None
+        answer["similar"] = [anchor for anchor in anchors if anchor.similarity > 0]
+    scored = [answer for answer in answers if answer["score"] is not None]
+    ends = [scored[-1]["score"], scored[0]["score"]] if scored else []
+    keys = {key: row[key] for key in TURN} | {"scenario": name_of(row["scenario"])}
+    return {
+        "place": translate("{user} · {scenario} · session {session}, turn {turn}", **keys),
+        "ends": [(end, [a["name"] for a in scored if abs(a["score"] - end) < EXACT]) for end in ends],
+        "scored": len(scored),
+        "messages": next(iter(asked)).prefix,
+        "task": task_of(corpus, row),
+        "counts": score_counts(block.evidence),
+        "answers": answers,
+    }
+
+
+def _answers(row: Mapping[str, Any], replies: pd.DataFrame, verdicts: pd.DataFrame) -> list[dict[str, Any]]:
+    """Each candidate's reply and verdict on the turn as one mapping, highest score first, unscored last."""
+    said, judged = (_on(row, frame) for frame in (replies, verdicts))
+    if judged.empty:
+        at = "/".join(str(row[key]) for key in TURN)
+        problem = Problem(at, "the verdicts have no such turn")
+        raise DataError(problem, "Show turns of `differing_turns(verdicts)`.")
+    scores_of_one_judge(judged)
+    said = said.reindex(columns=["response", "system", "finish", "error"])
+    said = said.rename(columns={"error": "error_of_reply"})
+    columns = ["judge", "backbone", "raw", "expected", "real", "reason", "rationale", "evidence", "error"]
+    judged = judged.reindex(columns=[*columns, *(f"p{score}" for score in range(1, 6)), SCORE])
+    names = judged.index.union(said.index, sort=False)
+    both = judged.reindex(names).join(said).rename(columns={SCORE: "score"})
+    both["raw"] = both["real"].fillna(both["expected"]).fillna(both["raw"])
+    # Other names are the candidates' own, even such as are labels elsewhere.
+    both["name"] = [name_of(name) if name == ORIGINAL else name for name in names]
+    both = both.sort_values("score", ascending=False, na_position="last", kind="stable")
+    records = both.astype(object).where(both.notna(), None).to_dict("records")
+    return [{str(key): value for key, value in record.items()} for record in records]
+
+
+def _on(row: Mapping[str, Any], frame: pd.DataFrame) -> pd.DataFrame:
+    """What a frame has on the turn, by candidate."""
+    own = frame[(frame[TURN] == [row[key] for key in TURN]).all(axis=1)]
+    return own.set_axis(own["candidate"].astype("str").fillna(ORIGINAL).tolist())
+
+
+def _answered(block: Block, row: Mapping[str, Any], replies: list[str]) -> Block:
+    """The block with the turn alone as target, once with each reply."""
+    own = block.targets
+    target = own[(own["session"] == row["session"]) & (own["turn"] == row["turn"])]
+    targets = pd.concat([target] * len(replies), ignore_index=True)
+    return replace(block, targets=targets.assign(response=replies))
