@@ -182,9 +182,11 @@ def test_every_way_of_calibrating(small, each_way):
         assert set(each_way[way].dropna()) <= {1, 2, 3, 4, 5}
     has_tilt = each_way.groupby("judge")["tilted"].count()
     assert has_tilt["learned"] > 0 and has_tilt.drop("learned").eq(0).all()
-    compared = ablations.compare_ways(each_way, small, ["qwk", "f1_dsat", "pearson"])
-    assert list(dict.fromkeys(compared["score"])) == list(ablations.WAYS)
-    assert set(compared[compared["score"] == "tilted"]["judge"]) == {"learned"}, "alone gives a distribution"
+    compared = stats.agreement(
+        each_way, small, scores=ablations.WAYS, metrics=["qwk", "f1_dsat", "pearson"], resamples=0
+    )
+    tilted = compared[(compared["score"] == "tilted") & (compared["turns"] > 0)]
+    assert set(tilted["judge"]) == {"learned"}, "alone gives a distribution"
     best = ablations.find_best_ways(compared).set_index("metric")
     for metric, row in best.iterrows():
         own = compared[compared["metric"] == metric].set_index(["judge", "score"])["value"]
@@ -250,11 +252,14 @@ def test_variants_judge_the_same_replies_and_differ_in_one_thing(small, model, s
     assert moved.loc["no memory", "moved"] > 0
     few = ablations.measure_shifts(asked.groupby("judge").head(29)).set_index("judge")
     assert few["r_with_base"].isna().all() and few.loc["no memory", "moved"] > 0
-    differences = ablations.compare_to_base(asked, small, scores=["real"])
+    differences = ablations.compare_to_base(asked, small)
     assert set(differences["judge"]) == set(moved.index) - {"structured memory"}
-    same = differences[differences["judge"] == "full evidence"]["value"].dropna()
+    same = differences[differences["judge"] == "full evidence"]["gain"].dropna()
     assert len(same) and same.eq(0).all()
-    assert set(differences["turns"]) == {30} and differences["value_p_holm"].ge(0).any()
+    assert set(differences["turns"]) == {30} and differences["gain_p_holm"].ge(0).any()
+    own = differences.set_index(["judge", "score", "metric"]).loc["no memory", "real", "pearson"]
+    direct = stats.paired(asked, small, "no memory", "structured memory", score="real", metrics=["pearson"])
+    assert [own["gain"], own["gain_low"]] == direct.loc[0, ["difference", "difference_low"]].to_list()
     assert len(ablations.keep_enough(differences)) == len(differences)
     with pytest.raises(NotEnough, match="Fewer than 30"):
         ablations.keep_enough(differences.assign(turns=29))

@@ -264,7 +264,7 @@ def test_the_answers_of_an_endpoint_and_what_they_cost(rendered):
     assert table["model_score"].to_list() == [2, 2, 2]
     entry = entry_of(rendered, "small", "loop")
     assert entry["ledger"]["total"]["calls"] == 3 and entry["ledger"]["total"]["cost"] > 0
-    assert list(entry["ledger"]["stages"]) == ["first question"]
+    assert list(entry["ledger"]["stages"]) == ["judge"]
     assert entry["backbone"]["model"] == "judge-of-all" and entry["backbone"]["endpoint"].startswith(
         "127.0.0.1:"
     )

@@ -21,6 +21,7 @@ from perslib.judge.evaluate import targets
 from perslib.llm import Answer, Backbone, embedder
 from perslib.memory.h2 import H2Memory
 from perslib.studies import memories_as_evidence as study
+from perslib.studies import verification
 from perslib.studies.extent import Extent
 from perslib.worlds import world
 
@@ -90,7 +91,7 @@ def test_every_memory_meets_the_same_judge_on_the_same_replies(small, model, ser
     assert row["gain"] == pytest.approx(row["value"] - gain.loc[("no memory", "pearson"), "value"])
     assert pd.isna(gain.loc[("user mean", "pearson"), "control"])  # another matter: it asks no model
 
-    scores = study.list_scores(found, small)
+    scores = verification.beside_gold(found.verdicts, small, "raw")
     assert len(scores) == 60 and scores["gold"].between(1, 5).all() and "memory: structured" in scores
 
 
@@ -137,7 +138,7 @@ def test_the_best_memories_are_surely_better_or_the_cheapest_for_their_r():
 def test_a_first_look_has_scores_and_no_correlation(small, model, server: Endpoint):
     server.reply = answer
     found = study.judge_memories("scores", small, model(), FIRST, "en")
-    assert len(study.list_scores(found, small)) == 4
+    assert len(verification.beside_gold(found.verdicts, small, "raw")) == 4
     with pytest.raises(NotEnough, match="Fewer than 30 judged replies"):
         study.compare_memories(found, small)
 

@@ -325,13 +325,14 @@ def test_the_paper_table():
     verdicts = judged(corpus, {"good": 0.7, "constant": math.inf})
     found = agreement(verdicts, corpus, metrics=("pearson", "mae"), controls=("constant",), resamples=200)
     wide = agreement_table(found, gains=("mae",))
-    assert list(wide.columns) == ["judge", "score", "turns", "pearson", "mae", "gain: mae"]
+    assert list(wide.columns) == ["judge", "calibration", "turns", "pearson", "mae", "gain: mae"]
     first = found.iloc[0]
     assert wide["pearson"].tolist() == [
         f"{format_number(first['value'])} [{format_number(first['value_low'])}, {format_number(first['value_high'])}]",
         "–",
     ]
     assert str(wide["gain: mae"][0]).endswith("*")
+    assert list(agreement_table(found, (), gains=("mae",)))[-1] == "gain: mae"
     assert agreement_table(found, ("mae",), intervals=False)["mae"][0] == format_number(found["value"][1])
     assert [format_number(v) for v in (0.36, -0.0421, 1.25, -0.0001, math.nan)] == [
         ".360",

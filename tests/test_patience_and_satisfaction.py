@@ -63,8 +63,8 @@ def test_success_without_any_rating(world):
     assert len(nothing.dialogues) == 0 and not nothing.both_ways and nothing.success_rate == 0
 
 
-def test_estimates_stand_beside_their_controls(estimates, known):
-    compared = study.compare_with_ratings(estimates, resamples=200)
+def test_estimates_stand_beside_their_controls(estimates, world):
+    compared = study.compare_with_ratings(estimates, world, resamples=200)
     assert set(compared["judge"]) == set(study.PREDICTORS)
     own = compared.set_index(["judge", "metric"])
     turns = estimates[estimates["compared"]]
@@ -79,8 +79,8 @@ def test_estimates_stand_beside_their_controls(estimates, known):
     assert len(table) == len(study.PREDICTORS) and "backbone" not in table
 
 
-def test_what_the_page_says_of_the_comparison(estimates):
-    compared = study.compare_with_ratings(estimates, resamples=200)
+def test_what_the_page_says_of_the_comparison(estimates, world):
+    compared = study.compare_with_ratings(estimates, world, resamples=200)
     facts = study.summarize(estimates, compared)
     assert facts["control"]["judge"] == facts["f_within"]["control"]
     assert facts["budget"]["metric"] == facts["f_within"]["metric"] == "wc_pearson"

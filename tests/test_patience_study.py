@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import matplotlib.pyplot as plt
 import nbformat
 import numpy as np
@@ -13,7 +15,7 @@ from perslib.paths import bundled
 from perslib.patience import Dialogues, user2, user3
 from perslib.patience.text import TextDialogue
 from perslib.report import plots
-from perslib.report.tables import deviation, formatted
+from perslib.report.tables import deviation, formatted, widen
 from perslib.report.words import name_of
 from perslib.studies import patience as study
 from perslib.studies import patience_text as written
@@ -69,18 +71,16 @@ def test_endings_and_shares(two):
 
 
 def test_levels_stand_beside_the_papers(two, models):
-    level = study.compare_levels(models, two.test)
-    assert [m for m in level["method"] if m.startswith("paper")] == [
-        "paper: full, v_b = -0.5",
-        "paper: full, v_b = -1",
-        "paper: light",
-    ]
-    assert formatted(level).loc[0, "-3"] == "-1.51 ± 0.55".replace("-", "−")
     long = study.measure_levels(models, two.test)
     assert long["method"].unique().tolist() == list(models)
+    paper = long.dropna(subset="paper")
+    assert paper["method"].unique().tolist() == ["full, v_b = -0.5", "full, v_b = -1", "light"]
     assert long.query("method == 'light'")["paper"].notna().all()
-    own = level.set_index("method").loc["light"]
-    assert own["-2"] == long.query("method == 'light' and true == -2")["mean"].item()
+    own = paper.query("method == 'full, v_b = -0.5' and true == -3").iloc[0]
+    assert (own["paper"], own["paper_std"]) == (-1.51, 0.55)
+    wide = widen(long.astype({"true": str}), ["method"], "true", "mean").set_index("method")
+    at = long.query("method == 'light' and true == -2").iloc[0]
+    assert wide.loc["light", "-2.0"] == f"{at['mean']:.2f} ± {at['mean_std']:.2f}".replace("-", "−")
 
 
 def test_published_means_are_seen_and_panels_may_have_their_own_axes():
@@ -156,7 +156,7 @@ def test_agents_beside_the_papers():
             for u in ("user1", "user2", "user3")
         ]
     )
-    table = study.tabulate_success(success)
+    table = study.compare_success(success)
     assert table["method"].tolist() == ["paper: Agent 1", "Agent 1", "shrewd"]
     assert table.loc[0, ["User 1", "User 2", "User 3"]].tolist() == pytest.approx([87.9, 11.1, 7.6])
     assert table["User 1_std"].tolist() == pytest.approx([np.nan, 2.0, 2.0], nan_ok=True)
@@ -191,17 +191,10 @@ def test_the_notebook_goes_through_without_torch(tmp_path, monkeypatch, capsys):
     assert "recovery.csv" not in made
 
 
-def test_wrong_gammas_are_half_and_twice_the_right_one():
-    pytest.importorskip("torch")
-    three = study.collect_dialogues(user3(0.3), TINY, 1)
-    models = study.fit_each(three, TINY, 1, study.wrong_gammas(0.3))
-    assert {name: model.gamma for name, model in models.items()} == {"γ = 0.15": 0.15, "γ = 0.6": 0.6}
-    assert list(study.wrong_gammas(0.8)) == ["γ = 0.4"]  # 1.6 cannot be
-
-
 def test_dialogues_that_a_limit_ended_are_counted_in_three_ways(two):
     pytest.importorskip("torch")
-    short, models = study.fit_cut_short(TINY, 1)
+    cut = study.collect_dialogues(replace(user2(), max_turns=study.FEW_TURNS), TINY, 1)
+    short, models = cut.train, study.fit_each(cut, TINY, 1, study.TIMEOUTS)
     assert max(short.turns) == study.FEW_TURNS
     assert (short.status == 0).sum() == sum(d.reason == "maxturn" for d in short) > 0
     assert [model.timeout for model in models.values()] == ["drop", "failed", "censored"]

@@ -21,7 +21,7 @@ from perslib.llm import Answer, Ask
 from perslib.memory import Measured, MemorySystem, Retrieval, Scores, Structured, UserMemory, chosen
 from perslib.memory.retrieval import DIALOGUES, said_before
 from perslib.replay import Candidate, Context, Shown, generated
-from perslib.replay.contexts import context
+from perslib.replay.contexts import make_context
 
 ROWS = [
     ("ada", "travel", "0", "Where to go in May?", "Lisbon is warm in May.", 5),
@@ -100,7 +100,7 @@ def asked(which: str, corpus: Corpus, *turns: int) -> list[tuple[str, str]]:
 
 def shown(which: Any, block: Block, language: str = "en") -> list[Shown]:
     """What a context shows for each target of a block."""
-    used = context(which, language)
+    used = make_context(which, language)
     given = used.given(block)
     (show,) = Scripted().work([partial(used.prepare, given)])
     return [show(target) for target in given]
@@ -273,7 +273,7 @@ def test_a_structured_memory_goes_by_its_name():
     block = labelled().block("ada", "gift")
     told = shown(Structured("zh"), block, "zh")
     for name in ("structured", "memory: structured"):
-        assert shown(name, block, "zh") == told and context(name).name == "memory: structured"
+        assert shown(name, block, "zh") == told and make_context(name).name == "memory: structured"
 
 
 def test_a_memory_is_built_without_any_target():
@@ -310,7 +310,7 @@ def test_no_history_and_a_failed_memory_leave_the_conversation_alone():
     assert shown("diverse", alone)[0] == Shown(memory="diverse, no history")
     assert shown(Structured(), alone)[0] == Shown(memory="structured, no history")
     model, block = Scripted(Answer(error="truncated", mode="unscored")), labelled().block("ada", "gift")
-    used = context(Structured())
+    used = make_context(Structured())
     (show,) = model.work([partial(used.prepare, used.given(block))])
     assert show(next(iter(block))) == Shown(memory="structured, truncated")
 
@@ -330,7 +330,7 @@ def test_unknown_contexts_and_prompts_with_more_than_a_system_message(tmp_path):
         "---\nversion: 1\ndescription: d\nplaceholders: {task: t}\n---\n# user\n\n{{ task | fence('t') }}\n"
     )
     with pytest.raises(PromptError, match="# system alone"):
-        shown(context("task", prompts=tmp_path), labelled().block("ada", "gift"))
+        shown(make_context("task", prompts=tmp_path), labelled().block("ada", "gift"))
 
 
 @pytest.mark.parametrize("which", ["task", "tfidf", *MEMORIES])

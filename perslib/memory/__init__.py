@@ -11,7 +11,7 @@ from perslib.memory.base import (
 )
 from perslib.memory.edited import Draft, Edited, Given, read_draft, save_draft, saved_names
 from perslib.memory.measured import Measured
-from perslib.memory.named import MEMORIES, memory
+from perslib.memory.named import is_memory, make_memory, memory
 from perslib.memory.retrieval import (
     ANCHORS,
     DIALOGUES,
@@ -29,7 +29,6 @@ __all__ = [
     "ANCHORS",
     "DIALOGUES",
     "EPISODES",
-    "MEMORIES",
     "Anchor",
     "Draft",
     "Edited",
@@ -43,6 +42,8 @@ __all__ = [
     "TextForm",
     "UserMemory",
     "chosen",
+    "is_memory",
+    "make_memory",
     "memory",
     "profile_shown",
     "rated",

@@ -2,7 +2,7 @@
 
 from perslib.replay.aggregates import leaderboard, official_interval, prediction_powered, rank_sets, summary
 from perslib.replay.candidates import Candidate, generated
-from perslib.replay.contexts import CONTEXTS, Context, Shown
+from perslib.replay.contexts import Context, Shown, context, make_context
 from perslib.replay.paired import against, all_pairs, differences, self_preference
 from perslib.replay.published import read_predictions, read_replies, read_scored, write_replies
 from perslib.replay.published_lines import read_turns
@@ -12,7 +12,6 @@ from perslib.replay.sets import hard_set, profiles, set_profile, stratified_set
 from perslib.replay.views import against_truth, differing_turns, ranking_views, view_means
 
 __all__ = [
-    "CONTEXTS",
     "ORIGINAL",
     "Candidate",
     "Context",
@@ -21,12 +20,14 @@ __all__ = [
     "against_truth",
     "all_pairs",
     "checked",
+    "context",
     "differences",
     "differing_turns",
     "generated",
     "hard_set",
     "judged_by_themselves",
     "leaderboard",
+    "make_context",
     "official_interval",
     "on_reference",
     "originals",

@@ -24,7 +24,7 @@ from perslib.errors import DataError, Problem, UnknownName
 from perslib.llm import Answer, Ask, Backbone, Request
 from perslib.memory import MemorySystem
 from perslib.prompts import prompts
-from perslib.replay.contexts import Context, Shown, context
+from perslib.replay.contexts import Context, Shown, make_context
 from perslib.replay.replies import known_turns
 
 NO_REQUEST = "not asked: the conversation up to this turn does not end with a message of the user"
@@ -38,7 +38,7 @@ class Candidate:
     """None: the backbone's name, and the context's where it is not `prefix`. Two candidates that differ in anything else
     (temperature, system, window, …) and are to be compared need names of their own."""
     context: str | MemorySystem | Context = "prefix"
-    """A name of `perslib.replay.contexts.CONTEXTS`, or a memory system."""
+    """A registered context (`perslib.replay.context`), a memory, or an object of either kind."""
     language: str = "en"
     """Language of the prompts."""
     temperature: float = 0.7
@@ -58,7 +58,7 @@ class Candidate:
     def __post_init__(self) -> None:
         if self.language not in (known := set(prompts(self.prompts)["language"])):
             raise UnknownName("prompt language", self.language, known)
-        object.__setattr__(self, "shows", context(self.context, self.language, self.prompts))
+        object.__setattr__(self, "shows", make_context(self.context, self.language, self.prompts))
         if not (isfinite(self.temperature) and self.temperature >= 0):
             raise DataError(Problem("temperature", f"is {self.temperature}, expected a number from 0"))
         for name in ("max_tokens", "window"):

@@ -17,6 +17,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,10 +26,12 @@ import pandas as pd
 from perslib.corpus import Block, Target
 from perslib.errors import PerslibError, PromptError, UnknownName
 from perslib.llm import Ask
-from perslib.memory import MemorySystem, Retrieval, Scores, Structured, profile_shown, turn_id
+from perslib.memory import MemorySystem, Retrieval, Scores, is_memory, make_memory, profile_shown, turn_id
+from perslib.memory import memory as memories
 from perslib.memory.retrieval import DIALOGUES, said_before
 from perslib.memory.structured import cut
 from perslib.prompts import prompt
+from perslib.registry import Registry
 
 #: Exchanges shown, messages before each reply, and characters of a message (half of 700) and of the reply.
 RECORDS, BEFORE, MESSAGE, REPLY = 4, 4, 350, 700
@@ -181,33 +184,33 @@ class Remembered(Context):
         return show
 
 
-def _structured(language: str, prompts: str | Path | None) -> Context:
-    return Remembered(Structured(language, prompts=prompts), language, prompts)
+context: Registry[Context] = Registry("context")
+"""The contexts that have a name; `@context("name")` registers one."""
+
+context("prefix")(Prefix)
+context("task")(Task)
+context("profile")(Profile)
+context("tfidf")(partial(Retrieved, "topk"))
+context("diverse")(partial(Retrieved, "diverse"))
 
 
-#: The contexts that go by a name; the memory by the one that replies carry, too.
-CONTEXTS: dict[str, Callable[[str, str | Path | None], Context]] = {
-    "prefix": Prefix,
-    "task": Task,
-    "profile": Profile,
-    "tfidf": lambda language, prompts: Retrieved("topk", language, prompts),
-    "diverse": lambda language, prompts: Retrieved("diverse", language, prompts),
-    "structured": _structured,
-    "memory: structured": _structured,
-}
-
-
-def context(
-    which: str | MemorySystem | Context, language: str = "en", prompts: str | Path | None = None
+def make_context(
+    which: str | MemorySystem | Context,
+    language: str = "en",
+    prompts: str | Path | None = None,
+    **memory: Any,
 ) -> Context:
-    """The context of this name, or the one that shows what this memory system writes."""
+    """Make the context of this name, or the one that shows what a memory writes; `memory` are that one's options."""
     if isinstance(which, Context):
         return which
-    if isinstance(which, MemorySystem):
-        return Remembered(which, language, prompts)
-    if which not in CONTEXTS:
-        raise UnknownName("context", which, CONTEXTS)
-    return CONTEXTS[which](language, prompts)
+    if isinstance(which, str) and which in context:
+        return context.make(which, language=language, prompts=prompts)
+    if isinstance(which, str):
+        name = which.removeprefix("memory: ")
+        if not is_memory(name):
+            raise UnknownName("context", which, [*context, *memories])
+        which = make_memory(name, language, prompts=prompts, **memory)
+    return Remembered(which, language, prompts)
 
 
 def _record(number: int, row: dict[str, Any], before: tuple[dict[str, str], ...]) -> dict[str, Any]:

@@ -57,9 +57,7 @@ def widen(
 
     All stand in the order of their first appearance; what is missing is `–`. `form` are the options of `interval`.
     """
-    cells = (
-        frame.assign(cell=interval(**form)(frame, x)) if f"{x}_low" in frame else frame.assign(cell=frame[x])
-    )
+    cells = frame.assign(cell=interval(**form)(frame, x) if f"{x}_low" in frame else _by_rule(frame, x))
     keys = list(dict.fromkeys(cells[list(rows)].itertuples(index=False, name=None)))
     wide = cells.pivot(index=list(rows), columns=columns, values="cell")[list(dict.fromkeys(cells[columns]))]
     ordered = wide.loc[[key[0] for key in keys] if len(rows) == 1 else keys]
@@ -181,23 +179,23 @@ def agreement_table(
 ) -> pd.DataFrame:
     """The wide form of an agreement frame, cells as people read them: `.360 [.300, .410]`.
 
-    `gains` names metrics whose gain over the best control gets a column of its own behind the metric's,
-    called `gain: pearson`; a star marks gains whose Holm-corrected p is below .05. A value that is not
+    `gains` names metrics whose gain over the best control gets a column of its own, behind the metric's where that is
+    shown, called `gain: pearson`; a star marks gains whose Holm-corrected p is below .05. A value that is not
     defined is `–`.
     """
     names = list(dict.fromkeys(agreement["metric"])) if metrics is None else list(metrics)
     stratum = list(agreement.columns[: list(agreement.columns).index("judge")])
     about = [*stratum, *_ABOUT]
     wide = agreement[about].drop_duplicates(ignore_index=True)
-    for name in names:
+    for name in dict.fromkeys([*names, *gains]):
         own = agreement[agreement["metric"] == name]
-        cells = {name: _cells(own, "value", intervals, digits)}
+        cells = {name: _cells(own, "value", intervals, digits)} if name in names else {}
         if name in gains:
             stars = own["gain_p_holm"].lt(0.05).map({True: "*", False: ""})
             cells[f"gain: {name}"] = [t + s for t, s in zip(_cells(own, "gain", intervals, digits), stars)]
         wide = wide.merge(own[about].assign(**cells), on=about, how="left", sort=False)
     empty = [c for c in ("backbone", "unscored") if wide[c].isna().all() or wide[c].eq(0).all()]
-    return wide.drop(columns=empty)
+    return wide.drop(columns=empty).rename(columns={"score": "calibration"})
 
 
 def _cells(own: pd.DataFrame, value: str, intervals: bool, digits: int) -> list[Shown]:

@@ -21,15 +21,15 @@ import pandas as pd
 from perslib import stats
 from perslib.corpus import TURN, Corpus
 from perslib.errors import PerslibError, UnknownName
-from perslib.judge import Judge, LearnedJudge, Manner, Nearest, Personal, Supervised, controls, evaluate
+from perslib.judge import Judge, LearnedJudge, Manner, Personal, evaluate
 from perslib.llm import compute
 from perslib.memory import Structured
 from perslib.paths import read_csv
 from perslib.studies.extent import FEWEST_REPLIES, Extent, listed, require_replies
 from perslib.studies.verification import CONTROLS, SHOWN, asked_judge
 
-#: Rules for equal scores in a block: the published one, at random, and those that use no position.
-RULES: tuple[stats.Ties, ...] = ("turn_index", "random", "min", "max", "mid", "expected")
+#: Rules for equal scores in a block: the published one, and those that use no position; `random` is tried beside them.
+RULES: tuple[stats.Ties, ...] = ("turn_index", "min", "max", "mid", "expected")
 #: All scores equal, whole scores with many ties, real-valued scores with hardly any.
 TIED = ("constant 4", "nearest", "learned")
 #: Two that read nothing, and three that read the reply.
@@ -65,11 +65,6 @@ _OTHER = {"en": ("zh", "prompts in Chinese"), "zh": ("en", "prompts in English")
 PUBLISHED = read_csv(__file__, "published/persturnbench_table6.csv")
 
 
-def make_computed_judges() -> list[Judge]:
-    """Make the controls, and judges that read the reply and ask no model."""
-    return [*controls(), Nearest(1, weighted=False), Nearest(), Supervised(), LearnedJudge()]
-
-
 def keep_enough(agreed: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of an agreement frame that rest on `FEWEST_REPLIES` or more; without any, raise NotEnough."""
     require_replies(int(agreed["turns"].max()) if len(agreed) else 0)
@@ -88,22 +83,18 @@ def compare_tie_rules(
     those of the interval's ends too. What the two differ by, the position contributes.
     """
     own, rng = stats.histories(corpus), np.random.default_rng(seed)
-    columns: dict[str, pd.Series] = {}
-    for rule in RULES:
-        if rule != "random":
-            columns[rule] = stats.calibrated(verdicts, own, ["cdf"], score="real", ties=rule)["cdf"]
-            continue
-        for draw in range(DRAWS):
-            shuffled = verdicts.assign(turn=rng.permutation(len(verdicts)))
-            columns[f"random{draw}"] = stats.calibrated(
-                shuffled, own, ["cdf"], score="real", ties="turn_index"
-            )["cdf"]
-    frame = verdicts.assign(**columns)
-    found = stats.agreement(frame, corpus, scores=["real", *columns], metrics=metrics, seed=seed)
+
+    def cdf(frame: pd.DataFrame, ties: stats.Ties) -> pd.Series:
+        return stats.calibrated(frame, own, ["cdf"], score="real", ties=ties)["cdf"]
+
+    shuffled = (verdicts.assign(turn=rng.permutation(len(verdicts))) for _ in range(DRAWS))
+    at_random = {f"random{draw}": cdf(frame, "turn_index") for draw, frame in enumerate(shuffled)}
+    frame = verdicts.assign(**at_random, **{rule: cdf(verdicts, rule) for rule in RULES})
+    scores = ["real", RULES[0], *at_random, *RULES[1:]]
+    found = stats.agreement(frame, corpus, scores=scores, metrics=metrics, seed=seed)
     found["score"] = found["score"].str.replace(r"^random\d+$", "random", regex=True)
     keys = ["judge", "score", "metric"]
-    how = dict.fromkeys(found.columns.drop(keys), "first")
-    how |= dict.fromkeys(("value", "value_low", "value_high"), "mean")
+    how = {name: "mean" if name.startswith("value") else "first" for name in found.columns.drop(keys)}
     return sort_by_judge(found.groupby(keys, sort=False, as_index=False).agg(how)[found.columns])
 
 
@@ -202,15 +193,6 @@ def cross_calibrate(lesson: pd.DataFrame, own: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def compare_ways(
-    verdicts: pd.DataFrame, corpus: Corpus, metrics: Sequence[str] = SHOWN, seed: int = 42
-) -> pd.DataFrame:
-    """Measure agreement of each judge, calibrated each way; ways that a judge has no distribution for are left out."""
-    ways = [way for way in WAYS if way in verdicts]
-    found = stats.agreement(verdicts, corpus, scores=ways, metrics=metrics, seed=seed)
-    return found[found["turns"] > 0].reset_index(drop=True)
-
-
 def find_best_ways(agreed: pd.DataFrame, metrics: Sequence[str] = ("qwk", "f1_dsat")) -> pd.DataFrame:
     """Find how far calibration takes judges that read nothing, and how far those that read.
 
@@ -293,75 +275,45 @@ def make_variants(
 
     `memory` is what the base's memory is built with, `languages` those that the model reads.
     """
-    base: list[Judge] = [_personal(BASE, manner, memory)]
-    return {"base": base, **{family: _of_family(family, manner, memory, languages) for family in vary}}
+
+    def personal(name: str, how: Manner = manner, built: Mapping[str, Any] = memory, **own: Any) -> Judge:
+        return Personal(Structured(how.language, **built), how, name=name, **own)
+
+    def full(budget: int) -> dict[str, Any]:
+        return {"evidence": "full", "budget": budget}
+
+    other, in_other = _OTHER[manner.language]
+    written = replace(manner, written=not manner.written)
+    windows = {size: name for size, name in _WINDOWS.items() if size != manner.window}
+    families: dict[str, list[Judge]] = {
+        "memory": [asked_judge("no memory", manner)],
+        "evidence": [personal(f"evidence {n}", built=full(n)) for n in BUDGETS],
+        "window": [personal(name, replace(manner, window=size)) for size, name in windows.items()],
+        "language": [personal(in_other, replace(manner, language=other))],
+        "written": [personal("written analysis" if written.written else "score alone", written)],
+        "repeat": [personal(f"{SAMPLES} samples", replace(manner, samples=SAMPLES))],
+        "update": [personal(f"updated {how}", update=how) for how in ("per session", "per turn")],
+    }
+    if memory["evidence"] != "full":  # else a first look: more would take too long
+        named = ("measured", "scores only", "personal + measured")
+        families["memory"] += [asked_judge(name, manner, **memory) for name in named]
+        families["memory"].append(personal("full evidence", built=full(BUDGETS[1])))
+    if languages and other not in languages:
+        families["language"] = []
+    return {"base": [personal(BASE)], **{family: families[family] for family in vary}}
 
 
-def _personal(name: str, manner: Manner, memory: Mapping[str, Any], **further: Any) -> Personal:
-    return Personal(Structured(manner.language, **memory), manner, name=name, **further)
+def compare_to_base(verdicts: pd.DataFrame, corpus: Corpus, seed: int = 42) -> pd.DataFrame:
+    """Compare each variant's agreement with the base's: an agreement frame of the variants, whose `gain` is over the base.
 
-
-def _of_family(
-    family: str, manner: Manner, memory: Mapping[str, Any], languages: Sequence[str]
-) -> list[Judge]:
-    if family == "memory":
-        without = asked_judge("no memory", manner, **memory)
-        if memory["evidence"] == "full":
-            return [without]  # a first look: more would take too long
-        full = {"evidence": "full", "budget": BUDGETS[1]}
-        further = ("measured", "scores only", "personal + measured")
-        asked = [asked_judge(name, manner, **memory) for name in further]
-        return [without, *asked, _personal("full evidence", manner, full)]
-    if family == "evidence":
-        return [_personal(f"evidence {n}", manner, {"evidence": "full", "budget": n}) for n in BUDGETS]
-    if family == "window":
-        others = {size: name for size, name in _WINDOWS.items() if size != manner.window}
-        return [_personal(name, replace(manner, window=size), memory) for size, name in others.items()]
-    if family == "language":
-        other, name = _OTHER[manner.language]
-        readable = not languages or other in languages
-        return [_personal(name, replace(manner, language=other), memory)] if readable else []
-    if family == "written":
-        name = "score alone" if manner.written else "written analysis"
-        return [_personal(name, replace(manner, written=not manner.written), memory)]
-    if family == "repeat":
-        return [_personal(f"{SAMPLES} samples", replace(manner, samples=SAMPLES), memory)]
-    per_session = _personal("updated per session", manner, memory, update="per session")
-    return [per_session, _personal("updated per turn", manner, memory, update="per turn")]
-
-
-def compare_to_base(
-    verdicts: pd.DataFrame,
-    corpus: Corpus,
-    base: str = BASE,
-    *,
-    scores: Sequence[str] = SCORES,
-    metrics: Sequence[str] = SHOWN,
-    seed: int = 42,
-) -> pd.DataFrame:
-    """Compare each variant's agreement with the base's, on the replies that both scored.
-
-    Columns: judge, score, metric, value (positive: the variant does better), value_low, value_high, value_p_holm (corrected
-    over the variants of a metric and score), turns, users.
+    Gains are on the replies that both scored, and corrected over the variants of a metric and score.
     """
-    variants = [judge for judge in dict.fromkeys(verdicts["judge"]) if judge != base]
-    tables = [
-        stats.paired(verdicts, corpus, judge, base, score=score, metrics=metrics, seed=seed).assign(
-            judge=judge, score=score
-        )
-        for judge in variants
-        for score in scores
+    parts = [
+        stats.agreement(verdicts, corpus, scores=[score], metrics=SHOWN, controls=[BASE], seed=seed)
+        for score in ("real", "cdf")
     ]
-    about, value = ["judge", "score", "metric"], ["value", "value_low", "value_high", "value_p_holm"]
-    columns = [*about, *value, "turns", "users"]
-    if not tables:
-        return pd.DataFrame(columns=columns)
-    every = pd.concat(tables, ignore_index=True).rename(
-        columns=lambda name: name.replace("difference", "value")
-    )
-    return every.assign(value_p_holm=every.groupby(["score", "metric"])["value_p"].transform(stats.holm))[
-        columns
-    ]
+    found = pd.concat(parts, ignore_index=True)
+    return found[found["judge"] != BASE].reset_index(drop=True)
 
 
 def measure_shifts(verdicts: pd.DataFrame, base: str = BASE) -> pd.DataFrame:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perslib.corpus import SESSION, Corpus
+from perslib.corpus import SESSION, TURN, Corpus
 from perslib.errors import NotEnough, PerslibError
 from perslib.paths import read_csv
 from perslib.report.markup import literally
@@ -17,15 +17,13 @@ from perslib.stats.gold import of_turns
 
 def statistics(corpus: Corpus) -> pd.DataFrame:
     """The rows of Table 5 with the published data's beside this corpus's."""
-    table = corpus.statistics()
-    averages = table["statistic"].str.contains(" per |mean")
     known = read_csv(__file__, "published/persturnbench_table5.csv").set_index("statistic")["published"]
-    both = {"value": table["value"], "published": [known.get(s) for s in table["statistic"]]}
-    shown = {
-        name: [v if average or pd.isna(v) else int(v) for v, average in zip(values, averages)]
-        for name, values in both.items()
-    }
-    return table.assign(**{name: pd.Series(values, dtype=object) for name, values in shown.items()})
+    table = corpus.statistics().assign(published=lambda t: t["statistic"].map(known))
+    counts = ~table["statistic"].str.contains(" per |mean")
+    for name in ("value", "published"):
+        whole = counts & table[name].notna()
+        table[name] = table[name].astype(object).mask(whole, table[name][whole].map(int).astype(object))
+    return table
 
 
 def scored(corpus: Corpus) -> pd.DataFrame:
@@ -94,9 +92,9 @@ def reasons(corpus: Corpus) -> pd.DataFrame:
 
 def lengths(corpus: Corpus) -> pd.DataFrame:
     """Characters of every request and reply: quantity ("requests" or "replies"), characters."""
-    parts = [("requests", corpus.turns["request"].dropna()), ("replies", corpus.turns["response"].dropna())]
-    frames = [pd.DataFrame({"quantity": name, "characters": text.str.len()}) for name, text in parts]
-    return pd.concat(frames, ignore_index=True)
+    texts = corpus.turns[["request", "response"]].set_axis(["requests", "replies"], axis=1)
+    long = texts.melt(var_name="quantity", value_name="text").dropna(ignore_index=True)
+    return long[["quantity"]].assign(characters=long["text"].str.len())
 
 
 def by_assistant(corpus: Corpus, seed: int = 42) -> pd.DataFrame:
@@ -157,20 +155,16 @@ def conversation(corpus: Corpus, user: str, scenario: str, session: str) -> list
     ]
 
 
-def device_logs(corpus: Corpus, user: str, rows: int = 12) -> pd.DataFrame:
-    """The first device logs of a user, in time."""
-    own = corpus.events[corpus.events["user"] == user]
-    return own.sort_values("at", kind="stable")[["at", "kind", "content"]].head(rows)
-
-
 def ask_first(corpus: Corpus, name: str, turns: int = 3, seed: int = 42) -> pd.DataFrame:
-    """Let backbone `name` score a few replies by the prompt `judge_generic`; raise NotEnough where it cannot.
+    """Let backbone `name` score a few replies by the zero-shot judge; raise NotEnough where it cannot.
 
     Columns: scenario, reply_begins, score (the user's), model_score, mode, seconds.
     """
+    from perslib.judge import Generic, Manner
     from perslib.llm import backbone
     from perslib.llm.registry import entries
-    from perslib.prompts import prompt
+    from perslib.replay import ORIGINAL
+    from perslib.replay import scored as judge_replies
 
     entry = entries().get(name)
     if entry and entry.languages and corpus.language not in entry.languages:
@@ -183,25 +177,20 @@ def ask_first(corpus: Corpus, name: str, turns: int = 3, seed: int = 42) -> pd.D
     rows = _few_turns(corpus, turns, seed)
     if rows.empty:
         raise NotEnough("No reply has a score, so there is nothing to ask about.")
-    judge = prompt("judge_generic", corpus.language)
-    asked = [judge.render(**_fields(corpus, row)) for _, row in rows.iterrows()]
+    judge, replies = Generic(manner=Manner(corpus.language, seed=None)), rows[[*TURN, "response"]]
     try:
-        answers = backbone(name).ask_many(asked, stage="first question")
+        said = judge_replies(
+            judge, corpus, replies.assign(candidate=ORIGINAL), backbone(name), progress=False
+        )
     except (PerslibError, ImportError) as error:
         why = literally(" ".join(str(error).split()))
         raise NotEnough(
             "Backbone **{name}** could not be asked: {reason}", name=literally(name), reason=why
         ) from error
-    said = [a.data if isinstance(a.data, dict) else {} for a in answers]
-    return pd.DataFrame(
-        {
-            "scenario": rows["scenario"].to_list(),
-            "reply_begins": [_beginning(text) for text in rows["response"]],
-            "score": rows["score"].to_list(),
-            "model_score": pd.array([s.get("score") for s in said], dtype="Int64"),
-            "mode": [a.mode for a in answers],
-            "seconds": [a.seconds for a in answers],
-        }
+    asked = rows[["scenario", "score"]].reset_index(drop=True)
+    asked.insert(1, "reply_begins", [_beginning(text) for text in rows["response"]])
+    return asked.assign(
+        model_score=said["raw"].astype("Int64"), mode=said["mode"], seconds=said["seconds"].astype(float)
     )
 
 
@@ -224,14 +213,3 @@ def _beginning(text: str, longest: int = 70) -> str:
     line = " ".join(text.split())
     cut = line.rfind(" ", longest // 2, longest)
     return line if len(line) <= longest else line[: cut if cut > 0 else longest] + " …"
-
-
-def _fields(corpus: Corpus, row: pd.Series) -> dict[str, Any]:
-    target = corpus.block(row["user"], row["scenario"]).target(row["session"], row["turn"])
-    return {
-        "scenario": target.scenario,
-        "task": target.task or "",
-        "conversation": list(target.window()),
-        "reply": target.response,
-        "written": True,
-    }

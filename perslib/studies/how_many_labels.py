@@ -7,7 +7,7 @@ few users for labels; what it then says is held against the population's own mea
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from perslib import stats
 from perslib.corpus import TURN, Corpus
 from perslib.corpus.reading import csv_lines, json_lines, number_in, unfit
 from perslib.errors import DataError, PerslibError, Problem
@@ -23,16 +24,20 @@ from perslib.judge import Judge
 from perslib.llm import Backbone
 from perslib.replay import ORIGINAL, originals, read_replies, recorded, scored
 from perslib.replay.published_lines import turn_of
-from perslib.stats import FEWEST_USERS, SEED, correlation, floats, mean_by, measure
 from perslib.stats.gold import of_turns
-from perslib.stats.resamples import Floats
-from perslib.studies.extent import FEWEST_REPLIES, listed, require_replies, whole_numbers
+from perslib.stats.resamples import Floats, estimate, floats
+from perslib.studies.extent import FEWEST_REPLIES, listed
 from perslib.worlds.satisfaction import borders
 
 #: Turns that each candidate is judged on, unless told otherwise.
 TURNS = 150
 #: Judges that know nothing, or lean: what an honest method must survive.
 SHUFFLED, CONSTANT, PARTIAL = "scores of other users", "always the same", "partial to the worst"
+#: Ways of estimating: λ = 0 is labels alone; tuned; λ = 1 as first published; the judge's own scores of all users.
+LABELS, BOTH, PLAIN, ALONE = "labels alone", "labels and judge", "labels and judge, λ = 1", "judge alone"
+_LAM: dict[str, float | None] = {LABELS: 0.0, BOTH: None, PLAIN: 1.0, ALONE: 0.0}
+#: Of candidates, and of their differences where they answer the same turns.
+Estimates = tuple[stats.Powered, stats.Powered | None]
 
 
 @dataclass(frozen=True)
@@ -62,15 +67,8 @@ class Pool:
         return bool((self.turns == self.turns[:, :1]).all())
 
 
-def read_budgets(text: str) -> list[int]:
-    """Return the numbers of labelled users that a parameter lists."""
-    return whole_numbers(
-        text, "budgets", "For label budgets give numbers of users, such as '2, 4, 6, 10, 20'."
-    )
-
-
 def collect_ratings(
-    corpus: Corpus, *, replies: str = "", labels: str = "", limit: int = TURNS, seed: int = SEED
+    corpus: Corpus, *, replies: str = "", labels: str = "", limit: int = TURNS, seed: int = stats.SEED
 ) -> pd.DataFrame:
     """Collect replies to turns of test users that people rated: candidate, the keys of a turn, response, gold.
 
@@ -92,16 +90,18 @@ def collect_ratings(
     elif {"utility", "expected"} <= set(brought := corpus.extras.get("candidates", pd.DataFrame())):
         known = brought.assign(gold=_world_ratings(brought, corpus.extras["truth_users"], seed))
     else:
-        known = corpus.turns.dropna(subset=["score", "response"]).assign(candidate=_assistants(corpus))
-        known = known.rename(columns={"score": "gold"})
+        by = of_turns(corpus, "assistant").to_numpy()
+        is_named = pd.notna(by).all() and len(set(by)) > 1
+        known = corpus.turns.assign(candidate=by if is_named else ORIGINAL).rename(columns={"score": "gold"})
+        known = known.dropna(subset=["gold", "response"])
     known = known[known["user"].isin(test)][["candidate", *TURN, "response", "gold"]]
     turns = known[TURN].drop_duplicates()
     if 0 < limit < len(turns):
         known = known.merge(turns.sample(limit, random_state=seed), on=TURN)
-    if known["user"].nunique() < FEWEST_USERS:
+    if known["user"].nunique() < stats.FEWEST_USERS:
         raise DataError(
             f"People's scores of {known['user'].nunique()} test users' replies are known",
-            f"It takes {FEWEST_USERS} users to draw from, better twenty: give more of them, or set limit = -1.",
+            f"It takes {stats.FEWEST_USERS} users to draw from, better twenty: give more of them, or set limit = -1.",
         )
     return known.reset_index(drop=True)
 
@@ -110,11 +110,9 @@ def _read_labels(file: str) -> pd.DataFrame:
     path = Path(file)
     if not path.is_file():
         raise DataError(Problem(str(path), "there is no such file"), "Give a CSV or JSONL file of labels.")
-    lines: Iterator[tuple[str, Any, Any]]
-    if path.suffix.lower() in {".jsonl", ".ndjson"}:
-        lines = json_lines(path.read_bytes(), path.name)
-    else:
-        lines = csv_lines(path.read_bytes(), path.name, ("candidate", *TURN, "score"))
+    is_json = path.suffix.lower() in {".jsonl", ".ndjson"}
+    columns = () if is_json else (("candidate", *TURN, "score"),)
+    lines = (json_lines if is_json else csv_lines)(path.read_bytes(), path.name, *columns)
     found = [_label(value, place) for place, value, _ in lines]
     problems = [label for label in found if isinstance(label, Problem)]
     if problems or not found:
@@ -144,13 +142,6 @@ def _world_ratings(replies: pd.DataFrame, users: pd.DataFrame, seed: int) -> Flo
     noise = np.random.default_rng(seed).normal(0, of["noise"].to_numpy(float))
     latent = replies["utility"].to_numpy(float) + noise
     return np.asarray(1.0 + (latent[:, None] > steps).sum(axis=1))
-
-
-def _assistants(corpus: Corpus) -> pd.Series:
-    """Who gave each recorded reply, where sessions say so of every one, and of more than one."""
-    by = of_turns(corpus, "assistant")
-    named = by.notna().all() and by.nunique() > 1
-    return pd.Series(by.to_numpy() if named else ORIGINAL, corpus.turns.index)
 
 
 def score_replies(
@@ -198,10 +189,8 @@ def compare_candidates(known: pd.DataFrame) -> pd.DataFrame:
     Columns: candidate, turns, gold, gold_low, gold_high (users resampled), judged, bias, and the correlation of judge and
     people over turns (r_turns) and over users' means (r_users), missing below thirty turns.
     """
-    by_people = mean_by(known, "gold", "candidate").set_index("candidate")
-    by_people = by_people.rename(columns=lambda name: name.replace("mean", "gold"))[
-        ["gold", "gold_low", "gold_high"]
-    ]
+    by_people = stats.mean_by(known, "gold", "candidate").set_index("candidate").filter(like="mean")
+    by_people = by_people.rename(columns=lambda name: name.replace("mean", "gold"))
     own = known.groupby("candidate")
     table = pd.DataFrame({"turns": own.size()}).join(by_people).assign(judged=own["judged"].mean())
     table["bias"] = table["judged"] - own["gold"].mean()
@@ -222,18 +211,190 @@ def correlate_differences(known: pd.DataFrame) -> float:
     return _correlate(pd.concat(gaps)) if gaps else np.nan
 
 
-def correlate_with_people(known: pd.DataFrame, judge: str) -> pd.DataFrame:
-    """Return the judge's r with people over all replies, in the columns of `perslib.stats.agreement`."""
-    require_replies(len(known))
-    value, low, high = correlation(known["gold"], known["judged"], known["user"])
-    return pd.DataFrame(
-        [{"judge": judge, "metric": "pearson", "value": value, "value_low": low, "value_high": high}]
-    )
-
-
 def _correlate(pairs: pd.DataFrame) -> float:
-    return (
-        float(measure(pairs["gold"], pairs["judged"], metrics=["pearson"]).iloc[0])
-        if len(pairs) > 2
-        else np.nan
-    )
+    return float(pairs[["gold", "judged"]].astype(float).corr(min_periods=3).iat[0, 1])
+
+
+# -- studies drawn from the population ------------------------------------------------------------------
+
+
+def draw_studies(pool: Pool, users: int, draws: int, seed: int = stats.SEED) -> np.ndarray:
+    """Draw studies × users: who takes part; one drawn twice counts as two who are alike."""
+    if users < 2 or draws < 2:
+        raise PerslibError(
+            f"A study of {users} users, drawn {draws} times, says nothing: take two of each or more."
+        )
+    return np.random.default_rng(seed).integers(0, len(pool.users), size=(draws, users))
+
+
+def estimate_means(
+    pool: Pool, who: np.ndarray, labelled: int, judge: str, method: str, pairs: bool = False
+) -> stats.Powered:
+    """Estimate each candidate's mean (rows) in each study (columns) by one method.
+
+    Parameters
+    ----------
+    pool, who : the population, and the users of each study.
+    labelled : how many of them, the first, are asked for labels.
+    judge, method : whose scores are used, and how.
+    pairs : whether to estimate the difference of every two candidates instead, in the order of `np.triu_indices`.
+    """
+    few = np.arange(who.shape[1]) < labelled
+    turns, gold, score = pool.turns.T, pool.gold.T, pool.judged[judge].T
+    if pairs:
+        turns, gold, score = (
+            turns[np.triu_indices(len(turns), 1)[0]],
+            _subtract_pairs(gold),
+            _subtract_pairs(score),
+        )
+    n, y, f = turns[:, who], gold[:, who], score[:, who]
+    if judge == SHUFFLED:
+        mean = np.where(turns > 0, score, score.sum(axis=1, keepdims=True)) / np.where(
+            turns > 0, turns, turns.sum(axis=1, keepdims=True)
+        )
+        f = n * mean[:, np.random.default_rng([stats.SEED, 1]).integers(0, len(pool.users), who.shape)]
+    parts = stats.UserSums(n * few, y * few, f * few, n * ~few, f * ~few)
+    with np.errstate(invalid="ignore", divide="ignore"):  # without a labelled turn there is no estimate
+        return stats.ppi_of_sums(
+            stats.UserSums(n, f, f, 0 * n, 0 * n) if method == ALONE else parts, _LAM[method]
+        )
+
+
+def measure_budgets(pool: Pool, who: np.ndarray, budgets: Sequence[int]) -> pd.DataFrame:
+    """Measure every method at every budget, with the judge under study, averaged over candidates and studies.
+
+    Columns: judge, method, labelled (users), lam, and measures, each with its interval over studies: interval_width, of the
+    95 % interval of a candidate's mean; holds_truth (share of intervals that hold the truth); best (share of studies that
+    put the truly best candidate first); tau (Kendall's, with the true order); apart, wrong (share of pairs whose difference
+    has an interval beyond zero on the right side, on the wrong one); bias (|mean error|, mean over candidates); worth,
+    worth_pairs (how many users' labels alone would err as little about a candidate's mean, about a difference:
+    labelled · MSE of labels alone / MSE). Without a second candidate there is no ranking, and without the same turns for all
+    there are no pairs.
+    """
+    few = [k for k in budgets if k < who.shape[1]]
+    if not few:
+        raise PerslibError(
+            f"No budget of {list(budgets)} is below the {who.shape[1]} users that the judge scores."
+        )
+    cases = [(pool.judge, method) for method in _LAM]
+    return pd.concat([_measure_all(pool, who, k, cases) for k in few], ignore_index=True)
+
+
+def measure_controls(pool: Pool, who: np.ndarray, labelled: int) -> pd.DataFrame:
+    """Measure the same for one budget, with the judge and with each control in its place.
+
+    What scores of other users or equal scores say alone is left out: it is nothing about these users.
+    """
+    cases = [(name, method) for name in pool.judged for method in (BOTH, PLAIN, ALONE)]
+    cases = [(name, method) for name, method in cases if method != ALONE or name in (pool.judge, PARTIAL)]
+    return _measure_all(pool, who, labelled, [(pool.judge, LABELS), *cases])
+
+
+def measure_choices(pool: Pool, who: np.ndarray, labelled: int) -> pd.DataFrame:
+    """Measure what becomes of methods if labels are asked for where the judge scored low, not at random.
+
+    Of twice as many users as are labelled, those take part whom the judge finds the less satisfied half. Columns:
+    chosen (at random, by low scores), method, and the measures, each with its interval.
+    """
+    mean = pool.judged[pool.judge].sum(axis=1) / pool.turns.sum(axis=1)
+    wide = min(2 * labelled, who.shape[1])
+    order = np.argsort(mean[who[:, :wide]], axis=1, kind="stable")
+    low = np.concatenate([np.take_along_axis(who[:, :wide], order, axis=1), who[:, wide:]], axis=1)
+    cases = [(pool.judge, LABELS), (pool.judge, BOTH)]
+    parts = {"at random": who, "by low scores": low}
+    found = [_measure_all(pool, own, labelled, cases).assign(chosen=name) for name, own in parts.items()]
+    return pd.concat(found, ignore_index=True)
+
+
+def pick_budget(measured: pd.DataFrame, about: int = 10) -> int:
+    """Return the budget that sentences speak of: the one nearest ten users, with intervals where any has them."""
+    tried = measured.loc[measured["method"] == LABELS, "labelled"]
+    enough = tried[tried >= stats.FEWEST_USERS]
+    of = enough if len(enough) else tried
+    return int(of.iloc[(of - about).abs().argmin()])
+
+
+def find_sufficient(measured: pd.DataFrame, method: str, share: float = 0.9) -> int | None:
+    """Return the least budget from which on this share of studies find the best candidate; None where none suffices."""
+    own = measured[measured["method"] == method].sort_values("labelled")
+    enough = own["best"].ge(share)[::-1].cummin()[::-1]
+    return int(own["labelled"][enough].min()) if enough.any() else None
+
+
+# -- one row a judge and method ----------------------------------------------------------------------------
+
+
+def _measure_all(pool: Pool, who: np.ndarray, k: int, cases: Iterable[tuple[str, str]]) -> pd.DataFrame:
+    by_labels = _estimate(pool, who, k, pool.judge, LABELS)
+    rows = []
+    for judge, method in cases:
+        own = by_labels if method == LABELS else _estimate(pool, who, k, judge, method)
+        lam = float(own[0].lam.mean()) if method in (BOTH, PLAIN) else np.nan
+        row = {"judge": None if method == LABELS else judge, "method": method, "labelled": k, "lam": lam}
+        row |= _average(_by_study(pool, *own)) | estimate(_bias(pool, own[0]), "bias")
+        for name, drawn in _worth(pool, k, own, by_labels):
+            row |= estimate(drawn[:1] if method == LABELS else drawn, name)  # worth themselves
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _estimate(pool: Pool, who: np.ndarray, k: int, judge: str, method: str) -> Estimates:
+    compares = pool.is_paired and len(pool.candidates) > 1
+    pairs = estimate_means(pool, who, k, judge, method, pairs=True) if compares else None
+    return estimate_means(pool, who, k, judge, method), pairs
+
+
+def _by_study(pool: Pool, of: stats.Powered, pairs: stats.Powered | None) -> pd.DataFrame:
+    """Return the measures that each study has by itself: studies × measures."""
+    half, order = of.half(stats.LEVEL), _subtract_pairs(pool.truth)[:, None]
+    held = np.where(np.isnan(half), np.nan, np.abs(of.value - pool.truth[:, None]) <= half)
+    found = {"interval_width": 2 * half, "holds_truth": held}
+    if len(pool.candidates) > 1:
+        values = np.where(np.isfinite(of.value), of.value, -np.inf)  # without an estimate none comes first
+        ahead = values == values.max(axis=0)
+        found["best"] = ahead[[pool.truth.argmax()]] / ahead.sum(axis=0)  # of several first, one at random
+        with np.errstate(invalid="ignore"):
+            found["tau"] = np.nan_to_num(np.sign(_subtract_pairs(values))) * np.sign(order)
+    if pairs is not None:
+        side = np.sign(pairs.value) * (np.abs(pairs.value) > pairs.half(stats.LEVEL)) * np.sign(order)
+        for name, sign in (("apart", 1), ("wrong", -1)):
+            found[name] = np.where(np.isnan(pairs.freedom), np.nan, side == sign)
+    return pd.DataFrame({name: pd.DataFrame(values).mean() for name, values in found.items()})
+
+
+def _average(by_study: pd.DataFrame) -> dict[str, float]:
+    """Return each measure's mean over studies with its interval; a share of all studies has Wilson's."""
+    mean, error = by_study.mean(), 1.96 * by_study.sem()
+    table = pd.DataFrame({"": mean, "_low": mean - error, "_high": mean + error})
+    if "best" in by_study:
+        table.loc["best", ["_low", "_high"]] = stats.wilson(by_study["best"].sum(), len(by_study))
+    return {f"{name}{end}": value for (name, end), value in table.stack(future_stack=True).items()}
+
+
+def _bias(pool: Pool, of: stats.Powered) -> Floats:
+    """Return |mean error|, averaged over candidates, in all studies and in each resample of them."""
+    errors = of.value - pool.truth[:, None]
+    known, weights = np.isfinite(errors), _resample_studies(errors)
+    return np.abs(np.where(known, errors, 0) @ weights / np.maximum(known @ weights, 1)).mean(axis=0)
+
+
+def _worth(pool: Pool, k: int, own: Estimates, by_labels: Estimates) -> Iterable[tuple[str, Floats]]:
+    """Yield worths in all studies and in each resample: k times the squared error of labels alone over the method's."""
+    truths = {"worth": pool.truth, "worth_pairs": _subtract_pairs(pool.truth)}
+    for (name, truth), of, alone in zip(truths.items(), own, by_labels):
+        if of is not None and alone is not None:
+            errors, least = of.value - truth[:, None], alone.value - truth[:, None]
+            known, weights = np.isfinite(least) & np.isfinite(errors), _resample_studies(errors)
+            squares = [(np.where(known, e, 0) ** 2).sum(axis=0) @ weights for e in (least, errors)]
+            yield name, k * squares[0] / np.maximum(squares[1], 1e-300)
+
+
+def _resample_studies(errors: Floats) -> Floats:
+    """Return weights of the studies; what is no mean over them is resampled."""
+    return stats.resample_users(errors.shape[1], 500).astype(float)
+
+
+def _subtract_pairs(values: Floats) -> Floats:
+    """Return the first less the second of every two rows."""
+    one, other = np.triu_indices(len(values), 1)
+    return np.asarray(values[one] - values[other])

@@ -19,16 +19,16 @@ from typing import Any
 
 import pandas as pd
 
-from perslib.corpus import TURN, Block, Corpus
+from perslib.corpus import Block, Corpus
 from perslib.errors import UnknownName
-from perslib.judge import Judge, LearnedJudge, Manner, Nearest, Personal, UserMean
+from perslib.judge import Judge, Manner, Personal
 from perslib.llm import Answer, Ask, Backbone, Request
 from perslib.memory import MEMORIES, UserMemory
 from perslib.memory import memory as named
 from perslib.memory.base import Noting
 from perslib.memory.named import EDITED, long_term
 from perslib.memory.remembering import Remembered
-from perslib.stats import agreement, with_gold
+from perslib.stats import agreement
 from perslib.studies import verification
 from perslib.studies.extent import Extent, listed, require_replies
 
@@ -139,7 +139,7 @@ def judge_memories(
         if memory is not None:
             weighed[judge.name] = memory
         frames.append(verification.judged([judge], corpus, model, limit=look.turns, seed=seed))
-    computed = [UserMean(), Nearest(), LearnedJudge()]
+    computed = verification.computed_judges(["user mean", "nearest 6, weighted", "learned"])
     marks = verification.judged(computed, corpus, limit=look.turns, seed=seed)
     left_out = tuple(name for name in ALL if name not in chosen)
     return Judged(pd.concat([marks, *frames], ignore_index=True), weighed, left_out)
@@ -149,12 +149,6 @@ def compare_memories(found: Judged, corpus: Corpus, seed: int = 42) -> pd.DataFr
     """Return the agreement of every judge, and what each memory gains over no memory, corrected after Holm a metric."""
     require_replies(found.asked.groupby("judge")["raw"].count().max())
     return agreement(found.verdicts, corpus, scores=("real",), metrics=METRICS, controls=[NOTHING], seed=seed)
-
-
-def list_scores(found: Judged, corpus: Corpus) -> pd.DataFrame:
-    """List the judged replies with the user's score (gold) and the score of every judge, a column each."""
-    gold = with_gold(found.verdicts, corpus)
-    return gold.pivot(index=[*TURN, "gold"], columns="judge", values="raw").reset_index()
 
 
 def sum_costs(found: Judged) -> pd.DataFrame:

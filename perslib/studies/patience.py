@@ -137,17 +137,6 @@ def fit_each(
     return {name: Patience(**{**common, **own}).fit(data.train) for name, own in ways.items()}
 
 
-def wrong_gammas(gamma: float) -> dict[str, dict[str, Any]]:
-    """Return the settings of fits with half and with twice this γ."""
-    return {f"γ = {value:g}": {"gamma": value} for value in (gamma / 2, 2 * gamma) if value <= 1}
-
-
-def fit_cut_short(size: Size, seed: int) -> tuple[Dialogues, dict[str, Patience]]:
-    """Return User 2's dialogues of few turns, and a fit for each way of counting those that the limit ended."""
-    data = collect_dialogues(replace(user2(), max_turns=FEW_TURNS), size, seed)
-    return data.train, fit_each(data, size, seed, TIMEOUTS)
-
-
 def repeat_fit(user: User, size: Size, seeds: Iterable[int]) -> pd.DataFrame:
     """Make dialogues and the main fit anew under each seed; columns as in `measure_recovery`, method being the seed."""
     parts = []
@@ -175,35 +164,18 @@ def measure_recovery(
 
 
 def measure_levels(models: Mapping[str, Patience], dialogues: Dialogues) -> pd.DataFrame:
-    """Return the estimated reward at each true one (Figures 2 to 5).
+    """Return the estimated reward at each true one (Figures 2 to 5, Tables 3 and 4).
 
-    Columns: true, mean, std (over turns), turns, method (the fit), paper (its mean, where it has one).
+    Columns: true, mean, mean_std (over turns), turns, paper, paper_std (the paper's, where it has this fit), method (the fit).
     """
     parts = []
     for name, model in models.items():
-        found = levels(model.turn_satisfaction(dialogues), dialogues)
-        parts.append(found.assign(method=name, paper=found["true"].map(_published_levels(model)["mean"])))
+        is_published = model.actions == "multihot" and model.gamma is None and model.profile == ""
+        known = LEVELS.get((model.loss, model.v_b), {}) if is_published else {}
+        paper = pd.DataFrame.from_dict(known, orient="index", columns=["paper", "paper_std"]).astype(float)
+        found = levels(model.turn_satisfaction(dialogues), dialogues).rename(columns={"std": "mean_std"})
+        parts.append(found.join(paper, on="true").assign(method=name))
     return pd.concat(parts, ignore_index=True)
-
-
-def compare_levels(models: Mapping[str, Patience], dialogues: Dialogues) -> pd.DataFrame:
-    """Return the same a row a fit (Tables 3 and 4), the paper's above ours: method, -1, -1_std … -7, -7_std."""
-    rows = []
-    for name, model in models.items():
-        ours = levels(model.turn_satisfaction(dialogues), dialogues).set_index("true")
-        for label, found in ((f"paper: {name}", _published_levels(model)), (name, ours)):
-            cells = {f"{r:g}": found["mean"].get(r) for r in REWARD_SHARES}
-            spread = {f"{r:g}_std": found["std"].get(r) for r in REWARD_SHARES}
-            if len(found):
-                rows.append({"method": label, **cells, **spread})
-    return pd.DataFrame(rows)
-
-
-def _published_levels(model: Patience) -> pd.DataFrame:
-    """The paper's mean and std at each true reward; without rows where it has no table of this setting."""
-    published = model.actions == "multihot" and model.gamma is None and model.profile == ""
-    found = LEVELS.get((model.loss, model.v_b), {}) if published else {}
-    return pd.DataFrame.from_dict(found, orient="index", columns=["mean", "std"]).astype(float)
 
 
 # -- one dialogue a kind of user ---------------------------------------------------------------------------
@@ -269,23 +241,21 @@ def write_dialogue(world: World, language: str, seed: int) -> list[dict[str, Any
 # -- agents and people -------------------------------------------------------------------------------------
 
 
-def compare_success(run: Pipeline | None, size: Size, seed: int) -> pd.DataFrame:
-    """Return success in per cent with users 1 to 3 (Table 1), the paper's agents above ours; without a run, of the hand policies.
-
-    Columns: method, User 1, User 1_std (over the run's seeds), User 2 …
-    """
-    if run is not None:
-        return tabulate_success(run.success())
+def try_policies(size: Size, seed: int) -> pd.DataFrame:
+    """Return the success of the hand policies with users 1 to 3, as `Pipeline.success` does: agent, user, success, spread."""
     rows = []
     for name, policy in HAND.items():
         for user in (user1(), user2(), user3()):
             won = collect(policy, user, size.test, seed=seed + 3).status == 1
             rows.append({"agent": name, "user": user.kind, "success": won.mean(), "spread": np.nan})
-    return tabulate_success(pd.DataFrame(rows))
+    return pd.DataFrame(rows)
 
 
-def tabulate_success(success: pd.DataFrame) -> pd.DataFrame:
-    """Return what `Pipeline.success` gives, a row an agent, as `compare_success` does."""
+def compare_success(success: pd.DataFrame) -> pd.DataFrame:
+    """Return success in per cent, a row an agent, the paper's above ours (Table 1).
+
+    Columns: method, User 1, User 1_std (over the run's seeds), User 2 …
+    """
     ours = success.pivot(index="agent", columns="user", values=["success", "spread"])
     ours.columns = [USERS[user] + ("_std" if kind == "spread" else "") for kind, user in ours.columns]
     paper = SUCCESS_RATES.unstack(level=0)[list(USERS.values())].rename(index="paper: {}".format)

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from sklearn.linear_model import RidgeCV
 
-from perslib.corpus import SESSION, Corpus
+from perslib.corpus import SESSION, TURN, Corpus
 from perslib.errors import UnknownName
 from perslib.memory.features import read, said_of
 from perslib.patience import FAILURE, SUCCESS, Dialogues, Patience
@@ -27,11 +27,9 @@ from perslib.patience.personal import with_profiles
 from perslib.patience.text import Bow, TextDialogue, as_dialogues, crowd, uss
 from perslib.patience.text.dialogues import SAYS
 from perslib.signals import behavioural
-from perslib.stats import SEED, Resamples, floats, holm, mean_by
+from perslib.stats import SEED, Resamples, agreement, floats, mean_by
 from perslib.stats.gold import of_turns
-from perslib.stats.measures import resampled
 from perslib.stats.resamples import estimate
-from perslib.stats.sums import Sums
 from perslib.studies.extent import FEWEST_REPLIES
 from perslib.studies.patience_text import encoder_of
 
@@ -43,7 +41,8 @@ F, BUDGET = "turn satisfaction", "budget after the turn"
 USER = ", user known"
 SHUFFLED = "turn satisfaction, outcomes shuffled"
 RIDGE = "taught the ratings"
-CONTROLS = ("turn number alone", "outcome alone", "random", SHUFFLED)
+OUTCOME = "outcome alone"
+CONTROLS = ("turn number alone", OUTCOME, "random", SHUFFLED)
 PREDICTORS = (F, BUDGET, F + USER, BUDGET + USER, *CONTROLS, RIDGE)
 METRICS = ("pearson", "wc_pearson")
 
@@ -54,7 +53,7 @@ class Ended:
 
     dialogues: Dialogues
     turns: pd.DataFrame
-    """A row a turn, in the dialogues' order: dialogue, user, turn (from 1), rating, and compared, whether it counts."""
+    """A row a turn, in the dialogues' order: its keys, dialogue, number (from 1), rating, and compared, whether it counts."""
 
     @property
     def success_rate(self) -> float:
@@ -95,35 +94,26 @@ def read_endings(
     """
     if success not in SUCCESSES:
         raise UnknownName("way to tell success", success, SUCCESSES)
-    status = _status(corpus, success, least)
-    proxies = {text.id: text for text in uss(corpus)} if corpus.meta.get("kind") == "uss" else {}
+    ended = _status(corpus, success, least).rename("ended")
     turns = corpus.turns.assign(task=of_turns(corpus, "task"), assistant=of_turns(corpus, "assistant"))
-    texts: list[TextDialogue] = []
-    rows: list[pd.DataFrame] = []
-    for key, own in turns.groupby(SESSION, sort=False):
-        end = status.get(key)
-        if end is None or pd.isna(end):
-            continue
-        id = "/".join(map(str, key))
-        said = tuple(zip(own["request"].fillna(""), own["response"]))
-        goal = proxies[id].goal if id in proxies else (str(key[1]),)
-        texts.append(TextDialogue(id, said, goal, SUCCESS if end else FAILURE, user=str(key[0])))
-        rows.append(own)
-    every = pd.concat(rows, ignore_index=True) if rows else turns.iloc[:0]
-    number = every.groupby(SESSION, sort=False).cumcount() + 1
-    last = ~every.duplicated(SESSION, keep="last")
-    frame = pd.DataFrame(
-        {
-            "dialogue": ["/".join(map(str, key)) for key in every[SESSION].itertuples(index=False)],
-            "user": every["user"],
-            "turn": number,
-            "rating": floats(every["score"]),
-            "compared": every["score"].notna() & (~last if success == "last rating" else True),
-        }
+    turns = turns.join(ended, on=SESSION).dropna(subset="ended", ignore_index=True)
+    turns = turns.iloc[turns.groupby(SESSION, sort=False).ngroup().argsort(kind="stable")]
+    turns = turns.assign(dialogue=turns["user"] + "/" + turns["scenario"] + "/" + turns["session"])
+    frame = turns[[*TURN, "dialogue"]].assign(
+        number=turns.groupby("dialogue", sort=False).cumcount() + 1,
+        rating=floats(turns["score"]),
+        compared=turns["score"].notna()
+        & (turns.duplicated("dialogue", keep="last") | (success != "last rating")),
     )
-    if not texts:
+    if turns.empty:
         return Ended(Dialogues((), SAYS, (), ()), frame)
-    vectors = _vectors(every, texts, encoder, corpus.language)
+    goals = {text.id: text.goal for text in uss(corpus)} if corpus.meta.get("kind") == "uss" else {}
+    texts = []
+    for id, own in turns.groupby("dialogue", sort=False):
+        said, first = tuple(zip(own["request"].fillna(""), own["response"])), own.iloc[0]
+        end = SUCCESS if first["ended"] else FAILURE
+        texts.append(TextDialogue(id, said, goals.get(id, (first["scenario"],)), end, user=first["user"]))
+    vectors = _vectors(turns, texts, encoder, corpus.language)
     return Ended(as_dialogues(texts, _Known(encoder, vectors)), frame)
 
 
@@ -186,8 +176,8 @@ def estimate_turns(known: Ended, seed: int = SEED) -> pd.DataFrame:
     if known.returning:
         columns |= dict(zip((F + USER, BUDGET + USER), _held_out(named, folds, seed, profile="h")))
     columns |= {
-        "turn number alone": -turns["turn"].to_numpy(float),
-        "outcome alone": np.repeat(plain.status, plain.turns).astype(float),
+        "turn number alone": -turns["number"].to_numpy(float),
+        OUTCOME: np.repeat(plain.status, plain.turns).astype(float),
         "random": rng.random(len(turns)),
         SHUFFLED: _held_out(shuffled, folds, seed)[0],
         RIDGE: _fit_ridge(plain, turns, np.repeat(folds, plain.turns)),
@@ -249,36 +239,24 @@ def predict_outcomes(frame: pd.DataFrame, seed: int = SEED, resamples: int = RES
 # -- against ratings -------------------------------------------------------------------------------------
 
 
-def compare_with_ratings(frame: pd.DataFrame, seed: int = SEED, resamples: int = RESAMPLES) -> pd.DataFrame:
-    """Compare each predictor with the ratings, pooled and within users; users resampled.
+def compare_with_ratings(
+    frame: pd.DataFrame, corpus: Corpus, seed: int = SEED, resamples: int = RESAMPLES
+) -> pd.DataFrame:
+    """Compare each predictor with the ratings, pooled and within users, as `perslib.stats.agreement` compares judges.
 
-    Columns: as of `perslib.stats.agreement`, judge being the predictor: judge, backbone (none), score, metric, value,
-    value_low, value_high, turns, users, unscored; and for what is no control:
-    control (that does best of those that do not know the outcome), gain, gain_low, gain_high, gain_p, gain_p_holm.
+    What is no control has a gain, over the control that does best of those that do not know the outcome.
     """
     own = frame[frame["compared"]]
-    users = Resamples(own["user"], resamples, seed)
-    rating = own["rating"].to_numpy(float)
-    drawn = {
-        name: resampled(
-            Sums(rating, own[name].to_numpy(float), users.group, len(users)), METRICS, users.weights
-        )
-        for name in PREDICTORS
-        if name in own and own[name].notna().all()
-    }
-    rows = []
-    for metric in METRICS:
-        rivals = [c for c in CONTROLS if c != "outcome alone" and np.isfinite(drawn[c][metric][0])]
-        best = max(rivals, key=lambda name: drawn[name][metric][0])
-        for name, r in drawn.items():
-            row = {"judge": name, "backbone": None, "score": "real", "metric": metric, **estimate(r[metric])}
-            if name not in CONTROLS:
-                gain = r[metric] - drawn[best][metric]
-                row |= {"control": best, **estimate(gain, "gain", p=True)}
-            rows.append({**row, "turns": len(own), "users": len(users), "unscored": 0})
-    table = pd.DataFrame(rows)
-    corrected = table.groupby("metric")["gain_p"].transform(lambda p: holm(p.to_numpy(float)))
-    return table.assign(gain_p_holm=corrected)
+    names = [name for name in PREDICTORS if name in own and own[name].notna().all()]
+    long = own.melt(TURN, names, "judge", "real")
+    knows = long["judge"] == OUTCOME
+    blind = [name for name in CONTROLS if name != OUTCOME]
+    how: dict[str, Any] = {"scores": ["real"], "metrics": METRICS, "resamples": resamples, "seed": seed}
+    parts = [agreement(long[~knows], corpus, controls=blind, **how), agreement(long[knows], corpus, **how)]
+    found = pd.concat(parts, ignore_index=True)
+    return found.sort_values(
+        ["metric", "judge"], key=lambda c: c.map([*METRICS, *PREDICTORS].index), ignore_index=True
+    )
 
 
 def mean_by_rating(frame: pd.DataFrame) -> pd.DataFrame:

@@ -6,40 +6,30 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from perslib.corpus import TURN, Corpus
 from perslib.errors import NotEnough, UnknownName
 from perslib.judge import (
-    Constant,
     Episodic,
     Generic,
     Judge,
     LearnedJudge,
     Manner,
-    Nearest,
-    OfPopulation,
-    OfTask,
     Personal,
-    Random,
     Spur,
     Supervised,
-    UserMean,
-    UserMedian,
     Verdict,
-    controls,
     evaluate,
-    nearest_baselines,
     session_judges,
     targets,
 )
 from perslib.judge.base import frame
+from perslib.judge.history import OfPopulation, OfTask, controls, nearest_baselines
 from perslib.llm import Backbone
 from perslib.memory import MEMORIES, Measured, Structured
 from perslib.memory import memory as named
 from perslib.memory.named import EDITED
-from perslib.report.tables import agreement_table
 from perslib.stats import agreement, calibrated, fit_thresholds, histories, with_gold
 from perslib.studies.extent import FEWEST_REPLIES, Extent, listed
 
@@ -47,6 +37,8 @@ from perslib.studies.extent import FEWEST_REPLIES, Extent, listed
 CONTROLS = tuple(judge.name for judge in controls())
 #: The paper's four metrics, and agreement when each user's own level is taken away.
 SHOWN = ("pearson", "spearman", "qwk", "f1_dsat", "wc_pearson")
+#: Metrics whose gain over the best control tables show.
+GAINS = ("pearson", "qwk", "wc_pearson")
 #: Score columns: as given, and read off the user's own history.
 SCORES = ("real", "cdf")
 #: Judges that ask no model, by the names that parameters use.
@@ -77,10 +69,11 @@ def asks(name: str) -> bool:
     return name in ASKED or name in MEMORIES or name.startswith(EDITED)
 
 
-def computed_judges() -> list[Judge]:
-    """The judges that ask no model: controls, baselines, and those that learn from train users."""
+def computed_judges(names: Iterable[str] = ()) -> list[Judge]:
+    """The judges that ask no model: controls, baselines, and those that learn from train users; or those of these names."""
     population = [OfPopulation("mean"), OfTask("mean")]
-    return [*controls(), *population, *nearest_baselines(), Supervised(), LearnedJudge()]
+    every = [*controls(), *population, *nearest_baselines(), Supervised(), LearnedJudge()]
+    return [judge for judge in every if judge.name in names] if names else every
 
 
 def asked_judge(name: str, manner: Manner, **memory: Any) -> Judge:
@@ -94,17 +87,19 @@ def asked_judge(name: str, manner: Manner, **memory: Any) -> Judge:
     if name in _REMEMBERS or (name not in ASKED and asks(name)):
         memory_system = named(_REMEMBERS.get(name, name), manner.language, **memory)
         return Personal(memory_system, manner, name=name)
-    if name == "learned + measured":
-        return LearnedJudge(Personal(Measured(manner.language), manner, name="measured"))
-    if name == "no memory":
-        return Personal(None, manner, name=name)
-    if name == "RAG":
-        return Episodic(manner=manner, name=name)
-    # These two decide something else first and have no score alone to give.
-    if name == "RAG boundary-first":
-        return Episodic(boundary_first=True, manner=replace(manner, written=True), name=name)
-    if name == "SPUR":
-        return Spur(replace(manner, written=True))
+    written = replace(manner, written=True)
+    made: dict[str, Callable[[], Judge]] = {
+        "learned + measured": lambda: LearnedJudge(
+            Personal(Measured(manner.language), manner, name="measured")
+        ),
+        "no memory": lambda: Personal(None, manner, name=name),
+        "RAG": lambda: Episodic(manner=manner, name=name),
+        # These two decide something else first and have no score alone to give.
+        "RAG boundary-first": lambda: Episodic(boundary_first=True, manner=written, name=name),
+        "SPUR": lambda: Spur(written),
+    }
+    if name in made:
+        return made[name]()
     if name in ASKED:
         return Generic(name, manner)
     raise UnknownName("judge", name, [*COMPUTED, *ASKED, *MEMORIES])
@@ -153,10 +148,11 @@ def judged_by_session(
     return judged(asking, sessions, backbone, limit=look.turns or None, seed=seed)
 
 
-def beside_computed(asked: pd.DataFrame, sessions: Corpus) -> pd.DataFrame:
-    """These verdicts on sessions, and the computed judges' on the same; without any, the computed judges' on all."""
-    computed = judged([*controls(), Nearest(), LearnedJudge()], sessions)
-    return computed if asked.empty else pd.concat([on_turns_of(computed, asked), asked], ignore_index=True)
+def beside(computed: pd.DataFrame, asked: pd.DataFrame) -> pd.DataFrame:
+    """The verdicts of the judges that asked, and the computed ones on the same turns; all of these where nobody asked."""
+    if asked.empty:
+        return computed
+    return pd.concat([computed.merge(asked[TURN].drop_duplicates(), on=TURN), asked], ignore_index=True)
 
 
 def on_history(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
@@ -164,11 +160,6 @@ def on_history(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
     calibrations on the user's history, `mean_shift` and `cdf`."""
     real = verdicts.assign(real=verdicts["expected"].fillna(verdicts["raw"]))
     return calibrated(real, histories(corpus), score="real")
-
-
-def on_turns_of(verdicts: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
-    """The verdicts on the turns that the others are about, so that both can stand in one table."""
-    return verdicts.merge(others[TURN].drop_duplicates(), on=TURN, how="inner")
 
 
 def enough(verdicts: pd.DataFrame) -> pd.DataFrame:
@@ -190,24 +181,6 @@ def compared(
     """Agreement of all judges in the frame, each beside its gain over the best control."""
     present = [name for name in CONTROLS if name in set(verdicts["judge"])]
     return agreement(verdicts, corpus, scores=scores, metrics=metrics, controls=present, seed=seed)
-
-
-def of_judges(computed: pd.DataFrame, asked: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """The verdicts of the computed judges of these names and of all that asked."""
-    return pd.concat([computed[computed["judge"].isin(names)], asked], ignore_index=True)
-
-
-def table_of(agreed: pd.DataFrame) -> pd.DataFrame:
-    """The agreement frame as a paper's table, a row a judge and calibration."""
-    wide = agreement_table(agreed).rename(columns={"score": "calibration"})
-    return wide.drop(columns="backbone", errors="ignore")
-
-
-def gains_of(agreed: pd.DataFrame, metrics: Sequence[str] = ("pearson", "qwk", "wc_pearson")) -> pd.DataFrame:
-    """What each judge gains over the best control, a row a judge and calibration; the controls have none."""
-    own = agreed[~agreed["judge"].isin(CONTROLS)]
-    wide = agreement_table(own, list(metrics), gains=metrics).rename(columns={"score": "calibration"})
-    return wide[["judge", "calibration", *(f"gain: {name}" for name in metrics)]]
 
 
 def costs(verdicts: pd.DataFrame, agreed: pd.DataFrame, metric: str = "pearson") -> pd.DataFrame:
@@ -240,27 +213,20 @@ def task_of(corpus: Corpus, key: Mapping[str, Any]) -> str:
     return corpus.task(key["user"], key["scenario"], key["session"])
 
 
-def beside_gold(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
+def beside_gold(verdicts: pd.DataFrame, corpus: Corpus, score: str = "real") -> pd.DataFrame:
     """Each reply with the user's own score (`gold`) and those of the judges, a column each."""
-    found = with_gold(verdicts, corpus, ["real"])
-    return found.pivot(index=[*TURN, "gold"], columns="judge", values="real").reset_index()
-
-
-def opinions(verdicts: pd.DataFrame, key: Mapping[str, Any], judges: Sequence[str]) -> pd.DataFrame:
-    """What these judges said of one turn: judge, real, cdf, reason, rationale."""
-    own = verdicts[(verdicts[TURN] == pd.Series(key)[TURN]).all(axis=1) & verdicts["judge"].isin(judges)]
-    said = own[["judge", "real", "cdf", "reason", "rationale"]]
-    return said.dropna(axis=1, how="all")
+    found = with_gold(verdicts, corpus, [score])
+    return found.pivot(index=[*TURN, "gold"], columns="judge", values=score).reset_index()
 
 
 #: What the learned evaluator was built to reach on unseen users of PersTurnBench, by metric and score column.
-AIMS = {
-    ("pearson", "real"): 0.47,
-    ("spearman", "real"): 0.49,
-    ("wc_pearson", "real"): 0.20,
-    ("qwk", "whole"): 0.39,
-    ("f1_dsat", "whole"): 0.41,
-}
+AIMS = pd.DataFrame(
+    {
+        "metric": ["pearson", "spearman", "wc_pearson", "qwk", "f1_dsat"],
+        "score": ["real", "real", "real", "whole", "whole"],
+        "aim": [0.47, 0.49, 0.20, 0.39, 0.41],
+    }
+)
 
 
 def with_whole_scores(verdicts: pd.DataFrame, learned: LearnedJudge, corpus: Corpus) -> pd.DataFrame:
@@ -270,14 +236,14 @@ def with_whole_scores(verdicts: pd.DataFrame, learned: LearnedJudge, corpus: Cor
     judge's scores are whole as they are. Who has no score of a train user has no thresholds and is left out.
     """
     train = {learned.name: learned.held_out} if hasattr(learned, "held_out") else {}
-    for control in (UserMean(), UserMedian(), Constant(4)) if corpus.split().get("train") else ():
+    for control in controls() if corpus.split().get("train") else ():
         train[control.name] = with_gold(evaluate(control, corpus, split="train"), corpus, ["raw"])
+    random = verdicts[verdicts["judge"] == "random"]
     frames = [
         fit_thresholds(known, "raw").transform(verdicts[verdicts["judge"] == name], "whole")
         for name, known in train.items()
-        if known["raw"].notna().any()
+        if name != "random" and known["raw"].notna().any()
     ]
-    random = verdicts[verdicts["judge"] == Random().name]
     return pd.concat([*frames, random.assign(whole=random["raw"])], ignore_index=True)
 
 
@@ -286,10 +252,10 @@ def reached(verdicts: pd.DataFrame, corpus: Corpus, seed: int = 42) -> pd.DataFr
 
     Columns: those of `agreement` and aim, reached (by the estimate), surely (by the whole interval).
     """
-    names = [name for name in dict.fromkeys(verdicts["judge"]) if name != LearnedJudge.name]
-    metrics: Sequence[str] = list(dict.fromkeys(metric for metric, _ in AIMS))
-    agreed = agreement(verdicts, corpus, scores=["real", "whole"], metrics=metrics, controls=names, seed=seed)
-    own = agreed[agreed["judge"] == LearnedJudge.name].rename(columns={"score": "calibration"})
-    aims = [AIMS.get(key, np.nan) for key in zip(own["metric"], own["calibration"])]
-    own = own.assign(aim=aims).dropna(subset="aim").reset_index(drop=True)
+    names = verdicts["judge"].drop(verdicts.index[verdicts["judge"] == LearnedJudge.name]).unique()
+    agreed = agreement(
+        verdicts, corpus, scores=["real", "whole"], metrics=[*AIMS["metric"]], controls=[*names], seed=seed
+    )
+    own = agreed[agreed["judge"] == LearnedJudge.name].merge(AIMS, on=["metric", "score"])
+    own = own.rename(columns={"score": "calibration"})
     return own.assign(reached=own["value"] >= own["aim"], surely=own["value_low"] >= own["aim"])

@@ -1,0 +1,104 @@
+"""Every judge by its name: what parameters, pages and the explorer take.
+
+    make_judge("personal", Manner("zh"))                    with a model
+    make_judge("nearest")                                   computed
+    make_judge("H²Memory", Manner(), evidence="full")       the personal judge with this memory, and its options
+    make_judge("edited: prices first")                      memories edited by hand in the explorer
+
+`@judge("name")` adds one of your own (docs/extend.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from perslib.errors import UnknownName
+from perslib.judge.asking import Manner
+from perslib.judge.base import Judge
+from perslib.judge.episodic import Episodic
+from perslib.judge.generic import PROMPTS, Generic
+from perslib.judge.history import Nearest, UserMean
+from perslib.judge.learned import LearnedJudge
+from perslib.judge.personal import Personal
+from perslib.judge.spur import Spur
+from perslib.judge.supervised import Supervised
+from perslib.memory import Measured, is_memory, make_memory
+from perslib.registry import Registry
+
+judge: Registry[Judge] = Registry("judge")
+"""The judges that have a name; `@judge("name")` registers one."""
+
+
+def _remembering(name: str, memory: str, manner: Manner, **options: Any) -> Judge:
+    return Personal(make_memory(memory, manner.language, **options), manner, name=name)
+
+
+def _written(make: Any, manner: Manner) -> Judge:
+    """Of judges that decide something else first, and have no score alone to give."""
+    return make(manner=replace(manner, written=True))
+
+
+for _name, _memory in {
+    "personal": "structured",
+    "measured": "measured",
+    "personal + measured": "structured + measured",
+    "scores only": "scores",
+}.items():
+    judge(_name)(partial(_remembering, _name, _memory))
+judge("no memory")(partial(Personal, None, name="no memory"))
+for _name in PROMPTS:
+    judge(_name)(partial(Generic, _name))
+judge("RAG")(partial(Episodic, name="RAG"))
+judge("RAG boundary-first")(
+    partial(_written, partial(Episodic, boundary_first=True, name="RAG boundary-first"))
+)
+judge("SPUR")(partial(_written, Spur))
+
+
+@judge("learned + measured")
+def _advised(manner: Manner) -> Judge:
+    return LearnedJudge(Personal(Measured(manner.language), manner, name="measured"))
+
+
+judge("learned")(LearnedJudge)
+judge("supervised")(Supervised)
+judge("nearest")(Nearest)
+judge("user mean")(UserMean)
+
+
+def is_judge(name: str) -> bool:
+    """Whether a judge goes by this name."""
+    return name in judge or is_memory(name)
+
+
+def make_judge(name: str, manner: Manner | None = None, **memory: Any) -> Judge:
+    """Make the judge of this name; `memory` are options of the memory that it has, see `make_memory`.
+
+    A name of a memory is the personal judge with that memory.
+    """
+    manner = manner or Manner()
+    if name in judge:
+        return judge.make(name, manner=manner, language=manner.language, **memory)
+    if is_memory(name):
+        return _remembering(name, name, manner, **memory)
+    raise UnknownName("judge", name, list(judge))
+
+
+def make_judges(names: str | Iterable[str | Judge], manner: Manner | None = None, **memory: Any) -> list[Judge]:
+    """Make the judges of a parameter, separated by commas, each once; "all" is every one that asks a model.
+
+    In a list, a judge stands for itself.
+    """
+    wanted = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+    if names == "all":
+        wanted = [name for name in judge if asks_model(name)]
+    once = dict.fromkeys(name for name in wanted if name)
+    return [one if isinstance(one, Judge) else make_judge(one, manner, **memory) for one in once]
+
+
+def asks_model(name: str) -> bool:
+    """Whether the judge of this name asks a model."""
+    return is_memory(name) or make_judge(name).sees.model

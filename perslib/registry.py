@@ -1,0 +1,109 @@
+"""Names for what can be chosen by name: judges, memories, contexts, loaders. One decorator each.
+
+    @judge("longer is better")
+    class LongerIsBetter(Judge):
+        ...
+
+From then on parameters, tables, the explorer and `--help` know the name. What stands in a module of your own is found
+with `perslib report … --use mymodule`, or with `plugins = ["mymodule"]` in the workspace's `settings.toml`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import sys
+import tomllib
+from collections.abc import Callable, Iterator
+from typing import Any, Generic, TypeVar
+
+from perslib.errors import PerslibError, UnknownName
+from perslib.paths import workspace
+
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: Environment variable with the modules that `--use` names, separated by commas.
+VARIABLE = "PERSLIB_USE"
+SETTINGS = "settings.toml"
+_used: set[str] = set()
+
+
+class Registry(Generic[T]):
+    """Factories of one kind of thing, by name; called with a name it is the decorator that registers one."""
+
+    def __init__(self, kind: str):
+        self.kind = kind
+        self._factories: dict[str, Callable[..., T]] = {}
+
+    def __call__(self, name: str) -> Callable[[F], F]:
+        """Register what follows, a class or a function, under this name; a class without a name gets it."""
+
+        def register(factory: F) -> F:
+            self._factories[name] = factory
+            if isinstance(factory, type) and not hasattr(factory, "name"):
+                factory.name = name  # type: ignore[attr-defined]
+            return factory
+
+        return register
+
+    def __iter__(self) -> Iterator[str]:
+        """The names, in the order of registering."""
+        use_plugins()
+        return iter(tuple(self._factories))
+
+    def __contains__(self, name: object) -> bool:
+        use_plugins()
+        return name in self._factories
+
+    def __getitem__(self, name: str) -> Callable[..., T]:
+        """The factory of this name."""
+        if name not in self:
+            raise UnknownName(self.kind, name, list(self))
+        return self._factories[name]
+
+    def make(self, name: str, **options: Any) -> T:
+        """Make what has this name; of the options each factory gets those that it takes."""
+        factory = self[name]
+        taken = inspect.signature(factory).parameters
+        takes_all = any(p.kind is p.VAR_KEYWORD for p in taken.values())
+        made = factory(**{key: value for key, value in options.items() if takes_all or key in taken})
+        if not getattr(made, "name", None):
+            made.name = name  # type: ignore[attr-defined]
+        return made
+
+
+def use_plugins() -> None:
+    """Import the modules that the environment or the workspace's settings name, each once."""
+    for name in _plugins():
+        if name in _used:
+            continue
+        _used.add(name)
+        here = str(workspace())
+        if here not in sys.path:
+            sys.path.insert(0, here)
+        try:
+            module = importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name != name.partition(".")[0] and error.name != name:
+                raise
+            raise PerslibError(
+                f"There is no module {name!r} to use. It is looked for in {here} and where Python looks for modules."
+            ) from None
+        if "cloudpickle" in sys.modules:  # workers of a cluster need not have the module
+            sys.modules["cloudpickle"].register_pickle_by_value(module)
+
+
+def _plugins() -> list[str]:
+    named = [name.strip() for name in os.environ.get(VARIABLE, "").split(",") if name.strip()]
+    file = workspace() / SETTINGS
+    if not file.is_file():
+        return named
+    try:
+        listed = tomllib.loads(file.read_text(encoding="utf-8")).get("plugins", [])
+    except tomllib.TOMLDecodeError as error:
+        raise PerslibError(f"{file}: {error}") from None
+    if not isinstance(listed, list) or not all(isinstance(name, str) for name in listed):
+        raise PerslibError(f'{file}: plugins is {listed!r}, expected a list of modules such as ["mymodule"]')
+    return list(dict.fromkeys([*named, *listed]))
