@@ -6,12 +6,15 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import pearsonr
 
 from perslib.corpus import Block, load
-from perslib.judge import Computed, Constant, Manner, Personal
+from perslib.judge import Computed, Constant
 from perslib.report import begin, plots
+from perslib.stats import bradley_terry, own_family_gaps, preferences
 from perslib.studies import judge_bias as study
-from perslib.studies.extent import Extent
+from perslib.studies.extent import extent
+from perslib.ux import compare_with_best_baseline, families, published
 
 
 class Long(Computed):
@@ -23,17 +26,21 @@ class Long(Computed):
         return (1 + block.targets["response"].str.len() / 600).clip(upper=5)
 
 
+def shares() -> pd.DataFrame:
+    return published("table9").set_index("model").drop(columns="family")
+
+
 @pytest.fixture(scope="module")
 def audit() -> study.Audit:
     return study.audit([Long(), Constant(4)], load("sample/en"), pairs=6, limit=240)
 
 
 def test_published_tables_in_numbers():
-    judged, gaps = study.sensitivity(), study.gaps().set_index("judge")
+    judged, gaps = study.sensitivity(), own_family_gaps(shares(), families()).set_index("judge")
     mild, sensitive = study.summarize_mildness(judged), study.summarize_sensitivity(judged)
     assert (mild["n"], mild["strictest"], mild["mildest"]) == (26, "GPT-5.2", "DeepSeek V3")
     assert (mild["least"], mild["most"], mild["mean"]) == pytest.approx((19.9, 88.1, 57.89), abs=0.005)
-    assert sensitive["with_c"] == pytest.approx(-0.958, abs=0.0006) and sensitive["equal"] == 9
+    assert sensitive["with_c"]["pearson_r"] == pytest.approx(-0.958, abs=0.0006) and sensitive["equal"] == 9
     trained = judged.set_index("family").loc["reward model"]
     assert trained[["accuracy", "accuracy_low", "accuracy_high"]].round(1).tolist() == [77.2, 75.3, 79.0]
     own = gaps.loc["GPT-5.2", ["adjusted_gap", "adjusted_gap_low", "adjusted_gap_high"]].astype(float)
@@ -42,15 +49,33 @@ def test_published_tables_in_numbers():
     assert gaps.loc["all judges", "adjusted_gap"] == pytest.approx(7.93, abs=0.005)
     between = study.between_tasks().set_index(["ranking", "with"])
     assert between.loc[("UXBench", "AlpacaEval"), "pearson_r"] == pytest.approx(0.655, abs=0.0006)
-    assert study.escapes()["quantity"].nunique() == 3 and study.sizes()["rho_50"].tolist()[2] == 2181
+    assert (
+        study.neutral_and_effort()["quantity"].nunique() == 3 and study.sizes()["rho_50"].tolist()[2] == 2181
+    )
+
+
+def test_correlations_over_models_have_intervals():
+    rng = np.random.default_rng(1)
+    x = pd.Series(rng.normal(size=26))
+    y = x + rng.normal(size=26)
+    found = study.correlate_models(x, y)
+    by_scipy = pearsonr(x, y).confidence_interval()
+    assert found["models"] == 26
+    assert (found["pearson_r_low"], found["pearson_r_high"]) == pytest.approx(tuple(by_scipy), abs=1e-4)
+    for name in ("spearman_rho", "kendall_tau_b"):
+        assert found[f"{name}_low"] < found[name] < found[f"{name}_high"] < 1
+    # Of few models the interval is wide, and a correlation of .66 is compatible with none.
+    last = study.between_tasks().set_index("with").loc["AlpacaEval"]
+    assert last["models"] == 9 and last["pearson_r_low"] < 0 < last["pearson_r_high"] < 0.95
 
 
 def test_published_pairs_and_ranks():
-    ranked, pairs = study.ranks(), study.pairs()
+    ranked, pairs = study.ranks(), preferences(study.pair_counts())
     assert ranked[ranked["tied_first"]].groupby("task").size()["UX Recovery"] == 20
-    assert (pairs["share_p_holm"] < 0.05).sum() == 13 and pairs["pair"].is_unique
-    assert study.strengths()["odds"].round(1).tolist() == [6.8, 3.2, 0.6]
-    assert (study.strengths()["own_family_effect_p"] < 0.001).all()
+    assert (pairs["share_p_holm"] < 0.05).sum() == 13
+    fitted = bradley_terry(study.pair_counts(), families(), by_judge=True).table.query("kind == 'own family'")
+    assert np.exp(fitted["estimate"]).round(1).tolist() == [6.8, 3.2, 0.6]
+    assert (fitted["estimate_p"] < 0.001).all()
 
 
 def test_curves_of_equal_accuracy_hold_the_judges():
@@ -60,8 +85,8 @@ def test_curves_of_equal_accuracy_hold_the_judges():
 
 
 def test_own_families_are_framed():
-    own = study.is_own_family(study.residuals())
-    assert own.sum().tolist() == study.gaps()["own_models"].dropna().tolist()
+    own = study.is_own_family(shares())
+    assert own.sum().tolist() == own_family_gaps(shares(), families())["own_models"].dropna().tolist()
     assert own.loc["GPT-5.2", "GPT-5.2"] and not own.loc["GPT-5.2", "Gemini 3.1 Pro"]
 
 
@@ -78,10 +103,10 @@ def test_an_audit_names_who_goes_by_length(audit):
     assert audit.biased() == {"long": ["long"], "padded": ["long"], "placed": []}
     constant = audit.quality.set_index("judge").loc[Constant(4).name]
     assert constant["balanced_accuracy"] == 0.5 and constant["d_prime"] == pytest.approx(0, abs=1e-9)
-    found = audit.compare_with_baselines()
-    assert found["best"] == "length only" and found["first"] == "long" and found["better"] == []
+    found = compare_with_best_baseline(audit.quality)
+    assert found["best"] == "length only" and found["first"] == "long" and found["above"] == []
     assert audit.length["users"].min() > 8 and audit.length.filter(like="_low").notna().all(axis=None)
-    assert audit.position["consistent"].tolist() == [1, 1] and audit.cases == 118
+    assert audit.position["consistent"].tolist() == [1, 1] and audit.quality["cases"].max() == 118
 
 
 def test_slopes_take_thirty_replies():
@@ -91,7 +116,4 @@ def test_slopes_take_thirty_replies():
 
 
 def test_a_limit_of_minus_one_is_all_replies():
-    look = Extent(4, 1, "full", 600, True)
-    computing, asking = [Constant(4)], [Constant(4), Personal(None, Manner("en"))]
-    assert [study.replies(computing, look, limit) for limit in (-1, 0, 7)] == [None, study.JUDGED, 7]
-    assert study.replies(asking, look, 7) == 4
+    assert [extent(None, limit, 400).turns for limit in (-1, 0, 7)] == [None, 400, 7]

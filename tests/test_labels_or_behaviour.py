@@ -108,7 +108,7 @@ def test_parameters_and_corpora_that_cannot_be_used_say_so(world):
     with pytest.raises(DataError, match="expected whole numbers"):
         study.judge_labels("user mean", world, "5, many", LOOK)
     with pytest.raises(UnknownName):
-        study.choose_judges("user men", LOOK, "en")
+        study.judge_labels("user men", world, "5", LOOK)
     unrated = replace(world, turns=world.turns.assign(score=None), extras={})
     with pytest.raises(NotEnough, match="no test user with rated replies in two scenarios"):
         study.judge_labels("user mean", unrated, "5", LOOK)

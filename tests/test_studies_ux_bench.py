@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,13 @@ from perslib.text import using_language
 from perslib.ux.construct import REASONS
 
 
+class Bench(NamedTuple):
+    cases: list[ux.Case]
+    verdicts: pd.DataFrame
+    wall: pd.DataFrame
+    quality: pd.DataFrame
+
+
 @pytest.fixture(scope="module")
 def world():
     whole = load("sample/en")
@@ -38,9 +46,8 @@ def rewards(world):
 def bench(world, rewards):
     cases = study.select_cases(world, 60)
     own = rewards.verdicts[rewards.verdicts["case"].isin({c.case for c in cases})]
-    return study.measure_judges(
-        cases, [ux.out_of_fold(ux.Reward(seed=42), cases), own, ux.wall(cases, study.BASELINES)]
-    )
+    verdicts, wall = [ux.out_of_fold(ux.Reward(seed=42), cases), own], ux.wall(cases, study.BASELINES)
+    return Bench(cases, pd.concat(verdicts), wall, study.measure_judges(cases, verdicts, wall))
 
 
 def test_signals_are_counted_by_strength_beside_the_published_shares(world):
@@ -51,7 +58,7 @@ def test_signals_are_counted_by_strength_beside_the_published_shares(world):
     assert pd.isna(own.loc["thanks", "published_percent"])
     assert own.loc["like", "explicit"] == (found.replies["like"] > 0).sum() == own.loc["like", "found"]
     assert own["primary"].sum() == len(found.replies) == len(world.turns)
-    goes_on = (found.replies["primary"] == "continue").groupby([found.replies[c] for c in found.session])
+    goes_on = (found.replies["primary"] == "continue").groupby(found.replies["conversation"])
     assert own.loc["continue", "sessions_percent"] == pytest.approx(100 * goes_on.any().mean())
     assert signals.count_outcomes(found)["percent"].sum() == pytest.approx(100)
 
@@ -96,7 +103,7 @@ def test_no_correlation_is_given_for_fewer_than_thirty_replies(world):
     with pytest.raises(NotEnough, match="rated replies were scored by all"):
         signals.compare_memories(world, 29, judges=[UserMean()])
     shares = pd.DataFrame({"percent": [10.0, 20, 40], "liked_percent": [20.0, 30, 90], "cases": 30})
-    assert parts.compare_with_truth(shares) == {"rho": pytest.approx(1), "off": pytest.approx(70 / 3)}
+    assert parts.compare_with_truth(shares) == {"n": 3, "rho": pytest.approx(1), "off": pytest.approx(70 / 3)}
     assert parts.compare_with_truth(shares.assign(cases=29)) == parts.compare_with_truth(shares[:2]) == {}
 
 
@@ -116,13 +123,15 @@ def test_some_are_drawn_in_their_order():
 def test_judges_beside_the_wall(bench):
     quality = bench.quality.set_index("judge")
     assert set(study.BASELINES) < set(quality.index) and {"reward", study.ALL_RATED} < set(quality.index)
-    assert quality.loc["reward", "balanced"] > quality.loc["query only", "balanced"]
+    assert quality.loc["reward", "balanced_accuracy"] > quality.loc["query only", "balanced_accuracy"]
     assert quality["is_baseline"].sum() == 5 and (quality["cases"] == len(bench.cases)).all()
-    assert len(study.compare_with_wall(bench)) == 10
-    best = study.compare_with_best_baseline(bench)
-    assert best["n"] == len(bench.cases) and best["line"] == quality[quality["is_baseline"]]["balanced"].max()
-    assert set(best["above"]) == set(quality.index[quality["balanced_low"] > best["line"]])
-    change = (quality["at_learned"] - quality["balanced"])[~quality["is_baseline"]]
+    assert len(ux.against_wall(bench.verdicts, bench.wall, unit="user")) == 10
+    best = ux.compare_with_best_baseline(bench.quality)
+    assert best["line"] == quality[quality["is_baseline"]]["balanced_accuracy"].max()
+    assert set(best["above"]) == set(quality.index[quality["balanced_accuracy_low"] > best["line"]])
+    with pytest.raises(NotEnough, match="several cases of both kinds"):
+        ux.compare_with_best_baseline(bench.quality.query("is_baseline"))
+    change = (quality["at_learned"] - quality["balanced_accuracy"])[~quality["is_baseline"]]
     assert best["after"] - best["before"] == pytest.approx(change.max())
     placed = study.place_judges(bench.quality).set_index("kind")
     assert placed.loc["published, trained", "d_prime"].round(2) == 1.51
@@ -146,7 +155,7 @@ def test_recorded_replies_are_scored_by_a_model_that_has_not_seen_the_user(world
         assert seen == sum(half != side for half in rewards.half.values())
     cases, replies = parts.recorded_replies(world)
     scored = rewards.score(replies, cases)
-    shares = parts.share_good(scored)
+    shares = parts.share_good_replies(scored)
     assert len(scored) == len(replies) and (shares["cases"] == len(cases)).all()
     assert (shares["wilson_low"] <= shares["percent"]).all() and parts.RECORDED in set(shares["model"])
     recorded = scored[scored["model"] == parts.RECORDED]
@@ -162,7 +171,7 @@ def test_recorded_replies_are_scored_by_a_model_that_has_not_seen_the_user(world
 
 @pytest.mark.filterwarnings("ignore::perslib.ux.RewardWarning")
 def test_the_reward_model_gives_account(rewards, bench):
-    against = study.compare_reward_with_wall(bench)
+    against = ux.discrimination(bench.verdicts.query("judge == 'reward'"), bench.wall)
     assert against["judge"].iloc[0] == "reward" and against["auroc"].iloc[0] > 0.6
     assert np.isnan(against["ahead"].iloc[0]) and against["ahead"].iloc[1:].notna().all()
     own = rewards.unseen(bench.cases, 0)
@@ -230,11 +239,10 @@ def test_ways_of_asking_are_compared_with_the_first(bench):
     found = study.ask_model(bench.cases, model, "en", whole, ways, "high")
     assert found["judge"].nunique() == 4 and (found["effort"] == "high").all()
     assert found["case"].nunique() == len(bench.cases) - 8, "examples are not judged"
-    table = study.compare_strategies(found)
+    table = ux.strategy_gains(found[found["judge"] != "UX judge (zero-shot, three classes)"])
     # Judged are as many good cases as bad ones: always good is right where always bad is wrong.
     assert table["accuracy"].tolist() == [50, 50, 50] and table["gain"].tolist() == [0, 0, 0]
     assert table["gain_low"].iloc[2] < 0 < table["gain_high"].iloc[2]
-    assert study.compare_strategies(found[found["judge"] == "UX judge (zero-shot)"]).empty
 
 
 def test_replies_are_written_under_each_prompt(world, rewards):
@@ -242,7 +250,7 @@ def test_replies_are_written_under_each_prompt(world, rewards):
         reply=lambda request: Answer(text="Here is a plan: 1. the baths, 2. a walk.", finish="stop")
     )
     cases = parts.cases_to_answer(world, "task2")[:12]
-    shares = parts.share_good(rewards.score(parts.write_replies(cases, model, "en", 10), cases))
+    shares = parts.share_good_replies(rewards.score(parts.write_replies(cases, model, "en", 10), cases))
     assert shares["how"].tolist() == ["helpful", "none", "experience", "empathy"]
     assert (shares["cases"] == 10).all() and "liked_percent" not in shares
 

@@ -135,9 +135,14 @@ def test_length_where_nobody_rated_and_where_nobody_scored(corpus, blocks):
 
 def test_padding_raises_only_the_score_of_who_counts_characters(corpus):
     up = padding_audit(ByCharacters(), corpus, limit=100, resamples=500, progress=False).iloc[0]
-    assert up["difference"] > 0.5 and up["difference_low"] > 0 and up["raised"] > 0.8 and up["lowered"] == 0
+    assert (
+        up["padding_change"] > 0.5
+        and up["padding_change_low"] > 0
+        and up["raised"] > 0.8
+        and up["lowered"] == 0
+    )
     same = padding_audit(Constant(4), corpus, limit=100, resamples=500, progress=False).iloc[0]
-    assert same["difference"] == 0 and same["raised"] == 0 and same["turns"] == 100
+    assert same["padding_change"] == 0 and same["raised"] == 0 and same["turns"] == 100
 
 
 def test_padding_says_nothing_and_is_about_as_long():

@@ -56,13 +56,14 @@ def test_published_judges_in_numbers(table9):
 
 def test_published_self_preference(table9):
     gaps = own_family_gaps(table9, families()).set_index("judge")
-    assert gaps["raw"].iloc[:3].round(2).tolist() == [29.53, 0.87, 0.49]
-    assert gaps["adjusted"].iloc[:3].round(2).tolist() == [18.47, 2.84, 2.47]
+    assert gaps["raw_gap"].iloc[:3].round(2).tolist() == [29.53, 0.87, 0.49]
+    assert gaps["adjusted_gap"].iloc[:3].round(2).tolist() == [18.47, 2.84, 2.47]
     assert (
-        gaps.loc["GPT-5.2", "adjusted_p"] == pytest.approx(1 / 816, rel=1e-9) and gaps.loc["GPT-5.2", "exact"]
+        gaps.loc["GPT-5.2", "adjusted_gap_p"] == pytest.approx(1 / 816, rel=1e-9)
+        and gaps.loc["GPT-5.2", "exact"]
     )
-    assert gaps.loc["GPT-5.2", "adjusted_low"] > 10 and gaps.loc["Gemini 3.1 Pro", "adjusted_low"] < 0
-    assert gaps.loc["all judges", "adjusted"] == pytest.approx(7.93, abs=0.005)
+    assert gaps.loc["GPT-5.2", "adjusted_gap_low"] > 10 and gaps.loc["Gemini 3.1 Pro", "adjusted_gap_low"] < 0
+    assert gaps.loc["all judges", "adjusted_gap"] == pytest.approx(7.93, abs=0.005)
 
 
 def test_published_pairs():
@@ -93,12 +94,12 @@ def test_double_centring_takes_out_models_and_judges():
     shares = pd.DataFrame(quality[:, None] + mildness, MODELS, JUDGES)
     assert centre_doubly(shares).abs().to_numpy().max() < 1e-9
     gaps = own_family_gaps(shares, FAMILY).set_index("judge")
-    assert abs(gaps.loc["judge C", "raw"]) > 10 and gaps["adjusted"].abs().max() < 1e-9
+    assert abs(gaps.loc["judge C", "raw_gap"]) > 10 and gaps["adjusted_gap"].abs().max() < 1e-9
     shares.loc[["C1", "C2"], "judge C"] += 12
     own = own_family_gaps(shares, FAMILY).set_index("judge").loc["judge C"]
-    assert own["adjusted"] == pytest.approx(12 * (1 - 1 / 3))
-    assert own["adjusted_p"] == pytest.approx(1 / 15), "two of six can be chosen in fifteen ways"
-    assert own["adjusted_low"] == -np.inf, "fifteen ways cannot reject anything at five per cent"
+    assert own["adjusted_gap"] == pytest.approx(12 * (1 - 1 / 3))
+    assert own["adjusted_gap_p"] == pytest.approx(1 / 15), "two of six can be chosen in fifteen ways"
+    assert own["adjusted_gap_low"] == -np.inf, "fifteen ways cannot reject anything at five per cent"
 
 
 def test_permutation_intervals_cover():

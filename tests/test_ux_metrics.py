@@ -189,7 +189,7 @@ def test_what_could_not_be_read_is_wrong_and_counted():
     assert (found["accuracy"], found["good_acc"], found["bad_acc"]) == (5 / 8, 3 / 4, 1 / 2)
     assert (found["parse_rate"], found["accuracy_read"]) == (6 / 8, 5 / 6)
     assert (found["good_acc_read"], found["bad_acc_read"]) == (1.0, 2 / 3)
-    assert found["positive_bias"] == 0.25 and found["balanced"] == 5 / 8
+    assert found["positive_bias"] == 0.25 and found["balanced_accuracy"] == 5 / 8
 
 
 def test_measures_are_those_of_scikit_learn():

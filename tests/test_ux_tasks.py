@@ -169,7 +169,9 @@ def test_gains_of_strategies_are_paired():
     cases = [case(i, 1 if i % 2 else -1) for i in range(40)]
     right = judged_by(UXJudge(), cases, Scripted(reply=verdict))
     lenient = right.assign(said=1)
-    table = strategy_gains({"plain": lenient, "careful": right}, "plain").set_index("judge")
+    table = strategy_gains(
+        pd.concat([lenient.assign(judge="plain"), right.assign(judge="careful")])
+    ).set_index("judge")
     assert (
         table.loc["careful", "gain"] == 50
         and table.loc["careful", "gain_low"] > 0
@@ -323,7 +325,7 @@ def test_the_wall_knows_what_each_baseline_sees():
             Case(f"c{i}", query, TALK, reply=f"Reply {i % 7}", gold=gold, user=f"u{i // 4}", scenario="gift")
         )
     verdicts = wall(cases)
-    right = measure_verdicts(verdicts, metrics=["balanced"], resamples=0).set_index("judge")["value"]
+    right = measure_verdicts(verdicts, metrics=["balanced_accuracy"], resamples=0).set_index("judge")["value"]
     assert right["query only"] > 0.7 and right["length only"] > 0.7
     for blind in ("majority", "history only", "scenario only"):
         assert right[blind] == pytest.approx(0.5, abs=0.1)

@@ -86,6 +86,7 @@ from perslib.stats.resamples import (
     sign_flip,
     two_sided_p,
     wilson,
+    with_wilson,
 )
 from perslib.stats.thresholds import fit_thresholds
 
@@ -191,4 +192,5 @@ __all__ = [
     "users_needed",
     "wilson",
     "with_gold",
+    "with_wilson",
 ]

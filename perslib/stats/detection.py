@@ -149,7 +149,7 @@ METRICS: dict[str, Callable[[Floats], Floats]] = {
     "accuracy": _accuracy,
     "good_acc": _good,
     "bad_acc": _bad,
-    "balanced": lambda t: (_good(t) + _bad(t)) / 2,
+    "balanced_accuracy": lambda t: (_good(t) + _bad(t)) / 2,
     "positive_bias": lambda t: _good(t) - _bad(t),
     "macro_f1": lambda t: (_f1(t, 0) + _f1(t, 1)) / 2,
     "mcc": _mcc,

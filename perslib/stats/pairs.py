@@ -33,7 +33,7 @@ from perslib.stats.resamples import (
     ratio,
     sign_flip,
     two_sided_p,
-    wilson,
+    with_wilson,
 )
 
 Test = Literal["bootstrap", "sign flip", "mcnemar"]
@@ -213,9 +213,6 @@ def rank_sets_of_shares(shares: pd.Series, n: int, level: float = LEVEL) -> pd.D
         one, other = np.array(list(combinations(range(k), 2))).T
         p = compare_unpaired(counts[one], n, counts[other], n)[1]
         better[one, other] = holm(p) <= 1 - level  # sorted: the first of a pair has the greater share
-    low, high = wilson(counts, n, level)
-    table = ranks_left_open(known, better).rename_axis("model").reset_index()
-    table = table.rename(columns={"mean": "percent"})
-    table.insert(2, "percent_low", 100 * low)
-    table.insert(3, "percent_high", 100 * high)
-    return table
+    table = with_wilson(known.rename("percent").to_frame(), "percent", n, level)
+    table = table.join(ranks_left_open(known, better).drop(columns="mean"))
+    return table.rename_axis("model").reset_index()

@@ -120,9 +120,9 @@ def own_family_gaps(
     families : the family of every model and every judge.
     draws, seed, level : as in `permutation_test`.
 
-    Columns: judge, family, own_models, other_models, own and others (mean shares), raw with raw_low, raw_high, raw_p, and
-    the same of the double-centred `adjusted`; adjusted_p_holm is corrected over the judges; permutations, exact. The last
-    row is the mean of the judges' adjusted gaps, tested by permuting the families of the models.
+    Columns: judge, family, own_models, other_models, own_mean and others_mean (of the shares), raw_gap with bounds and p,
+    and the same of the double-centred adjusted_gap; adjusted_gap_p_holm is corrected over the judges; permutations, exact.
+    The last row is the mean of the judges' adjusted gaps, tested by permuting the families of the models.
     """
     named = _families_of(shares, families)
     residual = centre_doubly(shares)
@@ -132,19 +132,16 @@ def own_family_gaps(
         means = shares[judge].astype(float).groupby(own).mean()
         row: dict[str, Any] = {"judge": judge, "family": families[str(judge)]}
         row |= {"own_models": int(own.sum()), "other_models": int((~own).sum())}
-        row |= {"own": means.get(True, np.nan), "others": means.get(False, np.nan)}
-        for name, frame in (("raw", shares), ("adjusted", residual)):
+        row |= {"own_mean": means.get(True, np.nan), "others_mean": means.get(False, np.nan)}
+        for name, frame in (("raw_gap", shares), ("adjusted_gap", residual)):
             found = permutation_test(frame[judge], own, draws=draws, seed=seed, level=level)
-            row |= {
-                name: found.gap,
-                f"{name}_low": found.low,
-                f"{name}_high": found.high,
-                f"{name}_p": found.p,
-            }
+            row |= {name: found.gap, f"{name}_low": found.low, f"{name}_high": found.high}
+            row[f"{name}_p"] = found.p
         rows.append(row | {"permutations": found.permutations, "exact": found.exact})
-    adjusted_p_holm = holm(np.array([row["adjusted_p"] for row in rows]))
+    p_holm = holm(np.array([row["adjusted_gap_p"] for row in rows]))
     together = _mean_gap(residual, named, families, min(draws, 2000), seed)
-    return pd.DataFrame([*rows, together]).assign(adjusted_p_holm=[*adjusted_p_holm, np.nan])
+    table = pd.DataFrame([*rows, together]).assign(adjusted_gap_p_holm=[*p_holm, np.nan])
+    return table.astype({"own_models": "Int64"})
 
 
 def _families_of(shares: pd.DataFrame, families: Mapping[str, str]) -> npt.NDArray[np.object_]:
@@ -171,7 +168,7 @@ def _mean_gap(
     own = np.column_stack([named == families[str(judge)] for judge in residual])
     there = own.any(axis=0) & ~own.all(axis=0)
     if not there.any():
-        return {"judge": ALL, "adjusted": np.nan, "adjusted_p": np.nan}
+        return {"judge": ALL, "adjusted_gap": np.nan, "adjusted_gap_p": np.nan}
     own, values = own[:, there], residual.to_numpy(float)[:, there]
     contrast = (own / own.sum(axis=0) - ~own / (~own).sum(axis=0)) / own.shape[1]
     rng = np.random.default_rng(seed)
@@ -179,7 +176,7 @@ def _mean_gap(
     gaps = np.einsum("mj,dmj->d", values, contrast[orders])
     p = (np.abs(gaps) >= abs(gaps[0]) - 1e-9).mean()
     about = {"permutations": draws, "exact": False}
-    return {"judge": ALL, "adjusted": float(gaps[0]), "adjusted_p": float(p), **about}
+    return {"judge": ALL, "adjusted_gap": float(gaps[0]), "adjusted_gap_p": float(p), **about}
 
 
 # -- length ---------------------------------------------------------------------------------------------------------

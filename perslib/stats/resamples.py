@@ -269,3 +269,9 @@ def wilson(successes: npt.ArrayLike, n: npt.ArrayLike, level: float = LEVEL) -> 
     p = x / n
     middle, reach = p + z**2 / (2 * n), z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
     return np.maximum(0, (middle - reach) / (1 + z**2 / n)), np.minimum(1, (middle + reach) / (1 + z**2 / n))
+
+
+def with_wilson(frame: pd.DataFrame, column: str, n: npt.ArrayLike, level: float = LEVEL) -> pd.DataFrame:
+    """Add Wilson's bounds `x_low` and `x_high` of a column `x` of percentages of `n` cases."""
+    low, high = wilson(frame[column] / 100 * np.asarray(n), n, level)
+    return frame.assign(**{f"{column}_low": 100 * low, f"{column}_high": 100 * high})

@@ -57,7 +57,7 @@ class Extent:
 
 
 def extent(
-    model: Backbone, limit: int, usual: int = 300, look: int = 3, corpus: Corpus | None = None
+    model: Backbone | None, limit: int, usual: int = 300, look: int = 3, corpus: Corpus | None = None
 ) -> Extent:
     """What `limit` means for a backbone: that many replies, -1 all of them, 0 what suits the backbone.
 
@@ -65,11 +65,12 @@ def extent(
     published evidence, and `usual` replies where nothing else is said. One that is asked briefly (see `prompts` in
     backbones.toml) is shown the request alone before each reply, and a memory from little evidence; where nothing
     else is said it gets a first look of `look` replies, two where those of the `corpus` are long. That is for a small
-    model on a processor that is free: a minute or two. `perslib report --dry-run` says how long it will be.
+    model on a processor that is free: a minute or two. `perslib report --dry-run` says how long it will be. Without a
+    model, where none of the judges asks one, 0 is `usual`.
     """
-    is_short = model.entry.is_asked_briefly
-    languages, budget = model.entry.languages, 600
-    if is_short and corpus is not None and len(corpus.turns):
+    is_short, budget = model is not None and model.entry.is_asked_briefly, 600
+    if model is not None and is_short and corpus is not None and len(corpus.turns):
+        languages = model.entry.languages
         replies = "\n".join(corpus.turns["response"].head(200))
         here = max(1, tokens_of(replies, languages))
         look = max(min(look, 2), min(look, LOOK_TOKENS * min(200, len(corpus.turns)) // here))

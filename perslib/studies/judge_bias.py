@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,28 @@ from perslib.errors import NotEnough
 from perslib.judge import Judge
 from perslib.judge.evaluate import evaluate, targets
 from perslib.llm import Backbone
-from perslib.studies.extent import FEWEST_REPLIES, Extent
+from perslib.studies.extent import FEWEST_REPLIES
 from perslib.ux import CASES, REWARD_MODEL, PairJudge, families, published
 
 #: Tasks of Table 3 by the column that holds their percentage.
 TASKS = {"accuracy": "UX Judge", "eval_good": "UX Eval", "recovery_good": "UX Recovery"}
-METRICS = ("balanced", "good_acc", "bad_acc", "positive_bias", "d_prime", "criterion")
+#: What else rankings of models are called, by the column of Table 3 or 5.
+RANKINGS = {
+    **TASKS,
+    **{"good_acc": "good recall", "bad_acc": "bad recall", "uxbench": "UXBench"},
+    **{"arena_hard": "Arena-Hard", "wildbench": "WildBench", "alpaca_eval": "AlpacaEval"},
+}
+#: Table → which two of its rankings are compared.
+COMPARED = {
+    "table3": [*combinations(TASKS, 2), ("good_acc", "bad_acc")],
+    "table5": [("uxbench", other) for other in ("arena_hard", "wildbench", "alpaca_eval")],
+}
+#: Coefficient → its function, and a, b, c of the variance (a + b r²) / (n − c) of its Fisher z (Bonett & Wright 2000).
+COEFFICIENTS = {
+    "pearson_r": (pearsonr, 1.0, 0.0, 3),
+    "spearman_rho": (spearmanr, 1.0, 0.5, 3),
+    "kendall_tau_b": (kendalltau, 0.437, 0.0, 4),
+}
 #: Baselines that stand beside the judges of a corpus.
 BESIDE = ("majority", "length only", "query only", "reply only")
 #: Recorded replies that are judged where no model is asked; those of them that are padded, and as many of each user's
@@ -32,12 +49,6 @@ JUDGED, PADDED = 400, 80
 # -- published tables -------------------------------------------------------------------------------------------------
 
 
-def with_wilson(table: pd.DataFrame, column: str, cases: int) -> pd.DataFrame:
-    """Add the Wilson bounds of a column of percentages, all of so many cases."""
-    low, high = stats.wilson(table[column] / 100 * cases, cases)
-    return table.assign(**{f"{column}_low": 100 * low, f"{column}_high": 100 * high})
-
-
 def sensitivity() -> pd.DataFrame:
     """Table 3 with intervals and signal detection: how mild each judge is, and how well it tells bad from good.
 
@@ -45,7 +56,7 @@ def sensitivity() -> pd.DataFrame:
     percent), d_prime, d_prime_low, d_prime_high, d_prime_se, criterion, at_best (accuracy at the best threshold, percent).
     """
     columns = ["model", "family", "accuracy", "good_acc", "bad_acc"]
-    table = with_wilson(published("table3")[columns], "accuracy", CASES["accuracy"])
+    table = stats.with_wilson(published("table3")[columns], "accuracy", CASES["accuracy"])
     n_good, n_bad = CASES["good_acc"], CASES["bad_acc"]
     found = stats.detection(
         table["bad_acc"] / 100 * n_bad, n_bad, n_good - table["good_acc"] / 100 * n_good, n_good
@@ -75,12 +86,27 @@ def summarize_mildness(table: pd.DataFrame) -> dict[str, Any]:
     return {"n": len(bias), "mean": bias.mean(), **ends}
 
 
+def correlate_models(one: pd.Series, other: pd.Series) -> dict[str, float]:
+    """Correlate two numbers of models: each of `COEFFICIENTS` with a 95 % interval, and how many models there are.
+
+    Intervals are those of Fisher's z, with the models taken as independent: so few of them need one.
+    """
+    n, found = len(one), dict[str, float]()
+    for name, (correlate, a, b, c) in COEFFICIENTS.items():
+        r = float(correlate(one, other)[0])
+        reach = 1.96 * np.sqrt((a + b * r**2) / (n - c))
+        low, high = np.tanh(np.arctanh(r) + np.array([-reach, reach]))
+        found |= {name: r, f"{name}_low": float(low), f"{name}_high": float(high)}
+    return found | {"models": n}
+
+
 def summarize_sensitivity(table: pd.DataFrame) -> dict[str, Any]:
-    """How much of the trained judge's lead is a threshold."""
+    """How much of the trained judge's lead is a threshold; with_c and with_d are as of `correlate_models`."""
     own, trained = table[table["model"] != REWARD_MODEL], table[table["model"] == REWARD_MODEL].iloc[0]
     best = own.loc[own["at_best"].idxmax()]
     return {
-        **{f"with_{name[0]}": own["accuracy"].corr(own[name]) for name in ("criterion", "d_prime")},
+        "with_c": correlate_models(own["accuracy"], own["criterion"]),
+        "with_d": correlate_models(own["accuracy"], own["d_prime"]),
         **{"n": len(own), "equal": int((own["d_prime"] >= trained["d_prime"]).sum())},
         **{"best": best["model"], "best_accuracy": best["at_best"], "d_prime": trained["d_prime"]},
         **{"trained_best": trained["at_best"], "trained_accuracy": trained["accuracy"]},
@@ -100,24 +126,14 @@ def ranks() -> pd.DataFrame:
 
 
 def between_tasks() -> pd.DataFrame:
-    """How the tasks of Table 3, and the benchmarks of Table 5, order the same models: Pearson, Spearman, Kendall."""
-    named = {**TASKS, "good_acc": "good recall", "bad_acc": "bad recall", "uxbench": "UXBench"}
-    named |= {"arena_hard": "Arena-Hard", "wildbench": "WildBench", "alpaca_eval": "AlpacaEval"}
-    tasks = [("accuracy", "eval_good"), ("accuracy", "recovery_good"), ("eval_good", "recovery_good")]
-    others = [("uxbench", name) for name in ("arena_hard", "wildbench", "alpaca_eval")]
-    zero_shot = published("table3").query("model != @REWARD_MODEL")
-    found = {"pearson_r": pearsonr, "spearman_rho": spearmanr, "kendall_tau_b": kendalltau}
+    """How the tasks of Table 3, and the benchmarks of Table 5, order the same models: as `correlate_models`, a row a pair."""
     rows = []
-    for table, pairs in ((zero_shot, [*tasks, ("good_acc", "bad_acc")]), (published("table5"), others)):
+    for name, pairs in COMPARED.items():
+        table = published(name).query("model != @REWARD_MODEL")
         for one, other in pairs:
-            values = {name: float(f(table[one], table[other])[0]) for name, f in found.items()}
-            rows.append({"ranking": named[one], "with": named[other], **values, "models": len(table)})
+            about = {"ranking": RANKINGS[one], "with": RANKINGS[other]}
+            rows.append(about | correlate_models(table[one], table[other]))
     return pd.DataFrame(rows)
-
-
-def residuals() -> pd.DataFrame:
-    """Table 9, models × judges in percent, double-centred."""
-    return stats.centre_doubly(_table9())
 
 
 def is_own_family(matrix: pd.DataFrame) -> pd.DataFrame:
@@ -126,56 +142,27 @@ def is_own_family(matrix: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(of, matrix.index, matrix.columns)
 
 
-def gaps() -> pd.DataFrame:
-    """Own family less others in Table 9, with permutation intervals; the last row is of all judges.
-
-    Columns: judge, own_models, own_mean, others_mean, and raw_gap and adjusted_gap with bounds and p.
-    """
-    names = {"own": "own_mean", "others": "others_mean"}
-    table = stats.own_family_gaps(_table9(), families()).rename(columns=names)
-    table.columns = table.columns.str.replace(r"^(raw|adjusted)", r"\1_gap", regex=True)
-    return table.astype({"own_models": "Int64"})
-
-
-def _table9() -> pd.DataFrame:
-    return published("table9").set_index("model").drop(columns="family")
-
-
-def pairs() -> pd.DataFrame:
-    """Table 10 as counts of 500 cases a pair, with tests; a is of the judge's own family in every row."""
-    return stats.preferences(_pair_counts()).assign(pair=lambda table: table["a"] + " – " + table["b"])
-
-
-def strengths() -> pd.DataFrame:
-    """Own-family terms of a Bradley–Terry model of Table 10: judge, own_family_effect with bounds and p, odds."""
-    table = stats.bradley_terry(_pair_counts(), families(), by_judge=True).table
-    own = table[table["kind"] == "own family"].rename(columns={"term": "judge"})
-    own.columns = own.columns.str.replace("estimate", "own_family_effect")
-    return own.assign(odds=np.exp(own["own_family_effect"])).reset_index(drop=True)
-
-
-def _pair_counts() -> pd.DataFrame:
+def pair_counts() -> pd.DataFrame:
+    """Table 10 as counts of 500 cases a pair; a is of the judge's own family in every row."""
     table = published("table10").rename(columns={"tie": "ties"})
     wins = ["a_wins", "b_wins", "ties"]
     return table.assign(**(table[wins] / 100 * CASES["pair"]).round().astype(int))
 
 
-def escapes() -> pd.DataFrame:
+def neutral_and_effort() -> pd.DataFrame:
     """Bad cases called neutral, and recall of bad cases at low and high reasoning effort: percents with intervals."""
-    neutral = published("neutral").rename(columns={"bad_to_neutral": "called neutral"})
-    effort = published("effort").set_index("model").add_prefix("bad recall, ").add_suffix(" effort")
-    parts = [
-        t.melt("model", var_name="quantity", value_name="percent") for t in (neutral, effort.reset_index())
-    ]
-    both = pd.concat(parts, ignore_index=True).rename(columns={"model": "model_name"})
-    return with_wilson(both[["quantity", "model_name", "percent"]], "percent", CASES["bad_acc"])
+    names = {"bad_to_neutral": "called neutral", "low": "bad recall, low effort"}
+    names |= {"high": "bad recall, high effort", "model": "model_name"}
+    both = pd.concat([published("neutral"), published("effort")]).rename(columns=names)
+    table = both.melt("model_name", var_name="quantity", value_name="percent").dropna(ignore_index=True)
+    return stats.with_wilson(table, "percent", CASES["bad_acc"])
 
 
 def sizes() -> pd.DataFrame:
     """Cases it takes to tell two judges apart that are tried on the same cases, at 80 % power."""
-    correlations = (0.0, 0.5, 0.8)
+    rhos = {f"rho_{100 * r:.0f}": r for r in (0.0, 0.5, 0.8)}
     rows = [
-        {"points": n, **{f"rho_{100 * r:.0f}": stats.cases_needed(n, correlation=r) for r in correlations}}
+        {"points": n, **{name: stats.cases_needed(n, correlation=r) for name, r in rhos.items()}}
         for n in (1, 2, 3, 5, 10)
     ]
     return pd.DataFrame(rows)
@@ -184,52 +171,26 @@ def sizes() -> pd.DataFrame:
 # -- an audit of judges on a corpus -------------------------------------------------------------------------------------
 
 
-def pair_judge(language: str, look: Extent) -> PairJudge:
-    """A judge that chooses between two replies; at a first look it is shown the request alone."""
-    return PairJudge(ux.Form(language, window=look.window if look.is_short else None))
-
-
 @dataclass(frozen=True)
 class Audit:
     """What the page finds out about judges on a corpus; a table is empty where the corpus has nothing for it."""
 
     quality: pd.DataFrame
-    """Judges and baselines on clearly good and clearly bad replies, a row each."""
+    """Judges and baselines on clearly good and clearly bad replies, as of `perslib.ux.measure_beside_wall`."""
     length: pd.DataFrame
     """Slopes on length and what padding does, a row a judge."""
     position: pd.DataFrame
-    cases: int = 0
     lacking: tuple[NotEnough, ...] = ()
     """Why judges were left out, and why nothing is said of quality."""
 
     def biased(self) -> dict[str, list[str]]:
         """Judges that prefer long replies at equal gold, padded ones, and one of two places."""
-        long = self.length.query("at_equal_gold_low > 0")
-        padded, placed = (
-            self.length.query("padding_change_low > 0"),
-            self.position.query("position_bias_p < 0.05"),
-        )
-        return {"long": [*long["judge"]], "padded": [*padded["judge"]], "placed": [*placed["judge"]]}
-
-    def compare_with_baselines(self) -> dict[str, Any]:
-        """The best baseline and judge as given and at learned thresholds, and the judges above the best baseline."""
-        base = self.quality[self.quality["is_baseline"]].set_index("judge")
-        own = self.quality[~self.quality["is_baseline"]].set_index("judge")
-        best = base["balanced_accuracy"].sort_values().index[-1]
-        rival, first = (t["at_learned"].dropna().sort_values().index[-1] for t in (base, own))
-        line = base["balanced_accuracy"][best]
-        better = list(own.index[own["balanced_accuracy_low"] > line])
-        values = {"best_value": line, "first_value": own["at_learned"][first]}
-        values |= {"rival_value": base["at_learned"][rival]}
-        gained = own["at_learned"][first] - own["balanced_accuracy"][first]
-        return {"best": best, "first": first, "rival": rival, "better": better, "gained": gained, **values}
-
-
-def replies(judges: Sequence[Judge], look: Extent, limit: int) -> int | None:
-    """How many recorded replies a limit means: where no judge asks a model, 0 is `JUDGED` of them."""
-    if any(judge.sees.model for judge in judges):
-        return look.turns
-    return {0: JUDGED, -1: None}.get(limit, limit)
+        found = {
+            "long": self.length.query("at_equal_gold_low > 0"),
+            "padded": self.length.query("padding_change_low > 0"),
+            "placed": self.position.query("position_bias_p < 0.05"),
+        }
+        return {bias: list(table["judge"]) for bias, table in found.items()}
 
 
 def audit(
@@ -260,10 +221,8 @@ def audit(
     except NotEnough as missing:
         blocks, judges, lacking = [], [], [missing]
     candidates = corpus.extras.get("candidates", pd.DataFrame(columns=["candidate", *TURN, "response"]))
-    own = (
-        candidates[candidates["user"].isin({b.user for b in blocks})].groupby("user", sort=False).head(PADDED)
-    )
-    drawn = ux.pairs_of(own, pairs, seed) if len(own) else own
+    own = candidates[candidates["user"].isin({b.user for b in blocks})]
+    drawn = ux.pairs_of(own.groupby("user", sort=False).head(PADDED), pairs, seed)
     verdicts, padding, position = [], [], []
     for judge in judges:
         try:
@@ -277,28 +236,25 @@ def audit(
             position.append(ux.position_audit(judge, drawn, corpus, backbone, **again))
     if pairwise is not None and len(drawn):
         position.append(ux.position_audit(pairwise, drawn, corpus, backbone, seed=seed, progress=True))
-    quality, cases, slopes = pd.DataFrame(columns=QUALITY), 0, pd.DataFrame(columns=SLOPES)
+    quality, slopes = pd.DataFrame(columns=QUALITY), pd.DataFrame(columns=SLOPES)
     if verdicts:
         every = pd.concat(verdicts, ignore_index=True)
         found = stats.length_audit(every, corpus, seed=seed)
         slopes = found.loc[found["turns"] >= FEWEST_REPLIES, SLOPES]
         try:
-            quality, cases = _quality(every, corpus, blocks, seed)
+            quality = _measure_quality(every, corpus, seed)
         except NotEnough as missing:
             lacking.append(missing)
-    padded = _joined(padding, ["judge", "difference", "difference_low", "difference_high"])
-    padded.columns = padded.columns.str.replace("difference", "padding_change")
-    length, placed = padded.merge(slopes, how="left"), _joined(position, ["judge", "position_bias_p"])
-    return Audit(quality, length, placed, cases, tuple(lacking))
+    audited = padding or [pd.DataFrame(columns=["judge", *PADDING])]
+    placed = position or [pd.DataFrame(columns=["judge", "position_bias_p"])]
+    length = pd.concat(audited, ignore_index=True).merge(slopes, how="left")
+    return Audit(quality, length, pd.concat(placed, ignore_index=True), tuple(lacking))
 
 
-#: What is drawn of judges' quality, and shown of `length_audit`.
-QUALITY = ["judge", "balanced_accuracy", "at_learned", "d_prime", "criterion"]
+#: What is drawn of judges' quality, of padded replies, and of `length_audit`.
+QUALITY = ["judge", "cases", "balanced_accuracy", "at_learned", "d_prime", "criterion"]
+PADDING = ["padding_change", "padding_change_low", "padding_change_high"]
 SLOPES = ["judge", "of_score", "of_gold", "at_equal_gold", "at_equal_gold_low", "at_equal_gold_high"]
-
-
-def _joined(frames: Sequence[pd.DataFrame], columns: list[str]) -> pd.DataFrame:
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
 
 
 def _few(blocks: Sequence[Block], replies: int) -> list[Block]:
@@ -308,14 +264,9 @@ def _few(blocks: Sequence[Block], replies: int) -> list[Block]:
     return [replace(block, targets=block.targets.head(each)) for block in first.values()]
 
 
-def _quality(
-    verdicts: pd.DataFrame, corpus: Corpus, blocks: Sequence[Block], seed: int
-) -> tuple[pd.DataFrame, int]:
-    """Judges as judges of good and bad: 4 and up is good. One row a judge or baseline, a column a metric; and how many cases.
-
-    Baselines learn from the other users judged here, judges from train users.
-    """
-    seen = {"/".join(map(str, key)) for b in blocks for key in b.targets[TURN].itertuples(index=False)}
+def _measure_quality(verdicts: pd.DataFrame, corpus: Corpus, seed: int) -> pd.DataFrame:
+    """Judges as judges of good and bad. Baselines learn from the other users judged here, judges from train users."""
+    seen = set(ux.name_turns(verdicts))
     cases = [c for c in ux.judge_cases(corpus, balanced=False) if c.case in seen]
     if len({c.gold for c in cases}) < 2:
         raise NotEnough(
@@ -324,26 +275,5 @@ def _quality(
             good=sum(c.gold == 1 for c in cases),
             bad=sum(c.gold == -1 for c in cases),
         )
-    score, raw = stats.floats(verdicts["expected"].fillna(verdicts["raw"])), stats.floats(verdicts["raw"])
-    own = verdicts[["judge", "user"]].assign(
-        case=verdicts[TURN].astype(str).agg("/".join, axis=1),
-        said=np.where(np.isnan(raw), np.nan, np.where(raw >= 3.5, 1, -1)),
-        p_good=((score - 1) / 4).clip(0, 1),
-    )
-    own["gold"] = own["case"].map({c.case: float(c.gold or 0) for c in cases})
-    base = ux.wall(cases, BESIDE, seed=seed)[own.columns].astype(own.dtypes)
-    both = pd.concat([own.dropna(subset="gold"), base])
-    groups = both.groupby("judge", sort=False)
-    measured = stats.measure_verdicts(both, metrics=METRICS, unit="user", seed=seed)
-    measured = measured.set_index(["metric", "judge"])
-    table = pd.DataFrame(index=pd.Index(groups.groups, name="judge"))
-    for metric in METRICS:
-        bounds = measured.loc[metric, ["value", "value_low", "value_high"]]
-        name = "balanced_accuracy" if metric == "balanced" else metric
-        table = table.join(bounds.set_axis([name, f"{name}_low", f"{name}_high"], axis=1))
-    learned = {
-        judge: stats.at_learned_threshold(part["gold"], part["p_good"], part["user"], seed=seed).calibrated
-        for judge, part in groups
-    }
-    table = table.assign(at_learned=pd.Series(learned), is_baseline=table.index.isin(BESIDE))
-    return table.reset_index(), int(measured["cases"].max())
+    own, baselines = ux.verdicts_of_scores(verdicts, cases), ux.wall(cases, BESIDE, seed=seed)
+    return ux.measure_beside_wall(own, baselines, seed=seed)

@@ -16,7 +16,7 @@ users, who have both: to go on talking says little of a reply, so it comes out n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -27,18 +27,18 @@ from sklearn.isotonic import IsotonicRegression
 
 from perslib.corpus import TURN, Block, Corpus
 from perslib.errors import NotEnough
-from perslib.judge import Judge, LearnedJudge, Nearest, OfTask, UserMean
+from perslib.judge import OfTask
 from perslib.judge.evaluate import fit, targets, verdicts_on
 from perslib.llm import Backbone
 from perslib.llm import backbone as model_named
-from perslib.report.tables import Shown
+from perslib.report.tables import Shown, format_number
 from perslib.signals import behavioural
 from perslib.stats import SEED, Resamples, floats, holm
 from perslib.stats.measures import resampled
 from perslib.stats.resamples import estimate
 from perslib.stats.sums import Sums
 from perslib.studies.extent import Extent, extent, listed, require_replies, whole_numbers
-from perslib.studies.verification import asked_judge
+from perslib.studies.replay import COMPUTED, judges_named
 
 KINDS = ("ratings", "half and half", "ratings and log", "behaviour", "dealt out")
 #: A kind of label, and how many of them.
@@ -46,12 +46,6 @@ Way = tuple[str, int]
 #: What a difference is taken from, and what a judge has that asks for no label.
 BASE, NOTHING = "ratings", ("nothing", 0)
 METRICS = ("pearson", "wc_pearson")
-#: The judges that ask no model and live on what is known of a user.
-COMPUTED: dict[str, Callable[[], Judge]] = {
-    "user mean": UserMean,
-    "nearest": Nearest,
-    "learned": LearnedJudge,
-}
 #: Replies judged, where nothing else is asked for.
 REPLIES = 240
 COLUMNS = ["judge", "reads", "kind", "budget", "labels", *TURN, "score"]
@@ -59,21 +53,10 @@ COLUMNS = ["judge", "reads", "kind", "budget", "labels", *TURN, "score"]
 RESAMPLES = 2000
 
 
-def choose_judges(names: str, look: Extent, language: str) -> list[Judge]:
-    """Return the judges of a parameter: of `COMPUTED`, or one that asks a model, by its name on the page of judges."""
-    return [
-        COMPUTED[name]() if name in COMPUTED else asked_judge(name, look.manner(language), **look.memory)
-        for name in listed(names)
-    ]
-
-
 def choose_extent(names: str, backbone: str, limit: int) -> tuple[Extent, Backbone | None]:
     """Return how much is judged, and the model behind it; there is none where none of the judges asks one."""
-    if any(name not in COMPUTED for name in listed(names)):
-        model = model_named(backbone)
-        return extent(model, limit, usual=REPLIES), model
-    turns = {0: REPLIES, -1: None}.get(limit, limit)
-    return Extent(turns, 5, "published", 6000, False), None
+    model = model_named(backbone) if set(listed(names)) - set(COMPUTED) else None
+    return extent(model, limit, usual=REPLIES), model
 
 
 # -- labels ----------------------------------------------------------------------------------------------
@@ -116,12 +99,9 @@ def relabel(block: Block, known: pd.DataFrame, ways: Iterable[Way], *, whole: bo
     found = []
     for kind, budget in ways:
         first = place < budget
-        score = {
-            "half and half": np.where(first, np.where(place % 2 == 0, rated, weak), np.nan),
-            "ratings and log": np.where(first, rated, weak),
-            "behaviour": np.where(first, weak, np.nan),
-            "dealt out": np.where(first, dealt, np.nan),
-        }.get(kind, np.where(first, rated, np.nan))
+        label = {"behaviour": weak, "dealt out": dealt, "half and half": np.where(place % 2, weak, rated)}
+        elsewhere = weak if kind == "ratings and log" else np.nan
+        score = np.where(first, label.get(kind, rated), elsewhere)
         evidence = bare.assign(score=pd.array(score, dtype="Int64" if whole else "Float64"))
         found.append(replace(block, evidence=evidence, sessions=sessions))
     return found
@@ -165,7 +145,7 @@ def judge_labels(
             corpus=corpus.name,
         )
     rows: list[tuple[object, ...]] = []
-    for judge in [OfTask("mean"), *choose_judges(names, look, language)]:
+    for judge in [OfTask("mean"), *judges_named(names, "", look.manner(language), look)]:
         fit(judge, corpus, blocks, backbone, progress=False)
         ways: list[Way] = [(kind, n) for n in numbers for kind in KINDS] if judge.sees.history else [NOTHING]
         # A block's variants stand next to each other: what was counted of its texts serves them all.
@@ -291,21 +271,20 @@ def _bound(needed: np.ndarray) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def worth_cells(worth: pd.DataFrame, head: str = "") -> list[Shown]:
-    """Write worths as a form of `perslib.report.tables.formatted`: `4.4 [≤ 1.0, > 8.0]`, as far as budgets reach."""
+def worth_cells(worth: pd.DataFrame) -> list[Shown]:
+    """Write worths for a table: `4.4 [≤ 1.0, > 8.0]`, as far as budgets reach."""
 
-    def written(value: float, row: Any) -> str:
+    def write(value: float, row: Any) -> str:
         if np.isinf(value):
             return f"> {row.most:.1f}"
-        return f"≤ {row.least:.1f}" if value <= row.least * (1 + 1e-9) else f"{value:.1f}"
+        return f"≤ {row.least:.1f}" if value <= row.least * (1 + 1e-9) else format_number(value, 1)
 
     cells = []
     for row in worth.itertuples():
-        middle, *ends = (written(v, row) for v in (row.worth, row.worth_low, row.worth_high))
+        middle, *ends = (write(value, row) for value in (row.worth, row.worth_low, row.worth_high))
         if np.isnan(row.worth_low) or {middle} == set(ends):
-            cells.append(Shown("–" if np.isnan(row.worth) else middle, row.worth))
+            cells.append(Shown(middle, row.worth))
         else:
-            cells.append(
-                Shown(f"{middle} [{', '.join(ends)}]", row.worth, low=row.worth_low, high=row.worth_high)
-            )
+            about = {"low": row.worth_low, "high": row.worth_high}
+            cells.append(Shown(f"{middle} [{', '.join(ends)}]", row.worth, **about))
     return cells

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
 
 import numpy as np
 import pandas as pd
 
-from perslib import stats, ux
-from perslib.corpus import TURN, Corpus
+from perslib import ux
+from perslib.corpus import Corpus
 from perslib.corpus.uxbench_reading import Source
 from perslib.errors import DataError, NotEnough
 from perslib.judge import LearnedJudge
 from perslib.judge.evaluate import evaluate
 from perslib.llm import Backbone
 from perslib.signals import behavioural
-from perslib.stats import SEED, floats
+from perslib.stats import SEED
 from perslib.studies.extent import Extent
+from perslib.studies.judge_bias import sensitivity
 from perslib.ux.construct import Rejection, Rules, Talk, candidates, talks
 from perslib.ux.judging import SHOTS, Strategy
 
-METRICS = ("balanced", "good_acc", "bad_acc", "positive_bias", "d_prime", "criterion", "parse_rate")
 #: Baselines of `perslib.ux.wall`: what one thing alone tells of cases.
 BASELINES = ("majority", "length only", "history only", "query only", "reply only")
 #: A first look is had on some of the shortest cases, this many at least, so that it stays short.
@@ -31,17 +31,10 @@ SHORT = 10
 ALL_RATED = "reward, all ratings"
 
 
-def name_turns(frame: pd.DataFrame) -> pd.Series:
-    """What the case of each row's turn is called."""
-    keys = frame[TURN].itertuples(index=False, name=None)
-    return pd.Series(["/".join(map(str, key)) for key in keys], frame.index, dtype="str")
-
-
-def describe_cases(
-    frame: pd.DataFrame, cases: Sequence[ux.Case], names: Sequence[str] = ("user", "scenario", "dimension")
-) -> pd.DataFrame:
+def describe_cases(frame: pd.DataFrame, cases: Sequence[ux.Case]) -> pd.DataFrame:
     """Add what is known of each row's case: user, scenario and dimension."""
     known = {c.case: c for c in cases}
+    names = ("user", "scenario", "dimension")
     return frame.assign(**{name: [getattr(known[c], name) for c in frame["case"]] for name in names})
 
 
@@ -59,10 +52,10 @@ def count_candidates(source: Source | Corpus) -> tuple[pd.DataFrame, pd.DataFram
     every = [one for talk in found for one in candidates(talk, rules, unfit)]
     sides = pd.Series([one.side for one in every], dtype="str").value_counts()
     rows = [("read and gate", len(found), len(held)), ("candidates", len(every), len(unfit))]
-    rows += [(f"candidates, {side}", int(n), 0) for side, n in sides.items()]
+    rows += [(f"candidates, {side}", n, 0) for side, n in sides.items()]
     funnel = pd.DataFrame(rows, columns=["stage", "left", "rejected"])
     funnel.insert(1, "in", funnel["left"] + funnel["rejected"])
-    why = pd.DataFrame([(one.stage, one.reason) for one in [*held, *unfit]], columns=["stage", "reason"])
+    why = pd.DataFrame([*held, *unfit], columns=Rejection._fields)[["stage", "reason"]]
     return funnel, why.value_counts().rename("count").reset_index(), found
 
 
@@ -183,93 +176,35 @@ def draw_of_both(cases: Sequence[ux.Case], number: int, seed: int = SEED) -> lis
 
 
 def judge_by_ratings(corpus: Corpus, cases: Sequence[ux.Case]) -> pd.DataFrame:
-    """Let the learned judge judge the cases of test users: 4 and up is good; `score` is what it predicts."""
-    known = {c.case for c in cases}
+    """Let the learned judge judge the cases of test users; columns as of `perslib.ux.verdicts_of_scores`."""
     test = [u for u in corpus.split().get("test", []) if u in {c.user for c in cases}]
-    found = pd.DataFrame(columns=[*TURN, "expected"])
+    table = pd.DataFrame()
     if corpus.block_ids(test) and corpus.turns["score"].notna().any():
         found = evaluate(LearnedJudge(), corpus, users=test, progress=False)
-    found = found.assign(case=name_turns(found))
-    found = found[found["case"].isin(known)].dropna(subset="expected")
-    if found.empty:
+        table = ux.verdicts_of_scores(found.dropna(subset="expected"), cases)
+    if table.empty:
         raise NotEnough(
             "The learned judge uses scores that users gave in other scenarios, and in {name} no user with a case "
             "here has any. Add scores from 1 to 5 in several scenarios.",
             name=corpus.name,
         )
-    score = floats(found["expected"])
-    table = describe_cases(found[["case"]], cases, ("user", "scenario", "gold"))
-    table = table.assign(
-        judge="learned", score=score, said=np.where(score >= 3.5, 1, -1), p_good=(score - 1) / 4
-    )
-    return table.astype({"gold": "Int64", "said": "Int64", "p_good": "Float64"})
+    return table
 
 
-@dataclass(frozen=True)
-class Judging:
-    """Verdicts of judges and baselines on the same cases, and what they come to."""
-
-    cases: list[ux.Case]
-    verdicts: pd.DataFrame
-    wall: pd.DataFrame
-    quality: pd.DataFrame
-    """A row a judge or baseline: judge, is_baseline, cases, each of `METRICS` with bounds, and at_learned, the balanced
-    accuracy at a threshold learned on other users."""
-
-
-def measure_judges(cases: list[ux.Case], verdicts: Iterable[pd.DataFrame], seed: int = SEED) -> Judging:
-    """Measure judges and baselines, users resampled."""
-    columns = ["judge", "case", "user", "scenario", "gold", "said", "p_good"]
-    found = [v[columns] for v in verdicts if len(v)]
+def measure_judges(
+    cases: Sequence[ux.Case], verdicts: Sequence[pd.DataFrame], baselines: pd.DataFrame, seed: int = SEED
+) -> pd.DataFrame:
+    """Measure judges and baselines; columns as of `perslib.ux.measure_beside_wall`."""
     if not cases:
         raise NotEnough(
             "There is no case to judge: users did not show one reply here to be clearly good and one clearly bad. "
             "Add scores of 5 and of 2 or lower, likes and dislikes, or a released split of Task 1."
         )
-    if not found:
+    if not any(map(len, [*verdicts, baselines])):
         raise NotEnough(
             "There are {cases} cases, but no judge or baseline with verdicts on them.", cases=len(cases)
         )
-    both = pd.concat(found, ignore_index=True)
-    both["unit"] = both["user"].where(both["user"] != "", both["case"])
-    measured = stats.measure_verdicts(both, metrics=METRICS, unit="unit", seed=seed)
-    wide = measured.pivot(index="judge", columns="metric", values=["value", "value_low", "value_high"])
-    wide.columns = pd.Index([f"{metric}{part.removeprefix('value')}" for part, metric in wide.columns])
-    wide["cases"] = measured.groupby("judge")["cases"].first()
-    groups = list(both.groupby("judge", sort=False))
-    quality = wide.loc[[judge for judge, _ in groups]].rename_axis("judge").reset_index()
-    quality["at_learned"] = [
-        stats.at_learned_threshold(own["gold"], own["p_good"], own["unit"], seed=seed).calibrated
-        for _, own in groups
-    ]
-    quality.insert(1, "is_baseline", quality["judge"].isin(BASELINES))
-    beside = both["judge"].isin(BASELINES)
-    return Judging(cases, both[~beside], both[beside], quality)
-
-
-def compare_with_best_baseline(found: Judging) -> dict[str, object]:
-    """Which judges beat the best baseline, and whose loss is its threshold.
-
-    Returns n (cases), line and best (the best baseline's balanced accuracy and name), above (judges whose interval lies
-    above it), most (whom a learned threshold changes most; empty for nobody), before and after (its balanced accuracy).
-    """
-    known = found.quality.dropna(subset="balanced").set_index("judge")
-    own, base = (known[known["is_baseline"] == of] for of in (False, True))
-    if own.empty or base.empty:
-        good = sum(case.gold == 1 for case in found.cases)
-        raise NotEnough(
-            "{n} cases, {good} good and {bad} bad. Comparing judges with baselines needs a judge, and several "
-            "cases of both kinds.",
-            n=len(found.cases),
-            good=good,
-            bad=len(found.cases) - good,
-        )
-    gain = (own["at_learned"] - own["balanced"]).dropna()
-    best, most = base["balanced"].idxmax(), gain.idxmax() if len(gain) else ""
-    above = list(own.index[own["balanced_low"] > base["balanced"][best]])
-    change = {"before": own["balanced"].get(most), "after": own["at_learned"].get(most)}
-    line = base["balanced"][best]
-    return {"n": len(found.cases), "line": line, "best": best, "above": above, "most": most, **change}
+    return ux.measure_beside_wall(pd.concat([*verdicts, baselines.iloc[:0]]), baselines, seed=seed)
 
 
 def place_judges(quality: pd.DataFrame) -> pd.DataFrame:
@@ -278,10 +213,9 @@ def place_judges(quality: pd.DataFrame) -> pd.DataFrame:
     Columns: kind (the judge; baseline; published, zero-shot; published, trained), baseline (its name), criterion and
     d_prime, of judges with bounds.
     """
-    table, n = ux.published("table3"), 1000
-    found = stats.detection(table["bad_acc"] / 100 * n, n, n - table["good_acc"] / 100 * n, n)
-    kind = np.where(table["model"] == ux.REWARD_MODEL, "published, trained", "published, zero-shot")
-    theirs = pd.DataFrame({"kind": kind, "criterion": found.criterion, "d_prime": found.d_prime})
+    theirs = sensitivity()[["model", "criterion", "d_prime"]]
+    is_trained = theirs.pop("model") == ux.REWARD_MODEL
+    theirs["kind"] = np.where(is_trained, "published, trained", "published, zero-shot")
     bounds = quality.filter(regex="^(criterion|d_prime)_").where(~quality["is_baseline"])
     own = quality[["criterion", "d_prime"]].join(bounds)
     own["kind"] = quality["judge"].mask(quality["is_baseline"], "baseline")
@@ -289,38 +223,10 @@ def place_judges(quality: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([theirs, own], ignore_index=True).fillna({"baseline": ""})
 
 
-def compare_with_wall(found: Judging, seed: int = SEED) -> pd.DataFrame:
-    """Compare each judge with each baseline, paired; columns as `perslib.ux.against_wall`."""
-    if found.verdicts.empty or found.wall.empty:
-        raise NotEnough("Comparing judges with baselines needs both; what is missing is said above.")
-    return ux.against_wall(found.verdicts, found.wall, unit="user", seed=seed)
-
-
-def compare_reward_with_wall(found: Judging, seed: int = SEED) -> pd.DataFrame:
-    """Compare the AUROC of the reward model, first, with that of the baselines, all learned from the same cases."""
-    own = found.verdicts[found.verdicts["judge"] == "reward"]
-    if own.empty or found.wall.empty:
-        raise NotEnough(
-            "A reward model and baselines could not be trained on the same cases: this takes good and bad ones of "
-            "several users."
-        )
-    return ux.discrimination(own, found.wall, seed=seed)
-
-
-def compare_strategies(verdicts: pd.DataFrame) -> pd.DataFrame:
-    """Compare ways of asking with the first one, paired, in points of accuracy; nothing where there is one way only."""
-    two = verdicts[~verdicts["judge"].str.contains("three")]
-    found: Mapping[str, pd.DataFrame] = {str(name): own for name, own in two.groupby("judge", sort=False)}
-    if len(found) < 2:
-        return pd.DataFrame()
-    return ux.strategy_gains(found, next(iter(found)))
-
-
 def allow_neutral(verdicts: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
     """Verdicts of judges that may say neutral, and of the learned judge, neutral where its score rounds to 3."""
-    parts = [verdicts[verdicts["judge"].str.contains("three", na=False)] if len(verdicts) else verdicts]
+    parts = [verdicts[verdicts["judge"].str.contains("three")]] if len(verdicts) else []
     if len(scored):
-        middle = scored["score"].between(2.5, 3.5, inclusive="left")
-        parts.append(scored.assign(said=scored["said"].mask(middle, 0)))
-    found = [part[["judge", "gold", "said"]] for part in parts if len(part)]
-    return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
+        is_middle = scored["score"].between(2.5, 3.5, inclusive="left")
+        parts.append(scored.assign(said=scored["said"].mask(is_middle, 0)))
+    return pd.concat([part[["judge", "gold", "said"]] for part in parts]) if parts else pd.DataFrame()

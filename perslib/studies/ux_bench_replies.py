@@ -7,17 +7,15 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any, Literal
 
-import numpy as np
 import pandas as pd
 
 from perslib import ux
 from perslib.corpus import TURN, Corpus
 from perslib.errors import DataError, NotEnough
 from perslib.llm import Backbone
-from perslib.stats import SEED
+from perslib.stats import SEED, floats, with_wilson
 from perslib.studies.extent import FEWEST_REPLIES
-from perslib.studies.ux_bench import describe_cases, draw_some, name_turns
-from perslib.studies.ux_bench_signals import share_in_percent
+from perslib.studies.ux_bench import describe_cases, draw_some
 from perslib.ux.answers import FEWEST_CASES
 from perslib.ux.construct import label_id
 from perslib.ux.topics import OTHER
@@ -42,24 +40,23 @@ def recorded_replies(corpus: Corpus) -> tuple[list[ux.Case], pd.DataFrame]:
     """
     columns = [*TURN, "candidate", "response", "expected"]
     given = corpus.extras.get("candidates", pd.DataFrame(columns=columns)).reindex(columns=columns)
-    theirs = given.set_axis([*TURN, "model", "reply", "truth"], axis=1).assign(case=name_turns(given))
-    answered_too = set(theirs["case"])
-    every = ux.judge_cases(corpus, good_from=4, bad_to=3, balanced=False) if len(given) else []
+    ours = corpus.turns.assign(candidate=RECORDED, expected=floats(corpus.turns["score"]))[columns]
+    both = pd.concat([given, ours], ignore_index=True).set_axis([*TURN, "model", "reply", "truth"], axis=1)
+    both = both.assign(case=ux.name_turns(both), how=RECORDED)
+    answered_too = set(both["case"].head(len(given)))
+    every = ux.judge_cases(corpus, good_from=4, bad_to=3, balanced=False) if answered_too else []
+    bad = {c.case: "disliked" for c in ux.eval_cases(corpus)}
     own = [c for c in every if c.case in answered_too]
-    bad = {c.case for c in ux.eval_cases(corpus)} if own else set()
-    cases = [replace(c, reply="", gold=None, dimension="disliked" if c.case in bad else "") for c in own]
-    rated = corpus.turns.assign(case=name_turns(corpus.turns), model=RECORDED).set_index("case")
-    ours = rated.loc[[c.case for c in own], ["model", "response", "score"]].reset_index()
-    ours = ours.set_axis(["case", "model", "reply", "truth"], axis=1).astype({"truth": float})
-    both = pd.concat([theirs[theirs["case"].isin(ours["case"])][list(ours)], ours], ignore_index=True)
-    return cases, describe_cases(both, cases).assign(how=RECORDED)
+    cases = [replace(c, reply="", gold=None, dimension=bad.get(c.case, "")) for c in own]
+    both = both[both["case"].isin({c.case for c in cases})].reset_index(drop=True)
+    return cases, describe_cases(both[["case", "model", "how", "reply", "truth"]], cases)
 
 
 def recorded_recoveries(corpus: Corpus) -> tuple[list[ux.Case], pd.DataFrame]:
     """Disliked replies with what the user wrote next, and the replies that followed, with the users' own scores."""
     cases = ux.recovery_cases(corpus) if corpus.turns["score"].notna().any() else []
     after = corpus.turns.assign(turn=corpus.turns["turn"] - 1, model=RECORDED, how=RECORDED)
-    own = after.assign(case=name_turns(after)).set_index("case").reindex([c.case for c in cases])
+    own = after.assign(case=ux.name_turns(after)).set_index("case").reindex([c.case for c in cases])
     own = own.rename(columns={"response": "reply", "score": "truth"}).dropna(subset="reply").reset_index()
     return cases, describe_cases(own[["case", "model", "how", "reply", "truth"]], cases)
 
@@ -88,35 +85,33 @@ def write_replies(
     return pd.concat([ux.answered(way, own, model) for way in ways], ignore_index=True)
 
 
-def share_good(scored: pd.DataFrame, seed: int = SEED) -> pd.DataFrame:
+def share_good_replies(scored: pd.DataFrame, seed: int = SEED) -> pd.DataFrame:
     """Good% of each model and way of asking, with Wilson bounds by case and bounds of resampled users.
 
     `liked_percent`, where `truth` is known, is the share with a score of 4 or more.
     """
-    if scored.empty:
-        return pd.DataFrame(columns=["model", "how", "percent"])
     table = ux.good_share(scored, ("model", "how"), unit="user", seed=seed)
-    if "truth" in scored:
-        known = scored.dropna(subset="truth")
-        liked = (known["truth"].astype(float) >= 4).groupby([known["model"], known["how"]]).mean() * 100
-        table["liked_percent"] = liked.reindex(pd.MultiIndex.from_frame(table[["model", "how"]])).to_numpy()
-    return table
+    if "truth" not in scored:
+        return table
+    known = scored.dropna(subset="truth")
+    liked = (known["truth"].astype(float) >= 4).groupby([known["model"], known["how"]]).mean() * 100
+    return table.join(liked.rename("liked_percent"), on=["model", "how"])
 
 
 def compare_with_truth(shares: pd.DataFrame) -> dict[str, float]:
-    """Spearman's `rho` of Good% with what users liked, and by how many points it is `off`; empty for too few shares."""
+    """Spearman's `rho` of `n` Good% with what users liked, and by how many points they are `off`; empty for too few."""
     known = shares.dropna(subset="liked_percent") if "liked_percent" in shares else shares.iloc[:0]
     if len(known) < 3 or known["cases"].min() < FEWEST_REPLIES:
         return {}
     rho = known["percent"].corr(known["liked_percent"], method="spearman")
-    return {"rho": rho, "off": (known["percent"] - known["liked_percent"]).abs().mean()}
+    return {"n": len(known), "rho": rho, "off": (known["percent"] - known["liked_percent"]).abs().mean()}
 
 
 def best_published(column: str, most: int = 8) -> pd.DataFrame:
     """Table 3's best models in a task, `eval_good` or `recovery_good`: model, family, percent with Wilson bounds."""
     table = ux.published("table3").query("family != 'reward model'").nlargest(most, column)
-    table, n = table.reset_index(drop=True), ux.CASES[column]
-    return table[["model", "family"]].join(share_in_percent(table[column] / 100 * n, n))
+    table = table.rename(columns={column: "percent"})[["model", "family", "percent"]]
+    return with_wilson(table.reset_index(drop=True), "percent", ux.CASES[column])
 
 
 # -- by what was asked -----------------------------------------------------------------------------------------------
@@ -147,9 +142,8 @@ def count_topics(found: pd.DataFrame, kind: str) -> pd.DataFrame:
 
 def mark_right(verdicts: pd.DataFrame) -> pd.DataFrame:
     """Verdicts as outcomes: `said` is 1 where a verdict is right, so that a share of good is an accuracy."""
-    known = verdicts[verdicts["gold"].notna()]
-    said = np.where((known["said"] == known["gold"]).fillna(False), 1, -1)
-    return known.assign(said=pd.array(said, "Int64"))
+    known = verdicts.dropna(subset="gold")
+    return known.assign(said=(known["said"] == known["gold"]).fillna(False).astype(int) * 2 - 1)
 
 
 def share_good_by_topic(
@@ -165,12 +159,9 @@ def share_good_by_topic(
         raise NotEnough("No task has an outcome here that could be broken down; the reasons are given above.")
     every = pd.concat(known, names=["task", None]).reset_index(level=0)
     every[kind] = every["case"].map(found.set_index("case")[kind]).fillna(OTHER)
-    every["unit"] = every["user"].where(every["user"] != "", every["case"])
-    table = ux.good_share(every, ("task", kind), unit="unit", fewest=FEWEST_CASES, seed=seed)
-    places = pd.DataFrame(
-        {"task": table["task"].map(list(known).index), kind: table[kind].map(KINDS[kind].index)}
-    )
-    return table.loc[places.sort_values(["task", kind]).index].reset_index(drop=True)
+    table = ux.good_share(every, ("task", kind), unit="user", fewest=FEWEST_CASES, seed=seed)
+    places = {name: place for place, name in enumerate([*known, *KINDS[kind]])}
+    return table.sort_values(["task", kind], key=lambda names: names.map(places), ignore_index=True)
 
 
 def summarize_breakdown(table: pd.DataFrame, found: pd.DataFrame) -> dict[str, float]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,10 +15,11 @@ from perslib.errors import NotEnough
 from perslib.judge import Judge, LearnedJudge, OfTask, UserMean
 from perslib.judge.evaluate import evaluate, targets
 from perslib.signals import NEGATIVE, POSITIVE, PRECEDENCE, behavioural, mined, signals_of, weak_labels
-from perslib.stats import RESAMPLES, SEED, correlation, floats, pearson, wilson
-from perslib.stats.resamples import Resamples
+from perslib.stats import RESAMPLES, SEED, Resamples, compare_auroc, correlation, floats, with_wilson
+from perslib.stats.measures import resampled
+from perslib.stats.sums import Sums
 from perslib.studies.extent import FEWEST_REPLIES
-from perslib.ux import discrimination, published
+from perslib.ux import name_turns, published
 
 STRENGTHS = ["explicit", "strong", "weak"]
 #: Signals of which only the primary one of a reply counts.
@@ -28,48 +31,36 @@ JUDGED = 120
 SATISFIED = 4
 
 
-@dataclass(frozen=True)
-class Behaviour:
-    """A row a reply, as `perslib.signals.table` has it, and what of the log could not be read."""
+class Behaviour(NamedTuple):
+    """What users did after replies."""
 
     replies: pd.DataFrame
-    session: list[str]
-    """The columns that say to which session a reply belongs."""
+    """A row a reply, as `perslib.signals.table` has it, and `conversation`, which session it belongs to."""
     rejected: pd.DataFrame
-
-    @property
-    def sessions(self) -> int:
-        """How many sessions have a reply."""
-        return len(self.replies[self.session].drop_duplicates())
+    """What of a log could not be read: kind, reason, count."""
 
 
 def find_behaviour(corpus: Corpus, log: str = "") -> Behaviour:
     """Find the signals of a log (a .jsonl or .parquet file, or a folder of them), else of the corpus' conversations."""
-    if not log and corpus.turns.empty:
+    odd: list[tuple[str, str, int]] = []
+    if log:
+        found = mined(log)
+        replies, session = found.table, ["record"]
+        odd += [("no session", reason, n) for reason, n in found.rejected.items()]
+        odd += [("odd", reason, n) for reason, n in found.notes.items()]
+    else:
+        replies, session = signals_of(corpus), SESSION
+    if replies.empty:
         raise NotEnough(
-            "Signals are what users do after a reply, and {name} has requests without replies. Give a raw log: "
+            "Signals are what users do after a reply, and no session with a reply could be read from {log}."
+            if log
+            else "Signals are what users do after a reply, and {name} has requests without replies. Give a raw log: "
             "`-p log=PATH`.",
+            log=log,
             name=corpus.name,
         )
-    if not log:
-        return Behaviour(signals_of(corpus), SESSION, pd.DataFrame(columns=["reason", "count"]))
-    found = mined(log)
-    if found.table.empty:
-        raise NotEnough(
-            "Signals are what users do after a reply, and no session with a reply could be read from {log}.",
-            log=log,
-        )
-    odd = [("no session", r, n) for r, n in found.rejected.items()]
-    odd += [("odd", r, n) for r, n in found.notes.items()]
-    return Behaviour(found.table, ["record"], pd.DataFrame(odd, columns=["kind", "reason", "count"]))
-
-
-def share_in_percent(counts: pd.Series, of: float) -> pd.DataFrame:
-    """Counts as percent of a number of cases, with Wilson bounds: percent, percent_low, percent_high."""
-    low, high = wilson(counts, of)
-    return (
-        pd.DataFrame({"percent": counts / of, "percent_low": low, "percent_high": high}, counts.index) * 100
-    )
+    rejected = pd.DataFrame(odd, columns=["kind", "reason", "count"])
+    return Behaviour(replies.assign(conversation=name_turns(replies, session)), rejected)
 
 
 def count_signals(found: Behaviour) -> pd.DataFrame:
@@ -78,21 +69,19 @@ def count_signals(found: Behaviour) -> pd.DataFrame:
     Columns: signal, found, explicit, strong, weak, primary, sessions_percent with Wilson bounds, published_percent.
     """
     replies, every = found.replies, list(PRECEDENCE)
-    places = replies[found.session].astype(str).agg("/".join, axis=1)
-    each = pd.DataFrame(
-        [(place, s["name"], s["strength"]) for place, own in zip(places, replies["signals"]) for s in own],
-        columns=["session", "signal", "strength"],
-    )
-    table = each.groupby(["signal", "strength"]).size().unstack().reindex(index=every, columns=STRENGTHS)
+    each = replies.explode("signals").dropna(subset="signals")
+    each = each.assign(signal=each["signals"].str["name"], strength=each["signals"].str["strength"])
+    table = pd.crosstab(each["signal"], each["strength"]).reindex(index=every, columns=STRENGTHS)
+    table["primary"] = replies["primary"].value_counts()
+    table.insert(0, "found", each["signal"].value_counts())
     table = table.fillna(0).astype(int)
-    table["primary"] = replies["primary"].value_counts().reindex(every, fill_value=0)
-    there = each.groupby("signal")["session"].nunique().reindex(every, fill_value=0)
-    as_primary = places.groupby(replies["primary"]).nunique().reindex(every, fill_value=0)
+    table["found"] = table["found"].where(table["found"] > 0, table["primary"])
+    there = each.groupby("signal")["conversation"].nunique().reindex(every, fill_value=0)
+    as_primary = replies.groupby("primary")["conversation"].nunique().reindex(every, fill_value=0)
     there = there.mask(there.index.isin(PRIMARY), as_primary)
-    total = each["signal"].value_counts().reindex(every, fill_value=0)
-    table.insert(0, "found", total.where(total > 0, table["primary"]))
-    theirs = published("signals").set_index("signal").reindex(every)
-    table = table.join(share_in_percent(there, found.sessions).add_prefix("sessions_"))
+    sessions = replies["conversation"].nunique()
+    table = with_wilson(table.assign(sessions_percent=100 * there / sessions), "sessions_percent", sessions)
+    theirs = published("signals").set_index("signal")
     table["published_percent"] = 100 * theirs["found"] / theirs["sessions"]
     table = table[(table["found"] > 0) | table["published_percent"].notna()]
     return table.rename_axis("signal").reset_index()
@@ -104,9 +93,11 @@ def count_outcomes(found: Behaviour) -> pd.DataFrame:
     Columns: outcome, replies, percent with Wilson bounds. No row where users spoke against none.
     """
     outcomes = ["recovered", "failed_recovery", "unknown_left"]
-    counts = found.replies["outcome"].value_counts().reindex(outcomes, fill_value=0).rename("replies")
-    table = counts.to_frame().join(share_in_percent(counts, max(1, counts.sum())))
-    return table.rename_axis("outcome").reset_index().iloc[: None if counts.sum() else 0]
+    counts = found.replies["outcome"].value_counts().reindex(outcomes, fill_value=0)
+    table = pd.DataFrame({"outcome": outcomes, "replies": counts.to_numpy()})
+    if not counts.sum():
+        return table.assign(percent=np.nan, percent_low=np.nan, percent_high=np.nan)[:0]
+    return with_wilson(table.assign(percent=100 * table["replies"] / counts.sum()), "percent", counts.sum())
 
 
 # -- against ratings --------------------------------------------------------------------------------------------------
@@ -118,26 +109,25 @@ def compare_with_ratings(corpus: Corpus, seed: int = SEED) -> pd.DataFrame:
     Columns: least_weight, turns, share_of_turns, users, r and auroc with bounds.
     """
     labels, score = weak_labels(signals_of(corpus)), floats(corpus.turns["score"])
+    gold, label = np.where(score >= SATISFIED, 1, -1), floats(labels["label"])
     every = pd.DataFrame({"judge": "behaviour", "user": corpus.turns["user"].to_numpy(), "score": score})
-    every = every.assign(case=every.index.astype(str), label=floats(labels["label"]))
-    every = every.assign(weight=labels["weight"].to_numpy(), p_good=(every["label"] - 1) / 4)
-    every["gold"] = np.where(score >= SATISFIED, 1, -1)
+    every = every.assign(case=every.index.astype(str), label=label, p_good=(label - 1) / 4, gold=gold)
     rows = []
     for least in WEIGHTS:
-        own = every[every["weight"] >= least].dropna(subset=["score", "label"])
+        own = every[labels["weight"].to_numpy() >= least].dropna(subset=["score", "label"])
         if len(own) >= FEWEST_REPLIES and own["score"].nunique() > 1:
             r = correlation(own["label"], own["score"], own["user"], RESAMPLES, seed)
             about = {"least_weight": least, "turns": len(own), "share_of_turns": len(own) / len(every)}
             about |= {"users": own["user"].nunique(), **dict(zip(("r", "r_low", "r_high"), r))}
-            rows.append(about | discrimination(own, seed=seed).iloc[0].to_dict())
+            auroc = compare_auroc(own, seed=seed)[["auroc", "auroc_low", "auroc_high"]]
+            rows.append(about | auroc.iloc[0].to_dict())
     if not rows:
         raise NotEnough(
             "Too few of these replies have ratings. This section and the next need scores from 1 to 5 of {least} of "
             "them.",
             least=FEWEST_REPLIES,
         )
-    bounds = [f"{name}{end}" for name in ("r", "auroc") for end in ("", "_low", "_high")]
-    return pd.DataFrame(rows)[["least_weight", "turns", "share_of_turns", "users", *bounds]]
+    return pd.DataFrame(rows)
 
 
 def compare_scores_by_signal(corpus: Corpus, seed: int = SEED) -> pd.DataFrame:
@@ -175,36 +165,30 @@ def compare_memories(
     weak = behavioural(corpus)
     dealt = pd.array(weak.turns["score"].sample(frac=1, random_state=seed).to_numpy(), "Int64")
     shuffled = replace(weak, name=f"{corpus.name}-shuffled", turns=weak.turns.assign(score=dealt))
+    memories = {"rated": corpus, "behaviour": weak, "shuffled": shuffled}
+    blocks = {memory: list(targets(own, limit=limit, seed=seed)) for memory, own in memories.items()}
+    # The least and the most that can be made of a memory without asking a model.
+    ways = list(product([UserMean(), LearnedJudge()] if judges is None else judges, memories))
     said = {}
-    for memory, own in {"rated": corpus, "behaviour": weak, "shuffled": shuffled}.items():
-        blocks = [block for block in targets(own, limit=limit, seed=seed) if len(block)]
-        control = [OfTask("mean")] if memory == "rated" else []
-        # The least and the most that can be made of a memory without asking a model.
-        for judge in [*([UserMean(), LearnedJudge()] if judges is None else judges), *control]:
-            found = evaluate(judge, own, blocks=blocks, progress=False).set_index(TURN)
-            said[judge.name, memory] = found["expected"].fillna(found["raw"]).astype(float)
+    for judge, memory in [*ways, (OfTask("mean"), "rated")]:
+        own = [block for block in blocks[memory] if len(block)]
+        found = evaluate(judge, memories[memory], blocks=own, progress=False).set_index(TURN)
+        said[judge.name, memory] = found["expected"].fillna(found["raw"]).astype(float)
     scores = corpus.turns.set_index(TURN)["score"].dropna().astype(float)
     wide = pd.concat(said, axis=1).sort_index()
-    wide = wide[wide.index.isin(scores.index)]
-    known = wide.dropna()
+    known = wide[wide.index.isin(scores.index)].dropna()
     if len(known) < FEWEST_REPLIES:
         raise NotEnough(
             "Memories are not compared: only {n} rated replies were scored by all judges.", n=len(known)
         )
     users = Resamples(known.index.get_level_values("user"), seed=seed)
-    gold = scores.loc[known.index].to_numpy() - scores.loc[wide.index].mean()
-
-    def correlate(column: tuple[str, str]) -> np.ndarray:
-        x = known[column].to_numpy() - wide[column].mean()
-        moments = (np.ones(len(x)), x, gold, x * x, gold * gold, x * gold)
-        return pearson(np.array([users.by_unit(moment) for moment in moments]) @ users.weights)
-
-    rows = []
-    for name, memory in sorted(said, key=lambda column: [name for name, _ in said].index(column[0])):
-        r, rated = correlate((name, memory)), correlate((name, "rated"))
+    gold, drawn, rows = scores.loc[known.index].to_numpy(), {}, []
+    for name, memory in said:
+        sums = Sums(gold, known[name, memory].to_numpy(), users.group, len(users))
+        r = drawn[name, memory] = resampled(sums, ["pearson"], users.weights)["pearson"]
+        rated = drawn[name, "rated"]
         share = np.divide(r, rated, out=np.full(len(r), np.nan), where=np.abs(rated) > 1e-9)
         about = {"judge": name, "memory": memory, "turns": len(known), "users": len(users)}
-        rows.append(
-            about | users.estimate(r, "r") | users.estimate(share if memory != "rated" else share[:1], "kept")
-        )
+        kept = share if memory != "rated" else share[:1]
+        rows.append(about | users.estimate(r, "r") | users.estimate(kept, "kept"))
     return pd.DataFrame(rows)

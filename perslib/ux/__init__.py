@@ -29,10 +29,11 @@ from perslib.ux.cases import (
     from_frame,
     judge_cases,
     lessons_of,
+    name_turns,
     recovery_cases,
     released_cases,
 )
-from perslib.ux.judging import PairJudge, UXJudge, judged_by, shots, strategy_gains
+from perslib.ux.judging import PairJudge, UXJudge, judged_by, shots, strategy_gains, verdicts_of_scores
 from perslib.ux.published import CASES, REWARD_MODEL, families, published
 from perslib.ux.reward import Reward
 from perslib.ux.reward_checks import RewardWarning, discrimination, out_of_fold, swapped
@@ -49,7 +50,7 @@ from perslib.ux.strategies import (
     strategy_shares,
 )
 from perslib.ux.topics import INTENTS, SCENARIOS, TopicLabeller, label_topic_by_rules, topics_of
-from perslib.ux.wall import against_wall, wall
+from perslib.ux.wall import against_wall, compare_with_best_baseline, measure_beside_wall, wall
 
 __all__ = [
     "BAD",
@@ -81,6 +82,7 @@ __all__ = [
     "Words",
     "against_wall",
     "answered",
+    "compare_with_best_baseline",
     "discrimination",
     "eval_cases",
     "families",
@@ -92,6 +94,8 @@ __all__ = [
     "label_topic_by_rules",
     "labeller_agreement",
     "lessons_of",
+    "measure_beside_wall",
+    "name_turns",
     "opening",
     "out_of_fold",
     "padded",
@@ -109,5 +113,6 @@ __all__ = [
     "strategy_shares",
     "swapped",
     "topics_of",
+    "verdicts_of_scores",
     "wall",
 ]

@@ -22,7 +22,7 @@ from perslib.errors import DataError, PerslibError, Problem, UnknownName
 from perslib.llm import Answer, Ask, Backbone, Request
 from perslib.llm.types import Message
 from perslib.prompts import prompt
-from perslib.stats import LEVEL, RESAMPLES, SEED, Resamples, floats, wilson
+from perslib.stats import LEVEL, RESAMPLES, SEED, Resamples, wilson
 from perslib.stats.detection import GOOD, labels
 from perslib.stats.probabilities import verdict_of
 from perslib.ux.asking import Form, last_json
@@ -166,39 +166,28 @@ def good_share(
     """Good% of each group, of all its cases, and of those that have a verdict.
 
     Columns: the groups, cases, replies, verdicts, good, percent (of all cases: what is missing is not good), wilson_low,
-    wilson_high, percent_low, percent_high (units resampled), percent_of_verdicts, mean_p. Groups with fewer cases than `fewest` show their
-    counts only.
+    wilson_high, percent_low, percent_high (units resampled; a case whose unit is not known is its own),
+    percent_of_verdicts, mean_p. Groups with fewer cases than `fewest` show their counts only.
     """
     rows = []
     groups = scored.groupby(list(by), sort=False, dropna=False) if by else [((), scored)]
     for key, own in groups:
         said = labels(own["said"], 3, place="said")
-        good, cases = (said == GOOD).astype(float), len(own)
-        verdicts = int((~np.isnan(said)).sum())
-        row: dict[str, Any] = {
-            **dict(zip(by, key, strict=True)),
-            **{"cases": cases, "replies": int(own["reply"].notna().sum()) if "reply" in own else cases},
-            **{"verdicts": verdicts, "good": int(good.sum())},
-        }
+        good, cases, verdicts = 1.0 * (said == GOOD), len(own), int((~np.isnan(said)).sum())
+        row: dict[str, Any] = dict(zip(by, key, strict=True))
+        row |= {"cases": cases, "replies": own["reply"].notna().sum() if "reply" in own else cases}
+        row |= {"verdicts": verdicts, "good": int(good.sum())}
         if cases >= max(1, fewest):
-            bounds = wilson(good.sum(), cases, level)
-            units = Resamples(own[unit], resamples, seed, level)
-            p = floats(own["p_good"]) if "p_good" in own else np.array([])
+            low, high = wilson(good.sum(), cases, level)
+            units = Resamples(own[unit].where(own[unit] != "", own["case"]), resamples, seed, level)
             row |= units.estimate(units.mean(100 * good), "percent")
-            row |= {"wilson_low": 100 * float(bounds[0]), "wilson_high": 100 * float(bounds[1])}
+            row |= {"wilson_low": 100 * float(low), "wilson_high": 100 * float(high)}
             row["percent_of_verdicts"] = 100 * float(good.sum()) / verdicts if verdicts else np.nan
-            row["mean_p"] = float(np.nanmean(p)) if np.isfinite(p).any() else np.nan
+            row["mean_p"] = own["p_good"].astype("Float64").mean() if "p_good" in own else np.nan
         rows.append(row)
-    columns = [
-        "percent",
-        "wilson_low",
-        "wilson_high",
-        "percent_low",
-        "percent_high",
-        "percent_of_verdicts",
-        "mean_p",
-    ]
-    return pd.DataFrame(rows, columns=[*by, "cases", "replies", "verdicts", "good", *columns])
+    shares = ("percent", "wilson_low", "wilson_high", "percent_low", "percent_high")
+    columns = [*by, "cases", "replies", "verdicts", "good", *shares, "percent_of_verdicts", "mean_p"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 #: System prompts by name; `none` sends no system message.

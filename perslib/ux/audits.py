@@ -166,9 +166,8 @@ def padding_audit(
 ) -> pd.DataFrame:
     """What empty words do to a judge's score: each reply as it is, and padded to about twice its length; one row.
 
-    Columns: judge, as_is and with_padding (mean scores), difference with difference_low, difference_high (users resampled)
-    and difference_p, raised and lowered (shares of replies), turns, users, unscored. Length alone should not raise a
-    score. `blocks` are judged instead of drawn ones where they are given.
+    Columns: judge, as_is and with_padding (mean scores), padding_change with bounds (users resampled) and p, raised and
+    lowered (shares of replies), turns, users, unscored. Length alone should not raise a score. `blocks` are judged instead of drawn ones where they are given.
     """
     blocks = list(targets(corpus, limit=limit, seed=seed)) if blocks is None else blocks
     blocks = [block for block in blocks if len(block)]
@@ -187,7 +186,7 @@ def padding_audit(
     means = pd.DataFrame({"as_is": scores[0], "with_padding": scores[1]})[known].mean()
     row = {
         **{"judge": judge.name, **means},
-        **users.estimate(users.mean(change[known]), "difference", p=True),
+        **users.estimate(users.mean(change[known]), "padding_change", p=True),
         **{"raised": (change[known] > 1e-9).mean(), "lowered": (change[known] < -1e-9).mean()},
         **{"turns": int(known.sum()), "users": len(users), "unscored": int((~known).sum())},
     }

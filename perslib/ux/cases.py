@@ -62,6 +62,12 @@ class Case:
         return [*self.history, {"role": "user", "content": self.query}]
 
 
+def name_turns(frame: pd.DataFrame, columns: Sequence[str] = TURN) -> pd.Series:
+    """Return what the case of each row's turn is called."""
+    keys = frame[list(columns)].itertuples(index=False, name=None)
+    return pd.Series(["/".join(map(str, key)) for key in keys], frame.index, dtype="str")
+
+
 def from_frame(frame: pd.DataFrame, place: str = "cases") -> list[Case]:
     """A frame of cases as cases; columns that a case has no place for are left aside."""
     known = [f.name for f in fields(Case)]

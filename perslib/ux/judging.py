@@ -19,10 +19,10 @@ from perslib.corpus import Target
 from perslib.errors import DataError, NotEnough, Problem, UnknownName
 from perslib.llm import Answer, Ask, Backbone, digit_distribution
 from perslib.prompts import prompt
-from perslib.stats import SEED, compare_paired
+from perslib.stats import SEED, compare_paired, floats
 from perslib.stats.detection import BAD, GOOD, labels
 from perslib.ux.asking import Form, Scheme, last_json, parse_verdict
-from perslib.ux.cases import NAMES, Case
+from perslib.ux.cases import NAMES, Case, name_turns
 
 Strategy = Literal["zero-shot", "chain of thought", "few-shot", "user modelling"]
 PROMPTS: dict[str, str] = {
@@ -187,25 +187,39 @@ def judged_by(
     )
 
 
-def strategy_gains(verdicts: Mapping[str, pd.DataFrame], baseline: str) -> pd.DataFrame:
-    """Accuracy of judges on the same cases less the baseline's, in points, paired.
+def verdicts_of_scores(scored: pd.DataFrame, cases: Sequence[Case]) -> pd.DataFrame:
+    """Take scores from 1 to 5 on these cases (of `perslib.judge.evaluate`) as verdicts: good is what rounds to 4 or 5.
+
+    Columns: judge, case, user, scenario, gold, said, p_good, score.
+    """
+    known = {case.case: case.gold for case in cases}
+    frame = scored.assign(case=name_turns(scored))
+    frame = frame[frame["case"].isin(known)].reset_index(drop=True)
+    raw, score = floats(frame["raw"]), floats(frame["expected"].fillna(frame["raw"]))
+    frame = frame[["judge", "case", "user", "scenario"]].assign(gold=frame["case"].map(known))
+    frame = frame.assign(said=np.where(np.isnan(raw), np.nan, np.where(raw >= 3.5, GOOD, BAD)))
+    frame = frame.assign(p_good=((score - 1) / 4).clip(0, 1), score=score)
+    return frame.astype({"gold": "Int64", "said": "Int64", "p_good": "Float64"})
+
+
+def strategy_gains(verdicts: pd.DataFrame, baseline: str = "") -> pd.DataFrame:
+    """Accuracy of judges on the same cases less the baseline's (the first judge's), in points, paired.
 
     For prompting strategies, reasoning efforts, or anything else that the same cases were judged with.
 
     Columns: judge, accuracy, gain, gain_low, gain_high, gain_p (McNemar).
     """
-    if baseline not in verdicts:
-        raise UnknownName("judge", baseline, verdicts)
-    right = {}
-    for name, frame in verdicts.items():
-        gold, said = labels(frame["gold"], place="gold"), labels(frame["said"], 3, place="said")
-        right[name] = pd.Series(np.where(np.isnan(gold), np.nan, gold == said), frame["case"].to_numpy())
-    table = 100 * pd.DataFrame(right)
-    gains = compare_paired(table, base=baseline, tests=("mcnemar",)).set_index("a")
-    own = gains[["difference", "difference_low", "difference_high", "difference_p"]].reindex(table.columns)
+    names = list(dict.fromkeys(verdicts["judge"]))
+    if baseline and baseline not in names:
+        raise UnknownName("judge", baseline, names)
+    gold, said = labels(verdicts["gold"], place="gold"), labels(verdicts["said"], 3, place="said")
+    right = verdicts.assign(right=np.where(np.isnan(gold), np.nan, 100.0 * (gold == said)))
+    table = right.pivot(index="case", columns="judge", values="right").loc[right["case"].unique(), names]
+    gains = compare_paired(table, base=baseline or names[0], tests=("mcnemar",)).set_index("a")
+    own = gains[["difference", "difference_low", "difference_high", "difference_p"]].reindex(names)
     own.columns = own.columns.str.replace("difference", "gain")
-    own.loc[baseline, ["gain", "gain_low", "gain_high"]] = 0.0
-    return own.rename_axis("judge").reset_index().assign(accuracy=table.mean().to_numpy())
+    own.loc[baseline or names[0], ["gain", "gain_low", "gain_high"]] = 0.0
+    return own.assign(accuracy=table.mean()).rename_axis("judge").reset_index()
 
 
 Choice = Literal["first", "second", "tie"]

@@ -66,6 +66,11 @@ def discrimination(
     which cases were selected, not which replies were good.
     """
     frames = [verdicts] if baselines is None else [verdicts, baselines]
+    if any(frame.empty for frame in frames):
+        raise NotEnough(
+            "A reward model and baselines could not be trained on the same cases: this takes good and bad ones of "
+            "several users."
+        )
     table = compare_auroc(pd.concat(frames, ignore_index=True), resamples=resamples, seed=seed)
     _warn(table)
     return table

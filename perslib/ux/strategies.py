@@ -156,14 +156,10 @@ def labeller_agreement(
         if name != "all" and not (a.any() or b.any()):
             continue
         kappas = _kappas(a.to_numpy(object), b.to_numpy(object), cases.group, cases.weights)
-        called = (
-            {"one": len(a), "other": len(b)}
-            if name == "all"
-            else {"one": int(a.sum()), "other": int(b.sum())}
-        )
-        equal = float((a.to_numpy(object) == b.to_numpy(object)).mean()) if len(a) else np.nan
-        found = {"label": name, **cases.estimate(kappas, "kappa"), "equal": equal, **called}
-        rows.append({**found, "replies": len(known), "unlabelled": len(labelled) - len(known)})
+        one_calls, other_calls = (len(own) if name == "all" else int(own.sum()) for own in (a, b))
+        found = {"label": name, **cases.estimate(kappas, "kappa"), "equal": (a == b).mean()}
+        found |= {"one": one_calls, "other": other_calls, "replies": len(known)}
+        rows.append(found | {"unlabelled": len(labelled) - len(known)})
     return pd.DataFrame(rows)
 
 
@@ -182,7 +178,6 @@ def _kappas(a: Any, b: Any, group: Any, weights: Any) -> Any:
 def strategy_shares(
     labelled: pd.DataFrame,
     column: str = "strategy",
-    by: str | None = None,
     *,
     resamples: int = RESAMPLES,
     seed: int = SEED,
@@ -190,19 +185,12 @@ def strategy_shares(
 ) -> pd.DataFrame:
     """How often each strategy is the primary one, in percent of all replies, with intervals over resampled cases.
 
-    Columns: `by` if named, strategy (those of Table 4 and other), replies, percent, percent_low, percent_high.
+    Columns: strategy (those of Table 4 and other), replies, percent, percent_low, percent_high.
     """
-    rows = []
-    groups = (
-        labelled.dropna(subset=[column]).groupby(by, sort=False)
-        if by
-        else [("", labelled.dropna(subset=[column]))]
-    )
-    for key, own in groups:
-        cases = Resamples(own["case"], resamples, seed, level)
-        for name in (*STRATEGIES, OTHER):
-            chosen = (own[column] == name).to_numpy(float)
-            percent = cases.estimate(cases.mean(100 * chosen), "percent")
-            row = {"strategy": name, "replies": int(chosen.sum()), **percent}
-            rows.append({by: key, **row} if by else row)
+    known = labelled.dropna(subset=[column])
+    cases, rows = Resamples(known["case"], resamples, seed, level), []
+    for name in (*STRATEGIES, OTHER):
+        chosen = (known[column] == name).to_numpy(float)
+        percent = cases.estimate(cases.mean(100 * chosen), "percent")
+        rows.append({"strategy": name, "replies": int(chosen.sum()), **percent})
     return pd.DataFrame(rows)

@@ -22,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from perslib.errors import DataError, NotEnough, Problem
-from perslib.stats import RESAMPLES, SEED, compare_paired
+from perslib.stats import RESAMPLES, SEED, at_learned_threshold, compare_paired, measure_verdicts
 from perslib.stats.detection import BAD, GOOD
 from perslib.stats.probabilities import verdict_of
 from perslib.ux.cases import Case
@@ -116,6 +116,63 @@ def wall(
     return pd.concat(tables, ignore_index=True).astype(
         {"gold": "Int64", "said": "Int64", "p_good": "Float64"}
     )
+
+
+#: What is measured of judges and baselines: metrics of `perslib.stats.measure_verdicts`.
+METRICS = ("balanced_accuracy", "good_acc", "bad_acc", "positive_bias", "d_prime", "criterion", "parse_rate")
+
+
+def measure_beside_wall(verdicts: pd.DataFrame, baselines: pd.DataFrame, *, seed: int = SEED) -> pd.DataFrame:
+    """Measure judges and baselines on their cases, a row each; users resampled, where they are known.
+
+    Columns: judge, is_baseline, cases, good and bad (how many of them), each of `METRICS` with bounds, and at_learned, the
+    balanced accuracy at a threshold learned on other users.
+    """
+    both = pd.concat([verdicts, baselines], ignore_index=True)
+    both["is_baseline"] = both.index >= len(verdicts)
+    both["unit"] = both["user"].where(both["user"] != "", both["case"])
+    measured = measure_verdicts(both, metrics=METRICS, by=("judge", "is_baseline"), unit="unit", seed=seed)
+    table = measured[["judge", "is_baseline", "cases"]].drop_duplicates("judge", ignore_index=True)
+    wide = measured.pivot(index="judge", columns="metric", values=["value", "value_low", "value_high"])
+    wide.columns = pd.Index([f"{metric}{part.removeprefix('value')}" for part, metric in wide.columns])
+    wide["good"], wide["bad"] = ((both["gold"] == side).groupby(both["judge"]).sum() for side in (GOOD, BAD))
+    wide["at_learned"] = pd.Series(
+        {
+            judge: at_learned_threshold(own["gold"], own["p_good"], own["unit"], seed=seed).calibrated
+            for judge, own in both.groupby("judge")
+        }
+    )
+    return table.join(wide, on="judge")
+
+
+def compare_with_best_baseline(quality: pd.DataFrame) -> dict[str, Any]:
+    """Which judges of `measure_beside_wall` beat the best baseline, and whose loss is its threshold.
+
+    Returns best and line (the best baseline and its balanced accuracy), above (judges whose interval lies above it), first
+    and rival (the best judge and baseline at learned thresholds, with first_value and rival_value), most (whom a learned
+    threshold changes most; empty for nobody), before and after (its balanced accuracy).
+    """
+    known = quality.dropna(subset="balanced_accuracy").set_index("judge")
+    own, base = (known[known["is_baseline"] == side] for side in (False, True))
+    if own.empty or base.empty:
+        raise NotEnough(
+            "{n} cases, {good} good and {bad} bad. Comparing judges with baselines needs a judge, and several "
+            "cases of both kinds.",
+            n=quality["cases"].max(),
+            good=quality["good"].max(),
+            bad=quality["bad"].max(),
+        )
+    best, line = base["balanced_accuracy"].idxmax(), base["balanced_accuracy"].max()
+    found = {"best": best, "line": line, "above": list(own.index[own["balanced_accuracy_low"] > line])}
+    for name, side in (("first", own), ("rival", base)):
+        found |= {name: _most(side["at_learned"]), f"{name}_value": side["at_learned"].max()}
+    most = _most(own["at_learned"] - own["balanced_accuracy"])
+    before, after = (own[column].get(most) for column in ("balanced_accuracy", "at_learned"))
+    return found | {"most": most, "before": before, "after": after}
+
+
+def _most(values: pd.Series) -> str:
+    return str(values.idxmax()) if values.notna().any() else ""
 
 
 def against_wall(
