@@ -21,6 +21,8 @@ ORDER = [
         "errors",
         "paths",
         "text",
+        "registry",
+        "schemas",
         "cluster",
         "llm",
         "prompts",

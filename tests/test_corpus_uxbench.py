@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from perslib.corpus import import_release, load
-from perslib.corpus.uxbench_cases import split_of
+from perslib.corpus.uxbench import split_of
 from perslib.errors import DataError
 
 REPLY = "先准备证明，再去窗口。"

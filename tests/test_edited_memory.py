@@ -15,7 +15,7 @@ from test_remembering import corpus as made_corpus
 
 from perslib.corpus import load
 from perslib.errors import DataError, UnknownName
-from perslib.judge import Manner, Personal
+from perslib.judge import Manner, Personal, make_judges
 from perslib.llm import Answer, answered
 from perslib.memory import (
     Draft,
@@ -32,7 +32,6 @@ from perslib.memory import (
 from perslib.memory.baselines import TurnRetrieval
 from perslib.memory.h2 import H2Memory
 from perslib.memory.remembering import Remembered
-from perslib.studies.verification import asked_judges
 
 
 @pytest.fixture(scope="module")
@@ -166,13 +165,13 @@ def test_a_study_uses_saved_memories_and_says_so(draft, block):
 
 def test_a_judge_of_the_studies_takes_saved_memories_by_name(draft, block):
     save_draft(draft.edit("M1", "Wants exact prices."), "mine")
-    (judge,) = asked_judges("edited: mine", Manner("en"))
+    (judge,) = make_judges("edited: mine", Manner("en"))
     (verdicts,) = Scripted(reply=lambda r: Answer(text="4", data={"score": 4})).work(
         [partial(judge.judge, block)]
     )
     assert judge.name == "edited: mine" and {v.memory for v in verdicts} == {"structured, edited by hand"}
     with pytest.raises(UnknownName, match="nobody"):
-        asked_judges("edited: nobody", Manner("en"))
+        make_judges("edited: nobody", Manner("en"))
 
 
 def test_a_given_memory_is_this_users_alone(draft, block):

@@ -6,7 +6,7 @@ import pytest
 
 from perslib.errors import DataError, UnknownName
 from perslib.llm import Entry, Prices, backbone, entries
-from perslib.llm.registry import _KINDS, OURS, entry
+from perslib.llm.registry import ENTRY, OURS, entry
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_our_entries_are_complete(home):
 
 def test_every_field_is_checked_and_documented():
     names = {f.name for f in dataclasses.fields(Entry)} - {"name"}
-    assert names == set(_KINDS)
+    assert names == set(ENTRY.at(["entry", "properties"]))
     head = OURS.read_text(encoding="utf-8").split("\n[")[0]
     assert all(name in head for name in names - {"kind"})
 
@@ -65,6 +65,7 @@ def test_the_users_file_adds_and_overrides_field_by_field(mine):
 def test_keyword_overrides(home):
     made = entry("openai", model="gpt-x", prices={"in": 1, "out": 2}, rpm=None)
     assert (made.model, made.prices) == ("gpt-x", Prices(1, 2))
+    assert entry("openai", prices=Prices(1, 2), omit=("seed",), concurrency=3.0).concurrency == 3
     with pytest.raises(
         DataError, match=r"backbone\('openai'\): there is no field 'concurency'. Did you mean concurrency"
     ):
@@ -85,17 +86,27 @@ def test_an_entry_without_a_model_says_so(home):
     ("line", "words"),
     [
         ("concurency = 3", "there is no field 'concurency'. Did you mean concurrency?"),
-        ("zzz = 3", "there is no field 'zzz'. Known: kind, base_url"),
-        ('rpm = "60"', "rpm: '60' is not a whole number of at least 1"),
-        ("rpm = 0", "rpm: 0 is not a whole number of at least 1"),
-        ("concurrency = true", "concurrency: True is not a whole number"),
-        ('structured = "yaml"', "structured: 'yaml' is not schema, json, text or auto"),
-        ("prices = { in = 1 }", "prices: expected { in = …, cached = …, out = … }"),
-        ("prices = { in = 1, out = -2 }", "prices: expected"),
-        ('base_url = "localhost:8000"', "base_url: 'localhost:8000' is not an address"),
-        ("logprobs = 1", "logprobs: 1 is not true or false"),
-        ('api_key = "sk-secret-123"', "api_key: keys do not stand in files; name the environment variable"),
-        ('key_env = "sk-secret-123"', "key_env: its value is not the name of an environment variable"),
+        ("zzz = 3", "there is no field 'zzz'. Known: kind, model"),
+        ('rpm = "60"', 'rpm is "60", expected a whole number of at least 1'),
+        ("rpm = 0", "rpm is 0, expected a whole number of at least 1"),
+        ("concurrency = 2.5", "concurrency is 2.5, expected a whole number"),
+        ("timeout = nan", "timeout is NaN, expected seconds, more than 0"),
+        ("prices_as_of = 2025-04-01", 'prices_as_of is {"date": "2025-04-01"}, expected a date in quotes'),
+        ("concurrency = true", "concurrency is true, expected a whole number"),
+        ('structured = "yaml"', 'structured is "yaml", expected schema, json, text or auto'),
+        ("prices = { in = 1 }", "prices.out is missing, expected dollars per million tokens"),
+        ("prices = 3", "prices is 3, expected { in = …, cached = …, out = … } per million tokens"),
+        ("prices = { in = 1, out = -2 }", "prices.out is -2, expected dollars per million tokens"),
+        ('base_url = "localhost:8000"', 'base_url is "localhost:8000", expected an address such as http'),
+        ("logprobs = 1", "logprobs is 1, expected true or false"),
+        (
+            'api_key = "sk-secret-123"',
+            "api_key is not shown here, expected no key in a file: name the environment variable",
+        ),
+        (
+            'key_env = "sk-secret-123"',
+            "key_env is not shown here, expected the name of an environment variable",
+        ),
     ],
 )
 def test_mistakes_name_file_table_and_field(home, mine, line, words):

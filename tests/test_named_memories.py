@@ -9,13 +9,12 @@ from scripted import Scripted
 
 from perslib.corpus import load
 from perslib.errors import PromptError, UnknownName
-from perslib.judge import Manner, Personal
+from perslib.judge import Manner, Personal, make_judges
 from perslib.llm import Answer
-from perslib.memory import MEMORIES, memory
+from perslib.memory import make_memory, memory
 from perslib.memory.named import FREE
 from perslib.studies.extent import Extent
 from perslib.studies.replay import make_candidates
-from perslib.studies.verification import asked_judges
 
 
 @pytest.fixture(scope="module")
@@ -24,42 +23,42 @@ def block():
     return corpus.block(corpus.users["user"][0], corpus.scenarios[0])
 
 
-@pytest.mark.parametrize("name", MEMORIES)
+@pytest.mark.parametrize("name", list(memory))
 def test_every_memory_is_had_by_its_name(name):
-    assert memory(name, "zh").name == name
+    assert make_memory(name, "zh").name == name
 
 
 @pytest.mark.parametrize("name", FREE)
 def test_a_free_memory_asks_nothing(name, block):
     model = Scripted()
-    model.work([partial(memory(name, "en").build, block)])
+    model.work([partial(make_memory(name, "en").build, block)])
     assert not model.asked
 
 
 def test_an_unknown_memory_names_the_near_ones():
     with pytest.raises(UnknownName, match="H²Memory"):
-        memory("H2Memory")
+        make_memory("H2Memory")
 
 
 def test_options_go_to_the_memories_that_have_a_use_for_them_and_others_are_refused(tmp_path):
     for name in ("RecurSum", "H²Memory", "structured", "structured + measured"):
-        made = memory(name, "en", evidence="full", budget=9, max_tokens=None, seed=7, prompts=tmp_path)
+        made = make_memory(name, "en", evidence="full", budget=9, max_tokens=None, seed=7, prompts=tmp_path)
         own = getattr(made, "system", getattr(made, "beside", made))
         assert own.seed == 7 and getattr(own, "prompts", tmp_path) == tmp_path
-    for name in MEMORIES:
+    for name in memory:
         with pytest.raises(
             UnknownName, match=r"no option of memories called 'promts'\. Did you mean prompts"
         ):
-            memory(name, "en", promts=tmp_path)
+            make_memory(name, "en", promts=tmp_path)
 
 
 def test_prompts_of_ones_own_are_those_that_a_long_term_memory_asks_with(tmp_path, block):
     with pytest.raises(PromptError, match="nowhere"):
-        Scripted().work([partial(memory("H²Memory", "en", prompts=tmp_path / "nowhere").build, block)])
+        Scripted().work([partial(make_memory("H²Memory", "en", prompts=tmp_path / "nowhere").build, block)])
 
 
 def test_a_long_term_memory_is_a_judge_of_the_studies(block):
-    (judge,) = asked_judges("RecurSum", Manner("en"))
+    (judge,) = make_judges("RecurSum", Manner("en"))
     assert isinstance(judge, Personal) and judge.name == "RecurSum"
     summary = Answer(text="{}", data={"summary": "Wants exact prices."}, mode="schema")
     model = Scripted(

@@ -61,15 +61,37 @@ def test_questions_of_one_type_with_their_dialogues_in_order_of_time(file):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("{", "is no JSON file"),
+        ("{", "longmemeval_s.json:1: the JSON text ends too early"),
         ("{}", "holds no list"),
-        ('[{"question_id": "q"}]', r"longmemeval_s.json\[0\]: has no question_type"),
-        (json.dumps([record(1, haystack_sessions=[[{"role": "user"}]])]), r"haystack_sessions\[0\]\[0\]"),
+        ('[{"question_id": "q"}]', r"longmemeval_s.json\[0\]: question_type is missing"),
+        (
+            json.dumps([record(1, haystack_sessions=[[{"role": "user"}]])]),
+            r"\[0\]: haystack_sessions\[0\]\[0\].content is missing",
+        ),
+        (
+            json.dumps([record(1, haystack_sessions=3)]),
+            r"\[0\]: haystack_sessions is 3, expected a list of sessions",
+        ),
+        (json.dumps([record(1, haystack_sessions=None)]), r"\[0\]: haystack_sessions is missing"),
+        (
+            json.dumps([record(1, haystack_sessions=["hi"])]),
+            r'sessions\[0\] is "hi", expected a list of messages',
+        ),
+        (
+            json.dumps([record(1, haystack_dates=["2023/05/20"])]),
+            "haystack_dates holds 1 items, expected one for each of the 3",
+        ),
+        (
+            json.dumps([record(1, haystack_dates=[1, 2, 3])]),
+            r"haystack_dates\[0\] is 1, expected a date in a text",
+        ),
+        (json.dumps([record(1, haystack_session_ids="s1")]), 'haystack_session_ids is "s1", expected a list'),
+        (json.dumps([record(1, question_type=None)]), "question_type is missing, expected a text"),
         (
             json.dumps([record(1, question="\ud83d")]),
             r"longmemeval_s.json\[0\]: question holds half a character",
         ),
-        ("[" * 100_000, "is no JSON file"),
+        ("[" * 100_000, "is nested deeper than 100 levels"),
         (json.dumps([record(1, "temporal")]), "no question of type 'single-session-preference'"),
     ],
 )

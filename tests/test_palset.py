@@ -13,8 +13,7 @@ from click.testing import CliRunner
 from perslib.cli import main as cli
 from perslib.corpus import load, read_release
 from perslib.corpus.palset import averages, per_user
-from perslib.corpus.palset_records import assistant_action, label, user_action
-from perslib.corpus.palset_side import read_side, side_files
+from perslib.corpus.palset_records import assistant_action, label, read_side, side_files, user_action
 from perslib.corpus.reading import Intake
 from perslib.errors import DataError, UnknownName
 from perslib.memory.long import sessions_of
@@ -150,20 +149,23 @@ def no_candidates(main):
 FAULTS = {
     "a lost key": (
         no_candidates,
-        r"0000_sample0\.topics\.topic-1\.candidate_solutions: is null, expected a list",
+        r"input.json 0000_sample0: topics\.topic-1\.candidate_solutions is missing, expected a list",
     ),
     "a time": (
         lambda m: first(m).update(dialogue_timestamp="soon"),
-        r"dialogue_timestamp: is 'soon'.*2024-12-01",
+        r'dialogue_timestamp is "soon", expected a time such as 2024-12-01 18:00',
     ),
-    "null logs": (lambda m: first(m).update(logs=None), r"0000_sample0\.logs: is null"),
+    "null logs": (
+        lambda m: first(m).update(logs=None),
+        r"input.json 0000_sample0: logs is missing, expected a list",
+    ),
     "a number": (
         lambda m: first(m)["logs"][0].update(content=3),
-        r"logs\[0\]\.content: is a number, expected a text",
+        r"logs\[0\]\.content is 3, expected a text",
     ),
     "feedback": (
         lambda m: first(m)["topics"]["topic-1"]["candidate_solutions"][0].update(feedback="so-so"),
-        r"feedback: is 'so-so', expected pos, neg or neu",
+        r'topics\.topic-1\.candidate_solutions\[0\]\.feedback is "so-so", expected pos, neg or neu',
     ),
     "three liked": (
         lambda m: first(m)["topics"]["topic-1"]["candidate_solutions"][0].update(feedback="pos"),
@@ -171,11 +173,14 @@ FAULTS = {
     ),
     "an id twice": (
         lambda m: m["0000"]["history"][1].update(sample_id="0000_sample0"),
-        r"0000_sample0: is the id of a second session",
+        r"0000_sample0: is the sample_id of a second session",
     ),
-    "no query": (lambda m: m["0001"].pop("query"), r"0001\.query: is null, expected a list"),
-    "a turn's key": (lambda m: first(m)["dialogue"].update(intro={}), r"dialogue\.intro: expected keys turn"),
-    "a list": (lambda m: m.update({"0002": []}), "0002: is a list, expected an object"),
+    "no query": (lambda m: m["0001"].pop("query"), r"input.json 0001: query is missing, expected a list"),
+    "a turn's key": (
+        lambda m: first(m)["dialogue"].update(intro={}),
+        r"""dialogue.intro is a wrong key, expected turn_1, turn_2 and so on""",
+    ),
+    "a list": (lambda m: m.update({"0002": []}), r"input.json 0002: is \[\], expected an object"),
 }
 
 
@@ -189,7 +194,7 @@ def test_a_fault_is_told_with_its_place(tmp_path, fault):
 def test_bad_sessions_can_be_left_out(tmp_path):
     reading = broken(tmp_path, no_candidates, skip_bad=True)
     assert len(reading.corpus.sessions) == 4
-    assert [r.place for r in reading.rejected] == ["0000_sample0.topics.topic-1.candidate_solutions"]
+    assert [r.place for r in reading.rejected] == ["input.json 0000_sample0"]
 
 
 def test_half_a_character_costs_its_record_and_no_other(tmp_path):
@@ -201,7 +206,7 @@ def test_half_a_character_costs_its_record_and_no_other(tmp_path):
     for file in folder.rglob("*.json"):  # as JSON escapes it, which UTF-8 can hold
         file.write_text(file.read_text("utf-8").replace("\\\\u", "\\u"), "utf-8")
     with pytest.raises(
-        DataError, match=r"0000.history\[0\]: logs\[0\].content holds half a character"
+        DataError, match=r"input.json 0000_sample0: logs\[0\].content holds half a character"
     ) as caught:
         load(folder)
     assert "requirement 0001/work/work-1: " in str(caught.value)
@@ -219,8 +224,8 @@ def test_side_files_are_checked_record_by_record(tmp_path):
     with pytest.raises(DataError) as caught:
         load(folder)
     for said in (
-        "background 0000.age: is 'old'",
-        "preference 0001/work/work-1.preference.neg",
+        'background 0000: age is "old", expected a whole number',
+        "preference 0001/work/work-1: preference.neg is missing, expected a text",
         "2024-10-05: lasts",
     ):
         assert said in str(caught.value)
@@ -305,8 +310,8 @@ def test_the_public_side_files_read_as_measured(language, genders, worded):
     intake.settle()
     assert side.read == ["background", "requirement", "preference"]
     assert list(side.profiles) == [f"{i:04d}" for i in range(100)]
-    assert len(side.requirements) == len(side.preferences) == 1760
-    sizes = pd.DataFrame(side.requirements).groupby(["user", "aspect"]).size().value_counts()
+    assert len(side.rows["requirements"]) == len(side.rows["preferences"]) == 1760
+    sizes = pd.DataFrame(side.rows["requirements"]).groupby(["user", "aspect"]).size().value_counts()
     assert sizes.to_dict() == {4: 240, 5: 160}
     told = pd.Series([p["gender"] for p in side.profiles.values()])
     assert told.value_counts().to_dict() == genders

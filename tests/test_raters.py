@@ -85,7 +85,7 @@ def test_ratings_that_had_seen_other_opinions_are_left_out_and_counted(path):
         ({"reason": None}, "expected one of: insufficient detail"),
         ({"reason": "满意"}, "expected one of"),
         ({"score": 4}, "the user is satisfied: expected none"),
-        ({"rater": " "}, "rater is ' '"),
+        ({"rater": " "}, "rater is empty, expected a text"),
         ({"turn": -1}, "turn is -1"),
         ({"gold_shown": 1}, "expected true or false"),
     ],

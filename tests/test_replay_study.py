@@ -15,7 +15,7 @@ from scripted import NOTES, Scripted
 
 from perslib.corpus import TURN, Corpus, load, save
 from perslib.errors import DataError, PerslibError, UnknownName
-from perslib.judge import Manner, Nearest, Personal
+from perslib.judge import Manner, Nearest, Personal, make_judges
 from perslib.llm import Answer
 from perslib.memory import Measured
 from perslib.replay import (
@@ -32,7 +32,6 @@ from perslib.report import run_report
 from perslib.studies import replay as study
 from perslib.studies import replay_standings as results
 from perslib.studies.extent import Extent
-from perslib.studies.verification import asked_judges
 
 WHOLE = Extent(None, 5, "published", 6000, False)
 LOOK = Extent(6, 1, "full", 1200, True)
@@ -230,10 +229,10 @@ def test_a_limit_bounds_what_is_answered_anew(sample: Corpus) -> None:
 
 
 def test_judges_by_name_each_once() -> None:
-    names = [judge.name for judge in asked_judges("nearest, supervised, nearest", Manner("en"))]
+    names = [judge.name for judge in make_judges("nearest, supervised, nearest", Manner("en"))]
     assert names == ["nearest 6, weighted", "supervised"]
     with pytest.raises(UnknownName, match=r"learned, .*nearest"):
-        asked_judges("oracle", Manner("en"))
+        make_judges("oracle", Manner("en"))
 
 
 def test_a_named_selection_draws_though_replies_are_there(sample: Corpus) -> None:

@@ -23,6 +23,7 @@ from perslib.judge import (
     by_session,
     evaluate,
     like_for_like,
+    make_judges,
     session_judges,
 )
 from perslib.judge.session import conversation, written
@@ -242,9 +243,7 @@ def test_sessions_are_counted_in_the_limit(model, server):
     look = extent(asked, 10)
     to_replies, to_sessions = look.parts(sample)
     manner = look.manner("en", written=False)
-    replies = verification.judged(
-        verification.asked_judges("no memory", manner), sample, asked, limit=to_replies.turns
-    )
+    replies = verification.judged(make_judges("no memory", manner), sample, asked, limit=to_replies.turns)
     sessions = verification.judged_by_session(by_session(sample), asked, manner, to_sessions)
     assert len(replies) == 8 and sessions.groupby("judge").size().tolist() == [2] * 5
     assert replies["user"].nunique() == 8 and sessions["user"].nunique() == 2

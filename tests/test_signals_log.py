@@ -8,8 +8,16 @@ from datetime import datetime
 import pandas as pd
 import pytest
 
-from perslib.corpus.uxbench_reading import Reject, sessions
-from perslib.corpus.uxbench_records import PICTURE, Unreadable, plain, seconds, session, truth
+from perslib.corpus.uxbench_records import (
+    PICTURE,
+    Reject,
+    Unreadable,
+    plain,
+    seconds,
+    session,
+    sessions,
+    truth,
+)
 from perslib.errors import DataError
 from perslib.signals import mined
 from perslib.signals.mining import REJECTED, TABLE

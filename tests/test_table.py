@@ -76,13 +76,14 @@ BAD_ROWS = {
     "score": ({"score": 7}, "score is 7, expected 1–5"),
     "score as word": ({"score": "good"}, 'score is "good", expected 1–5'),
     "score as truth": ({"score": True}, "score is true, expected 1–5"),
-    "no user": ({"user": None}, "'user' is missing"),
-    "no response": ({"response": None}, "'response' is missing"),
-    "number as text": ({"request": 5}, "request is 5, expected text"),
-    "turn": ({"turn": "second"}, "turn is 'second', expected a number from 0"),
-    "click": ({"feedback": "meh"}, "feedback is 'meh', expected like or dislike"),
-    "time": ({"asked_at": "yesterday"}, "asked_at is 'yesterday', expected a time"),
-    "profile": ({"profile": [1]}, "profile is no JSON object"),
+    "no user": ({"user": None}, "user is missing, expected a name or a number"),
+    "no response": ({"response": None}, "response is missing, expected a text"),
+    "number as text": ({"request": 5}, "request is 5, expected a text"),
+    "turn": ({"turn": "second"}, 'turn is "second", expected a number from 0'),
+    "click": ({"feedback": "meh"}, 'feedback is "meh", expected like or dislike'),
+    "time": ({"asked_at": "yesterday"}, 'asked_at is "yesterday", expected a time such as 2026'),
+    "success": ({"success": "maybe"}, 'success is "maybe", expected true or false'),
+    "profile": ({"profile": [1]}, "profile is [1], expected an object"),
 }
 
 
@@ -170,9 +171,12 @@ def test_where_nothing_is_left_the_reasons_are_said(tmp_path):
     ("change", "expected"),
     [
         ({"request": "half \ud83d"}, "request holds half a character"),
-        ({"user": {"id": 1}}, "user is {'id': 1}, expected a name or a number"),
-        ({"task": {"a": 1}}, "task is {'a': 1}, expected text"),
-        ({"earlier": "hello"}, "'earlier' is a column that perslib fills itself"),
+        ({"user": {"id": 1}}, 'user is {"id": 1}, expected a name or a number'),
+        ({"task": {"a": 1}}, 'task is {"a": 1}, expected a text'),
+        (
+            {"earlier": "hello"},
+            'earlier is "hello", expected another name for your column: perslib fills this one itself',
+        ),
     ],
 )
 def test_values_that_would_be_changed_in_silence_are_refused(tmp_path, change, expected):

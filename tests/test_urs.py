@@ -123,16 +123,22 @@ def test_histories_come_in_several_shapes(tmp_path, history):
 @pytest.mark.parametrize(
     ("bad", "said"),
     [
-        ("x", r"\[0\]: is a str, expected an object"),
-        ({"id": 1}, r"\[0\]: has no user_id and intent_label; its fields are id"),
-        (item(conversation_history="hi"), r'conversation_history: is "hi", expected a list of messages'),
-        (item(conversation_history=[]), r"conversation_history: is \[\]"),
-        (item(conversation_history=[{"role": "system", "content": "x"}]), r"\[0\]: role is 'system'"),
+        ("x", r'\[0\]: is "x", expected an object'),
+        (
+            {"id": 1},
+            r"\[0\]: user_id is missing, expected a name or a number\n.*\[0\]: intent_label is missing",
+        ),
+        (item(conversation_history="hi"), r'conversation_history is "hi", expected a list of messages'),
+        (item(conversation_history=[]), "conversation_history holds 0 items, expected a list of messages"),
+        (
+            item(conversation_history=[{"role": "system", "content": "x"}]),
+            r'history\[0\] is {"role": "system", .*expected {role, content} of user or assistant',
+        ),
         (
             item(conversation_history=[{"text": "x"}]),
-            r'history\[0\]: is {"text": "x"}, expected {role, content}',
+            r'history\[0\] is {"text": "x"}, expected {role, content}',
         ),
-        (item(conversation_history=[["a", "b", "c"]]), r"history\[0\]: is .*expected"),
+        (item(conversation_history=[["a", "b", "c"]]), r"history\[0\] is .*expected"),
     ],
 )
 def test_unknown_shapes_are_named_with_their_place(tmp_path, bad, said):

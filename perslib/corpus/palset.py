@@ -2,7 +2,7 @@
 
     {user: {"history": [sample, …], "query": [sample, …]}}      input.json, input_en.json
 
-A sample is a session (`palset_records`); files beside the main one say more (`palset_side`). In the corpus
+A sample is a session; files beside the main one say more (`palset_records`). In the corpus
 
 sessions   scenario is the part, history or query (the sessions of the last month); position is the place in time
 turns      nobody rated them; user_action and assistant_action are what a turn does, or null where the text under
@@ -33,17 +33,28 @@ from typing import Any
 import pandas as pd
 
 from perslib.corpus.corpus import Corpus
-from perslib.corpus.palset_records import NAMES, PARTS, Fields, Sample, read_sample
-from perslib.corpus.palset_side import Rows, Side, read_side, side_files
-from perslib.corpus.reading import Intake, Reading, frame, parse_json, unfit
+from perslib.corpus.palset_records import (
+    NAMES,
+    PARTS,
+    Rows,
+    Sample,
+    Side,
+    read_sample,
+    read_side,
+    schema_of,
+    side_files,
+)
+from perslib.corpus.reading import Intake, Reading, frame, parse_json
 from perslib.corpus.schema import SCHEMA
 from perslib.errors import DataError, Problem
 from perslib.paths import read_csv
+from perslib.schemas import check, unfit
 
 MAIN = {"zh": "input.json", "en": "input_en.json"}
 REMEDY = "Give input.json or input_en.json of Mem-PAL's data release, or the folder that holds it."
 #: Where the release keeps each of its side files.
 FOLDERS: dict[str, str] = NAMES["folders"]
+_USER = schema_of("user")
 #: The frames among the extras and their columns.
 EXTRAS: dict[str, list[str]] = NAMES["extras"]
 
@@ -74,11 +85,12 @@ def read_contents(
 ) -> Reading:
     """The corpus from what the main file says and what the files beside it say, by their stems."""
     intake = Intake(skip_bad)
-    samples = {user: _samples(user, value, intake) for user, value in main.items()}
+    file = MAIN[language]
+    samples = {user: _samples(user, value, file, intake) for user, value in main.items()}
     side = read_side(beside, intake)
     intake.settle()
     if not any(samples.values()):
-        raise DataError(intake.problems or Problem(MAIN[language], "holds no session"), REMEDY)
+        raise DataError(intake.problems or Problem(file, "holds no session"), REMEDY)
     return _reading(name, language, samples, side, intake)
 
 
@@ -114,42 +126,51 @@ def _main(path: Path) -> tuple[str, Path]:
     return found[0]
 
 
-def _samples(user: str, value: Any, intake: Intake) -> list[tuple[str, Sample]]:
+def _samples(user: str, parts: Any, file: str, intake: Intake) -> list[tuple[str, Sample]]:
     """The sessions of a user with their part, in the order of time."""
-    fields = Fields(intake)
-    fields.problems += unfit(user, user, "the user's name")
-    record = fields.record(value, user, PARTS)
-    lists = {part: fields.list(record.get(part), f"{user}.{part}") for part in PARTS}
-    if fields.problems:
-        intake.reject(fields.problems, value, sessions=sum(map(len, lists.values())))
+    shape = parts
+    if isinstance(parts, Mapping):  # what stands in the lists is checked session by session
+        shape = {part: [] if isinstance(items, list) else items for part, items in parts.items()}
+    problems = [*unfit(user, file, "the user's name")]
+    problems = problems or check(shape, _USER, f"{file} {user}", intake.unknown)
+    if problems:
+        lists = parts.values() if isinstance(parts, Mapping) else ()
+        intake.reject(problems, parts, sessions=sum(len(items) for items in lists if isinstance(items, list)))
         return []
     found: list[tuple[str, Sample]] = []
-    for part, items in lists.items():
-        for i, item in enumerate(items):
-            own = Fields(intake)
-            own.problems += unfit(item, f"{user}.{part}[{i}]")
-            sample = None if own.problems else read_sample(item, f"{user}.{part}[{i}]", own)
-            if sample is not None and any(sample.session == other.session for _, other in found):
-                own.problem(sample.session, "is the id of a second session")
-            if own.problems:
-                intake.reject(own.problems, item)
-            elif sample is not None:
+    seen: set[str] = set()
+    for part in PARTS:
+        for i, item in enumerate(parts[part]):
+            place = f"{file} {_id(item) or f'{user}.{part}[{i}]'}"
+            sample = read_sample(item, place, intake)
+            if isinstance(sample, Sample) and sample.session in seen:
+                sample = [Problem(place, "is the sample_id of a second session, expected each once")]
+            if isinstance(sample, Sample):
                 found.append((part, sample))
+                seen.add(sample.session)
+            else:
+                intake.reject(sample, item)
     _order(user, found, intake)
     return sorted(found, key=lambda one: one[1].at)
+
+
+def _id(item: Any) -> str:
+    """The id of a session, where it has one that can be shown."""
+    said = item.get("sample_id") if isinstance(item, Mapping) else None
+    return said if isinstance(said, str) and not any(unfit(said, "")) else ""
 
 
 def _order(user: str, found: list[tuple[str, Sample]], intake: Intake) -> None:
     """Count what is not in the order that the release promises."""
     times = [sample.at for _, sample in found]
-    intake.note("users whose sessions were out of order, sorted", int(times != sorted(times)))
+    intake.note("users whose sessions were out of order, sorted", times != sorted(times))
     expected = [f"{user}_sample{i}" for i in range(len(found))]
     named = [sample.session for _, sample in found]
-    intake.note("users whose sessions do not count from sample0 without a gap", int(named != expected))
+    intake.note("users whose sessions do not count from sample0 without a gap", named != expected)
     for (_, before), (_, after) in pairwise(found):
         early = sum(log["at"] <= before.at for log in after.logs)
         intake.note("logs no later than the dialogue before their session", early)
-    intake.note("users without a query session", int("query" not in {part for part, _ in found}))
+    intake.note("users without a query session", "query" not in {part for part, _ in found})
 
 
 def _reading(
@@ -167,7 +188,7 @@ def _reading(
             events += [{**where, **row} for row in sample.logs]
             topics += [{**where, **row} for row in sample.topics]
     by_date = {(row["user"], f"{row['started_at']:%Y-%m-%d}"): row["session"] for row in sessions}
-    extras = {"topics": topics} | {key: getattr(side, key) for key in EXTRAS if key != "topics"}
+    extras = {"topics": topics} | {key: side.rows[key] for key in EXTRAS if key != "topics"}
     for key, columns in EXTRAS.items():
         if "date" in columns:
             extras[key] = [{**row, "session": by_date.get((row["user"], row["date"]))} for row in extras[key]]
@@ -201,10 +222,10 @@ def _join(extras: dict[str, Rows], side: Side, intake: Intake) -> None:
         key = (topic["user"], topic["session"], topic["topic"])
         if "requirement_framework" in side.read:
             same = frameworks.get(key, {}).get("requirement") == topic["requirement"]
-            intake.note("topics whose requirement is not the one of their framework", int(not same))
+            intake.note("topics whose requirement is not the one of their framework", not same)
         if "candidate_solution" in side.read:
             same = sorted(candidates.get(key, {}).get("candidates", ())) == sorted(topic["candidates"])
-            intake.note("topics whose candidates are not the ones of the side file", int(not same))
+            intake.note("topics whose candidates are not the ones of the side file", not same)
     if "situation" in side.read:
         lost = sum(topic["requirement_id"] is None for topic in extras["topics"])
         intake.note("topics without a requirement id among the situations", lost)

@@ -110,45 +110,20 @@ def _begun(column: pd.Series) -> Texts | Numbers | Others:
     return Numbers(column.dtype) if is_number else Others()
 
 
-class _Lists:
-    """A column of lists, as tuples; a missing one is empty."""
-
-    def __init__(self) -> None:
-        self._cells: list[tuple[object, ...]] = []
-
-    def add(self, part: pa.Array) -> None:
-        self._cells += [tuple(cell or ()) for cell in part.to_pylist()]
-
-    def series(self) -> pd.Series:
-        return pd.Series(self._cells, dtype=object)
-
-
-class _Read:
-    """A column of numbers, times and whatever else, as pandas reads them."""
-
-    def __init__(self, column: pa.Field, schema: pa.Schema) -> None:
-        self._schema = pa.schema([column], metadata=schema.metadata)
-        self._parts: list[pa.RecordBatch] = []
-
-    def add(self, part: pa.Array) -> None:
-        self._parts.append(pa.RecordBatch.from_arrays([part], schema=self._schema))
-
-    def series(self) -> pd.Series:
-        return pa.Table.from_batches(self._parts, self._schema).to_pandas().iloc[:, 0]
-
-
 def read_frame(file: Path) -> pd.DataFrame:
     """The frame that `to_parquet` wrote, lists as tuples."""
+    growing = Growing()
     with pq.ParquetFile(file) as stored:
-        schema = stored.schema_arrow
-        columns = {field.name: _column(field, schema) for field in schema}
-        for batch in stored.iter_batches(ROWS):
-            for name, part in zip(columns, batch.columns):
-                columns[name].add(part)
-    return pd.DataFrame({name: columns[name].series() for name in columns}, copy=False)
+        tables = (pa.Table.from_batches([batch]) for batch in stored.iter_batches(ROWS))
+        for table in tables if stored.metadata.num_rows else [stored.schema_arrow.empty_table()]:
+            growing.add(_part(table))
+    return growing.frame()
 
 
-def _column(field: pa.Field, schema: pa.Schema) -> Texts | _Lists | _Read:
-    if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
-        return Texts()
-    return _Lists() if pa.types.is_list(field.type) else _Read(field, schema)
+def _part(table: pa.Table) -> pd.DataFrame:
+    """Rows as pandas reads them, but lists as tuples, an empty one where there is none."""
+    lists = [field.name for field in table.schema if pa.types.is_list(field.type)]
+    cells = {name: [tuple(cell or ()) for cell in table[name].to_pylist()] for name in lists}
+    plain = table.drop_columns(lists).to_pandas()
+    listed = {name: pd.Series(own, plain.index, dtype=object) for name, own in cells.items()}
+    return plain.assign(**listed)[table.column_names]

@@ -19,14 +19,16 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
 
 from perslib.corpus.corpus import Corpus, group_shuffle_split
-from perslib.corpus.reading import Intake, Reading, parse_json, unfit
-from perslib.corpus.schema import labels
+from perslib.corpus.reading import Intake, Reading, parse_json, turns_of
+from perslib.corpus.schema import SESSION, labels
 from perslib.errors import DataError, Problem
 from perslib.paths import read_toml
+from perslib.schemas import check, read_schema, unfit
 
 SCENARIOS: list[str] = read_toml(__file__, "names.toml")["persturnbench"]["scenarios"]
 SATISFIED, OTHER = labels("zh")["satisfied"], labels("zh")["other"]
 REASONS = [label for label in labels("zh").values() if label != SATISFIED]
+_SCHEMA = read_schema(__file__, "records.schema.toml", "persturnbench")
 FOLLOWED = "user messages followed by another user message"
 _SPLIT_FILES = ("splits.json", "split.json")
 #: What an archive may hold: bytes of a file, bytes of all files, and files; many times what the release has.
@@ -153,83 +155,42 @@ def _reading(sessions: dict[tuple[str, str, str], bytes], intake: Intake, name: 
 def _session(
     raw: bytes, key: tuple[str, str, str], place: str, intake: Intake
 ) -> tuple[dict[str, Any], list[dict[str, Any]], dict[str, Any]] | None:
-    value = parse_json(raw, place)
-    if isinstance(value, Problem):
-        intake.reject([value], raw.decode("utf-8", "replace"))
-        return None
-    if not isinstance(value, dict):
-        intake.reject(
-            [Problem(place, f"holds a {type(value).__name__}, expected an object with 'history'")], value
-        )
-        return None
-    if "history" not in value:
+    value: Any = parse_json(raw, place)
+    if isinstance(value, dict) and "history" not in value:
         intake.note("files without a history, left out")
         return None
-    if problems := [*unfit(value, place), *(p for part in key for p in unfit(part, place, "the name"))]:
-        intake.reject(problems, value)
-        return None
-    turns, trailing = _turns(value["history"], key, place, problems, intake)
-    profile = value.get("profile", {})
-    if not isinstance(profile, dict):
-        problems.append(Problem(f"{place} profile", f"is a {type(profile).__name__}, expected an object"))
-    if problems:
-        intake.reject(problems, value)
-        return None
-    if not turns:
-        intake.note("sessions without any assistant message")
-    intake.note("sessions that end with a user message", int(bool(trailing) and bool(turns)))
-    user, scenario, session = key
-    row = {"user": user, "scenario": scenario, "session": session, "task": value.get("task_context", "")}
-    row |= {"assistant": value.get("chat_model", "unknown"), "trailing": trailing}
-    return row, turns, {k: v for k, v in profile.items() if k != "complete_tid"}
-
-
-def _turns(
-    history: Any, key: tuple[str, str, str], place: str, problems: list[Problem], intake: Intake
-) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
-    if not isinstance(history, list):
-        problems.append(
-            Problem(f"{place} history", f"is a {type(history).__name__}, expected a list of messages")
-        )
-        return [], ()
-    turns: list[dict[str, Any]] = []
-    waiting: list[str] = []
-    for i, message in enumerate(history):
-        at = f"{place} history[{i}]"
-        content = message.get("content") if isinstance(message, dict) else None
-        role = message.get("role") if isinstance(message, dict) else None
-        if not isinstance(content, str):
-            problems.append(Problem(at, "has no text under 'content'"))
-        elif role == "user":
-            waiting.append(content)
-        elif role == "assistant":
-            label = _label(message, at, problems, intake)
-            user, scenario, session = key
-            asked = {"request": waiting[-1] if waiting else None, "earlier": tuple(waiting[:-1])}
-            intake.note(FOLLOWED, len(waiting[:-1]))
-            turn = {"user": user, "scenario": scenario, "session": session, "turn": len(turns)}
-            turns.append({**turn, **asked, "response": content, **label})
-            waiting = []
+    problems = [value] if isinstance(value, Problem) else check(value, _SCHEMA, place)
+    problems = problems or [p for part in key for p in unfit(part, place, "the name")]
+    labels: list[dict[str, Any]] = []
+    for i, message in enumerate([] if problems else value["history"]):
+        label = _label(message, f"{place} history[{i}]", intake) if message["role"] == "assistant" else {}
+        if isinstance(label, Problem):
+            problems.append(label)
         else:
-            problems.append(Problem(at, f"role is {role!r}, expected 'user' or 'assistant'"))
-    intake.note(FOLLOWED, len(waiting[:-1]))
-    return turns, tuple(waiting)
+            labels.append(label)
+    if problems:
+        intake.reject(problems, raw.decode("utf-8", "replace") if isinstance(value, Problem) else value)
+        return None
+    said = zip(value["history"], labels, strict=True)
+    turns, trailing = turns_of((message["role"], message["content"], label) for message, label in said)
+    intake.note(FOLLOWED, sum(len(turn["earlier"]) for turn in turns) + max(0, len(trailing) - 1))
+    intake.note("sessions without any assistant message", not turns)
+    intake.note("sessions that end with a user message", bool(trailing and turns))
+    where = dict(zip(SESSION, key))
+    row = {**where, "task": value.get("task_context", ""), "assistant": value.get("chat_model", "unknown")}
+    profile = {k: v for k, v in value.get("profile", {}).items() if k != "complete_tid"}
+    return {**row, "trailing": trailing}, [{**where, **turn} for turn in turns], profile
 
 
-def _label(message: dict[str, Any], at: str, problems: list[Problem], intake: Intake) -> dict[str, Any]:
+def _label(message: dict[str, Any], at: str, intake: Intake) -> dict[str, Any] | Problem:
     """Score and reason under the legality rule: a reason stands exactly where the score is 3 or lower."""
-    if "satisfaction" not in message:
-        problems.append(Problem(at, "has no 'satisfaction'; expected 1–5 on every assistant message"))
-        return {}
     score = intake.score(message["satisfaction"], "satisfaction", at)
     if isinstance(score, Problem):
-        problems.append(score)
-        return {}
+        return score
     reason = message.get("reason")
     if score >= 4:
-        intake.note(
-            "reasons given with a score of 4 or 5, left out", int(reason not in (None, "", SATISFIED))
-        )
+        is_odd = reason not in (None, "", SATISFIED)
+        intake.note("reasons given with a score of 4 or 5, left out", is_odd)
         reason = None
     elif reason not in REASONS:
         intake.note(f"scores of 3 or lower without a published reason, stored as {OTHER}")

@@ -9,10 +9,10 @@ import csv
 import io
 import json
 import math
-import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 import pandas as pd
@@ -20,6 +20,7 @@ import pandas as pd
 from perslib.corpus.corpus import Corpus
 from perslib.corpus.schema import SCHEMA
 from perslib.errors import DataError, Problem
+from perslib.schemas import show
 
 #: From this share of the scores on they are no stray cells; the second one is for a single value that recurs.
 SHARE, RECURRING = 0.1, 0.01
@@ -46,7 +47,7 @@ class Scores:
     def add(self, value: Any, place: str, fits: bool) -> None:
         """Count a cell."""
         number = number_in(value)
-        held = json.dumps(value, ensure_ascii=False, default=str)[:40] if number is None else number
+        held = show(value, 40) if number is None else number
         self.given[held] += 1
         if not fits:
             self.off[held] += 1
@@ -90,7 +91,6 @@ SKIP_REMEDY = (
 )
 #: JSON that is nested deeper is no record of a conversation.
 DEEPEST = 100
-_HALF = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -126,6 +126,10 @@ class Intake:
         if times:
             self.irregularities[what] += times
 
+    def unknown(self, name: str) -> None:
+        """Count a field that the format does not know."""
+        self.note(f"keys the format does not know, left out ({name})")
+
     def score(self, value: Any, field_name: str, place: str, *, whole: bool = True) -> float | Problem:
         """A satisfaction score 1–5 given as 4, 4.0 or "4"; anything else is a problem."""
         number = number_in(value)
@@ -133,8 +137,7 @@ class Intake:
         self._scores[field_name].add(value, place, fits)
         if number is not None and fits:
             return int(number) if whole else number
-        shown = json.dumps(value, ensure_ascii=False, default=str)
-        return Problem(place, f"{field_name} is {shown[:60]}, expected 1–5")
+        return Problem(place, f"{field_name} is {show(value)}, expected 1–5")
 
     def reject(self, problems: list[Problem], record: Any, sessions: int = 1) -> None:
         """Give up a session for these problems, or a record that is no session or only part of one."""
@@ -193,6 +196,60 @@ class Reading:
         return "".join(lines).encode("utf-8", "backslashreplace")  # half a character becomes JSON's escape
 
 
+_EPOCH = datetime(1970, 1, 1)
+_MILLISECONDS_FROM = 1e11  # seconds would be the year 5138, milliseconds are 1973
+_YES = {"1", "true", "yes", "y", "t"}
+
+
+def seconds(value: Any) -> float | None:
+    """Seconds since 1970 of `2026-01-31 08:00:00`, ISO 8601 with or without zone, or epoch s/ms; None if unreadable.
+
+    A time without a zone counts as if it were UTC: only differences within a session are used.
+    """
+    if isinstance(value, str):
+        try:
+            moment = datetime.fromisoformat(value)
+        except ValueError:
+            return _loose(value)
+    elif isinstance(value, datetime):
+        moment = value
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        return _epoch(value)
+    else:
+        return None
+    try:
+        if moment.tzinfo is not None:
+            moment = moment.astimezone(UTC).replace(tzinfo=None)
+        return (moment - _EPOCH).total_seconds()
+    except (OverflowError, ValueError):
+        return None  # a zone that leads out of the calendar; a missing time that is typed as one
+
+
+def _loose(text: str) -> float | None:
+    text = text.strip().replace("/", "-")
+    try:
+        return _epoch(float(text))
+    except ValueError:
+        pass
+    try:
+        return seconds(datetime.fromisoformat(text))
+    except ValueError:
+        return None
+
+
+def _epoch(number: float) -> float | None:
+    if not 0 < number < 1e300:
+        return None  # of hundreds of digits, infinite, or no number
+    return float(number) / 1000 if number > _MILLISECONDS_FROM else float(number)
+
+
+def truth(value: Any) -> bool:
+    """Whether a flag is set, written as a number, a text or a boolean; what says nothing is not set."""
+    if isinstance(value, str):
+        return value.strip().lower() in _YES
+    return value in (True, 1)
+
+
 def parse_json(raw: bytes, place: str) -> Any | Problem:
     """The JSON value in `raw`, or what is wrong with it and where."""
     try:
@@ -230,22 +287,6 @@ def not_utf8(raw: bytes, error: UnicodeDecodeError, place: str) -> Problem:
     return Problem(f"{place}:{line}", what)
 
 
-def unfit(value: Any, place: str, name: str = "") -> Iterator[Problem]:
-    """What of a JSON value no corpus or table can hold, each with the name of its field."""
-    if isinstance(value, str) and _HALF.search(value):
-        shown = name.encode("utf-8", "backslashreplace").decode()
-        yield Problem(place, f"{shown} holds half a character (a lone surrogate)")
-    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
-        yield Problem(place, f"{name} is a whole number of {len(str(abs(value)))} digits; write it as text")
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            own = f"{name}.{key}" if name else key
-            yield from (*unfit(key, place, own), *unfit(item, place, own))
-    elif isinstance(value, list):
-        for i, item in enumerate(value):
-            yield from unfit(item, place, f"{name}[{i}]")
-
-
 def json_lines(raw: bytes, place: str) -> Iterator[tuple[str, Any | Problem, bytes]]:
     """Place, value (or Problem) and bytes of each line that is not blank."""
     for number, line in enumerate(raw.split(b"\n"), start=1):
@@ -276,6 +317,29 @@ def csv_lines(
             yield at, Problem(at, "has another number of fields than the header"), row
         else:
             yield at, {k: (v if v != "" else None) for k, v in row.items()}, row
+
+
+def turns_of(
+    messages: Iterable[tuple[str, str, dict[str, Any]]], unasked: dict[str, Any] | None = None
+) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+    """The replies of a conversation as rows of `turns`, and what the user said after the last of them.
+
+    A message is a role, a text and further columns of the reply that it is, or that answers it; `unasked` are those of
+    a reply without a request. Messages of other roles than user and assistant are left out.
+    """
+    rows: list[dict[str, Any]] = []
+    waiting: list[str] = []
+    about = nothing = unasked or {}
+    for role, text, more in messages:
+        if role == "user":
+            waiting.append(text)
+            about = more
+        elif role == "assistant":
+            asked = waiting.pop() if waiting else None
+            said = {"turn": len(rows), "request": asked, "earlier": tuple(waiting), "response": text}
+            rows.append({**said, **about, **more})
+            waiting, about = [], nothing
+    return rows, tuple(waiting)
 
 
 def frame(rows: list[dict[str, Any]], columns: list[str]) -> pd.DataFrame:

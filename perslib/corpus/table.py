@@ -9,16 +9,16 @@ text) and may stand in any one row of the user.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from perslib.corpus.reading import Intake, Reading, Rejected, csv_lines, frame, json_lines, parse_json, unfit
+from perslib.corpus.reading import Intake, Reading, Rejected, csv_lines, frame, json_lines, parse_json
 from perslib.corpus.schema import SCHEMA, SESSION
 from perslib.errors import DataError, Problem
+from perslib.schemas import check, read_schema, unfit
 
 REQUIRED = ("user", "request", "response")
 #: What rates a whole session, and what else is said once for it.
@@ -100,50 +100,26 @@ def _rows(path: Path, intake: Intake) -> Iterator[Row | tuple[str, None]]:
 
 def _check(row: dict[str, Any], place: str, intake: Intake) -> list[Problem]:
     """What is wrong with a row; puts ratings and the profile into their form on the way."""
-    problems = list(unfit(row, place))
-    if isinstance(row.get("profile"), str) and not problems:
-        row["profile"] = parse_json(row["profile"].encode(), f"{place} profile")
-        problems += unfit(row["profile"], place, "profile")
-    if problems:
-        return problems
-    problems = [
-        Problem(place, f"{c!r} is missing")
-        for c in REQUIRED
-        if c not in row or (row[c] is None and c != "request")
-    ]
-    for column in ("request", "response", "reason", "task", "assistant"):
-        if row.get(column) is not None and not isinstance(row[column], str):
-            problems.append(Problem(place, f"{column} is {row[column]!r}, expected text"))
-    for column in ("user", "scenario", "session"):
-        if isinstance(row.get(column), dict | list | bool):
-            problems.append(Problem(place, f"{column} is {row[column]!r}, expected a name or a number"))
-    for column in ("earlier", "ratings"):
-        if column in row:
-            problems.append(
-                Problem(place, f"{column!r} is a column that perslib fills itself; call yours otherwise")
-            )
+    profile = row.get("profile")
+    if isinstance(profile, str) and not any(unfit(profile, place)):
+        row["profile"] = parse_json(profile.encode(), f"{place} profile")
+        if isinstance(row["profile"], Problem):
+            return [row["profile"]]
+    problems = check(row, _SCHEMA, place)
     for column in ("score", "satisfaction"):
-        if row.get(column) is not None:
+        if row.get(column) is not None and not any(unfit(row[column], place)):
             row[column] = intake.score(row[column], column, place, whole=column == "score")
             problems += [row[column]] if isinstance(row[column], Problem) else []
     if row.get("success") is not None:
-        found = row["success"]
-        row["success"] = {"true": True, "1": True, "false": False, "0": False}.get(str(found).lower())
-        if row["success"] is None:
-            problems.append(Problem(place, f"success is {found!r}, expected true or false"))
-    if row.get("turn") is not None and not re.fullmatch("[0-9]{1,9}", str(row["turn"])):
-        problems.append(Problem(place, f"turn is {row['turn']!r}, expected a number from 0"))
-    if not isinstance(row.get("profile") or {}, dict):
-        found = row["profile"]
-        problems.append(found if isinstance(found, Problem) else Problem(place, "profile is no JSON object"))
-    if row.get("feedback") not in (None, "like", "dislike"):
-        problems.append(Problem(place, f"feedback is {row['feedback']!r}, expected like or dislike"))
-    for column in ("asked_at", "answered_at"):
-        if row.get(column) is not None and pd.isna(pd.to_datetime(str(row[column]), errors="coerce")):
-            problems.append(
-                Problem(place, f"{column} is {row[column]!r}, expected a time such as 2026-01-31 18:30:00")
-            )
+        row["success"] = str(row["success"]).lower() in ("true", "1")
     return problems
+
+
+def _is_moment(text: str) -> bool:
+    return bool(pd.notna(pd.to_datetime(text, errors="coerce")))
+
+
+_SCHEMA = read_schema(__file__, "records.schema.toml", "table", moment=_is_moment)
 
 
 def _duplicates(rows: list[Row]) -> list[Problem]:

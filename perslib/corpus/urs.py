@@ -8,15 +8,15 @@ replies have none (`perslib.judge.by_session` makes a corpus in which the sessio
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from perslib.corpus.reading import Intake, Reading, parse_json, unfit
+from perslib.corpus.reading import Intake, Reading, parse_json, turns_of
 from perslib.errors import DataError, Problem
 from perslib.paths import read_toml
+from perslib.schemas import check, read_schema
 
 #: Published file → language.
 FILES = {"chinese_merged.json": "zh", "english_processed.json": "en"}
@@ -28,6 +28,7 @@ LABELS: dict[str, str] = _NAMES["intents"]
 WORDS: dict[str, list[list[str]]] = _NAMES["satisfaction"]
 _STEPS = {w: s for steps in WORDS.values() for s, words in enumerate(steps, 1) for w in words}
 ROLES = ("user", "assistant")
+_SCHEMA = read_schema(__file__, "records.schema.toml", "urs")
 
 
 def looks_like(path: Path) -> bool:
@@ -51,21 +52,19 @@ def read(path: Path, *, skip_bad: bool = False, name: str | None = None) -> Read
     of_user: Counter[str] = Counter()
     for i, item in enumerate(items):
         place = f"{file.name}[{i}]"
-        problems = list(unfit(item, place))
-        session = None if problems else _session(item, language, place, problems, intake)
-        said = list(_messages(item, place, problems)) if session else []
-        if problems or session is None:
-            intake.reject(problems, item)
+        session = check(item, _SCHEMA, place) or _session(item, language, place, intake)
+        if isinstance(session, list):
+            intake.reject(session, item)
             continue
         block = session["user"], session["scenario"]
-        session |= {"session": str(of_block[block]), "position": of_user[session["user"]]}
+        key = {"user": session["user"], "scenario": session["scenario"], "session": str(of_block[block])}
+        own, trailing = turns_of((role, text, {}) for role, text in _messages(item["conversation_history"]))
+        sessions.append({**session, **key, "position": of_user[session["user"]], "trailing": trailing})
+        turns += [{**key, **turn} for turn in own]
         of_block[block] += 1
         of_user[session["user"]] += 1
-        own, trailing = _turns(said, {c: session[c] for c in ("user", "scenario", "session")})
-        intake.note("conversations without any reply", int(not own))
-        intake.note("conversations without a rating", int(session["satisfaction"] is None))
-        sessions.append({**session, "trailing": trailing})
-        turns += own
+        intake.note("conversations without any reply", not own)
+        intake.note("conversations without a rating", session["satisfaction"] is None)
     intake.settle()
     if not sessions:
         raise DataError(intake.problems, "No conversation of the file can be read.")
@@ -88,26 +87,16 @@ def _file(path: Path) -> tuple[Path, str]:
 
 
 def _session(
-    item: Any, language: str, place: str, problems: list[Problem], intake: Intake
-) -> dict[str, Any] | None:
-    """The session's row without its number."""
-    if not isinstance(item, dict):
-        problems.append(Problem(place, f"is a {type(item).__name__}, expected an object"))
-        return None
-    user, intent = (_text(item.get(key)) for key in ("user_id", "intent_label"))
-    if not user or not intent:
-        missing = " and ".join(k for k, v in (("user_id", user), ("intent_label", intent)) if not v)
-        problems.append(
-            Problem(place, f"has no {missing}; its fields are {', '.join(map(str, item)) or 'none'}")
-        )
-        return None
+    item: dict[str, Any], language: str, place: str, intake: Intake
+) -> dict[str, Any] | list[Problem]:
+    """The session's row without its number, or what is wrong with its rating."""
+    user, intent = str(item["user_id"]).strip(), str(item["intent_label"]).strip()
     scenario = LABELS.get(intent.lower(), intent.lower() if intent.lower() in INTENTS else intent)
-    intake.note(f"conversations under an intent of another name ({intent})", int(scenario not in INTENTS))
+    intake.note(f"conversations under an intent of another name ({intent})", scenario not in INTENTS)
     rating = item.get("user_satisfaction")
     score = None if rating in (None, "") else _score(rating, place, intake)
     if isinstance(score, Problem):
-        problems.append(score)
-        return None
+        return [score]
     prefix = f"{language}_"
     return {
         "user": user if user.startswith(prefix) else prefix + user,
@@ -120,9 +109,8 @@ def _session(
 
 def _text(value: Any) -> str | None:
     """A text or a number as text; None for anything else and for nothing."""
-    return (
-        str(value).strip() or None if isinstance(value, str | int) and not isinstance(value, bool) else None
-    )
+    is_named = isinstance(value, str | int) and not isinstance(value, bool)
+    return str(value).strip() or None if is_named else None
 
 
 def _score(rating: Any, place: str, intake: Intake) -> float | Problem:
@@ -135,42 +123,14 @@ def _score(rating: Any, place: str, intake: Intake) -> float | Problem:
     return score
 
 
-def _messages(item: dict[str, Any], place: str, problems: list[Problem]) -> Iterator[tuple[str, str]]:
+def _messages(history: list[Any]) -> Iterator[tuple[str, str]]:
     """Role and text of each message: from `{role, content}`, `[user, assistant]`, or texts by turns."""
-    history = item.get("conversation_history")
-    if not isinstance(history, list) or not history:
-        shown = json.dumps(history, ensure_ascii=False, default=str)[:60]
-        problems.append(Problem(f"{place} conversation_history", f"is {shown}, expected a list of messages"))
-        return
     turn = 0
-    for i, message in enumerate(history):
-        at = f"{place} conversation_history[{i}]"
-        match message:
-            case {"role": str(role), "content": str(content)} if role.lower() in ROLES:
-                yield role.lower(), content
-            case {"role": role, "content": str()}:
-                problems.append(Problem(at, f"role is {role!r}, expected 'user' or 'assistant'"))
-            case [str(asked), str(reply)]:
-                yield from zip(ROLES, (asked, reply))
-            case str():
-                yield ROLES[turn], message
-                turn = 1 - turn
-            case _:
-                shown = json.dumps(message, ensure_ascii=False, default=str)[:60]
-                problems.append(
-                    Problem(at, f"is {shown}, expected {{role, content}}, [user, assistant] or a text")
-                )
-
-
-def _turns(said: list[tuple[str, str]], key: dict[str, Any]) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
-    """The replies with what they answer, and what the user said after the last of them."""
-    turns: list[dict[str, Any]] = []
-    waiting: list[str] = []
-    for role, content in said:
-        if role == "user":
-            waiting.append(content)
-            continue
-        asked = {"request": waiting[-1] if waiting else None, "earlier": tuple(waiting[:-1])}
-        turns.append({**key, "turn": len(turns), **asked, "response": content})
-        waiting = []
-    return turns, tuple(waiting)
+    for message in history:
+        if isinstance(message, dict):
+            yield message["role"].lower(), message["content"]
+        elif isinstance(message, list):
+            yield from zip(ROLES, message)
+        else:
+            yield ROLES[turn], message
+            turn = 1 - turn

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from perslib.corpus.reading import Intake, Reading, not_utf8
+from perslib.corpus.reading import Intake, Reading, not_utf8, turns_of
 from perslib.errors import DataError, Problem
 
 ROLES = ("USER", "SYSTEM")
@@ -98,9 +98,9 @@ def _read_dialogue(
 ) -> None:
     problems: list[Problem] = []
     key = {"user": user, "scenario": file.stem, "session": "0"}
-    own: list[dict[str, Any]] = []
-    waiting: list[tuple[str, str]] = []
-    session: dict[str, Any] = {**key, "satisfaction": None, "opening_ratings": ()}
+    session: dict[str, Any] = {**key, "satisfaction": None}
+    said: list[tuple[str, str, dict[str, Any]]] = []
+    rated: defaultdict[int, tuple[int, ...]] = defaultdict(tuple)  # by how many replies there were before
     for number, raw in lines:
         place = f"{file.name}:{number}"
         try:
@@ -109,56 +109,28 @@ def _read_dialogue(
             problems.append(Problem(place, not_utf8(raw, error, "").message))
             continue
         if fields[0] not in ROLES or len(fields) < 2:
-            problems.append(
-                Problem(place, f"starts with {fields[0][:30]!r}, expected USER or SYSTEM, a tab, and a text")
-            )
+            wrong = f"starts with {fields[0][:30]!r}, expected USER or SYSTEM, a tab, and a text"
+            problems.append(Problem(place, wrong))
             continue
-        role, text, action, rated, said = (*fields, "", "", "")[:5]
-        ratings = _ratings(rated, place, problems, intake)
+        role, text, action, rating, explanations = (*fields, "", "", "")[:5]
+        ratings = _ratings(rating, place, problems, intake)
         if text == "OVERALL":
             session |= {"satisfaction": fmean(ratings) if ratings else None, "overall_ratings": ratings}
-            session |= {"explanations": tuple(said.split(";"))} if said else {}
+            session |= {"explanations": tuple(explanations.split(";"))} if explanations else {}
         elif role == "SYSTEM":
-            own.append(
-                {
-                    **key,
-                    "turn": len(own),
-                    **_asked(waiting),
-                    "response": text,
-                    "response_action": action or None,
-                }
-            )
-            waiting = []
+            said.append(("assistant", text, {"response_action": action or None}))
         else:
-            waiting.append((text, action))
-            _rate(own, session, ratings)
+            rated[sum(role == "assistant" for role, *_ in said)] += ratings
+            said.append(("user", text, {"request_action": action or None}))
     if problems:
         intake.reject(problems, [raw.decode("utf-8", "replace") for _, raw in lines])
         return
-    for turn in own:
-        turn["ratings"] = tuple(turn.get("ratings", ()))
-        turn["score"] = consensus(turn["ratings"])
-    intake.note("dialogues without a system turn", int(not own))
-    intake.note("dialogues without an OVERALL rating", int(session["satisfaction"] is None))
-    sessions.append({**session, "trailing": tuple(text for text, _ in waiting)})
-    turns += own
-
-
-def _asked(waiting: list[tuple[str, str]]) -> dict[str, Any]:
-    request, action = waiting[-1] if waiting else (None, None)
-    return {
-        "request": request,
-        "earlier": tuple(t for t, _ in waiting[:-1]),
-        "request_action": action or None,
-    }
-
-
-def _rate(own: list[dict[str, Any]], session: dict[str, Any], ratings: tuple[int, ...]) -> None:
-    """Give a USER line's ratings to the system turn above it; before the first one they rate nothing yet."""
-    if own:
-        own[-1]["ratings"] = (*own[-1].get("ratings", ()), *ratings)
-    else:
-        session["opening_ratings"] = (*session["opening_ratings"], *ratings)
+    own, trailing = turns_of(said, unasked={"request_action": None})
+    intake.note("dialogues without a system turn", not own)
+    intake.note("dialogues without an OVERALL rating", session["satisfaction"] is None)
+    sessions.append({**session, "opening_ratings": rated[0], "trailing": trailing})
+    scores = [{"ratings": rated[n], "score": consensus(rated[n])} for n in range(1, len(own) + 1)]
+    turns += [{**key, **turn, **score} for turn, score in zip(own, scores, strict=True)]
 
 
 def _ratings(text: str, place: str, problems: list[Problem], intake: Intake) -> tuple[int, ...]:

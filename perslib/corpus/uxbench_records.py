@@ -1,4 +1,6 @@
-"""One record of a raw interaction log as a session; what is odd is survived and named, what is broken says why.
+"""A raw interaction log: its records as sessions, and logs in blocks, so that none is too large.
+
+What is odd in a record is survived and named, what is broken says why.
 
     {"cid": …, "history": [{"turn_index", "role", "message" or "content", "create_time", "is_unliked", "is_liked"}, …]}
 
@@ -8,6 +10,9 @@ there are none, the texts of the marks or of the object itself are taken; a repl
 
 Messages and sessions are named tuples rather than frozen dataclasses: equally unchangeable, and made in a third of the
 time, which is what reading a log mostly consists of.
+
+JSON Lines hold a session a line; a block is a run of lines. Parquet holds a session a row, its messages in `history`,
+or a message a row, consecutive rows of one `cid` being a session; a block is a run of rows that cuts no session.
 """
 
 from __future__ import annotations
@@ -15,9 +20,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from itertools import groupby, pairwise
+from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from perslib.corpus.reading import seconds, truth
+from perslib.errors import DataError, Problem
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -91,60 +104,6 @@ def _texts(item: dict[str, Any]) -> Iterator[str]:
                 yield text
 
 
-_EPOCH = datetime(1970, 1, 1)
-_MILLISECONDS_FROM = 1e11  # seconds would be the year 5138, milliseconds are 1973
-_YES = {"1", "true", "yes", "y", "t"}
-
-
-def seconds(value: Any) -> float | None:
-    """Seconds since 1970 of `2026-01-31 08:00:00`, ISO 8601 with or without zone, or epoch s/ms; None if unreadable.
-
-    A time without a zone counts as if it were UTC: only differences within a session are used.
-    """
-    if isinstance(value, str):
-        try:
-            moment = datetime.fromisoformat(value)
-        except ValueError:
-            return _loose(value)
-    elif isinstance(value, datetime):
-        moment = value
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        return _epoch(value)
-    else:
-        return None
-    try:
-        if moment.tzinfo is not None:
-            moment = moment.astimezone(UTC).replace(tzinfo=None)
-        return (moment - _EPOCH).total_seconds()
-    except (OverflowError, ValueError):
-        return None  # a zone that leads out of the calendar; a missing time that is typed as one
-
-
-def _loose(text: str) -> float | None:
-    text = text.strip().replace("/", "-")
-    try:
-        return _epoch(float(text))
-    except ValueError:
-        pass
-    try:
-        return seconds(datetime.fromisoformat(text))
-    except ValueError:
-        return None
-
-
-def _epoch(number: float) -> float | None:
-    if not 0 < number < 1e300:
-        return None  # of hundreds of digits, infinite, or no number
-    return float(number) / 1000 if number > _MILLISECONDS_FROM else float(number)
-
-
-def truth(value: Any) -> bool:
-    """Whether a flag is set, written as a number, a text or a boolean; what says nothing is not set."""
-    if isinstance(value, str):
-        return value.strip().lower() in _YES
-    return value in (True, 1)
-
-
 ROLES = {"user": "user", "assistant": "assistant", "human": "user", "ai": "assistant", "bot": "assistant"}
 
 
@@ -155,7 +114,7 @@ class Unreadable(ValueError):
 def session(record: Any, *, raw: bool = False, name: str = "") -> Session:
     """A session from a record; `raw` keeps the payload of a reply in `extra["raw_message"]`."""
     if not isinstance(record, Mapping):
-        raise Unreadable("not an object")
+        raise record if isinstance(record, Unreadable) else Unreadable("not an object")
     notes: list[str] = []
     history = listed(record.get("history", record.get("messages")))
     cid = record.get("cid")
@@ -246,3 +205,192 @@ def _reindexed(history: list[Any], messages: list[Message], notes: list[str]) ->
     if any(p is not None for p in given):
         notes.append("turn_index missing or duplicated")
     return messages
+
+
+# -- logs in blocks -----------------------------------------------------------------------------------------
+
+AT_ONCE = 4 << 20
+"""Bytes of JSON Lines, about, in a block."""
+ROWS = 512
+LONGEST = 64 << 20
+"""Bytes; a longer line is no session, and is skipped without ever being held in memory."""
+_LINES = (".jsonl", ".ndjson", ".json")
+Source: TypeAlias = str | Path | pd.DataFrame
+
+
+class Block(NamedTuple):
+    """Whole sessions as they stand in a log; `first` is the number of its first line, or session, from 1."""
+
+    place: str
+    first: int
+    data: bytes | pa.Table
+    too_long: int = 0
+    """The number of a line that was skipped because it is too long; such a block holds nothing else."""
+
+
+def blocks(
+    source: Source, *, size: int = AT_ONCE, rows: int = ROWS, longest: int = LONGEST
+) -> Iterator[Block]:
+    """The blocks of a file, of a folder's files in the order of their names, or of a frame."""
+    if isinstance(source, pd.DataFrame):
+        yield from _of_tables(_slices(source, rows), "frame")
+        return
+    for file in _files(Path(source)):
+        if file.suffix == ".parquet":
+            yield from _of_tables(_batches(file, rows), file.name)
+        else:
+            yield from _of_lines(file, size, longest)
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.exists():
+        raise DataError(
+            Problem(str(path), "does not exist"), "Give a .jsonl or .parquet log, or a folder of them."
+        )
+    files = (
+        sorted(f for f in path.iterdir() if f.suffix in (*_LINES, ".parquet")) if path.is_dir() else [path]
+    )
+    if not files or any(f.suffix not in (*_LINES, ".parquet") for f in files):
+        raise DataError(Problem(str(path), "is no .jsonl or .parquet log, nor a folder that holds any"))
+    return files
+
+
+# -- lines ------------------------------------------------------------------------------------------------
+
+
+def _of_lines(file: Path, size: int, longest: int) -> Iterator[Block]:
+    number, rest, skipping = 1, b"", False
+    with file.open("rb") as stream:
+        while read := stream.read(size):
+            if skipping:
+                end = read.find(b"\n")
+                if end < 0:
+                    continue
+                read, number, skipping = read[end + 1 :], number + 1, False
+            read = rest + read
+            end = read.rfind(b"\n") + 1
+            whole, rest = read[:end], read[end:]
+            if whole:
+                yield Block(file.name, number, whole)
+                number += whole.count(b"\n")
+            if len(rest) > longest:
+                yield Block(file.name, number, b"", too_long=number)
+                rest, skipping = b"", True
+    if rest:
+        yield Block(file.name, number, rest)
+
+
+# -- rows -------------------------------------------------------------------------------------------------
+
+
+def _batches(file: Path, rows: int) -> Iterator[pa.Table]:
+    try:
+        with pq.ParquetFile(file, buffer_size=1 << 20, pre_buffer=False) as parquet:
+            for batch in parquet.iter_batches(batch_size=rows):
+                yield pa.Table.from_batches([batch])
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(Problem(str(file), f"is no readable Parquet file: {error}")) from error
+
+
+def _slices(frame: pd.DataFrame, rows: int) -> Iterator[pa.Table]:
+    for begin in range(0, len(frame), rows):
+        yield pa.Table.from_pandas(frame.iloc[begin : begin + rows], preserve_index=False)
+
+
+def _of_tables(tables: Iterator[pa.Table], place: str) -> Iterator[Block]:
+    """The tables, each ending where a session ends."""
+    number, held = 1, None
+    for table in tables:
+        if "history" in table.column_names or "messages" in table.column_names:
+            yield Block(place, number, table)
+            number += len(table)
+            continue
+        if "cid" not in table.column_names or "role" not in table.column_names:
+            raise DataError(
+                Problem(place, f"has the columns {', '.join(table.column_names)}"),
+                "A log has a column `history` (a session a row) or the columns `cid` and `role` (a message a row).",
+            )
+        table = table if held is None else pa.concat_tables([held, table], promote_options="permissive")
+        cids = table["cid"].to_pylist()
+        begin = len(cids) - 1
+        while begin > 0 and cids[begin - 1] == cids[-1]:
+            begin -= 1
+        held = table.slice(begin)
+        if begin:
+            yield Block(place, number, table.slice(0, begin))
+            number += 1 + sum(one != other for one, other in pairwise(cids[:begin]))
+    if held is not None:
+        yield Block(place, number, held)
+
+
+class Reject(NamedTuple):
+    """A record that is no session: where it stands, and why."""
+
+    place: str
+    reason: str
+
+
+def read(block: Block, longest: int = LONGEST) -> Iterator[tuple[int, Session | Reject]]:
+    """Number and session, or number and reject, of every record of a block."""
+    for number, record in records(block, longest):
+        place = f"{block.place}:{number}"
+        try:
+            yield number, session(record, name=place)
+        except Unreadable as error:
+            yield number, Reject(place, str(error))
+
+
+def sessions(
+    source: Source, rejected: list[Reject] | None = None, *, longest: int = LONGEST
+) -> Iterator[Session]:
+    """The sessions of a log one by one; what is none is added to `rejected`."""
+    for block in blocks(source, longest=longest):
+        for _, one in read(block, longest):
+            if isinstance(one, Session):
+                yield one
+            elif rejected is not None:
+                rejected.append(one)
+
+
+def records(block: Block, longest: int = LONGEST) -> Iterator[tuple[int, Any]]:
+    """Number and record of every line or row of a block; `Unreadable` in place of a record that cannot be read."""
+    if block.too_long:
+        yield block.too_long, Unreadable(f"line longer than {longest} bytes")
+        return
+    if isinstance(block.data, bytes):
+        lines = block.data.split(b"\n")
+        for i, line in enumerate(lines):
+            if line.strip():
+                yield block.first + i, _parsed(line, longest, torn=i == len(lines) - 1)
+        return
+    rows = _rows(block.data)
+    if "history" in block.data.column_names or "messages" in block.data.column_names:
+        yield from enumerate(rows, start=block.first)
+        return
+    named = zip(block.data.column("cid").to_pylist(), rows)
+    for i, (cid, messages) in enumerate(groupby(named, key=lambda row: row[0])):
+        yield block.first + i, {"cid": cid, "history": [message for _, message in messages]}
+
+
+def _rows(data: pa.Table | pa.RecordBatch) -> list[Any]:
+    """The rows; `Unreadable` where one holds a date that Python does not have."""
+    try:
+        rows: list[Any] = data.to_pylist()
+    except (OverflowError, ValueError):
+        if len(data) == 1:
+            return [Unreadable("a value out of range")]
+        return [row for i in range(len(data)) for row in _rows(data.slice(i, 1))]
+    return rows
+
+
+def _parsed(line: bytes, longest: int, torn: bool) -> Any:
+    if len(line) > longest:
+        return Unreadable(f"line longer than {longest} bytes")
+    try:
+        return json.loads(line.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        return Unreadable("torn last line" if torn else "not UTF-8")
+    except RecursionError:
+        return Unreadable("nested too deeply")
+    except ValueError:
+        return Unreadable("torn last line" if torn else "not JSON")

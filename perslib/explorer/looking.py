@@ -22,13 +22,12 @@ from perslib.corpus import BLOCK, TURN, Block, Corpus, Target
 from perslib.errors import DataError, UnknownName
 from perslib.judge import Judge, Personal, Verdict
 from perslib.llm import Backbone
-from perslib.memory import MEMORIES, Draft, Given, MemorySystem, UserMemory, memory, turns_by_id
+from perslib.memory import Draft, Given, MemorySystem, UserMemory, make_memory, turns_by_id
 from perslib.paths import state
 from perslib.studies.extent import Extent, extent
 from perslib.text import translate, using_language
 
 #: The memory systems one can look at, by the names that studies use; the first is built at once.
-SYSTEMS = ("measured", *(name for name in MEMORIES if name != "measured"))
 Key = tuple[str, str, str, int]
 What = Literal["gold", "past", "verdict"]
 
@@ -83,7 +82,7 @@ class Looking(HasTraits):
     opened = Instance(tuple, (), help="(user, target scenario)")
     at = Instance(tuple, allow_none=True, help="(session, turn) of the reply that is open")
     reply = Unicode(None, allow_none=True, help="a pasted reply, judged in place of the recorded one")
-    system = Unicode(SYSTEMS[0], help="the memory that is looked at")
+    system = Unicode("measured", help="the memory that is looked at")
     draft = Instance(Draft, allow_none=True, help="that memory, once it is built, with all edits")
     verdict = Instance(Verdict, allow_none=True, help="the last verdict on the reply that is open")
     gold_shown = Int(0, help="grows when gold labels are shown")
@@ -220,7 +219,7 @@ class Looking(HasTraits):
     def memory_system(self, name: str | None = None) -> MemorySystem:
         """The memory system of this name (`edited: …` for a saved one), prompts in the corpus's language."""
         look = self.extent
-        return memory(name or self.system, self.prompts, evidence=look.evidence, budget=look.budget)
+        return make_memory(name or self.system, self.prompts, evidence=look.evidence, budget=look.budget)
 
     def judge(self, memory: UserMemory | None, *, written: bool = True) -> Judge:
         """The personal judge with this memory, as the studies ask it on this backbone."""

@@ -21,16 +21,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from perslib.corpus import TURN, coerce
-from perslib.corpus.reading import parse_json, unfit
+from perslib.corpus import coerce
+from perslib.corpus.reading import parse_json
 from perslib.corpus.schema import REASONS, SATISFIED
 from perslib.errors import DataError, Problem
+from perslib.schemas import check, read_schema, show
 
 REMEDY = "Mend or delete the lines named; what the others say stays."
 #: Labels, in any language, that say what was wrong with a reply.
 FAULTS = {label for labels in REASONS.values() for key, label in labels.items() if key != SATISFIED}
+_SCHEMA = read_schema(__file__, "rating.schema.toml", "rating")
 _TEXTS = ("rater", "user", "scenario", "session")
-_KEYS = ["candidate", *TURN]
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,9 @@ class Rating:
     """When, in ISO 8601; `rate` fills it in."""
 
     def __post_init__(self) -> None:
-        for name in ("turn", "score"):  # frames give NumPy's numbers, which JSON does not know
-            if isinstance(value := getattr(self, name), np.integer):
+        for name in ("turn", "score"):  # frames give NumPy's numbers, which JSON does not know, and 3.0 for 3
+            value = getattr(self, name)
+            if isinstance(value, np.integer) or (isinstance(value, float) and value.is_integer()):
                 object.__setattr__(self, name, int(value))
 
     @property
@@ -66,22 +68,12 @@ class Rating:
     @property
     def problem(self) -> str | None:
         """What is wrong with it, if anything."""
-        if fault := next(unfit(asdict(self), ""), None):
-            return fault.message
-        if empty := [name for name in _TEXTS if not _is_text(getattr(self, name))]:
-            return f"{empty[0]} is {getattr(self, empty[0])!r}, expected a text"
-        if not _is_whole(self.turn) or self.turn < 0:
-            return f"turn is {self.turn!r}, expected a number from 0"
-        if not _is_whole(self.score) or not 1 <= self.score <= 5:
-            return f"score is {self.score!r}, expected 1–5"
+        if faults := check(asdict(self), _SCHEMA, ""):
+            return faults[0].message
         if self.score >= 4 and self.reason is not None:
-            return f"reason is {self.reason!r} with score {self.score}; from 4 on the user is satisfied: expected none"
+            return f"reason is {show(self.reason)} with score {self.score}; from 4 on the user is satisfied: expected none"
         if self.score <= 3 and self.reason not in FAULTS:
-            return f"reason is {self.reason!r} with score {self.score}, expected one of: {', '.join(sorted(FAULTS))}"
-        if seen := [n for n in ("gold_shown", "verdict_shown") if not isinstance(getattr(self, n), bool)]:
-            return f"{seen[0]} is {getattr(self, seen[0])!r}, expected true or false"
-        if not isinstance(self.note, str) or not isinstance(self.at, str):
-            return "note and at: expected texts"
+            return f"reason is {show(self.reason)} with score {self.score}, expected one of: {', '.join(sorted(FAULTS))}"
         return None
 
 
@@ -159,21 +151,10 @@ def _rating(line: bytes) -> Rating | str | None:
     if isinstance(said, Problem):
         is_cut = not line.endswith(b"}") or "Unterminated string" in said.message
         return None if line.startswith(b"{") and is_cut else said.message
-    known = [f.name for f in fields(Rating)]
-    if not isinstance(said, dict):
-        return "is no rating: expected an object"
-    if missing := [name for name in known[: known.index("reason")] if name not in said]:
-        return f"{missing[0]} is missing"
-    rating = Rating(**{name: said[name] for name in known if name in said})
+    if faults := check(said, _SCHEMA, ""):
+        return faults[0].message
+    rating = Rating(**{f.name: said[f.name] for f in fields(Rating) if f.name in said})
     return rating.problem or rating
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and bool(value.strip())
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _now() -> str:

@@ -7,11 +7,11 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from perslib.explorer.looking import SYSTEMS, Looking
+from perslib.explorer.looking import Looking
 from perslib.explorer.parts import WHOLE, Asking, bar, button, columns, div, heading, note, watch
 from perslib.explorer.past import by_scenario_html, cited_turns, nowhere, over_time_html, past_html
 from perslib.llm import compute
-from perslib.memory import Draft, Statement, UserMemory, saved_names
+from perslib.memory import Draft, Statement, UserMemory, memory, saved_names
 from perslib.memory.named import EDITED, FREE
 from perslib.report.show import escape, fold_html, profile_html, score_chip
 from perslib.report.words import name_of
@@ -90,7 +90,7 @@ def see(looking: Looking) -> widgets.Widget:
 
 def systems() -> list[str]:
     """The memory systems one can choose, those edited by hand last."""
-    return [*SYSTEMS, *(f"{EDITED} {name}" for name in saved_names())]
+    return [*dict.fromkeys(["measured", *memory]), *(f"{EDITED} {name}" for name in saved_names())]
 
 
 def system_name(name: str) -> str:

@@ -21,6 +21,7 @@ from perslib.judge.history import (
     nearest_baselines,
 )
 from perslib.judge.learned import LearnedJudge
+from perslib.judge.named import asks_model, judge, judge_names, make_judge, make_judges
 from perslib.judge.personal import Personal
 from perslib.judge.session import OfSession, by_session, session_judges
 from perslib.judge.spur import Spur
@@ -50,11 +51,16 @@ __all__ = [
     "UserMean",
     "UserMedian",
     "Verdict",
+    "asks_model",
     "by_session",
     "controls",
     "evaluate",
     "history_baselines",
+    "judge",
+    "judge_names",
     "like_for_like",
+    "make_judge",
+    "make_judges",
     "nearest_baselines",
     "session_judges",
     "targets",

@@ -18,6 +18,7 @@ from typing import Any
 from perslib.errors import UnknownName
 from perslib.judge.asking import Manner
 from perslib.judge.base import Judge
+from perslib.judge.bert import Bert
 from perslib.judge.episodic import Episodic
 from perslib.judge.generic import PROMPTS, Generic
 from perslib.judge.history import Nearest, UserMean
@@ -26,6 +27,7 @@ from perslib.judge.personal import Personal
 from perslib.judge.spur import Spur
 from perslib.judge.supervised import Supervised
 from perslib.memory import Measured, is_memory, make_memory
+from perslib.memory import memory as memories
 from perslib.registry import Registry
 
 judge: Registry[Judge] = Registry("judge")
@@ -36,11 +38,6 @@ def _remembering(name: str, memory: str, manner: Manner, **options: Any) -> Judg
     return Personal(make_memory(memory, manner.language, **options), manner, name=name)
 
 
-def _written(make: Any, manner: Manner) -> Judge:
-    """Of judges that decide something else first, and have no score alone to give."""
-    return make(manner=replace(manner, written=True))
-
-
 for _name, _memory in {
     "personal": "structured",
     "measured": "measured",
@@ -48,14 +45,21 @@ for _name, _memory in {
     "scores only": "scores",
 }.items():
     judge(_name)(partial(_remembering, _name, _memory))
-judge("no memory")(partial(Personal, None, name="no memory"))
+judge("no memory")(lambda manner: Personal(None, manner, name="no memory"))
 for _name in PROMPTS:
-    judge(_name)(partial(Generic, _name))
-judge("RAG")(partial(Episodic, name="RAG"))
-judge("RAG boundary-first")(
-    partial(_written, partial(Episodic, boundary_first=True, name="RAG boundary-first"))
-)
-judge("SPUR")(partial(_written, Spur))
+    judge(_name)(lambda manner, variant=_name: Generic(variant, manner))
+judge("RAG")(lambda manner: Episodic(manner=manner, name="RAG"))
+
+
+# These two decide something else first and have no score alone to give.
+@judge("RAG boundary-first")
+def _boundary_first(manner: Manner) -> Judge:
+    return Episodic(boundary_first=True, manner=replace(manner, written=True), name="RAG boundary-first")
+
+
+@judge("SPUR")
+def _spur(manner: Manner) -> Judge:
+    return Spur(replace(manner, written=True))
 
 
 @judge("learned + measured")
@@ -69,9 +73,12 @@ judge("nearest")(Nearest)
 judge("user mean")(UserMean)
 
 
-def is_judge(name: str) -> bool:
-    """Whether a judge goes by this name."""
-    return name in judge or is_memory(name)
+judge("BERT")(Bert)
+
+
+def judge_names() -> list[str]:
+    """Return the names that `make_judge` takes, those of memories included."""
+    return [*judge, *(name for name in memories if name not in judge)]
 
 
 def make_judge(name: str, manner: Manner | None = None, **memory: Any) -> Judge:
@@ -84,10 +91,12 @@ def make_judge(name: str, manner: Manner | None = None, **memory: Any) -> Judge:
         return judge.make(name, manner=manner, language=manner.language, **memory)
     if is_memory(name):
         return _remembering(name, name, manner, **memory)
-    raise UnknownName("judge", name, list(judge))
+    raise UnknownName("judge", name, judge_names())
 
 
-def make_judges(names: str | Iterable[str | Judge], manner: Manner | None = None, **memory: Any) -> list[Judge]:
+def make_judges(
+    names: str | Iterable[str | Judge], manner: Manner | None = None, **memory: Any
+) -> list[Judge]:
     """Make the judges of a parameter, separated by commas, each once; "all" is every one that asks a model.
 
     In a list, a judge stands for itself.

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import difflib
 import os
-import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
 from perslib.errors import DataError, MissingKey, Problem, UnknownName
 from perslib.paths import workspace
+from perslib.schemas import check, read_schema
 
 OURS = Path(__file__).with_name("backbones.toml")
+ENTRY = read_schema(__file__, "backbones.schema.toml", "entry")
 
 
 @dataclass(frozen=True)
@@ -141,93 +140,22 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
     return tables
 
 
-_KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
-    "kind": (str, "endpoint or embedded"),
-    "base_url": (str, "an address such as http://127.0.0.1:8000/v1"),
-    "model": (str, "the model's name, in quotes"),
-    "key_env": (str, "the name of an environment variable"),
-    "prices": ((dict, Prices), "{ in = …, cached = …, out = … } per million tokens"),
-    "prices_as_of": (str, "a date in quotes"),
-    "concurrency": (int, "a whole number of at least 1"),
-    "rpm": (int, "a whole number of at least 1"),
-    "tpm": (int, "a whole number of at least 1"),
-    "structured": (str, "schema, json, text or auto"),
-    "logprobs": (bool, "true or false"),
-    "timeout": ((int, float), "seconds, more than 0"),
-    "deadline": ((int, float), "seconds, more than 0"),
-    "context": (int, "a whole number of at least 1"),
-    "extra_body": (dict, "a table"),
-    "omit": ((list, tuple), "a list of request fields"),
-    "max_tokens_as": (str, "max_tokens or max_completion_tokens"),
-    "languages": ((list, tuple), 'a list such as ["en", "zh"]'),
-    "prompts": (str, "short, published or auto"),
-    "cache_as": (str, "a text"),
-    "start": (str, "a command, in quotes"),
-    "about": (str, "a text"),
-}
-_CHOICES = {
-    "kind": ("endpoint", "embedded"),
-    "structured": ("schema", "json", "text", "auto"),
-    "prompts": ("short", "published", "auto"),
-}
-_KEY_LIKE = ("key", "api_key", "apikey", "token", "secret")
+_MAY_BE_NONE = {field.name for field in fields(Entry) if field.default is None}
 
 
 def _checked(table: Mapping[str, Any], place: str, problems: list[Problem]) -> dict[str, Any]:
     """The fields of one table in the types of `Entry`; what is wrong goes to `problems`."""
-    good: dict[str, Any] = {}
-    for name, value in table.items():
-        if name not in _KINDS:
-            problems.append(Problem(place, _unknown(name)))
-            continue
-        kind, expected = _KINDS[name]
-        # TOML's true is no number, though Python's is.
-        fits = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
-        if value is None and name in ("rpm", "tpm", "context", "logprobs", "prices", "deadline"):
-            good[name] = None
-        elif not fits or not _in_range(name, value):
-            may_be_secret = name == "key_env" or (name == "base_url" and set("@?#") & set(str(value)))
-            shown = "its value" if may_be_secret else repr(value)
-            problems.append(Problem(place, f"{name}: {shown} is not {expected}"))
-        elif name == "prices" and isinstance(value, dict):
-            good[name] = _prices(value, place, problems)
-        else:
-            good[name] = tuple(value) if isinstance(value, list) else value
+    prices = table.get("prices")
+    plain = {name: value for name, value in table.items() if value is not None or name not in _MAY_BE_NONE}
+    if isinstance(prices, Prices):
+        del plain["prices"]
+    if found := check(plain, ENTRY, place):
+        problems += found
+        return {}
+    good = {name: tuple(value) if isinstance(value, list) else value for name, value in table.items()}
+    good |= {
+        name: int(value) for name, value in good.items() if isinstance(value, float) and value.is_integer()
+    }
+    if isinstance(prices, dict):
+        good["prices"] = Prices(input=prices["in"], output=prices["out"], cached=prices.get("cached"))
     return good
-
-
-def _in_range(name: str, value: Any) -> bool:
-    if name in _CHOICES:
-        return value in _CHOICES[name]
-    if name in ("concurrency", "rpm", "tpm", "context", "timeout", "deadline"):
-        return value > 0
-    if name == "key_env":  # a pasted key would fail here, and is not repeated in the message
-        return not value or re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value) is not None
-    if name == "base_url":
-        parts = urlsplit(value)
-        is_plain = (
-            "@" not in parts.netloc and not parts.query and not parts.fragment
-        )  # a key could stand there
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and is_plain
-    return True
-
-
-def _unknown(name: str) -> str:
-    if name.lower() in _KEY_LIKE:
-        return f"{name}: keys do not stand in files; name the environment variable that holds it in key_env"
-    near = difflib.get_close_matches(name, _KINDS, n=2, cutoff=0.5)
-    hint = f" Did you mean {' or '.join(near)}?" if near else f" Known: {', '.join(_KINDS)}."
-    return f"there is no field {name!r}.{hint}"
-
-
-def _prices(table: Mapping[str, Any], place: str, problems: list[Problem]) -> Prices | None:
-    given = dict(table)
-    bad = [n for n, v in given.items() if n not in ("in", "cached", "out") or not _is_price(v)]
-    if bad or "in" not in given or "out" not in given:
-        problems.append(Problem(place, f"prices: expected {_KINDS['prices'][1]}, got {given}"))
-        return None
-    return Prices(input=given["in"], output=given["out"], cached=given.get("cached"))
-
-
-def _is_price(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0

@@ -24,13 +24,14 @@ from typing import Any
 import pandas as pd
 
 from perslib.corpus import Block
-from perslib.corpus.reading import parse_json, unfit
+from perslib.corpus.reading import parse_json
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.llm import Ask
 from perslib.memory.base import MemorySystem, Statement, UserMemory
 from perslib.memory.measured import Measured, MeasuredMemory
 from perslib.memory.remembering import Recalled
 from perslib.paths import workspace
+from perslib.schemas import unfit
 
 EDITED = "edited by hand"
 Counts = tuple[int, int, int, int, int]

@@ -12,7 +12,6 @@ with role and content.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -22,17 +21,19 @@ from typing import Any
 
 import pandas as pd
 
-from perslib.corpus.reading import unfit
+from perslib.corpus.reading import parse_json
 from perslib.errors import DataError, Problem
 from perslib.llm import Ask, Backbone
 from perslib.memory.checked import Question, Reading
 from perslib.memory.long import LongTermMemory, Session, Turn
 from perslib.palbench.tasks import one, text_of
 from perslib.palbench.topics import Form, blocks, counted, looked_up
+from perslib.schemas import check, read_schema
 from perslib.stats import wilson
 
 TYPE = "single-session-preference"
-_FIELDS = ("question_id", "question_type", "question", "answer", "haystack_sessions")
+REMEDY = "Take the file as LongMemEval releases it."
+_SCHEMA = read_schema(__file__, "longmemeval.schema.toml", "question")
 
 
 @dataclass(frozen=True)
@@ -55,14 +56,16 @@ def read_questions(path: Path | str, kind: str | None = TYPE) -> list[Asked]:
     """The questions of a LongMemEval file, of one type or (None) of all; what cannot be read is named with its place."""
     path = Path(path)
     try:
-        records = json.loads(path.read_text("utf-8-sig"))
-    except (OSError, ValueError, RecursionError) as reason:
-        raise DataError(Problem(str(path), f"is no JSON file that can be read ({reason})")) from None
+        records = parse_json(path.read_bytes(), path.name)
+    except OSError as reason:
+        raise DataError(Problem(str(path), f"cannot be read ({reason})")) from None
+    if isinstance(records, Problem):
+        raise DataError(records, REMEDY)
     if not isinstance(records, list):
-        raise DataError(Problem(str(path), "holds no list of questions; expected LongMemEval's format"))
+        raise DataError(Problem(path.name, "holds no list of questions"), REMEDY)
     problems = [p for i, record in enumerate(records) for p in _problems(f"{path.name}[{i}]", record)]
     if problems:
-        raise DataError(problems, "Take the file as LongMemEval releases it.")
+        raise DataError(problems, REMEDY)
     wanted = [_asked(record) for record in records if kind in (None, record["question_type"])]
     if not wanted:
         raise DataError(Problem(path.name, f"has no question of type {kind!r}"))
@@ -70,19 +73,15 @@ def read_questions(path: Path | str, kind: str | None = TYPE) -> list[Asked]:
 
 
 def _problems(place: str, record: Any) -> list[Problem]:
-    if not isinstance(record, dict):
-        return [Problem(place, "is no object")]
-    if fault := next(unfit(record, place), None):
-        return [fault]
-    if missing := [name for name in _FIELDS if name not in record]:
-        return [Problem(place, f"has no {', '.join(missing)}")]
-    for j, session in enumerate(record["haystack_sessions"]):
-        for k, message in enumerate(session if isinstance(session, list) else [None]):
-            if not isinstance(message, dict) or not isinstance(message.get("content"), str):
-                return [
-                    Problem(f"{place}.haystack_sessions[{j}][{k}]", "is no message with role and content")
-                ]
-    return []
+    """What is wrong with a question: its fields, or how many of them there are."""
+    if problems := check(record, _SCHEMA, place):
+        return problems
+    n, found = len(record["haystack_sessions"]), []
+    for name in ("haystack_session_ids", "haystack_dates"):
+        if record.get(name) and len(record[name]) != n:
+            said = f"holds {len(record[name])} items, expected one for each of the {n} sessions"
+            found.append(Problem(place, f"{name} {said}"))
+    return found
 
 
 def _asked(record: dict[str, Any]) -> Asked:

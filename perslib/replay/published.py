@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from perslib.corpus import BLOCK, TURN, Corpus, coerce
-from perslib.corpus.reading import frame, unfit
+from perslib.corpus.reading import frame
 from perslib.corpus.schema import KEYS, SCHEMA
 from perslib.errors import DataError, Problem
 from perslib.memory import turn_id
@@ -29,6 +29,7 @@ from perslib.replay.published_lines import (
     targets_of,
 )
 from perslib.replay.replies import ORIGINAL
+from perslib.schemas import unfit
 
 EMPTY = "empty reply"
 #: How a reply came about, as far as a line says it under the names of our frame; published lines can carry it, too.

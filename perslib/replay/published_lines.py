@@ -19,9 +19,10 @@ from typing import Any
 import pandas as pd
 
 from perslib.corpus import TURN, Corpus, Target, coerce
-from perslib.corpus.reading import csv_lines, json_lines, unfit
+from perslib.corpus.reading import csv_lines, json_lines
 from perslib.errors import DataError, Problem
 from perslib.llm.transport import whole_characters
+from perslib.schemas import unfit
 
 Turn = tuple[str, str, str, int]
 Record = dict[str, Any]

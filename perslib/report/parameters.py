@@ -3,7 +3,7 @@
 A notebook declares its parameters in the cell tagged `parameters`, one plain assignment each:
 `limit = 0  # turns to judge`. Only declared ones are passed on, and only in the declared type. Where a parameter
 takes names, the cell's metadata says which, and nothing runs with another:
-`"choices": {"judges": ["perslib.studies.verification:ASKED", "all", "edited:"]}`, that is the names in that module,
+`"choices": {"judges": ["perslib.judge:judge_names", "all", "edited:"]}`, that is the names in that module,
 the word itself, and everything that begins with a word before a colon.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -150,7 +151,7 @@ def _named_by(choice: str) -> Iterable[str]:
     if not name:
         return [choice]
     found = getattr(importlib.import_module(module), name)
-    return found() if callable(found) else found
+    return found() if inspect.isfunction(found) else found
 
 
 def fitted(value: Any, default: Any, place: str) -> Any:

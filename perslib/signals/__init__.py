@@ -8,8 +8,7 @@ for taken in reactions(session({"cid": "7", "history": [...]})):
 weak = behavioural(corpus)                        # weak labels for ratings, for any memory and any judge
 """
 
-from perslib.corpus.uxbench_reading import sessions
-from perslib.corpus.uxbench_records import Message, Session, session
+from perslib.corpus.uxbench_records import Message, Session, session, sessions
 from perslib.signals.behavioural import VOTES, behavioural, sessions_of, signals_of, weak_labels
 from perslib.signals.gate import Gate, GateSettings, masked
 from perslib.signals.length import reading_seconds

@@ -2,6 +2,7 @@
 
 Judges that compute their scores judge every reply of the test users. What is fitted is fitted on train users alone, on
 verdicts of judges that had not learned from the same user (`judge_train_users`). Variants of the judge that asks differ
+from perslib.judge import make_judge
 from functools import partial
 from perslib.llm import compute
 from the base in one thing, and all of them judge the same replies (Tables 3 and 6 of PersTurnBench).
@@ -21,12 +22,12 @@ import pandas as pd
 from perslib import stats
 from perslib.corpus import TURN, Corpus
 from perslib.errors import PerslibError, UnknownName
-from perslib.judge import Judge, LearnedJudge, Manner, Personal, evaluate
+from perslib.judge import Judge, LearnedJudge, Manner, Personal, evaluate, make_judge
 from perslib.llm import compute
 from perslib.memory import Structured
 from perslib.paths import read_csv
 from perslib.studies.extent import FEWEST_REPLIES, Extent, listed, require_replies
-from perslib.studies.verification import CONTROLS, SHOWN, asked_judge
+from perslib.studies.verification import CONTROLS, SHOWN
 
 #: Rules for equal scores in a block: the published one, and those that use no position; `random` is tried beside them.
 RULES: tuple[stats.Ties, ...] = ("turn_index", "min", "max", "mid", "expected")
@@ -286,7 +287,7 @@ def make_variants(
     written = replace(manner, written=not manner.written)
     windows = {size: name for size, name in _WINDOWS.items() if size != manner.window}
     families: dict[str, list[Judge]] = {
-        "memory": [asked_judge("no memory", manner)],
+        "memory": [make_judge("no memory", manner)],
         "evidence": [personal(f"evidence {n}", built=full(n)) for n in BUDGETS],
         "window": [personal(name, replace(manner, window=size)) for size, name in windows.items()],
         "language": [personal(in_other, replace(manner, language=other))],
@@ -296,7 +297,7 @@ def make_variants(
     }
     if memory["evidence"] != "full":  # else a first look: more would take too long
         named = ("measured", "scores only", "personal + measured")
-        families["memory"] += [asked_judge(name, manner, **memory) for name in named]
+        families["memory"] += [make_judge(name, manner, **memory) for name in named]
         families["memory"].append(personal("full evidence", built=full(BUDGETS[1])))
     if languages and other not in languages:
         families["language"] = []

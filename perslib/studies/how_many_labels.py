@@ -18,12 +18,13 @@ import pandas as pd
 
 from perslib import stats
 from perslib.corpus import TURN, Corpus
-from perslib.corpus.reading import csv_lines, json_lines, number_in, unfit
+from perslib.corpus.reading import csv_lines, json_lines, number_in
 from perslib.errors import DataError, PerslibError, Problem
 from perslib.judge import Judge
 from perslib.llm import Backbone
 from perslib.replay import ORIGINAL, originals, read_replies, recorded, scored
 from perslib.replay.published_lines import turn_of
+from perslib.schemas import unfit
 from perslib.stats.gold import of_turns
 from perslib.stats.resamples import Floats, estimate, floats
 from perslib.studies.extent import FEWEST_REPLIES, listed

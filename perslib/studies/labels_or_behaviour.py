@@ -27,7 +27,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from perslib.corpus import TURN, Block, Corpus
 from perslib.errors import NotEnough
-from perslib.judge import OfTask
+from perslib.judge import OfTask, asks_model, make_judges
 from perslib.judge.evaluate import fit, targets, verdicts_on
 from perslib.llm import Backbone
 from perslib.llm import backbone as model_named
@@ -38,7 +38,6 @@ from perslib.stats.measures import resampled
 from perslib.stats.resamples import estimate
 from perslib.stats.sums import Sums
 from perslib.studies.extent import Extent, extent, listed, require_replies, whole_numbers
-from perslib.studies.replay import COMPUTED, judges_named
 
 KINDS = ("ratings", "half and half", "ratings and log", "behaviour", "dealt out")
 #: A kind of label, and how many of them.
@@ -55,7 +54,7 @@ RESAMPLES = 2000
 
 def choose_extent(names: str, backbone: str, limit: int) -> tuple[Extent, Backbone | None]:
     """Return how much is judged, and the model behind it; there is none where none of the judges asks one."""
-    model = model_named(backbone) if set(listed(names)) - set(COMPUTED) else None
+    model = model_named(backbone) if any(map(asks_model, listed(names))) else None
     return extent(model, limit, usual=REPLIES), model
 
 
@@ -145,7 +144,7 @@ def judge_labels(
             corpus=corpus.name,
         )
     rows: list[tuple[object, ...]] = []
-    for judge in [OfTask("mean"), *judges_named(names, "", look.manner(language), look)]:
+    for judge in [OfTask("mean"), *make_judges(names, look.manner(language), **look.memory)]:
         fit(judge, corpus, blocks, backbone, progress=False)
         ways: list[Way] = [(kind, n) for n in numbers for kind in KINDS] if judge.sees.history else [NOTHING]
         # A block's variants stand next to each other: what was counted of its texts serves them all.

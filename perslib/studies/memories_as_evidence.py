@@ -21,27 +21,16 @@ import pandas as pd
 
 from perslib.corpus import Block, Corpus
 from perslib.errors import UnknownName
-from perslib.judge import Judge, Manner, Personal
+from perslib.judge import Judge, Manner, Personal, make_judge
 from perslib.llm import Answer, Ask, Backbone, Request
-from perslib.memory import MEMORIES, UserMemory
-from perslib.memory import memory as named
+from perslib.memory import UserMemory, is_memory, make_memory
+from perslib.memory import memory as memories
 from perslib.memory.base import Noting
-from perslib.memory.named import EDITED, long_term
-from perslib.memory.remembering import Remembered
 from perslib.stats import agreement
 from perslib.studies import verification
 from perslib.studies.extent import Extent, listed, require_replies
 
 NOTHING, RETRIEVAL, LOGS = "no memory", "RAG", "vanilla (with log)"
-#: Every kind of evidence, what asks nothing for being built in front.
-ALL = (
-    NOTHING,
-    "scores",
-    "measured",
-    RETRIEVAL,
-    LOGS,
-    *(m for m in MEMORIES if m not in ("scores", "measured")),
-)
 #: A first look: what is built at once and soon read, and the memory that other pages have had written already.
 LOOK = (NOTHING, "scores", "measured", "structured")
 METRICS = ("pearson", "wc_pearson", "qwk")
@@ -99,25 +88,26 @@ class Judged:
         return self.verdicts[self.verdicts["backbone"].notna()]
 
 
+def list_memories() -> list[str]:
+    """Return every kind of evidence, what asks nothing for being built in front."""
+    return list(dict.fromkeys([NOTHING, "scores", "measured", RETRIEVAL, LOGS, *memories]))
+
+
 def choose_memories(names: str, look: Extent) -> list[str]:
     """Return the memories of a parameter: named, "all", or where it is empty what suits the backbone; none comes first."""
-    wanted = listed(names) if names not in ("", "all") else list(LOOK if not names and look.is_short else ALL)
+    known = list_memories()
+    wanted = listed(names) if names not in ("", "all") else LOOK if not names and look.is_short else known
     for name in wanted:
-        if name not in ALL and not name.startswith(EDITED):
-            raise UnknownName("memory", name, ALL)
+        if name not in known and not is_memory(name):
+            raise UnknownName("memory", name, known)
     return list(dict.fromkeys([NOTHING, *wanted]))
 
 
 def judge_with(name: str, manner: Manner, **memory: Any) -> tuple[Judge, Weighed | None]:
     """Return the judge that is shown this memory, and the memory where one is built; `memory` are options of `Structured`."""
     if name in (NOTHING, RETRIEVAL):
-        return verification.asked_judge(name, manner), None
-    system = (
-        Remembered(long_term(manner.language)[name], manner.language)
-        if name == LOGS
-        else named(name, manner.language, **memory)
-    )
-    weighed = Weighed(system)
+        return make_judge(name, manner), None
+    weighed = Weighed(make_memory(name, manner.language, **memory))
     return Personal(weighed, manner, name=f"memory: {name}"), weighed
 
 
@@ -141,7 +131,7 @@ def judge_memories(
         frames.append(verification.judged([judge], corpus, model, limit=look.turns, seed=seed))
     computed = verification.computed_judges(["user mean", "nearest 6, weighted", "learned"])
     marks = verification.judged(computed, corpus, limit=look.turns, seed=seed)
-    left_out = tuple(name for name in ALL if name not in chosen)
+    left_out = tuple(name for name in list_memories() if name not in chosen)
     return Judged(pd.concat([marks, *frames], ignore_index=True), weighed, left_out)
 
 

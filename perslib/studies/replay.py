@@ -17,7 +17,6 @@ from perslib.corpus import BLOCK, TURN, Corpus, coerce
 from perslib.errors import DataError, PerslibError, Problem, UnknownName
 from perslib.judge import Judge
 from perslib.llm import Backbone
-from perslib.memory import MEMORIES, memory
 from perslib.stats import agreement
 from perslib.studies.extent import FEWEST_REPLIES, Extent, listed
 from perslib.studies.rationales import Memories, collect_memories
@@ -181,8 +180,7 @@ def _asked(sets: Sets, look: Extent, seed: int) -> pd.DataFrame:
 def make_candidates(contexts: str, language: str, look: Extent) -> list[replay.Candidate]:
     """Make the candidates that a parameter names by their contexts: "" is those that suit the backbone, "none" none.
 
-    Contexts are prefix, task, profile, tfidf, diverse, and any memory of `perslib.memory.MEMORIES` that can be written
-    without scores.
+    Contexts are prefix, task, profile, tfidf, diverse, and any memory that can be written without scores.
     """
     named = contexts or (LOOK_CONTEXTS if look.is_short else CONTEXTS)
     about: dict[str, Any] = {"language": language, "max_tokens": 1024}
@@ -190,8 +188,7 @@ def make_candidates(contexts: str, language: str, look: Extent) -> list[replay.C
         about |= {"max_tokens": LOOK_TOKENS, "window": look.window}
     found = []
     for name in [] if named == "none" else listed(named):
-        wanted = name.removeprefix("memory: ")
-        context = memory(wanted, language, **look.memory) if wanted in MEMORIES else name
+        context = replay.make_context(name, language, **look.memory)
         found.append(replay.Candidate(context=context, **about))
     return found
 

@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from perslib.corpus import TURN, Corpus
-from perslib.errors import NotEnough, UnknownName
-from perslib.judge import (
-    Episodic,
-    Generic,
-    Judge,
-    LearnedJudge,
-    Manner,
-    Personal,
-    Spur,
-    Supervised,
-    Verdict,
-    evaluate,
-    session_judges,
-    targets,
-)
+from perslib.errors import NotEnough
+from perslib.judge import Judge, LearnedJudge, Manner, Supervised, Verdict, evaluate, session_judges, targets
 from perslib.judge.base import frame
 from perslib.judge.history import OfPopulation, OfTask, controls, nearest_baselines
 from perslib.llm import Backbone
-from perslib.memory import MEMORIES, Measured, Structured
-from perslib.memory import memory as named
-from perslib.memory.named import EDITED
+from perslib.memory import Structured
 from perslib.stats import agreement, calibrated, fit_thresholds, histories, with_gold
-from perslib.studies.extent import FEWEST_REPLIES, Extent, listed
+from perslib.studies.extent import FEWEST_REPLIES, Extent
 
 #: The judges that no table of agreement is without.
 CONTROLS = tuple(judge.name for judge in controls())
@@ -41,32 +25,6 @@ SHOWN = ("pearson", "spearman", "qwk", "f1_dsat", "wc_pearson")
 GAINS = ("pearson", "qwk", "wc_pearson")
 #: Score columns: as given, and read off the user's own history.
 SCORES = ("real", "cdf")
-#: Judges that ask no model, by the names that parameters use.
-COMPUTED: dict[str, Callable[[], Judge]] = {
-    "learned": LearnedJudge,
-    "supervised": Supervised,
-    "nearest": Nearest,
-    "user mean": UserMean,
-}
-#: Judges that ask a model, by the names that parameters and tables use.
-ASKED = (
-    *("personal", "measured", "personal + measured", "scores only", "no memory"),
-    *("zero-shot", "few-shot", "task rubric", "Prometheus"),
-    *("RAG", "RAG boundary-first", "SPUR", "learned + measured"),
-)
-
-#: Rows of Table 2 that differ in the personal judge's memory → that memory.
-_REMEMBERS = {
-    "personal": "structured",
-    "measured": "measured",
-    "personal + measured": "structured + measured",
-    "scores only": "scores",
-}
-
-
-def asks(name: str) -> bool:
-    """Whether this is the name of a judge that asks a model."""
-    return name in ASKED or name in MEMORIES or name.startswith(EDITED)
 
 
 def computed_judges(names: Iterable[str] = ()) -> list[Judge]:
@@ -74,42 +32,6 @@ def computed_judges(names: Iterable[str] = ()) -> list[Judge]:
     population = [OfPopulation("mean"), OfTask("mean")]
     every = [*controls(), *population, *nearest_baselines(), Supervised(), LearnedJudge()]
     return [judge for judge in every if judge.name in names] if names else every
-
-
-def asked_judge(name: str, manner: Manner, **memory: Any) -> Judge:
-    """A judge by its name in `ASKED` or `COMPUTED`; `memory` are options of `Structured`.
-
-    A name of `perslib.memory.MEMORIES` is the personal judge with that memory, "edited: NAME" with the memories that
-    were saved under this name in the explorer.
-    """
-    if name in COMPUTED:
-        return COMPUTED[name]()
-    if name in _REMEMBERS or (name not in ASKED and asks(name)):
-        memory_system = named(_REMEMBERS.get(name, name), manner.language, **memory)
-        return Personal(memory_system, manner, name=name)
-    written = replace(manner, written=True)
-    made: dict[str, Callable[[], Judge]] = {
-        "learned + measured": lambda: LearnedJudge(
-            Personal(Measured(manner.language), manner, name="measured")
-        ),
-        "no memory": lambda: Personal(None, manner, name=name),
-        "RAG": lambda: Episodic(manner=manner, name=name),
-        # These two decide something else first and have no score alone to give.
-        "RAG boundary-first": lambda: Episodic(boundary_first=True, manner=written, name=name),
-        "SPUR": lambda: Spur(written),
-    }
-    if name in made:
-        return made[name]()
-    if name in ASKED:
-        return Generic(name, manner)
-    raise UnknownName("judge", name, [*COMPUTED, *ASKED, *MEMORIES])
-
-
-def asked_judges(names: str | Iterable[str], manner: Manner, **memory: Any) -> list[Judge]:
-    """The judges that a parameter names, separated by commas, each once; "all" is every one that asks a model."""
-    given = listed(names) if isinstance(names, str) else list(names)
-    wanted = ASKED if names == "all" else given
-    return [asked_judge(name, manner, **memory) for name in dict.fromkeys(wanted)]
 
 
 def judged(

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from perslib.corpus import Corpus
-from perslib.corpus.uxbench_reading import Source
+from perslib.corpus.uxbench_records import Source
 from perslib.errors import DataError, Problem
 from perslib.llm import Ask, Backbone, compute
 from perslib.prompts import prompt

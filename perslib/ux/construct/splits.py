@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from perslib.corpus.uxbench_cases import SPLITS
+from perslib.corpus.uxbench import SPLITS
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.signals.length import counts
 from perslib.stats import SEED
