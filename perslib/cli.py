@@ -61,7 +61,26 @@ def main() -> None:
     """
 
 
-@main.command()
+class _WithNames(click.Command):
+    """A command whose help lists the names that parameters take."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the judges, memories and contexts there are."""
+        from perslib.judge import judge
+        from perslib.memory import memory
+        from perslib.replay import context
+
+        with formatter.section("Names for -p"):
+            formatter.write_dl(
+                [
+                    ("judges", ", ".join(judge) + ", or a memory"),
+                    ("memories", ", ".join(memory)),
+                    ("contexts", ", ".join(context) + ", or a memory"),
+                ]
+            )
+
+
+@main.command(cls=_WithNames)
 @click.argument("notebooks", nargs=-1)
 @click.option(
     "--corpus", default="sample/en", show_default=True, help="Name under data/, or path of a release."
@@ -96,6 +115,12 @@ def main() -> None:
     metavar="NAME=VALUE",
     help="Any other parameter of a notebook.",
 )
+@click.option(
+    "--use",
+    multiple=True,
+    metavar="MODULE",
+    help="Python module with judges, memories, contexts or loaders of your own.",
+)
 @click.option("--dry-run", is_flag=True, help="Only estimate calls, tokens, cost and time of each page.")
 def report(
     notebooks: tuple[str, ...],
@@ -106,6 +131,7 @@ def report(
     seed: int,
     out: Path | None,
     parameters: tuple[str, ...],
+    use: tuple[str, ...],
     dry_run: bool,
 ) -> None:
     """Run NOTEBOOKS (default: all bundled ones) and render them as pages.
@@ -113,6 +139,7 @@ def report(
     A notebook is a name or number (00_corpus, 00) or a path. Pages, figures and tables are written to
     reports/<corpus>/<backbone>/; reports/index.html links all of them.
     """  # fmt: skip
+    _use(use)
     further = dict(_name_and_value(p) for p in parameters)
     if language is not None:
         further["language"] = language
@@ -127,6 +154,15 @@ def report(
         return
     index = run_report(notebooks or None, **shared)
     click.echo(f"Open {index}")
+
+
+def _use(modules: tuple[str, ...]) -> None:
+    """Let this process, and the kernels it starts, know the names that these modules register."""
+    from perslib.registry import VARIABLE, use_plugins
+
+    if modules:
+        os.environ[VARIABLE] = ",".join(filter(None, [os.environ.get(VARIABLE), *modules]))
+    use_plugins()
 
 
 def _name_and_value(text: str) -> tuple[str, Any]:
@@ -164,8 +200,15 @@ def _name_and_value(text: str) -> tuple[str, Any]:
 @click.option(
     "--language", type=click.Choice(["en", "zh"]), help="Language of a table of your own. Default: en."
 )
+@click.option("--use", multiple=True, metavar="MODULE", help="Python module with a loader of your own.")
 def import_(
-    kind: str, path: Path, name: str | None, out: Path | None, skip_bad: bool, language: str | None
+    kind: str,
+    path: Path,
+    name: str | None,
+    out: Path | None,
+    skip_bad: bool,
+    language: str | None,
+    use: tuple[str, ...],
 ) -> None:
     """Check a downloaded release and write it as Parquet under data/.
 
@@ -183,6 +226,7 @@ def import_(
     """
     from perslib.corpus import import_release
 
+    _use(use)
     if language and kind != "table":
         raise click.UsageError(f"--language is for tables of one's own; {kind} knows its language")
     options = {"language": language} if language else {}

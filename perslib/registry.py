@@ -42,7 +42,7 @@ class Registry(Generic[T]):
 
         def register(factory: F) -> F:
             self._factories[name] = factory
-            if isinstance(factory, type) and not hasattr(factory, "name"):
+            if isinstance(factory, type) and getattr(factory, "name", None) is None:
                 factory.name = name  # type: ignore[attr-defined]
             return factory
 

@@ -74,4 +74,4 @@ def test_a_long_term_memory_is_a_judge_of_the_studies(block):
 def test_a_replay_takes_any_memory_as_a_context():
     look = Extent(4, 1, "full", 600, True)
     (one, other) = make_candidates("H²Memory, memory: RecurSum", "en", look)
-    assert [c.context.name for c in (one, other)] == ["H²Memory", "RecurSum"]
+    assert [c.context.name for c in (one, other)] == ["memory: H²Memory", "memory: RecurSum"]

@@ -3,7 +3,8 @@
 from perslib.corpus.block import Block, Target
 from perslib.corpus.corpus import Corpus
 from perslib.corpus.schema import BLOCK, SCHEMA, SESSION, TURN, coerce, describe
-from perslib.corpus.store import corpus_names, import_release, load, read_release, save
+from perslib.corpus.store import corpus_names, import_release, load, loader, read_release, save
+from perslib.corpus.table import read_rows
 
 __all__ = [
     "BLOCK",
@@ -18,6 +19,8 @@ __all__ = [
     "describe",
     "import_release",
     "load",
+    "loader",
     "read_release",
+    "read_rows",
     "save",
 ]

@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pandas as pd
@@ -21,16 +20,17 @@ from perslib.corpus.reading import Reading
 from perslib.corpus.schema import storable
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.paths import bundled, workspace
+from perslib.registry import Registry
 
-#: Kinds of release that can be imported, by the name used in `perslib import KIND PATH`.
-KINDS: dict[str, ModuleType] = {
-    "persturnbench": persturnbench,
-    "uss": uss,
-    "urs": urs,
-    "palset": palset,
-    "uxbench": uxbench,
-    "table": table,
-}
+loader: Registry[Reading] = Registry("kind of corpus")
+"""What can be imported, by the name used in `perslib import KIND PATH`.
+
+`@loader("name")` registers `read(path, *, skip_bad, name)`, which returns a `Reading` (`read_rows` makes one of rows). Its
+attribute `looks_like(path)`, if it has one, says whether a path is of this kind.
+"""
+for _module in (persturnbench, uss, urs, palset, uxbench, table):
+    loader(_module.__name__.rpartition(".")[2])(_module.read)
+    _module.read.looks_like = _module.looks_like
 _CARD = "corpus.json"
 _FORMAT = 1
 
@@ -73,25 +73,24 @@ def corpus_names() -> list[str]:
 
 def detect(path: Path) -> str:
     """Which kind of release a path holds."""
-    kinds = [kind for kind, module in KINDS.items() if module.looks_like(path)]
+    kinds = [kind for kind in loader if getattr(loader[kind], "looks_like", lambda path: False)(path)]
     if not kinds:
         raise DataError(
             Problem(str(path), "is no corpus that perslib knows by its looks"),
-            f"Import it by kind: perslib import {{{'|'.join(KINDS)}}} {path}",
+            f"Import it by kind: perslib import {{{'|'.join(loader)}}} {path}",
         )
     return kinds[0]
 
 
 def read_release(path: Path, kind: str | None = None, *, skip_bad: bool = False, **options: Any) -> Reading:
     """Read a downloaded release or a table of one's own, checking every line of it."""
-    if kind is not None and kind not in KINDS:
-        raise UnknownName("kind of corpus", kind, KINDS)
+    if kind is not None and kind not in loader:
+        raise UnknownName("kind of corpus", kind, list(loader))
     if not path.exists():
         raise DataError(Problem(str(path), "does not exist"))
     if path.is_file() and path.stat().st_size == 0:
         raise DataError(Problem(str(path), "is empty"))
-    read: Callable[..., Reading] = KINDS[kind or detect(path)].read
-    return read(path, skip_bad=skip_bad, **options)
+    return loader[kind or detect(path)](path, skip_bad=skip_bad, **options)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ text) and may stand in any one row of the user.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +36,22 @@ def looks_like(path: Path) -> bool:
 def read(path: Path, *, skip_bad: bool = False, name: str | None = None, language: str = "en") -> Reading:
     """Read a table of one's own; see `perslib import table`."""
     intake = Intake(skip_bad)
+    return _read(_rows(path, intake), intake, name or path.stem, language)
+
+
+def read_rows(
+    rows: Iterable[dict[str, Any]], name: str, *, language: str = "en", skip_bad: bool = False
+) -> Reading:
+    """Read rows as of a table: what a loader of one's own makes of its files."""
+    placed = ((f"row {number}", dict(row)) for number, row in enumerate(rows, 1))
+    return _read(placed, Intake(skip_bad), name, language)
+
+
+def _read(placed: Iterable[Row | tuple[str, None]], intake: Intake, name: str, language: str) -> Reading:
     by_session: dict[tuple[str, str, str], list[Row]] = {}
     spoiled: set[tuple[str, str, str]] = set()
     before: tuple[str, str, str] | None = None
-    for place, row in _rows(path, intake):
+    for place, row in placed:
         if row is None:  # an unreadable line may belong to the session before it, or to the one after
             spoiled |= {before} if before else set()
             before = None
@@ -70,8 +82,8 @@ def read(path: Path, *, skip_bad: bool = False, name: str | None = None, languag
     good = {key: rows for key, rows in by_session.items() if key not in spoiled}
     if not good:
         remedy = f"Not one session is left. Each row needs {', '.join(REQUIRED)}."
-        raise DataError(intake.problems or Problem(path.name, "holds no row"), remedy)
-    return intake.reading({"kind": "table"}, name or path.stem, language, *_frames(good))
+        raise DataError(intake.problems or Problem(name, "holds no row"), remedy)
+    return intake.reading({"kind": "table"}, name, language, *_frames(good))
 
 
 def _rows(path: Path, intake: Intake) -> Iterator[Row | tuple[str, None]]:

@@ -1,0 +1,121 @@
+"""What docs/extend.md says works as it stands there: each block is written to its file and run."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from perslib import registry
+from perslib.corpus import corpus_names, import_release, load
+from perslib.errors import PerslibError, UnknownName
+from perslib.judge import Personal, evaluate, judge, make_judge, make_judges
+from perslib.memory import make_memory, memory
+from perslib.replay import context, make_context
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "extend.md"
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", PAGE.read_text("utf-8"), re.M | re.S)
+
+
+@pytest.fixture
+def workspace(tmp_path, monkeypatch):
+    """A folder with the module and the prompt of the page; what it registers is gone afterwards."""
+    module = "\n".join(text for kind, text in BLOCKS if kind == "python" and text.startswith("# mymodule.py"))
+    (tmp_path / "mymodule.py").write_text(module, "utf-8")
+    (tmp_path / "prompts" / "en").mkdir(parents=True)
+    (prompt,) = [text for kind, text in BLOCKS if kind == "markdown"]
+    (tmp_path / "prompts" / "en" / "prices.md").write_text(prompt, "utf-8")
+    monkeypatch.setenv("PERSLIB_HOME", str(tmp_path))
+    before = {each: dict(each._factories) for each in (judge, memory, context, registry_of_loaders())}
+    monkeypatch.setattr(registry, "_used", set())
+    monkeypatch.syspath_prepend(tmp_path)
+    yield tmp_path
+    sys.modules.pop("mymodule", None)
+    for each, factories in before.items():
+        each._factories = factories
+
+
+def registry_of_loaders():
+    from perslib.corpus import loader
+
+    return loader
+
+
+def test_the_blocks_of_the_page_run(workspace, monkeypatch):
+    monkeypatch.setenv(registry.VARIABLE, "mymodule")
+    for kind, text in BLOCKS:
+        if kind == "python" and not text.startswith("# mymodule.py"):
+            exec(compile(text, "docs/extend.md", "exec"), {})
+
+
+def test_names_of_a_module_of_ones_own_are_known_everywhere(workspace):
+    (workspace / "settings.toml").write_text('plugins = ["mymodule"]\n', "utf-8")
+    assert {"longer is better", "asks about prices"} <= set(judge)
+    assert "last complaint" in memory and "first name terms" in context
+    corpus = load("sample/en")
+    block = next(corpus.blocks("test"))
+    assert isinstance(make_judge("last complaint"), Personal)
+    assert make_memory("last complaint").name == "last complaint"
+    assert make_context("first name terms").given(block).labelled is False
+    (workspace / "mine.txt").write_text("ada|gift|a scarf?|a red one|4\nada|food|soup?|leek|2\n", "utf-8")
+    import_release("stars", workspace / "mine.txt")
+    assert "mine" in corpus_names() and load("mine").turns["score"].tolist() == [4, 2]
+
+
+def test_a_judge_defined_in_a_cell_works_there_at_once():
+    from perslib.judge import Computed
+
+    class Four(Computed):
+        name = "four"
+
+        def scores(self, block):
+            return [4.0] * len(block)
+
+    one, two = make_judges([Four(), "user mean"])
+    found = evaluate(one, load("sample/en"), limit=20)
+    assert set(found["judge"]) == {"four"} and (found["raw"] == 4).all() and two.name == "user mean"
+
+
+def test_a_command_uses_the_module_that_it_is_told_of(workspace):
+    cell = nbformat.v4.new_code_cell('corpus = "sample/en"\nbackbone = "embedded"\njudges = ""\nout = ""\nseed = 42')
+    cell.metadata = {"tags": ["parameters"], "choices": {"judges": ["perslib.judge:judge_names"]}}
+    text = (
+        "from perslib import report\nfrom perslib.corpus import load\nfrom perslib.judge import evaluate, make_judges\n"
+        "report.begin(out=out)\n(one,) = make_judges(judges)\n"
+        'report.save_table(evaluate(one, load(corpus), limit=9)[["judge", "raw"]], "scores", "Scores.")'
+    )
+    notebook = nbformat.v4.new_notebook(cells=[cell, nbformat.v4.new_code_cell(text)])
+    nbformat.write(notebook, workspace / "mine.ipynb")
+
+    def run(judges: str, *further: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "perslib", "report", "mine.ipynb", "-p", f"judges={judges}", *further]
+        return subprocess.run(command, cwd=workspace, capture_output=True, text=True, timeout=300)
+
+    assert "longer is better" in run("longer is bettr", "--use", "mymodule").stderr
+    assert run("longer is better").returncode == 1
+    done = run("longer is better", "--use", "mymodule")
+    assert done.returncode == 0, done.stderr
+    (table,) = workspace.glob("reports/**/scores.csv")
+    assert "longer is better" in table.read_text("utf-8")
+
+
+def test_what_is_wrong_with_a_module_is_said(workspace):
+    (workspace / "settings.toml").write_text('plugins = ["nowhere"]\n', "utf-8")
+    with pytest.raises(PerslibError, match="no module 'nowhere'"):
+        list(judge)
+    (workspace / "settings.toml").write_text("plugins = 3\n", "utf-8")
+    with pytest.raises(PerslibError, match="expected a list"):
+        list(judge)
+    (workspace / "settings.toml").unlink()
+    with pytest.raises(UnknownName, match="user mean"):
+        make_judge("user means")
+
+
+def test_readme_names_every_judge_memory_and_context():
+    text = (PAGE.parents[1] / "README.md").read_text("utf-8")
+    missing = [name for each in (judge, memory, context) for name in each if f"`{name}`" not in text]
+    assert missing == []
