@@ -98,7 +98,7 @@ def literals(node: ast.expr) -> Iterator[ast.Constant]:
 
 def in_notebook(file: Path) -> Iterator[Message]:
     """The blocks of Markdown, the texts in code, and the comments behind parameters."""
-    from perslib.report.parameters import read_notebook
+    from perslib.report.plan import read_notebook
 
     for cell in read_notebook(file).cells:
         if cell.cell_type == "markdown":
@@ -117,20 +117,23 @@ def comments(source: str) -> Iterator[tuple[tuple[int, int], str]]:
 
 
 def in_template(source: str) -> Iterator[Message]:
-    """The literal texts in `_("…")` of a page template."""
+    """The literal texts in `_("…")` and `plural("…", "…", n)` of a page template."""
     import jinja2
 
     calls = jinja2.Environment().parse(source).find_all(jinja2.nodes.Call)
     for call in calls:
-        if getattr(call.node, "name", "") == "_" and isinstance(call.args[0], jinja2.nodes.Const):
-            yield call.args[0].value
+        texts = [node.value for node in call.args if isinstance(node, jinja2.nodes.Const)]
+        if (function := getattr(call.node, "name", "")) == "_" and texts:
+            yield texts[0]
+        elif function == "plural" and len(texts) == 2:
+            yield texts[0], texts[1]
 
 
 def copy_notebook(name: str, language: str, out: Path | None = None) -> Path:
     """Write a translated copy of a notebook; return its path, `notebooks/<language>/<name>.ipynb` if none is given."""
     import nbformat
 
-    from perslib.report.parameters import find_studies, read_notebook
+    from perslib.report.plan import find_studies, read_notebook
 
     source = find_studies(name)[0].path
     path = out or workspace() / "notebooks" / language / source.name

@@ -262,7 +262,7 @@ def app(notebook: str, port: int, browser: bool) -> None:
     It listens on this machine only and requires the token in the address that it prints. Ctrl-C stops it.
     """
     from perslib.report.app import command, environment
-    from perslib.report.parameters import find_studies
+    from perslib.report.plan import find_studies
 
     path = find_studies(notebook)[0].path
     click.echo(f"{path.stem} as an app, at the address below; Ctrl-C ends it")

@@ -19,7 +19,7 @@ import psutil
 import pytest
 
 from perslib.report import app, begin, launcher, show
-from perslib.report.parameters import find_studies
+from perslib.report.plan import find_studies
 from perslib.report.render import title_of
 from perslib.text import set_language, translate_markdown
 

@@ -62,7 +62,7 @@ def test_questions_of_one_type_with_their_dialogues_in_order_of_time(file):
     ("content", "words"),
     [
         ("{", "longmemeval_s.json:1: the JSON text ends too early"),
-        ("{}", "holds no list"),
+        ("{}", "longmemeval_s.json: holds {}, expected a list of questions"),
         ('[{"question_id": "q"}]', r"longmemeval_s.json\[0\]: question_type is missing"),
         (
             json.dumps([record(1, haystack_sessions=[[{"role": "user"}]])]),

@@ -241,7 +241,7 @@ def test_what_is_no_release_is_told_what_to_give(tmp_path):
     with pytest.raises(DataError, match=r"called neither input\.json"):
         read_release(tmp_path / "other.json", "palset")
     (tmp_path / "input.json").write_text("[]")
-    with pytest.raises(DataError, match="no object keyed by user"):
+    with pytest.raises(DataError, match=r"input.json: holds \[\], expected an object keyed by user"):
         read_release(tmp_path, "palset")
     made.write_palset(tmp_path)
     made.write_palset(tmp_path, language="en")

@@ -115,9 +115,13 @@ def test_a_message_needs_role_and_text():
 # -- checks at loading -------------------------------------------------------------------------------------
 
 FAULTS = {
-    "unknown key": ("max_tokens", "max_token", r"own\.md:5: .*'max_token' \(did you mean max_tokens\?\)"),
-    "missing key": ("version: 3\n", "", r'own\.md:1: .*"version" is a required property'),
-    "wrong type": ("version: 3", "version: three", r'own\.md:2: version: "three" is not of type "integer"'),
+    "unknown key": (
+        "max_tokens",
+        "max_token",
+        r"own\.md:5: there is no field 'max_token'. Did you mean max_tokens\?",
+    ),
+    "missing key": ("version: 3\n", "", r"own\.md:1: version is missing, expected a whole number"),
+    "wrong type": ("version: 3", "version: three", r'own\.md:2: version is "three", expected a whole number'),
     "bad YAML": ("description: a prompt", "description: a: b", r"own\.md:3: .*not YAML"),
     "bad schema": ("max_tokens: 9", "schema: {type: strng}", r"own\.md:5: schema is not a JSON schema"),
     "no front matter": ("---\nversion", "version", r"own\.md:1: .*front matter"),

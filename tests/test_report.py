@@ -23,11 +23,10 @@ from perslib.corpus import save
 from perslib.errors import DataError, ReportError, UnknownName
 from perslib.llm import Cache
 from perslib.report import rehearse_report, run_report
-from perslib.report.execute import Kernels
+from perslib.report.execute import kernel_environment
 from perslib.report.index import write_index
 from perslib.report.manifest import record, write_text
-from perslib.report.parameters import check_choices, find_studies, fitted, read_study
-from perslib.report.plan import plan
+from perslib.report.plan import check_choices, find_studies, fitted, plan, read_study
 from perslib.report.progress import Looking
 from perslib.report.render import warnings_in
 
@@ -578,6 +577,13 @@ def test_a_notebook_that_tags_nothing_is_gone_through_as_a_whole(home, tmp_path)
     assert "is not asked" in next(rehearse_report(own, corpus="tiny/en"))
 
 
+def test_a_stage_cut_off_before_its_first_answer_has_no_time(home, tmp_path):
+    said = {"ledger": 1, "backbone": "", "stage": "judge", "calls": 2, "hits": 0, "cost": 0.0}
+    write = f"import os\nwith open(os.environ['PERSLIB_PROGRESS_FILE'], 'a') as file:\n    print({json.dumps(said)!r}, file=file)"
+    line = next(rehearse_report(study(tmp_path, 'out = ""', write), corpus="tiny/en"))
+    assert "at most 2 calls" in line and "time unknown: no answer of an unnamed model" in line
+
+
 def test_a_name_used_twice_is_told(home):
     folder = home / "twice" / "tiny-en" / "embedded"
     record(folder, "another", {"status": "success", "figures": {"bars": ["figures/bars.pdf"]}})
@@ -782,5 +788,5 @@ def test_warnings_are_found_among_noise():
 def test_kernels_compute_with_one_thread_unless_told_otherwise(tmp_path, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
-    told = Kernels(tmp_path, {}).manager_class().kernel_spec.env
-    assert told["OPENBLAS_NUM_THREADS"] == "1" and "OMP_NUM_THREADS" not in told
+    told = kernel_environment(tmp_path, {})
+    assert told["OPENBLAS_NUM_THREADS"] == "1" and told["OMP_NUM_THREADS"] == "7"

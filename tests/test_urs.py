@@ -167,7 +167,10 @@ def test_files_that_are_something_else(tmp_path):
     (tmp_path / "chinese_merged.json").write_text("[{", encoding="utf-8")
     with pytest.raises(DataError, match=r"chinese_merged\.json:1: the JSON text ends too early"):
         load(tmp_path)
-    for content, said in (("{}", "holds a dict"), ("[]", "an empty list")):
+    for content, said in (
+        ("{}", r"holds \{\}, expected a list of conversations"),
+        ("[]", r"holds \[\], expected a list"),
+    ):
         (tmp_path / "chinese_merged.json").write_text(content, encoding="utf-8")
         with pytest.raises(DataError, match=said):
             load(tmp_path)

@@ -44,7 +44,7 @@ from perslib.corpus.palset_records import (
     schema_of,
     side_files,
 )
-from perslib.corpus.reading import Intake, Reading, frame, parse_json
+from perslib.corpus.reading import Intake, Reading, frame, read_json
 from perslib.corpus.schema import SCHEMA
 from perslib.errors import DataError, Problem
 from perslib.paths import read_csv
@@ -71,11 +71,7 @@ def looks_like(path: Path) -> bool:
 def read(path: Path, *, skip_bad: bool = False, name: str | None = None) -> Reading:
     """Read the release; see `perslib import palset`."""
     language, file = _main(path)
-    content = parse_json(file.read_bytes(), file.name)
-    if isinstance(content, Problem):
-        raise DataError(content, REMEDY)
-    if not isinstance(content, Mapping) or not content:
-        raise DataError(Problem(file.name, "holds no object keyed by user"), REMEDY)
+    content = read_json(file, dict, "an object keyed by user", REMEDY)
     beside = side_files(file.parent, language)
     return read_contents(content, beside, language, name or f"palset-{language}", skip_bad=skip_bad)
 

@@ -5,6 +5,7 @@ A column of scores that is on another scale than 1–5 has to be mapped before t
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -13,6 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -207,34 +209,28 @@ def seconds(value: Any) -> float | None:
     A time without a zone counts as if it were UTC: only differences within a session are used.
     """
     if isinstance(value, str):
-        try:
-            moment = datetime.fromisoformat(value)
-        except ValueError:
-            return _loose(value)
-    elif isinstance(value, datetime):
-        moment = value
-    elif isinstance(value, int | float) and not isinstance(value, bool):
+        value = _parse_moment(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
         return _epoch(value)
-    else:
+    if not isinstance(value, datetime):
         return None
     try:
-        if moment.tzinfo is not None:
-            moment = moment.astimezone(UTC).replace(tzinfo=None)
-        return (moment - _EPOCH).total_seconds()
+        if value.tzinfo is not None:
+            value = value.astimezone(UTC).replace(tzinfo=None)
+        return (value - _EPOCH).total_seconds()
     except (OverflowError, ValueError):
         return None  # a zone that leads out of the calendar; a missing time that is typed as one
 
 
-def _loose(text: str) -> float | None:
-    text = text.strip().replace("/", "-")
-    try:
-        return _epoch(float(text))
-    except ValueError:
-        pass
-    try:
-        return seconds(datetime.fromisoformat(text))
-    except ValueError:
-        return None
+def _parse_moment(text: str) -> datetime | float | None:
+    for parse in (datetime.fromisoformat, float, _from_slashes):
+        with contextlib.suppress(ValueError):
+            return parse(text)
+    return None
+
+
+def _from_slashes(text: str) -> datetime:
+    return datetime.fromisoformat(text.strip().replace("/", "-"))
 
 
 def _epoch(number: float) -> float | None:
@@ -267,6 +263,15 @@ def parse_json(raw: bytes, place: str) -> Any | Problem:
     except ValueError:
         return Problem(place, "holds a whole number of thousands of digits")
     return Problem(place, f"is nested deeper than {DEEPEST} levels") if is_too_deep(value) else value
+
+
+def read_json(file: Path, kind: type, what: str, remedy: str = "") -> Any:
+    """What a JSON file holds, which must be of this kind and not empty."""
+    value = parse_json(file.read_bytes(), file.name)
+    if isinstance(value, kind) and value:
+        return value
+    wrong = Problem(file.name, f"holds {show(value, 20)}, expected {what}")
+    raise DataError(value if isinstance(value, Problem) else wrong, remedy)
 
 
 def is_too_deep(value: Any) -> bool:

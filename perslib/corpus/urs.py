@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from perslib.corpus.reading import Intake, Reading, parse_json, turns_of
+from perslib.corpus.reading import Intake, Reading, read_json, turns_of
 from perslib.errors import DataError, Problem
 from perslib.paths import read_toml
 from perslib.schemas import check, read_schema
@@ -39,12 +39,7 @@ def looks_like(path: Path) -> bool:
 def read(path: Path, *, skip_bad: bool = False, name: str | None = None) -> Reading:
     """Read one of the two files, or a folder that holds one of them; see `perslib import urs`."""
     file, language = _file(path)
-    items = parse_json(file.read_bytes(), file.name)
-    if isinstance(items, Problem):
-        raise DataError(items)
-    if not isinstance(items, list) or not items:
-        found = "an empty list" if items == [] else f"a {type(items).__name__}"
-        raise DataError(Problem(file.name, f"holds {found}, expected a list of conversations"))
+    items = read_json(file, list, "a list of conversations")
     intake = Intake(skip_bad)
     sessions: list[dict[str, Any]] = []
     turns: list[dict[str, Any]] = []

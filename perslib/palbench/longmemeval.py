@@ -21,7 +21,7 @@ from typing import Any
 
 import pandas as pd
 
-from perslib.corpus.reading import parse_json
+from perslib.corpus.reading import read_json
 from perslib.errors import DataError, Problem
 from perslib.llm import Ask, Backbone
 from perslib.memory.checked import Question, Reading
@@ -55,14 +55,9 @@ class Asked:
 def read_questions(path: Path | str, kind: str | None = TYPE) -> list[Asked]:
     """The questions of a LongMemEval file, of one type or (None) of all; what cannot be read is named with its place."""
     path = Path(path)
-    try:
-        records = parse_json(path.read_bytes(), path.name)
-    except OSError as reason:
-        raise DataError(Problem(str(path), f"cannot be read ({reason})")) from None
-    if isinstance(records, Problem):
-        raise DataError(records, REMEDY)
-    if not isinstance(records, list):
-        raise DataError(Problem(path.name, "holds no list of questions"), REMEDY)
+    if not path.is_file():
+        raise DataError(Problem(str(path), "is no file that can be read"), REMEDY)
+    records = read_json(path, list, "a list of questions", REMEDY)
     problems = [p for i, record in enumerate(records) for p in _problems(f"{path.name}[{i}]", record)]
     if problems:
         raise DataError(problems, REMEDY)

@@ -10,31 +10,16 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import yaml
-from jsonschema_rs import Draft202012Validator, ValidationError, meta
+from jsonschema_rs import ValidationError, meta
 
 from perslib.errors import PromptError
 from perslib.prompts.template import Sources, check_template
+from perslib.schemas import check, read_schema
 
 ROLES = ("system", "user", "assistant")
 
-_HEAD = {
-    "type": "object",
-    "required": ["version", "description", "placeholders"],
-    "properties": {
-        "version": {"type": "integer", "minimum": 1},
-        "description": {"type": "string", "minLength": 1},
-        "temperature": {"type": ["number", "null"], "minimum": 0, "maximum": 2},
-        "max_tokens": {"type": ["integer", "null"], "minimum": 1},
-        "schema": {"type": ["object", "null"]},
-        "placeholders": {
-            "type": "object",
-            "propertyNames": {"pattern": "^[a-z][a-z0-9_]*$"},
-            "additionalProperties": {"type": "string", "minLength": 1},
-        },
-        "trusted": {"type": "array", "items": {"type": "string"}},
-    },
-}
-_KEYS: tuple[str, ...] = tuple(_HEAD["properties"])
+_HEAD = read_schema(__file__, "head.schema.toml", "head")
+_FIELD = re.compile(r"(?:there is no field ')?(\w+)")
 _FRONT_MATTER = re.compile(r"\A---\n(.*?)^---\n", re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(r"^# +(.*?) *$", re.MULTILINE)
 
@@ -88,12 +73,9 @@ def _check_head(path: Path, text: str, head: Mapping[Any, Any]) -> None:
         found = re.search(rf"^{re.escape(key)}\s*:", text, re.MULTILINE)
         raise PromptError(f"{path}:{_line(text, found.start()) if found else 1}: {problem}")
 
-    for key in map(str, head):
-        if key not in _KEYS:
-            fail(key, f"front matter has no key {key!r}{near(key, _KEYS)}; it takes {', '.join(_KEYS)}")
-    for error in Draft202012Validator(_HEAD).iter_errors(head):
-        where = ".".join(map(str, error.instance_path)) or "front matter"
-        fail(where.partition(".")[0], f"{where}: {error.message}")
+    for problem in check(head, _HEAD, str(path)):
+        found = _FIELD.match(problem.message)
+        fail(found[1] if found else "", problem.message)
     for name in head.get("trusted", []):
         if name not in head["placeholders"]:
             fail("trusted", f"{name!r} is trusted but not declared{near(name, head['placeholders'])}")

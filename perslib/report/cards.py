@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
-from perslib.report.render import templates
-from perslib.report.show import conversation_html, reply_html, score_chip, text_html
+from perslib.report.show import conversation_html, reply_html, score_chip, templates, text_html
 from perslib.report.words import beginning, controls_shown, name_of
 from perslib.text import current_language
 

@@ -12,7 +12,7 @@ import pandas as pd
 from perslib.paths import workspace
 from perslib.report.latex import latex_table
 from perslib.report.page import check_name, current, say
-from perslib.report.show import escape, fold_html, show_html, table_html
+from perslib.report.show import fill, fold_html, show_html, table_html
 from perslib.text import translate
 
 if TYPE_CHECKING:
@@ -63,13 +63,17 @@ def save_figure(
         paths.append(_write_csv(data, folder / f"{name}.csv"))
     width = round(fig.get_size_inches()[0] * 100)
     plt.close(fig)
-    picture = base64.b64encode(paths[2].read_bytes()).decode()
-    image = f'<img src="data:image/png;base64,{picture}" alt="{escape(caption or name)}" width="{width}">'
-    if _is_beside_page(out):  # a tap shows it at any size
-        image = f'<a href="figures/{name}.svg">{image}</a>'
-    text = _caption("figure", name, caption) + _links(paths, out)
-    body = f'<figure class="pl-figure" id="figure-{name}">{image}<figcaption>{text}</figcaption></figure>'
-    show_html(body, _plain(name, paths), _record("figure", name, paths, out))
+    text, plain, record = _described("figure", name, caption, paths, out)
+    body = fill(
+        "figure",
+        name=name,
+        picture=base64.b64encode(paths[2].read_bytes()).decode(),
+        width=width,
+        alt=caption or name,
+        link=f"figures/{name}.svg" if record["files"] else "",  # a tap shows it at any size
+        caption=text,
+    )
+    show_html(body, plain, record)
     return Saved(paths)
 
 
@@ -102,13 +106,13 @@ def save_table(
     bold = _best_cells(frame, best)
     latex = latex_table(first, name, caption, digits, bold, rest)
     paths[1].write_text(latex, encoding="utf-8", newline="\n")
-    text = _caption("table", name, caption) + _links(paths, out)
+    text, plain, record = _described("table", name, caption, paths, out)
     more = f"<div class='pl-caption'>{rest}</div>" if rest else ""
     table = table_html(first, text if shown else "", digits, bold) + more
     if not shown:
         table = f"<div class='pl-caption'>{text}</div>{fold_html(translate('Show the table'), table)}"
-    plain = f"{first.to_string(index=False)}\n{_plain(name, paths)}" if shown else _plain(name, paths)
-    show_html(f'<div id="table-{name}">{table}</div>', plain, _record("table", name, paths, out))
+    plain = f"{first.to_string(index=False)}\n{plain}" if shown else plain
+    show_html(f'<div id="table-{name}">{table}</div>', plain, record)
     return Saved(paths)
 
 
@@ -148,33 +152,17 @@ def _with_numbers(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(columns, axis=1) if columns else frame
 
 
-def _plain(name: str, paths: list[Path]) -> str:
-    return f"{name}: {', '.join(p.name for p in paths)} in {paths[0].parent}"
+def _described(
+    kind: str, name: str, caption: str, paths: list[Path], out: str | Path | None
+) -> tuple[str, str, dict[str, Any]]:
+    """Caption with links to the files, the same in plain words, and what the report runner finds in the output.
 
-
-def _record(kind: str, name: str, paths: list[Path], out: str | Path | None) -> dict[str, Any]:
-    """For the report runner: which files lie beside the page. Files put elsewhere are none of its business."""
-    beside = [f"{p.parent.name}/{p.name}" for p in paths] if _is_beside_page(out) else []
-    return {"kind": kind, "name": name, "files": beside}
-
-
-def _is_beside_page(out: str | Path | None) -> bool:
-    return not out and current().out is not None
-
-
-def _caption(kind: str, name: str, caption: str) -> str:
-    n = current().number(kind, name)
+    Files that were put elsewhere than beside the page are none of the runner's business; their caption says where they are.
+    """
+    n, home, folder = current().number(kind, name), workspace(), paths[0].parent.resolve()
+    where = folder.relative_to(home) if folder.is_relative_to(home) else folder
+    files = [f"{p.parent.name}/{p.name}" for p in paths] if current().out and not out else []
     label = translate("Figure {n}.", n=n) if kind == "figure" else translate("Table {n}.", n=n)
-    return f"<b>{label}</b> {escape(caption)}".rstrip()
-
-
-def _links(paths: list[Path], out: str | Path | None) -> str:
-    """Links to the files from a page that lies beside them; in JupyterLab, where they were put."""
-    if not _is_beside_page(out):
-        folder, home = paths[0].parent.resolve(), workspace()
-        shown = folder.relative_to(home) if folder.is_relative_to(home) else folder
-        where = translate("saved in {folder}", folder=shown.as_posix())
-        return f' <span class="pl-files">{escape(where)}</span>'
-    kinds = {".pdf": "PDF", ".svg": "SVG", ".png": "PNG", ".csv": "CSV", ".tex": "LaTeX"}
-    links = [f'<a href="{p.parent.name}/{p.name}">{kinds[p.suffix]}</a>' for p in paths]
-    return f' <span class="pl-files">{" ".join(links)}</span>'
+    text = fill("caption", label=label, text=caption, files=files, folder="" if files else where.as_posix())
+    plain = f"{name}: {', '.join(p.name for p in paths)} in {paths[0].parent}"
+    return text, plain, {"kind": kind, "name": name, "files": files}

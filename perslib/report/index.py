@@ -10,9 +10,9 @@ from typing import Any
 
 from perslib.report.leaderboard import write_leaderboard
 from perslib.report.manifest import NAME, Page, common_language, files_of, pages_under, write_text
-from perslib.report.render import shelf_css, template
-from perslib.report.words import day, name_of, took
-from perslib.text import plural, translate, using_language
+from perslib.report.render import shelf_css
+from perslib.report.show import fill, template
+from perslib.text import using_language
 
 _THUMBNAIL_WIDTH = 560
 
@@ -23,7 +23,7 @@ def write_index(root: Path) -> Path:
     The leaderboard is written with it, and linked where there is one.
     """
     pages = pages_under(root)
-    shelves: dict[str, dict[str, list[dict[str, str]]]] = {}
+    shelves: dict[str, dict[str, list[str]]] = {}
     for page in pages:
         with using_language(page.language):
             shelves.setdefault(page.corpus, {}).setdefault(page.folder.name, []).append(_card(page))
@@ -36,35 +36,20 @@ def write_index(root: Path) -> Path:
     return write_text(root / "index.html", index)
 
 
-def _card(page: Page) -> dict[str, str]:
+def _card(page: Page) -> str:
     """What the index says of a page, in the page's language."""
-    entry, last = page.entry, page.entry.get("last_run") or {}
-    figures, tables = len(entry.get("figures", {})), len(entry.get("tables", {}))
-    failure = (last or entry).get("failure") or {}
-    failed = page.folder / f"{page.name}.failed.html"
-    trouble = []
-    if last:
-        state = name_of(f"state_{last['status']}")
-        trouble.append(translate("Last run {state}; this page is from the run before it.", state=state))
-    if failure and "failed" in (entry["status"], last.get("status")):
-        n, error = failure.get("cell"), failure.get("error")
-        trouble.append(translate("Stopped at cell {n}: {error}", n=n, error=error))
-    return {
-        "href": page.href,
-        "title": entry.get("title") or page.name,
-        "language": page.language,
-        "status": entry["status"],
-        "state": name_of(f"state_{entry['status']}"),
-        "date": day(entry.get("started", "")),
-        "took": took(entry.get("seconds")),
-        "picture": _thumbnail(page),
-        "figures": plural("1 figure", "{n} figures", figures) if figures else "",
-        "tables": plural("1 table", "{n} tables", tables) if tables else "",
-        "manifest": (page.folder / NAME).relative_to(page.root).as_posix(),
-        "manifest_label": translate("Manifest"),
-        "trouble": " ".join(trouble),
-        "failed": failed.relative_to(page.root).as_posix() if last and failed.is_file() else "",
-    }
+    last, failed = page.entry.get("last_run") or {}, page.folder / f"{page.name}.failed.html"
+    return fill(
+        "card",
+        page=page,
+        entry=page.entry,
+        last=last,
+        failure="failed" in (page.entry["status"], last.get("status"))
+        and (last or page.entry).get("failure"),
+        picture=_thumbnail(page),
+        manifest=(page.folder / NAME).relative_to(page.root).as_posix(),
+        failed=failed.relative_to(page.root).as_posix() if last and failed.is_file() else "",
+    )
 
 
 def _thumbnail(page: Page) -> str:

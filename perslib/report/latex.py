@@ -16,7 +16,7 @@ from functools import cache
 import pandas as pd
 
 from perslib.paths import read_toml
-from perslib.report.show import cell, header_of, is_numeric, unbroken
+from perslib.report.show import cell_texts, header_of, is_numeric
 from perslib.report.words import controls_shown
 from perslib.text import translate
 
@@ -76,10 +76,7 @@ def latex_table(
     bold : places (row, column) of cells in bold.
     note : a sentence below the table.
     """
-    texts = [
-        [unbroken(controls_shown(cell(v, digits, c))) for v in frame.iloc[:, i]]
-        for i, c in enumerate(frame.columns)
-    ]
+    texts = cell_texts(frame, digits)
     kinds = [_column(own, is_numeric(frame.iloc[:, i])) for i, own in enumerate(texts)]
     size, small = next(sizes for most, *sizes in _SIZES if len(kinds) <= most)
     cells = [

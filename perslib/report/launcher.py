@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-from itertools import groupby
 from pathlib import Path
 from urllib.parse import quote
 
 import pandas as pd
 
 from perslib.paths import workspace
-from perslib.report.manifest import Page, pages_under
+from perslib.report.manifest import pages_under
 from perslib.report.page import say
-from perslib.report.show import escape, show_html, show_table
+from perslib.report.show import fill, show_html, show_table
 from perslib.report.words import day, name_of
 from perslib.text import translate
 
@@ -24,25 +23,22 @@ def show_reports(root: str | Path | None = None) -> None:
     if not pages:
         say("Nothing has been run yet: make report, or perslib report, runs the bundled studies.")
         return
-    overviews = {"index.html": translate("Reports"), "leaderboard.html": translate("Leaderboard")}
-    parts = [_link(folder / file, title) for file, title in overviews.items() if (folder / file).is_file()]
-    rows = [f"<p>{' · '.join(parts)}</p>"] if parts else []
-    for (corpus, backbone), shelf in groupby(pages, lambda found: (found.corpus, found.folder.name)):
-        items = "".join(f"<li>{_page_link(folder, found)}</li>" for found in shelf)
-        rows.append(f"<p><b>{escape(corpus)}</b>, {escape(backbone)}</p><ul>{items}</ul>")
-    show_html("".join(rows), "\n".join(found.href for found in pages))
+    titles = {"index.html": translate("Reports"), "leaderboard.html": translate("Leaderboard")}
+    overviews = [(_href(folder / file), title) for file, title in titles.items() if (folder / file).is_file()]
+    shelves: dict[tuple[str, str], list[tuple[str, str, list[str]]]] = {}
+    for page in pages:
+        status = page.entry["status"]
+        notes = [
+            day(page.entry.get("started", "")),
+            "" if status == "success" else name_of(f"state_{status}"),
+        ]
+        shown = (_href(folder / page.href), page.entry.get("title") or page.name, [*filter(None, notes)])
+        shelves.setdefault((page.corpus, page.folder.name), []).append(shown)
+    show_html(fill("reports", overviews=overviews, shelves=shelves), "\n".join(page.href for page in pages))
 
 
-def _page_link(folder: Path, page: Page) -> str:
-    """A page by its title, with the day of its run, and its state where it is not complete."""
-    status = page.entry["status"]
-    notes = [day(page.entry.get("started", "")), "" if status == "success" else name_of(f"state_{status}")]
-    shown = _link(folder / page.href, page.entry.get("title") or page.name)
-    return " · ".join([shown, *(escape(note) for note in notes if note)])
-
-
-def _link(path: Path, text: str) -> str:
-    """A link to a file: in a browser tab of its own where Jupyter serves it, else seen from the notebook's folder.
+def _href(path: Path) -> str:
+    """The address of a file: in a browser tab of its own where Jupyter serves it, else seen from the notebook's folder.
 
     In a tab of its own, since a frame of JupyterLab runs no scripts and long tables could not be sorted.
     """
@@ -53,8 +49,8 @@ def _link(path: Path, text: str) -> str:
     for server in list_running_servers():
         root = Path(server["root_dir"]).resolve()
         if server["pid"] == os.getppid() and path.is_relative_to(root):
-            href = f"{escape(server['base_url'])}files/{quote(path.relative_to(root).as_posix())}"
-    return f'<a href="{href}">{escape(text)}</a>'
+            href = f"{server['base_url']}files/{quote(path.relative_to(root).as_posix())}"
+    return href
 
 
 def show_backbones() -> None:

@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perslib.errors import Translatable
 from perslib.report.manifest import Page, common_language, pages_under, write_text
-from perslib.report.render import shelf_css, template
-from perslib.report.show import unbroken
+from perslib.report.render import shelf_css
+from perslib.report.show import template, unbroken
 from perslib.report.tables import interval
-from perslib.report.words import controls_shown, day, name_of
+from perslib.report.words import controls_shown, day
 from perslib.text import translate, using_language
 
 FILE = "leaderboard.html"
@@ -31,17 +30,19 @@ GROUP = ["corpus_digest", "set_digest", "judge", "judge_prompt", "judge_backbone
 CANDIDATE = ["candidate", "context", "backbone", "temperature"]
 _TEXTS = ["candidate", "context", "backbone", "corpus", "replay_set", "rank_set", *GROUP]
 _SCORES = ["user_macro", "user_macro_low", "user_macro_high"]
-_COUNTS = ["turns", "users"]
 _FLAGS = ["tied_first", "self_judged", "first_look"]
-#: Least and greatest value of a number's column.
+_COUNTS = ["turns", "users"]
+#: Least and greatest value of a number that may be missing.
 _BOUNDS = {
     **dict.fromkeys(_SCORES, (1.0, 5.0)),
-    **dict.fromkeys(("dsat", "dsat_low", "dsat_high"), (0.0, 1.0)),
-    **dict.fromkeys(_COUNTS, (0.0, 1e9)),
+    **dict.fromkeys(["dsat", "dsat_low", "dsat_high"], (0.0, 1.0)),
     "temperature": (0.0, 100.0),
 }
-#: Columns without an empty cell.
-_FILLED = {"candidate", "corpus_digest", "set_digest", *_COUNTS, *_FLAGS}
+_TYPES: dict[Hashable, Any] = {
+    **dict.fromkeys(_TEXTS, str),
+    **dict.fromkeys([*_BOUNDS, *_COUNTS], float),
+    **dict.fromkeys(_FLAGS, bool),
+}
 _ROUNDING = 1e-6
 
 
@@ -81,13 +82,7 @@ def write_leaderboard(root: Path) -> Path | None:
             path.unlink(missing_ok=True)
             return None
         page = template("leaderboard.html.j2").render(
-            groups=groups,
-            skipped=skipped,
-            language=language,
-            shown=controls_shown,
-            named=lambda value: controls_shown(name_of(str(value))),
-            is_number=np.isfinite,
-            css=shelf_css(),
+            groups=groups, skipped=skipped, language=language, is_number=np.isfinite, css=shelf_css()
         )
     return write_text(path, page)
 
@@ -100,11 +95,17 @@ def standings(pages: Iterable[Page]) -> tuple[list[Group], list[tuple[str, str]]
             name = controls_shown(file.relative_to(page.root).as_posix())
             try:
                 tables.append(_read(file, page))
-            except Unfit as error:
-                skipped.append((name, translate(error.message, **error.values)))
             except (OSError, ValueError, RecursionError) as error:
                 why = controls_shown(str(error)).replace(str(file), file.name)
-                skipped.append((name, translate("cannot be read: {why}", why=why)))
+                skipped.append(
+                    (
+                        name,
+                        translate(
+                            "cannot be read: {why}; render its page again with this version of perslib",
+                            why=why,
+                        ),
+                    )
+                )
     if not any(map(len, tables)):
         return [], skipped
     rows = pd.concat([table for table in tables if len(table)], ignore_index=True)
@@ -124,10 +125,6 @@ def _merged(rows: pd.DataFrame) -> pd.DataFrame:
     return once.sort_values(["user_macro", "candidate"], ascending=[False, True], kind="stable")
 
 
-class Unfit(Translatable):
-    """A table that is no table of standings; `message` says why."""
-
-
 def _files(page: Page) -> list[Path]:
     """The page's table of standings; a manifest that points out of its own folder is not followed."""
     tables = page.entry.get("tables", {})
@@ -137,25 +134,19 @@ def _files(page: Page) -> list[Path]:
 
 def _read(file: Path, page: Page) -> pd.DataFrame:
     """The table with typed columns, and beside them which run it comes from."""
-    # As text: pandas would take a candidate called "null" for none at all.
-    rows = pd.read_csv(file, dtype=str, keep_default_na=False, encoding="utf-8")
-    wanted = [*_TEXTS, *_BOUNDS, *_FLAGS]
-    if missing := [column for column in wanted if column not in rows]:
-        raise Unfit(
-            "lacks the columns {columns}; render its page again with this version of perslib",
-            columns=", ".join(missing[:3]) + ", …" * (len(missing) > 3),
-        )
-    rows = rows[wanted]
-    for column in wanted:
-        _check(rows[column])
+    missing = {column: [""] for column in _BOUNDS}  # nothing else: a candidate may be called "null"
+    rows = pd.read_csv(file, usecols=list(_TYPES), dtype=_TYPES, keep_default_na=False, na_values=missing)
+    for column, (low, high) in _BOUNDS.items():
+        if not rows[column].dropna().between(low - _ROUNDING, high + _ROUNDING).all():
+            raise ValueError(f"{column} is not between {low:g} and {high:g}")
+    if (rows[["candidate", "corpus_digest", "set_digest"]] == "").any(axis=None):
+        raise ValueError("a candidate or a digest is empty")
     if (twice := rows.duplicated([*GROUP, *CANDIDATE])).any():
         name = controls_shown(rows.loc[twice, "candidate"].iloc[0])
-        raise Unfit("names the candidate “{name}” twice", name=name)
+        raise ValueError(translate("names the candidate “{name}” twice", name=name))
     started = str(page.entry.get("started", ""))
     when = pd.to_datetime(started, utc=True, errors="coerce")
     typed = rows.assign(
-        **{column: pd.to_numeric(rows[column]).astype(float) for column in _BOUNDS},
-        **{column: rows[column] == "True" for column in _FLAGS},
         of=rows.groupby(GROUP, sort=False)["candidate"].transform("size"),
         when=0.0 if pd.isna(when) else when.timestamp(),
         date=day(started),
@@ -165,21 +156,3 @@ def _read(file: Path, page: Page) -> pd.DataFrame:
     for name in ("user_macro", "dsat"):
         typed[f"{name}_shown"] = [unbroken(str(c)) for c in interval(name, zero=False)(typed, name)]
     return typed
-
-
-def _check(cells: pd.Series) -> None:
-    """Raise Unfit at the first cell that its column cannot hold."""
-    column, numbers = str(cells.name), pd.to_numeric(cells, errors="coerce")
-    low, high = _BOUNDS.get(column, (0, 0))
-    fits = cells.isin(["True", "False"]) if column in _FLAGS else pd.Series(True, cells.index)
-    if column in _BOUNDS:
-        fits = numbers.between(low - _ROUNDING, high + _ROUNDING)
-    fits = fits.where(cells != "", column not in _FILLED)
-    for line, text in enumerate(cells, 2):  # as editors count lines
-        if not fits[line - 2]:
-            raise Unfit(
-                "line {line}: {column} is “{value}”; render its page again with this version of perslib",
-                line=line,
-                column=column,
-                value=controls_shown(text[:40]),
-            )

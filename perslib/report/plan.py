@@ -1,20 +1,189 @@
-"""What a report is going to run, with everything checked that can be wrong about it."""
+"""What a report is going to run: notebooks, with everything checked that can be wrong about their parameters.
+
+A notebook declares its parameters in the cell tagged `parameters`, one plain assignment each:
+`limit = 0  # turns to judge`. Only declared ones are passed on, and only in the declared type. Where a parameter
+takes names, the cell's metadata says which, and nothing runs with another:
+`"choices": {"judges": ["perslib.judge:judge_names", "all", "edited:"]}`, that is the names in that module,
+the word itself, and everything that begins with a word before a colon.
+"""
 
 from __future__ import annotations
 
+import ast
 import hashlib
+import importlib
+import inspect
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from perslib.errors import ReportError, UnknownName
-from perslib.paths import workspace
+from perslib.paths import bundled, workspace
 from perslib.report.manifest import corpus_facts
-from perslib.report.parameters import Study, check_choices, check_parameters, find_studies, fitted
 from perslib.text import LANGUAGES
+
+#: The studies, by their number; other notebooks (an explorer, a launcher) run only when they are named.
+_STUDY = re.compile(r"\d\d_.+\.ipynb\Z")
+
+
+@dataclass(frozen=True)
+class Study:
+    """A notebook on disk and the parameters it declares, with their defaults."""
+
+    path: Path
+    declared: Mapping[str, Any]
+    choices: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Parameters that take names, several separated by commas, and which."""
+
+    @property
+    def name(self) -> str:
+        """The file's name without its ending; its page is called so too."""
+        return self.path.stem
+
+
+def find_studies(names: Iterable[str | Path] | str | Path | None = None) -> list[Study]:
+    """Notebooks by name ("00_corpus"), number ("00") or path; all numbered ones when none is named."""
+    if isinstance(names, (str, Path)):
+        names = [names]
+    shelf = _shelf()
+    if names is None:
+        paths = [path for _, path in sorted(shelf.items()) if _STUDY.match(path.name)]
+    else:
+        paths = [_find(str(name), shelf) for name in names]
+    if not paths:
+        raise ReportError(
+            f"There is no notebook to run: none is named, and {workspace() / 'notebooks'} has none"
+        )
+    studies = [read_study(path) for path in dict.fromkeys(paths)]
+    twice = {s.name for s in studies if sum(t.name == s.name for t in studies) > 1}
+    if twice:
+        raise ReportError(
+            f"Two notebooks are called {', '.join(sorted(twice))}; their pages would overwrite each other"
+        )
+    return studies
+
+
+def _shelf() -> dict[str, Path]:
+    """Notebooks that can be named without a path: the bundled ones, and the workspace's own before them."""
+    folders = (bundled("notebooks"), workspace() / "notebooks")
+    return {path.stem: path.resolve() for folder in folders for path in sorted(folder.glob("*.ipynb"))}
+
+
+def _find(name: str, shelf: Mapping[str, Path]) -> Path:
+    if name.endswith(".ipynb") and Path(name).expanduser().is_file():
+        return Path(name).expanduser().resolve()
+    stem = name.removesuffix(".ipynb")
+    if stem in shelf:
+        return shelf[stem]
+    numbered = [path for other, path in shelf.items() if stem in other.split("_", 1)]
+    if len(numbered) == 1:
+        return numbered[0]
+    raise UnknownName("notebook", name, shelf)
+
+
+def read_notebook(path: Path) -> Any:
+    """A notebook from disk, in the current format."""
+    import nbformat
+
+    try:
+        return nbformat.read(path, as_version=4)
+    except (OSError, ValueError, nbformat.reader.NotJSONError) as error:
+        raise ReportError(f"{path}: is no readable notebook ({error})", notebook=path.stem) from error
+
+
+def _parameters_cell(notebook: Any) -> Any:
+    return next((c for c in notebook.cells if "parameters" in c.metadata.get("tags", [])), None)
+
+
+def read_study(path: Path) -> Study:
+    """The notebook with what its tagged cell declares: names and defaults of parameters, and what they may be."""
+    notebook = read_notebook(path)
+    cell = _parameters_cell(notebook)
+    try:
+        declared = assigned_parameters(notebook)
+    except (SyntaxError, ValueError) as error:
+        raise ReportError(
+            f"{path}: the cell tagged `parameters` may hold only lines such as `limit = 0  # turns to judge` ({error})",
+            notebook=path.stem,
+        ) from None
+    return Study(path, declared, {} if cell is None else dict(cell.metadata.get("choices", {})))
+
+
+def assigned_parameters(notebook: Any) -> dict[str, Any]:
+    """Name → default of the parameters of a notebook that is read already; SyntaxError or ValueError for other code."""
+    cell = _parameters_cell(notebook)
+    return {} if cell is None else dict(map(_assignment, ast.parse(cell.source).body))
+
+
+def _assignment(statement: ast.stmt) -> tuple[str, Any]:
+    targets = getattr(statement, "targets", [getattr(statement, "target", None)])
+    match statement, targets:
+        case ((ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value)), [ast.Name(id=name)]):
+            return name, ast.literal_eval(value)
+    raise ValueError(f"line {statement.lineno} is no assignment of a value to a name")
+
+
+def check_parameters(given: Mapping[str, Any], studies: Iterable[Study]) -> None:
+    """Refuse a parameter that no notebook declares, or a value of another type than it was declared with."""
+    studies = list(studies)
+    known = sorted({name for study in studies for name in study.declared})
+    for name, value in given.items():
+        if name not in known:
+            raise UnknownName("parameter", name, known)
+        for study in studies:
+            if name in study.declared:
+                fitted(value, study.declared[name], f"{study.name}: parameter {name!r}")
+
+
+def check_choices(given: Mapping[str, Any], study: Study) -> None:
+    """Refuse a name that the parameter does not take; says which are near and which there are."""
+    for name, allowed in study.choices.items():
+        if isinstance(given.get(name), str):
+            known = [choice for one in allowed for choice in _named_by(one)]
+            starts = tuple(choice for choice in known if choice.endswith(":"))
+            for one in filter(None, map(str.strip, given[name].split(","))):
+                if one not in known and not one.startswith(starts):
+                    raise UnknownName(f"choice for {name!r} of {study.name}", one, set(known))
+
+
+def _named_by(choice: str) -> Iterable[str]:
+    module, _, name = choice.partition(":")
+    if not name:
+        return [choice]
+    found = getattr(importlib.import_module(module), name)
+    return found() if inspect.isfunction(found) else found
+
+
+def fitted(value: Any, default: Any, place: str) -> Any:
+    """The value in the type of the declared default; a text is read as that type where it can be.
+
+    A default of None takes anything, and None is taken where the default is falsy ("", 0, None).
+    """
+    kind = type(default)
+    if default is None or type(value) is kind or (value is None and not default):
+        return default if value is None else value
+    if isinstance(value, str) and kind in (int, float, bool, list, dict):
+        text = value.strip().capitalize() if kind is bool else value.strip()
+        with suppress(ValueError, SyntaxError):
+            return fitted(ast.literal_eval(text), default, place)
+    elif kind is float and type(value) is int:
+        return float(value)
+    elif kind in (list, tuple) and isinstance(value, (list, tuple)):
+        return kind(value)
+    elif kind is str and isinstance(value, Path):
+        return str(value)
+    raise ReportError(f"{place} is {value!r}, expected {_KINDS.get(kind, kind.__name__)} such as {default!r}")
+
+
+_KINDS = {int: "a whole number", float: "a number", bool: "True or False", str: "a text"}
+_KINDS |= {list: "a list", dict: "a table"}
+
+
+# -- pages --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -99,8 +268,9 @@ def plan(
     data = load(corpus, language)
     spoken = language or (data.language if data.language in LANGUAGES else "en")
     root = Path(out).expanduser().resolve() if out else workspace() / "reports"
-    shared = {**further, "corpus": _address(corpus), "language": spoken, "seed": seed}
-    facts = {"label": _label(corpus, data.name), "given": str(corpus), **corpus_facts(data)}
+    address, label = _address_and_label(corpus, data.name)
+    shared = {**further, "corpus": address, "language": spoken, "seed": seed}
+    facts = {"label": label, "given": str(corpus), **corpus_facts(data)}
     folder = root / _slug(facts["label"])
     return [
         Planned(study, {**shared, "backbone": name}, root, folder / _own_slug(name), facts)
@@ -109,21 +279,17 @@ def plan(
     ]
 
 
-def _label(corpus: str | Path, name: str) -> str:
-    """What pages call the corpus: the name it was asked for by; of a path, its last part, with the data's name."""
+def _address_and_label(corpus: str | Path, name: str) -> tuple[str, str]:
+    """Where the corpus is, in full since notebooks run in the workspace, and what pages call it.
+
+    That is the name it was asked for by; of a path, its last part, with the data's name.
+    """
     path = Path(corpus).expanduser()
     if not path.exists():
-        return str(corpus)
+        return str(corpus), str(corpus)
     stem = path.resolve().name.split(".")[0]
-    if stem in name:
-        return name
-    return stem if name in stem else f"{name}-{stem}"
-
-
-def _address(corpus: str | Path) -> str:
-    """A path in full, since notebooks run in the workspace; a name as it is."""
-    path = Path(corpus).expanduser()
-    return str(path.resolve()) if path.exists() else str(corpus)
+    label = name if stem in name else stem if name in stem else f"{name}-{stem}"
+    return str(path.resolve()), label
 
 
 def _own_slug(name: str) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 import pandas as pd
 
 from perslib.report.page import current
-from perslib.report.style import CATEGORIES, FAINT, INK, literal, literal_name
+from perslib.report.style import CATEGORIES, FAINT, literal, literal_name
 from perslib.report.words import name_of
 from perslib.text import translate
 
@@ -25,17 +25,19 @@ SMALLER = 0.78
 #: Mark and dash of the first, second, third … line.
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "p", "h", "8", "d")
 DASHES = ("-", "--", "-.", ":")
-#: Marks of published numbers: a hollow mark has no edge in the style unless told.
-PUBLISHED: dict[str, Any] = {
-    "marker": "D",
-    "s": 26,
-    "facecolor": "none",
-    "edgecolor": FAINT,
-    "linewidth": 1.2,
-    "zorder": 4,
-}
 Palette = str | Sequence[str] | Mapping[Any, str] | None
 Width = str | float
+
+
+class Look(TypedDict, total=False):
+    """What the figures take besides their frame; see `perslib.report.plots`."""
+
+    panels: str
+    xlabel: str
+    ylabel: str
+    width: Width
+    palette: Palette
+    order: Sequence[object] | None
 
 
 def stack(frame: pd.DataFrame, columns: Sequence[str], name: str = "quantity") -> pd.DataFrame:
@@ -83,24 +85,72 @@ def subplots(
     return fig, list(axes.flat)
 
 
-def panels_of(
-    frame: pd.DataFrame, column: str, width: Width, height: Callable[[int], float], shared: bool = True
-) -> tuple[Figure, Iterator[tuple[Axes, pd.DataFrame]]]:
-    """Open a figure with a panel for each value of the column, at most four side by side; give each panel with its part.
+class Chart:
+    """A figure with a panel for each value of a column, at most five side by side, and a colour and mark for each kind.
 
-    With `shared` they have one y axis.
+    `kinds` are the values of the column `by`. With `shared` all panels have one y axis.
     """
-    titles = values_of(frame, column) if column else [None]
-    most = 1 if width == "column" else 5 if len(titles) == 5 else 4
-    columns = min(most, len(titles)) or 1
-    lines = -(-len(titles) // columns) or 1
-    fig, axes = subplots(lines, columns, width, height(len(titles)) * lines, sharey=shared, sharex=False)
-    for ax in axes[len(titles) :]:
-        ax.set_visible(False)
-    for ax, title in zip(axes, titles):
-        wide = int(fig.get_size_inches()[0] * 11 / columns)  # characters
-        ax.set_title("" if title is None else fill(literal_name(title, 90), wide), fontsize=10, loc="left")
-    return fig, ((ax, frame if t is None else frame[frame[column] == t]) for ax, t in zip(axes, titles))
+
+    def __init__(
+        self,
+        frame: pd.DataFrame,
+        look: Look,
+        height: Callable[[int], float],
+        kinds: Sequence[Any] = (None,),
+        by: str = "",
+        shared: bool = True,
+    ):
+        self._frame, self._look, self._by, self.kinds = frame, look, by, kinds
+        self.colors = colors_of(look.get("palette"), kinds)
+        self._column, width = look.get("panels", ""), look.get("width", "text")
+        self._titles = values_of(frame, self._column) if self._column else [None]
+        count = len(self._titles)
+        columns = min(1 if width == "column" else 5 if count == 5 else 4, count) or 1
+        lines = -(-count // columns) or 1
+        self.figure, self._axes = subplots(lines, columns, width, height(count) * lines, sharey=shared)
+        characters = int(self.figure.get_figwidth() * 11 / columns)
+        for ax, title in zip(self._axes, self._titles):
+            text = "" if title is None else fill(literal_name(title, 90), characters)
+            ax.set_title(text, fontsize=10, loc="left")
+        for ax in self._axes[count:]:
+            ax.set_visible(False)
+
+    def panels(self) -> Iterator[tuple[Axes, pd.DataFrame]]:
+        """Each panel with its part of the frame."""
+        for ax, title in zip(self._axes, self._titles):
+            yield ax, self._frame if title is None else self._frame[self._frame[self._column] == title]
+
+    def parts(self, own: pd.DataFrame) -> Iterator[tuple[int, Any, pd.DataFrame]]:
+        """Each kind's place and colour with its part of the rows."""
+        for place, kind in enumerate(self.kinds):
+            yield place, self.colors[kind], own if kind is None else own[own[self._by] == kind]
+
+    def finish(
+        self,
+        handle: Callable[..., Any],
+        published: bool = False,
+        aside: bool = False,
+        names: Mapping[Any, str] | None = None,
+    ) -> Figure:
+        """Label the axes and explain each kind by a mark or line.
+
+        With `aside` a long legend stands at the right; `names` maps kinds to the stored values that name them.
+        """
+        label_axes(self.figure, self._look)
+        handles = [
+            handle(i, self.colors[kind], name_of(str((names or {}).get(kind, kind))))
+            for i, kind in enumerate(self.kinds)
+            if kind is not None
+        ]
+        if published:
+            handles.append(mark_handle(3, "none", translate("as published"), edge=FAINT))
+        is_right = aside and len(handles) > 6
+        return add_legend(self.figure, handles, "outside right upper" if is_right else "outside upper left")
+
+
+def draw_published(ax: Axes, x: Any, y: Any) -> None:
+    """Draw published numbers as hollow diamonds."""
+    ax.scatter(x, y, marker="D", s=26, facecolor="none", edgecolor=FAINT, linewidth=1.2, zorder=4)
 
 
 def draw_guides(ax: Axes, level: float | None, diagonal: bool, upright: float | None = None) -> None:
@@ -115,54 +165,35 @@ def draw_guides(ax: Axes, level: float | None, diagonal: bool, upright: float | 
         ax.axline((at, at), slope=1, linestyle=(0, (4, 3)), **look)
 
 
-def label_axes(fig: Figure, xlabel: str, ylabel: str = "") -> None:
+def label_axes(fig: Figure, look: Look) -> None:
     """Label the axes, or all panels together."""
+    xlabel, ylabel = translate(look.get("xlabel", "")), translate(look.get("ylabel", ""))
     shown = [ax for ax in fig.axes if ax.get_visible()]
     if len(shown) == 1:
-        shown[0].set(xlabel=translate(xlabel), ylabel=translate(ylabel))
+        shown[0].set(xlabel=xlabel, ylabel=ylabel)
         return
     if xlabel:
-        fig.supxlabel(translate(xlabel), fontsize=10)
+        fig.supxlabel(xlabel, fontsize=10)
     if ylabel:
-        fig.supylabel(translate(ylabel), fontsize=10)
+        fig.supylabel(ylabel, fontsize=10)
 
 
-def handles_of(handle: Callable[..., Any], colors: Mapping[Any, Any], values: Iterable[Any]) -> list[Any]:
-    """Return a mark or line for each value that the legend explains."""
-    named = ((i, value) for i, value in enumerate(values) if value is not None)
-    return [handle(place, colors[value], name_of(str(value))) for place, value in named]
+def mark_of(place: int) -> str:
+    """Return the mark of the first, second, third … kind."""
+    return MARKS[place % len(MARKS)]
 
 
 def mark_handle(place: int, color: Any, label: str, edge: Any = None) -> Any:
     """Return a mark for the legend."""
-    from matplotlib.lines import Line2D
-
-    look: dict[str, Any] = {
-        "marker": MARKS[place % len(MARKS)],
-        "markerfacecolor": color,
-        "linestyle": "",
-        "markersize": 5,
-    }
-    return Line2D([], [], color=edge or color, **look, label=literal(label))
+    return line_handle(place, edge or color, label, markerfacecolor=color, linestyle="")
 
 
-def line_handle(place: int, color: Any, label: str, marker: str | None = None) -> Any:
+def line_handle(place: int, color: Any, label: str, **look: Any) -> Any:
     """Return a line for the legend."""
     from matplotlib.lines import Line2D
 
-    look: dict[str, Any] = {
-        "marker": MARKS[place % len(MARKS)] if marker is None else marker,
-        "linestyle": DASHES[place % len(DASHES)],
-        "markersize": 5,
-    }
-    return Line2D([], [], color=color, **look, label=literal(label))
-
-
-def cell_frame(column: int, row: int) -> Any:
-    """Return the frame of a cell."""
-    from matplotlib.patches import Rectangle
-
-    return Rectangle((column, row), 1, 1, fill=False, edgecolor=INK, linewidth=1.4)
+    usual = {"marker": mark_of(place), "linestyle": DASHES[place % len(DASHES)], "markersize": 5}
+    return Line2D([], [], color=color, label=literal(label), **{**usual, **look})
 
 
 def add_legend(fig: Figure, handles: Iterable[Any] = (), place: Any = "outside upper left") -> Figure:

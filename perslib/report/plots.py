@@ -5,45 +5,44 @@
     report.save_figure(fig, "agreement", agreed, "Agreement with the users' own scores.")
 
 An estimate `x` has its bounds in `x_low` and `x_high`, where the frame has them. Each function returns an ordinary
-Figure. Stored values are written by their labels in the page's language. All take
+Figure. Stored values are written by their labels in the page's language. By keyword they take
 
-    width     "text" (both columns of a paper), "column", or inches
-    palette   colours, or the name of one of seaborn's palettes
-    order     the values of rows or lines to show, in this order
+    panels           column whose values get a panel each
+    xlabel, ylabel   what the axes say
+    width            "text" (both columns of a paper), "column", or inches
+    palette          colours, or the name of one of seaborn's palettes
+    order            the values of rows or lines to show, in this order
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import pandas as pd
 
 from perslib.report.plot_parts import (
     DASHES,
-    MARKS,
-    PUBLISHED,
+    Chart,
+    Look,
     Palette,
     Width,
     add_legend,
-    cell_frame,
     colors_of,
     draw_guides,
+    draw_published,
     estimates,
-    handles_of,
     label_axes,
     line_handle,
     mark_handle,
-    panels_of,
+    mark_of,
     stack,
     subplots,
     values_of,
 )
-from perslib.report.plot_paths import arcs, ranks
-from perslib.report.style import FAINT, INK, RULE, label_rows, literal_name
+from perslib.report.style import FAINT, INK, RULE, label_rows, literal, literal_name
 from perslib.report.words import name_of
-from perslib.text import translate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,24 +55,20 @@ def intervals(
     x: str | Sequence[str] = "value",
     rows: str = "judge",
     *,
-    panels: str = "",
     marks: str = "",
     muted: Sequence[object] = (),
     published: str = "",
     line: float | None = 0.0,
     connected: bool = False,
     log: bool = False,
-    xlabel: str = "",
-    width: Width = "text",
-    palette: Palette = None,
-    order: Sequence[object] | None = None,
+    **look: Unpack[Look],
 ) -> Figure:
     """Draw estimates with their intervals, a row for each value of `rows`, the first on top.
 
     Parameters
     ----------
     x : column of the estimates; of several columns each is a mark of its own in the row.
-    panels, marks : columns whose values get a panel each, and a place and mark in the row each.
+    marks : column whose values have a place, colour and mark each in the row.
     muted : rows in grey, such as controls.
     published : column of numbers to compare with, as hollow diamonds.
     line : where a vertical line stands.
@@ -82,39 +77,34 @@ def intervals(
     """
     if not isinstance(x, str):
         frame, x, marks = stack(frame, x), "value", "quantity"
-    names = values_of(frame, rows, order)
+    names = values_of(frame, rows, look.get("order"))
     kinds = values_of(frame, marks) if marks else [None]
-    colors = colors_of(palette, kinds)
-    fig, axes = panels_of(frame, panels, width, lambda _: 0.9 + 0.3 * len(names) + 0.25 * (len(kinds) > 1))
-    for ax, own in axes:
-        at = pd.Series(np.arange(len(names)), names)
+    chart = Chart(frame, look, lambda _: 0.9 + 0.3 * len(names) + 0.25 * (len(kinds) > 1), kinds, marks)
+    at = pd.Series(np.arange(len(names)), names)
+    for ax, own in chart.panels():
         if connected:
             ends = own.groupby(rows)[x].agg(["min", "max"]).reindex(names)
             ax.hlines(at, ends["min"], ends["max"], color=RULE, linewidth=2.4, zorder=1)
-        for place, kind in enumerate(kinds):
+        for place, color, part in chart.parts(own):
             shift = 0 if connected else (place - (len(kinds) - 1) / 2) * min(0.3, 0.7 / len(kinds))
-            part = own if kind is None else own[own[marks] == kind]
             part = part[part[rows].isin(names)]
             y = part[rows].map(at).to_numpy(float) + shift
             middle, low, high = estimates(part, x)
-            shades = [FAINT if name in muted else colors[kind] for name in part[rows]]
+            shades = [FAINT if name in muted else color for name in part[rows]]
             ax.hlines(y, low, high, color=shades, linewidth=1.8, alpha=0.5)
-            ax.scatter(middle, y, c=shades, marker=MARKS[place % len(MARKS)], s=26, zorder=3)
+            ax.scatter(middle, y, c=shades, marker=mark_of(place), s=26, zorder=3)
         if published:
-            ax.scatter(own[published], own[rows].map(at), **PUBLISHED)
+            draw_published(ax, own[published], own[rows].map(at))
         if log:
             ax.set_xscale("log")
         elif line is not None:
             ax.axvline(line, color=FAINT, linewidth=0.7, zorder=0)
-            ax.locator_params(axis="x", nbins=8 if not panels else 4 if len(fig.axes) < 5 else 3)
+            ticks = 8 if not look.get("panels") else 4 if len(chart.figure.axes) < 5 else 3
+            ax.locator_params(axis="x", nbins=ticks)
         if own[x].isna().all():
             ax.set_xticks([])
         label_rows(ax, names)
-    label_axes(fig, xlabel)
-    handles = handles_of(mark_handle, colors, kinds)
-    if published:
-        handles.append(mark_handle(3, "none", translate("as published"), edge=FAINT))
-    return add_legend(fig, handles)
+    return chart.finish(mark_handle, bool(published))
 
 
 def shares(
@@ -122,13 +112,9 @@ def shares(
     rows: str,
     parts: Sequence[str] | Mapping[str, str],
     *,
-    panels: str = "",
     least: float = 0.05,
     dark: Sequence[str] = (),
-    xlabel: str = "",
-    width: Width = "text",
-    palette: Palette = None,
-    order: Sequence[object] | None = None,
+    **look: Unpack[Look],
 ) -> Figure:
     """Draw a bar for each row, divided into parts: columns that hold shares between 0 and 1.
 
@@ -137,29 +123,26 @@ def shares(
     """
     from matplotlib.ticker import PercentFormatter
 
-    given = parts if isinstance(parts, Mapping) else {part: part for part in parts}
-    labels = {part: name_of(label) for part, label in given.items()}
-    names = values_of(frame, rows, order)
-    colors = colors_of(palette, list(labels))
-    fig, axes = panels_of(frame, panels, width, lambda _: 1.1 + 0.34 * len(names))
-    for ax, own in axes:
+    labels = dict(parts) if isinstance(parts, Mapping) else {part: part for part in parts}
+    names = values_of(frame, rows, look.get("order"))
+    chart = Chart(frame, look, lambda _: 1.1 + 0.34 * len(names), list(labels))
+    for ax, own in chart.panels():
         values = own.drop_duplicates(rows).set_index(rows)[list(labels)].reindex(names)
         values = values.astype(float).fillna(0)
         start = np.zeros(len(names))
         for part in labels:
             size = values[part].to_numpy()
-            ax.barh(range(len(names)), size, left=start, color=colors[part], height=0.7)
+            ax.barh(range(len(names)), size, left=start, color=chart.colors[part], height=0.7)
             for y in np.flatnonzero(size > least).tolist():
-                look: dict[str, Any] = {"fontsize": 8.5, "color": "white" if part in dark else INK}
-                ax.text(start[y] + size[y] / 2, y, f"{size[y]:.0%}", ha="center", va="center", **look)
+                type: dict[str, Any] = {"fontsize": 8.5, "color": "white" if part in dark else INK}
+                ax.text(start[y] + size[y] / 2, y, f"{size[y]:.0%}", ha="center", va="center", **type)
             start += size
         ax.set_xlim(0, 1)
         ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
         ax.spines["left"].set_visible(False)
         ax.tick_params(axis="y", length=0)
         label_rows(ax, names)
-    label_axes(fig, xlabel)
-    return add_legend(fig, [mark_handle(1, colors[part], label) for part, label in labels.items()])
+    return chart.finish(lambda _, *own: mark_handle(1, *own), names=labels)
 
 
 def curves(
@@ -168,18 +151,13 @@ def curves(
     y: str | Sequence[str] = "value",
     *,
     lines: str = "",
-    panels: str = "",
     units: str = "",
     level: float | None = None,
     diagonal: bool = False,
     bars: bool = False,
     log: bool = False,
     percent: bool = False,
-    xlabel: str = "",
-    ylabel: str = "",
-    width: Width = "text",
-    palette: Palette = None,
-    order: Sequence[object] | None = None,
+    **look: Unpack[Look],
 ) -> Figure:
     """Draw y against x with a band for its interval, a line for each value of `lines`.
 
@@ -193,19 +171,17 @@ def curves(
     """
     from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-    sharey = isinstance(y, str)  # several quantities have a scale each
+    shared = isinstance(y, str)  # several quantities have a scale each
     if not isinstance(y, str):
-        frame, y, panels = stack(frame, y), "value", "quantity"
-    kinds = values_of(frame, lines, order) if lines else [None]
-    colors = colors_of(palette, kinds)
-    fig, axes = panels_of(frame, panels, width, lambda count: 3.4 if count < 4 else 2.4, sharey)
-    for ax, own in axes:
-        for place, kind in enumerate(kinds):
-            part = (own if kind is None else own[own[lines] == kind]).sort_values(x, kind="stable")
-            look = {"color": colors[kind], "linestyle": DASHES[place % len(DASHES)]}
+        frame, y, look["panels"] = stack(frame, y), "value", "quantity"
+    kinds = values_of(frame, lines, look.get("order")) if lines else [None]
+    chart = Chart(frame, look, lambda count: 3.4 if count < 4 else 2.4, kinds, lines, shared)
+    for ax, own in chart.panels():
+        for place, color, part in chart.parts(own):
+            part = part.sort_values(x, kind="stable")
             if units:
                 for _, one in part.groupby(units):
-                    ax.plot(one[x], one[y], color=colors[kind], linewidth=0.7, alpha=0.35)
+                    ax.plot(one[x], one[y], color=color, linewidth=0.7, alpha=0.35)
                 part = part.groupby(x, as_index=False)[y].mean()
             at = part[x].to_numpy(float)
             middle, low, high = estimates(part, y)
@@ -213,10 +189,11 @@ def curves(
                 step = 0.015 * (place - (len(kinds) - 1) / 2)
                 low_x, high_x = own[x].min(), own[x].max()
                 at = at * (high_x / low_x) ** step if log else at + (high_x - low_x) * step
-                ax.vlines(at, low, high, color=colors[kind], linewidth=1.5, alpha=0.5)
+                ax.vlines(at, low, high, color=color, linewidth=1.5, alpha=0.5)
             else:
-                ax.fill_between(at, low, high, color=colors[kind], alpha=0.15, linewidth=0)
-            ax.plot(at, middle, **look, marker="" if units else MARKS[place % len(MARKS)], markersize=4.5)
+                ax.fill_between(at, low, high, color=color, alpha=0.15, linewidth=0)
+            dash, mark = DASHES[place % len(DASHES)], "" if units else mark_of(place)
+            ax.plot(at, middle, color=color, linestyle=dash, marker=mark, markersize=4.5)
         if log:
             ax.set_xscale("log")
             ticks = sorted(set(own[x]))
@@ -227,8 +204,7 @@ def curves(
         if percent:
             ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
         draw_guides(ax, level, diagonal)
-    label_axes(fig, xlabel, ylabel)
-    return add_legend(fig, handles_of(line_handle, colors, kinds))
+    return chart.finish(line_handle)
 
 
 def points(
@@ -239,7 +215,6 @@ def points(
     marks: str = "",
     labels: str = "",
     sizes: str = "",
-    panels: str = "",
     muted: Sequence[object] = (),
     published: str = "",
     shared: bool = True,
@@ -247,11 +222,7 @@ def points(
     upright: float | None = None,
     diagonal: bool = False,
     log: bool = False,
-    xlabel: str = "",
-    ylabel: str = "",
-    width: Width = "text",
-    palette: Palette = None,
-    order: Sequence[object] | None = None,
+    **look: Unpack[Look],
 ) -> Figure:
     """Draw y against x, a point a row of the frame, with intervals in both directions where the frame has them.
 
@@ -268,34 +239,27 @@ def points(
     """
     from matplotlib.ticker import LogLocator
 
-    kinds = values_of(frame, marks, order) if marks else [None]
-    colors = {**colors_of(palette, kinds), **dict.fromkeys(muted, FAINT)}
-    fig, axes = panels_of(
-        frame, panels, width, lambda count: 4.2 if count < 2 else 3.0 if count < 4 else 2.3, shared
-    )
-    for ax, own in axes:
-        for place, kind in enumerate(kinds):
-            part = own if kind is None else own[own[marks] == kind]
+    kinds = values_of(frame, marks, look.get("order")) if marks else [None]
+    chart = Chart(frame, look, lambda n: 4.2 if n < 2 else 3.0 if n < 4 else 2.3, kinds, marks, shared)
+    chart.colors |= dict.fromkeys(muted, FAINT)
+    for ax, own in chart.panels():
+        for place, color, part in chart.parts(own):
             (across, left, right), (up, low, high) = estimates(part, x), estimates(part, y)
-            ax.hlines(up, left, right, color=colors[kind], alpha=0.4, linewidth=1.5)
-            ax.vlines(across, low, high, color=colors[kind], alpha=0.4, linewidth=1.5)
+            ax.hlines(up, left, right, color=color, alpha=0.4, linewidth=1.5)
+            ax.vlines(across, low, high, color=color, alpha=0.4, linewidth=1.5)
             area = 12 + 90 * part[sizes].astype(float) / own[sizes].astype(float).sum() if sizes else 30
-            ax.scatter(across, up, s=area, color=colors[kind], marker=MARKS[place % len(MARKS)], zorder=3)
+            ax.scatter(across, up, s=area, color=color, marker=mark_of(place), zorder=3)
             for at, name in zip(zip(across, up), part[labels] if labels else ()):
                 ax.annotate(literal_name(name), at, (5, 3), textcoords="offset points", fontsize=8, color=INK)
         if published:
-            ax.scatter(own[x], own[published], **PUBLISHED)
+            draw_published(ax, own[x], own[published])
         if log:
             ax.set_xscale("log")
             ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
             ax.xaxis.set_major_formatter("{x:,g}")
             ax.minorticks_off()
         draw_guides(ax, level, diagonal, upright)
-    label_axes(fig, xlabel, ylabel)
-    handles = handles_of(mark_handle, colors, kinds)
-    if published:
-        handles.append(mark_handle(3, "none", translate("as published"), edge=FAINT))
-    return add_legend(fig, handles, "outside right upper" if len(handles) > 6 else "outside upper left")
+    return chart.finish(mark_handle, bool(published), aside=True)
 
 
 def heatmap(
@@ -320,6 +284,7 @@ def heatmap(
     center : the value that is white, for values on both sides of it.
     """
     import seaborn as sns
+    from matplotlib.patches import Rectangle
 
     matrices = panels or {"": frame}
     tallest = max(map(len, matrices.values()))
@@ -343,6 +308,80 @@ def heatmap(
         ax.tick_params(length=0)
         ax.set_title(literal_name(title) if title else "", fontsize=10, loc="left")
         for row, column in np.argwhere(framed.to_numpy(bool)) if framed is not None else ():
-            ax.add_patch(cell_frame(column, row))
-    label_axes(fig, xlabel, ylabel)
+            ax.add_patch(Rectangle((column, row), 1, 1, fill=False, edgecolor=INK, linewidth=1.4))
+    label_axes(fig, {"xlabel": xlabel, "ylabel": ylabel})
     return add_legend(fig)
+
+
+def ranks(
+    means: pd.DataFrame, *, muted: Sequence[object] = (), width: Width = "text", palette: Palette = None
+) -> Figure:
+    """Draw how each row ranks in each column, as a line; lines that cross are disagreement. The greatest mean is first."""
+    found = means.rank(ascending=False, method="average")
+    order = list(found.iloc[:, 0].sort_values().index)
+    colors = {**colors_of(palette, order), **dict.fromkeys(muted, FAINT)}
+    fig, (ax,) = subplots(1, 1, width, 1.5 + 0.36 * len(found))
+    last = found.shape[1] - 1
+    for name in order:
+        at = found.loc[name].to_numpy(float)
+        ax.plot(range(last + 1), at, "-o", color=colors[name], linewidth=2, markersize=6)
+        text = {"va": "center", "fontsize": 9.5, "color": colors[name], "textcoords": "offset points"}
+        ax.annotate(literal_name(name), (0, at[0]), (-9, 0), ha="right", **text)
+        ax.annotate(f"{at[-1]:g}", (last, at[-1]), (9, 0), ha="left", **text)
+    views = ["\n".join(literal_name(part) for part in str(view).split(" · ")) for view in found]
+    is_narrow = fig.get_figwidth() < 1.2 * len(views)
+    turned: dict[str, Any] = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if is_narrow else {}
+    ax.set_xticks(range(last + 1), views, fontsize=9, **turned)
+    ax.set(ylim=(max(len(found), 1) + 0.5, 0.5), xlim=(-0.25, last + 0.25), yticks=[])
+    ax.spines[["left", "bottom"]].set_visible(False)
+    ax.tick_params(axis="x", length=0)
+    return add_legend(fig)
+
+
+def arcs(
+    nodes: pd.DataFrame,
+    edges: pd.DataFrame,
+    *,
+    text: str,
+    label: str = "",
+    group: str = "",
+    kind: str = "",
+    width: Width = "text",
+    palette: Palette = None,
+) -> Figure:
+    """Draw rows from top to bottom, with arcs to the earlier rows that they go back to.
+
+    Parameters
+    ----------
+    nodes : the rows; `text` and `label` (short, in front) name the columns written beside them.
+    edges : from which row to which earlier one: the first two columns, as places among the rows.
+    group : column of the rows' groups, a colour each; 0 or missing is none.
+    kind : column of the edges' kinds, a dash each.
+    """
+    from matplotlib.patches import Arc
+
+    groups = [g for g in values_of(nodes, group) if g] if group else []
+    colors = colors_of(palette, groups)
+    kinds = values_of(edges, kind) if kind else [None]
+    fig, (ax,) = subplots(1, 1, width, 0.9 + 0.235 * len(nodes))
+    owners = nodes[group].tolist() if group else [None] * len(nodes)
+    ends = edges.iloc[:, :2].to_numpy(float)
+    longest = np.ptp(ends, axis=1).max() if len(ends) else 1.0
+    for (row, earlier), name in zip(ends, edges[kind] if kind else [None] * len(ends)):
+        size = 4 * (0.25 + 0.75 * (row - earlier) / longest)
+        look = {"color": colors.get(owners[int(row)], FAINT), "linestyle": DASHES[kinds.index(name)]}
+        ax.add_patch(
+            Arc((0, (row + earlier) / 2), size, row - earlier, theta1=90, theta2=270, linewidth=1.3, **look)
+        )
+    for place, (owner, words) in enumerate(zip(owners, nodes[text])):
+        ax.scatter(0, place, color=colors.get(owner, RULE), s=26, zorder=3)
+        start = f"{nodes[label].iloc[place]}  " if label else ""
+        ax.text(0.35, place, literal(f"{start}{words}", 100), fontsize=8.5, color=INK, va="center")
+    ax.set(xlim=(-2.3, 22), ylim=(len(nodes) - 0.4, -0.9))
+    ax.axis("off")
+    lines = [
+        line_handle(i, FAINT, name_of(str(name)), marker="")
+        for i, name in enumerate(kinds)
+        if name is not None
+    ]
+    return add_legend(fig, lines)

@@ -25,8 +25,7 @@ from perslib.llm.ledger import Ledger, Spending, describe
 from perslib.llm.registry import entries
 from perslib.paths import scratch
 from perslib.report.execute import Run, execute
-from perslib.report.parameters import read_notebook
-from perslib.report.plan import Planned
+from perslib.report.plan import Planned, read_notebook
 from perslib.report.words import took
 
 FILE_VARIABLE = "PERSLIB_PROGRESS_FILE"
@@ -71,10 +70,10 @@ class Looking:
         """Every line holds the sums of its stage so far, so the last line of a stage is what it took."""
         with suppress(FileNotFoundError), self._file.open("rb") as file:
             file.seek(self._read)
-            for line in file.read().splitlines(keepends=True):
-                if not line.endswith(b"\n"):
-                    break
-                self._read += len(line)
+            text = file.read()
+            text = text[: text.rfind(b"\n") + 1]  # a line that is being written is read next time
+            self._read += len(text)
+            for line in text.splitlines():
                 with suppress(ValueError, KeyError, TypeError):
                     said = json.loads(line)
                     self._stages[said["ledger"], said["stage"]] = self._last = said
@@ -96,8 +95,8 @@ class Looking:
         self._catch_up()
         spent: dict[str, Spending] = {}
         for (_, stage), sums in self._stages.items():
-            one = Ledger.from_dict({stage: sums}).total
-            spent[sums["backbone"]] = spent.get(sums["backbone"], Spending()) + one
+            own = Ledger.from_dict({stage: sums}).total
+            spent[sums["backbone"]] = spent.get(sums["backbone"], Spending()) + own
         return spent
 
     def ledger(self) -> dict[str, Any]:
@@ -127,46 +126,48 @@ def rehearsed(page: Planned, *, whole: bool) -> str:
     import nbformat
 
     nb = read_notebook(page.study.path)
-    tags = {id(cell): set(cell.metadata.get("tags", [])) for cell in nb.cells}
-    if any(TAG in own for own in tags.values()):
-        nb.cells = [cell for cell in nb.cells if tags[id(cell)] & {TAG, "parameters"}]
+    tags = [set(cell.metadata.get("tags", [])) for cell in nb.cells]
+    if any(TAG in own for own in tags):
+        nb.cells = [cell for cell, own in zip(nb.cells, tags) if own & {TAG, "parameters"}]
     elif not whole:
         return ""
+    late_at = time.monotonic() + (math.inf if whole else LONGEST)
+
+    def stop_in_time() -> None:
+        if time.monotonic() > late_at:
+            raise KeyboardInterrupt  # as Ctrl-C would end it
+
     with scratch("rehearsal") as folder:
         copy = folder / page.study.path.name
         nbformat.write(nb, copy)
         looking = Looking(folder / "progress.jsonl")
-        ends = math.inf if whole else time.monotonic() + LONGEST
-
-        def stop_in_time() -> None:
-            if time.monotonic() > ends:
-                raise KeyboardInterrupt  # as Ctrl-C would end it
-
         environment = {**looking.environment(), VARIABLE: "1"}
         study = replace(page.study, path=copy)
         run = execute(study, page.parameters_in(folder), environment, stop_in_time)
-        is_late = time.monotonic() > ends
-        if run.status == "cancelled" and not is_late:
-            raise KeyboardInterrupt
-        spent = looking.by_backbone()
+        asked = _asked(looking.by_backbone())
     if run.status == "success":
-        return _line(spent, "at most")
-    if is_late:
-        return f"{_line(spent, 'at least')}; counting on took too long, `--dry-run` counts it all"
-    return f"{_line(spent, 'at least')}; counted up to an error: {run.failure.error if run.failure else ''}"
+        return f"at most {asked}" if asked else "asks no model"
+    so_far = f"at least {asked or 'no calls'}"
+    if time.monotonic() > late_at:
+        return f"{so_far}; counting on took too long, `--dry-run` counts it all"
+    if run.status == "cancelled":
+        raise KeyboardInterrupt
+    return f"{so_far}; counted up to an error: {run.failure.error if run.failure else ''}"
 
 
-def _line(spent: Mapping[str, Spending], bound: str) -> str:
+def _asked(spent: Mapping[str, Spending]) -> str:
+    """Calls, tokens, cost and time of all backbones; "" where nothing is asked."""
     total: Spending = sum(spent.values(), Spending())
-    if not total.calls + total.hits:
-        return "asks no model" if bound == "at most" else f"{bound} no calls"
-    return f"{bound} {describe(total)}{_time(spent) if total.calls else ''}"
-
-
-def _time(spent: Mapping[str, Spending]) -> str:
-    asked = {name: one for name, one in spent.items() if one.calls}
-    known = {n: seconds(entries()[n], one.tokens_in, one.tokens_out, one.calls) for n, one in asked.items()}
-    unknown = [name for name, time in known.items() if time is None]
-    if unknown:
-        return f", time unknown: no answer of {', '.join(unknown)} is in the cache to go by"
-    return f", about {took(sum(filter(None, known.values())), 'en')} of answering"
+    if not total.calls:
+        return describe(total) if total.hits else ""
+    # A stage that was cut off before its first answer does not say which backbone it asked.
+    pace = {
+        name: seconds(entries()[name], one.tokens_in, one.tokens_out, one.calls)
+        if name in entries()
+        else None
+        for name, one in spent.items()
+        if one.calls
+    }
+    if unknown := [name or "an unnamed model" for name, time in pace.items() if time is None]:
+        return f"{describe(total)}, time unknown: no answer of {', '.join(unknown)} is in the cache to go by"
+    return f"{describe(total)}, about {took(sum(filter(None, pace.values())), 'en')} of answering"

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from perslib.report.markup import narrative, prose, safe_html
-from perslib.report.show import stylesheet
+from perslib.report.show import CALLABLE, stylesheet
 from perslib.report.words import controls_shown, without_ansi
 from perslib.text import translate, translate_markdown
 
@@ -27,12 +27,15 @@ _WIDGET = "application/vnd.jupyter.widget-view+json"
 _PICTURES = ("image/png", "image/jpeg", "image/gif", "image/svg+xml")
 
 
-def output_html(output: Any) -> str:
-    """One output of a cell as safe HTML, empty when it is nothing for a reader."""
+def output_html(output: Any, numbers: Mapping[Any, int] | None = None) -> str:
+    """One output of a cell as safe HTML, empty when it is nothing for a reader.
+
+    `numbers` maps the kernel's numbers of cells to those that a traceback shows.
+    """
     if output["output_type"] == "stream":
         return _stream(str(output["text"]), output["name"])
     if output["output_type"] == "error":
-        return _error(output)
+        return _error(output, numbers or {})
     return _display(output["data"], output.get("metadata", {}))
 
 
@@ -99,10 +102,13 @@ def _picture(kind: str, content: str, size: Any) -> str:
     return f'<figure class="pl-figure"><img src="data:{kind};base64,{html.escape(code)}" alt="{alt}"{width}></figure>'
 
 
-def _error(output: Any) -> str:
-    trace = controls_shown(without_ansi("\n".join(output["traceback"])))
+def _error(output: Any, numbers: Mapping[Any, int]) -> str:
+    # The kernel counted the cell of injected parameters too.
+    trace = _IN.sub(
+        lambda cell: f"In[{numbers.get(int(cell[1]), cell[1])}]", without_ansi("\n".join(output["traceback"]))
+    )
     said = controls_shown(without_ansi(f"{output['ename']}: {output['evalue']}"))
-    return f'<div class="failure"><b>{html.escape(said)}</b><pre>{html.escape(trace)}</pre></div>'
+    return f'<div class="failure"><b>{html.escape(said)}</b><pre>{html.escape(controls_shown(trace))}</pre></div>'
 
 
 HERE = Path(__file__).parent
@@ -153,50 +159,25 @@ def code_number(nb: Any, index: int) -> int:
 
 def readable(nb: Any) -> Any:
     """A copy of the notebook whose cells carry what the page shows: prose, safe outputs, names of cells."""
-    nb = copy.deepcopy(nb)
+    from nbconvert.preprocessors import CoalesceStreamsPreprocessor
+
+    nb, _ = CoalesceStreamsPreprocessor().preprocess(copy.deepcopy(nb), {})
     numbers = {c.get("execution_count"): code_number(nb, i) for i, c in enumerate(nb.cells)}
+    titled = False
     for index, cell in enumerate(nb.cells):
         if cell.cell_type == "code":
-            injected = INJECTED in cell.metadata.get("tags", [])
-            number = code_number(nb, index)
-            cell.metadata["anchor"] = "parameters" if injected else f"cell-{number}"
-            cell.metadata["label"] = (
-                translate("Parameters") if injected else translate("Code, cell {n}", n=number)
-            )
-            shown = [output_html(renumbered(o, numbers)) for o in merged(cell.outputs)]
-            cell.metadata["shown"] = [s for s in shown if s]
-    titled = False
-    for cell in nb.cells:
-        if cell.cell_type == "markdown":
+            n, injected = code_number(nb, index), INJECTED in cell.metadata.get("tags", [])
+            label = translate("Parameters") if injected else translate("Code, cell {n}", n=n)
+            shown = [piece for output in cell.outputs if (piece := output_html(output, numbers))]
+            anchor = "parameters" if injected else f"cell-{n}"
+            cell.metadata |= {"anchor": anchor, "label": label, "shown": shown}
+        elif cell.cell_type == "markdown":
             # The page's head shows the first top heading.
             source = translate_markdown(cell.source)
-            source, found = (source, 0) if titled else _H1.subn("", source, count=1)
-            titled = titled or bool(found)
+            if not titled and (heading := _H1.search(source)):
+                source, titled = source.replace(heading[0], "", 1), True
             cell.metadata["html"] = narrative(source)
     return nb
-
-
-def renumbered(output: Any, numbers: Mapping[Any, int]) -> Any:
-    """An error whose traceback calls cells by the page's numbers; the kernel counted the injected one too."""
-    if output["output_type"] == "error":
-
-        def cell(match: re.Match[str]) -> str:
-            return f"In[{numbers.get(int(match[1]), match[1])}]"
-
-        output["traceback"] = [_IN.sub(cell, line) for line in map(without_ansi, output["traceback"])]
-    return output
-
-
-def merged(outputs: list[Any]) -> list[Any]:
-    """The outputs of a cell, consecutive pieces of one stream joined."""
-    joined: list[Any] = []
-    for output in outputs:
-        last = joined[-1] if joined else {}
-        if output["output_type"] == "stream" and output["name"] == last.get("name"):
-            last["text"] += output["text"]
-        else:
-            joined.append(output)
-    return joined
 
 
 @cache
@@ -220,24 +201,9 @@ def shelf_css() -> str:
     return page_css() + (HERE / "index.css").read_text(encoding="utf-8")
 
 
-def templates(**how: Any) -> Any:
-    """The templates that stand beside this file; what is filled in is escaped, `_("…")` is translated."""
-    import jinja2
-
-    loader = jinja2.FileSystemLoader(HERE / "template")
-    found = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, **how)
-    found.globals["_"] = translate
-    return found
-
-
-def template(name: str) -> Any:
-    """A page template by its file's name."""
-    return templates().get_template(name)
-
-
 def _exporter() -> Any:
     from nbconvert import HTMLExporter
 
     exporter = HTMLExporter(template_name="template", extra_template_basedirs=[str(HERE)])
-    exporter.environment.globals["_"] = translate
+    exporter.environment.globals |= CALLABLE
     return exporter

@@ -29,12 +29,10 @@ from perslib.report.manifest import (
     without_secrets,
     write_text,
 )
-from perslib.report.parameters import read_notebook
-from perslib.report.plan import Planned, plan
+from perslib.report.plan import Planned, plan, read_notebook
 from perslib.report.progress import Looking, rehearsed, watched
 from perslib.report.render import render_page, title_of
-from perslib.report.words import day, took
-from perslib.text import translate, using_language
+from perslib.text import using_language
 
 #: Parameters that the head of a page shows by itself, or that say nothing to a reader.
 _SHOWN_ANYWAY = ("corpus", "backbone", "language", "seed", "out")
@@ -104,7 +102,7 @@ def render(page: Planned, place: str = "1/1") -> Run:
             entry |= _known_after(run, looking)
             if keeps_good := good is not None and run.status != "success":
                 entry |= {"figures": {}, "tables": {}}
-            html = render_page(run.notebook, _frame(page, run, entry)).replace(str(folder), str(page.folder))
+            html = render_page(run.notebook, _frame(page, entry)).replace(str(folder), str(page.folder))
             if keeps_good:
                 write_text(page.file(".failed.html"), html)
             else:
@@ -172,89 +170,41 @@ def _known_before(page: Planned) -> dict[str, Any]:
 
 
 def _known_after(run: Run, looking: Looking) -> dict[str, Any]:
+    counted: Counter[str] = Counter()
+    for said in _records(run.notebook, "judgments"):
+        counted.update({name: n for name, n in said.items() if name != "kind"})
     return {
         "status": run.status,
         "finished": now(),
         "seconds": round(run.seconds, 2),
         "failure": asdict(run.failure) if run.failure else None,
-        "figures": made_by(run.notebook, "figure"),
-        "tables": made_by(run.notebook, "table"),
-        **judgments(run.notebook),
+        "figures": {said["name"]: list(said["files"]) for said in _records(run.notebook, "figure")},
+        "tables": {said["name"]: list(said["files"]) for said in _records(run.notebook, "table")},
+        **counted,
         "ledger": looking.ledger(),
     }
 
 
-def made_by(notebook: Any, kind: str) -> dict[str, list[str]]:
-    """Figures or tables that a notebook saved beside its page: name → files, in the order of the page."""
-    return {said["name"]: list(said["files"]) for said in _records(notebook, kind)}
-
-
-def judgments(notebook: Any) -> dict[str, int]:
-    """Judgments that a notebook has asked for, and those unscored, as its sentences counted them."""
-    counted: Counter[str] = Counter()
-    for said in _records(notebook, "judgments"):
-        counted.update({name: n for name, n in said.items() if name != "kind"})
-    return dict(counted)
-
-
 def _records(notebook: Any, kind: str) -> Iterator[Mapping[str, Any]]:
-    """What the notebook's outputs say about themselves, of this kind."""
+    """What the notebook's outputs say about themselves, of this kind, in the order of the page."""
     for output in (output for cell in notebook.cells for output in cell.get("outputs", [])):
         said = output.get("metadata", {}).get("perslib", {})
         if said.get("kind") == kind:
             yield said
 
 
-# -- what the page says around the notebook ----------------------------------------------------------------
-
-
-def _frame(page: Planned, run: Run, entry: Mapping[str, Any]) -> dict[str, Any]:
-    """What the page's template shows around the notebook."""
-    index = Path(os.path.relpath(page.root / "index.html", page.folder)).as_posix()
-    own = {name: entry[name] for name in ("language", "title", "figures", "tables")}
-    own |= {"corpus": page.corpus["label"], "backbone": page.backbone, "index": index}
-    return {**own, "facts": _facts(page, run, entry), "failure": _failure(run)}
-
-
-def _facts(page: Planned, run: Run, entry: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The head of the page: what was run, on what, when."""
-    model = entry["backbone"].get("model", "")
-    revision = entry["code"].get("revision", "")[:8] + ("+" if entry["code"].get("dirty") else "")
-    shown = {
-        translate("Corpus"): page.corpus["label"],
-        translate("Backbone"): page.backbone + (f" ({model})" if model not in ("", page.backbone) else ""),
-        translate("Language"): translate("English"),
-        translate("Run on"): day(entry["started"]),
-        translate("Duration"): took(run.seconds),
-        translate("perslib"): f"{entry['code']['version']} {revision}".strip(),
-    }
-    if "judgments" in entry:
-        shown[translate("judgments")] = translate(
-            "{n}, {unscored} of them unscored", n=f"{entry['judgments']:,}", unscored=f"{entry['unscored']:,}"
-        )
+def _frame(page: Planned, entry: Mapping[str, Any]) -> dict[str, Any]:
+    """What the page's template shows around the notebook: what the manifest says of it, under what names it ran."""
     declared = page.study.declared
-    own = {k: v for k, v in page.parameters.items() if k not in _SHOWN_ANYWAY and v != declared[k]}
-    if own:
-        shown[translate("Parameters")] = ", ".join(f"{k} = {v!r}" for k, v in own.items())
-    return [(heading, without_secrets(text)) for heading, text in shown.items()]
-
-
-def _failure(run: Run) -> dict[str, Any] | None:
-    if run.failure is None:
-        return None
-    n, error = run.failure.cell, run.failure.error
-    if run.status == "cancelled":
-        sentence = translate("The run was cancelled in cell {n}. Everything above it is complete.", n=n)
-        error = ""
-    elif run.failure.kernel_died:
-        sentence = translate(
-            "The kernel stopped while cell {n} was running, and nothing after it was run.", n=n
-        )
-    else:
-        sentence = translate(
-            "Cell {n} failed, and nothing after it was run. Everything above it is complete.", n=n
-        )
-    return {"sentence": sentence, "cell": n, "error": error}
+    own = (f"{k} = {v!r}" for k, v in page.parameters.items() if k not in _SHOWN_ANYWAY and v != declared[k])
+    return {
+        **entry,
+        "corpus": page.corpus["label"],
+        "backbone": page.backbone,
+        "model": entry["backbone"].get("model", ""),
+        "index": Path(os.path.relpath(page.root / "index.html", page.folder)).as_posix(),
+        "own": ", ".join(own),
+    }
 
 
 def _report_error(failed: list[tuple[Planned, Failure]], pages: int) -> ReportError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,9 @@ from typing import Any
 import pandas as pd
 
 from perslib.report.markup import reply
-from perslib.report.page import current
 from perslib.report.style import SCORES
-from perslib.report.words import controls_shown, name_of
-from perslib.text import translate
+from perslib.report.words import controls_shown, day, name_of, took
+from perslib.text import current_language, plural, translate
 
 #: Messages of more characters, or more lines, are folded behind "show all".
 FOLD, FOLD_LINES = 900, 20
@@ -49,6 +48,42 @@ def stylesheet() -> str:
 def escape(value: object) -> str:
     """Any value as text that shows as itself on a page."""
     return html.escape(controls_shown(str(value)))
+
+
+def _named(value: object) -> str:
+    return controls_shown(name_of(str(value)))
+
+
+#: What every template may call.
+CALLABLE = {
+    "_": translate,
+    "plural": plural,
+    "shown": controls_shown,
+    "named": _named,
+    "day": day,
+    "took": took,
+}
+
+
+def template(name: str) -> Any:
+    """A page template by its file's name; what is filled in is escaped."""
+    return templates().get_template(name)
+
+
+@cache
+def templates(**how: Any) -> Any:
+    """The templates that stand beside this file; what is filled in is escaped."""
+    import jinja2
+
+    loader = jinja2.FileSystemLoader(Path(__file__).parent / "template")
+    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, **how)
+    environment.globals |= CALLABLE
+    return environment
+
+
+def fill(part: str, **values: Any) -> str:
+    """The HTML of a macro of `template/shown.html.j2`."""
+    return str(getattr(template("shown.html.j2").module, part)(**values))
 
 
 def show_html(body: str, plain: str = "", record: Mapping[str, Any] | None = None) -> None:
@@ -84,14 +119,11 @@ def conversation_html(
     messages: Iterable[Mapping[str, Any]], title: str = "", fold: int = FOLD, recent: int | None = None
 ) -> str:
     """A conversation as `show_conversation` shows it; with `recent`, what came before the last so many is folded."""
-    page = current()
     bubbles = [_bubble(m, fold) for m in messages]
     if recent and (earlier := bubbles[:-recent]):
         label = translate("{n} earlier messages", n=len(earlier))
         bubbles = [fold_html(escape(label), "\n".join(earlier), "pl-more pl-earlier"), *bubbles[-recent:]]
-    head = f'<div class="pl-title">{escape(title)}</div>' if title else ""
-    shown = "\n".join(bubbles)
-    return f'<div class="pl-conversation" lang="{page.language}">{head}{shown}</div>'
+    return fill("conversation", title=title, language=current_language(), messages="\n".join(bubbles))
 
 
 def fold_html(summary: str, body: str, kind: str = "pl-more", opened: bool = False) -> str:
@@ -101,40 +133,37 @@ def fold_html(summary: str, body: str, kind: str = "pl-more", opened: bool = Fal
 
 
 def _bubble(message: Mapping[str, Any], fold: int) -> str:
-    role = "user" if message["role"] == "user" else "assistant"
-    who = name_of(role) if message["role"] in ("user", "assistant") else message["role"]
-    marks = [f'<span class="pl-role">{escape(who)}</span>']
-    score = message.get("score")
-    if score is not None and pd.notna(score):
-        marks.append(score_chip(int(score)))
-    for key in ("reason", "note"):
-        if pd.notna(value := message.get(key)) and value:
-            marks.append(f'<span class="pl-note">{escape(name_of(str(value)))}</span>')
-    body = (text_html if role == "user" else reply_html)(str(message["content"]), fold)
-    return f'<div class="pl-message pl-{role}"><div class="pl-head">{" ".join(marks)}</div>{body}</div>'
+    role, score = "user" if message["role"] == "user" else "assistant", message.get("score")
+    return fill(
+        "message",
+        role=role,
+        who=message["role"],
+        chip=score_chip(int(score)) if score is not None and pd.notna(score) else "",
+        notes=[note for key in ("reason", "note") if pd.notna(note := message.get(key)) and note],
+        body=(text_html if role == "user" else reply_html)(str(message["content"]), fold),
+    )
 
 
 def text_html(text: str, fold: int = FOLD) -> str:
     """A stranger's text with its white space kept; a long one begins, and the rest opens."""
-    shown = controls_shown(text).strip("\n")
-    if not shown.strip():
-        return f'<div class="pl-text pl-empty">{translate("(empty message)")}</div>'
-    start, rest = _parts(shown, fold)
-    return _opening(
-        shown, *(f'<div class="pl-text" dir="auto">{html.escape(p)}</div>' for p in (start, rest) if p)
-    )
+    return _folded(text, fold, "pl-text", html.escape)
 
 
 def reply_html(text: str, fold: int = FOLD) -> str:
     """A model's reply with its Markdown set; a long one begins, and the rest opens."""
+    return _folded(text, fold, "pl-text pl-markdown", reply)
+
+
+def _folded(text: str, fold: int, kind: str, form: Callable[[str], str]) -> str:
     shown = controls_shown(text).strip("\n")
-    start, rest = _parts(shown, fold)
     if not shown.strip():
-        return text_html(text)
-    if len(_FENCE.findall(start)) % 2:  # what is cut inside a block of code goes on as one
+        return f'<div class="pl-text pl-empty">{translate("(empty message)")}</div>'
+    start, rest = _parts(shown, fold)
+    if form is reply and len(_FENCE.findall(start)) % 2:  # what is cut inside a block of code goes on as one
         start, rest = f"{start}\n```", f"```\n{rest}"
-    kind = 'class="pl-text pl-markdown" dir="auto"'
-    return _opening(shown, *(f"<div {kind}>{reply(p)}</div>" for p in (start, rest) if p))
+    first, *more = (f'<div class="{kind}" dir="auto">{form(part)}</div>' for part in (start, rest) if part)
+    label = translate("show all {n} characters", n=f"{len(shown):,}")
+    return first + "".join(fold_html(label, part) for part in more)
 
 
 def _parts(shown: str, fold: int) -> tuple[str, str]:
@@ -144,11 +173,6 @@ def _parts(shown: str, fold: int) -> tuple[str, str]:
         return shown, ""
     cut = min(len("\n".join(lines[:_SHOWN_LINES])), _place_to_cut(shown))
     return shown[:cut].rstrip() + ("" if shown[cut] == "\n" else " …"), shown[cut:].lstrip("\n")
-
-
-def _opening(shown: str, start: str, rest: str = "") -> str:
-    more = translate("show all {n} characters", n=f"{len(shown):,}")
-    return start + (fold_html(more, rest) if rest else "")
 
 
 def _place_to_cut(text: str) -> int:
@@ -181,15 +205,12 @@ def show_profile(profile: Mapping[str, Any], title: str = "") -> None:
 
 def profile_html(profile: Mapping[str, Any], title: str = "") -> str:
     """A profile as `show_profile` shows it."""
-    rows = []
+    fields = []
     for key, value in profile.items():
-        texts = [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
-        shown = " · ".join(escape(name_of(str(t))) for t in texts if str(t).strip())
-        if shown:
-            rows.append(f"<dt>{escape(name_of(str(key)))}</dt><dd dir='auto'>{shown}</dd>")
-    head = f'<div class="pl-title">{escape(title)}</div>' if title else ""
-    empty = "" if rows else f'<p class="pl-empty">{translate("The profile is empty.")}</p>'
-    return f'<div class="pl-profile">{head}<dl>{"".join(rows)}</dl>{empty}</div>'
+        texts = [value] if isinstance(value, str) or not isinstance(value, Iterable) else value
+        if shown := [text for text in map(str, texts) if text.strip()]:
+            fields.append((key, shown))
+    return fill("profile", title=title, fields=fields)
 
 
 # -- tables ------------------------------------------------------------------------------------------------
@@ -234,13 +255,19 @@ def is_numeric(column: pd.Series) -> bool:
 def _class(column: pd.Series) -> str:
     """How a column is set: numbers flush right, times in one line, long texts not too narrow."""
     if is_numeric(column):
-        return " class='pl-num'"
+        return "pl-num"
     if pd.api.types.is_datetime64_any_dtype(column):
-        return " class='pl-time'"
+        return "pl-time"
     longest = max((len(str(value)) for value in column), default=0)
-    if longest <= _SHORT_CELL:
-        return " class='pl-short'"
-    return " class='pl-long'" if longest > _LONG_CELL else ""
+    return "pl-short" if longest <= _SHORT_CELL else "pl-long" if longest > _LONG_CELL else ""
+
+
+def cell_texts(frame: pd.DataFrame, digits: int = 2) -> list[list[str]]:
+    """What the cells say, column by column."""
+    return [
+        [unbroken(controls_shown(cell(value, digits, column))) for value in frame.iloc[:, i]]
+        for i, column in enumerate(frame.columns)
+    ]
 
 
 def table_html(
@@ -248,21 +275,14 @@ def table_html(
 ) -> str:
     """A frame as a table whose every cell is text; wide ones scroll in their own box, long ones can be sorted."""
     kinds = [_class(frame.iloc[:, i]) for i in range(frame.shape[1])]
-    head = "".join(f"<th{k} scope='col'>{escape(header_of(c))}</th>" for c, k in zip(frame.columns, kinds))
-    rows = []
-    for row, values in enumerate(frame.itertuples(index=False, name=None)):
-        texts = [unbroken(escape(cell(v, digits, c))) for v, c in zip(values, frame.columns)]
-        texts = [f"<b>{text}</b>" if (row, i) in bold else text for i, text in enumerate(texts)]
-        cells = "".join(f"<td{kind} dir='auto'>{text}</td>" for text, kind in zip(texts, kinds))
-        rows.append(f"<tr>{cells}</tr>")
-    if not rows:
-        none = translate("No rows: nothing to list.")
-        rows = [f"<tr><td class='pl-empty' colspan='{frame.shape[1]}'>{none}</td></tr>"]
-    top = f"<div class='pl-caption'>{caption}</div>" if caption else ""
+    heads = [(kind, controls_shown(header_of(column))) for kind, column in zip(kinds, frame.columns)]
+    rows = [
+        [(kind, text, (row, i) in bold) for i, (kind, text) in enumerate(zip(kinds, texts))]
+        for row, texts in enumerate(zip(*cell_texts(frame, digits)))
+    ]
     marks = {"pl-sortable": len(frame) >= SORTABLE, "pl-dense": frame.shape[1] >= DENSE}
     kind = " ".join(["pl-table", *(name for name, holds in marks.items() if holds)])
-    table = f"<table class='{kind}'><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
-    return f"<div class='pl-tablebox'>{top}<div class='pl-scroll'>{table}</div></div>"
+    return fill("table", heads=heads, rows=rows, kind=kind, caption=caption)
 
 
 def show_table(frame: pd.DataFrame, caption: str = "", digits: int = 2, columns: Sequence[str] = ()) -> None:

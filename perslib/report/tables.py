@@ -81,11 +81,9 @@ def interval(
     return cells
 
 
-def number(value: str = "", digits: int = 2) -> Form:
+def number(value: str = "", digits: int = 2, zero: bool = True) -> Form:
     """A number with so many decimals, or a dash."""
-    return lambda frame, head: [
-        with_interval(v, digits=digits, zero=True) for v in frame[value or head].astype(float)
-    ]
+    return _by_row(lambda v: with_interval(v, digits=digits, zero=zero), value)
 
 
 def deviation(value: str = "", digits: int = 2) -> Form:
@@ -109,7 +107,7 @@ def bounds(low: str = "low", high: str = "high", digits: int = 1) -> Form:
         ends = ", ".join(str(with_interval(end, digits=digits, zero=True)) for end in (below, above))
         return Shown(f"[{ends}]", None, low=below, high=above)
 
-    return lambda frame, head: [cell(*row) for row in frame[[low, high]].to_numpy(float)]
+    return _by_row(cell, low, high)
 
 
 def written(form: str, value: str = "") -> Form:
@@ -125,7 +123,12 @@ def p_value(value: str = "") -> Form:
             return Shown("–", p)
         return Shown("< .001" if p < 0.001 else f"{p:.3f}".removeprefix("0"), p)
 
-    return lambda frame, head: [cell(p) for p in frame[value or head].astype(float)]
+    return _by_row(cell, value)
+
+
+def _by_row(cell: Callable[..., Any], *columns: str) -> Form:
+    """A cell for each row, from the numbers in these columns; the one without a name is that of the head."""
+    return lambda frame, head: [cell(*row) for row in frame[[c or head for c in columns]].to_numpy(float)]
 
 
 def label(value: str = "", prefix: str = "") -> Form:
@@ -189,19 +192,14 @@ def agreement_table(
     wide = agreement[about].drop_duplicates(ignore_index=True)
     for name in dict.fromkeys([*names, *gains]):
         own = agreement[agreement["metric"] == name]
-        cells = {name: _cells(own, "value", intervals, digits)} if name in names else {}
+        form = interval if intervals else number
+        cells = {name: form("value", digits=digits, zero=False)(own, name)} if name in names else {}
         if name in gains:
-            stars = own["gain_p_holm"].lt(0.05).map({True: "*", False: ""})
-            cells[f"gain: {name}"] = [t + s for t, s in zip(_cells(own, "gain", intervals, digits), stars)]
+            starred = interval("gain", digits=digits, zero=False, p="gain_p_holm")
+            cells[f"gain: {name}"] = starred(own, name)
         wide = wide.merge(own[about].assign(**cells), on=about, how="left", sort=False)
     empty = [c for c in ("backbone", "unscored") if wide[c].isna().all() or wide[c].eq(0).all()]
     return wide.drop(columns=empty).rename(columns={"score": "calibration"})
-
-
-def _cells(own: pd.DataFrame, value: str, intervals: bool, digits: int) -> list[Shown]:
-    rows = own[[value, f"{value}_low", f"{value}_high"]].astype(float).to_numpy()
-    kept = 1.0 if intervals else np.nan
-    return [with_interval(v, low * kept, high * kept, digits) for v, low, high in rows]
 
 
 def with_interval(
