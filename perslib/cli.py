@@ -70,14 +70,9 @@ class _WithNames(click.Command):
         from perslib.memory import memory
         from perslib.replay import context
 
-        with formatter.section("Names for -p"):
-            formatter.write_dl(
-                [
-                    ("judges", ", ".join(judge) + ", or a memory"),
-                    ("memories", ", ".join(memory)),
-                    ("contexts", ", ".join(context) + ", or a memory"),
-                ]
-            )
+        names = [("judges", judge), ("memories", memory), ("contexts", context)]
+        with formatter.section("Names for -p (a memory is a judge and a context, too)"):
+            formatter.write_dl([(kind, ", ".join(known)) for kind, known in names])
 
 
 @main.command(cls=_WithNames)
@@ -139,7 +134,9 @@ def report(
     A notebook is a name or number (00_corpus, 00) or a path. Pages, figures and tables are written to
     reports/<corpus>/<backbone>/; reports/index.html links all of them.
     """  # fmt: skip
-    _use(use)
+    from perslib.registry import use_plugins
+
+    use_plugins(*use)
     further = dict(_name_and_value(p) for p in parameters)
     if language is not None:
         further["language"] = language
@@ -154,15 +151,6 @@ def report(
         return
     index = run_report(notebooks or None, **shared)
     click.echo(f"Open {index}")
-
-
-def _use(modules: tuple[str, ...]) -> None:
-    """Let this process, and the kernels it starts, know the names that these modules register."""
-    from perslib.registry import VARIABLE, use_plugins
-
-    if modules:
-        os.environ[VARIABLE] = ",".join(filter(None, [os.environ.get(VARIABLE), *modules]))
-    use_plugins()
 
 
 def _name_and_value(text: str) -> tuple[str, Any]:
@@ -225,8 +213,9 @@ def import_(
     data/README.md lists where each public data set is published, and its licence.
     """
     from perslib.corpus import import_release
+    from perslib.registry import use_plugins
 
-    _use(use)
+    use_plugins(*use)
     if language and kind != "table":
         raise click.UsageError(f"--language is for tables of one's own; {kind} knows its language")
     options = {"language": language} if language else {}

@@ -74,8 +74,13 @@ class Registry(Generic[T]):
         return made
 
 
-def use_plugins() -> None:
-    """Import the modules that the environment or the workspace's settings name, each once."""
+def use_plugins(*modules: str) -> None:
+    """Import these modules and those that the environment or the workspace's settings name, each once.
+
+    Processes that are started from here know the modules, too.
+    """
+    if modules:
+        os.environ[VARIABLE] = ",".join(filter(None, [os.environ.get(VARIABLE), *modules]))
     for name in _plugins():
         if name in _used:
             continue

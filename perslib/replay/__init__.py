@@ -5,7 +5,7 @@ from perslib.replay.candidates import Candidate, generated
 from perslib.replay.contexts import Context, Shown, context, make_context
 from perslib.replay.paired import against, all_pairs, differences, self_preference
 from perslib.replay.published import read_predictions, read_replies, read_scored, write_replies
-from perslib.replay.published_lines import read_turns
+from perslib.replay.published_lines import read_labels, read_turns
 from perslib.replay.replies import ORIGINAL, checked, originals, recorded
 from perslib.replay.scoring import judged_by_themselves, on_reference, reference, scored
 from perslib.replay.sets import hard_set, profiles, set_profile, stratified_set
@@ -35,6 +35,7 @@ __all__ = [
     "profiles",
     "rank_sets",
     "ranking_views",
+    "read_labels",
     "read_predictions",
     "read_replies",
     "read_scored",

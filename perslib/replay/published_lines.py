@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from typing import Any
 import pandas as pd
 
 from perslib.corpus import TURN, Corpus, Target, coerce
-from perslib.corpus.reading import csv_lines, json_lines
+from perslib.corpus.reading import csv_lines, json_lines, number_in
 from perslib.errors import DataError, Problem
 from perslib.llm.transport import whole_characters
 from perslib.schemas import unfit
@@ -230,15 +230,45 @@ def read_turns(path: Path | str, corpus: Corpus) -> pd.DataFrame:
     return coerce(pd.DataFrame(rows), "replay_turns", path.name)
 
 
-def _records(path: Path) -> Iterator[tuple[str, Record | Problem]]:
+def read_labels(path: Path | str) -> pd.DataFrame:
+    """People's scores of candidates' replies, from CSV or JSONL lines of candidate, the keys of a turn, and score.
+
+    Columns: candidate, user, scenario, session, turn, gold.
+    """
+    path = Path(path)
+    found = [
+        record if isinstance(record, Problem) else _label(record, place)
+        for place, record in _records(path, "file of labels", ("candidate", *TURN, "score"))
+    ]
+    problems = [label for label in found if isinstance(label, Problem)]
+    if problems or not found:
+        raise DataError(problems or Problem(path.name, "holds no label"), "Mend the file of labels.")
+    return pd.DataFrame(found, columns=["candidate", *TURN, "gold"])
+
+
+def _label(record: Record, place: str) -> dict[str, Any] | Problem:
+    """What one line says: candidate, the keys of a turn, gold."""
+    turn, gold, candidate = turn_of(record, place), number_in(record.get("score")), record.get("candidate")
+    if isinstance(turn, Problem):
+        return turn
+    if not isinstance(candidate, str) or any(unfit(candidate, place)):
+        return Problem(place, f"candidate is {candidate!r}, expected a name")
+    if gold is None or not 1 <= gold <= 5:
+        return Problem(place, "score is not between 1 and 5")
+    return {"candidate": candidate, **dict(zip(TURN, turn)), "gold": gold}
+
+
+def _records(
+    path: Path, kind: str = "replay set", columns: Sequence[str] = TURN
+) -> Iterator[tuple[str, Record | Problem]]:
     """Place and content of each line, or what is wrong with it."""
     if not path.is_file() or path.suffix.lower() not in SUFFIXES:
         raise DataError(
-            Problem(str(path), f"is no replay set; expected a file ending in {' or '.join(SUFFIXES)}")
+            Problem(str(path), f"is no {kind}; expected a file ending in {' or '.join(SUFFIXES)}")
         )
     raw = path.read_bytes()
     if path.suffix.lower() == ".csv":
-        yield from ((place, value) for place, value, _ in csv_lines(raw, path.name, TURN))
+        yield from ((place, value) for place, value, _ in csv_lines(raw, path.name, columns))
         return
     for place, value, _ in json_lines(raw, path.name):
         yield place, value if isinstance(value, dict | Problem) else Problem(place, "is no JSON object")

@@ -10,21 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from perslib import stats
 from perslib.corpus import TURN, Corpus
-from perslib.corpus.reading import csv_lines, json_lines, number_in
-from perslib.errors import DataError, PerslibError, Problem
+from perslib.errors import DataError, PerslibError
 from perslib.judge import Judge
 from perslib.llm import Backbone
-from perslib.replay import ORIGINAL, originals, read_replies, recorded, scored
-from perslib.replay.published_lines import turn_of
-from perslib.schemas import unfit
+from perslib.replay import ORIGINAL, originals, read_labels, read_replies, recorded, scored
 from perslib.stats.gold import of_turns
 from perslib.stats.resamples import Floats, estimate, floats
 from perslib.studies.extent import FEWEST_REPLIES, listed
@@ -87,7 +82,7 @@ def collect_ratings(
         given = pd.concat([read_replies(file, corpus) for file in listed(replies)], ignore_index=True)
         turns = given[TURN].drop_duplicates()
         everyone = pd.concat([originals(corpus, turns), recorded(given, turns)], ignore_index=True)
-        known = everyone.merge(_read_labels(labels), on=["candidate", *TURN])
+        known = everyone.merge(read_labels(labels), on=["candidate", *TURN])
     elif {"utility", "expected"} <= set(brought := corpus.extras.get("candidates", pd.DataFrame())):
         known = brought.assign(gold=_world_ratings(brought, corpus.extras["truth_users"], seed))
     else:
@@ -105,35 +100,6 @@ def collect_ratings(
             f"It takes {stats.FEWEST_USERS} users to draw from, better twenty: give more of them, or set limit = -1.",
         )
     return known.reset_index(drop=True)
-
-
-def _read_labels(file: str) -> pd.DataFrame:
-    path = Path(file)
-    if not path.is_file():
-        raise DataError(Problem(str(path), "there is no such file"), "Give a CSV or JSONL file of labels.")
-    is_json = path.suffix.lower() in {".jsonl", ".ndjson"}
-    columns = () if is_json else (("candidate", *TURN, "score"),)
-    lines = (json_lines if is_json else csv_lines)(path.read_bytes(), path.name, *columns)
-    found = [_label(value, place) for place, value, _ in lines]
-    problems = [label for label in found if isinstance(label, Problem)]
-    if problems or not found:
-        raise DataError(problems or Problem(path.name, "holds no label"), "Mend the file of labels.")
-    return pd.DataFrame(found, columns=["candidate", *TURN, "gold"])
-
-
-def _label(value: Any, place: str) -> dict[str, Any] | Problem:
-    """What one line says: candidate, the keys of a turn, gold."""
-    if not isinstance(value, dict):
-        return value if isinstance(value, Problem) else Problem(place, "is no JSON object")
-    turn, gold = turn_of(value, place), number_in(value.get("score"))
-    candidate = value.get("candidate")
-    if isinstance(turn, Problem):
-        return turn
-    if not isinstance(candidate, str) or any(unfit(candidate, place)):
-        return Problem(place, f"candidate is {candidate!r}, expected a name")
-    if gold is None or not 1 <= gold <= 5:
-        return Problem(place, "score is not between 1 and 5")
-    return {"candidate": candidate, **dict(zip(TURN, turn)), "gold": gold}
 
 
 def _world_ratings(replies: pd.DataFrame, users: pd.DataFrame, seed: int) -> Floats:
