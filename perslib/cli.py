@@ -70,9 +70,9 @@ class _WithNames(click.Command):
         from perslib.memory import memory
         from perslib.replay import context
 
-        names = [("judges", judge), ("memories", memory), ("contexts", context)]
+        names = {"judges": list(judge), "memories": list(memory), "contexts": list(context)}
         with formatter.section("Names for -p (a memory is a judge and a context, too)"):
-            formatter.write_dl([(kind, ", ".join(known)) for kind, known in names])
+            formatter.write_dl([(kind, ", ".join(known)) for kind, known in names.items()])
 
 
 @main.command(cls=_WithNames)

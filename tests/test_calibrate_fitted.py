@@ -11,7 +11,6 @@ from scipy.special import expit
 from perslib.corpus import Corpus
 from perslib.errors import DataError
 from perslib.stats import (
-    Population,
     calibrated,
     coverage,
     fit_conformal,
@@ -20,6 +19,7 @@ from perslib.stats import (
     fit_population,
     fit_tilt,
 )
+from perslib.stats.fitted import Population
 
 P = [f"p{s}" for s in range(1, 6)]
 N = [f"n{s}" for s in range(1, 6)]

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from perslib.stats import correlation, holm, interval, pearson, resample_users, sign_flip, two_sided_p
+from perslib.stats import correlation, holm, interval, pearson, resample_users, sign_flip
 from perslib.stats.measures import METRICS, resampled
+from perslib.stats.resamples import two_sided_p
 from perslib.stats.sums import Sums
 
 

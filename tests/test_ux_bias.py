@@ -11,13 +11,13 @@ from perslib.errors import DataError
 from perslib.stats import (
     bradley_terry,
     centre_doubly,
-    exact_test,
     order_effects,
     own_family_gaps,
-    permutation_test,
     preferences,
     share_good,
 )
+from perslib.stats.choices import exact_test
+from perslib.stats.preference import permutation_test
 from perslib.ux import families, published
 
 FAMILY = {

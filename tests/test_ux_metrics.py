@@ -15,19 +15,18 @@ from perslib.stats import (
     cases_needed,
     cohen,
     compare_paired,
-    compare_unpaired,
-    count_ratings,
     detection,
     escapes,
-    gwet,
     krippendorff,
     mcnemar,
     measure_verdicts,
-    probability_metrics,
     rank_sets_of_shares,
     raters_agreement,
     wilson,
 )
+from perslib.stats.pairs import compare_unpaired
+from perslib.stats.probabilities import probability_metrics
+from perslib.stats.raters import count_ratings, gwet
 from perslib.ux import REWARD_MODEL, published
 
 # -- published tables ----------------------------------------------------------------------------------------

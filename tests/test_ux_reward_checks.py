@@ -11,17 +11,9 @@ from reward_made import made
 from sklearn.metrics import roc_auc_score
 
 from perslib.errors import DataError
-from perslib.stats import (
-    Abstention,
-    cheapest_threshold,
-    fit_abstention,
-    fit_calibration,
-    interval,
-    resample_users,
-    reward_numbers,
-    selective_risk,
-)
+from perslib.stats import interval, resample_users, reward_numbers, selective_risk
 from perslib.stats.detection import resampled_auroc
+from perslib.stats.probabilities import Abstention, cheapest_threshold, fit_abstention, fit_calibration
 from perslib.ux.reward import Reward
 from perslib.ux.reward_checks import RewardWarning, discrimination, out_of_fold, swapped
 from perslib.ux.reward_features import Weighted, counted

@@ -49,15 +49,14 @@ def calibrated(
     *,
     score: str = "raw",
     ties: Ties = "expected",
-    draws: int = 1,
     min_history: float = MIN_HISTORY,
     prefix: str = "",
 ) -> pd.DataFrame:
     """The verdicts with two further columns a method: `{prefix}{method}` and `{prefix}{method}_fallback`.
 
     The first holds the calibrated `score` (Float64), the second why the raw score stands, missing where the method
-    applied; `fallbacks` counts them. Every corpus, candidate, judge and backbone is calibrated on its own. `ties`
-    and `draws` are `cdf`'s. A block that `histories` lacks has no history.
+    applied; `fallbacks` counts them. Every corpus, candidate, judge and backbone is calibrated on its own. `ties` is
+    `cdf`'s. A block that `histories` lacks has no history.
     """
     raw = np.round(scores_of(verdicts, score), DECIMALS)
     block, of_block = _numbered(verdicts, [*JUDGED_BY, "candidate"])
@@ -68,7 +67,7 @@ def calibrated(
             done = mean_shift(raw, block, counts, min_history=min_history)
         elif method == "cdf":
             turn = verdicts["turn"].to_numpy(dtype="int64")
-            done = cdf(raw, block, counts, ties=ties, turn=turn, draws=draws, min_history=min_history)
+            done = cdf(raw, block, counts, ties=ties, turn=turn, min_history=min_history)
         else:
             raise UnknownName("calibration method", method, METHODS)
         out |= _columns(prefix + method, done, verdicts.index)
@@ -84,7 +83,6 @@ def reference_calibrated(
     score: str = "raw",
     ties: Ties = "expected",
     min_history: float = MIN_HISTORY,
-    prefix: str = "",
 ) -> pd.DataFrame:
     """The verdicts on candidates' replies, calibrated by the same judge's verdicts on the recorded replies.
 
@@ -106,7 +104,7 @@ def reference_calibrated(
         if method == "reference_mean_shift":
             done = reference_mean_shift(*new, *old, counts, min_history=min_history)
         elif method == "reference_cdf":
-            shared = cast(SharedTies, ties)  # reference_cdf refuses the other two
+            shared = cast(SharedTies, ties)  # reference_cdf refuses the other one
             done = reference_cdf(*new, *old, counts, ties=shared, min_history=min_history)
         elif method == "reference_cdf_pooled":
             done = _pooled(pooled, raw, block, is_reference, counts, min_history)
@@ -116,7 +114,7 @@ def reference_calibrated(
             done = reference_transfer(*new, old[0], became, old[1])
         else:
             raise UnknownName("calibration method", method, REFERENCE_METHODS)
-        out |= _columns(prefix + method, done, verdicts.index)
+        out |= _columns(method, done, verdicts.index)
     return verdicts.assign(**out)
 
 

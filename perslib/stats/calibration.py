@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from perslib.errors import UnknownName
+from perslib.stats.resamples import Floats
 
-Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 SCORES: Ints = np.arange(1, 6)
@@ -42,11 +42,6 @@ class Calibrated:
 
     scores: Floats
     fallback: npt.NDArray[np.str_]
-
-    def counts(self) -> dict[str, int]:
-        """How often each fallback was taken."""
-        reasons, times = np.unique(self.fallback[self.fallback != ""], return_counts=True)
-        return {str(reason): int(n) for reason, n in zip(reasons, times)}
 
 
 def to_scale(scores: npt.ArrayLike) -> Floats:
@@ -75,14 +70,8 @@ def history_obstacles(
 #: rank (`mid`), or the mean of the values at all their ranks (`expected`).
 SharedTies = Literal["expected", "mid", "min", "max"]
 
-#: Also those that tell tied scores apart: by the turn's number, as published, or by lot.
-Ties = Literal["expected", "mid", "min", "max", "random", "turn_index"]
-
-
-def shared_rule(ties: str) -> None:
-    """Raise UnknownName unless this is a tie rule under which tied scores share a value."""
-    if ties not in get_args(SharedTies):
-        raise UnknownName("tie rule", ties, get_args(SharedTies))
+#: Also the published rule, which orders tied scores by the turn's number.
+Ties = Literal["expected", "mid", "min", "max", "turn_index"]
 
 
 def read_off(low: Ints, high: Ints, n: Ints, history: Floats, ties: str = "expected") -> Floats:
@@ -90,7 +79,8 @@ def read_off(low: Ints, high: Ints, n: Ints, history: Floats, ties: str = "expec
 
     F is the distribution of `history`, one row of five counts an entry, and F⁻¹(q) the smallest s with F(s) ≥ q.
     """
-    shared_rule(ties)
+    if ties not in get_args(SharedTies):
+        raise UnknownName("tie rule", ties, get_args(SharedTies))
     cumulative = np.cumsum(history, axis=1)
     total = cumulative[:, -1:]
     # F(s) ≥ (r + ½)/n means (2r + 1)·total ≤ 2n·cumulative. Whole counts stay whole on both sides, and the
@@ -155,52 +145,34 @@ def cdf(
     *,
     ties: Ties = "expected",
     turn: npt.ArrayLike | None = None,
-    seed: int = 0,
-    draws: int = 1,
     min_history: float = MIN_HISTORY,
 ) -> Calibrated:
     """The score's rank in its block, mapped to the user's history distribution: PersTurnBench eq. (8).
 
-    `turn` breaks the ties of `turn_index`, the published rule. `random` gives whole numbers in one draw; the mean
-    of several `draws` is real-valued and tends to what `expected` computes at once.
+    `turn` breaks the ties of `turn_index`, the published rule. Over random orders of the turns its mean tends to what
+    `expected` computes at once.
     """
     if ties not in get_args(Ties):
         raise UnknownName("tie rule", ties, get_args(Ties))
+    if ties == "turn_index" and turn is None:
+        raise ValueError("ties='turn_index' needs the turns' numbers: pass turn=")
     scores, codes, counts = prepared(raw, block, history)
     scored = np.flatnonzero(~np.isnan(scores))
     s, c = scores[scored], codes[scored]
     n = np.bincount(c, minlength=len(counts))
-
-    def told_apart(key: npt.NDArray) -> Floats:
-        rank = positions(s, c, key)
-        return read_off(rank, rank, n[c], counts[c], "min")
-
-    if ties == "random":
-        lots = [np.random.default_rng(seed + draw).random(len(s)) for draw in range(draws)]
-        mapped = np.mean([told_apart(lot) for lot in lots], axis=0)
-    elif ties == "turn_index":
-        if turn is None:
-            raise ValueError("ties='turn_index' needs the turns' numbers: pass turn=")
-        mapped = told_apart(np.asarray(turn, dtype=np.int64)[scored])
+    if ties == "turn_index":
+        low = high = positions(s, c, np.asarray(turn, dtype=np.int64)[scored])
     else:
-        mapped = read_off(*tied_positions(s, c), n[c], counts[c], ties)
+        low, high = tied_positions(s, c)
     calibrated = np.full(len(scores), np.nan)
-    calibrated[scored] = mapped
+    calibrated[scored] = read_off(low, high, n[c], counts[c], "min" if ties == "turn_index" else ties)
     lacks = history_obstacles(counts, codes, min_history)
     return or_raw(calibrated, scores, *lacks, ("single prediction", n[codes] < 2))
 
 
 def prepared(raw: npt.ArrayLike, block: npt.ArrayLike, history: npt.ArrayLike) -> tuple[Floats, Ints, Floats]:
-    """The three arrays, checked: a row of five counts for every block."""
-    scores, codes = np.asarray(raw, dtype=float), np.asarray(block, dtype=np.int64)
-    counts = np.asarray(history, dtype=float)
-    if counts.ndim != 2 or counts.shape[1] != len(SCORES):
-        raise ValueError(f"history has shape {counts.shape}, expected one row of five counts a block")
-    if scores.shape != codes.shape:
-        raise ValueError(f"{len(scores)} scores but {len(codes)} blocks: give each score its block's number")
-    if len(codes) and not 0 <= codes.min() <= codes.max() < len(counts):
-        raise ValueError(f"block numbers must lie in 0–{len(counts) - 1}: history has {len(counts)} rows")
-    return scores, codes, counts
+    """Scores, block numbers and counts of five scores a block as arrays."""
+    return np.asarray(raw, dtype=float), np.asarray(block, dtype=np.int64), np.asarray(history, dtype=float)
 
 
 def history_mean(counts: Floats) -> Floats:

@@ -26,7 +26,6 @@ from perslib.stats.calibration import (
     positions,
     prepared,
     read_off,
-    shared_rule,
     to_scale,
 )
 
@@ -65,7 +64,6 @@ def reference_cdf(
     Each score is ranked alone: what other candidates or replies stand in the same table changes nothing. Its ranks
     run from #(reference < x) to #(reference ≤ x), of one more than there are reference scores.
     """
-    shared_rule(ties)
     scores, codes, counts = prepared(raw, block, history)
     others, others_block, n = _reference(reference, reference_block, counts)
     scored = np.flatnonzero(~np.isnan(scores))

@@ -27,10 +27,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy.sparse import csr_array
 from scipy.stats import norm
 
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.stats.resamples import LEVEL, RESAMPLES, SEED, Floats, Resamples, estimate, floats, wilson
+from perslib.stats.resamples import LEVEL, RESAMPLES, SEED, Floats, Resamples, estimate, floats, ratio, wilson
 
 GOOD, NEUTRAL, BAD = 1, 0, -1
 #: Resamples of which AUROC is computed together.
@@ -104,24 +105,20 @@ def count_verdicts(
     return table
 
 
-def _share(part: Floats, whole: Floats) -> Floats:
-    return np.divide(part, whole, out=np.full(np.shape(whole), np.nan), where=whole > 0)
-
-
 def _accuracy(t: Floats) -> Floats:
-    return _share(t[0, 0] + t[1, 1], t.sum(axis=(0, 1)))
+    return ratio(t[0, 0] + t[1, 1], t.sum(axis=(0, 1)))
 
 
 def _good(t: Floats) -> Floats:
-    return _share(t[0, 0], t[0].sum(axis=0))
+    return ratio(t[0, 0], t[0].sum(axis=0))
 
 
 def _bad(t: Floats) -> Floats:
-    return _share(t[1, 1], t[1].sum(axis=0))
+    return ratio(t[1, 1], t[1].sum(axis=0))
 
 
 def _f1(t: Floats, side: int) -> Floats:
-    return _share(2 * t[side, side], t[side].sum(axis=0) + t[:, side].sum(axis=0))
+    return ratio(2 * t[side, side], t[side].sum(axis=0) + t[:, side].sum(axis=0))
 
 
 def _beyond_chance(t: Floats) -> tuple[Floats, Floats, Floats, Floats]:
@@ -135,7 +132,7 @@ def _beyond_chance(t: Floats) -> tuple[Floats, Floats, Floats, Floats]:
 def _mcc(t: Floats) -> Floats:
     """Matthews correlation, with more than two categories as Gorodkin's R_K: cov(gold, said) / √(var · var)."""
     together, _, gold, called = _beyond_chance(t)
-    return _share(together, np.sqrt(gold * called))
+    return ratio(together, np.sqrt(gold * called))
 
 
 def _of_decided(which: str) -> Callable[[Floats], Floats]:
@@ -153,16 +150,16 @@ METRICS: dict[str, Callable[[Floats], Floats]] = {
     "positive_bias": lambda t: _good(t) - _bad(t),
     "macro_f1": lambda t: (_f1(t, 0) + _f1(t, 1)) / 2,
     "mcc": _mcc,
-    "kappa": lambda t: _share(*_beyond_chance(t)[:2]),
+    "kappa": lambda t: ratio(*_beyond_chance(t)[:2]),
     "d_prime": _of_decided("d_prime"),
     "criterion": _of_decided("criterion"),
     "at_best": _of_decided("at_best"),
-    "parse_rate": lambda t: _share(t[:, :3].sum(axis=(0, 1)), t.sum(axis=(0, 1))),
+    "parse_rate": lambda t: ratio(t[:, :3].sum(axis=(0, 1)), t.sum(axis=(0, 1))),
     "accuracy_read": lambda t: _accuracy(t[:, :3]),
     "good_acc_read": lambda t: _good(t[:, :3]),
     "bad_acc_read": lambda t: _bad(t[:, :3]),
-    "neutral_good": lambda t: _share(t[0, 2], t[0].sum(axis=0)),
-    "neutral_bad": lambda t: _share(t[1, 2], t[1].sum(axis=0)),
+    "neutral_good": lambda t: ratio(t[0, 2], t[0].sum(axis=0)),
+    "neutral_bad": lambda t: ratio(t[1, 2], t[1].sum(axis=0)),
 }
 #: Shares of cases that are counted one by one, so that they have a Wilson interval, and the sides they are shares of.
 _COUNTED = {"accuracy": (0, 1), "parse_rate": (0, 1), "good_acc": 0, "neutral_good": 0, "bad_acc": 1, "neutral_bad": 1}  # fmt: skip
@@ -265,18 +262,16 @@ def resampled_auroc(
 ) -> Floats:
     """Compute AUROC in each resample: of all pairs of a good and a bad case, how many are in order; ties count half.
 
-    Cases are sorted once; in each resample the bad weight below every good case is a running sum.
+    Scores are sorted once; in each resample the bad weight below every good case is a running sum.
     """
-    order = np.argsort(p, kind="stable")
-    p, good, user = p[order], good[order], user[order]
-    out = np.full(weights.shape[1], np.nan)
-    if not len(p):
-        return out
-    starts = np.flatnonzero(np.r_[True, p[1:] > p[:-1]])
+    scores, level = np.unique(p, return_inverse=True)
+    cases = [  # scores × users
+        csr_array((np.ones(side.sum()), (level[side], user[side])), shape=(len(scores), len(weights)))
+        for side in (good, ~good)
+    ]
+    found = []
     for begin in range(0, weights.shape[1], AT_ONCE):
-        part = slice(begin, begin + AT_ONCE)
-        w = weights[:, part].astype(float)[user]
-        above, below = (np.add.reduceat(w * side[:, None], starts, axis=0) for side in (good, ~good))
+        above, below = (side @ weights[:, begin : begin + AT_ONCE].astype(float) for side in cases)
         ordered = (above * (np.cumsum(below, axis=0) - below / 2)).sum(axis=0)
-        out[part] = _share(ordered, above.sum(axis=0) * below.sum(axis=0))
-    return out
+        found.append(ratio(ordered, above.sum(axis=0) * below.sum(axis=0)))
+    return np.concatenate(found)

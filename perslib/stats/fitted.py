@@ -62,29 +62,18 @@ class Fitted(ABC):
     def distribution(self, verdicts: pd.DataFrame, histories: pd.DataFrame) -> Floats:
         """Probabilities of 1 to 5, one row a verdict; NaN where the judge gave no score."""
 
-    def transform(
-        self, verdicts: pd.DataFrame, histories: pd.DataFrame, name: str | None = None
-    ) -> pd.DataFrame:
+    def transform(self, verdicts: pd.DataFrame, histories: pd.DataFrame) -> pd.DataFrame:
         """The verdicts with `{name}_p1` … `{name}_p5` and `{name}`, their expected score (Float64)."""
-        name = self.name if name is None else name
         p = self.distribution(verdicts, histories)
-        columns = {name: p @ SCORES} | {f"{name}_p{s}": p[:, s - 1] for s in SCORES}
+        columns = {self.name: p @ SCORES} | {f"{self.name}_p{s}": p[:, s - 1] for s in SCORES}
         index = verdicts.index
         return verdicts.assign(
             **{c: pd.Series(pd.array(v, dtype="Float64"), index=index) for c, v in columns.items()}
         )
 
 
-@dataclass(frozen=True)
-class Scored:
-    """The scored part of a train frame: which rows, and their gold scores as 0 to 4."""
-
-    rows: pd.DataFrame
-    gold: Ints
-
-
-def scored(train: pd.DataFrame, columns: list[str]) -> Scored:
-    """Rows with gold and without a gap in `columns`; raises DataError where that is no train frame."""
+def scored(train: pd.DataFrame, columns: list[str]) -> tuple[pd.DataFrame, Ints]:
+    """Rows with gold and without a gap in `columns`, and their gold as 0 to 4; DataError where that is no train frame."""
     if missing := [c for c in ("gold", *BLOCK, *columns) if c not in train]:
         raise DataError(
             f"train frame: column {missing[0]!r} is missing",
@@ -94,7 +83,7 @@ def scored(train: pd.DataFrame, columns: list[str]) -> Scored:
     rows = train.dropna(subset=["gold", *columns])
     if rows.empty:
         raise DataError("train frame: no scored verdict with gold")
-    return Scored(rows, rows["gold"].to_numpy(dtype=np.int64) - 1)
+    return rows, rows["gold"].to_numpy(dtype=np.int64) - 1
 
 
 def of_one_judge(frame: pd.DataFrame, called: str) -> None:
@@ -146,9 +135,8 @@ class ProportionalOdds(Fitted):
 
 def fit_ordinal(train: pd.DataFrame, histories: pd.DataFrame, *, score: str = "raw") -> ProportionalOdds:
     """Learn thresholds and slopes from train users (`perslib.stats.fitted` says what `train` holds)."""
-    part = scored(train, [score])
-    x = score_and_level(part.rows, histories, score)
-    thresholds, slopes = proportional_odds(x, part.gold)
+    rows, gold = scored(train, [score])
+    thresholds, slopes = proportional_odds(score_and_level(rows, histories, score), gold)
     return ProportionalOdds(thresholds, slopes, score)
 
 
@@ -173,9 +161,9 @@ class Isotonic(Fitted):
 def fit_isotonic(train: pd.DataFrame, histories: pd.DataFrame, *, score: str = "raw") -> Isotonic:
     """Learn the index by proportional odds, then a step function for each threshold."""
     odds = fit_ordinal(train, histories, score=score)
-    part = scored(train, [score])
-    index = odds.index(part.rows, histories)
-    above = [IsotonicRegression(out_of_bounds="clip").fit(index, part.gold > k) for k in range(4)]
+    rows, gold = scored(train, [score])
+    index = odds.index(rows, histories)
+    above = [IsotonicRegression(out_of_bounds="clip").fit(index, gold > k) for k in range(4)]
     return Isotonic(odds, tuple(above))
 
 
@@ -238,10 +226,8 @@ class Tilted(Fitted):
 
 def fit_tilt(train: pd.DataFrame, histories: pd.DataFrame) -> Tilted:
     """Learn trust, weight of the history and offsets from train users' verdicts with p1 … p5 and gold."""
-    part = scored(train, P)
-    terms = _log_terms(part.rows, histories)
-    rows = np.arange(len(terms))
-    hit = np.eye(5)[part.gold]
+    rows, gold = scored(train, P)
+    terms, hit = _log_terms(rows, histories), np.eye(5)[gold]
 
     def loss(parameters: Floats) -> tuple[float, Floats]:
         offsets = parameters[2:]
@@ -249,7 +235,9 @@ def fit_tilt(train: pd.DataFrame, histories: pd.DataFrame) -> Tilted:
         miss = np.exp(log_p) - hit
         gradient = np.r_[np.einsum("nk,nkj->j", miss, terms), miss.sum(axis=0)] / len(rows)
         penalty = RIDGE * np.r_[0, 0, offsets]
-        return -log_p[rows, part.gold].mean() + RIDGE / 2 * float(offsets @ offsets), gradient + penalty
+        return -log_p[np.arange(len(gold)), gold].mean() + RIDGE / 2 * float(
+            offsets @ offsets
+        ), gradient + penalty
 
     best = minimize(loss, np.r_[1.0, np.zeros(6)], jac=True, method="L-BFGS-B").x
     return Tilted(float(best[0]), float(best[1]), best[2:] - best[2:].mean())

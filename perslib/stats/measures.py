@@ -16,10 +16,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy.stats import pearsonr, rankdata
+from scipy.stats import spearmanr
 
 from perslib.errors import UnknownName
 from perslib.stats import resamples as _resamples
+from perslib.stats.detection import resampled_auroc
+from perslib.stats.resamples import ratio
 from perslib.stats.sums import Resampled, Sums
 
 Measure = Callable[[Resampled], np.ndarray]
@@ -38,11 +40,6 @@ class Metric:
     higher_is_better: bool = True
 
 
-def _share(part: np.ndarray, whole: np.ndarray, otherwise: float = np.nan) -> np.ndarray:
-    shares: np.ndarray = np.divide(part, whole, out=np.full(whole.shape, otherwise), where=whole > 0)
-    return shares
-
-
 # Errors and correlations of the scores as they are
 
 
@@ -53,12 +50,12 @@ def pearson(r: Resampled) -> np.ndarray:
 
 def mae(r: Resampled) -> np.ndarray:
     """Σ|s − g| / n."""
-    return _share(r.moments[6], r.moments[0])
+    return ratio(r.moments[6], r.moments[0])
 
 
 def rmse(r: Resampled) -> np.ndarray:
     """√(Σ(s − g)² / n)."""
-    return np.sqrt(_share(r.moments[7], r.moments[0]))
+    return np.sqrt(ratio(r.moments[7], r.moments[0]))
 
 
 def _midranks(counts: np.ndarray) -> np.ndarray:
@@ -76,44 +73,20 @@ def _rank_correlation(table: np.ndarray) -> np.ndarray:
 
 
 def spearman(r: Resampled) -> np.ndarray:
-    """Pearson's r of midranks, ranked anew in each resample."""
-    return _from_tables(r, _rank_correlation, _exact_spearman)
+    """Pearson's r of midranks, ranked anew in each resample.
 
-
-def _exact_spearman(sums: Sums) -> float:
-    return float(pearsonr(rankdata(sums.gold), rankdata(sums.score)).statistic)
-
-
-def _area(table: np.ndarray, gold: np.ndarray) -> np.ndarray:
-    satisfied, dissatisfied = table[gold >= 4].sum(axis=0), table[gold < 4].sum(axis=0)
-    below = np.cumsum(dissatisfied, axis=0) - dissatisfied / 2
-    pairs = satisfied.sum(axis=0) * dissatisfied.sum(axis=0)
-    return _share((satisfied * below).sum(axis=0), pairs)
+    If the tables are coarse, all values are moved by what that changes in the sample itself.
+    """
+    values = np.concatenate([_rank_correlation(table) for table in r.tables()])
+    if not r.sums.coarse:
+        return values
+    (itself,) = Resampled(r.sums, np.ones((r.sums.users, 1))).tables()
+    return values + spearmanr(r.sums.gold, r.sums.score).statistic - _rank_correlation(itself)
 
 
 def auc(r: Resampled) -> np.ndarray:
     """P(score of a satisfied turn > score of a dissatisfied one), ties counting half."""
-    gold = r.sums.gold_levels[1]
-    return _from_tables(r, lambda table: _area(table, gold), _exact_auc)
-
-
-def _exact_auc(sums: Sums) -> float:
-    satisfied = sums.gold >= 4
-    n, total = int(satisfied.sum()), len(sums)
-    pairs = n * (total - n)
-    ranks = rankdata(sums.score)[satisfied].sum()
-    return float((ranks - n * (n + 1) / 2) / pairs) if pairs else float("nan")
-
-
-def _from_tables(
-    r: Resampled, value: Callable[[np.ndarray], np.ndarray], exact: Callable[[Sums], float]
-) -> np.ndarray:
-    """The value of every table; if they are coarse, all are moved by what that changes in the sample itself."""
-    values = np.concatenate([value(table) for table in r.tables()])
-    if not r.sums.coarse:
-        return values
-    (itself,) = Resampled(r.sums, np.ones((r.sums.users, 1))).tables()
-    return values + exact(r.sums) - value(itself)
+    return resampled_auroc(r.sums.gold >= 4, r.sums.score, r.sums.user, r.weights)
 
 
 # What is read off the confusion of gold with rounded score
@@ -129,12 +102,12 @@ def qwk(r: Resampled) -> np.ndarray:
     squares = (_GOLD**2 + _SCORE**2) @ counts
     expected = n * squares - 2 * gold * score
     observed = n * (((_GOLD - _SCORE) ** 2) @ counts)
-    return 1 - _share(observed, expected)
+    return 1 - ratio(observed, expected)
 
 
 def accuracy(r: Resampled) -> np.ndarray:
     """Share of turns on the right side of the boundary."""
-    return _share(r.confusion[_SAT_GOLD == _SAT_SCORE].sum(axis=0), r.confusion.sum(axis=0))
+    return ratio(r.confusion[_SAT_GOLD == _SAT_SCORE].sum(axis=0), r.confusion.sum(axis=0))
 
 
 def kappa(r: Resampled) -> np.ndarray:
@@ -143,17 +116,12 @@ def kappa(r: Resampled) -> np.ndarray:
     gold, score = r.confusion[_SAT_GOLD].sum(axis=0), r.confusion[_SAT_SCORE].sum(axis=0)
     agreed = n * r.confusion[_SAT_GOLD == _SAT_SCORE].sum(axis=0)
     chance = gold * score + (n - gold) * (n - score)
-    return 1 - _share(n**2 - agreed, n**2 - chance)
+    return 1 - ratio(n**2 - agreed, n**2 - chance)
 
 
-def _precision(satisfied: bool) -> Measure:
-    said, right = satisfied == _SAT_SCORE, (satisfied == _SAT_SCORE) & (satisfied == _SAT_GOLD)
-    return lambda r: _share(r.confusion[right].sum(axis=0), r.confusion[said].sum(axis=0), 0.0)
-
-
-def _recall(satisfied: bool) -> Measure:
-    there, right = satisfied == _SAT_GOLD, (satisfied == _SAT_SCORE) & (satisfied == _SAT_GOLD)
-    return lambda r: _share(r.confusion[right].sum(axis=0), r.confusion[there].sum(axis=0), 0.0)
+def _rate(part: np.ndarray, whole: np.ndarray, otherwise: float = 0.0) -> Measure:
+    """The share of the turns in the cells `whole` that are in the cells `part` of these, too."""
+    return lambda r: ratio(r.confusion[part & whole].sum(axis=0), r.confusion[whole].sum(axis=0), otherwise)
 
 
 def _f1(satisfied: bool) -> Measure:
@@ -161,7 +129,7 @@ def _f1(satisfied: bool) -> Measure:
 
     def f1(r: Resampled) -> np.ndarray:
         both = r.confusion[there].sum(axis=0) + r.confusion[said].sum(axis=0)
-        return _share(2 * r.confusion[there & said].sum(axis=0), both, 0.0)
+        return ratio(2 * r.confusion[there & said].sum(axis=0), both, 0.0)
 
     return f1
 
@@ -174,12 +142,6 @@ def f1_macro(r: Resampled) -> np.ndarray:
     return (f1_sat(r) + f1_dsat(r)) / 2
 
 
-def _false(satisfied: bool) -> Measure:
-    other = satisfied != _SAT_GOLD
-    wrong = other & (satisfied == _SAT_SCORE)
-    return lambda r: _share(r.confusion[wrong].sum(axis=0), r.confusion[other].sum(axis=0))
-
-
 # Averages over users
 
 
@@ -187,7 +149,7 @@ def _of_users(values: np.ndarray, turns: np.ndarray, r: Resampled) -> np.ndarray
     """Mean of one value a user, weighted by turns, over the users that have one."""
     there = np.isfinite(values) & (turns > 0)
     weight = np.where(there, turns, 0).astype(float)
-    return _share((weight * np.where(there, values, 0.0)) @ r.weights, weight @ r.weights)
+    return ratio((weight * np.where(there, values, 0.0)) @ r.weights, weight @ r.weights)
 
 
 def _pooled_correlation(which: Callable[[Sums], Sums]) -> Measure:
@@ -225,10 +187,6 @@ def _over_mixed_users(measure: Measure) -> Measure:
     return pooled
 
 
-def _auc_of_users(r: Resampled) -> np.ndarray:
-    return auc(r.sums.within_order.each_user)
-
-
 #: Every metric by its name.
 METRICS: dict[str, Metric] = {
     "pearson": Metric(pearson, "Pearson's r"),
@@ -240,14 +198,20 @@ METRICS: dict[str, Metric] = {
     "f1_macro": Metric(f1_macro, "mean of F1-SAT and F1-DSAT"),
     "f1_sat": Metric(f1_sat, "F1 of satisfied turns"),
     "f1_dsat": Metric(f1_dsat, "F1 of dissatisfied turns"),
-    "precision_sat": Metric(_precision(True), "share of turns judged satisfied that are"),
-    "recall_sat": Metric(_recall(True), "share of satisfied turns judged so"),
-    "precision_dsat": Metric(_precision(False), "share of turns judged dissatisfied that are"),
-    "recall_dsat": Metric(_recall(False), "share of dissatisfied turns judged so"),
+    "precision_sat": Metric(_rate(_SAT_GOLD, _SAT_SCORE), "share of turns judged satisfied that are"),
+    "recall_sat": Metric(_rate(_SAT_SCORE, _SAT_GOLD), "share of satisfied turns judged so"),
+    "precision_dsat": Metric(_rate(~_SAT_GOLD, ~_SAT_SCORE), "share of turns judged dissatisfied that are"),
+    "recall_dsat": Metric(_rate(~_SAT_SCORE, ~_SAT_GOLD), "share of dissatisfied turns judged so"),
     "kappa": Metric(kappa, "Cohen's κ of satisfied against dissatisfied"),
     "auc": Metric(auc, "chance that a satisfied turn is scored above a dissatisfied one"),
-    "false_sat": Metric(_false(True), "FalseSAT: share of dissatisfied turns judged satisfied", False),
-    "false_dsat": Metric(_false(False), "FalseDSAT: share of satisfied turns judged dissatisfied", False),
+    "false_sat": Metric(
+        _rate(_SAT_SCORE, ~_SAT_GOLD, np.nan), "FalseSAT: share of dissatisfied turns judged satisfied", False
+    ),
+    "false_dsat": Metric(
+        _rate(~_SAT_SCORE, _SAT_GOLD, np.nan),
+        "FalseDSAT: share of satisfied turns judged dissatisfied",
+        False,
+    ),
     "pu_pearson": Metric(_pooled_correlation(lambda sums: sums), "Pearson's r a user, pooled by Fisher's z"),
     "pu_spearman": Metric(
         _pooled_correlation(lambda sums: sums.ranked), "Spearman's ρ a user, pooled by Fisher's z"
@@ -257,7 +221,7 @@ METRICS: dict[str, Metric] = {
     "pu_rmse": Metric(pu_rmse, "root of the mean squared error a user, averaged", False),
     "pu_accuracy": Metric(_over_mixed_users(accuracy), "accuracy a user with both classes, averaged"),
     "pu_f1_dsat": Metric(_over_mixed_users(f1_dsat), "F1-DSAT a user with both classes, averaged"),
-    "pu_auc": Metric(_over_mixed_users(_auc_of_users), "AUC a user with both classes, averaged"),
+    "pu_auc": Metric(_over_mixed_users(auc), "AUC a user with both classes, averaged"),
     "wc_pearson": Metric(lambda r: pearson(r.centred), "Pearson's r less each user's level"),
     "wc_spearman": Metric(lambda r: spearman(r.centred), "Spearman's ρ less each user's level"),
     "wc_mae": Metric(lambda r: mae(r.centred), "mean absolute error less each user's level", False),

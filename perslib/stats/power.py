@@ -8,6 +8,7 @@ group sizes as in Searle, Casella & McCulloch 1992, section 3.6), and the power 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from math import ceil
 from typing import NamedTuple
@@ -137,21 +138,11 @@ def users_needed(
 
 
 def _fewest(turns: int, power: float, level: float, **about: float) -> int | None:
-    """Fewest users that reach the power, found by doubling and halving: more users never have less."""
+    """Fewest users that reach the power, found by halving: more users never have less."""
     if not abs(about["difference"]) >= 1e-12:  # none, or unknown
         return None
-    few, enough = 1, 2
-    while not power_of(enough, turns, level=level, **about) >= power:
-        few, enough = enough, 2 * enough
-        if enough > _MOST:
-            return None
-    while enough - few > 1:
-        between = (few + enough) // 2
-        if power_of(between, turns, level=level, **about) >= power:
-            enough = between
-        else:
-            few = between
-    return enough
+    fewest = bisect_left(range(_MOST), power, lo=2, key=lambda n: power_of(n, turns, level=level, **about))
+    return fewest if fewest < _MOST else None
 
 
 def cases_needed(

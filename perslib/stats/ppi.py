@@ -17,15 +17,13 @@ Users may stand in one part or in both: what they share is in the sum.
 Assumed: users were drawn independently, and labelled turns were chosen at random among the judged ones, by users
 or by turns. Labels asked for where the judge scored low break it.
 
-Each method has a classical twin of the same signature, which makes no use of the judge:
-
-    for method in (classical_mean, ppi_mean):
-        print(method(gold, judged, judged_unlabelled, cluster=users, cluster_unlabelled=others))
+    ppi_mean(gold, judged, judged_unlabelled, cluster=users, cluster_unlabelled=others)
+    classical_mean(gold, cluster=users)    # which makes no use of the judge
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -34,10 +32,7 @@ from scipy import stats
 
 from perslib.errors import DataError
 from perslib.stats.power import proper_share
-from perslib.stats.resamples import FEWEST_USERS, LEVEL, floats
-
-Numbers = npt.ArrayLike
-Floats = npt.NDArray[np.float64]
+from perslib.stats.resamples import FEWEST_USERS, LEVEL, Floats, floats
 
 
 class Estimate(NamedTuple):
@@ -110,9 +105,9 @@ def ppi_of_sums(sums: UserSums, lam: float | None = None) -> Powered:
 
 
 def ppi_mean(
-    gold: Numbers,
-    judged: Numbers,
-    judged_unlabelled: Numbers,
+    gold: npt.ArrayLike,
+    judged: npt.ArrayLike,
+    judged_unlabelled: npt.ArrayLike,
     *,
     cluster: npt.ArrayLike | None = None,
     cluster_unlabelled: npt.ArrayLike | None = None,
@@ -129,119 +124,53 @@ def ppi_mean(
     the interval valid, and no label is thrown away.
     """
     proper_share("level", level)
-    turns = _labelled_and_not(gold, judged, judged_unlabelled, cluster, cluster_unlabelled)
-    found = ppi_of_sums(turns.sums(), lam)
+    y, f = _gold(gold), floats(judged)
+    n = len(y)
+    if len(f) != n:
+        raise DataError(f"{n} gold scores, but {len(f)} judged ones", "Give one of each a turn.")
+    f = np.concatenate([f, floats(judged_unlabelled)])
+    scored = np.isfinite(f)
+    f = np.where(scored, f, f[scored].mean() if scored.any() else 0.0)
+    user = _users(cluster, cluster_unlabelled, n, len(f) - n)
+
+    def by_user(part: slice, values: Floats) -> Floats:
+        return np.bincount(user[part], values, user.max() + 1).astype(np.float64)
+
+    few, rest = slice(n), slice(n, None)
+    sums = (by_user(few, v) for v in (np.ones(n), y, f[few]))
+    found = ppi_of_sums(UserSums(*sums, *(by_user(rest, v) for v in (np.ones(len(f) - n), f[rest]))), lam)
     value, half = float(found.value), float(found.half(level))
-    n, N, users = len(turns.gold), len(turns.judged_unlabelled), len(np.unique(turns.user))
-    return Estimate(value, value - half, value + half, float(found.lam), n, N, users)
+    users = len(np.unique(user[few]))
+    return Estimate(value, value - half, value + half, float(found.lam), n, len(f) - n, users)
 
 
 def classical_mean(
-    gold: Numbers,
-    judged: Numbers | None = None,
-    judged_unlabelled: Numbers | None = None,
-    *,
-    cluster: npt.ArrayLike | None = None,
-    cluster_unlabelled: npt.ArrayLike | None = None,
-    level: float = LEVEL,
-    lam: float | None = None,
+    gold: npt.ArrayLike, *, cluster: npt.ArrayLike | None = None, level: float = LEVEL
 ) -> Estimate:
-    """The mean of the gold scores alone, with the same kind of interval: what `ppi_mean` has to beat.
-
-    It takes the arguments of its twin and makes use of `gold`, `cluster` and `level`.
-    """
+    """The mean of the gold scores alone, with the same kind of interval: what `ppi_mean` has to beat."""
     others = None if cluster is None else np.array([])
     return ppi_mean(gold, gold, [], cluster=cluster, cluster_unlabelled=others, level=level)
 
 
 def ppi_difference(
-    gold: Numbers,
-    gold_other: Numbers,
-    judged: Numbers,
-    judged_other: Numbers,
-    judged_unlabelled: Numbers,
-    judged_other_unlabelled: Numbers,
-    *,
-    cluster: npt.ArrayLike | None = None,
-    cluster_unlabelled: npt.ArrayLike | None = None,
-    level: float = LEVEL,
-    lam: float | None = None,
+    gold: npt.ArrayLike,
+    gold_other: npt.ArrayLike,
+    judged: npt.ArrayLike,
+    judged_other: npt.ArrayLike,
+    judged_unlabelled: npt.ArrayLike,
+    judged_other_unlabelled: npt.ArrayLike,
+    **options: Any,
 ) -> Estimate:
-    """By how much one candidate satisfies more than another on the same turns: `ppi_mean` of the differences."""
-    return ppi_mean(
-        _difference(gold, gold_other),
-        _difference(judged, judged_other),
-        _difference(judged_unlabelled, judged_other_unlabelled),
-        cluster=cluster,
-        cluster_unlabelled=cluster_unlabelled,
-        level=level,
-        lam=lam,
-    )
+    """By how much one candidate satisfies more than another on the same turns: `ppi_mean` of the differences.
+
+    `options` are those of `ppi_mean`.
+    """
+    of_gold = _difference(gold, gold_other)
+    of_judged = _difference(judged, judged_other), _difference(judged_unlabelled, judged_other_unlabelled)
+    return ppi_mean(of_gold, *of_judged, **options)
 
 
-def classical_difference(
-    gold: Numbers,
-    gold_other: Numbers,
-    judged: Numbers | None = None,
-    judged_other: Numbers | None = None,
-    judged_unlabelled: Numbers | None = None,
-    judged_other_unlabelled: Numbers | None = None,
-    *,
-    cluster: npt.ArrayLike | None = None,
-    cluster_unlabelled: npt.ArrayLike | None = None,
-    level: float = LEVEL,
-    lam: float | None = None,
-) -> Estimate:
-    """The mean difference of the gold scores alone: what `ppi_difference` has to beat, with its arguments."""
-    return classical_mean(_difference(gold, gold_other), cluster=cluster, level=level)
-
-
-class _Turns(NamedTuple):
-    """Labelled turns and others, made sure of: scores without gaps, and a number for each turn's user."""
-
-    gold: Floats
-    judged: Floats
-    judged_unlabelled: Floats
-    user: npt.NDArray[np.int64]
-    user_unlabelled: npt.NDArray[np.int64]
-
-    def sums(self) -> UserSums:
-        """What the turns sum to by user."""
-        users = int(max(self.user.max(), self.user_unlabelled.max(initial=0))) + 1
-
-        def by_user(user: npt.NDArray[np.int64], values: Floats) -> Floats:
-            return np.bincount(user, values, users).astype(np.float64)
-
-        return UserSums(
-            by_user(self.user, np.ones(len(self.gold))),
-            by_user(self.user, self.gold),
-            by_user(self.user, self.judged),
-            by_user(self.user_unlabelled, np.ones(len(self.judged_unlabelled))),
-            by_user(self.user_unlabelled, self.judged_unlabelled),
-        )
-
-
-def _labelled_and_not(
-    gold: Numbers,
-    judged: Numbers,
-    judged_unlabelled: Numbers,
-    cluster: npt.ArrayLike | None,
-    cluster_unlabelled: npt.ArrayLike | None,
-) -> _Turns:
-    """What was given, or what is wrong with it."""
-    y, f, others = _gold(gold), floats(judged), floats(judged_unlabelled)
-    if len(f) != len(y):
-        raise DataError(f"{len(y)} gold scores, but {len(f)} judged ones", "Give one of each a turn.")
-    if (cluster is None) != (cluster_unlabelled is None):
-        raise DataError("The users of one part only are given", "Give cluster and cluster_unlabelled.")
-    both = np.concatenate([f, others])
-    scored = np.isfinite(both)
-    both = np.where(scored, both, both[scored].mean() if scored.any() else 0.0)
-    users = _users(cluster, cluster_unlabelled, len(y), len(others))
-    return _Turns(y, both[: len(y)], both[len(y) :], users[: len(y)], users[len(y) :])
-
-
-def _gold(scores: Numbers) -> npt.NDArray[np.float64]:
+def _gold(scores: npt.ArrayLike) -> Floats:
     gold = floats(scores)
     if not len(gold):
         raise DataError("There is no gold score", "Without labels the judge's own mean is all there is.")
@@ -253,7 +182,7 @@ def _gold(scores: Numbers) -> npt.NDArray[np.float64]:
     return gold
 
 
-def _difference(one: Numbers, other: Numbers) -> npt.NDArray[np.float64]:
+def _difference(one: npt.ArrayLike, other: npt.ArrayLike) -> Floats:
     a, b = floats(one), floats(other)
     if len(a) != len(b):
         raise DataError(f"{len(a)} scores of one candidate, {len(b)} of the other", "Give the same turns.")
@@ -264,6 +193,8 @@ def _users(
     cluster: npt.ArrayLike | None, cluster_unlabelled: npt.ArrayLike | None, n: int, unlabelled: int
 ) -> npt.NDArray[np.int64]:
     """A number for each turn's user, labelled turns first."""
+    if (cluster is None) != (cluster_unlabelled is None):
+        raise DataError("The users of one part only are given", "Give cluster and cluster_unlabelled.")
     if cluster is None or cluster_unlabelled is None:
         return np.arange(n + unlabelled)
     names = pd.concat([pd.Series(cluster, dtype=object), pd.Series(cluster_unlabelled, dtype=object)])

@@ -121,9 +121,9 @@ def estimate(
     return found | ({f"{name}_p": two_sided_p(drawn[1:])} if p else {})
 
 
-def ratio(part: npt.NDArray[Any], whole: npt.NDArray[Any]) -> Floats:
-    """Elementwise part / whole; missing where there is nothing to divide by."""
-    return np.divide(part, whole, out=np.full(np.shape(whole), np.nan), where=whole > 0)
+def ratio(part: npt.NDArray[Any], whole: npt.NDArray[Any], otherwise: float = np.nan) -> Floats:
+    """Elementwise part / whole; missing, or `otherwise`, where there is nothing to divide by."""
+    return np.divide(part, whole, out=np.full(np.shape(whole), otherwise), where=whole > 0)
 
 
 def interval(samples: np.ndarray, level: float = LEVEL) -> tuple[float, float]:
@@ -155,12 +155,7 @@ def sign_flip(differences: np.ndarray, flips: int = RESAMPLES, seed: int = SEED)
     observed |mean| is compared with those after random flips; the sample itself counts among them.
     """
     known = np.asarray(differences, dtype=float)
-    known = known[np.isfinite(known)]
-    if not len(known):
-        return float("nan")
-    signs = np.random.default_rng(seed).choice([-1.0, 1.0], size=(flips, len(known)))
-    reached = np.abs(signs @ known) >= abs(known.sum()) * (1 - 1e-12)
-    return float((reached.sum() + 1) / (flips + 1))
+    return float(joint_sign_flip(known[np.isfinite(known), None], flips, seed)[0])
 
 
 def pearson(moments: np.ndarray) -> np.ndarray:
@@ -187,19 +182,12 @@ def mean_by(
     interval: too little is known about how users differ.
     """
     known = frame[[user, group, value]].dropna()
-    numbers = known[value].astype(float)
-    sums = numbers.groupby([known[user], known[group]]).sum().unstack(fill_value=0.0)
-    counts = numbers.groupby([known[user], known[group]]).size().unstack(fill_value=0)
-    if sums.empty:
-        return pd.DataFrame(columns=[group, "mean", "mean_low", "mean_high", "turns", "users"])
-    weights = resample_users(len(sums), resamples, seed).astype(float)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        means = (sums.to_numpy().T @ weights) / (counts.to_numpy().T @ weights)
-    standing = (counts > 0).sum().to_numpy()
-    bounds = [interval(m[1:]) if n >= FEWEST_USERS else (np.nan, np.nan) for m, n in zip(means, standing)]
-    low, high = np.array(bounds).T
-    table = {group: sums.columns, "mean": means[:, 0], "mean_low": low, "mean_high": high}
-    return pd.DataFrame({**table, "turns": counts.sum().to_numpy(), "users": standing})
+    users, rows = Resamples(known[user], resamples, seed, sort=True), []
+    for name in known[group].sort_values().unique():
+        values = known[value].astype(float).where(known[group] == name)
+        about = {"turns": values.count(), "users": users.count(values)}
+        rows.append({group: name, **users.estimate(users.mean(values), "mean"), **about})
+    return pd.DataFrame(rows, columns=[group, "mean", "mean_low", "mean_high", "turns", "users"])
 
 
 def correlation(
@@ -210,15 +198,12 @@ def correlation(
     Pairs that lack one of the two are left out. Below two users there is no r, below `FEWEST_USERS` no interval.
     """
     pairs = pd.DataFrame({"x": floats(x), "y": floats(y), "user": user.to_numpy()}).dropna(subset=["x", "y"])
-    frame = pairs[["x", "y"]] - pairs[["x", "y"]].mean()
-    moments = frame.assign(n=1.0, xx=frame.x**2, yy=frame.y**2, xy=frame.x * frame.y)
-    by_user = moments.groupby(pairs["user"].to_numpy())[["n", "x", "y", "xx", "yy", "xy"]].sum().to_numpy()
-    if len(by_user) < 2:
+    users = Resamples(pairs["user"], resamples, seed, sort=True)
+    if len(users) < 2:
         return float("nan"), float("nan"), float("nan")
-    known = len(by_user) >= FEWEST_USERS
-    values = pearson(by_user.T @ resample_users(len(by_user), resamples if known else 0, seed))
-    low, high = interval(values[1:]) if known else (float("nan"), float("nan"))
-    return float(values[0]), low, high
+    a, b = ((pairs[name] - pairs[name].mean()).to_numpy() for name in ("x", "y"))
+    values = pearson(np.array([users.total(part) for part in (np.ones(len(a)), a, b, a * a, b * b, a * b)]))
+    return float(values[0]), *interval(values[1:])
 
 
 def holm(p: np.ndarray | pd.Series) -> np.ndarray:

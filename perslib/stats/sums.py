@@ -112,11 +112,6 @@ class Sums:
         """Midranks of gold and of scores among each user's turns."""
         return Sums(self._rank(self.gold), self._rank(self.score), self.user, self.users)
 
-    @cached_property
-    def within_order(self) -> Sums:
-        """Gold with midranks of the scores among each user's turns; its table is never coarse."""
-        return Sums(self.gold, self._rank(self.score), self.user, self.users, cells=10**9)
-
     def _centre(self, values: np.ndarray) -> np.ndarray:
         mean = self.by_user(values) / np.maximum(self.turns, 1)
         # Rounded, or what is equal in decimals would be unequal in the last bit, and ranks would tell.

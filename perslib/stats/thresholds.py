@@ -50,10 +50,10 @@ def fit_thresholds(train: pd.DataFrame, column: str, aim: Aim = "kappa") -> Thre
     """Learn the thresholds of a column from train users (`perslib.stats.fitted` says what `train` holds)."""
     if aim not in get_args(Aim):
         raise UnknownName("aim of thresholds", aim, get_args(Aim))
-    part = scored(train, [column])
-    values = scores_of(part.rows, column)
-    above = _of_equal_shares(values, part.gold)
-    return Thresholds(column, above if aim == "shares" else _of_best_kappa(values, part.gold, above))
+    rows, gold = scored(train, [column])
+    values = scores_of(rows, column)
+    above = _of_equal_shares(values, gold)
+    return Thresholds(column, above if aim == "shares" else _of_best_kappa(values, gold, above))
 
 
 def _of_equal_shares(values: Floats, gold: Ints) -> Floats:
