@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from perslib.errors import DataError, UnknownName
-from perslib.palbench import best_bleu, bleu, grade, kappa_of_decided, outcome, points, runs, vote
-from perslib.palbench.measures import names, tokens_of, words
+from perslib.palbench import best_bleu, bleu
+from perslib.palbench.measures import grade, names, outcome, points, runs, tokens_of, vote, words
 from perslib.stats import fleiss
 
 NEED = "用户需要在频繁出差时保持规律饮食，并减轻胃部不适。"
@@ -112,16 +112,8 @@ def test_half_of_the_evaluations_are_swapped():
         runs(3)
 
 
-def test_kappa_of_what_both_decide():
-    ours = ["win"] * 5 + ["lose"] * 3 + ["win", "lose"] + ["tie", "win"]
-    people = ["win"] * 5 + ["lose"] * 3 + ["lose", "win"] + ["win", "tie"]
-    kappa, decided = kappa_of_decided(ours, people)
-    assert round(kappa, 6) == 0.583333 and decided == 10
-    assert (
-        np.isnan(kappa_of_decided(["win"], ["win"])[0])
-        and np.isnan(fleiss([]))
-        and np.isnan(fleiss([[1, 0]]))
-    )
+def test_kappa_of_fleiss():
+    assert np.isnan(fleiss([])) and np.isnan(fleiss([[1, 0]]))
     # Fleiss (1971) on three raters: P̄ = (1 + 1/3) / 2, P_e = (4/6)² + (2/6)²
     assert fleiss([[3, 0], [1, 2]]) == pytest.approx((2 / 3 - 5 / 9) / (4 / 9))
 

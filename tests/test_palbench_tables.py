@@ -15,6 +15,7 @@ from perslib.palbench import (
     agreement_with_people,
     begun,
     bleu,
+    costs,
     differences,
     graded,
     judged,
@@ -27,7 +28,6 @@ from perslib.palbench import (
     talked,
     voted,
     win_tie_lose,
-    with_costs,
 )
 from perslib.stats import holm
 from perslib.worlds import palset
@@ -35,7 +35,7 @@ from perslib.worlds import palset
 FEW = {"resamples": 200}
 
 
-def samples(values, task="selection", metric="s"):
+def samples(values, task="selection", metric="s_score"):
     """{method: {user: [points, …]}} as samples."""
     rows = [
         {"method": m, "backbone": "b", "user": u, "session": f"{u}_s", "topic": f"topic-{i}", "value": v}
@@ -53,7 +53,10 @@ def test_means_are_pooled_over_samples_and_scaled_as_published():
     )  # two users say nothing of users
     assert (table["samples"], table["users"], table["failed"]) == (3, 2, 0)
     assert results(samples({"m": {"A": [0.25]}}, "solution", "bleu_1"), **FEW)["value"].item() == 25.0
-    assert results(samples({"m": {"A": [2, 1.5, 0, 0.5]}}, "requirement", "g"), **FEW)["value"].item() == 50.0
+    assert (
+        results(samples({"m": {"A": [2, 1.5, 0, 0.5]}}, "requirement", "g_score"), **FEW)["value"].item()
+        == 50.0
+    )
 
 
 def test_what_failed_is_counted_and_left_out():
@@ -147,21 +150,24 @@ def test_from_answers_to_the_table_with_costs(who):
     memories = [Vanilla("zh", logs=False), Vanilla("zh"), baselines("zh", embedder=Letters())[5]]
     answers, served = run(memories, who, Model(knowing(who)), Form("zh"))
     one = scored(graded(answers, who, Model(), Form("zh")), who)
-    assert set(one["metric"]) == {"bleu_1", "bleu_2", "bleu_3", "bleu_4", "g", "s"}
+    assert set(one["metric"]) == {"bleu_1", "bleu_2", "bleu_3", "bleu_4", "g_score", "s_score"}
     table = results(one, **FEW)
-    s = table[table.metric == "s"].set_index("method")["value"]
+    s = table[table.metric == "s_score"].set_index("method")["value"]
     assert s["vanilla (with log)"] == 100.0 == s["ConditionMem"] and s["vanilla (without log)"] < 100
     restated = one[
         (one.metric == "bleu_1") & (one.method == "vanilla (with log)") & (one.task == "requirement")
     ]
     topic = who[0].scenes[0].topic
     assert restated["value"].iloc[0] == bleu("Warm meals.", topic.requirement)["bleu_1"]
-    assert table[table.metric == "g"]["value"].tolist() == [25.0] * 3
-    priced = with_costs(table, answers, served)
-    assert len(priced) == len(table)
-    records = priced[priced.method == "ConditionMem"].iloc[0]
+    assert table[table.metric == "g_score"]["value"].tolist() == [25.0] * 3
+    taken = costs(answers, served)
+    assert list(taken["method"]) == [memory.name for memory in memories]
+    records = taken[taken.method == "ConditionMem"].iloc[0]
     assert records["build_calls"] == np.mean([len(p.history) + len(p.query) for p in who])
-    assert records["answer_calls"] == 1 and records["answer_seconds"] == 0.5 and records["memory_failed"] == 0
+    assert (
+        records["answer_calls"] == 1 and records["answer_seconds"] == 0.5 and records["answer_tokens"] == 110
+    )
+    assert records["memory_failed"] == records["answers_failed"] == 0
 
 
 def test_english_is_scored_by_words_under_its_own_name_or_as_published():
@@ -227,6 +233,15 @@ def test_agreement_with_people_is_kappa_over_what_both_decide(tmp_path):
     assert [table[f"judge_{n}"] for n in ("win", "tie", "lose")] == [7, 1, 4]
     assert [table[f"people_{n}"] for n in ("win", "tie", "lose")] == [7, 1, 4]
     assert table["kappa_low"] <= table["kappa"] <= table["kappa_high"]
+    with pytest.raises(DataError, match="which method"):
+        more = pd.concat([pairs(JUDGE), pairs(JUDGE).assign(other="third")])
+        agreement_with_people(more, voted(read_votes(tmp_path / "votes.csv")))
+
+
+def test_one_pair_has_no_kappa():
+    people = pairs(["win"]).rename(columns={"outcome": "people"})
+    table = agreement_with_people(pairs(["win"]), people).iloc[0]
+    assert np.isnan(table["kappa"]) and table["decided"] == 1
 
 
 def test_raters_who_disagree_tie():

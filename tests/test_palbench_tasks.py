@@ -16,7 +16,6 @@ from perslib.errors import DataError, UnknownName
 from perslib.llm import Answer, parse
 from perslib.memory.baselines import ConditionMem, MemoryBank, RecurSum, TurnRetrieval, Vanilla, baselines
 from perslib.palbench import (
-    PATTERNS,
     Form,
     Person,
     Scene,
@@ -30,8 +29,8 @@ from perslib.palbench import (
     read_templates,
     run,
     talked,
-    template,
 )
+from perslib.palbench.multi_turn import PATTERNS, template
 from perslib.palbench.tasks import TASKS, asked, query_of, remembered, serve
 from perslib.prompts import prompt
 

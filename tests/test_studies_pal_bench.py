@@ -18,15 +18,15 @@ from prompt_fields_h2 import ANSWERS as MEMORIES
 from prompt_fields_pal import ANSWERS
 
 from perslib.corpus import load
-from perslib.errors import DataError, PerslibError, UnknownName
+from perslib.errors import DataError, UnknownName
 from perslib.llm import answered
 from perslib.memory.baselines import Vanilla
 from perslib.memory.h2 import H2Memory
 from perslib.palbench import Faultless, differences, outcomes, people, results, shortened, win_tie_lose
 from perslib.palbench.tasks import remembered
 from perslib.report import run_report
+from perslib.report.cards import render_cards
 from perslib.studies import pal_bench as study
-from perslib.studies import pal_bench_cases as cases
 from perslib.studies import pal_bench_memory as grown
 from perslib.studies import pal_bench_tables as tables
 from perslib.worlds import palset
@@ -39,7 +39,8 @@ class Known(Model):
 
     def __init__(self, kind="openai", say=usual):
         super().__init__(say)
-        self.entry = SimpleNamespace(kind=kind, languages=("en",) if kind == "embedded" else ())
+        small = kind == "embedded"
+        self.entry = SimpleNamespace(languages=("en",) if small else (), is_asked_briefly=small)
 
     def map(self, method, items, **settings):
         """One method after another."""
@@ -184,19 +185,19 @@ def test_a_faultless_memory_recalls_what_is_liked_before_it_is_asked(corpus):
 
 def test_table_2_in_halves_with_what_failed(bench):
     table = results(bench.samples)
-    one, two = tables.methods(table, ["requirement"]), tables.methods(table, ["solution", "selection"])
+    one, two = (tables.widen_tasks(table, *own) for own in (["requirement"], ["solution", "selection"]))
     assert list(one.columns) == ["method", *(f"word_bleu_{n}" for n in range(1, 5)), "g_score", "failed"]
     assert list(two.columns)[-2:] == ["s_score", "failed"] and set(one["failed"]) == {0}
     assert one["g_score"].tolist() == ["25.00"] * 3  # half a point of two
-    value = table.query("metric == 's'")["value"].iloc[0]
+    value = table.query("metric == 's_score'")["value"].iloc[0]
     assert two["s_score"].iloc[0] == f"{value:.2f}".replace("-", "−")
     assert bench.failures == {"n": len(bench.answers), "failed": 0, "ungraded": 0, "pieces": 0, "error": "–"}
 
 
 def test_few_users_have_neither_intervals_nor_tests_and_the_page_says_so(asked, bench):
-    found = tables.first_differences(differences(bench.samples, study.FAULTLESS))
-    assert list(found.columns) == ["against", "users", "difference: g_score", "difference: s_score"]
-    assert tables.find_significant(differences(bench.samples, study.FAULTLESS)) is None
+    found = differences(bench.samples, study.FAULTLESS)
+    assert found[["difference_low", "difference_p", "difference_p_holm"]].isna().all(axis=None)
+    assert tables.find_significant(found) is None
 
 
 def drawn(users=12):
@@ -210,46 +211,47 @@ def drawn(users=12):
             rows += [
                 {**about, "method": m, "task": task, "metric": metric, "value": base + gain}
                 for m, gain in ((study.OURS, 1), ("RecurSum", 0))
-                for task, metric in (("requirement", "g"), ("selection", "s"))
+                for task, metric in (("requirement", "g_score"), ("selection", "s_score"))
             ]
     return pd.DataFrame(rows).astype({"value": "Float64"})
 
 
 def test_with_enough_users_a_difference_has_an_interval_and_a_corrected_p():
     compared = differences(drawn(), study.OURS)
-    row = tables.first_differences(compared).iloc[0]
-    assert row["difference: s_score"] == "50.00 [50.00, 50.00]" and row["p_holm: s_score"] < 0.01
+    (row,) = compared[compared["metric"] == "s_score"].to_dict("records")
+    assert [row[f"difference{end}"] for end in ("", "_low", "_high")] == [50] * 3
+    assert row["difference_p_holm"] < 0.01
     found = tables.find_significant(compared)
     assert found == {"method": "H²Memory", "better": "RecurSum (G-Score), RecurSum (S-Score)", "worse": ""}
     table = results(drawn())
-    assert [tables.find_leader(table, m)["best"] for m in ("g", "s")] == ["H²Memory"] * 2
+    assert [tables.find_leader(table, m)["best"] for m in tables.SHORT] == ["H²Memory"] * 2
     assert study.others(table) == ["RecurSum"]
 
 
 def test_published_numbers_are_those_of_the_paper():
     own = tables.main_results()
     assert len(own) == 120
-    best = own.query("metric == 's'").set_index("method")["published"]
+    best = own.query("metric == 's_score'").set_index("method")["published"]
     assert best.idxmax() == "H²Memory" and best.max() == 38.32
-    assert tables.as_printed("requirement").shape == (12, 6)
-    counts = tables.published_outcomes()
+    counts = tables.published(3)
     assert (counts[["win", "tie", "lose"]].sum(axis=1) == 826).all() and len(counts) == 10
-    assert tables.other_backbone().set_index("method").loc["H²Memory"].tolist() == [49.77, 40.40]
-    beside = tables.beside(results(drawn()))
+    assert tables.published(10).set_index("method").loc["H²Memory"].tolist() == [49.77, 40.40]
+    beside = results(drawn()).merge(own)
     assert set(beside["method"]) == {"H²Memory", "RecurSum"} and len(beside) == 4
 
 
 def test_what_a_method_takes_stands_beside_what_it_reaches(bench):
     table = results(bench.samples)
-    taken = tables.taken(bench.answers, bench.served, table).set_index("method")
+    taken = tables.costs_and_scores(bench, table).set_index("method")
     assert taken.loc["vanilla (with log)", "build_calls"] == 0
-    assert taken.loc["vanilla (with log)", "answer_tokens"] == 110 and taken["answer_cost"].eq(0.01).all()
+    assert taken.loc["vanilla (with log)", "answer_tokens"] == 110
+    assert taken["answer_cost"].tolist() == pytest.approx([0.01] * 3)
     assert taken["g_score"].tolist() == [25.0] * 3 and taken["answers_failed"].sum() == 0
     assert "build_cost" not in taken  # nothing was asked for a memory
 
 
 def test_runs_beside_this_one_are_found_where_they_asked_the_same(bench, asked, tmp_path):
-    own = tables.as_run(results(bench.samples), "judge", "tfidf", asked.digest)
+    own = results(bench.samples).assign(judge="judge", embedder="tfidf", asked=asked.digest)
     for folder, frame in (
         ("other", own.assign(backbone="other")),
         ("elsewhere", own.assign(backbone="elsewhere", asked="x")),
@@ -258,9 +260,9 @@ def test_runs_beside_this_one_are_found_where_they_asked_the_same(bench, asked, 
         frame.to_csv(tmp_path / folder / "tables" / "pal_run.csv", index=False)
     (tmp_path / "broken" / "tables").mkdir(parents=True)
     (tmp_path / "broken" / "tables" / "pal_run.csv").write_text("no,run\n")
-    runs = tables.runs(own, tmp_path / "mine")
+    runs = tables.collect_runs(own, tmp_path / "mine")
     assert set(runs["backbone"]) == {"made", "other"} and len(runs) == 6
-    assert len(tables.runs(own, "")) == 3
+    assert len(tables.collect_runs(own, "")) == 3
 
 
 def test_dialogues_are_compared_and_people_are_asked(asked, memories, tmp_path):
@@ -269,29 +271,46 @@ def test_dialogues_are_compared_and_people_are_asked(asked, memories, tmp_path):
     held, evaluations = study.multi_turn(few, memories[:2], model, model, model, runs=2)
     assert len(held) == 4 and not any(d.error for d in held)
     assert len(evaluations) == 2 * 2 * 2 and evaluations["run"].nunique() == 2
-    assert study.count_dialogues(held, evaluations) == {
-        "held": 4,
-        "broke": 0,
-        "runs": 2,
-        "n": 8,
-        "unscored": 0,
-    }
+    counts = {"held": 4, "broke": 0, "runs": 2, "n": 8, "unscored": 0}
+    assert study.count_dialogues(held, evaluations) == counts
     pairs = outcomes(evaluations)
-    table = tables.outcomes(win_tie_lose(pairs))
-    assert table["dimension"].tolist() == list(tables.ASPECTS.values())
+    table = win_tie_lose(pairs)
+    assert table["dimension"].tolist() == list(tables.ASPECTS)
     assert table[["win", "tie", "lose"]].to_numpy().sum() == 4
-    assert tables.talked(held)["dialogues"].tolist() == [2, 2]
-    votes = tables.to_vote_on(pairs).assign(rater="a", vote="win")
+    assert tables.dialogue_costs(held)["dialogues"].tolist() == [2, 2]
+    votes = pairs[["user", "session", "topic", "dimension", "method", "other"]].assign(rater="a", vote="win")
     votes.to_csv(tmp_path / "votes.csv", index=False)
-    agreed = tables.with_people(pairs, tmp_path / "votes.csv")
-    assert agreed["people_votes"].tolist() == ["2 / 0 / 0"] * 2 and agreed["published_kappa"].tolist() == [
-        0.54,
-        0.62,
-    ]
-    more = pd.concat([pairs, pairs.assign(other="RecurSum")])
-    votes.drop(columns=["method", "other"]).to_csv(tmp_path / "bare.csv", index=False)
-    with pytest.raises(PerslibError, match="does not say which method"):
-        tables.with_people(more, tmp_path / "bare.csv")
+    agreed = tables.compare_with_people(pairs, tmp_path / "votes.csv")
+    assert agreed["people_votes"].tolist() == ["2 / 0 / 0"] * 2
+    assert agreed["published_kappa"].tolist() == [0.54, 0.62]
+
+
+@pytest.mark.parametrize("talking", ["none", study.FAULTLESS])
+def test_without_a_second_method_no_dialogues_are_compared(asked, memories, talking):
+    few, model = replace(asked, who=asked.who[:1]), Known()
+    talkers = study.talking(talking, memories[:1], first_look=False)
+    held, evaluations = study.multi_turn(few, talkers, model, model, model, runs=2)
+    assert bool(held) == (talking != "none") and evaluations.empty
+    assert win_tie_lose(outcomes(evaluations)).empty
+    assert study.count_dialogues(held, evaluations)["n"] == 0
+
+
+def test_topics_and_dialogues_open_to_what_each_method_said(asked, bench, memories):
+    topics = list(tables.describe_topics(asked, bench))
+    assert [t["topic"].user for t in topics[:2]] == [p.user for p in asked.who] and len(topics) == 4
+    html = render_cards("pal_cases.html.j2", topics)
+    assert html.count('class="pl-case"') == 4 and html.count('class="pl-case-reply"') == 4 * 3
+    selected = topics[0]["methods"][0][1][2]["said"]
+    assert "0.5 of 2" in html and re.fullmatch(r"[✓✗–] S\d: .+\n[✓✗–] S\d: .+", selected)
+    failed = bench.answers.assign(grade=None, error="HTTP <500>")
+    failed.loc[failed["task"] != "solution", "said"] = None
+    html = render_cards("pal_cases.html.j2", tables.describe_topics(asked, replace(bench, answers=failed)))
+    assert html.count("(no answer: HTTP &lt;500&gt;)") == 4 * 3 * 2 and "of 2" not in html
+    few, model = replace(asked, who=asked.who[:1]), Known()
+    held, _ = study.multi_turn(few, memories[:2], model, model, model, runs=2)
+    broken = [replace(held[0], error="no line"), *held[1:]]
+    html = render_cards("pal_cases.html.j2", tables.describe_dialogues(broken, most=1))
+    assert html.count('class="pl-case-reply"') == 2 and html.count("ended early") == 1
 
 
 # -- the memory drawn --------------------------------------------------------------------------------------------
@@ -319,19 +338,26 @@ def test_a_log_graph_has_a_number_for_each_group_of_related_logs(memory):
     graph = grown.graph_of(store, person)
     numbered = graph.logs[graph.logs["group"] > 0]
     assert set(numbered["log"]) == {*graph.edges["log"], *graph.edges["earlier"]}
-    told = grown.situations_table(graph)
+    told = graph.situations
     assert told["logs"].sum() == len(numbered) and told["group"].iloc[0] == "1"
     named = grown.graph_of(store, person, person.query[0].id)
     assert named.session == person.query[0].id
 
 
 def test_a_diff_strikes_out_what_went_and_underlines_what_came():
-    html = cases.diff_html("They cook at home on <Mondays>.", "They cook at home on Fridays.", "en")
-    assert html.startswith("They cook at home on ") and "&lt;Mondays&gt;" in html
-    assert re.search(r"line-through[^>]*>&lt;Mondays&gt;\.</span> <span [^>]*underline[^>]*>Fridays\.", html)
-    assert "line-through" not in cases.diff_html("周末在家做饭。", "周末在家做饭。", "zh")
-    whole = cases.diff_html("cats purr in the sun", "a tax form is due", "en")
-    assert whole.count("<span") == 2
+    parts = grown.compare_texts("They cook at home on <Mondays>.", "They cook at home on Fridays.", "en")
+    assert parts == [("They cook at home on ", "They cook at home on "), ("<Mondays>.", "Fridays.")]
+    assert grown.compare_texts("周末在家做饭。", "周末在家做饭。", "zh") == [("周末在家做饭。",) * 2]
+    whole = ("cats purr in the sun", "a tax form is due")
+    assert grown.compare_texts(*whole, "en") == [whole]
+    changes = [("work", "s", "", "They cook at <Mondays>.", "They cook at Fridays.")]
+    frame = pd.DataFrame(changes * 8, columns=["aspect", "session", "at", "before", "after"])
+    html = render_cards("pal_revisions.html.j2", list(grown.describe_revisions(frame, "en")))
+    assert re.search(
+        r">They cook at <span [^>]*line-through[^>]*>&lt;Mondays&gt;\.</span> <span [^>]*underline", html
+    )
+    assert "8 versions" in html and "2 earlier versions" in html
+    assert html.count("<ul") == 2 and html.count("<li>") == 8
 
 
 def test_revisions_are_the_changes_of_the_background(memory):
@@ -344,19 +370,18 @@ def test_revisions_are_the_changes_of_the_background(memory):
 
 def test_outlines_lie_in_the_plane_of_their_main_directions():
     points = np.array([[0.0, 0, 0], [4, 0, 0], [0, 2, 0], [4, 2, 0]])
-    places, explained = grown.plane(points)
+    places = grown.plane(points)
     distances = np.linalg.norm(places[:, None] - places[None], axis=-1)
     assert np.allclose(distances, np.linalg.norm(points[:, None] - points[None], axis=-1))
-    assert explained == pytest.approx((0.8, 0.2))
-    assert grown.plane(np.zeros((0, 3)))[0].shape == (0, 2)
-    one, shares = grown.plane(np.ones((1, 3)))
-    assert one.tolist() == [[0.0, 0.0]] and shares == (0.0, 0.0)
+    assert (places**2).sum(axis=0) == pytest.approx((16, 4))
+    assert grown.plane(np.zeros((0, 3))).shape == (0, 2)
+    assert grown.plane(np.ones((1, 3))).tolist() == [[0.0, 0.0]]
 
 
 def test_panels_hold_bleu_1_and_the_two_scores(bench):
-    panels = tables.panel_rows(results(bench.samples))
+    panels = tables.select_short(results(bench.samples))
     assert panels["panel"].nunique() == 4
-    assert set(panels["metric"].str.replace("word_", "")) == {"bleu_1", "g", "s"}
+    assert set(panels["metric"].str.replace("word_", "")) == {"bleu_1", "g_score", "s_score"}
 
 
 # -- the notebook ------------------------------------------------------------------------------------------------
@@ -381,7 +406,7 @@ def test_the_page_on_a_small_release(home, tmp_path):
     assert page["status"] == "success" and len(page["figures"]) == 8
     scores = pd.read_csv(folder / "tables" / "pal_run.csv")
     assert set(scores["method"]) == {"H²Memory", "vanilla (with log)"} and set(scores["users"]) == {2}
-    assert set(scores.query("metric == 'g'")["value"]) == {25.0} and set(scores["samples"]) == {3}
+    assert set(scores.query("metric == 'g_score'")["value"]) == {25.0} and set(scores["samples"]) == {3}
     costs = pd.read_csv(folder / "tables" / "pal_costs.csv").set_index("method")
     assert costs["build_calls"]["H²Memory"] > 5 and costs["memory_failed"].sum() >= 0
     assert len(pd.read_csv(folder / "tables" / "pal_votes.csv")) == 2 * 3

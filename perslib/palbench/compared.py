@@ -30,6 +30,7 @@ OUTCOMES = ("win", "tie", "lose")
 TEMPERATURE = 0.7
 LEAST, MOST = 1.0, 10.0
 _PAIR = ["method", "other", "dimension", "user", "session", "topic"]
+EVALUATIONS = [*_PAIR, "run", "swapped", "ours", "theirs", "error"]
 
 
 def question_of(
@@ -107,8 +108,7 @@ def judged(
                 **spent.row(),
             }
         )
-    columns = [*_PAIR, "run", "swapped", "ours", "theirs", "error"]
-    frame = pd.DataFrame(rows) if rows else pd.DataFrame(columns=columns)
+    frame = pd.DataFrame(rows) if rows else pd.DataFrame(columns=EVALUATIONS)
     return frame.astype({"ours": "Float64", "theirs": "Float64", "error": "str"})
 
 

@@ -1,4 +1,4 @@
-"""Measures of answers and evaluations (Mem-PAL, section 5): BLEU, G-Score and S-Score, pairwise outcomes, kappa.
+"""Measures of answers and evaluations (Mem-PAL, section 5): BLEU, G-Score and S-Score, pairwise outcomes, votes.
 
 BLEU of one text against a reference is counted as Mem-PAL counts it (section 5.1):
 
@@ -11,8 +11,7 @@ which inflates the score, so English is cut into words and punctuation marks and
 `tokens="jieba"` gives the published form for English too.
 
 G-Score and S-Score are the points of one answer, and their mean × 50 over all samples (5.2, 5.3). Two dialogues are
-compared by several evaluations with the order swapped (5.5; FairEval). Agreement on win and lose beyond chance, and
-votes of several people, are those of 5.6.
+compared by several evaluations with the order swapped (5.5; FairEval). Votes of several people are those of 5.6.
 """
 
 from __future__ import annotations
@@ -28,7 +27,6 @@ from functools import cache, lru_cache
 from typing import Any, Literal
 
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.stats import fleiss
 
 Tokens = Literal["jieba", "words"]
 
@@ -86,12 +84,6 @@ def best_bleu(prediction: str, references: Iterable[str], tokens: Tokens = "jieb
     """For each BLEU the largest over the references, each taken alone: not multi-reference BLEU."""
     each = [bleu(prediction, reference, tokens) for reference in references]
     return {name: max((scores[name] for scores in each), default=float("nan")) for name in names(tokens)}
-
-
-def kappa_of_decided(ours: Sequence[str], theirs: Sequence[str]) -> tuple[float, int]:
-    """Fleiss' kappa of two labellings over the samples that both decide (win or lose, no tie), and how many these are."""
-    pairs = [pair for pair in zip(ours, theirs, strict=True) if set(pair) <= {"win", "lose"}]
-    return fleiss([[pair.count(label) for label in ("win", "lose")] for pair in pairs]), len(pairs)
 
 
 def vote(labels: Iterable[str]) -> str:

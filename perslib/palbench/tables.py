@@ -3,7 +3,7 @@
 scored(answers, people)          one row a sample and metric
 results(samples)                 Table 2 and 10: means as published, pooled over samples
 differences(samples)             methods against each other on the samples both have
-with_costs(table, answers, …)    what each method took, beside what it reached
+costs(answers, served)           what each method took
 win_tie_lose(pairs)              Table 3
 agreement_with_people(…)         Table 11
 """
@@ -19,26 +19,29 @@ import pandas as pd
 
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.palbench.compared import OUTCOMES
-from perslib.palbench.measures import Tokens, best_bleu, kappa_of_decided, points, tokens_of
+from perslib.palbench.measures import Tokens, best_bleu, points, tokens_of
 from perslib.palbench.tasks import Served, key_of, topics_by_key
 from perslib.palbench.topics import Person
-from perslib.stats import RESAMPLES, SEED, Resamples, compare_paired, holm, interval
+from perslib.stats import RESAMPLES, SEED, Resamples, compare_paired, holm
 
-#: What a mean is multiplied with, as published.
-SCALE = {"g": 50.0, "s": 50.0}
+#: What a mean is multiplied with, as published; all others are BLEU.
+SCALE = {"g_score": 50.0, "s_score": 50.0}
 BLEU_SCALE = 100.0
+#: What an outcome counts in a lead.
+WORTH = {"win": 1.0, "tie": 0.0, "lose": -1.0}
 _SAMPLE = ["user", "session", "topic"]
 _WHO = ["method", "backbone"]
 _WHAT = ["task", "metric"]
 _DIFFERENCE = [f"difference{end}" for end in ("", "_low", "_high", "_p", "_p_holm")]
-_TAKEN = ["calls", "tokens_in", "tokens_cached", "tokens_out", "seconds", "cost"]
+_EVEN = "even"
+_TAKEN = ["calls", "tokens", "seconds", "cost"]
 
 
 def scored(answers: pd.DataFrame, people: Sequence[Person], tokens: Tokens | None = None) -> pd.DataFrame:
     """One row a sample and metric: method, backbone, user, session, topic, task, metric, value (null where none).
 
-    BLEU of restated requirements and of solutions (of the nearer positive one), the judge's grade as `g` where there is
-    a column `grade`, the points of a selection as `s`. All on their own scale: 0–1, 0–2, −2–2. Texts are cut as their
+    BLEU of restated requirements and of solutions (of the nearer positive one), the judge's grade as `g_score` where
+    there is a column `grade`, the points of a selection as `s_score`. All on their own scale: 0–1, 0–2, −2–2. Texts are cut as their
     language asks for; `tokens="jieba"` gives the published form for English too.
     """
     tokens = tokens or tokens_of(people[0].language if people else "en")
@@ -50,13 +53,13 @@ def scored(answers: pd.DataFrame, people: Sequence[Person], tokens: Tokens | Non
         references = {"requirement": (topic.requirement,), "solution": topic.positive}
         values: dict[str, float | None] = {}
         if task == "selection":
-            values["s"] = None if said is None else points(said.split(), topic.feedback)
+            values["s_score"] = None if said is None else points(said.split(), topic.feedback)
         else:
             values |= best_bleu(said or "", references[task], tokens)
             if said is None:
                 values = dict.fromkeys(values)
             if task == "requirement" and "grade" in answer:
-                values["g"] = None if pd.isna(answer["grade"]) else float(answer["grade"])
+                values["g_score"] = None if pd.isna(answer["grade"]) else float(answer["grade"])
         about = {name: answer[name] for name in [*_WHO, *_SAMPLE, "task"]}
         rows += [{**about, "metric": name, "value": value} for name, value in values.items()]
     columns = [*_WHO, *_SAMPLE, *_WHAT, "value"]
@@ -71,11 +74,11 @@ def results(samples: pd.DataFrame, resamples: int = RESAMPLES, seed: int = SEED)
     """
     rows = []
     for (task, metric), part in samples.groupby(_WHAT, sort=False):
-        table = _by_method(part)
+        table = _by_sample(part, _WHO) * scale_of(str(metric))
         users = Resamples(table.index.get_level_values("user"), resamples, seed, sort=True)
         for who, own in table.items():
             about = {**dict(zip(_WHO, who, strict=True)), "task": task, "metric": metric}
-            found = users.estimate(users.mean(own) * scale_of(str(metric)))
+            found = users.estimate(users.mean(own))
             counts = {"samples": int(own.notna().sum()), "users": users.count(own)}
             rows.append({**about, **found, **counts, "failed": int(own.isna().sum())})
     columns = [*_WHO, *_WHAT, "value", "value_low", "value_high", "samples", "users", "failed"]
@@ -96,7 +99,7 @@ def differences(
     columns = ["method", "other", "backbone", *_WHAT, *_DIFFERENCE, "samples", "users"]
     parts = []
     for (task, metric), part in samples.groupby(_WHAT, sort=False):
-        table = _by_method(part) * scale_of(str(metric))
+        table = _by_sample(part, _WHO) * scale_of(str(metric))
         user = table.index.get_level_values("user")
         family = []
         for a, b in combinations(table.columns, 2):
@@ -116,14 +119,14 @@ def differences(
     return pd.concat(parts, ignore_index=True).rename(columns=names)[columns]
 
 
-def _by_method(part: pd.DataFrame) -> pd.DataFrame:
-    """The values of one task and metric: samples × (method, backbone), methods in the order of their first answer."""
-    if (twice := part.duplicated([*_WHO, *_SAMPLE])).any():
-        place = "/".join(map(str, part.loc[twice, [*_WHO, *_SAMPLE]].iloc[0]))
+def _by_sample(part: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
+    """The values of one task and metric: samples × what `columns` name, in the order of its first value."""
+    if (twice := part.duplicated([*columns, *_SAMPLE])).any():
+        place = "/".join(map(str, part.loc[twice, [*columns, *_SAMPLE]].iloc[0]))
         raise DataError(Problem("samples", f"{place} is there twice"), "Keep one answer of each.")
-    order = list(dict.fromkeys(part[_WHO].itertuples(index=False, name=None)))
     known = part.assign(value=part["value"].astype(float))
-    return known.pivot(index=_SAMPLE, columns=_WHO, values="value").sort_index()[order]
+    table = known.pivot(index=_SAMPLE, columns=columns, values="value").sort_index()
+    return table[list(known.drop_duplicates(columns).set_index(columns).index)]
 
 
 def scale_of(metric: str) -> float:
@@ -134,50 +137,40 @@ def scale_of(metric: str) -> float:
 def costs(answers: pd.DataFrame, served: Sequence[Served]) -> pd.DataFrame:
     """What each method took: a row a method, `build_…` a user and `answer_…` a sample, each a mean.
 
-    calls, tokens in and out, seconds (of the calls, one after another) and cost, and `memory_failed`: pieces of memory
-    that a model did not give, in all.
+    Columns: method; build_calls, build_tokens (in and out), build_seconds (of the calls, one after another), build_cost;
+    the same of `answer_`; memory_failed and answers_failed: what models did not give, in all.
     """
-    built = pd.DataFrame(
-        [{"method": s.method, **s.build.row(), "memory_failed": len(s.failed)} for s in served]
-    )
-    order = list(dict.fromkeys(built["method"]))
-    taken = dict.fromkeys(_TAKEN, "float64")
-    build = built.astype(taken).groupby("method")[_TAKEN].mean().add_prefix("build_")
-    answer = answers.astype(taken).groupby("method")[_TAKEN].mean().add_prefix("answer_")
-    failed = built.groupby("method")["memory_failed"].sum()
-    return build.join(answer).assign(memory_failed=failed).loc[order].reset_index()
-
-
-def with_costs(table: pd.DataFrame, answers: pd.DataFrame, served: Sequence[Served]) -> pd.DataFrame:
-    """`results`, with what each method took beside it."""
-    return table.merge(costs(answers, served), on="method", how="left", sort=False)
+    rows = [{"method": s.method, **s.build.row(), "memory_failed": len(s.failed)} for s in served]
+    built, means = pd.DataFrame(rows), []
+    for name, frame in (("build", built), ("answer", answers)):
+        taken = frame.assign(tokens=frame["tokens_in"] + frame["tokens_out"])[_TAKEN].astype(float)
+        means.append(taken.groupby(frame["method"], sort=False).mean().add_prefix(f"{name}_"))
+    lost = answers["said"].isna().groupby(answers["method"]).sum()
+    failed = {"memory_failed": built.groupby("method")["memory_failed"].sum(), "answers_failed": lost}
+    return pd.concat(means, axis=1).assign(**failed).reset_index()
 
 
 def win_tie_lose(pairs: pd.DataFrame, resamples: int = RESAMPLES, seed: int = SEED) -> pd.DataFrame:
     """Table 3: how often a method wins, ties and loses, one row an opponent and dimension.
 
     Columns: method, other, dimension, win, tie, lose (counts), unscored, lead (share of wins minus share of losses) with
-    lead_low and lead_high (95 %, users resampled), lead_p (users' signs flipped), lead_p_holm (over all rows of a
+    lead_low and lead_high (95 %, users resampled), lead_p (users' signs flipped), lead_p_holm (over all opponents in a
     dimension), topics, users.
     """
-    worth = {"win": 1.0, "tie": 0.0, "lose": -1.0}
+    counts = [*OUTCOMES, "unscored"]
+    leads = [f"lead{end}" for end in ("", "_low", "_high", "_p", "_p_holm")]
+    names = {"a": "other", "units": "users", **dict(zip(_DIFFERENCE, leads, strict=True))}
     parts = []
-    for dimension, part in pairs.groupby("dimension", sort=False):
-        family = []
-        for (method, other), own in part.groupby(["method", "other"], sort=False):
-            won = _by_method(own.assign(backbone="", value=own["outcome"].map(worth).astype("Float64")))
-            both = pd.DataFrame({"won": won.iloc[:, 0], "even": 0.0})
-            user = won.index.get_level_values("user")
-            found = compare_paired(both, user, tests=["sign flip"], resamples=resamples, seed=seed, sort=True)
-            lead = found.filter(like="difference").rename(columns=lambda c: c.replace("difference", "lead"))
-            tallies = {name: int((own["outcome"] == name).sum()) for name in OUTCOMES}
-            about = {"method": method, "other": other, "dimension": dimension, **tallies}
-            about["unscored"] = int(own["outcome"].isna().sum())
-            counts = {"topics": len(own), "users": int(found["units"].iloc[0])}
-            family.append({**about, **lead.iloc[0], **counts})
-        every = pd.DataFrame(family)
-        parts.append(every.assign(lead_p_holm=holm(every["lead_p"])))
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+    for (method, dimension), part in pairs.groupby(["method", "dimension"], sort=False):
+        won = _by_sample(part.assign(value=part["outcome"].map(WORTH).astype("Float64")), ["other"])
+        user = won.index.get_level_values("user")
+        form: dict[str, Any] = {"tests": ["sign flip"], "resamples": resamples, "seed": seed, "sort": True}
+        found = compare_paired(won.assign(**{_EVEN: 0.0}), user, base=_EVEN, **form).rename(columns=names)
+        tallies = pd.crosstab(part["other"], part["outcome"].fillna("unscored"))
+        found = found.join(tallies.reindex(columns=counts, fill_value=0), on="other")
+        parts.append(found.assign(method=method, dimension=dimension, topics=found[counts].sum(axis=1)))
+    columns = ["method", "other", "dimension", *counts, *leads, "topics", "users"]
+    return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
 
 
 def agreement_with_people(
@@ -188,31 +181,32 @@ def agreement_with_people(
     `people` is what `voted` makes of the votes. Columns: method, other, dimension, judge_win … people_lose, topics (both
     have an outcome), kappa (Fleiss, over topics that both decide), kappa_low and kappa_high (users resampled), decided.
     """
+    if "other" not in people and pairs["other"].nunique() > 1:
+        problem = Problem("votes", "do not say which method was compared with which")
+        raise DataError(problem, "Add the columns method and other.")
     keys = [name for name in ("method", "other", "dimension", *_SAMPLE) if name in people]
     both = pairs.merge(people, on=keys, validate="m:1").dropna(subset=["outcome"])
     rows = []
     for (method, other, dimension), own in both.groupby(["method", "other", "dimension"], sort=False):
-        kappa, decided = kappa_of_decided(list(own["outcome"]), list(own["people"]))
-        low, high = _kappa_bounds(own, resamples, seed)
         tallies = {
             f"{who}_{name}": int((own[column] == name).sum())
             for who, column in (("judge", "outcome"), ("people", "people"))
             for name in OUTCOMES
         }
         about = {"method": method, "other": other, "dimension": dimension, **tallies, "topics": len(own)}
-        rows.append({**about, "kappa": kappa, "kappa_low": low, "kappa_high": high, "decided": decided})
+        rows.append(about | _kappa(own[own[["outcome", "people"]].ne("tie").all(axis=1)], resamples, seed))
     return pd.DataFrame(rows)
 
 
-def _kappa_bounds(own: pd.DataFrame, resamples: int, seed: int) -> tuple[float, float]:
-    """The interval of κ, which depends on counts of label pairs alone."""
-    decided = own[own["outcome"].isin(["win", "lose"]) & own["people"].isin(["win", "lose"])]
+def _kappa(decided: pd.DataFrame, resamples: int, seed: int) -> dict[str, float]:
+    """Fleiss' κ of judge and people, who both decide, with its interval: it depends on counts of label pairs alone."""
     users = Resamples(decided["user"], resamples, seed, sort=True)
-    judge, people = (decided[c].eq("win").to_numpy() for c in ("outcome", "people"))
-    wins, loses, split = (users.total(v) for v in (judge & people, ~judge & ~people, judge != people))
-    total = wins + loses + split
+    judge, people = (decided[name].eq("win").to_numpy() for name in ("outcome", "people"))
+    wins, equal, total = (
+        users.total(v) for v in (judge * 1.0 + people, judge == people, np.ones(len(judge)))
+    )
     with np.errstate(invalid="ignore", divide="ignore"):
-        share = (2 * wins + split) / (2 * total)
+        share = wins / (2 * total)
         expected = share**2 + (1 - share) ** 2
-        kappas = ((loses + wins) / total - expected) / (1 - expected)
-    return interval(kappas[1:])
+        kappas = (equal / total - expected) / (1 - expected)
+    return {**users.estimate(kappas, "kappa"), "decided": len(decided)}

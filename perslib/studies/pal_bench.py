@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, get_args
 
 import pandas as pd
 
@@ -26,6 +26,7 @@ from perslib.llm.asking import changed
 from perslib.llm.types import digest
 from perslib.memory.baselines import ConditionMem, MemoryBank, RecurSum, Vanilla, baselines
 from perslib.memory.h2 import H2Dialogues, H2Memory
+from perslib.memory.h2.recall import Part
 from perslib.memory.long import LongTermMemory
 from perslib.palbench import (
     Dialogue,
@@ -44,10 +45,10 @@ from perslib.palbench import (
     shortened,
     talked,
 )
+from perslib.palbench.compared import EVALUATIONS
 from perslib.palbench.longmemeval import accuracies, answered, read_questions
 from perslib.palbench.multi_turn import Template
-from perslib.studies.extent import listed
-from perslib.studies.pal_bench_tables import longmemeval
+from perslib.studies.extent import extent, listed
 from perslib.text import plural
 from perslib.worlds import palset
 
@@ -55,7 +56,7 @@ T = TypeVar("T")
 X = TypeVar("X")
 
 OURS, FAULTLESS = "H²Memory", "faultless H²Memory"
-PARTS = ("situations", "background", "outlines", "principles")
+PARTS = get_args(Part)
 #: Those of the methods that hold dialogues (Mem-PAL, Table 3).
 TALKING = (OURS, "vanilla (without log)", "vanilla (with log)", "RecurSum", "ConditionMem", "MemoryBank")
 USERS, TOPICS = 2, 40
@@ -133,15 +134,16 @@ def months(
 ) -> Months:
     """Whole users of the corpus until there are `limit` topics (0: `TOPICS`, -1: all).
 
-    `history` sessions and `logs` of each session are kept, the last ones; 0 keeps all. A first look takes one topic of
-    one user, where the truth of the corpus is known; elsewhere it takes as much as any model.
+    `history` sessions and `logs` of each session are kept, the last ones; 0 keeps all. A first look (see
+    `perslib.studies.extent`) takes one topic of one user, where the truth of the corpus is known; elsewhere it takes as
+    much as any model.
     """
     known = people(corpus)
-    look = limit == 0 and model.entry.kind == "embedded" and is_synthetic(corpus)
-    wanted = {0: 1 if look else TOPICS, -1: None}.get(limit, limit)
+    wanted = extent(model, limit, usual=TOPICS, look=1 if is_synthetic(corpus) else TOPICS)
+    look = wanted.is_first_look and is_synthetic(corpus)
     who: list[Person] = []
     for person in known:
-        if wanted is not None and sum(len(p.scenes) for p in who) >= wanted:
+        if wanted.turns is not None and sum(len(p.scenes) for p in who) >= wanted.turns:
             break
         person = shortened(person, history=history, logs=logs)
         who.append(shortened(person, **LOOK_QUERY) if look else person)
@@ -166,12 +168,13 @@ def memories_named(
     """
     options: dict[str, Any] = {"embedder": embedder, **({"k": LOOK_K} if first_look else {})}
     language = corpus.language
-    ablated = [H2Memory(language, without=part, **options) for part in PARTS]  # type: ignore[arg-type]
-    known: dict[str, LongTermMemory] = {m.name: m for m in (H2Memory(language, **options), *ablated)}
-    if is_synthetic(corpus):
-        known[FAULTLESS] = Faultless(corpus, **options)
-    known |= {memory.name: memory for memory in baselines(language, **options)}
-    wanted = listed(names) or list(LOOK if first_look else known)
+    ours: list[LongTermMemory] = [H2Memory(language, without=part, **options) for part in (None, *PARTS)]
+    ours += [Faultless(corpus, **options)] if is_synthetic(corpus) else []
+    known = {memory.name: memory for memory in (*ours, *baselines(language, **options))}
+    return _chosen(listed(names) or list(LOOK if first_look else known), known)
+
+
+def _chosen(wanted: Iterable[str], known: Mapping[str, LongTermMemory]) -> list[LongTermMemory]:
     for name in wanted:
         if name not in known:
             raise UnknownName("memory", name, known)
@@ -186,12 +189,8 @@ def talking(names: str, memories: Sequence[LongTermMemory], *, first_look: bool)
     known = {memory.name: memory for memory in memories}
     if names == "none":
         return []
-    for name in listed(names):
-        if name not in known:
-            raise UnknownName("memory among the methods", name, known)
-    wanted = listed(names) or (list(known) if first_look else TALKING)
-    chosen = [memories[0].name, *(name for name in wanted if name in known)]
-    return [known[name] for name in dict.fromkeys(chosen)]
+    usual = [name for name in known if first_look or name in TALKING]
+    return _chosen([memories[0].name, *(listed(names) or usual)], known)
 
 
 def drawn(memories: Sequence[LongTermMemory]) -> H2Memory | None:
@@ -321,21 +320,20 @@ def multi_turn(
         user, runs = model if same else brief(user), min(runs, LOOK_RUNS)
         given = given if templates else dict.fromkeys(ids, LOOK_TEMPLATE)
     held = talked(begun(memories, asked.who, model, given), user, model, form)
-    name = memories[0].name
+    name = memories[0].name if memories else ""
     if not any(d.method == name and not d.error for d in held):
-        return held, pd.DataFrame()
+        return held, pd.DataFrame(columns=EVALUATIONS)
     return held, judged(held, judge, replace(form, temperature=temperature), method=name, number_of_runs=runs)
 
 
 def count_dialogues(held: Sequence[Dialogue], evaluations: pd.DataFrame) -> dict[str, int]:
     """Return how many dialogues were held and broke off, runs of each pair, and evaluations, in all and without scores."""
-    done = len(evaluations) > 0
     return {
         "held": len(held),
         "broke": sum(d.error is not None for d in held),
-        "runs": evaluations["run"].nunique() if done else 0,
+        "runs": evaluations["run"].nunique(),
         "n": len(evaluations),
-        "unscored": int(evaluations["ours"].isna().sum()) if done else 0,
+        "unscored": int(evaluations["ours"].isna().sum()),
     }
 
 
@@ -359,7 +357,7 @@ def memories(embedder: str = "auto") -> list[LongTermMemory]:
 def preferences(
     path: str, model: Backbone, judge: Backbone, embedder: str = "auto", seed: int = 42
 ) -> pd.DataFrame:
-    """Accuracy in per cent with its interval, and as published (30 questions, other models)."""
+    """Accuracy in per cent with its interval: columns of `perslib.palbench.longmemeval.accuracies`."""
     questions = read_questions(path)
     table = accuracies(answered(memories(embedder), questions, model, judge, Form("en", seed=seed)))
-    return table.assign(pal_published=table["method"].map(longmemeval())).drop(columns="backbone")
+    return table.drop(columns="backbone")
