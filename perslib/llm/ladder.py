@@ -11,9 +11,9 @@ from perslib.errors import GaveUp, Refused
 from perslib.llm import loop
 from perslib.llm.estimate import USUAL_REPLY, tokens_of_messages
 from perslib.llm.parsing import (
+    RUNGS,
     Rung,
     asked_again,
-    below,
     is_about_format,
     is_strict,
     language_of,
@@ -23,7 +23,6 @@ from perslib.llm.parsing import (
 )
 from perslib.llm.probe import Probe
 from perslib.llm.registry import Entry
-from perslib.llm.reply import Reply
 from perslib.llm.retry import Allowance, Line
 from perslib.llm.types import Answer, Message, Mode, Request
 from perslib.paths import read_toml
@@ -47,9 +46,14 @@ class Ladder:
         """The answer, and whether it is one that may be kept in the cache."""
         allowance = self.line.allowance()
         try:
-            if request.schema is None:
-                return self._plain(request, await self._send(request, request.messages, allowance))
-            return await self._structured(request, request.schema, allowance)
+            if request.schema is not None:
+                return await self._structured(request, request.schema, allowance)
+            reply = await self._send(request, request.messages, allowance)
+            failure = _failure(request, reply)
+            is_kept = bool(reply.text) if failure is None else _would_be_cut_again(request, reply)
+            if failure is None and not reply.text:
+                failure = "the reply is empty"
+            return self._made([reply], "plain", error=failure), is_kept
         except GaveUp as error:
             return unanswered(request, str(error)), False
         except Refused as error:
@@ -62,12 +66,13 @@ class Ladder:
     def rung(self, schema: Mapping[str, Any]) -> Rung:
         """Where to start: what was asked for, else what the probe found, else the entry's flag."""
         flag = self.entry.structured
-        rung: Rung | None = "schema" if flag == "auto" else flag
+        first: Rung = "schema" if flag == "auto" else flag
         if self.probe is not None and not self.forced:
-            rung = "schema" if self.probe.schema else "json" if self.probe.json else "text"
-        while rung is not None and self.line.lacks and _lack(rung, schema) in self.line.lacks:
-            rung = below(rung)
-        return rung or "text"
+            first = "schema" if self.probe.schema else "json" if self.probe.json else "text"
+        lacks = self.line.lacks
+        if not lacks:  # as a rule; a schema as text takes time
+            return first
+        return next((r for r in RUNGS[RUNGS.index(first) :] if _lack(r, schema) not in lacks), "text")
 
     def body(
         self, request: Request, messages: Sequence[Message], form: dict[str, Any] | None = None
@@ -77,22 +82,18 @@ class Ladder:
         if "max_tokens" in self.line.lacks and "max_tokens" in sent:
             sent["max_completion_tokens"] = sent.pop("max_tokens")
         if "top_logprobs" in sent:
-            if self._has_logprobs():
-                sent["logprobs"] = True
-            else:
+            if self.is_known_for_logprobs is False or "logprobs" in self.line.lacks:
                 del sent["top_logprobs"]
+            else:
+                sent["logprobs"] = True
         if form is not None:
             sent["response_format"] = form
         return {**sent, **self.entry.extra_body, **request.extra}
 
     @property
-    def is_known_for_logprobs(self) -> bool:
-        """Whether the endpoint was seen, or is said, to give log probabilities."""
-        return self.entry.logprobs is True if self.probe is None else self.probe.logprobs > 0
-
-    def _has_logprobs(self) -> bool:
-        can = self.entry.logprobs is not False if self.probe is None else self.probe.logprobs > 0
-        return can and "logprobs" not in self.line.lacks
+    def is_known_for_logprobs(self) -> bool | None:
+        """Whether the endpoint was seen, or is said, to give log probabilities; None where nobody knows."""
+        return self.entry.logprobs if self.probe is None else self.probe.logprobs > 0
 
     async def _send(
         self,
@@ -100,7 +101,7 @@ class Ladder:
         messages: Sequence[Message],
         allowance: Allowance,
         form: dict[str, Any] | None = None,
-    ) -> Reply:
+    ) -> Answer:
         """One completion; settings that the endpoint turns out not to take are left out and remembered."""
         tokens = 0
         if self.entry.tpm is not None:
@@ -132,7 +133,7 @@ class Ladder:
                 if rung == "text" or not (about_format or no.field == "response_format"):
                     raise
                 self.line.lacks.add(_lack(rung, schema))
-        if (failure := self._failure(request, reply)) is not None:
+        if failure := _failure(request, reply):
             return self._made([reply], "unscored", error=failure), _would_be_cut_again(request, reply)
         data, problem = await loop.apart(len(reply.raw), _read, reply, schema)
         if problem is None:
@@ -145,58 +146,23 @@ class Ladder:
             if isinstance(error, Refused) and _about_one_request(error) is None:
                 raise
             return self._made([reply], "unscored", error=f"{problem}; asked again: {error}"), False
-        if (failure := self._failure(request, second)) is not None:
+        if failure := _failure(request, second):
             return self._made([reply, second], "unscored", error=f"{problem}; asked again: {failure}"), False
         data, still = await loop.apart(len(second.raw), _read, second, schema)
         if still is None:
             return self._made([reply, second], "reask", data=data), True
         return self._made([reply, second], "unscored", error=f"after a re-ask, {still}"), True
 
-    def _plain(self, request: Request, reply: Reply) -> tuple[Answer, bool]:
-        failure = self._failure(request, reply)
-        if failure is None and not reply.text:
-            return self._made([reply], "plain", error="the reply is empty"), False
-        is_kept = failure is None or _would_be_cut_again(request, reply)
-        return self._made([reply], "plain", error=failure), is_kept
-
-    def _failure(self, request: Request, reply: Reply) -> str | None:
-        """Why a reply is not one, whatever its text."""
-        if reply.finish == "content_filter":
-            return "stopped by the endpoint's content filter"
-        if reply.refusal:
-            return f"the model refused: {reply.refusal[:200]}"
-        if reply.finish == "length" and not request.may_be_cut:
-            return f"truncated at {reply.tokens_out or request.max_tokens or 'the limit of'} tokens"
-        return None if reply.finish in COMPLETE else f"ended for a reason we do not know: {reply.finish[:40]}"
-
-    def _made(self, replies: list[Reply], mode: Mode, data: Any = None, error: str | None = None) -> Answer:
-        """The answer of the last reply, with what all of them took."""
-        last = replies[-1]
-        tokens = [
-            sum(getattr(r, name) for r in replies) for name in ("tokens_in", "tokens_cached", "tokens_out")
-        ]
-        told = [r.cost for r in replies if r.cost is not None]
+    def _made(self, replies: list[Answer], mode: Mode, **found: Any) -> Answer:
+        """The last reply, with what all of them took."""
+        counts = ("tokens_in", "tokens_cached", "tokens_out", "seconds", "retries")
+        took = {name: sum(getattr(reply, name) for reply in replies) for name in counts}
+        told = [reply.cost for reply in replies if reply.cost is not None]
         # An endpoint that says what a call cost knows better than a price table; without any usage nobody knows.
-        table = self.entry.cost(*tokens) if all(r.tokens_in + r.tokens_out for r in replies) else None
-        cost = sum(told) if len(told) == len(replies) else table
-        return Answer(
-            text=last.text,
-            raw=last.raw,
-            reasoning=last.reasoning,
-            data=data,
-            mode=mode,
-            error=error,
-            finish=last.finish,
-            logprobs=last.logprobs,
-            tokens_in=tokens[0],
-            tokens_cached=tokens[1],
-            tokens_out=tokens[2],
-            seconds=sum(r.seconds for r in replies),
-            cost=cost,
-            retries=sum(r.retries for r in replies),
-            model=last.model,
-            earlier=tuple(r.raw for r in replies[:-1]),
-        )
+        is_counted = all(reply.tokens_in + reply.tokens_out for reply in replies)
+        table = self.entry.cost(*(took[name] for name in counts[:3])) if is_counted else None
+        took["cost"] = sum(told) if len(told) == len(replies) else table
+        return replies[-1].with_(mode=mode, earlier=tuple(r.raw for r in replies[:-1]), **took, **found)
 
 
 def parameters(entry: Entry, request: Request) -> dict[str, Any]:
@@ -225,7 +191,16 @@ def reread(answer: Answer, schema: Mapping[str, Any]) -> Answer:
     return answer if problem else answer.with_(data=data, mode=mode, error=None)
 
 
-def _would_be_cut_again(request: Request, reply: Reply) -> bool:
+def _failure(request: Request, reply: Answer) -> str | None:
+    """Why a reply is not one, whatever its text."""
+    if reply.error is None and reply.finish == "length" and not request.may_be_cut:
+        return f"truncated at {reply.tokens_out or request.max_tokens or 'the limit of'} tokens"
+    if reply.error is None and reply.finish not in COMPLETE:
+        return f"ended for a reason we do not know: {reply.finish[:40]}"
+    return reply.error
+
+
+def _would_be_cut_again(request: Request, reply: Answer) -> bool:
     """Whether a reply was cut at the request's own limit under a seed: then asking the same again is in vain."""
     limit = request.max_tokens
     return (
@@ -236,7 +211,7 @@ def _would_be_cut_again(request: Request, reply: Reply) -> bool:
     )
 
 
-def _read(reply: Reply, schema: Mapping[str, Any]) -> tuple[Any, str | None]:
+def _read(reply: Answer, schema: Mapping[str, Any]) -> tuple[Any, str | None]:
     """The object in a reply; servers with a reasoning parser now and then file it under the reasoning."""
     data, problem = parse(reply.text, schema)
     if problem is not None and not reply.text and reply.reasoning:

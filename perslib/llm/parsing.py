@@ -23,7 +23,7 @@ from jsonschema_rs import Draft202012Validator
 
 from perslib.llm.reply import split_reasoning
 from perslib.llm.transport import whole_characters
-from perslib.llm.types import Message
+from perslib.llm.types import Message, json_or
 from perslib.paths import read_toml
 
 LONGEST = 200_000
@@ -64,10 +64,7 @@ def parse(text: str, schema: Mapping[str, Any]) -> tuple[Any, str | None]:
 
 def is_strict(text: str, data: Any) -> bool:
     """Whether the text is, as it came, nothing but the JSON of this object that was read from it."""
-    try:
-        return bool(json.loads(text) == data)
-    except (ValueError, RecursionError):
-        return False
+    return bool(json_or(text, _UNREADABLE) == data)
 
 
 def faults(data: Any, schema: Mapping[str, Any]) -> str | None:
@@ -223,12 +220,6 @@ _ABOUT_FORMAT = re.compile(
     re.I,
 )
 _WORDS = read_toml(__file__, "replies.toml")["asking"]
-
-
-def below(rung: Rung) -> Rung | None:
-    """The next rung down; None below plain text."""
-    place = RUNGS.index(rung) + 1
-    return RUNGS[place] if place < len(RUNGS) else None
 
 
 def response_format(schema: Mapping[str, Any], rung: Rung) -> dict[str, Any] | None:

@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from perslib.errors import GaveUp, Refused
 from perslib.llm.parsing import response_format
-from perslib.llm.reply import Reply, split_reasoning
+from perslib.llm.types import Answer, json_or
 from perslib.paths import state
 
 _SCHEMA = {
@@ -55,31 +55,26 @@ class Probe:
     at: str
     """When it was asked, UTC."""
 
-    def rows(self) -> list[tuple[str, str]]:
-        """(what, finding) for a table."""
-        seed = {True: "repeats a reply", False: "has no effect", None: "could not be told"}[self.seed]
-        return [
-            ("backbone", self.backbone),
-            ("endpoint", self.endpoint),
-            ("model", self.model),
-            ("JSON schema", "enforced" if self.schema else "no"),
-            ("JSON mode", "enforced" if self.json else "no"),
-            (
-                "log probabilities",
-                f"{self.logprobs} alternatives a token" if self.logprobs else "not supported",
-            ),
-            ("seed", seed),
-            ("token usage", "reported" if self.usage else "no"),
-            ("prefix-cache usage", "reported" if self.cached else "no"),
-            ("context window", f"{self.context:,} tokens" if self.context else "not told"),
-        ]
-
     def describe(self) -> str:
         """The findings, one a line."""
-        return "\n".join(f"{what:<20}{finding}" for what, finding in self.rows())
+        findings = {
+            "backbone": self.backbone,
+            "endpoint": self.endpoint,
+            "model": self.model,
+            "JSON schema": "enforced" if self.schema else "no",
+            "JSON mode": "enforced" if self.json else "no",
+            "log probabilities": f"{self.logprobs} alternatives a token"
+            if self.logprobs
+            else "not supported",
+            "seed": {True: "repeats a reply", False: "has no effect", None: "could not be told"}[self.seed],
+            "token usage": "reported" if self.usage else "no",
+            "prefix-cache usage": "reported" if self.cached else "no",
+            "context window": f"{self.context:,} tokens" if self.context else "not told",
+        }
+        return "\n".join(f"{what:<20}{finding}" for what, finding in findings.items())
 
 
-Complete = Callable[[Mapping[str, Any]], Awaitable[Reply]]
+Complete = Callable[[Mapping[str, Any]], Awaitable[Answer]]
 Listing = Callable[[], Awaitable[Mapping[str, Any]]]
 
 
@@ -93,7 +88,7 @@ async def take(
 ) -> Probe:
     """Ask the endpoint, seven small calls in all."""
 
-    async def tried(messages: list[dict[str, str]], **options: Any) -> Reply | None:
+    async def tried(messages: list[dict[str, str]], **options: Any) -> Answer | None:
         try:
             return await complete(body(messages, **options))
         except Refused as no:
@@ -119,10 +114,10 @@ async def take(
         backbone=backbone,
         endpoint=endpoint,
         model=model,
-        schema=schema is not None and _fits(schema.text),
-        json=mode is not None and _is_object(mode.text),
+        schema=set(_object(schema) or ()) == {"colour", "score"},
+        json=_object(mode) is not None,
         logprobs=top,
-        seed=_repeats([split_reasoning(d.raw)[0] if d else None for d in draws]),
+        seed=_repeats(*(draw.text if draw else None for draw in draws)),
         usage=plain.tokens_in > 0,
         cached=plain.counts_cached,
         context=await _context(models, model),
@@ -151,28 +146,21 @@ def save(probe: Probe) -> None:
 
 def _saved() -> dict[str, Any]:
     try:
-        records = json.loads((state() / "probes.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        records = json_or((state() / "probes.json").read_text(encoding="utf-8"), {})
+    except (OSError, UnicodeDecodeError):
         return {}
     return records if isinstance(records, dict) else {}
 
 
-def _is_object(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text), dict)
-    except ValueError:
-        return False
+def _object(reply: Answer | None) -> dict[str, Any] | None:
+    """The JSON object that a reply is."""
+    found = json_or(reply.text, None) if reply else None
+    return found if isinstance(found, dict) else None
 
 
-def _fits(text: str) -> bool:
-    return _is_object(text) and set(json.loads(text)) == {"colour", "score"}
-
-
-def _repeats(texts: list[str | None]) -> bool | None:
-    first, second, other = texts
-    if first is None or second is None or other is None:
-        return False
-    if first != second:
+def _repeats(first: str | None, second: str | None, other: str | None) -> bool | None:
+    """Whether a seed repeats a reply; None where all replies are equal."""
+    if None in (first, second, other) or first != second:
         return False
     return True if other != first else None
 
@@ -185,10 +173,7 @@ async def _context(models: Listing, model: str) -> int | None:
         return None
     entries = [e for e in listed or [] if isinstance(e, Mapping)]
     mine = [e for e in entries if e.get("id") == model] or (entries if len(entries) == 1 else [])
-    for entry in mine:
-        meta = entry.get("meta")
-        for place in (entry, meta if isinstance(meta, Mapping) else {}):
-            for name in ("max_model_len", "context_length", "context_window", "n_ctx", "n_ctx_train"):
-                if isinstance(place.get(name), int):
-                    return int(place[name])
-    return None
+    places = [place for e in mine for place in (e, e.get("meta")) if isinstance(place, Mapping)]
+    names = ("max_model_len", "context_length", "context_window", "n_ctx", "n_ctx_train")
+    lengths = (place.get(name) for place in places for name in names)
+    return next((length for length in lengths if isinstance(length, int)), None)

@@ -5,16 +5,14 @@ The distribution of a score is the probabilities of 1–5 at the token where the
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from perslib.llm.transport import Fault
-from perslib.llm.types import Answer, TokenLogprob
+from perslib.llm.types import Answer, TokenLogprob, json_or
 from perslib.paths import read_toml
 
 LONGEST_REASON = 200
@@ -31,29 +29,11 @@ _OPEN = re.compile(r"<(think|thinking|reasoning)>")
 _CLOSE = re.compile(r"</(?:think|thinking|reasoning)>")
 
 
-@dataclass(frozen=True)
-class Reply:
-    """One completion, as the endpoint gave it."""
+def read(completion: Mapping[str, Any]) -> Answer:
+    """The first choice of a completion; a `Fault` when there is none, or when it cannot be read.
 
-    raw: str
-    text: str
-    reasoning: str
-    finish: str
-    refusal: str
-    logprobs: list[TokenLogprob] | None
-    tokens_in: int
-    tokens_cached: int
-    tokens_out: int
-    cost: float | None
-    seconds: float
-    model: str
-    counts_cached: bool = False
-    """Whether the endpoint says how many tokens came from its prefix cache, be it none."""
-    retries: int = 0
-
-
-def read(completion: Mapping[str, Any]) -> Reply:
-    """The first choice of a completion; a `Fault` when there is none, or when it cannot be read."""
+    With the error that is to be seen by the reply alone: that a model or a filter refused.
+    """
     try:
         return _read(completion)
     except Fault:
@@ -62,34 +42,34 @@ def read(completion: Mapping[str, Any]) -> Reply:
         raise Fault(f"the reply cannot be read ({type(error).__name__}: {error})"[:LONGEST_REASON]) from None
 
 
-def _read(completion: Mapping[str, Any]) -> Reply:
+def _read(completion: Mapping[str, Any]) -> Answer:
     choices = completion.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices else None
-    message = choice.get("message") if isinstance(choice, Mapping) else None
-    if not isinstance(choice, Mapping) or not isinstance(message, Mapping):
+    choice = _mapping(choices[0] if isinstance(choices, list) and choices else None)
+    message = choice.get("message")
+    if not isinstance(message, Mapping):
         raise Fault("the reply has no choices")
-    raw = _text(message.get("content"))
-    apart = _text(message.get("reasoning_content") or message.get("reasoning"))
-    text, inside = split_reasoning(raw)
     finish = str(choice.get("finish_reason") or "stop").lower()
     if finish in BROKEN_OFF:
         raise Fault(f"the endpoint broke the reply off ({finish})")
-    usage = completion.get("usage")
-    usage = usage if isinstance(usage, Mapping) else {}
-    details = usage.get("prompt_tokens_details")
-    cached = details.get("cached_tokens") if isinstance(details, Mapping) else None
+    finish = _ENDS.get(finish, finish)
+    raw, refusal = _text(message.get("content")), _text(message.get("refusal"))
+    apart = _text(message.get("reasoning_content") or message.get("reasoning"))
+    text, inside = split_reasoning(raw)
+    error = f"the model refused: {refusal[:200]}" if refusal else None
+    usage = _mapping(completion.get("usage"))
+    cached = _mapping(usage.get("prompt_tokens_details")).get("cached_tokens")
     cached = cached if cached is not None else usage.get("prompt_cache_hit_tokens")
-    return Reply(
-        raw=raw,
+    return Answer(
         text=text,
+        raw=raw,
         reasoning="\n".join(part for part in (apart.strip(), inside) if part),
-        finish=_ENDS.get(finish, finish),
-        refusal=_text(message.get("refusal")),
+        error="stopped by the endpoint's content filter" if finish == "content_filter" else error,
+        finish=finish,
         logprobs=_logprobs(choice.get("logprobs")),
-        tokens_in=_count(usage.get("prompt_tokens")),
-        tokens_cached=_count(cached),
-        tokens_out=_count(usage.get("completion_tokens")),
-        cost=_cost(usage.get("cost")),
+        tokens_in=int(_amount(usage.get("prompt_tokens")) or 0),
+        tokens_cached=int(_amount(cached) or 0),
+        tokens_out=int(_amount(usage.get("completion_tokens")) or 0),
+        cost=_amount(usage.get("cost")),
         seconds=completion.get("seconds", 0.0),
         model=_text(completion.get("model")),
         counts_cached=cached is not None,
@@ -103,7 +83,7 @@ def split_reasoning(raw: str) -> tuple[str, str]:
     prompt; an open `<think>` that was never closed, which leaves nothing said. Tags inside a JSON reply are
     quoted text and stay.
     """
-    if "<" not in raw or _is_json(raw):
+    if "<" not in raw or (raw.lstrip().startswith(("{", "[")) and json_or(raw, None) is not None):
         return raw.strip(), ""
     end, thoughts = 0, []
     while (block := _THINK.match(raw, end)) is not None:
@@ -120,16 +100,6 @@ def split_reasoning(raw: str) -> tuple[str, str]:
     return text.strip(), "\n".join(thought for thought in thoughts if thought)
 
 
-def _is_json(text: str) -> bool:
-    if not text.lstrip().startswith(("{", "[")):
-        return False
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
 def _text(value: Any) -> str:
     """Text of a content field, which is a string or a list of parts."""
     if isinstance(value, str):
@@ -139,15 +109,31 @@ def _text(value: Any) -> str:
     return ""
 
 
-def _count(value: Any) -> int:
-    """A number of tokens; 0, as where there is none, for what can be no such number."""
-    return int(value) if isinstance(value, int | float) and 0 < value < MOST else 0
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
-def _cost(value: Any) -> float | None:
-    """What a call is said to cost; None, as where nothing is said, for what can be no price."""
+def _amount(value: Any) -> float | None:
+    """A number of tokens, or what a call is said to cost; None for what can be neither."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if is_number and 0 <= value < MOST else None
+
+
+def _logprobs(value: Any) -> list[TokenLogprob] | None:
+    content = _mapping(value).get("content")
+    if not isinstance(content, list) or not content:
+        return None
+    try:
+        return [
+            {
+                "token": str(token["token"]),
+                "logprob": _logprob(token["logprob"]),
+                "top": [(str(t["token"]), _logprob(t["logprob"])) for t in token.get("top_logprobs") or []],
+            }
+            for token in content
+        ]
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+        return None
 
 
 def _logprob(value: Any) -> float:
@@ -155,20 +141,6 @@ def _logprob(value: Any) -> float:
     if not float(value) < ROUNDING:
         raise ValueError(f"{value!r} is no log probability")
     return min(float(value), 0.0)
-
-
-def _logprobs(value: Any) -> list[TokenLogprob] | None:
-    content = value.get("content") if isinstance(value, Mapping) else None
-    if not isinstance(content, list) or not content:
-        return None
-    found: list[TokenLogprob] = []
-    for token in content:
-        try:
-            top = [(str(t["token"]), _logprob(t["logprob"])) for t in token.get("top_logprobs") or []]
-            found.append({"token": str(token["token"]), "logprob": _logprob(token["logprob"]), "top": top})
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
-            return None
-    return found
 
 
 SCORES = ("1", "2", "3", "4", "5")
@@ -215,9 +187,10 @@ def digit_distribution(
     if place is None:
         return None
     raw = dict.fromkeys(options, 0.0)
-    for text, logprob in _alternatives(tokens[place]):
-        option = _plain(text)
-        if option in raw:
+    chosen = tokens[place]
+    others = [pair for pair in chosen["top"] if pair[0] != chosen["token"]]
+    for text, logprob in [(chosen["token"], chosen["logprob"]), *others]:
+        if (option := _plain(text)) in raw:
             raw[option] += math.exp(min(logprob, 0.0))
     return Distribution(raw) if sum(raw.values()) > 0 else None
 
@@ -245,12 +218,6 @@ def _whole(tokens: list[TokenLogprob], index: int, options: Sequence[str]) -> in
     rest = "".join(token["token"] for token in tokens[index + 1 : index + 3])
     is_number = _plain(tokens[index]["token"]).isdigit()
     return None if is_number and re.match(r"\d|[.\uff0e]\d", rest) else index
-
-
-def _alternatives(token: TokenLogprob) -> list[tuple[str, float]]:
-    """The chosen token and those in its place, each once."""
-    chosen = (token["token"], token["logprob"])
-    return [chosen, *(pair for pair in token["top"] if pair[0] != token["token"])]
 
 
 def _plain(text: str) -> str:

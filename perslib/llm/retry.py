@@ -11,13 +11,16 @@ import random
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Protocol, TypeVar
+from math import inf
+from typing import Any, TypeVar
 
 from perslib.errors import GaveUp
 from perslib.llm import loop
-from perslib.llm.reply import Reply, read
+from perslib.llm.reply import read
 from perslib.llm.transport import Fault, Transport
+from perslib.llm.types import Answer
 
 
 class Gate:
@@ -37,28 +40,25 @@ class Gate:
 
     async def enter(self) -> float:
         """Wait for a place; returns the moment of entry, which `shrink` wants to know."""
-        if self.inside < int(self.bound) and not self._queue:
-            self.inside += 1
-        else:
-            place = asyncio.get_running_loop().create_future()
-            self._queue.append(place)
-            try:
-                await place
-            except asyncio.CancelledError:
-                if place.done() and not place.cancelled():
-                    self.leave()  # we had been let in
-                raise
+        place = asyncio.get_running_loop().create_future()
+        self._queue.append(place)
+        self._admit()
         try:
+            await place
             while (pause := self._closed_until - time.monotonic()) > 0:
                 await asyncio.sleep(pause)
         except asyncio.CancelledError:
-            self.leave()
+            if place.done() and not place.cancelled():
+                self.leave()  # we had been let in
             raise
         return time.monotonic()
 
     def leave(self) -> None:
         """Give the place back."""
         self.inside -= 1
+        self._admit()
+
+    def _admit(self) -> None:
         while self._queue and self.inside < int(self.bound):
             place = self._queue.popleft()
             if not place.done():
@@ -109,11 +109,8 @@ class Pace:
         async with self._turn:
             while (pause := self._pause(estimate)) > 0:
                 self._changed.clear()
-                try:
-                    async with asyncio.timeout(pause):
-                        await self._changed.wait()
-                except TimeoutError:
-                    pass
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._changed.wait(), pause)
             slot = Slot(time.monotonic(), estimate)
             self._slots.append(slot)
             return slot
@@ -129,28 +126,15 @@ class Pace:
         now = time.monotonic()
         while self._slots and self._slots[0].at <= now - self.minute:
             self._slots.popleft()
-        full = self.calls is not None and len(self._slots) >= self.calls
-        # A call larger than the whole allowance goes alone, or it would never go.
-        spent = sum(slot.tokens for slot in self._slots) if self.tokens is not None else 0
-        full = full or (self.tokens is not None and bool(self._slots) and spent + estimate > self.tokens)
-        return self._slots[0].at + self.minute - now if full else 0.0
+        if not self._slots:  # a call larger than the whole allowance goes alone, or it would never go
+            return 0.0
+        tokens = sum(slot.tokens for slot in self._slots) + estimate
+        is_full = len(self._slots) >= (self.calls or inf) or tokens > (self.tokens or inf)
+        return self._slots[0].at + self.minute - now if is_full else 0.0
 
 
-class Counted(Protocol):
-    """Whatever an exchange brings: a frozen dataclass that says how many tokens it took."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-    @property
-    def tokens_in(self) -> int:
-        """Tokens sent."""
-
-    @property
-    def tokens_out(self) -> int:
-        """Tokens received."""
-
-
-Came = TypeVar("Came", bound=Counted)
+Came = TypeVar("Came", bound=Any)
+"""What an exchange brings: a frozen dataclass with `tokens_in`, `tokens_out` and `retries`."""
 
 # Our own generator: waiting must not move the random numbers of a study.
 _jitter = random.Random()
@@ -211,14 +195,14 @@ class Line:
 
     async def complete(
         self, body: Mapping[str, Any], tokens: int = 0, allowance: Allowance | None = None
-    ) -> Reply:
+    ) -> Answer:
         """The reply to one chat completion; `tokens` is our estimate of its size, for the pace.
 
-        `allowance` is what its question has left. Raises `GaveUp` when that, retries or waiting are used up, `Unreachable` when nobody is there, `Refused`
-        when the endpoint said no for good.
+        `allowance` is what its question has left. Raises `GaveUp` when that, retries or waiting are used up,
+        `Unreachable` when nobody is there, `Refused` when the endpoint said no for good.
         """
 
-        async def attempt() -> Reply:
+        async def attempt() -> Answer:
             completion = await self.transport.exchange("POST", "/chat/completions", body)
             return await loop.apart(completion["size"], read, completion)
 
@@ -277,21 +261,21 @@ class Line:
 
     def _stop(self, fault: Fault, tried: int, waited: float, pause: float, allowance: Allowance) -> None:
         """Raise when this was the last try."""
-        most = self.patience.tries
+        most, total = self.patience.tries, self.patience.total
         if fault.nobody and not self.answered:
             most = min(most, self.patience.greeting)
-        total = self.patience.total
         left, bound = min(
             (total - waited, f"the bound of {total:g} s"),
             (allowance.left, f"the {allowance.most:g} s that a question may take"),
         )
-        too_long = pause > left
-        if tried < most and not too_long and not fault.hopeless:
+        is_over = tried >= most or fault.hopeless
+        if not is_over and pause <= left:
             return
         if fault.nobody:
             raise self.transport.unreachable(fault.words) from None
         self.in_vain += 1
-        reason = f"gave up after {tried} {'try' if tried == 1 else 'tries'}"
-        if too_long and tried < most and not fault.hopeless:
-            reason += f" (the next wait of {pause:.0f} s would pass {bound})"
-        raise GaveUp(f"{reason}: {fault.words}", backbone=self.transport.entry.name) from None
+        too_long = "" if is_over else f" (the next wait of {pause:.0f} s would pass {bound})"
+        tries = "1 try" if tried == 1 else f"{tried} tries"
+        raise GaveUp(
+            f"gave up after {tries}{too_long}: {fault.words}", backbone=self.transport.entry.name
+        ) from None

@@ -1,9 +1,4 @@
-"""One HTTP exchange with an endpoint, told apart into: a reply, a fault worth another try, a refusal.
-
-The connection is the `openai` SDK's aiohttp client, one floor below its `AsyncOpenAI`: building the SDK's
-request and response objects costs about a millisecond of processor time a call, which at 64 calls in flight
-is what a run would wait for (`benchmarks/throughput.py` measures both).
-"""
+"""One HTTP exchange with an endpoint. What comes of it is a reply, a `Fault` worth another try, or a refusal for good."""
 
 from __future__ import annotations
 
@@ -11,24 +6,31 @@ import asyncio
 import errno
 import json
 import re
+import ssl
 import time
 import zlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
+import certifi
 import numpy as np
 
 from perslib.errors import BackboneError, Refused, Unreachable
 from perslib.llm import loop
 from perslib.llm.estimate import is_rehearsal
 from perslib.llm.registry import Entry
+from perslib.llm.types import json_or
 
 CONNECT = 10.0
 """Seconds to open a connection."""
+KEEP_ALIVE = 5.0
+"""Seconds that an idle connection is kept; uvicorn, which vLLM runs on, closes it then."""
 LARGEST = 32 * 2**20
 """Bytes of the largest reply that is read."""
 HEADROOM, A_TOKEN = 2**20, 2**14
@@ -46,21 +48,17 @@ _BROKEN = (aiohttp.ClientError, OSError, EOFError, zlib.error)
 _NO_CREDIT = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
 
 
+@dataclass(eq=False)
 class Fault(Exception):
     """An exchange that failed and may go better next time."""
 
-    def __init__(
-        self,
-        words: str,
-        *,
-        status: int = 0,
-        retry_after: float | None = None,
-        nobody: bool = False,
-        hopeless: bool = False,
-    ):
-        self.words, self.status, self.retry_after = words, status, retry_after
-        self.nobody, self.hopeless = nobody, hopeless
-        super().__init__(words)
+    words: str
+    status: int = 0
+    retry_after: float | None = None
+    nobody: bool = False
+    """Nothing answers at the address."""
+    hopeless: bool = False
+    """Another try would end the same way."""
 
 
 class Transport:
@@ -69,79 +67,64 @@ class Transport:
     def __init__(self, entry: Entry):
         self.entry = entry
         self.base_url = entry.base_url.rstrip("/")
-        self._client: Any = None
-        self._urls: dict[str, Any] = {}
+        self._session: aiohttp.ClientSession | None = None
         self._opening = asyncio.Lock()
 
     async def exchange(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Send one request and return the JSON object that comes back; `Fault` or `Refused` otherwise."""
         if is_rehearsal():
             raise BackboneError(f"In a rehearsal backbone {self.entry.name!r} is not asked.")
-        await self.open()
+        session = await self.open()
         key = self.entry.key()
         started = time.perf_counter()
         try:
             async with asyncio.timeout(self.entry.timeout):
-                status, headers, content = await self._send(method, path, body, key)
-        except TimeoutError:
-            raise Fault(f"no complete reply within {self.entry.timeout:g} s") from None
-        except Exception as error:
+                status, headers, content = await self._send(session, method, path, body, key)
+        except _BROKEN as error:
             fault = self._fault(error)
-            if isinstance(fault, Fault) and fault.nobody and self.entry.kind == "embedded":
-                self._client, self._urls = None, {}  # its server died: the next try starts another
+            if fault.nobody and self.entry.kind == "embedded":
+                self._session = None  # its server died: the next try starts another
             raise fault from None
         seconds = time.perf_counter() - started
         reply = await loop.apart(len(content), self._decoded, status, headers, content, key, body)
         return {**reply, "seconds": seconds, "size": len(content)}
 
-    def _decoded(
-        self,
-        status: int,
-        headers: Mapping[str, str],
-        content: bytes,
-        key: str | None,
-        body: Mapping[str, Any] | None,
-    ) -> dict[str, Any]:
-        text = whole_characters(content.decode("utf-8", "replace"))
-        # A short key is a word (EMPTY, local …) that a reply may well contain; in an error it is hidden all the same.
-        if key and (status != 200 or len(key) >= SECRET):
-            text = without_key(text, key)
-        if status != 200:
-            raise self._failure(status, headers, text, body)
-        return self._object(text, status, headers, body)
+    async def open(self) -> aiohttp.ClientSession:
+        """Make the connections ready; starts the server of an embedded model."""
+        async with self._opening:
+            if self._session is None:
+                if self.entry.kind == "embedded":
+                    from perslib.llm.embedded import serve
+
+                    self.base_url = await asyncio.to_thread(
+                        serve, gguf(self.entry), context=self.entry.context
+                    )
+                is_https = self.base_url.startswith("https:")
+                self._session = aiohttp.ClientSession(
+                    connector=aiohttp.TCPConnector(
+                        limit=0,  # `retry.Gate` bounds the calls in flight
+                        keepalive_timeout=KEEP_ALIVE,
+                        ssl=await asyncio.to_thread(_certificates) if is_https else True,
+                    ),
+                    timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT),
+                    proxy=_proxy(self.base_url),
+                )
+                loop.on_close(self._session.close)
+            return self._session
 
     async def close(self) -> None:
         """Close the connections."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.aclose()
-
-    async def open(self) -> None:
-        """Make the connections ready; starts the server of an embedded model."""
-        if self._client is not None:
-            return
-        async with self._opening:
-            if self._client is not None:
-                return
-            if self.entry.kind == "embedded":
-                from perslib.llm.embedded import serve
-
-                self.base_url = await asyncio.to_thread(serve, gguf(self.entry), context=self.entry.context)
-            self._client = await asyncio.to_thread(self._connected)
-            loop.on_close(self.close)
-
-    def _connected(self) -> Any:
-        from openai import DefaultAioHttpClient  # takes half a second, and not every use of perslib asks
-
-        local = urlsplit(self.base_url).hostname in ("127.0.0.1", "localhost", "::1")
-        return DefaultAioHttpClient(
-            timeout=(CONNECT, self.entry.timeout, self.entry.timeout, None),
-            trust_env=not local,  # a proxy set for the outer world is not asked for our own machine
-            follow_redirects=False,
-        )
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
 
     async def _send(
-        self, method: str, path: str, body: Mapping[str, Any] | None, key: str | None
+        self,
+        session: aiohttp.ClientSession,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None,
+        key: str | None,
     ) -> tuple[int, Mapping[str, str], bytes]:
         headers = {"Accept-Encoding": "identity"}
         content = None
@@ -151,35 +134,51 @@ class Transport:
             content = json.dumps(body, ensure_ascii=False, default=_plain).encode("utf-8", "replace")
         if key:
             headers["Authorization"] = f"Bearer {key}"
-        if path not in self._urls:  # taking an address apart is a fifth of building a request
-            self._urls[path] = self._client.build_request(method, self.base_url + path).url
-        request = self._client.build_request(method, self._urls[path], content=content, headers=headers)
         wanted = (body or {}).get("max_tokens") or (body or {}).get("max_completion_tokens")
         most = min(LARGEST, HEADROOM + A_TOKEN * wanted) if isinstance(wanted, int) else LARGEST
-        response = await self._client.send(request, stream=True)
-        try:
+        async with session.request(
+            method, self.base_url + path, data=content, headers=headers, allow_redirects=False
+        ) as response:
             received = bytearray()
-            async for chunk in response.aiter_bytes():
+            async for chunk in response.content.iter_any():
                 received += chunk
                 if len(received) > most:
                     raise Fault(f"the reply is larger than {most // 2**20} MB", hopeless=True)
-            return response.status_code, response.headers, bytes(received)
-        finally:
-            await response.aclose()
+            return response.status, response.headers, bytes(received)
 
-    def _fault(self, error: Exception) -> Exception:
-        """A broken connection as a fault; anything else is a mistake of ours and stays what it is."""
-        if isinstance(error, Fault):
-            return error
-        chain = _chain(error)
-        for cause in chain:
-            if isinstance(cause, aiohttp.ClientConnectorError):
-                refused = cause.os_error.errno == errno.ECONNREFUSED
-                return Fault("connection refused" if refused else _clean(str(cause.os_error)), nobody=True)
-        for cause in chain:
-            if isinstance(cause, _BROKEN):
-                return Fault(f"the connection broke: {_clean(str(cause)) or type(cause).__name__}")
-        return error
+    def _fault(self, error: Exception) -> Fault:
+        """What a broken connection is called."""
+        if isinstance(error, aiohttp.ClientConnectorError):
+            refused = error.os_error.errno == errno.ECONNREFUSED
+            return Fault("connection refused" if refused else _clean(str(error.os_error)), nobody=True)
+        if type(error) is TimeoutError:
+            return Fault(f"no complete reply within {self.entry.timeout:g} s")
+        return Fault(f"the connection broke: {_clean(str(error)) or type(error).__name__}")
+
+    def _decoded(
+        self,
+        status: int,
+        headers: Mapping[str, str],
+        content: bytes,
+        key: str | None,
+        body: Mapping[str, Any] | None,
+    ) -> dict[str, Any]:
+        """The object in a reply with status 200, without the key; raises what anything else means."""
+        text = whole_characters(content.decode("utf-8", "replace"))
+        # A short key is a word (EMPTY, local …) that a reply may well contain; in an error it is hidden all the same.
+        if key and (status != 200 or len(key) >= SECRET):
+            text = without_key(text, key)
+        if status != 200:
+            raise self._failure(status, headers, text, body)
+        reply = json_or(text, _UNREADABLE)
+        if not isinstance(reply, dict):
+            wanted = "JSON" if reply is _UNREADABLE else "a JSON object"
+            raise Fault(f"the reply is not {wanted}: {_clean(text[:LONGEST_PAGE])[:80]!r}")
+        error = reply.get("error")
+        if error and not reply.get("choices"):  # some gateways send their errors with status 200
+            code = error.get("code") if isinstance(error, Mapping) else None
+            raise self._failure(code if isinstance(code, int) and code >= 400 else 500, headers, text, body)
+        return reply
 
     def _failure(
         self, status: int, headers: Mapping[str, str], text: str, body: Mapping[str, Any] | None
@@ -189,47 +188,30 @@ class Transport:
         if (status in AGAIN or status >= 500) and code not in _NO_CREDIT:
             return Fault(f"{status}: {words}", status=status, retry_after=retry_after(headers))
         field = refused_field(words, body or {}) if status in NAMING else ""
-        remedy = self._leaving_out(field) if field else self._remedy(status)
         return Refused(
-            f"{self.entry.name}: the endpoint at {self.base_url} refused ({status}): {words}{remedy}",
+            f"{self.entry.name}: the endpoint at {self.base_url} refused ({status}): {words}"
+            + self._remedy(status, field),
             backbone=self.entry.name,
             status=status,
             field=field,
         )
 
-    def _leaving_out(self, field: str) -> str:
-        """How a field that the endpoint does not take is left out of the requests to it."""
-        setting = {
-            "logprobs": "logprobs = false",
-            "response_format": 'structured = "text"',
-            "max_tokens": 'max_tokens_as = "max_completion_tokens"',
-        }.get(field, f'omit = ["{field}"]')
-        change = "take it out of extra_body in" if field in self.entry.extra_body else f"put {setting} into"
-        return f" — it refused {field!r}: {change} [{self.entry.name}] of backbones.toml."
-
-    def _remedy(self, status: int) -> str:
+    def _remedy(self, status: int, field: str) -> str:
+        """What to change, after a dash; nothing where we do not know."""
+        table = f"[{self.entry.name}]"
+        if field:
+            setting = _SETTINGS.get(field, f'omit = ["{field}"]')
+            change = (
+                "take it out of extra_body in" if field in self.entry.extra_body else f"put {setting} into"
+            )
+            return f" — it refused {field!r}: {change} {table} of backbones.toml."
         if status in (401, 403) and self.entry.key_env:
             return f" — check the key in {self.entry.key_env}."
         if status in (401, 403):
             return " — the entry names no key_env; add one if the endpoint wants a key."
         if 300 <= status < 400 or status == 404:
-            return f" — check base_url and model ({self.entry.model!r}) of [{self.entry.name}] in backbones.toml."
+            return f" — check base_url and model ({self.entry.model!r}) of {table} in backbones.toml."
         return ""
-
-    def _object(
-        self, text: str, status: int, headers: Mapping[str, str], body: Mapping[str, Any] | None
-    ) -> dict[str, Any]:
-        try:
-            reply = json.loads(text)
-        except (ValueError, RecursionError):
-            raise Fault(f"the reply is not JSON: {_clean(text[:LONGEST_PAGE])[:80]!r}") from None
-        if not isinstance(reply, dict):
-            raise Fault(f"the reply is not a JSON object: {_clean(text[:LONGEST_PAGE])[:80]!r}")
-        error = reply.get("error")
-        if error and not reply.get("choices"):  # some gateways send their errors with status 200
-            code = error.get("code") if isinstance(error, Mapping) else None
-            raise self._failure(code if isinstance(code, int) and code >= 400 else 500, headers, text, body)
-        return reply
 
     def unreachable(self, words: str) -> Unreachable:
         """Nobody is there: where we looked, and what to start."""
@@ -239,6 +221,36 @@ class Transport:
             f"Nobody answers at {self.base_url} for backbone {self.entry.name!r} ({words}). {remedy}",
             backbone=self.entry.name,
         )
+
+
+_UNREADABLE = object()
+#: What keeps a field out of requests, for those that have a setting of their own.
+_SETTINGS = {
+    "logprobs": "logprobs = false",
+    "response_format": 'structured = "text"',
+    "max_tokens": 'max_tokens_as = "max_completion_tokens"',
+}
+
+
+def _certificates() -> ssl.SSLContext:
+    """The system's certificates and those of certifi: Python finds no system certificates on some systems."""
+    context = ssl.create_default_context()
+    context.load_verify_locations(certifi.where())
+    return context
+
+
+def _proxy(url: str) -> str | None:
+    """The proxy that the environment names for an address; none for our own machine.
+
+    aiohttp would find it too (`trust_env`), but would also send passwords from ~/.netrc.
+    """
+    place = urlsplit(url)
+    host = place.hostname or ""
+    if host in ("127.0.0.1", "localhost", "::1") or proxy_bypass(host):
+        return None
+    known = getproxies()
+    found = known.get(place.scheme) or known.get("all")
+    return found if not found or "://" in found else f"http://{found}"
 
 
 def _plain(value: Any) -> Any:
@@ -323,21 +335,15 @@ def refused_field(words: str, body: Mapping[str, Any]) -> str:
 def server_words(text: str) -> tuple[str, str]:
     """What a server says is wrong, readable and short, and its error code if it gives one."""
     text, code = text[:LONGEST_PAGE], ""
-    try:
-        found: Any = json.loads(text)
-    except (ValueError, RecursionError):
-        found = text
+    found = json_or(text, text)
     for name in ("error", "message", "detail", "msg"):
         if isinstance(found, Mapping) and found.get(name):
             found = found[name]
             if isinstance(found, Mapping):
                 code = str(found.get("code") or found.get("type") or "")
     words = found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
-    words = (
-        re.sub(r"(?is)<(script|style).*?(?:</\1>|\Z)|<[/!a-z][^<>]*(?:>|\Z)", " ", words)
-        if "<" in words
-        else words
-    )
+    if "<" in words:
+        words = re.sub(r"(?is)<(script|style).*?(?:</\1>|\Z)|<[/!a-z][^<>]*(?:>|\Z)", " ", words)
     return _clean(words)[:WORDS] or "(no words)", code
 
 
@@ -347,11 +353,3 @@ def _clean(text: str) -> str:
     text = "".join(c if c.isprintable() else " " for c in text)
     text = re.sub(r"\bsk-[\w*-]{4,}", "[key]", text)
     return " ".join(text.split())
-
-
-def _chain(error: BaseException | None) -> list[BaseException]:
-    found: list[BaseException] = []
-    while error is not None and error not in found:
-        found.append(error)
-        error = error.__cause__ or error.__context__
-    return found

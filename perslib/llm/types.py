@@ -113,6 +113,8 @@ class Answer:
     """Content address of the question; equal questions have equal digests."""
     earlier: tuple[str, ...] = ()
     """Raw replies that could not be used before this one (the ladder's re-ask)."""
+    counts_cached: bool = False
+    """Whether the endpoint says how many tokens came from its prefix cache, be it none."""
 
     @property
     def ok(self) -> bool:
@@ -160,16 +162,19 @@ def misfit(record: Any) -> str | None:
 
 def _is_token(found: Any) -> bool:
     """Whether it is a `TokenLogprob`, as JSON gives it back."""
-    if not isinstance(found, dict) or not isinstance(top := found.get("top", []), list):
+    try:
+        pairs = [*found.get("top", []), [found["token"], found["logprob"]]]
+        return all(isinstance(text, str) and isinstance(value, int | float) for text, value in pairs)
+    except (AttributeError, KeyError, TypeError, ValueError):
         return False
-    pairs = [*top, [found.get("token"), found.get("logprob")]]
-    return all(
-        isinstance(pair, list)
-        and len(pair) == 2
-        and isinstance(pair[0], str)
-        and isinstance(pair[1], int | float)
-        for pair in pairs
-    )
+
+
+def json_or(text: str, otherwise: Any) -> Any:
+    """What a text is as JSON, or something else where it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return otherwise
 
 
 def digest(parts: Mapping[str, Any]) -> str:
