@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 from perslib.cli import main
 from perslib.errors import CacheError, UnknownName
-from perslib.llm import _sqlite
+from perslib.llm import cache as cache_module
 from perslib.llm.cache import Cache, CacheWarning, digest
 
 META = {"backbone": "embedded", "model": "SmolLM2", "prompt": "en/judge@1:ab12cd34", "stage": "judge"}
@@ -229,8 +229,8 @@ def test_a_full_disk_loses_no_answer_and_is_said_once(path, monkeypatch):
     big = {"text": os.urandom(30_000).hex()}
     cache = Cache(path)
     cache.put("before", big, META)
-    limit = cache._file.connection().execute("PRAGMA page_count").fetchone()[0] + 2
-    cache._file.connection().execute(f"PRAGMA max_page_count = {limit}")
+    limit = cache.connection().execute("PRAGMA page_count").fetchone()[0] + 2
+    cache.connection().execute(f"PRAGMA max_page_count = {limit}")
     with pytest.warns(CacheWarning, match="full.*in memory.*Free some space for .*kept") as told:
         for n in range(5):
             cache.put(f"during{n}", big, META)
@@ -238,7 +238,7 @@ def test_a_full_disk_loses_no_answer_and_is_said_once(path, monkeypatch):
     assert len(cache.get_many([f"during{n}" for n in range(5)])) == 5, "the run has all its answers"
     monkeypatch.setattr("perslib.llm.cache._RETRY", 0.0)
     cache._next_attempt = 0.0
-    cache._file.connection().execute("PRAGMA max_page_count = 1000000")
+    cache.connection().execute("PRAGMA max_page_count = 1000000")
     with pytest.warns(CacheWarning, match="6 answers that were waiting in memory are written now"):
         cache.put("after", big, META)
     cache.close()
@@ -249,7 +249,7 @@ def test_a_full_disk_loses_no_answer_and_is_said_once(path, monkeypatch):
 def test_what_cannot_be_saved_to_the_end_is_said(path):
     cache = Cache(path)
     cache.put("a", {}, META)
-    cache._file.connection().execute("PRAGMA max_page_count = 1")
+    cache.connection().execute("PRAGMA max_page_count = 1")
     with pytest.warns(CacheWarning, match="in memory"):
         cache.put("b", {"text": os.urandom(30_000).hex()}, META)
     with pytest.warns(CacheWarning, match="1 answers could not be written and are lost"):
@@ -345,7 +345,7 @@ def test_a_damaged_file_is_named_with_a_remedy_and_left_alone(path, damage):
 def test_an_entry_that_is_none_is_left_out_with_a_word(path, body, why):
     with Cache(path) as cache:
         cache.put("bad", {"text": "short"}, META)
-        cache._file.connection().execute("UPDATE entries SET body = ?", (body,))
+        cache.connection().execute("UPDATE entries SET body = ?", (body,))
         cache.put("good", LONG, META)
         with pytest.warns(
             CacheWarning, match=re.escape("one entry cannot be read") + ".*bad: .*" + re.escape(why)
@@ -373,7 +373,7 @@ def test_an_entry_that_is_none_is_left_out_with_a_word(path, body, why):
 def test_what_stands_in_a_foreign_cache_ends_the_command_in_a_sentence(home, change, said):
     with Cache() as cache:
         cache.put("d", {"text": "x"}, META)
-        cache._file.connection().execute(change)
+        cache.connection().execute(change)
     done = CliRunner().invoke(main, ["cache"])
     assert said in done.output and (done.exception is None or isinstance(done.exception, SystemExit))
 
@@ -391,14 +391,14 @@ def test_the_database_of_another_program_is_left_alone(path):
 def test_a_newer_format_is_not_touched(path):
     with Cache(path) as cache:
         cache.put("d", {}, META)
-        cache._file.connection().execute("PRAGMA user_version = 99")
+        cache.connection().execute("PRAGMA user_version = 99")
     with Cache(path) as cache, pytest.raises(CacheError, match="written by a newer perslib"):
         cache.get("d")
 
 
 def test_where_the_disk_has_no_shared_memory_the_older_journal_is_used(path, monkeypatch):
     """SQLite's dot-file locking, made for network disks, has no write-ahead log: as on NFS."""
-    monkeypatch.setattr(_sqlite, "_URI", _sqlite._URI + "&vfs=unix-dotfile")
+    monkeypatch.setattr(cache_module, "_URI", cache_module._URI + "&vfs=unix-dotfile")
     with Cache(path) as cache:
         with pytest.warns(CacheWarning, match="offers no write-ahead log; the journal mode 'truncate'"):
             cache.put("d", LONG, META)

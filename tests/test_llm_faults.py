@@ -418,7 +418,7 @@ def test_what_somebody_else_put_into_the_cache_is_asked_anew(server, model, body
     server.reply = lambda _: '{"score": 4}'
     asked, question = model(), Request("Hello?", schema=schema)
     asked.cache.put(asked.digest(question), {"text": "x"}, {})
-    asked.cache._file.connection().execute("UPDATE entries SET body = ?", (body.encode(),))
+    asked.cache.connection().execute("UPDATE entries SET body = ?", (body.encode(),))
     with nullcontext() if "url" in body else pytest.warns(CacheWarning, match="one entry cannot be read"):
         assert asked.ask(question).text == '{"score": 4}'
     assert model(cache="only").ask(question).ok, "the answer has taken its place"

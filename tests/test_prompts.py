@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from prompt_fields import FIELDS, UNSEEN, answer, fields, text
 
 from perslib.errors import PromptError, UnknownName
 from perslib.paths import bundled
-from perslib.prompts import prompt, prompts, visible
+from perslib.prompts import PromptWarning, prompt, prompts, visible
 
 LANGUAGES = ("en", "zh")
 NAMES = sorted(p.stem for p in bundled("prompts", "en").glob("[!_]*.md"))
@@ -428,3 +429,50 @@ def test_a_prompt_is_read_once_until_a_file_of_it_changes_or_another_comes_befor
     assert len({first.digest, second.digest, third.digest}) == 3
     piece.unlink()
     assert prompt("judge_generic").digest == first.digest
+
+
+def test_equal_numbers_of_other_types_are_not_the_same():
+    own = prompt("judge_personal", "en")
+    values = fields(own)
+    first = own.render(**(values | {"average": 4.0, "profile": {"age": 30}}))
+    second = own.render(**(values | {"average": 4.0, "profile": {"age": 30.0}}))
+    third = own.render(**(values | {"average": np.float64(4.0), "profile": {"age": 30}}))
+    assert "30.0" in second.messages[1]["content"] and "30.0" not in first.messages[1]["content"]
+    assert third.messages == first.messages
+
+
+def test_a_value_changed_in_place_is_seen():
+    own = prompt("judge_personal", "en")
+    values = fields(own) | {"memory": [{"id": "M1", "field": "wish", "text": "Wants prices.", "task": None}]}
+    before = own.render(**values).messages[1]["content"]
+    values["memory"][0]["text"] = "Wants tables."
+    after = own.render(**values).messages[1]["content"]
+    assert "Wants prices." in before and "Wants tables." in after and "Wants prices." not in after
+
+
+def test_a_prompt_that_a_language_lacks_is_taken_from_english_with_one_warning(folder):
+    put(folder, PLAIN.replace("Be", '{% include "_tone.md" %}Be'), "mine")
+    put(folder, "In English.\n", "_tone")
+    with pytest.warns(
+        PromptWarning, match=r"'mine' does not exist in the language 'zh'.*zh/mine\.md"
+    ) as told:
+        lent = [prompt("mine", "zh", folder) for _ in range(3)]
+    assert len(told) == 1 and lent[0] is lent[1] is lent[2]
+    english = prompt("mine", folder=folder)
+    assert lent[0] == english and lent[0].label.startswith("en/mine@3:")
+    assert lent[0].render(reply="Hi", limit=1).messages == english.render(reply="Hi", limit=1).messages
+    put(folder, "In plain English.\n", "_tone")
+    with pytest.warns(PromptWarning):
+        assert "plain" in prompt("mine", "zh", folder).render(reply="Hi", limit=1).messages[0]["content"]
+    (folder / "zh").mkdir()
+    (folder / "zh" / "mine.md").write_text(PLAIN.replace("version: 3", "version: 4"), "utf-8")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert prompt("mine", "zh", folder).label.startswith("zh/mine@4:")
+
+
+def test_english_is_not_lent_what_another_language_has(folder):
+    (folder / "zh").mkdir()
+    (folder / "zh" / "mine.md").write_text(PLAIN, "utf-8")
+    with pytest.raises(UnknownName, match="prompt in 'en' called 'mine'"):
+        prompt("mine", "en", folder)

@@ -1,4 +1,4 @@
-"""llama.cpp's server as a program, run by `embedded.py`; it imports nothing of perslib, so it starts quickly.
+"""llama.cpp's server as a program, run by `local.py`; it imports nothing of perslib, so it starts quickly.
 
 Says its address on standard output and serves until standard input closes, which it does when the process that
 started it ends, in whatever way.

@@ -19,6 +19,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import sqlite3
 import threading
 import time
@@ -34,7 +35,6 @@ import numpy as np
 import pandas as pd
 
 from perslib.errors import CacheError, UnknownName
-from perslib.llm._sqlite import CacheWarning, Database
 from perslib.llm.types import digest, misfit
 from perslib.paths import state
 
@@ -46,15 +46,39 @@ Policy = Literal["use", "refresh", "off", "only"]
 Meta = Mapping[str, str | None]
 """What an entry is about: backbone, model, prompt, stage. Keys of endpoints never get here."""
 
-_SCHEMA = """
+_ABOUT = ("backbone", "model", "prompt", "stage")
+_APPLICATION_ID = 0x70657273  # "pers": nobody's other database is taken for ours
+_FORMAT = 1
+_CREATE = f"""
 CREATE TABLE IF NOT EXISTS entries (
     digest TEXT PRIMARY KEY, coding TEXT NOT NULL, body BLOB NOT NULL,
     backbone TEXT, model TEXT, prompt TEXT, stage TEXT, created_at REAL NOT NULL);
-CREATE INDEX IF NOT EXISTS entries_by_age ON entries (created_at)
+CREATE INDEX IF NOT EXISTS entries_by_age ON entries (created_at);
+PRAGMA application_id = {_APPLICATION_ID};
+PRAGMA user_version = {_FORMAT};
 """
-_ABOUT = ("backbone", "model", "prompt", "stage")
+_REMEDIES = {  # by the beginning of SQLite's name of the error
+    ("SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_ERROR"): (
+        "It is damaged or not a cache. Move it away to begin a new one: mv {path} {path}.damaged"
+    ),
+    ("SQLITE_BUSY", "SQLITE_LOCKED"): (
+        "Another process has been using it for long; try again when that is done."
+    ),
+    ("SQLITE_FULL",): "Free some space on the disk of {folder}.",
+}
+_MAY_NOT_READ = "Is the path right, and may you read it?"
+_MAY_NOT_WRITE = (
+    "Make {folder} writable, or set PERSLIB_HOME to a folder that is; "
+    "the policies 'only' (read what is there) and 'off' write nothing."
+)
+_URI = "{path}?mode={mode}"
+_PATIENCE = 30.0  # seconds to wait while another process writes
 _RETRY = 2.0  # seconds between attempts to write what a full disk did not take
 _COMPRESSED_FROM = 512  # bytes; zlib gains nothing below
+
+
+class CacheWarning(UserWarning):
+    """The cache works, but not as it should; the message says what to do."""
 
 
 class Cache:
@@ -69,12 +93,13 @@ class Cache:
             raise UnknownName("cache policy", policy, get_args(Policy))
         self.path = Path(path) if path is not None else state() / "cache.sqlite"
         self.policy = policy
-        self._file = Database(self.path, _SCHEMA, read_only=policy in ("off", "only"))
+        self._writes = policy in ("use", "refresh")
+        self._connection: sqlite3.Connection | None = None
         self._lock = threading.RLock()
-        _open.add(self)
         self._unsaved: dict[str, tuple[Any, ...]] = {}
         self._next_attempt = 0.0
-        self._troubled = False
+        self._is_failing = False
+        _caches.add(self)
 
     def get(self, digest: str) -> dict[str, Any] | None:
         """The answer stored under this digest, if there is one and the policy lets it be used."""
@@ -82,11 +107,11 @@ class Cache:
 
     def get_many(self, digests: Iterable[str]) -> dict[str, dict[str, Any]]:
         """Those of the answers that are there."""
-        return dict(self._read(digests, _answer))
+        return self._read(digests, _answer)
 
     def get_vectors(self, digests: Iterable[str]) -> dict[str, np.ndarray]:
         """Those of the embeddings that are there, as float32."""
-        return dict(self._read(digests, _vector))
+        return self._read(digests, _vector)
 
     def put(self, digest: str, answer: Mapping[str, Any], meta: Meta) -> None:
         """Keep an answer: on return it is in the file, or in memory and a warning was given."""
@@ -131,24 +156,21 @@ class Cache:
         """
         for name in about.keys() - set(_ABOUT):
             raise UnknownName("column of the cache", name, _ABOUT)
-        conditions, values = [f"{name} = ?" for name in about], list[Any](about.values())
+        conditions: dict[str, Any] = {f"{name} = ?": value for name, value in about.items()}
+        if isinstance(older_than, timedelta):
+            older_than = datetime.now().astimezone() - older_than
         if older_than is not None:
-            if isinstance(older_than, timedelta):
-                older_than = datetime.now().astimezone() - older_than
-            conditions.append("created_at < ?")
-            values.append(older_than.timestamp())
+            conditions["created_at < ?"] = older_than.timestamp()
         if keep_bytes is not None:
-            newest_first = (
-                "SELECT rowid, SUM(LENGTH(body)) OVER (ORDER BY created_at DESC, rowid DESC) AS size"
-            )
-            conditions.append(f"rowid IN (SELECT rowid FROM ({newest_first} FROM entries) WHERE size > ?)")
-            values.append(keep_bytes)
+            sizes = "SELECT rowid, SUM(LENGTH(body)) OVER (ORDER BY created_at DESC, rowid DESC) AS size FROM entries"
+            conditions[f"rowid IN (SELECT rowid FROM ({sizes}) WHERE size > ?)"] = keep_bytes
         if not conditions:
             raise CacheError(
                 "Say what to forget: an age, a size, a model … (to forget all, delete the file)."
             )
+        query = f"DELETE FROM entries WHERE {' AND '.join(conditions)}"
         with self._using("changed") as db:
-            return db.execute(f"DELETE FROM entries WHERE {' AND '.join(conditions)}", values).rowcount
+            return db.execute(query, list(conditions.values())).rowcount
 
     def vacuum(self) -> int:
         """Give the room of forgotten entries back to the disk; returns the size of the file in bytes."""
@@ -162,19 +184,19 @@ class Cache:
         with self._lock:
             if self._unsaved:
                 self._save()
-            if self._unsaved:
-                self._warn(
-                    f"{len(self._unsaved)} answers could not be written and are lost with this process."
-                )
+            if lost := len(self._unsaved):
+                self._warn(f"{lost} answers could not be written and are lost with this process.")
                 self._unsaved.clear()
-            self._file.close()
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Cache, (self.path, self.policy)  # another process opens the same file
 
     def __len__(self) -> int:
         with self._using("read") as db:
-            return db.execute("SELECT COUNT(*) FROM entries").fetchone()[0]
+            return _only_value(db, "SELECT COUNT(*) FROM entries")
 
     def __enter__(self) -> Cache:
         return self
@@ -186,30 +208,100 @@ class Cache:
         if hasattr(self, "_unsaved"):
             self.close()
 
+    def connection(self) -> sqlite3.Connection:
+        """The connection of this process, opened on first use; a CacheError says why there is none."""
+        if self._connection is None:
+            with self._explained("opened"):
+                if self._writes:
+                    self.path.parent.mkdir(parents=True, exist_ok=True)
+                elif not self.path.is_file():
+                    raise CacheError(f"There is no cache at {self.path} to read from.")
+                try:
+                    self._connection = self._open("rwc" if self._writes else "ro")
+                except sqlite3.OperationalError:
+                    if self._writes:
+                        raise
+                    # The write-ahead log needs two files beside the database; where they cannot be made nobody writes.
+                    self._connection = self._open("ro&immutable=1")
+        return self._connection
+
+    def _open(self, mode: str) -> sqlite3.Connection:
+        uri = _URI.format(path=self.path.absolute().as_uri(), mode=mode)
+        connection = sqlite3.connect(
+            uri, uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+        )
+        try:
+            # In this order: another process may be making the file, and it writes both in one transaction.
+            tables = _only_value(connection, "SELECT COUNT(*) FROM sqlite_master")
+            application = _only_value(connection, "PRAGMA application_id")
+            version = _only_value(connection, "PRAGMA user_version")
+            if tables and application != _APPLICATION_ID:
+                raise CacheError(f"{self.path} is a database of another program; name another file.")
+            if version > _FORMAT:
+                raise CacheError(
+                    f"{self.path} was written by a newer perslib; update perslib or move it away."
+                )
+            if self._writes:
+                # Fails where nothing can be written, before anything is.
+                create = _CREATE if version < _FORMAT else ""
+                connection.executescript(f"BEGIN IMMEDIATE; {create} COMMIT")
+                self._choose_journal(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _choose_journal(self, connection: sqlite3.Connection) -> None:
+        """With a write-ahead log others read while one writes; a network file system may not offer it."""
+        used = ""
+        for _ in range(100):  # processes that make the same file at once: SQLite does not wait here by itself
+            with contextlib.suppress(sqlite3.OperationalError):
+                used = _only_value(connection, "PRAGMA journal_mode = WAL")
+                break
+            time.sleep(0.01)
+        if used != "wal":
+            used = _only_value(connection, "PRAGMA journal_mode = TRUNCATE")
+            self._warn(
+                f"the disk (a network disk?) offers no write-ahead log; the journal mode {used!r} is used "
+                "instead: as safe, but slower and with more waiting between processes."
+            )
+        # A commit survives the death of the process without waiting for the disk.
+        connection.execute("PRAGMA synchronous = NORMAL")
+
     @contextlib.contextmanager
     def _using(self, done: str) -> Iterator[sqlite3.Connection]:
-        with self._lock, self._file.explained(done):
-            yield self._file.connection()
+        with self._lock, self._explained(done):
+            yield self.connection()
 
-    def _read(self, digests: Iterable[str], decode: _Decode) -> Iterator[tuple[str, Any]]:
+    @contextlib.contextmanager
+    def _explained(self, done: str) -> Iterator[None]:
+        """Turn SQLite's and the system's words into ours: which file cannot be `done`, and the way out."""
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            # Tables of another shape, and texts that are none, have no name of their own.
+            unnamed = "SQLITE_ERROR" if isinstance(error, sqlite3.OperationalError) else ""
+            name = getattr(error, "sqlite_errorname", "") or unnamed
+            general = _MAY_NOT_WRITE if self._writes else _MAY_NOT_READ
+            remedy = next((text for names, text in _REMEDIES.items() if name.startswith(names)), general)
+            remedy = remedy.format(path=shlex.quote(str(self.path)), folder=self.path.parent)
+            raise CacheError(f"The cache {self.path} cannot be {done}: {error}. {remedy}") from error
+
+    def _read(self, digests: Iterable[str], decode: Callable[[str, bytes], Any]) -> dict[str, Any]:
         if self.policy == "off":
-            return
+            return {}
         wanted = list(digests)
-        with self._using(
-            "read"
-        ) as db:  # opened under `refresh` too: a cache that cannot be written shows here
-            if self.policy == "refresh":
-                return
-            for start in range(0, len(wanted), 500):
-                some = wanted[start : start + 500]
-                marks = ",".join("?" * len(some))
-                query = f"SELECT digest, coding, body FROM entries WHERE digest IN ({marks})"
-                yield from self._decoded(db.execute(query, some), decode)
-            yield from self._decoded(
-                (self._unsaved[key][:3] for key in self._unsaved.keys() & set(wanted)), decode
-            )
+        query = "SELECT digest, coding, body FROM entries WHERE digest IN (SELECT value FROM json_each(?))"
+        with self._using("read") as db:
+            if self.policy == "refresh":  # opened all the same: a cache that cannot be written shows here
+                return {}
+            rows = db.execute(query, [json.dumps(wanted)]).fetchall()
+            rows += [self._unsaved[key][:3] for key in wanted if key in self._unsaved]
+        return dict(self._decoded(rows, decode))
 
-    def _decoded(self, rows: Iterable[tuple[Any, ...]], decode: _Decode) -> Iterator[tuple[str, Any]]:
+    def _decoded(
+        self, rows: Iterable[tuple[Any, ...]], decode: Callable[[str, bytes], Any]
+    ) -> Iterator[tuple[str, Any]]:
         """Digest and value of each row; those that cannot be read are left out, with one warning."""
         broken = []
         for key, coding, body in rows:
@@ -224,7 +316,7 @@ class Cache:
             self._warn(f"{n} cannot be read, and left out as if never asked ({broken[0][:200]}).")
 
     def _write(self, rows: Iterable[tuple[str, str, bytes, Meta]]) -> None:
-        if self.policy in ("off", "only"):
+        if not self._writes:
             return
         now = time.time()
         with self._lock:
@@ -235,38 +327,43 @@ class Cache:
 
     def _save(self) -> None:
         try:
-            with self._file.connection() as db:
+            with self.connection() as db:
                 db.execute("BEGIN IMMEDIATE")
                 db.executemany("REPLACE INTO entries VALUES (?,?,?,?,?,?,?,?)", self._unsaved.values())
         except (sqlite3.Error, CacheError) as error:
             self._next_attempt = time.monotonic() + _RETRY
-            if not self._troubled:
-                self._troubled = True
+            if not self._is_failing:
                 self._warn(
                     f"answers cannot be written ({error}). The run goes on with them in memory, where they last "
                     f"as long as it does. Free some space for {self.path.parent} and they are written after all."
                 )
-        else:
-            waiting, self._unsaved = len(self._unsaved), {}
-            if self._troubled:
-                self._troubled = False
-                self._warn(f"{waiting} answers that were waiting in memory are written now.")
+            self._is_failing = True
+            return
+        if self._is_failing:
+            self._warn(f"{len(self._unsaved)} answers that were waiting in memory are written now.")
+        self._unsaved, self._is_failing = {}, False
 
     def _warn(self, message: str) -> None:
         warnings.warn(f"Cache {self.path}: {message}", CacheWarning, stacklevel=2)
 
 
-_open: weakref.WeakSet[Cache] = weakref.WeakSet()
+_caches: weakref.WeakSet[Cache] = weakref.WeakSet()
+_inherited: list[sqlite3.Connection | None] = []
 
 
-def _unlock_in_a_fork() -> None:
-    """Whoever held a lock when the process forked is not there to give it back."""
-    for cache in list(_open):
-        cache._lock = threading.RLock()
+def _renew_in_a_fork() -> None:
+    """SQLite forbids using a connection over a fork, and closing it; who held a lock is not there to give it back."""
+    for cache in list(_caches):
+        _inherited.append(cache._connection)
+        cache._connection, cache._lock = None, threading.RLock()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_unlock_in_a_fork)
+    os.register_at_fork(after_in_child=_renew_in_a_fork)
+
+
+def _only_value(connection: sqlite3.Connection, query: str) -> Any:
+    return connection.execute(query).fetchone()[0]
 
 
 def _answer(coding: str, body: bytes) -> dict[str, Any]:
@@ -282,9 +379,6 @@ def _vector(coding: str, body: bytes) -> np.ndarray:
     if coding != "float32":
         raise ValueError(f"is a {coding!r}, no embedding")
     return np.frombuffer(body, "<f4")
-
-
-_Decode = Callable[[str, bytes], Any]
 
 
 def _storable(name: str | None) -> str | None:

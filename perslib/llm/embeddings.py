@@ -34,7 +34,7 @@ from threadpoolctl import threadpool_limits
 from perslib.errors import BackboneError, DataError, Problem
 from perslib.llm import loop
 from perslib.llm.cache import Cache, Policy
-from perslib.llm.openmp import sleeping
+from perslib.llm.local import sleeping
 from perslib.llm.registry import Entry, entry
 from perslib.llm.retry import Line, Patience
 from perslib.llm.transport import Fault, Transport

@@ -11,12 +11,13 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import math
 import os
 import sys
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -51,24 +52,14 @@ class Spending:
     @classmethod
     def of(cls, answer: Answer) -> Spending:
         """What one answer took."""
-        failed = {"unreadable": int(answer.mode == "unscored")}
-        failed["errors"] = int(answer.error is not None) - failed["unreadable"]
-        if answer.cached:
-            return cls(hits=1, **failed)
-        if answer.error == NOT_IN_CACHE:
-            return cls(**failed)
+        unreadable = int(answer.mode == "unscored")
+        failed = cls(unreadable=unreadable, errors=int(answer.error is not None) - unreadable)
+        if answer.cached or answer.error == NOT_IN_CACHE:
+            return replace(failed, hits=int(answer.cached))
         is_unpriced = answer.cost is None and bool(answer.finish or answer.tokens_in + answer.tokens_out)
-        return cls(
-            calls=1,
-            **failed,
-            unpriced=int(is_unpriced),
-            retries=answer.retries,
-            tokens_in=answer.tokens_in,
-            tokens_cached=answer.tokens_cached,
-            tokens_out=answer.tokens_out,
-            seconds=answer.seconds,
-            cost=None if is_unpriced else answer.cost or 0.0,
-        )
+        taken = {name: getattr(answer, name) for name in _TAKEN}
+        cost = None if is_unpriced else answer.cost or 0.0
+        return replace(failed, calls=1, unpriced=int(is_unpriced), cost=cost, **taken)
 
     def __add__(self, other: Spending) -> Spending:
         sums = {name: getattr(self, name) + getattr(other, name) for name in _COUNTS}
@@ -77,6 +68,7 @@ class Spending:
         return Spending(**sums, cost=sum(known) if has_price else None)
 
 
+_TAKEN = ("retries", "tokens_in", "tokens_cached", "tokens_out", "seconds")  # as answers name them too
 _COUNTS = [field.name for field in fields(Spending) if field.name != "cost"]
 _numbers = itertools.count(1)
 
@@ -94,20 +86,20 @@ class Ledger:
 
     def record(self, stage: str, answer: Answer) -> None:
         """Count one answer."""
-        spent = Spending.of(answer)
-        with self._lock:
-            self._stages[stage] = self._stages.get(stage, Spending()) + spent
+        self._count({stage: Spending.of(answer)})
 
     def add(self, other: Ledger) -> None:
         """Count what another ledger counted."""
+        self._count(other.stages)
+
+    def _count(self, stages: Mapping[str, Spending]) -> None:
         with self._lock:
-            for stage, spent in other.stages.items():
+            for stage, spent in stages.items():
                 self._stages[stage] = self._stages.get(stage, Spending()) + spent
 
     def stage(self, name: str) -> Spending:
         """What a stage took so far."""
-        with self._lock:
-            return self._stages.get(name, Spending())
+        return self.stages.get(name, Spending())
 
     @property
     def stages(self) -> dict[str, Spending]:
@@ -147,9 +139,9 @@ class Ledger:
     @classmethod
     def from_dict(cls, stages: Mapping[str, Mapping[str, Any]]) -> Ledger:
         """The inverse of `as_dict`; sums it does not know are left out."""
-        known = (*_COUNTS, "cost")
+        known = {"cost", *_COUNTS}
         return cls(
-            {name: Spending(**{k: v for k, v in sums.items() if k in known}) for name, sums in stages.items()}
+            {name: Spending(**{k: sums[k] for k in known & sums.keys()}) for name, sums in stages.items()}
         )
 
     def __add__(self, other: Ledger) -> Ledger:
@@ -163,15 +155,18 @@ class Ledger:
 
 def describe(spending: Spending) -> str:
     """One short line: `120 calls, 30 hits, 2 unreadable, 51.2k tokens, $0.0312`."""
-    counts = [
-        f"{getattr(spending, name):,} {name}"
-        for name in ("calls", "hits", "unreadable", "errors", "retries")
-        if name == "calls" or getattr(spending, name)
-    ]
-    return ", ".join([*counts, f"{short(spending.tokens_in + spending.tokens_out)} tokens", _money(spending)])
+    names = ("hits", "unreadable", "errors", "retries")
+    counts = [f"{getattr(spending, name):,} {name}" for name in names if getattr(spending, name)]
+    cost = "unpriced"
+    if spending.cost is not None:
+        is_small = 0 < spending.cost < 1
+        cost = f"${spending.cost:.2g}" if is_small else f"${spending.cost:,.2f}"
+        cost += f" and {spending.unpriced:,} unpriced calls" * bool(spending.unpriced)
+    tokens = _short(spending.tokens_in + spending.tokens_out)
+    return ", ".join([f"{spending.calls:,} calls", *counts, f"{tokens} tokens", cost])
 
 
-def short(count: int) -> str:
+def _short(count: int) -> str:
     """51234 → 51.2k."""
     for unit, size in (("G", 10**9), ("M", 10**6), ("k", 10**3)):
         if count >= size:
@@ -179,14 +174,7 @@ def short(count: int) -> str:
     return str(count)
 
 
-def _money(spending: Spending) -> str:
-    if spending.cost is None:
-        return "unpriced"
-    amount = f"${spending.cost:,.2f}" if spending.cost >= 1 or not spending.cost else f"${spending.cost:.2g}"
-    return amount + f" and {spending.unpriced:,} unpriced calls" * bool(spending.unpriced)
-
-
-_EVERY = {"bar": 0.1, "plain": 2.0, "file": 0.5}  # seconds between two reports
+_EVERY = {"bar": 0.1, "plain": 2.0, "file": 0.5, "": math.inf}  # seconds between two reports
 _TERMINAL = 0.2  # a terminal's status line is overwritten in place, so it may be quicker
 
 
@@ -197,28 +185,32 @@ class Progress:
     """
 
     def __init__(self, total: int | None, stage: str, ledger: Ledger, *, enabled: bool = True):
-        self.total, self.stage, self.ledger, self.enabled = total, stage, ledger, enabled
+        self.total, self.stage, self.ledger = total, stage, ledger
         self.done = self._called = 0
         self._backbone = ""
         self._lock = threading.Lock()
-        self._file: Path | None = None
         self._bar: Any = None
-        self._is_plain = False
+        self._file = os.environ.get("PERSLIB_PROGRESS_FILE", "")
+        asked = os.environ.get("PERSLIB_PROGRESS", "").strip().lower()
+        shown = "" if not enabled or asked in ("0", "off", "no", "false") else "bar"
+        self._way = "file" if self._file else "plain" if shown and asked == "plain" else shown
 
     def __enter__(self) -> Progress:
-        wanted = os.environ.get("PERSLIB_PROGRESS", "").strip().lower()
-        if file := os.environ.get("PERSLIB_PROGRESS_FILE"):
-            self._file = Path(file)
-        elif self.enabled and wanted == "plain":
-            self._is_plain = True
-        elif self.enabled and wanted not in ("0", "off", "no", "false"):
+        if self._way == "bar":
             from tqdm.auto import tqdm
 
             self._bar = tqdm(total=self.total, desc=self.stage, unit="", mininterval=_EVERY["bar"])
-        self._started = self._told = time.monotonic()
-        if self._file:
-            self._write(self._file)
+        self._started = self._shown_at = time.monotonic()
+        if self._way == "file":
+            self._write()
         return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._show(at_the_end=True)
+            if self._bar is not None:
+                self._bar.close()
+                self._bar = None
 
     def step(self, answer: Answer) -> None:
         """Count one answer, which the ledger has counted before."""
@@ -232,15 +224,9 @@ class Progress:
             self._called += called
             if self._bar is not None:
                 self._bar.update(done)
-            if self._is_due():
-                self._tell()
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._tell(at_the_end=True)
-            if self._bar is not None:
-                self._bar.close()
-                self._bar = None
+            is_terminal = self._way == "plain" and sys.stderr.isatty()
+            if time.monotonic() - self._shown_at >= (_TERMINAL if is_terminal else _EVERY[self._way]):
+                self._show()
 
     @property
     def eta(self) -> float | None:
@@ -250,17 +236,11 @@ class Progress:
         left = self.total - self.done
         return left * (time.monotonic() - self._started) / (self._called or self.done)
 
-    def _is_due(self) -> bool:
-        every = _EVERY["file" if self._file else "plain" if self._is_plain else "bar"]
-        if self._is_plain and sys.stderr.isatty():
-            every = _TERMINAL
-        return time.monotonic() - self._told >= every
-
-    def _tell(self, *, at_the_end: bool = False) -> None:
-        self._told = time.monotonic()
-        if self._file:
-            self._write(self._file)
-        elif self._is_plain:
+    def _show(self, *, at_the_end: bool = False) -> None:
+        self._shown_at = time.monotonic()
+        if self._way == "file":
+            self._write()
+        elif self._way == "plain":
             self._print(at_the_end)
         elif self._bar is not None:
             self._bar.set_postfix_str(describe(self.ledger.stage(self.stage)), refresh=at_the_end)
@@ -269,14 +249,14 @@ class Progress:
         total = "?" if self.total is None else f"{self.total:,}"
         left = "" if at_the_end or self.eta is None else f", {self.eta:,.0f} s left"
         line = f"{self.stage} {self.done:,}/{total}: {describe(self.ledger.stage(self.stage))}{left}"
-        if sys.stderr.isatty():
-            line = f"\r{line}\x1b[K"
-        print(line, end="\n" if at_the_end or not sys.stderr.isatty() else "", file=sys.stderr, flush=True)
+        is_terminal = sys.stderr.isatty()
+        line = f"\r{line}\x1b[K" if is_terminal else line
+        print(line, end="\n" if at_the_end or not is_terminal else "", file=sys.stderr, flush=True)
 
-    def _write(self, file: Path) -> None:
+    def _write(self) -> None:
         """Append one line in one write, so that runs side by side do not mix theirs."""
         eta = self.eta
-        said = {
+        report = {
             "ledger": self.ledger.number,
             "backbone": self._backbone,
             "stage": self.stage,
@@ -286,12 +266,8 @@ class Progress:
             **asdict(self.ledger.stage(self.stage)),
         }
         # The run is worth more than the report of it: a file that is gone or full stops nothing.
-        with contextlib.suppress(OSError):
-            handle = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-            try:
-                os.write(handle, json.dumps(said).encode() + b"\n")
-            finally:
-                os.close(handle)
+        with contextlib.suppress(OSError), Path(self._file).open("ab", 0) as file:
+            file.write(json.dumps(report).encode() + b"\n")
 
 
 class Stages:

@@ -94,7 +94,7 @@ class Transport:
         async with self._opening:
             if self._session is None:
                 if self.entry.kind == "embedded":
-                    from perslib.llm.embedded import serve
+                    from perslib.llm.local import serve
 
                     self.base_url = await asyncio.to_thread(
                         serve, gguf(self.entry), context=self.entry.context

