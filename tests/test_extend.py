@@ -13,7 +13,7 @@ import pytest
 from perslib import registry
 from perslib.corpus import corpus_names, import_release, load
 from perslib.errors import PerslibError, UnknownName
-from perslib.judge import Personal, evaluate, judge, make_judge, make_judges
+from perslib.judge import Manner, Personal, asks_model, evaluate, judge, make_judge, make_judges
 from perslib.memory import make_memory, memory
 from perslib.replay import context, make_context
 
@@ -124,6 +124,15 @@ def test_what_is_wrong_with_a_module_is_said(workspace):
     (workspace / "settings.toml").unlink()
     with pytest.raises(UnknownName, match="user mean"):
         make_judge("user means")
+
+
+@pytest.mark.parametrize("name", list(judge))
+def test_every_judge_is_made_by_its_name(name):
+    options = {"evidence": "full", "budget": 600, "max_tokens": None, "profile": "none"}
+    made = make_judge(name, Manner("zh", written=False), **options)
+    assert asks_model(name) == made.sees.model
+    if isinstance(made, Personal) and made.memory is not None:
+        assert made.manner.language == "zh" and getattr(made.memory, "language", "zh") == "zh"
 
 
 def test_readme_names_every_judge_memory_and_context():

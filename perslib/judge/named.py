@@ -34,8 +34,8 @@ judge: Registry[Judge] = Registry("judge")
 """The judges that have a name; `@judge("name")` registers one."""
 
 
-def _remembering(name: str, memory: str, manner: Manner, **options: Any) -> Judge:
-    return Personal(make_memory(memory, manner.language, **options), manner, name=name)
+def _remembering(name: str, memory: str, manner: Manner, language: str = "en", **options: Any) -> Judge:
+    return Personal(make_memory(memory, language, **options), manner, name=name)
 
 
 for _name, _memory in {
@@ -90,7 +90,7 @@ def make_judge(name: str, manner: Manner | None = None, **memory: Any) -> Judge:
     if name in judge:
         return judge.make(name, manner=manner, language=manner.language, **memory)
     if is_memory(name):
-        return _remembering(name, name, manner, **memory)
+        return _remembering(name, name, manner, manner.language, **memory)
     raise UnknownName("judge", name, judge_names())
 
 
