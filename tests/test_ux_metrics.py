@@ -230,7 +230,7 @@ def test_labels_that_are_none_are_named():
     with pytest.raises(DataError, match=r"said row 1: is 2"):
         measure_verdicts(pd.DataFrame({"gold": [1, -1], "said": [1, 2], "case": [0, 1], "judge": "j"}))
     with pytest.raises(DataError, match="no column case"):
-        measure_verdicts(pd.DataFrame({"gold": [1], "said": [1]}))
+        measure_verdicts(pd.DataFrame({"gold": [1], "said": [1], "judge": "j"}))
     with pytest.raises(UnknownName, match="kapa"):
         measure_verdicts(
             pd.DataFrame({"gold": [1], "said": [1], "case": [1], "judge": "j"}), metrics=["kapa"]

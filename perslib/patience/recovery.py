@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from perslib.patience.dialogues import CENSORED, FAILURE, SUCCESS, Dialogues
-from perslib.stats import SEED, Resamples, correlation, interval, pearson
+from perslib.stats import SEED, Resamples, correlation, interval, pearson, ratio
 
 if TYPE_CHECKING:
     from perslib.patience.estimator import Patience
@@ -124,8 +124,7 @@ def _status_rates(predicted: np.ndarray, status: np.ndarray, dialogues: Resample
 
 def _share(flags: np.ndarray, among: np.ndarray, dialogues: Resamples) -> np.ndarray:
     """The share of these dialogues that have the flag, in each resample."""
-    hits, number = dialogues.total(flags & among), dialogues.total(among)
-    return np.divide(hits, number, out=np.full(len(number), np.nan), where=number > 0)
+    return ratio(dialogues.total(flags & among), dialogues.total(among))
 
 
 def _costs(dialogues: Dialogues) -> np.ndarray:

@@ -16,9 +16,8 @@ import pandas as pd
 from perslib.corpus import BLOCK, TURN
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.replay.scores import EXACT, SCORE, Floats, Scores, aligned, by_judge, mean_over, user_means
-from perslib.stats import LEVEL, RESAMPLES, SEED, Resamples
+from perslib.stats import LEVEL, RESAMPLES, SEED, Resamples, estimate, ratio
 from perslib.stats.power import proper_share
-from perslib.stats.resamples import estimate, ratio
 
 
 @dataclass(frozen=True, eq=False)

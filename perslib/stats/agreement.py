@@ -193,7 +193,6 @@ def agreement_between(
     b: str | Sequence[str | None],
     *,
     score: str = "raw",
-    score_b: str | None = None,
     metrics: Sequence[str] = DEFAULT,
     resamples: int = RESAMPLES,
     seed: int = SEED,
@@ -202,14 +201,14 @@ def agreement_between(
 
     The metrics are those of `agreement` with `b`, rounded to the scale, in the place of the user's own label; so
     `false_sat` is how often `a` is satisfied where `b` is not. `a` and `b` are names, or (judge, backbone) where a judge
-    ran with several; `score` and `score_b` (the same unless told otherwise) name score columns. Columns: a, b, metric,
+    ran with several; `score` names the score column of both. Columns: a, b, metric,
     value, value_low, value_high (95 %, users resampled; from five users on), turns, users, only_a, only_b (scored by one alone).
     """
     frame = coerce(verdicts, "verdicts")
     judges = dict(of_judges(frame))
     one, other = find(judges, a), find(judges, b)
     left = _scores_of(judges[one], str(one), score, "a")
-    right = _scores_of(judges[other], str(other), score_b or score, "b")
+    right = _scores_of(judges[other], str(other), score, "b")
     both = left.merge(right, on=_KEYS, validate="1:1")
     users = Resamples(both["user"], resamples, seed)
     sums = Sums(to_scale(both["b"].to_numpy(float)), both["a"].to_numpy(float), users.group, len(users))

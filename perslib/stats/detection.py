@@ -172,7 +172,6 @@ def measure_verdicts(
     frame: pd.DataFrame,
     *,
     metrics: Sequence[str] = tuple(METRICS),
-    by: str | Sequence[str] | None = "judge",
     unit: str = "case",
     resamples: int = RESAMPLES,
     seed: int = SEED,
@@ -182,22 +181,20 @@ def measure_verdicts(
 
     Parameters
     ----------
-    frame : columns gold (1, −1), said (1, −1, 0, or missing where the answer could not be read), `by` and `unit`.
+    frame : columns judge, gold (1, −1), said (1, −1, 0, or missing where the answer could not be read), and `unit`.
     metrics : names in `perslib.stats.detection.METRICS`.
-    by : what gets rows of its own; None for all verdicts at once.
     unit : what was sampled: the case, or the user where one user has several.
     resamples, seed, level : as in `perslib.stats.Resamples`.
 
-    Columns: the group, metric, value, value_low, value_high (units resampled, from five on), wilson_low, wilson_high (of
+    Columns: judge, metric, value, value_low, value_high (units resampled, from five on), wilson_low, wilson_high (of
     plain shares, cases taken as independent), cases, unread, units.
     """
     if unknown := [name for name in metrics if name not in METRICS]:
         raise UnknownName("metric", unknown[0], METRICS)
-    if missing := [c for c in ("gold", "said", unit) if c not in frame]:
+    if missing := [c for c in ("judge", "gold", "said", unit) if c not in frame]:
         raise DataError(Problem("verdicts", f"has no column {', '.join(missing)}"))
-    names = [by] if isinstance(by, str) else list(by or [])
     rows: list[dict[str, Any]] = []
-    for key, own in frame.groupby(names, sort=False, dropna=False) if names else [((), frame)]:
+    for judge, own in frame.groupby("judge", sort=False, dropna=False):
         units = Resamples(own[unit], resamples, seed, level)
         table = count_verdicts(own["gold"], own["said"], units.group, len(units))
         drawn, whole = table @ units.weights, table.sum(axis=2)
@@ -207,20 +204,20 @@ def measure_verdicts(
             n = whole[_COUNTED[name], :].sum() if name in _COUNTED else np.nan
             low, high = wilson(found["value"] * n, n, level)
             bounds = {"wilson_low": float(low), "wilson_high": float(high)}
-            rows.append({**dict(zip(names, key, strict=True)), "metric": name, **found, **bounds, **about})
+            rows.append({"judge": judge, "metric": name, **found, **bounds, **about})
     return pd.DataFrame(rows)
 
 
-def escapes(frame: pd.DataFrame, by: str = "judge") -> pd.DataFrame:
+def escapes(frame: pd.DataFrame) -> pd.DataFrame:
     """Three classes: of the cases of either side, how many are right, escape into neutral, are missed, or unread.
 
-    Columns: the group, side (good, bad), cases, right, neutral, missed, unread, and the share of each in percent.
+    Columns: judge, side (good, bad), cases, right, neutral, missed, unread, and the share of each in percent.
     """
     rows = []
-    for key, own in frame.groupby(by, sort=False):
+    for judge, own in frame.groupby("judge", sort=False):
         for i, (side, n) in enumerate(zip(("good", "bad"), count_verdicts(own["gold"], own["said"])[..., 0])):
             counts = dict(zip(("right", "neutral", "missed", "unread"), n[[i, 2, 1 - i, 3]].astype(int)))
-            rows.append({by: key, "side": side, "cases": int(n.sum()), **counts})
+            rows.append({"judge": judge, "side": side, "cases": int(n.sum()), **counts})
     table = pd.DataFrame(rows)
     percents = 100 * table.iloc[:, 3:].div(table["cases"].where(table["cases"] > 0), axis=0)
     return table.join(percents.add_suffix("_percent"))

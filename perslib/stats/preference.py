@@ -104,21 +104,10 @@ def permutation_test(
     return Permuted(gap, p, gap - below, gap + above, len(chosen), exact)
 
 
-def own_family_gaps(
-    shares: pd.DataFrame,
-    families: Mapping[str, str],
-    *,
-    draws: int = RESAMPLES,
-    seed: int = SEED,
-    level: float = LEVEL,
-) -> pd.DataFrame:
-    """Compare own family with others for each judge, raw and double-centred, from models × judges.
+def own_family_gaps(shares: pd.DataFrame, families: Mapping[str, str]) -> pd.DataFrame:
+    """Compare own family with others for each judge, raw and double-centred (`permutation_test`).
 
-    Parameters
-    ----------
-    shares : models × judges, the share of replies called good.
-    families : the family of every model and every judge.
-    draws, seed, level : as in `permutation_test`.
+    `shares` are models × judges, the share of replies called good; `families` names the family of every model and judge.
 
     Columns: judge, family, own_models, other_models, own_mean and others_mean (of the shares), raw_gap with bounds and p,
     and the same of the double-centred adjusted_gap; adjusted_gap_p_holm is corrected over the judges; permutations, exact.
@@ -134,12 +123,12 @@ def own_family_gaps(
         row |= {"own_models": int(own.sum()), "other_models": int((~own).sum())}
         row |= {"own_mean": means.get(True, np.nan), "others_mean": means.get(False, np.nan)}
         for name, frame in (("raw_gap", shares), ("adjusted_gap", residual)):
-            found = permutation_test(frame[judge], own, draws=draws, seed=seed, level=level)
+            found = permutation_test(frame[judge], own)
             row |= {name: found.gap, f"{name}_low": found.low, f"{name}_high": found.high}
             row[f"{name}_p"] = found.p
         rows.append(row | {"permutations": found.permutations, "exact": found.exact})
     p_holm = holm(np.array([row["adjusted_gap_p"] for row in rows]))
-    together = _mean_gap(residual, named, families, min(draws, 2000), seed)
+    together = _mean_gap(residual, named, families)
     table = pd.DataFrame([*rows, together]).assign(adjusted_gap_p_holm=[*p_holm, np.nan])
     return table.astype({"own_models": "Int64"})
 
@@ -162,7 +151,7 @@ def _families_of(shares: pd.DataFrame, families: Mapping[str, str]) -> npt.NDArr
 
 
 def _mean_gap(
-    residual: pd.DataFrame, named: npt.NDArray[np.object_], families: Mapping[str, str], draws: int, seed: int
+    residual: pd.DataFrame, named: npt.NDArray[np.object_], families: Mapping[str, str], draws: int = 2000
 ) -> dict[str, Any]:
     """Mean of the adjusted gaps, and how often models with shuffled families have one as large."""
     own = np.column_stack([named == families[str(judge)] for judge in residual])
@@ -171,7 +160,7 @@ def _mean_gap(
         return {"judge": ALL, "adjusted_gap": np.nan, "adjusted_gap_p": np.nan}
     own, values = own[:, there], residual.to_numpy(float)[:, there]
     contrast = (own / own.sum(axis=0) - ~own / (~own).sum(axis=0)) / own.shape[1]
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(SEED)
     orders = np.array([np.arange(len(own)), *(rng.permutation(len(own)) for _ in range(draws))])
     gaps = np.einsum("mj,dmj->d", values, contrast[orders])
     p = (np.abs(gaps) >= abs(gaps[0]) - 1e-9).mean()

@@ -1,7 +1,7 @@
 """Agreement of raters beyond chance.
 
     raters_agreement(ratings)      # items × raters: share of equal pairs, Fleiss κ, Krippendorff α, Gwet AC1
-    cohen(one, other)              # Cohen's κ of two raters
+    cohen(one, other)              # Cohen's κ of two raters; resample_cohen: in each resample of users
 
 Each coefficient answers the question somewhat differently. κ and α take the raters' own shares for chance, so that
 where nearly all cases are of one kind they are low though the raters hardly ever differ; Gwet's AC1 is not (Gwet 2008).
@@ -10,7 +10,7 @@ where nearly all cases are of one kind they are low though the raters hardly eve
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from krippendorff import alpha
 from sklearn.metrics import cohen_kappa_score
 
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.stats.resamples import Floats
+from perslib.stats.resamples import Floats, Resamples, ratio
 
 Level = Literal["nominal", "ordinal", "interval"]
 
@@ -33,6 +33,13 @@ def cohen(one: Sequence[object], other: Sequence[object]) -> float:
     if both.empty or len(pd.unique(both.to_numpy().ravel())) < 2:
         return float("nan")
     return float(cohen_kappa_score(both["one"].astype(str), both["other"].astype(str)))
+
+
+def resample_cohen(one: npt.NDArray[Any], other: npt.NDArray[Any], units: Resamples) -> Floats:
+    """Cohen's κ of two raters who rated every row, in each resample of the rows' units; missing where chance is all."""
+    n, equal = units.total(np.ones(len(one))), units.total(one == other)
+    chance = sum(units.total(one == name) * units.total(other == name) for name in {*one, *other})
+    return ratio(n * equal - chance, n**2 - chance)
 
 
 def count_ratings(ratings: pd.DataFrame, categories: Sequence[object] | None = None) -> Floats:

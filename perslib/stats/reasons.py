@@ -16,6 +16,7 @@ from perslib.corpus.schema import REASONS
 from perslib.corpus.schema import SATISFIED as IS_SATISFIED
 from perslib.stats.calibration import to_scale
 from perslib.stats.gold import of_judges, with_gold
+from perslib.stats.raters import resample_cohen
 from perslib.stats.resamples import RESAMPLES, SEED, Resamples, estimate, floats
 
 #: Stands in the place of a reason where a judge is satisfied, or gives none.
@@ -86,20 +87,9 @@ def reason_agreement(
         both = own[own["score"] <= 3]
         for name, part in (("accuracy", both), ("kappa", both), ("accuracy_all", own)):
             users = Resamples(part["user"], resamples, seed)
+            gold, said = (part[c].to_numpy(object) for c in ("gold_reason", "reason"))
+            drawn = resample_cohen(gold, said, users) if name == "kappa" else users.mean(gold == said)
             about = {"judge": row.judge, "backbone": row.backbone, "metric": name}
-            found = estimate(_agreed(part, users, name))
-            rows.append({**about, **found, "turns": len(part), "users": len(users)})
+            rows.append({**about, **estimate(drawn), "turns": len(part), "users": len(users)})
     columns = ["judge", "backbone", "metric", "value", "value_low", "value_high", "turns", "users"]
     return pd.DataFrame(rows, columns=columns)
-
-
-def _agreed(pairs: pd.DataFrame, users: Resamples, metric: str) -> np.ndarray:
-    """The share of equal reasons, or Cohen's κ, in each resample."""
-    gold, said = pairs["gold_reason"].to_numpy(), pairs["reason"].to_numpy()
-    n, agreed = users.total(np.ones(len(pairs))), users.total(gold == said)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        if metric != "kappa":
-            return np.asarray(agreed / n)
-        by_reason = [users.total(gold == name) * users.total(said == name) for name in {*gold, *said}]
-        chance = np.sum(by_reason, axis=0) / n
-        return np.where(n > chance, (agreed - chance) / (n - chance), np.nan)

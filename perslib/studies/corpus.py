@@ -11,8 +11,7 @@ from perslib.corpus import SESSION, TURN, Corpus
 from perslib.errors import NotEnough, PerslibError
 from perslib.paths import read_csv
 from perslib.report.markup import literally
-from perslib.stats import correlation, mean_by
-from perslib.stats.gold import of_turns
+from perslib.stats import correlation, mean_by, of_turns
 
 
 def statistics(corpus: Corpus) -> pd.DataFrame:

@@ -20,8 +20,7 @@ from perslib.errors import DataError, PerslibError
 from perslib.judge import Judge
 from perslib.llm import Backbone
 from perslib.replay import ORIGINAL, originals, read_labels, read_replies, recorded, scored
-from perslib.stats.gold import of_turns
-from perslib.stats.resamples import Floats, estimate, floats
+from perslib.stats import Floats, estimate, floats, of_turns
 from perslib.studies.extent import FEWEST_REPLIES, listed
 from perslib.worlds.satisfaction import borders
 

@@ -33,9 +33,8 @@ from perslib.llm import Backbone
 from perslib.llm import backbone as model_named
 from perslib.report.tables import Shown, format_number
 from perslib.signals import behavioural
-from perslib.stats import SEED, Resamples, floats, holm
+from perslib.stats import SEED, Resamples, estimate, floats, holm
 from perslib.stats.measures import resampled
-from perslib.stats.resamples import estimate
 from perslib.stats.sums import Sums
 from perslib.studies.extent import Extent, extent, listed, require_replies, whole_numbers
 

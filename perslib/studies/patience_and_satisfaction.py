@@ -27,9 +27,7 @@ from perslib.patience.personal import with_profiles
 from perslib.patience.text import Bow, TextDialogue, as_dialogues, crowd, uss
 from perslib.patience.text.dialogues import SAYS
 from perslib.signals import behavioural
-from perslib.stats import SEED, Resamples, agreement, floats, mean_by
-from perslib.stats.gold import of_turns
-from perslib.stats.resamples import estimate
+from perslib.stats import SEED, Resamples, agreement, estimate, floats, mean_by, of_turns
 from perslib.studies.extent import FEWEST_REPLIES
 from perslib.studies.patience_text import encoder_of
 

@@ -11,14 +11,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
-from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from perslib.llm import Answer, Ask, Backbone
 from perslib.paths import read_toml
-from perslib.stats import LEVEL, RESAMPLES, SEED, Resamples
+from perslib.stats import LEVEL, RESAMPLES, SEED, Resamples, resample_cohen
 from perslib.ux.asking import Form, last_json
 
 STRATEGIES = ("apology", "agreement", "error_diagnosis", "humor", "direct_fix", "clarification")
@@ -155,24 +153,12 @@ def labeller_agreement(
         a, b = (known[c] if name == "all" else known[c] == name for c in (one, other))
         if name != "all" and not (a.any() or b.any()):
             continue
-        kappas = _kappas(a.to_numpy(object), b.to_numpy(object), cases.group, cases.weights)
+        kappas = resample_cohen(a.to_numpy(object), b.to_numpy(object), cases)
         one_calls, other_calls = (len(own) if name == "all" else int(own.sum()) for own in (a, b))
         found = {"label": name, **cases.estimate(kappas, "kappa"), "equal": (a == b).mean()}
         found |= {"one": one_calls, "other": other_calls, "replies": len(known)}
         rows.append(found | {"unlabelled": len(labelled) - len(known)})
     return pd.DataFrame(rows)
-
-
-def _kappas(a: Any, b: Any, group: Any, weights: Any) -> Any:
-    """Cohen's κ of each resample of units, from one table a unit; missing where chance is all."""
-    codes, names = pd.factorize(np.concatenate([a, b]))
-    table = np.zeros((len(names), len(names), weights.shape[0]))
-    np.add.at(table, (codes[: len(a)], codes[len(a) :], group), 1.0)
-    drawn = table @ weights
-    n = drawn.sum(axis=(0, 1))
-    chance = (drawn.sum(axis=1) * drawn.sum(axis=0)).sum(axis=0)
-    over = n**2 - chance
-    return np.divide(n * np.trace(drawn) - chance, over, out=np.full(n.shape, np.nan), where=over > 1e-9)
 
 
 def strategy_shares(

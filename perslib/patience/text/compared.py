@@ -12,8 +12,7 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from perslib.patience.dialogues import FAILURE, SUCCESS, Dialogues
-from perslib.stats import SEED, mean_by
-from perslib.stats.resamples import estimate
+from perslib.stats import SEED, estimate, mean_by
 
 RESAMPLES = 500
 
