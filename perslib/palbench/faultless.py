@@ -45,16 +45,18 @@ REMEMBERED = 2
 """Situations that the background speaks of, for each side of life."""
 
 
+def is_synthetic(corpus: Corpus) -> bool:
+    """Return whether a PAL-Set's truth is known."""
+    return bool(corpus.meta.get("synthetic")) and "truth_preferences" in corpus.extras
+
+
 class Faultless(H2Memory):
     """H²Memory's store from the truth; `options` are those of `H2Memory`, whose recall it shares."""
 
     def __init__(self, corpus: Corpus, **options: Any):
-        if not corpus.meta.get("synthetic") or "truth_preferences" not in corpus.extras:
-            raise DataError(
-                Problem(
-                    f"corpus {corpus.name}", "is no synthetic PAL-Set, so what is true of it is not known"
-                )
-            )
+        if not is_synthetic(corpus):
+            unknown = "is no synthetic PAL-Set, so what is true of it is not known"
+            raise DataError(Problem(f"corpus {corpus.name}", unknown))
         super().__init__(corpus.language, **{"name": "faultless H²Memory", **options})
         seed = int(corpus.meta["seed"])
         self.raised: dict[str, list[tuple[str, str, Raised]]] = {

@@ -163,20 +163,13 @@ async def _grade(pair: tuple[Asked, str], ask: Ask, form: Form) -> Reading[bool]
 
 
 def accuracies(answers: pd.DataFrame) -> pd.DataFrame:
-    """Table 4: share of right answers in per cent, with Wilson's interval over questions; failed are counted apart."""
-    rows = []
-    for (method, backbone), own in answers.groupby(["method", "backbone"], sort=False):
-        known = own["right"].dropna()
-        low, high = wilson(int(known.sum()), len(known)) if len(known) else (float("nan"),) * 2
-        rows.append(
-            {
-                "method": method,
-                "backbone": backbone,
-                "accuracy": 100 * float(known.mean()) if len(known) else float("nan"),
-                "accuracy_low": 100 * low,
-                "accuracy_high": 100 * high,
-                "questions": len(own),
-                "failed": len(own) - len(known),
-            }
-        )
-    return pd.DataFrame(rows)
+    """Table 4: share of right answers in per cent, with Wilson's interval over questions; failed are counted apart.
+
+    Columns: method, backbone, accuracy, accuracy_low, accuracy_high, questions, failed.
+    """
+    right = answers["right"].astype("Float64").astype(float)
+    own = right.groupby([answers["method"], answers["backbone"]], sort=False)
+    known, size = own.count(), own.size()
+    low, high = wilson(own.sum(), known)
+    shares = {"accuracy": 100 * own.mean(), "accuracy_low": 100 * low, "accuracy_high": 100 * high}
+    return pd.DataFrame({**shares, "questions": size, "failed": size - known}).reset_index()

@@ -74,11 +74,11 @@ def results(samples: pd.DataFrame, resamples: int = RESAMPLES, seed: int = SEED)
     """
     rows = []
     for (task, metric), part in samples.groupby(_WHAT, sort=False):
-        table = _by_sample(part, _WHO) * scale_of(str(metric))
+        table = _by_sample(part, _WHO)
         users = Resamples(table.index.get_level_values("user"), resamples, seed, sort=True)
         for who, own in table.items():
             about = {**dict(zip(_WHO, who, strict=True)), "task": task, "metric": metric}
-            found = users.estimate(users.mean(own))
+            found = users.estimate(users.mean(own) * scale_of(str(metric)))
             counts = {"samples": int(own.notna().sum()), "users": users.count(own)}
             rows.append({**about, **found, **counts, "failed": int(own.isna().sum())})
     columns = [*_WHO, *_WHAT, "value", "value_low", "value_high", "samples", "users", "failed"]
@@ -141,10 +141,10 @@ def costs(answers: pd.DataFrame, served: Sequence[Served]) -> pd.DataFrame:
     the same of `answer_`; memory_failed and answers_failed: what models did not give, in all.
     """
     rows = [{"method": s.method, **s.build.row(), "memory_failed": len(s.failed)} for s in served]
-    built, means = pd.DataFrame(rows), []
+    built, means, kinds = pd.DataFrame(rows), [], dict.fromkeys(_TAKEN, "float64")
     for name, frame in (("build", built), ("answer", answers)):
-        taken = frame.assign(tokens=frame["tokens_in"] + frame["tokens_out"])[_TAKEN].astype(float)
-        means.append(taken.groupby(frame["method"], sort=False).mean().add_prefix(f"{name}_"))
+        taken = frame.assign(tokens=frame["tokens_in"] + frame["tokens_out"]).astype(kinds)
+        means.append(taken.groupby("method", sort=False)[_TAKEN].mean().add_prefix(f"{name}_"))
     lost = answers["said"].isna().groupby(answers["method"]).sum()
     failed = {"memory_failed": built.groupby("method")["memory_failed"].sum(), "answers_failed": lost}
     return pd.concat(means, axis=1).assign(**failed).reset_index()

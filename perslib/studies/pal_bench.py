@@ -46,6 +46,7 @@ from perslib.palbench import (
     talked,
 )
 from perslib.palbench.compared import EVALUATIONS
+from perslib.palbench.faultless import is_synthetic
 from perslib.palbench.longmemeval import accuracies, answered, read_questions
 from perslib.palbench.multi_turn import Template
 from perslib.studies.extent import extent, listed
@@ -148,11 +149,6 @@ def months(
         person = shortened(person, history=history, logs=logs)
         who.append(shortened(person, **LOOK_QUERY) if look else person)
     return Months(tuple(who), corpus.language, look, stands_in, len(known) - len(who))
-
-
-def is_synthetic(corpus: Corpus) -> bool:
-    """Whether a PAL-Set's truth is known."""
-    return bool(corpus.meta.get("synthetic")) and "truth_preferences" in corpus.extras
 
 
 # -- which memories ----------------------------------------------------------------------------------------------

@@ -55,7 +55,7 @@ def select_short(table: pd.DataFrame) -> pd.DataFrame:
     titles = [
         f"{name_of(f'pal_{task}')}, {name_of(metric)}" for task, metric in zip(own["task"], own["metric"])
     ]
-    return own.assign(panel=titles)
+    return own.assign(panel=titles).reset_index(drop=True)
 
 
 def find_leader(table: pd.DataFrame, metric: str) -> dict[str, object] | None:
@@ -86,11 +86,12 @@ def find_significant(differences: pd.DataFrame) -> dict[str, str] | None:
 def costs_and_scores(bench: Bench, table: pd.DataFrame) -> pd.DataFrame:
     """Return what each method takes, building a user's memory and answering a task, beside what it reaches.
 
-    Columns: those of `perslib.palbench.costs`, without prices where nothing has one; g_score, s_score.
+    Columns: those of `perslib.palbench.costs` but for answer_calls, without prices where nothing has one; g_score, s_score.
     """
     scores = table[table["metric"].isin(SHORT)].pivot(index="method", columns="metric", values="value")
     own = costs(bench.answers, bench.served).join(scores, on="method")
-    return own.drop(columns=[c for c in ("build_cost", "answer_cost") if not own[c].fillna(0).any()])
+    free = [c for c in ("build_cost", "answer_cost") if not own[c].fillna(0).any()]
+    return own.drop(columns=["answer_calls", *free])
 
 
 def describe_topics(asked: Months, bench: Bench, most: int = 4) -> Iterator[dict[str, Any]]:
