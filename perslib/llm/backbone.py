@@ -28,7 +28,7 @@ from perslib.llm.ledger import Ledger, Stages
 from perslib.llm.parsing import Rung
 from perslib.llm.probe import Probe
 from perslib.llm.registry import Entry, entry
-from perslib.llm.retry import Line, Patience
+from perslib.llm.retry import Client, Patience
 from perslib.llm.run import Run, content_address, weights
 from perslib.llm.transport import Transport, gguf
 from perslib.llm.types import Answer, Message, Request
@@ -38,8 +38,8 @@ Question = Request | str | Sequence[Message]
 T = TypeVar("T")
 X = TypeVar("X")
 
-_lines: dict[tuple[Any, ...], Line] = {}
-_lines_lock = threading.Lock()
+_clients: dict[tuple[Any, ...], Client] = {}
+_clients_lock = threading.Lock()
 
 
 def backbone(
@@ -234,21 +234,21 @@ class Backbone:
         """Ask the endpoint what it can do, save that, and go by it from now on."""
 
         async def take() -> Probe:
-            ladder = Ladder(self.entry, self._line, None, False)
+            ladder = Ladder(self.entry, self._client, None, False)
 
             def body(messages: list[Message], **options: Any) -> dict[str, Any]:
                 named = {n: options.pop(n) for n in ("max_tokens", "temperature", "seed") if n in options}
                 return {**ladder.body(Request(messages, **named), messages), **options}
 
             async def models() -> Mapping[str, Any]:
-                return await self._line.transport.exchange("GET", "/models")
+                return await self._client.transport.exchange("GET", "/models")
 
             return await probe.take(
-                self.name, self.entry.address, self.model, self._line.complete, body, models
+                self.name, self.entry.address, self.model, self._client.complete, body, models
             )
 
         self._probe = loop.run(take())
-        self._line.lacks.clear()
+        self._client.unsupported.clear()
         probe.save(self._probe)
         return self._probe
 
@@ -259,17 +259,17 @@ class Backbone:
     # -- on the background loop -----------------------------------------------------------------------------
 
     @property
-    def _line(self) -> Line:
-        """The shared line to the endpoint; a forked process opens its own."""
+    def _client(self) -> Client:
+        """The shared client of the endpoint; a forked process opens its own."""
         key = (os.getpid(), repr(self.entry), self.patience, self._minute)
-        with _lines_lock:
-            if key not in _lines:
-                _lines[key] = Line(Transport(self.entry), self.patience, self._minute)
-            return _lines[key]
+        with _clients_lock:
+            if key not in _clients:
+                _clients[key] = Client(Transport(self.entry), self.patience, self._minute)
+            return _clients[key]
 
     def _run(self, step: Callable[[str, Answer], Any] | None = None, cap: float | None = None) -> Run:
         return Run(
-            Ladder(self.entry, self._line, self._probe, self._forced),
+            Ladder(self.entry, self._client, self._probe, self._forced),
             self.cache,
             self.ledger,
             model=self.model,

@@ -36,7 +36,7 @@ from perslib.llm import loop
 from perslib.llm.cache import Cache, Policy
 from perslib.llm.local import sleeping
 from perslib.llm.registry import Entry, entry
-from perslib.llm.retry import Line, Patience
+from perslib.llm.retry import Client, Patience
 from perslib.llm.transport import Fault, Transport
 from perslib.llm.types import digest
 
@@ -227,19 +227,19 @@ class Endpoint:
         # What an entry adds to chat requests (thinking switches, say) means nothing to embeddings.
         self.entry = replace(entry, extra_body={})
         self._patience = patience
-        self._lines: dict[int, Line] = {}
+        self._clients: dict[int, Client] = {}
 
     @property
-    def _line(self) -> Line:
+    def _client(self) -> Client:
         """A forked process opens its own."""
-        if os.getpid() not in self._lines:
-            self._lines = {os.getpid(): Line(Transport(self.entry), self._patience)}
-        return self._lines[os.getpid()]
+        if os.getpid() not in self._clients:
+            self._clients = {os.getpid(): Client(Transport(self.entry), self._patience)}
+        return self._clients[os.getpid()]
 
     def encode(self, texts: list[str], kind: Kind) -> Vectors:
         """The vectors as the endpoint gives them; on the background loop too, which waits meanwhile."""
         if not loop.is_here():
-            return loop.run(self._ask(texts, self._line))
+            return loop.run(self._ask(texts, self._client))
         with ThreadPoolExecutor(1) as aside:
             return aside.submit(asyncio.run, self._apart(texts)).result()
 
@@ -247,11 +247,11 @@ class Endpoint:
         """On a loop of its own, with a connection of its own."""
         transport = Transport(self.entry)
         try:
-            return await self._ask(texts, Line(transport, self._patience))
+            return await self._ask(texts, Client(transport, self._patience))
         finally:
             await transport.close()
 
-    async def _ask(self, texts: list[str], line: Line) -> Vectors:
+    async def _ask(self, texts: list[str], client: Client) -> Vectors:
         # OpenAI refuses empty texts; a space stands for nothing at all.
         body = {
             "model": self.entry.model,
@@ -260,9 +260,9 @@ class Endpoint:
         }
 
         async def attempt() -> _Came:
-            return _read(await line.transport.exchange("POST", "/embeddings", body), len(texts))
+            return _read(await client.transport.exchange("POST", "/embeddings", body), len(texts))
 
-        return (await line.persist(attempt, sum(len(text) for text in texts) // 3)).vectors
+        return (await client.persist(attempt, sum(len(text) for text in texts) // 3)).vectors
 
 
 def _read(reply: dict[str, Any], wanted: int) -> _Came:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import Any
 
 from perslib.errors import GaveUp, Refused
@@ -14,7 +15,6 @@ from perslib.llm.parsing import (
     RUNGS,
     Rung,
     asked_again,
-    is_about_format,
     is_strict,
     language_of,
     parse,
@@ -23,28 +23,28 @@ from perslib.llm.parsing import (
 )
 from perslib.llm.probe import Probe
 from perslib.llm.registry import Entry
-from perslib.llm.retry import Allowance, Line
+from perslib.llm.retry import Allowance, Client
 from perslib.llm.types import Answer, Message, Mode, Request
 from perslib.paths import read_toml
 
-# Refusals that are about one request, not about the endpoint: its row has no answer, the run goes on.
-_TOO_LONG, _FILTERED = (
-    re.compile("|".join(read_toml(__file__, "replies.toml")["refusals"][kind]), re.I)
-    for kind in ("too_long", "filtered")
-)
+#: What refusals are about, by their words.
+_ABOUT = {
+    kind: re.compile("|".join(patterns), re.I)
+    for kind, patterns in read_toml(__file__, "replies.toml")["refusals"].items()
+}
 _MALFORMED = (400, 413, 422)
 COMPLETE = ("stop", "length", "tool_calls", "function_call")
 
 
 class Ladder:
-    """Answers requests over one line, on the best rung that the endpoint offers."""
+    """Answers requests with one client, on the best rung that the endpoint offers."""
 
-    def __init__(self, entry: Entry, line: Line, probe: Probe | None, forced: bool):
-        self.entry, self.line, self.probe, self.forced = entry, line, probe, forced
+    def __init__(self, entry: Entry, client: Client, probe: Probe | None, forced: bool):
+        self.entry, self.client, self.probe, self.forced = entry, client, probe, forced
 
     async def answer(self, request: Request) -> tuple[Answer, bool]:
         """The answer, and whether it is one that may be kept in the cache."""
-        allowance = self.line.allowance()
+        allowance = self.client.allowance()
         try:
             if request.schema is not None:
                 return await self._structured(request, request.schema, allowance)
@@ -60,7 +60,7 @@ class Ladder:
             reason = _about_one_request(error)
             if reason is None:
                 raise
-            self.line.in_vain = 0  # the endpoint is well, it answered
+            self.client.failures = 0  # the endpoint is well, it answered
             return unanswered(request, f"{reason}: {error}"), False
 
     def rung(self, schema: Mapping[str, Any]) -> Rung:
@@ -69,20 +69,22 @@ class Ladder:
         first: Rung = "schema" if flag == "auto" else flag
         if self.probe is not None and not self.forced:
             first = "schema" if self.probe.schema else "json" if self.probe.json else "text"
-        lacks = self.line.lacks
-        if not lacks:  # as a rule; a schema as text takes time
+        unsupported = self.client.unsupported
+        if not unsupported:  # as a rule; a schema as text takes time
             return first
-        return next((r for r in RUNGS[RUNGS.index(first) :] if _lack(r, schema) not in lacks), "text")
+        return next(
+            (r for r in RUNGS[RUNGS.index(first) :] if _unsupported(r, schema) not in unsupported), "text"
+        )
 
     def body(
         self, request: Request, messages: Sequence[Message], form: dict[str, Any] | None = None
     ) -> dict[str, Any]:
         """What is sent."""
         sent = {"model": self.entry.model, "messages": messages, **parameters(self.entry, request)}
-        if "max_tokens" in self.line.lacks and "max_tokens" in sent:
+        if "max_tokens" in self.client.unsupported and "max_tokens" in sent:
             sent["max_completion_tokens"] = sent.pop("max_tokens")
         if "top_logprobs" in sent:
-            if self.is_known_for_logprobs is False or "logprobs" in self.line.lacks:
+            if self.is_known_for_logprobs is False or "logprobs" in self.client.unsupported:
                 del sent["top_logprobs"]
             else:
                 sent["logprobs"] = True
@@ -109,10 +111,10 @@ class Ladder:
         while True:
             sent = self.body(request, messages, form)
             try:
-                return await self.line.complete(sent, tokens, allowance)
+                return await self.client.complete(sent, tokens, allowance)
             except Refused as no:
                 if no.field in ("logprobs", "max_tokens"):
-                    self.line.lacks.add(no.field)
+                    self.client.unsupported.add(no.field)
                 if no.field not in sent or no.field in self.body(request, messages, form):
                     raise
 
@@ -129,10 +131,10 @@ class Ladder:
                 reply = await self._send(request, messages, allowance, form)
                 break
             except Refused as no:
-                about_format = no.status in _MALFORMED and is_about_format(str(no))
+                about_format = no.status in _MALFORMED and _ABOUT["format"].search(str(no))
                 if rung == "text" or not (about_format or no.field == "response_format"):
                     raise
-                self.line.lacks.add(_lack(rung, schema))
+                self.client.unsupported.add(_unsupported(rung, schema))
         if failure := _failure(request, reply):
             return self._made([reply], "unscored", error=failure), _would_be_cut_again(request, reply)
         data, problem = await loop.apart(len(reply.raw), _read, reply, schema)
@@ -201,14 +203,9 @@ def _failure(request: Request, reply: Answer) -> str | None:
 
 
 def _would_be_cut_again(request: Request, reply: Answer) -> bool:
-    """Whether a reply was cut at the request's own limit under a seed: then asking the same again is in vain."""
-    limit = request.max_tokens
-    return (
-        reply.finish == "length"
-        and limit is not None
-        and reply.tokens_out >= limit
-        and request.seed is not None
-    )
+    """Whether a reply was cut at the request's own limit under a seed: then asking again brings the same."""
+    is_cut = reply.finish == "length" and reply.tokens_out >= (request.max_tokens or inf)
+    return is_cut and request.seed is not None
 
 
 def _read(reply: Answer, schema: Mapping[str, Any]) -> tuple[Any, str | None]:
@@ -220,7 +217,7 @@ def _read(reply: Answer, schema: Mapping[str, Any]) -> tuple[Any, str | None]:
     return data, problem
 
 
-def _lack(rung: Rung, schema: Mapping[str, Any]) -> str:
+def _unsupported(rung: Rung, schema: Mapping[str, Any]) -> str:
     """A name for «this endpoint does not take this rung»: of one schema, for JSON schemas are refused singly."""
     return rung if rung != "schema" else f"schema {json.dumps(schema)}"
 
@@ -228,6 +225,6 @@ def _lack(rung: Rung, schema: Mapping[str, Any]) -> str:
 def _about_one_request(error: Refused) -> str | None:
     """A short reason when the refusal concerns this request alone, else None."""
     words = str(error)
-    if error.status == 413 or (error.status in _MALFORMED and _TOO_LONG.search(words)):
+    if error.status == 413 or (error.status in _MALFORMED and _ABOUT["too_long"].search(words)):
         return "too long"
-    return "content filter" if error.status in _MALFORMED and _FILTERED.search(words) else None
+    return "content filter" if error.status in _MALFORMED and _ABOUT["filtered"].search(words) else None

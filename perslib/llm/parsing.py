@@ -215,10 +215,6 @@ RUNGS: tuple[Rung, ...] = ("schema", "json", "text")
 QUOTED = 4000
 """Characters of an unusable reply that are shown to its model again."""
 
-_ABOUT_FORMAT = re.compile(
-    r"response[_ ]?format|json[_ ]?(schema|mode|object)|guided|grammar|structured[_ ]?output|constrained",
-    re.I,
-)
 _WORDS = read_toml(__file__, "replies.toml")["asking"]
 
 
@@ -261,11 +257,6 @@ def asked_again(
     said = reply[:QUOTED] if reply.strip() else words["empty"]
     again = words["again"].format(problem=problem, form=form)
     return [*messages, {"role": "assistant", "content": said}, {"role": "user", "content": again}]
-
-
-def is_about_format(words: str) -> bool:
-    """Whether a refusal is about the wanted form of the reply rather than about anything else."""
-    return _ABOUT_FORMAT.search(words) is not None
 
 
 def is_closed(schema: Any) -> bool:

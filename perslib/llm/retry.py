@@ -173,8 +173,8 @@ class Allowance:
         return self.most - self.taken
 
 
-class Line:
-    """One endpoint as this process sees it: its connections, its limits, and what it was found to lack."""
+class Client:
+    """One endpoint as this process sees it: its connections, its limits, and what it was found not to take."""
 
     def __init__(self, transport: Transport, patience: Patience, minute: float = 60.0):
         entry = transport.entry
@@ -183,9 +183,9 @@ class Line:
         self.gate = Gate(entry.concurrency)
         self.pace = Pace(entry.rpm, entry.tpm, minute)
         self.answered = False
-        self.in_vain = 0
+        self.failures = 0
         """Calls given up since the last one that was answered."""
-        self.lacks: set[str] = set()
+        self.unsupported: set[str] = set()
         """What the endpoint refused to take: `schema`, `json`, `logprobs`, `max_tokens`."""
 
     def allowance(self) -> Allowance:
@@ -224,7 +224,7 @@ class Line:
                 if fault.retry_after:
                     self.gate.close_for(fault.retry_after)
             else:
-                self.answered, self.in_vain = True, 0
+                self.answered, self.failures = True, 0
                 return reply if tried == 1 else replace(reply, retries=tried - 1)
             waited += pause
             allowance.taken += pause
@@ -273,7 +273,7 @@ class Line:
             return
         if fault.nobody:
             raise self.transport.unreachable(fault.words) from None
-        self.in_vain += 1
+        self.failures += 1
         too_long = "" if is_over else f" (the next wait of {pause:.0f} s would pass {bound})"
         tries = "1 try" if tried == 1 else f"{tried} tries"
         raise GaveUp(

@@ -81,7 +81,7 @@ def _in_order(schema: Any) -> Any:
     return [_in_order(part) for part in schema] if isinstance(schema, list | tuple) else schema
 
 
-IN_VAIN = 16
+MOST_FAILURES = 16
 """Calls given up in a row, beyond those in flight, after which a run stops: the endpoint is not well."""
 
 
@@ -148,7 +148,7 @@ class Run:
             answer, is_kept = stand_in(request, self.entry, key), False
         else:
             answer, is_kept = await self.ladder.answer(request)
-            self._stop_in_vain(answer)
+            self._stop_after_failures(answer)
         # An endpoint tells the dated version; of a file, its path is nobody's business.
         told = answer.model if self.entry.kind == "endpoint" else ""
         model = Path(told).name if told.endswith(".gguf") else told or self.model
@@ -207,12 +207,12 @@ class Run:
             self.step(stage, answer)
         return answer
 
-    def _stop_in_vain(self, answer: Answer) -> None:
+    def _stop_after_failures(self, answer: Answer) -> None:
         """End the run when call after call comes to nothing."""
-        line, most = self.ladder.line, IN_VAIN + self.entry.concurrency
-        if line.in_vain < most:
+        client, most = self.ladder.client, MOST_FAILURES + self.entry.concurrency
+        if client.failures < most:
             return
-        line.in_vain = 0
+        client.failures = 0
         raise GaveUp(
             f"Stopped: {most} calls in a row to backbone {self.entry.name!r} came to nothing; the last one: "
             f"{answer.error}. What was answered is in the cache; run again later.",

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -47,6 +48,9 @@ NAMING = {400, 401, 403, 422}
 _BROKEN = (aiohttp.ClientError, OSError, EOFError, zlib.error)
 _NO_CREDIT = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
 
+Headers = Mapping[str, str]
+Body = Mapping[str, Any] | None
+
 
 @dataclass(eq=False)
 class Fault(Exception):
@@ -70,24 +74,35 @@ class Transport:
         self._session: aiohttp.ClientSession | None = None
         self._opening = asyncio.Lock()
 
-    async def exchange(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    async def exchange(self, method: str, path: str, body: Body = None) -> dict[str, Any]:
         """Send one request and return the JSON object that comes back; `Fault` or `Refused` otherwise."""
         if is_rehearsal():
             raise BackboneError(f"In a rehearsal backbone {self.entry.name!r} is not asked.")
         session = await self.open()
         key = self.entry.key()
+        headers = {"Accept-Encoding": "identity"}
+        content = None
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+            # Data may hold half a surrogate pair; it becomes a question mark rather than the end of the run.
+            content = json.dumps(body, ensure_ascii=False, default=_plain).encode("utf-8", "replace")
+        if key:
+            headers["Authorization"] = f"Bearer {key}"
+        sent = session.request(
+            method, self.base_url + path, data=content, headers=headers, allow_redirects=False
+        )
         started = time.perf_counter()
         try:
-            async with asyncio.timeout(self.entry.timeout):
-                status, headers, content = await self._send(session, method, path, body, key)
+            async with asyncio.timeout(self.entry.timeout), sent as response:
+                received = await _received(response, _most(body))
         except _BROKEN as error:
             fault = self._fault(error)
             if fault.nobody and self.entry.kind == "embedded":
                 self._session = None  # its server died: the next try starts another
             raise fault from None
-        seconds = time.perf_counter() - started
-        reply = await loop.apart(len(content), self._decoded, status, headers, content, key, body)
-        return {**reply, "seconds": seconds, "size": len(content)}
+        seconds, size = time.perf_counter() - started, len(received)
+        read = partial(self._decoded, response.status, response.headers, received, key, body)
+        return {**await loop.apart(size, read), "seconds": seconds, "size": size}
 
     async def open(self) -> aiohttp.ClientSession:
         """Make the connections ready; starts the server of an embedded model."""
@@ -118,34 +133,6 @@ class Transport:
         if session is not None:
             await session.close()
 
-    async def _send(
-        self,
-        session: aiohttp.ClientSession,
-        method: str,
-        path: str,
-        body: Mapping[str, Any] | None,
-        key: str | None,
-    ) -> tuple[int, Mapping[str, str], bytes]:
-        headers = {"Accept-Encoding": "identity"}
-        content = None
-        if body is not None:
-            headers["Content-Type"] = "application/json"
-            # Data may hold half a surrogate pair; it becomes a question mark rather than the end of the run.
-            content = json.dumps(body, ensure_ascii=False, default=_plain).encode("utf-8", "replace")
-        if key:
-            headers["Authorization"] = f"Bearer {key}"
-        wanted = (body or {}).get("max_tokens") or (body or {}).get("max_completion_tokens")
-        most = min(LARGEST, HEADROOM + A_TOKEN * wanted) if isinstance(wanted, int) else LARGEST
-        async with session.request(
-            method, self.base_url + path, data=content, headers=headers, allow_redirects=False
-        ) as response:
-            received = bytearray()
-            async for chunk in response.content.iter_any():
-                received += chunk
-                if len(received) > most:
-                    raise Fault(f"the reply is larger than {most // 2**20} MB", hopeless=True)
-            return response.status, response.headers, bytes(received)
-
     def _fault(self, error: Exception) -> Fault:
         """What a broken connection is called."""
         if isinstance(error, aiohttp.ClientConnectorError):
@@ -156,12 +143,7 @@ class Transport:
         return Fault(f"the connection broke: {_clean(str(error)) or type(error).__name__}")
 
     def _decoded(
-        self,
-        status: int,
-        headers: Mapping[str, str],
-        content: bytes,
-        key: str | None,
-        body: Mapping[str, Any] | None,
+        self, status: int, headers: Headers, content: bytes, key: str | None, body: Body
     ) -> dict[str, Any]:
         """The object in a reply with status 200, without the key; raises what anything else means."""
         text = whole_characters(content.decode("utf-8", "replace"))
@@ -180,9 +162,7 @@ class Transport:
             raise self._failure(code if isinstance(code, int) and code >= 400 else 500, headers, text, body)
         return reply
 
-    def _failure(
-        self, status: int, headers: Mapping[str, str], text: str, body: Mapping[str, Any] | None
-    ) -> Exception:
+    def _failure(self, status: int, headers: Headers, text: str, body: Body) -> Exception:
         """What a status other than 200 means."""
         words, code = server_words(text)
         if (status in AGAIN or status >= 500) and code not in _NO_CREDIT:
@@ -253,6 +233,21 @@ def _proxy(url: str) -> str | None:
     return found if not found or "://" in found else f"http://{found}"
 
 
+def _most(body: Body) -> int:
+    """Bytes that the reply to a request may have."""
+    wanted = (body or {}).get("max_tokens") or (body or {}).get("max_completion_tokens")
+    return min(LARGEST, HEADROOM + A_TOKEN * wanted) if isinstance(wanted, int) else LARGEST
+
+
+async def _received(response: aiohttp.ClientResponse, most: int) -> bytes:
+    received = bytearray()
+    async for chunk in response.content.iter_any():
+        received += chunk
+        if len(received) > most:
+            raise Fault(f"the reply is larger than {most // 2**20} MB", hopeless=True)
+    return bytes(received)
+
+
 def _plain(value: Any) -> Any:
     """A number from numpy or pandas as JSON knows it."""
     if isinstance(value, np.generic):
@@ -287,7 +282,7 @@ def without_key(text: str, key: str) -> str:
     return re.sub("".join(spelled), "[key]", text)
 
 
-def retry_after(headers: Mapping[str, str]) -> float | None:
+def retry_after(headers: Headers) -> float | None:
     """Seconds the server asks to wait: `Retry-After` as seconds or as a date (RFC 9110, 10.2.3).
 
     A date is compared with the server's own clock, where the answer tells it.
