@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import signal
 import threading
 import time
@@ -18,8 +19,7 @@ pytest.importorskip("distributed")
 from distributed import LocalCluster
 from two_workers import two_workers
 
-from perslib.cluster import connected, spread
-from perslib.cluster.files import Shelf
+from perslib.cluster import connected, spread, write_value
 from perslib.errors import BackboneError, DataError, PerslibError, Problem, UnknownName
 from perslib.judge import Manner, Nearest, Personal, evaluate
 from perslib.llm import backbone
@@ -164,7 +164,7 @@ def test_bounds_are_divided_and_never_exceeded():
 
 
 def test_what_cannot_be_is_said(cluster, home, corpus, monkeypatch):
-    monkeypatch.setattr("perslib.cluster.client.CONNECT", "1s")
+    monkeypatch.setattr("perslib.cluster.CONNECT", "1s")
     with (
         pytest.raises(PerslibError, match=r"No Dask scheduler can be reached .*dask scheduler"),
         connected("tcp://127.0.0.1:1"),
@@ -183,8 +183,6 @@ def test_errors_of_workers_come_whole(cluster, home):
     with connected(cluster) as at, pytest.raises(DataError, match="score is 7") as caught:
         list(spread(at, refuses, [[1]]))
     assert caught.value.problems[0].place == "turns.jsonl:17" and caught.value.remedy == "Mend it."
-    import pickle
-
     unknown = pickle.loads(pickle.dumps(UnknownName("judge", "persnal", ["personal"])))
     assert str(unknown) == str(UnknownName("judge", "persnal", ["personal"])) and unknown.known == [
         "personal"
@@ -195,12 +193,11 @@ def test_a_judge_that_asks_nothing_needs_no_cluster(corpus):
     assert len(evaluate(Nearest(), corpus, None, split=None, limit=8, progress=False)) == 8
 
 
-def test_a_shelf_writes_equal_values_once(tmp_path):
-    shelf = Shelf(tmp_path)
-    one, two = shelf.put({"a": [1, 2]}), shelf.put({"a": [1, 2]})
-    assert one == two and one.get() == {"a": [1, 2]} and len(list(tmp_path.iterdir())) == 1
-    one.forget()
-    assert not list(tmp_path.iterdir())
+def test_equal_values_are_written_once(tmp_path):
+    one, two = write_value(tmp_path, {"a": [1, 2]}), write_value(tmp_path, {"a": [1, 2]})
+    assert (
+        one == two and pickle.loads(one.read_bytes()) == {"a": [1, 2]} and len(list(tmp_path.iterdir())) == 1
+    )
 
 
 class Lazy:
@@ -224,5 +221,5 @@ def test_equal_chunks_do_not_share_a_file_and_none_of_an_earlier_run_is_taken(ho
     chunks = [[1], [1], [2]]
     assert list(spread(Lazy(), square, chunks, folder=tmp_path)) == [[1], [1], [4]]
     for name in ("chunk-00000000", "result-00000001"):
-        Shelf(tmp_path).put_as(name, [7])
+        write_value(tmp_path, [7], name)
     assert list(spread(Lazy(), square, chunks, folder=tmp_path)) == [[1], [1], [4]]

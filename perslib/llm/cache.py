@@ -216,14 +216,15 @@ class Cache:
                     self.path.parent.mkdir(parents=True, exist_ok=True)
                 elif not self.path.is_file():
                     raise CacheError(f"There is no cache at {self.path} to read from.")
-                try:
-                    self._connection = self._open("rwc" if self._writes else "ro")
-                except sqlite3.OperationalError:
-                    if self._writes:
-                        raise
-                    # The write-ahead log needs two files beside the database; where they cannot be made nobody writes.
-                    self._connection = self._open("ro&immutable=1")
+                self._connection = self._open("rwc") if self._writes else self._open_to_read()
         return self._connection
+
+    def _open_to_read(self) -> sqlite3.Connection:
+        try:
+            return self._open("ro")
+        except sqlite3.OperationalError:
+            # The write-ahead log needs two files beside the database; where they cannot be made nobody writes.
+            return self._open("ro&immutable=1")
 
     def _open(self, mode: str) -> sqlite3.Connection:
         uri = _URI.format(path=self.path.absolute().as_uri(), mode=mode)

@@ -23,7 +23,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -141,16 +141,15 @@ def embedder(
         return CharacterTfidf()
     store = cache if isinstance(cache, Cache) else Cache(policy=cache)
     if name == "embedded":
-        return Remembering(NAME, encode, store)
+        return CachedEmbedder(NAME, encode, store)
     if name.startswith(SENTENCE_TRANSFORMERS):
-        return Remembering(name, _sentence_transformer(name.removeprefix(SENTENCE_TRANSFORMERS)), store)
+        return CachedEmbedder(name, _sentence_transformer(name.removeprefix(SENTENCE_TRANSFORMERS)), store)
     endpoint = Endpoint(entry(name, **overrides), patience or Patience())
-    return Remembering(
-        f"{name}:{endpoint.entry.model}", endpoint.encode, store, address=endpoint.entry.address
-    )
+    model, address = endpoint.entry.model, endpoint.entry.address
+    return CachedEmbedder(f"{name}:{model}", endpoint.encode, store, address=address)
 
 
-class Remembering:
+class CachedEmbedder:
     """A model whose vectors are kept in the cache; each text is encoded once."""
 
     def __init__(
@@ -165,7 +164,8 @@ class Remembering:
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> Vectors:
         """One row a text, of length one; equal texts are encoded once."""
         texts = _checked(texts)
-        keys = [self._key(text, kind) for text in texts]
+        about = {"embedding": self.name, "at": self._address, "kind": kind}
+        keys = [digest({**about, "text": text}) for text in texts]
         found = self._cache.get_vectors(dict.fromkeys(keys))
         missing = {key: text for key, text in zip(keys, texts) if key not in found}
         if missing and self._cache.policy == "only":
@@ -174,16 +174,12 @@ class Remembering:
             )
         waiting = list(missing.items())
         for start in range(0, len(waiting), AT_ONCE):
-            some = waiting[start : start + AT_ONCE]
-            vectors = unit(self._encode([text for _, text in some], kind))
-            rows = [(key, vector) for (key, _), vector in zip(some, vectors, strict=True)]
-            about = {"backbone": "embeddings", "model": self.name, "stage": "embed"}
-            self._cache.put_vectors((key, vector, about) for key, vector in rows)
-            found.update(rows)
+            some = dict(waiting[start : start + AT_ONCE])
+            vectors = dict(zip(some, unit(self._encode(list(some.values()), kind)), strict=True))
+            meta = {"backbone": "embeddings", "model": self.name, "stage": "embed"}
+            self._cache.put_vectors((key, vector, meta) for key, vector in vectors.items())
+            found |= vectors
         return np.stack([found[key] for key in keys]) if keys else np.zeros((0, 0), np.float32)
-
-    def _key(self, text: str, kind: Kind) -> str:
-        return digest({"embedding": self.name, "at": self._address, "kind": kind, "text": text})
 
 
 class CharacterTfidf:
@@ -195,25 +191,27 @@ class CharacterTfidf:
 
     name = "tfidf"
 
-    @cached_property
-    def _vectoriser(self) -> Any:
-        from sklearn.feature_extraction.text import TfidfVectorizer
-
-        return TfidfVectorizer(analyzer="char", ngram_range=(1, 3), max_features=20_000, sublinear_tf=True)
+    def __init__(self) -> None:
+        self._vectorizer: Any = None
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> Vectors:
         """One row a text; the first texts given fix which runs count, and how much."""
         texts = _checked(texts)
         if not texts:
             return np.zeros((0, 0), np.float32)
-        if not hasattr(self._vectoriser, "vocabulary_"):
+        if self._vectorizer is None:
+            from sklearn.feature_extraction.text import TfidfVectorizer
+
+            counted = TfidfVectorizer(
+                analyzer="char", ngram_range=(1, 3), max_features=20_000, sublinear_tf=True
+            )
             # A vocabulary needs at least one character, whatever the texts are.
-            self._vectoriser.fit([*texts, " "])
-        return unit(self._vectoriser.transform(texts).toarray())
+            self._vectorizer = counted.fit([*texts, " "])
+        return unit(self._vectorizer.transform(texts).toarray())
 
 
 @dataclass(frozen=True)
-class _Came:
+class _Encoded:
     vectors: Vectors
     tokens_in: int
     tokens_out: int = 0
@@ -259,13 +257,13 @@ class Endpoint:
             "encoding_format": "float",
         }
 
-        async def attempt() -> _Came:
+        async def attempt() -> _Encoded:
             return _read(await client.transport.exchange("POST", "/embeddings", body), len(texts))
 
         return (await client.persist(attempt, sum(len(text) for text in texts) // 3)).vectors
 
 
-def _read(reply: dict[str, Any], wanted: int) -> _Came:
+def _read(reply: dict[str, Any], wanted: int) -> _Encoded:
     rows = reply.get("data")
     try:
         ordered = sorted(rows, key=lambda row: row["index"]) if isinstance(rows, list) else []
@@ -276,7 +274,7 @@ def _read(reply: dict[str, Any], wanted: int) -> _Came:
         raise Fault("the reply holds embeddings that are not numbers")
     if vectors.ndim != 2 or len(vectors) != wanted:
         raise Fault(f"the reply holds {len(ordered)} embeddings, expected {wanted}")
-    return _Came(vectors, int((reply.get("usage") or {}).get("prompt_tokens") or 0))
+    return _Encoded(vectors, int((reply.get("usage") or {}).get("prompt_tokens") or 0))
 
 
 def unit(vectors: npt.ArrayLike) -> Vectors:

@@ -8,8 +8,9 @@ nothing that was answered is asked again, whoever died in between.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -66,9 +67,10 @@ class SpreadBackbone(Backbone):
             Progress(None, stage, self.ledger, enabled=progress) as shown,
         ):
             part, seats = share(self.entry, workers_of(client))
-            todo = _Part(method, part, self.cache, self.patience, self._forced)
-            name = f"perslib {self.entry.address}"
-            for found, spent in spread(client, todo, _chunks(items), seats=(name, seats)):
+            work = partial(_work, method, part, self.cache, self.patience, self._forced)
+            rest = iter(items)
+            chunks = iter(lambda: list(islice(rest, SIZE)), [])
+            for found, spent in spread(client, work, chunks, seats=(f"perslib {self.entry.address}", seats)):
                 for result in found:
                     sink(result)
                 took = Ledger.from_dict(spent)
@@ -76,25 +78,18 @@ class SpreadBackbone(Backbone):
                 shown.move(len(found), took.total.calls)
 
 
-class _Part:
-    """What a worker does with a chunk: the method over its items, with its share of the endpoint."""
-
-    def __init__(
-        self,
-        method: Callable[[Any, Ask], Awaitable[Any]],
-        entry: Entry,
-        cache: Cache,
-        patience: Patience,
-        forced: bool,
-    ):
-        self.method, self.entry, self.cache = method, entry, cache
-        self.patience, self.forced = patience, forced
-
-    def __call__(self, items: list[Any]) -> tuple[list[Any], dict[str, Any]]:
-        """What the method returns for each, and what it took."""
-        model = Backbone(self.entry, self.cache, None, self.patience, forced=self.forced)
-        found = model.map(self.method, items, progress=False)
-        return found, model.ledger.as_dict()
+def _work(
+    method: Callable[[Any, Ask], Awaitable[Any]],
+    entry: Entry,
+    cache: Cache,
+    patience: Patience,
+    forced: bool,
+    items: list[Any],
+) -> tuple[list[Any], dict[str, Any]]:
+    """On a worker, with its share of the endpoint: what the method returns for each item, and what that cost."""
+    model = Backbone(entry, cache, None, patience, forced=forced)
+    found = model.map(method, items, progress=False)
+    return found, model.ledger.as_dict()
 
 
 def share(entry: Entry, workers: int) -> tuple[Entry, int]:
@@ -104,14 +99,8 @@ def share(entry: Entry, workers: int) -> tuple[Entry, int]:
     """
     seats = max(1, min(workers, *(bound for bound in (entry.concurrency, entry.rpm) if bound is not None)))
 
-    def part(bound: int) -> int:
-        return max(1, bound // seats)
+    def part(bound: int | None) -> int | None:
+        return None if bound is None else max(1, bound // seats)
 
-    rpm, tpm = (None if bound is None else part(bound) for bound in (entry.rpm, entry.tpm))
-    return replace(entry, concurrency=part(entry.concurrency), rpm=rpm, tpm=tpm), seats
-
-
-def _chunks(items: Iterable[X]) -> Iterator[list[X]]:
-    rest = iter(items)
-    while chunk := list(islice(rest, SIZE)):
-        yield chunk
+    concurrency = max(1, entry.concurrency // seats)
+    return replace(entry, concurrency=concurrency, rpm=part(entry.rpm), tpm=part(entry.tpm)), seats

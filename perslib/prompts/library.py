@@ -165,12 +165,9 @@ def prompts(folder: str | Path | None = None) -> pd.DataFrame:
     """All prompts to be had, one a row: name, language, version, digest, path, description."""
     shelves = _shelves(folder)
     columns = ["name", "language", "version", "digest", "path", "description"]
-    rows = []
-    for language in _languages(shelves):
-        for name in _names(shelves, language):
-            found = prompt(name, language, folder)
-            rows.append([str(v) if isinstance(v := getattr(found, c), Path) else v for c in columns])
-    return pd.DataFrame(rows, columns=columns)
+    found = [prompt(name, lang, folder) for lang in _languages(shelves) for name in _names(shelves, lang)]
+    frame = pd.DataFrame([[getattr(one, column) for column in columns] for one in found], columns=columns)
+    return frame.astype({"path": "str"})
 
 
 def _shelves(folder: str | Path | None) -> list[Path]:
