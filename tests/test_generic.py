@@ -89,7 +89,7 @@ def test_few_shot_without_examples_is_an_error():
 
 def test_the_score_alone():
     judge = Generic(manner=Manner(window=None, written=False))
-    (request,) = first_asked(partial(judge.judge, corpus_of(scored_past([4])).block("ada", "gift")))
+    request, *_ = first_asked(partial(judge.judge, corpus_of(scored_past([4])).block("ada", "gift")))
     assert request.schema is None and request.max_tokens == 1
     assert request.messages[-1]["content"].rstrip().endswith("Score:")
 

@@ -150,7 +150,6 @@ class Says(MemorySystem):
         return UserMemory(
             block.user, block.scenario, "told", (0,) * 5, (Statement("M1", "scoring_style", "Strict."),)
         )
-        yield
 
 
 def test_beside_another_memory_its_statements_follow_on() -> None:

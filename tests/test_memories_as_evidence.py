@@ -48,9 +48,9 @@ def small() -> Corpus:
 
 def test_the_parameter_says_which_memories(small):
     assert study.choose_memories("", FIRST) == list(study.LOOK)
-    assert study.choose_memories("", USUAL) == study.choose_memories("all", FIRST) == list(study.ALL)
+    assert study.choose_memories("", USUAL) == study.choose_memories("all", FIRST) == study.list_memories()
     assert study.choose_memories("measured, scores", USUAL) == ["no memory", "measured", "scores"]
-    assert {"H²Memory", "turn-level RAG", "session-level RAG", "RecurSum"} <= set(study.ALL)
+    assert {"H²Memory", "turn-level RAG", "session-level RAG", "RecurSum"} <= set(study.list_memories())
     with pytest.raises(UnknownName, match="structured"):
         study.choose_memories("structurd", USUAL)
 

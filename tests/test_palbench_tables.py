@@ -11,7 +11,6 @@ from perslib.errors import DataError, UnknownName
 from perslib.memory.baselines import Vanilla, baselines
 from perslib.memory.h2 import H2Memory
 from perslib.palbench import (
-    Form,
     agreement_with_people,
     begun,
     bleu,
@@ -29,6 +28,7 @@ from perslib.palbench import (
     voted,
     win_tie_lose,
 )
+from perslib.prompts import PromptSettings
 from perslib.stats import holm
 from perslib.worlds import palset
 
@@ -148,8 +148,8 @@ def test_people_have_query_sessions_topics_and_scenes(who):
 
 def test_from_answers_to_the_table_with_costs(who):
     memories = [Vanilla("zh", logs=False), Vanilla("zh"), baselines("zh", embedder=Letters())[5]]
-    answers, served = run(memories, who, Model(knowing(who)), Form("zh"))
-    one = scored(graded(answers, who, Model(), Form("zh")), who)
+    answers, served = run(memories, who, Model(knowing(who)), PromptSettings("zh"))
+    one = scored(graded(answers, who, Model(), PromptSettings("zh")), who)
     assert set(one["metric"]) == {"bleu_1", "bleu_2", "bleu_3", "bleu_4", "g_score", "s_score"}
     table = results(one, **FEW)
     s = table[table.metric == "s_score"].set_index("method")["value"]
@@ -179,13 +179,15 @@ def test_english_is_scored_by_words_under_its_own_name_or_as_published():
 
 
 def test_an_answer_that_failed_has_no_score_of_any_kind(who):
-    answers, _ = run([Vanilla("zh")], who, Model(lambda request: {"nonsense": 1}), Form("zh"))
+    answers, _ = run([Vanilla("zh")], who, Model(lambda request: {"nonsense": 1}), PromptSettings("zh"))
     table = results(scored(graded(answers, who, Model()), who), **FEW)
     assert table["value"].isna().all() and (table["failed"] == sum(len(p.scenes) for p in who)).all()
 
 
 def test_h2memory_goes_through_the_same_tasks(who):
-    answers, served = run([H2Memory("zh", embedder=Letters())], who[:1], Model(usual_h2), Form("zh"))
+    answers, served = run(
+        [H2Memory("zh", embedder=Letters())], who[:1], Model(usual_h2), PromptSettings("zh")
+    )
     assert answers["error"].isna().all() and served[0].build.calls > 50
     assert answers["pieces"].gt(0).all()
 
@@ -198,10 +200,10 @@ def usual_h2(request):
 
 def test_from_dialogues_to_win_tie_lose(who):
     memories = [Vanilla("zh"), Vanilla("zh", logs=False)]
-    held = talked(begun(memories, who, Model()), Model(), Model(), Form("zh"))
+    held = talked(begun(memories, who, Model()), Model(), Model(), PromptSettings("zh"))
     better = {"assistant_1": 6, "assistant_2": 6}
     judge = Model(lambda r: {"analysis": dict.fromkeys([*better, "overall"], ""), "scores": better})
-    pairs = outcomes(judged(held, judge, Form("zh"), method="vanilla (with log)"))
+    pairs = outcomes(judged(held, judge, PromptSettings("zh"), method="vanilla (with log)"))
     table = win_tie_lose(pairs, **FEW)
     topics = sum(len(p.scenes) for p in who)
     assert table["dimension"].tolist() == ["requirement", "preference"]

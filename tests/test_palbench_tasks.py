@@ -16,7 +16,6 @@ from perslib.errors import DataError, UnknownName
 from perslib.llm import Answer, parse
 from perslib.memory.baselines import ConditionMem, MemoryBank, RecurSum, TurnRetrieval, Vanilla, baselines
 from perslib.palbench import (
-    Form,
     Person,
     Scene,
     Topic,
@@ -32,7 +31,7 @@ from perslib.palbench import (
 )
 from perslib.palbench.multi_turn import PATTERNS, template
 from perslib.palbench.tasks import TASKS, asked, query_of, remembered, serve
-from perslib.prompts import prompt
+from perslib.prompts import PromptSettings, prompt
 
 LABELS = ("neu", "pos", "neg", "neu", "pos", "neu", "neg", "neu")
 
@@ -87,16 +86,16 @@ def test_memories_are_asked_with_the_question_or_with_the_requirement():
 
 
 def test_restating_is_not_shown_the_requirement_and_candidates_keep_their_order():
-    restate = shown(asked(Form(), "requirement", topic(2), []).request)
+    restate = shown(asked(PromptSettings(), "requirement", topic(2), []).request)
     assert "question about" in restate and "requirement of topic-1" not in restate
-    select = shown(asked(Form("zh"), "selection", topic(2), []).request)
+    select = shown(asked(PromptSettings("zh"), "selection", topic(2), []).request)
     places = [select.index(f"S{i}：topic-1 solution{i}") for i in range(1, 9)]
     assert places == sorted(places)
 
 
 def test_everything_about_a_user_is_asked_at_once_with_the_memory_as_it_stood():
     model = Model()
-    served = model.of(partial(serve, TurnRetrieval(embedder=Letters()), PERSON, Form()))
+    served = model.of(partial(serve, TurnRetrieval(embedder=Letters()), PERSON, PromptSettings()))
     assert model.rounds == 1 and model.stages == ["answer"] * 9
     assert [s.heard for s in served.stores] == [
         ("u_sample0", "u_sample1"),
@@ -192,11 +191,17 @@ def test_a_memory_that_keeps_better_what_was_recalled_is_told():
 def test_a_memory_that_reflects_is_let_to():
     model = Model()
     model.of(
-        partial(serve, ConditionMem(embedder=Letters(), reflection=1), PERSON, Form(), tasks=["selection"])
+        partial(
+            serve,
+            ConditionMem(embedder=Letters(), reflection=1),
+            PERSON,
+            PromptSettings(),
+            tasks=["selection"],
+        )
     )
     assert model.prompts().count("conditionmem_reflect") == 3
     model = Model()
-    model.of(partial(serve, ConditionMem(embedder=Letters()), PERSON, Form(), tasks=["selection"]))
+    model.of(partial(serve, ConditionMem(embedder=Letters()), PERSON, PromptSettings(), tasks=["selection"]))
     assert "conditionmem_reflect" not in model.prompts()
 
 
@@ -213,16 +218,16 @@ def test_a_run_over_http_resumes_without_asking_again(model, server):
     server.reply = fitting
     one = model()
     memories = [Vanilla("zh"), RecurSum("zh"), MemoryBank("zh", embedder=Letters())]
-    frame, served = run(memories, [PERSON], one, Form("zh"))
+    frame, served = run(memories, [PERSON], one, PromptSettings("zh"))
     assert frame["error"].isna().all() and len(frame) == 27 and not any(s.failed for s in served)
     assert frame["tokens_in"].tolist() == [100] * 27
-    dialogues = talked(begun(memories, [PERSON], one), one, one, Form("zh"), progress=False)
+    dialogues = talked(begun(memories, [PERSON], one), one, one, PromptSettings("zh"), progress=False)
     assert not any(d.error for d in dialogues)
-    compared = judged(dialogues, one, Form("zh"), method="RecurSum")
+    compared = judged(dialogues, one, PromptSettings("zh"), method="RecurSum")
     assert compared["error"].isna().all() and set(outcomes(compared)["outcome"]) <= {"win", "tie", "lose"}
     assert {"memory", "answer", "user", "assistant", "compare"} <= set(one.ledger.stages)
     asked = len(server.bodies)
-    again, _ = run(memories, [PERSON], one, Form("zh"))
+    again, _ = run(memories, [PERSON], one, PromptSettings("zh"))
     assert len(server.bodies) == asked and again.equals(frame)
 
 
@@ -410,7 +415,7 @@ def test_half_of_the_evaluations_swap_the_order(dialogues):
 
 def test_runs_differ_at_a_temperature_and_the_published_setting_is_an_option(dialogues):
     judge = Model(fair)
-    judged(dialogues, judge, Form(temperature=0), method=OURS)
+    judged(dialogues, judge, PromptSettings(temperature=0), method=OURS)
     assert {r.temperature for r in judge.asked} == {0}
     assert len({(r.sample, r.seed, shown(r)) for r in judge.asked}) == len(judge.asked)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from datetime import datetime
+from functools import partial
 
 import pytest
 from endpoint import status
@@ -13,6 +14,7 @@ from scripted import in_rounds
 from perslib.corpus import load
 from perslib.errors import BackboneError, DataError
 from perslib.llm import Answer, backbone
+from perslib.llm.asking import changed
 from perslib.memory.long import sessions_of
 from perslib.palsynth import estimate, rehearse, synthesize
 from perslib.palsynth import topics as talk
@@ -109,22 +111,12 @@ def test_the_same_seed_asks_the_same_questions(monkeypatch):
 def test_independent_questions_go_together(monkeypatch):
     asks = []
     model = Model(monkeypatch)
-    answer = model._worked
+    work = model.work
 
-    def counting(steps):
-        def counted():
-            given = None
-            try:
-                while True:
-                    ask = steps.send(given)
-                    asks.append(len(ask.requests))
-                    given = yield ask
-            except StopIteration as end:
-                return end.value
+    async def counted(method, ask):
+        return await method(changed(ask, hear=lambda answers: asks.append(len(answers))))
 
-        return answer(counted())
-
-    model._worked = counting
+    model.work = lambda methods, **settings: work([partial(counted, m) for m in methods], **settings)
     made = synthesize(model, users=1)
     months = len({d[:7] for d in made.files["situation"]["0000"]})
     # profiles, timeline, needs, likings, a month at a time, accounts, logs with frameworks, candidates, verdicts, talks, checks

@@ -20,7 +20,7 @@ from perslib.memory import Draft, resolved
 from perslib.memory.baselines import SessionRetrieval, TurnRetrieval
 from perslib.memory.h2 import H2Memory
 from perslib.memory.remembering import Recalled, Remembered, sessions
-from perslib.replay.contexts import context
+from perslib.replay.contexts import make_context
 
 ROWS: list[Row] = [
     ("ada", "recipe", "0", "knee soup", "a soup", 2),
@@ -251,7 +251,7 @@ def test_replies_judged_since_are_heard_when_the_memory_is_updated():
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_candidate_is_shown_what_is_recalled_and_no_label(language):
     mind = Mind() if language == "en" else Mind(lambda name, r: None)
-    shown = context(Remembered(system()), language)
+    shown = make_context(Remembered(system()), language)
     block = corpus().block("ada", "gift")
     show = mind.work(partial(shown.prepare, shown.given(block)))
     told = show(block.target("0", 0))
@@ -265,7 +265,7 @@ def unlogged():
 
 
 def test_a_reply_rests_on_the_turns_that_were_looked_up_for_it():
-    shown, block = context(Remembered(TurnRetrieval("en", embedder=Words(), k=1))), unlogged()
+    shown, block = make_context(Remembered(TurnRetrieval("en", embedder=Words(), k=1))), unlogged()
     show = answered(partial(shown.prepare, shown.given(block)))
     first, third = show(block.target("0", 0)), show(block.target("1", 0))
     assert first.records == ("recipe/0/0",) and "a soup" in first.system

@@ -15,6 +15,7 @@ from perslib.corpus import load
 from perslib.errors import NotEnough
 from perslib.judge import UserMean
 from perslib.llm import Answer
+from perslib.prompts import PromptSettings
 from perslib.report.tables import labelled
 from perslib.studies import ux_bench as study
 from perslib.studies import ux_bench_replies as parts
@@ -214,7 +215,7 @@ def test_rules_and_a_model_are_compared(bench):
             return Answer(data={"scenario": "entertainment", "domain": "games"})
         return Answer(data={"primary": "apology", "all": ["apology"]})
 
-    model, form = Scripted(reply=reply), ux.Form("en")
+    model, form = Scripted(reply=reply), PromptSettings("en")
     topics = ux.topics_of(bench.cases, ux.TopicLabeller(form), model)
     topics["query"] = [case.query for case in bench.cases]
     replies = pd.DataFrame({"case": [f"c{i}" for i in range(30)], "reply": ["Sorry.", "Oops!", "Nine."] * 10})

@@ -15,7 +15,8 @@ pytest.importorskip("distributed")
 from two_workers import two_workers
 
 from perslib.llm import backbone
-from perslib.ux import Case, Form, Recovery, StrategyLabeller, UXJudge, answered, judged_by, strategies_of
+from perslib.prompts import PromptSettings
+from perslib.ux import Case, Recovery, StrategyLabeller, UXJudge, answered, judged_by, strategies_of
 from perslib.ux.construct import construct
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
@@ -66,10 +67,10 @@ def test_judging_answering_labelling_and_construction_are_spread(cluster, tmp_pa
     complaints = {c.case: c.complaint for c in cases}
 
     def worked(model):
-        replies = answered(Recovery(form=Form("en")), cases, model, progress=False)
+        replies = answered(Recovery(form=PromptSettings("en")), cases, model, progress=False)
         made = construct(log(COMPLAINED, LIKED), miner=model, language="en", progress=False)
         return {
-            "judged": judged_by(UXJudge(Form("en")), cases, model, progress=False),
+            "judged": judged_by(UXJudge(PromptSettings("en")), cases, model, progress=False),
             "answered": replies,
             "labelled": strategies_of(replies, complaints, StrategyLabeller(), model, progress=False),
             "funnel": made.funnel,

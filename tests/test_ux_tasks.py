@@ -13,11 +13,13 @@ from scripted import Scripted
 
 from perslib.corpus import Corpus, load
 from perslib.errors import DataError, PerslibError, UnknownName
+from perslib.judge import Constant, Generic, Manner, Personal, evaluate
 from perslib.llm import Answer, Request
+from perslib.memory import Scores
+from perslib.prompts import PromptSettings
 from perslib.stats import measure_verdicts
 from perslib.ux import (
     Case,
-    Form,
     Generation,
     Recovery,
     UXJudge,
@@ -102,9 +104,9 @@ def test_cases_go_through_frames():
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_every_strategy_asks_and_is_read(strategy, language):
     model = Scripted(reply=verdict)
-    judge = UXJudge(Form(language, effort="high"), strategy)
+    judge = UXJudge(PromptSettings(language, effort="high"), strategy)
     frame = judged_by(judge, [case(1), case(2, -1)], model)
-    assert frame["said"].tolist() == [1, -1] and frame["rule"].tolist() == ["schema"] * 2
+    assert frame["said"].tolist() == [1, -1] and frame["mode"].tolist() == ["schema"] * 2
     (_, request), *_ = model.asked
     assert request.extra == {"reasoning_effort": "high"} and request.schema is not None
     assert request.schema["properties"]["verdict"]["enum"] == ["good", "bad"]
@@ -157,12 +159,12 @@ def test_few_shot_examples_come_from_elsewhere():
 
 
 def test_history_is_shown_from_its_end():
-    form = Form(window=3, characters=10)
+    form = PromptSettings(window=3, characters=10)
     talk = [{"role": "user", "content": c * 6} for c in "abcd"]
-    assert [m["content"] for m in form.shown(talk)] == ["…cccc", "dddddd"]
-    assert Form(window=0).shown(talk) == [] and len(Form().shown(talk)) == 4
+    assert [m["content"] for m in form.history(talk)] == ["…cccc", "dddddd"]
+    assert PromptSettings(window=0).history(talk) == [] and len(PromptSettings().history(talk)) == 4
     with pytest.raises(DataError, match="window"):
-        Form(window=-1)
+        PromptSettings(window=-1)
 
 
 def test_gains_of_strategies_are_paired():
@@ -186,8 +188,27 @@ def test_a_run_over_http_resumes_without_asking_again(model, server):
     asked = len(server.bodies)
     second = judged_by(UXJudge(), cases, model(), progress=False)
     assert len(server.bodies) == asked and first["said"].equals(second["said"])
-    judged_by(UXJudge(Form(effort="low")), cases[:2], model(), progress=False)
+    judged_by(UXJudge(PromptSettings(effort="low")), cases[:2], model(), progress=False)
     assert server.bodies[-1]["reasoning_effort"] == "low" and len(server.bodies) == asked + 2
+
+
+def test_any_judge_judges_cases_and_a_ux_judge_a_corpus(corpus):
+    cases = [case(1), case(2, -1)]
+    frame = judged_by(Constant(4), cases)
+    assert frame["said"].tolist() == [1, 1] and frame["p_good"].tolist() == [0.75, 0.75]
+    assert frame["score"].tolist() == [4, 4] and frame["backbone"].isna().all()
+    model = Scripted(reply=lambda request: Answer(data={"score": 2, "rationale": "short"}, mode="schema"))
+    for judge in (Personal(Scores(), Manner("en")), Generic(manner=Manner("en"))):
+        assert judged_by(judge, cases, model)["said"].tolist() == [-1, -1]
+
+    found = evaluate(UXJudge(), corpus, Scripted(reply=verdict), limit=6, progress=False)
+    assert found["raw"].tolist() == [5.0 if "in detail" in text else 1.0 for text in _replies(corpus, found)]
+    assert UXJudge().values == (1, 5) and UXJudge(classes=3).values == (1, 3, 5)
+
+
+def _replies(corpus: Corpus, found: pd.DataFrame) -> list[str]:
+    keys = ["user", "scenario", "session", "turn"]
+    return found[keys].merge(corpus.turns, how="left", on=keys)["response"].tolist()
 
 
 # -- UX Eval and UX Recovery --------------------------------------------------------------------------------------
@@ -196,7 +217,7 @@ def test_a_run_over_http_resumes_without_asking_again(model, server):
 def test_replies_under_four_system_prompts():
     for system, has_system in (("helpful", True), ("none", False), ("experience", True), ("empathy", True)):
         model = Scripted(reply=lambda r: Answer(text="Here, in detail.", finish="stop"))
-        frame = answered(Generation(system, Form("zh")), [case(1, None)], model)
+        frame = answered(Generation(system, PromptSettings("zh")), [case(1, None)], model)
         (_, request), *_ = model.asked
         assert (request.messages[0]["role"] == "system") is has_system
         assert [m["content"] for m in request.messages[-3:]] == ["Hello.", "Hi.", "Plan 1?"]

@@ -11,11 +11,11 @@ from scripted import Scripted
 
 import perslib.ux.topics as topics
 from perslib.llm import Answer, Request
+from perslib.prompts import PromptSettings
 from perslib.ux import (
     INTENTS,
     SCENARIOS,
     Case,
-    Form,
     TopicLabeller,
     label_topic_by_rules,
     labeller_agreement,
@@ -100,7 +100,7 @@ def test_a_model_labels_and_is_held_against_the_rules():
         return Answer(text="I cannot say")
 
     model = Scripted(reply=label)
-    out = topics_of(cases, TopicLabeller(Form("en")), model).set_index("case")
+    out = topics_of(cases, TopicLabeller(PromptSettings("en")), model).set_index("case")
     assert out.loc["b", "intent_labelled"] == "knowledge_qa" and out.loc["b", "domain_labelled"] == "travel"
     assert (
         pd.isna(out.loc["a", "scenario_labelled"]) and "no topic in 'I cannot" in out.loc["a", "label_error"]
@@ -118,6 +118,6 @@ def test_a_model_labels_and_is_held_against_the_rules():
 
 def test_the_prompt_is_in_chinese_where_asked():
     model = Scripted(reply=lambda request: Answer(data={"scenario": "other", "domain": "other"}))
-    out = topics_of([Case("a", "猫为什么怕水")], TopicLabeller(Form("zh")), model)
+    out = topics_of([Case("a", "猫为什么怕水")], TopicLabeller(PromptSettings("zh")), model)
     assert "pets：家里的动物" in str(model.asked[0][1].messages[0]["content"])
     assert out.loc[0, ["scenario_labelled", "intent_labelled"]].tolist() == ["other", "other"]

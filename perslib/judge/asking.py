@@ -11,8 +11,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from perslib.corpus import Target
@@ -21,7 +20,7 @@ from perslib.errors import DataError, Problem
 from perslib.judge.base import Verdict
 from perslib.llm import Answer, Ask, Request, digit_distribution, parse
 from perslib.paths import read_toml
-from perslib.prompts import Prompt, prompt
+from perslib.prompts import Prompt, PromptSettings
 
 #: Alternatives asked for at each token; what endpoints give at most.
 TOP_LOGPROBS = 20
@@ -157,47 +156,37 @@ def _summed(verdicts: Sequence[Verdict]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Manner:
-    """How a judge asks.
+class Manner(PromptSettings):
+    """How a judge asks for scores: the settings of all questions, and how the score is to be given.
 
     Written, it gives score, reason and rationale; not written, the score alone, one token. Either way the
     distribution over 1–5 is read from the log probabilities where the backbone gives them. Where it does not,
-    `samples` > 1 asks several times and takes the shares.
+    `samples` > 1 asks several times and takes the shares. Without a `temperature` the prompt decides (0.6 for the
+    personal judge, as published), and it is 0 for the score alone.
     """
 
-    language: str = "en"
-    """Language of the prompts."""
     written: bool = True
-    samples: int = 1
-    temperature: float | None = None
-    """None leaves it to the prompt (0.6 for the personal judge, as published) and 0 for the score alone."""
-    seed: int | None = 42
-    window: int | None = 5
+    window: int | None = field(default=5, kw_only=True)
     """Messages of either role shown before the reply; None shows all."""
-    weighed: bool = False
+    samples: int = field(default=1, kw_only=True)
+    weighed: bool = field(default=False, kw_only=True)
     """Of the score alone: count the likeliest digit where something else is written, as very small models do."""
-    prompts: str | Path | None = None
-    """A folder with prompts of one's own."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.samples < 1:
             raise DataError(Problem("samples", f"is {self.samples}, expected 1 or more"))
-        if self.window is not None and self.window < 0:
-            raise DataError(Problem("window", f"is {self.window}, expected 0 or more, or None for all"))
         if self.samples > 1 and self.temperature == 0:
             raise DataError(Problem("temperature", "is 0, so every sample would be the same"))
 
     def requests(self, name: str | Prompt, fields: Mapping[str, Any]) -> list[Request]:
         """The question of this prompt, as often as it is to be asked."""
-        found = prompt(name, self.language, self.prompts) if isinstance(name, str) else name
-        request = found.render(**fields)
-        changes: dict[str, Any] = {"seed": self.seed, "top_logprobs": TOP_LOGPROBS}
+        found = self.prompt(name) if isinstance(name, str) else name
+        request = replace(found.render(**fields), top_logprobs=TOP_LOGPROBS)
         if not self.written:
             usual = 0.0 if self.samples == 1 else 1.0
-            changes |= {"schema": None, "max_tokens": 1, "temperature": usual}
-        if self.temperature is not None:
-            changes["temperature"] = self.temperature
-        request = replace(request, **changes)
+            request = replace(request, schema=None, max_tokens=1, temperature=usual)
+        request = self.apply(request)
         if self.samples == 1:
             return [request]
         seeds = [None if self.seed is None else self.seed + i for i in range(self.samples)]
@@ -219,7 +208,7 @@ class Manner:
         `reading` reads an answer that says more than score, reason and rationale; it is told the number of the
         question.
         """
-        found = prompt(name, self.language, self.prompts)
+        found = self.prompt(name)
         asked = [self.requests(found, fields) for fields in questions]
         answers = iter(await ask([request for group in asked for request in group], "judge"))
         verdicts = []

@@ -78,6 +78,8 @@ class Judge(ABC):
     name: str
     """How tables and verdicts call this judge."""
     sees: Sees = Sees()
+    values: tuple[float, ...] = (1, 2, 3, 4, 5)
+    """The scores that it can give, where it gives whole ones."""
 
     async def fit(self, train: Corpus, ask: Ask) -> None:  # noqa: B027 - most judges have nothing to learn
         """Learn from the labels of train users; the default has nothing to learn."""

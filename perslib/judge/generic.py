@@ -17,6 +17,7 @@ from perslib.errors import NotEnough, PerslibError, UnknownName
 from perslib.judge.asking import Manner
 from perslib.judge.base import Judge, Sees, Verdict
 from perslib.llm import Ask
+from perslib.prompts.settings import last_characters
 
 PROMPTS = {
     "zero-shot": "judge_generic",
@@ -65,18 +66,6 @@ class Generic(Judge):
         fields = {"scenario": target.scenario, "written": self.manner.written, **self.manner.shown(target)}
         fields["conversation"] = last_characters(fields["conversation"], DIALOGUE)
         return {"examples": self._shots, **fields} if self.variant == "few-shot" else fields
-
-
-def last_characters(conversation: list[dict[str, str]], most: int) -> list[dict[str, str]]:
-    """The end of a conversation, cut inside a message where need be."""
-    kept: list[dict[str, str]] = []
-    for message in reversed(conversation):
-        if most <= 0:
-            break
-        text = message["content"]
-        kept.append({**message, "content": text if len(text) <= most else "…" + text[-most:]})
-        most -= len(text)
-    return kept[::-1]
 
 
 def drawn(train: Corpus, number: int, seed: int = 42) -> list[dict[str, Any]]:

@@ -18,11 +18,11 @@ from perslib.corpus import SESSION, Block, Corpus, Target
 from perslib.errors import DataError, Problem
 from perslib.judge.asking import Manner
 from perslib.judge.base import Judge, Sees, Verdict
-from perslib.judge.generic import last_characters
 from perslib.llm import Ask
 from perslib.memory import MemorySystem, Structured, profile_shown
 from perslib.memory.structured import cut
 from perslib.prompts import phrases
+from perslib.prompts.settings import last_characters
 from perslib.text import LANGUAGES
 
 #: Characters shown of each message, and of the whole conversation (its end).

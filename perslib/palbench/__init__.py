@@ -1,12 +1,12 @@
 """PAL-Bench: what a memory is worth when requirements are restated, solutions proposed and chosen, and talked over.
 
     who = people(corpus)
-    answers, served = run([H2Memory("zh"), *baselines("zh")], who, backbone, Form("zh"))
-    samples = scored(graded(answers, who, judge, Form("zh")), who)
+    answers, served = run([H2Memory("zh"), *baselines("zh")], who, backbone, PromptSettings("zh"))
+    samples = scored(graded(answers, who, judge, PromptSettings("zh")), who)
     results(samples), differences(samples, "H²Memory"), costs(answers, served)
 
-    dialogues = talked(begun(memories, who, backbone), user, assistant, Form("zh"))
-    pairs = outcomes(judged(dialogues, judge, Form("zh"), method="H²Memory"))
+    dialogues = talked(begun(memories, who, backbone), user, assistant, PromptSettings("zh"))
+    pairs = outcomes(judged(dialogues, judge, PromptSettings("zh"), method="H²Memory"))
     win_tie_lose(pairs), agreement_with_people(pairs, voted(read_votes("votes.csv")))
 
 `shortened(person, history=3, logs=20)` cuts a user's months; `Faultless(corpus)` is H²Memory from the truth of a synthetic
@@ -19,12 +19,11 @@ from perslib.palbench.measures import best_bleu, bleu
 from perslib.palbench.multi_turn import Dialogue, as_frame, begun, draw_templates, read_templates, talked
 from perslib.palbench.tables import agreement_with_people, costs, differences, results, scored, win_tie_lose
 from perslib.palbench.tasks import Served, graded, run
-from perslib.palbench.topics import Form, Person, Scene, Topic, people, shortened
+from perslib.palbench.topics import Person, Scene, Topic, people, shortened
 
 __all__ = [
     "Dialogue",
     "Faultless",
-    "Form",
     "Person",
     "Scene",
     "Served",

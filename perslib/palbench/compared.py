@@ -22,7 +22,8 @@ from perslib.memory.checked import Question, Reading
 from perslib.palbench.measures import RUNS, Run, number, outcome, runs, vote
 from perslib.palbench.multi_turn import Dialogue, shown_profile
 from perslib.palbench.tasks import one
-from perslib.palbench.topics import Form, Spent, counted
+from perslib.palbench.topics import Spent, counted
+from perslib.prompts import PromptSettings
 
 Dimension = Literal["requirement", "preference"]
 DIMENSIONS: tuple[Dimension, ...] = ("requirement", "preference")
@@ -34,7 +35,7 @@ EVALUATIONS = [*_PAIR, "run", "swapped", "ours", "theirs", "error"]
 
 
 def question_of(
-    form: Form, dimension: Dimension, ours: Dialogue, theirs: Dialogue, run: Run
+    form: PromptSettings, dimension: Dimension, ours: Dialogue, theirs: Dialogue, run: Run
 ) -> Question[Any]:
     """One evaluation of a pair; the answer is (our score, theirs), in whichever order they were shown."""
     first, second = (theirs, ours) if run.swapped else (ours, theirs)
@@ -65,7 +66,7 @@ def question_of(
 def judged(
     dialogues: Sequence[Dialogue],
     judge: Backbone,
-    form: Form | None = None,
+    form: PromptSettings | None = None,
     *,
     method: str,
     others: Iterable[str] | None = None,
@@ -78,7 +79,7 @@ def judged(
     calls, tokens_in, tokens_cached, tokens_out, seconds, cost. A form without a temperature means `TEMPERATURE`; give 0
     for the published setting.
     """
-    form = form or Form()
+    form = form or PromptSettings()
     form = replace(form, temperature=TEMPERATURE) if form.temperature is None else form
     by_method: dict[str, dict[tuple[str, ...], Dialogue]] = {}
     for dialogue in dialogues:
@@ -113,7 +114,7 @@ def judged(
 
 
 async def _asked(
-    form: Form, case: tuple[Dimension, Dialogue, Dialogue, Run], ask: Ask
+    form: PromptSettings, case: tuple[Dimension, Dialogue, Dialogue, Run], ask: Ask
 ) -> tuple[Reading[Any], Spent]:
     return await counted(partial(one, question_of(form, *case)), ask, "compare")
 

@@ -27,7 +27,8 @@ from perslib.llm import Ask, Backbone
 from perslib.memory.checked import Question, Reading
 from perslib.memory.long import LongTermMemory, Session, Turn
 from perslib.palbench.tasks import one, text_of
-from perslib.palbench.topics import Form, blocks, counted, looked_up
+from perslib.palbench.topics import blocks, counted, looked_up
+from perslib.prompts import PromptSettings
 from perslib.schemas import check, read_schema
 from perslib.stats import wilson
 
@@ -121,13 +122,13 @@ def answered(
     questions: Sequence[Asked],
     backbone: Backbone,
     judge: Backbone | None = None,
-    form: Form | None = None,
+    form: PromptSettings | None = None,
 ) -> pd.DataFrame:
     """One row a memory and question: method, backbone, question, said, right (null where `error` says why), and costs.
 
     The judge is shown the question, the rubric and the answer, not which memory it came from.
     """
-    form, judge = form or Form(), judge or backbone
+    form, judge = form or PromptSettings(), judge or backbone
     rows = backbone.map(partial(_answer, form=form), product(memories, questions))
     due = [i for i, row in enumerate(rows) if row["said"] is not None]
     rubric = {question.id: question for question in questions}
@@ -140,7 +141,7 @@ def answered(
     return frame.astype({"right": "boolean"})
 
 
-async def _answer(pair: tuple[LongTermMemory, Asked], ask: Ask, form: Form) -> dict[str, Any]:
+async def _answer(pair: tuple[LongTermMemory, Asked], ask: Ask, form: PromptSettings) -> dict[str, Any]:
     memory, asked = pair
 
     async def answer(ask: Ask) -> Reading[str]:
@@ -155,7 +156,7 @@ async def _answer(pair: tuple[LongTermMemory, Asked], ask: Ask, form: Form) -> d
     return {"method": memory.name, "question": asked.id, **said, **spent.row()}
 
 
-async def _grade(pair: tuple[Asked, str], ask: Ask, form: Form) -> Reading[bool]:
+async def _grade(pair: tuple[Asked, str], ask: Ask, form: PromptSettings) -> Reading[bool]:
     asked, said = pair
     request = form.request("pal_lme_grade", query=asked.question, rubric=asked.rubric, answer=said)
     question = Question(f"{asked.id}: grade", request, lambda data: Reading(bool(data["right"])))

@@ -36,7 +36,8 @@ from perslib.llm import Ask, Backbone
 from perslib.memory.checked import Question, Reading
 from perslib.memory.long import LongTermMemory, Purpose, Session, Store
 from perslib.palbench.tasks import one, remembered, text_of
-from perslib.palbench.topics import Form, Person, Scene, Spent, blocks, counted, looked_up
+from perslib.palbench.topics import Person, Scene, Spent, blocks, counted, looked_up
+from perslib.prompts import PromptSettings
 
 #: (what the user does, what the assistant does), turn by turn.
 Template = tuple[tuple[str, str], ...]
@@ -171,7 +172,7 @@ def talked(
     dialogues: Sequence[Dialogue],
     user: Backbone,
     assistant: Backbone,
-    form: Form | None = None,
+    form: PromptSettings | None = None,
     *,
     query: Query = "summary",
     progress: bool = True,
@@ -180,7 +181,7 @@ def talked(
 
     Where one model plays both, no dialogue waits for another; with two, all take their next turn together.
     """
-    form, held = form or Form(), list(dialogues)
+    form, held = form or PromptSettings(), list(dialogues)
     if user is assistant:
         return user.map(partial(talk, form=form, query=query), held, progress=progress)
     while open_ := [i for i, dialogue in enumerate(held) if not dialogue.is_over]:
@@ -195,7 +196,7 @@ def talked(
     return held
 
 
-async def talk(dialogue: Dialogue, ask: Ask, form: Form, query: Query = "summary") -> Dialogue:
+async def talk(dialogue: Dialogue, ask: Ask, form: PromptSettings, query: Query = "summary") -> Dialogue:
     """One dialogue to its end, user and assistant by turns."""
     while not dialogue.is_over:
         dialogue = await user_turn(dialogue, ask, form)
@@ -204,7 +205,7 @@ async def talk(dialogue: Dialogue, ask: Ask, form: Form, query: Query = "summary
     return dialogue
 
 
-async def user_turn(dialogue: Dialogue, ask: Ask, form: Form) -> Dialogue:
+async def user_turn(dialogue: Dialogue, ask: Ask, form: PromptSettings) -> Dialogue:
     """The dialogue with what the user says next."""
     number, scene = len(dialogue.lines), dialogue.scene
     action = dialogue.template[number][0]
@@ -229,7 +230,9 @@ async def user_turn(dialogue: Dialogue, ask: Ask, form: Form) -> Dialogue:
     return replace(dialogue, lines=(*dialogue.lines, Line(reading.value, user_spent=spent)))
 
 
-async def assistant_turn(dialogue: Dialogue, ask: Ask, form: Form, query: Query = "summary") -> Dialogue:
+async def assistant_turn(
+    dialogue: Dialogue, ask: Ask, form: PromptSettings, query: Query = "summary"
+) -> Dialogue:
     """The dialogue with the assistant's reply to what the user has just said."""
     number = len(dialogue.lines)
     action, last = dialogue.template[number - 1][1], dialogue.lines[-1]
@@ -255,7 +258,7 @@ async def assistant_turn(dialogue: Dialogue, ask: Ask, form: Form, query: Query 
     return replace(dialogue, lines=(*dialogue.lines[:-1], line), error=error)
 
 
-async def _summary(dialogue: Dialogue, action: str, form: Form, place: str, ask: Ask) -> str:
+async def _summary(dialogue: Dialogue, action: str, form: PromptSettings, place: str, ask: Ask) -> str:
     """What to look up: the requirement so far, else the user's last words."""
     earlier = [line.query for line in dialogue.lines[:-1] if line.query]
     if action == CLOSING and earlier:

@@ -26,7 +26,8 @@ from perslib.llm import Ask, Backbone
 from perslib.memory.checked import Question, Reading, checked
 from perslib.memory.long import LongTermMemory, Piece, Purpose, Session, Store
 from perslib.palbench.measures import SELECTED, grade
-from perslib.palbench.topics import Form, Person, Spent, Strengthens, Topic, blocks, counted, looked_up
+from perslib.palbench.topics import Person, Spent, Strengthens, Topic, blocks, counted, looked_up
+from perslib.prompts import PromptSettings
 
 Task = Literal["requirement", "solution", "selection"]
 TASKS: tuple[Task, ...] = ("requirement", "solution", "selection")
@@ -40,7 +41,7 @@ def query_of(topic: Topic, task: Task) -> tuple[str, Purpose]:
     return (topic.query, "requirement") if task == "requirement" else (topic.requirement, "solution")
 
 
-def asked(form: Form, task: Task, topic: Topic, pieces: Sequence[Piece]) -> Question[str]:
+def asked(form: PromptSettings, task: Task, topic: Topic, pieces: Sequence[Piece]) -> Question[str]:
     """The question of a task; the answer is a text, for a selection two ids with a blank between them."""
     shown = {"blocks": blocks(pieces), "query": topic.query}
     if task == "requirement":
@@ -79,7 +80,7 @@ def _selection(known: set[str]) -> Read:
     return read
 
 
-def grading(form: Form, topic: Topic, prediction: str) -> Question[float]:
+def grading(form: PromptSettings, topic: Topic, prediction: str) -> Question[float]:
     """The question of the G-Score's judge about a restated requirement."""
 
     def read(data: Any) -> Reading[float]:
@@ -140,7 +141,7 @@ async def remembered(
 
 
 async def serve(
-    memory: LongTermMemory, person: Person, form: Form, ask: Ask, tasks: Sequence[Task] = TASKS
+    memory: LongTermMemory, person: Person, form: PromptSettings, ask: Ask, tasks: Sequence[Task] = TASKS
 ) -> Served:
     """Build the memory of a user, go through the query sessions, and ask everything about them at once."""
     stores, build = await counted(partial(remembered, memory, person, tasks=tasks), ask)
@@ -155,12 +156,20 @@ async def serve(
     return Served(person.user, memory.name, tuple(stores), tuple(rows), build)
 
 
-async def _serve(pair: tuple[LongTermMemory, Person], ask: Ask, form: Form, tasks: Sequence[Task]) -> Served:
+async def _serve(
+    pair: tuple[LongTermMemory, Person], ask: Ask, form: PromptSettings, tasks: Sequence[Task]
+) -> Served:
     return await serve(*pair, form, ask, tasks)
 
 
 async def _answered(
-    memory: LongTermMemory, store: Store, session: Session, topic: Topic, task: Task, form: Form, ask: Ask
+    memory: LongTermMemory,
+    store: Store,
+    session: Session,
+    topic: Topic,
+    task: Task,
+    form: PromptSettings,
+    ask: Ask,
 ) -> dict[str, Any]:
     async def answer(ask: Ask) -> tuple[Reading[str], Question[str], int]:
         pieces = await looked_up(memory, store, session, *query_of(topic, task), ask)
@@ -183,7 +192,7 @@ def run(
     memories: Sequence[LongTermMemory],
     people: Sequence[Person],
     backbone: Backbone,
-    form: Form | None = None,
+    form: PromptSettings | None = None,
     *,
     tasks: Sequence[Task] = TASKS,
 ) -> tuple[pd.DataFrame, list[Served]]:
@@ -195,7 +204,7 @@ def run(
     for task in tasks:
         if task not in TASKS:
             raise UnknownName("task", task, TASKS)
-    form = form or Form()
+    form = form or PromptSettings()
     served = backbone.map(partial(_serve, form=form, tasks=tasks), product(memories, people))
     rows = [{"method": s.method, "backbone": backbone.name, **row} for s in served for row in s.rows]
     return pd.DataFrame(rows, columns=COLUMNS), served
@@ -208,11 +217,11 @@ COLUMNS = [
 
 
 def graded(
-    answers: pd.DataFrame, people: Sequence[Person], judge: Backbone, form: Form | None = None
+    answers: pd.DataFrame, people: Sequence[Person], judge: Backbone, form: PromptSettings | None = None
 ) -> pd.DataFrame:
     """The answers with `grade` (0 to 2 points) of each restated requirement, and `grade_error` where a judge gave none."""
     topics = topics_by_key(people)
-    form = form or Form()
+    form = form or PromptSettings()
     due = answers.index[(answers["task"] == "requirement") & answers["said"].notna()]
     questions = [grading(form, topics[key_of(answers.loc[i])], answers.loc[i, "said"]) for i in due]
     given = judge.map(_one_grade, questions)

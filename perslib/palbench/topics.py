@@ -6,17 +6,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import pandas as pd
 
 from perslib.corpus import Corpus
 from perslib.errors import DataError, Problem
-from perslib.llm import Answer, Ask, Method, Request
+from perslib.llm import Answer, Ask, Method
 from perslib.llm.asking import changed
 from perslib.memory.long import LongTermMemory, Piece, Purpose, Session, Store, sessions_of
-from perslib.prompts import prompt
 
 
 @dataclass(frozen=True)
@@ -207,23 +205,6 @@ class _Scenes:
 
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Form:
-    """Language of the prompts, temperature (None: as the prompt says, 0.7 and 0 for judges) and seed."""
-
-    language: str = "en"
-    temperature: float | None = None
-    seed: int | None = 42
-    prompts: str | Path | None = None
-    """A folder with prompts of one's own."""
-
-    def request(self, name: str, **fields: Any) -> Request:
-        """The question of this prompt."""
-        request = prompt(name, self.language, self.prompts).render(**fields)
-        temperature = request.temperature if self.temperature is None else self.temperature
-        return replace(request, temperature=temperature, seed=self.seed)
 
 
 @dataclass(frozen=True)

@@ -16,5 +16,16 @@ never rendered again, and a placeholder that is not declared `trusted` must stan
 
 from perslib.prompts.fencing import fence, unfence, visible
 from perslib.prompts.library import Prompt, PromptWarning, phrases, prompt, prompts
+from perslib.prompts.settings import PromptSettings
 
-__all__ = ["Prompt", "PromptWarning", "fence", "phrases", "prompt", "prompts", "unfence", "visible"]
+__all__ = [
+    "Prompt",
+    "PromptSettings",
+    "PromptWarning",
+    "fence",
+    "phrases",
+    "prompt",
+    "prompts",
+    "unfence",
+    "visible",
+]

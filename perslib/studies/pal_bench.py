@@ -31,7 +31,6 @@ from perslib.memory.long import LongTermMemory
 from perslib.palbench import (
     Dialogue,
     Faultless,
-    Form,
     Person,
     Served,
     begun,
@@ -49,6 +48,7 @@ from perslib.palbench.compared import EVALUATIONS
 from perslib.palbench.faultless import is_synthetic
 from perslib.palbench.longmemeval import accuracies, answered, read_questions
 from perslib.palbench.multi_turn import Template
+from perslib.prompts import PromptSettings
 from perslib.studies.extent import extent, listed
 from perslib.text import plural
 from perslib.worlds import palset
@@ -282,7 +282,7 @@ def single_turn(
     asked: Months, memories: Sequence[LongTermMemory], model: Backbone, judge: Backbone, seed: int = 42
 ) -> Bench:
     """Requirements restated and graded, solutions proposed and selected, with every memory."""
-    form = Form(asked.language, seed=seed)
+    form = PromptSettings(asked.language, seed=seed)
     if asked.is_first_look:
         model, judge = brief(model), brief(judge)
     answers, served = run(memories, asked.who, model, form)
@@ -307,7 +307,7 @@ def multi_turn(
     `templates` is a file as published; without one they are drawn, at a first look a single turn. `user` may be
     `model` itself, which then plays both sides.
     """
-    form = Form(asked.language, seed=seed)
+    form = PromptSettings(asked.language, seed=seed)
     ids = [scene.topic.id for person in asked.who for scene in person.scenes]
     given: Mapping[str, Template] = read_templates(templates) if templates else draw_templates(ids, seed)
     if asked.is_first_look:
@@ -355,5 +355,5 @@ def preferences(
 ) -> pd.DataFrame:
     """Accuracy in per cent with its interval: columns of `perslib.palbench.longmemeval.accuracies`."""
     questions = read_questions(path)
-    table = accuracies(answered(memories(embedder), questions, model, judge, Form("en", seed=seed)))
+    table = accuracies(answered(memories(embedder), questions, model, judge, PromptSettings("en", seed=seed)))
     return table.drop(columns="backbone")

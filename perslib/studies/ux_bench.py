@@ -16,6 +16,7 @@ from perslib.errors import DataError, NotEnough
 from perslib.judge import LearnedJudge
 from perslib.judge.evaluate import evaluate
 from perslib.llm import Backbone
+from perslib.prompts import PromptSettings
 from perslib.signals import behavioural
 from perslib.stats import SEED
 from perslib.studies.extent import Extent
@@ -158,7 +159,7 @@ def ask_model(
     few = draw_of_both(cases, most, seed)
     own = {case.case for case in few}
     rest = [case for case in cases if case.case not in own]
-    form = ux.Form(language, window=0 if look.is_short else None, effort=effort or None)
+    form = PromptSettings(language, window=0 if look.is_short else None, effort=effort or None)
     verdicts = []
     for strategy, classes in [*((strategy, 2) for strategy in strategies), (strategies[0], 3)]:
         examples = ux.shots(rest, seed=seed) if strategy == "few-shot" else ()

@@ -13,6 +13,7 @@ from perslib import ux
 from perslib.corpus import TURN, Corpus
 from perslib.errors import DataError, NotEnough
 from perslib.llm import Backbone
+from perslib.prompts import PromptSettings
 from perslib.stats import SEED, floats, with_wilson
 from perslib.studies.extent import FEWEST_REPLIES
 from perslib.studies.ux_bench import describe_cases, draw_some
@@ -78,7 +79,7 @@ def write_replies(
             "The model was not asked for replies: no reply here was disliked and followed by a message of the "
             "user. Add low scores and dislikes, or a released split of this task."
         )
-    own, form = [cases[i] for i in draw_some(len(cases), limit, seed)], ux.Form(language)
+    own, form = [cases[i] for i in draw_some(len(cases), limit, seed)], PromptSettings(language)
     ways: list[Any] = [ux.Generation(system, form) for system in ux.SYSTEMS]
     if own[0].complaint:
         ways = [ux.Recovery(variant, form=form) for variant in ux.VARIANTS]  # type: ignore[arg-type]

@@ -1,6 +1,6 @@
 """Judging user experience from what users do, and how judges err at it (UXBench).
 
-verdicts = judged_by(UXJudge(Form("zh")), cases, backbone)    # good or bad; what could not be read is counted
+verdicts = judged_by(UXJudge(PromptSettings("zh")), cases, backbone)    # good or bad; what could not be read is counted
 perslib.stats.measure_verdicts(verdicts)                      # accuracy, d′ and criterion, with intervals
 topics_of(cases)                                              # scenario, intent and domain of each, by rules or a model
 position_audit(judge, pairs_of(replies, 40), corpus)          # what does the order do, for any judge
@@ -20,7 +20,7 @@ from perslib.ux.answers import (
     good_share,
     scored_replies,
 )
-from perslib.ux.asking import Form, parse_verdict
+from perslib.ux.asking import parse_verdict
 from perslib.ux.audits import padded, padding_audit, pairs_of, position_audit
 from perslib.ux.cases import (
     Case,
@@ -65,7 +65,6 @@ __all__ = [
     "VARIANTS",
     "Case",
     "Embedded",
-    "Form",
     "Generation",
     "Lesson",
     "Lora",

@@ -18,16 +18,17 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import pandas as pd
 
-from perslib.errors import DataError, PerslibError, Problem, UnknownName
+from perslib.errors import DataError, Problem, UnknownName
+from perslib.judge import Judge
 from perslib.llm import Answer, Ask, Backbone, Request
 from perslib.llm.types import Message
-from perslib.prompts import prompt
+from perslib.prompts import PromptSettings, prompt
 from perslib.stats import LEVEL, RESAMPLES, SEED, Resamples, wilson
 from perslib.stats.detection import GOOD, labels
 from perslib.stats.probabilities import verdict_of
-from perslib.ux.asking import Form, last_json
+from perslib.ux.asking import last_json
 from perslib.ux.cases import Case
-from perslib.ux.judging import UXJudge, judged_by
+from perslib.ux.judging import judged_by
 
 #: What a judge of a recovery is shown before the complaint: all, or the failed reply alone.
 JudgeContext = Literal["full", "reference"]
@@ -102,7 +103,7 @@ def answered(
 def scored_replies(
     replies: pd.DataFrame,
     cases: Sequence[Case],
-    judge: UXJudge | RewardModel,
+    judge: Judge | RewardModel,
     backbone: Backbone | None = None,
     *,
     threshold: float | None = None,
@@ -111,7 +112,7 @@ def scored_replies(
 ) -> pd.DataFrame:
     """The replies with the judge's verdict: said (1, −1, 0, or missing), p_good, judge, judge_error, context.
 
-    A `UXJudge` asks the backbone; a reward model says good from `threshold` on, else from its own, else from ½. After a
+    A judge may ask the backbone; a reward model says good from `threshold` on, else from its own, else from ½. After a
     complaint the reply to it is judged, `context` says with what before it. A case without a reply has no verdict, which is
     not good.
     """
@@ -124,9 +125,7 @@ def scored_replies(
     # Under the cases' own names: by these a judge's examples are told from what it judges.
     own = [_judged_case(known[row.case], str(row.reply), context) for row in replies[written].itertuples()]
     out = replies.assign(said=pd.NA, p_good=np.nan, judge_error="no reply", context=context)
-    if isinstance(judge, UXJudge):
-        if backbone is None:
-            raise PerslibError(f"Judge {judge.name!r} asks a model; say which with backbone=backbone('…').")
+    if isinstance(judge, Judge):
         found = judged_by(judge, own, backbone, progress=progress)
         said, p, why = (found[c].to_numpy(object) for c in ("said", "p_good", "error"))
         name = judge.name
@@ -205,7 +204,7 @@ class Generation:
     """Answers the conversation as chat messages under one of the `SYSTEMS`."""
 
     system: str = "helpful"
-    form: Form = field(default_factory=Form)
+    form: PromptSettings = field(default_factory=PromptSettings)
 
     def __post_init__(self) -> None:
         if self.system not in SYSTEMS:
@@ -223,12 +222,12 @@ class Generation:
 
     def request(self, case: Case) -> Request:
         """The system message if any, the history as far as it is shown, the request."""
-        said = [*self.form.shown(case.history), {"role": "user", "content": case.query}]
+        said = [*self.form.history(case.history), {"role": "user", "content": case.query}]
         name = SYSTEMS[self.system]
         if name is None:
-            return self.form.formed(Request(said, temperature=TEMPERATURE, max_tokens=MAX_TOKENS))
+            return self.form.apply(Request(said, temperature=TEMPERATURE, max_tokens=MAX_TOKENS))
         request = prompt(name, self.form.language, self.form.prompts).render()
-        return self.form.formed(replace(request, messages=[*request.messages, *said]))
+        return self.form.apply(replace(request, messages=[*request.messages, *said]))
 
 
 def plain_reply(answer: Answer) -> Reply:
@@ -258,7 +257,7 @@ class Recovery:
 
     variant: Variant = "baseline"
     layout: Layout = "briefed"
-    form: Form = field(default_factory=Form)
+    form: PromptSettings = field(default_factory=PromptSettings)
 
     def __post_init__(self) -> None:
         if self.variant not in VARIANTS:
@@ -285,7 +284,7 @@ class Recovery:
 
     def request(self, case: Case) -> Request:
         """The question, in its layout."""
-        shown = self.form.shown(case.said)
+        shown = self.form.history(case.said)
         request = self.form.request(
             VARIANTS[self.variant][0], conversation=shown, failed=case.reply, complaint=case.complaint
         )

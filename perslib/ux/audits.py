@@ -3,9 +3,9 @@
     position_audit(judge, pairs_of(corpus.extras["candidates"], 40), corpus, backbone)
     padding_audit(judge, corpus, backbone)
 
-A judge that chooses between two replies (`PairJudge`) is shown each pair in both orders. A judge that scores replies one
-by one is given both as two targets of one block, in both orders, and prefers the higher score: if its choice follows
-the order, what stands before a reply has coloured its score.
+A judge is given the two replies of a pair as two targets of one block, in both orders, and prefers the higher score. One
+that compares them (`PairJudge`) is shown both at once; of one that scores them one by one a choice that follows the order
+means that what stands before a reply has coloured its score.
 """
 
 from __future__ import annotations
@@ -19,15 +19,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perslib.corpus import TURN, Block, Corpus, Target
-from perslib.errors import DataError, PerslibError, Problem
+from perslib.corpus import TURN, Block, Corpus
+from perslib.errors import DataError, Problem
 from perslib.judge import Judge, Verdict
 from perslib.judge.evaluate import fit as fit_judge
 from perslib.judge.evaluate import targets, verdicts_on
-from perslib.llm import Ask, Backbone
+from perslib.llm import Backbone
 from perslib.prompts import phrases
 from perslib.stats import RESAMPLES, SEED, Resamples, floats, order_effects
-from perslib.ux.judging import Chosen, PairJudge
 
 _PAIR = [*TURN, "a", "b", "reply_a", "reply_b"]
 
@@ -54,7 +53,7 @@ def pairs_of(replies: pd.DataFrame, limit: int | None = None, seed: int = SEED) 
 
 
 def choices_on(
-    judge: Judge | PairJudge,
+    judge: Judge,
     pairs: pd.DataFrame,
     corpus: Corpus,
     backbone: Backbone | None = None,
@@ -74,17 +73,10 @@ def choices_on(
     cut = {
         key: corpus.block(*key) for key in dict.fromkeys((row["user"], row["scenario"]) for row, _ in shown)
     }
-    if isinstance(judge, PairJudge):
-        if backbone is None:
-            raise PerslibError(f"Judge {judge.name!r} asks a model; say which with backbone=backbone('…').")
-        asked = [(_target(cut, row), *_ordered(row, first)) for row, first in shown]
-        said = backbone.map(partial(_choice, judge), asked, progress=progress, totals={"judge": len(asked)})
-        places: list[str | None] = [found.choice for found in said]
-    else:
-        blocks = [_both(cut, row, first) for row, first in shown]
-        if fit:
-            fit_judge(judge, corpus, blocks, backbone, progress=progress)
-        places = [_higher(v, margin) for v in verdicts_on(judge, blocks, backbone, progress=progress)]
+    blocks = [_both(cut, row, first) for row, first in shown]
+    if fit:
+        fit_judge(judge, corpus, blocks, backbone, progress=progress)
+    places = [_higher(v, margin) for v in verdicts_on(judge, blocks, backbone, progress=progress)]
     rows = []
     for (row, first), place in zip(shown, places, strict=True):
         other = "b" if first == "a" else "a"
@@ -95,7 +87,7 @@ def choices_on(
 
 
 def position_audit(
-    judge: Judge | PairJudge,
+    judge: Judge,
     pairs: pd.DataFrame,
     corpus: Corpus,
     backbone: Backbone | None = None,
@@ -112,19 +104,11 @@ def position_audit(
     return order_effects(choices, unit="user", resamples=resamples, seed=seed)
 
 
-async def _choice(judge: PairJudge, asked: tuple[Target, str, str], ask: Ask) -> Chosen:
-    return await judge.choice(*asked, ask)
-
-
 def _ordered(row: dict[Any, Any], first: str) -> tuple[str, str]:
     return (row["reply_a"], row["reply_b"]) if first == "a" else (row["reply_b"], row["reply_a"])
 
 
 Cut = dict[tuple[str, str], Block]
-
-
-def _target(cut: Cut, row: dict[Any, Any]) -> Target:
-    return cut[row["user"], row["scenario"]].target(row["session"], int(row["turn"]))
 
 
 def _both(cut: Cut, row: dict[Any, Any], first: str) -> Block:

@@ -16,13 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from perslib.corpus import SESSION, TURN, Corpus
+from perslib.corpus import SCHEMA, SESSION, TURN, Block, Corpus, coerce
 from perslib.errors import DataError, NotEnough, Problem
 from perslib.llm.types import Message
 from perslib.stats import SEED
@@ -60,6 +61,23 @@ class Case:
     def said(self) -> list[Message]:
         """The conversation up to the request."""
         return [*self.history, {"role": "user", "content": self.query}]
+
+    @property
+    def block(self) -> Block:
+        """The case as a block with one target and no evidence, for any judge."""
+        key = {"user": self.user, "scenario": self.scenario, "session": self.case, "turn": 1}
+        shown = {"task": None, "assistant": None, "prefix": tuple(self.said), "response": self.reply}
+        turns, sessions = _nothing()
+        return Block(
+            self.user, self.scenario, {}, turns, sessions, pd.DataFrame([key | shown]), labelled=False
+        )
+
+
+@cache
+def _nothing() -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Evidence and sessions of a user of whom nothing is known."""
+    turns, sessions = (coerce(pd.DataFrame(columns=[*SCHEMA[k]]), k) for k in ("turns", "sessions"))
+    return turns.assign(task=None, assistant=None), sessions
 
 
 def name_turns(frame: pd.DataFrame, columns: Sequence[str] = TURN) -> pd.Series:

@@ -3,25 +3,30 @@
 Binary, or with neutral as a third verdict; asked outright, after weighing in writing, after labelled examples, or after
 picturing the user. What cannot be read as a verdict is a verdict all the same: `said` is missing and `error` says why.
 
-`PairJudge` is shown two replies and says which of them would satisfy the user more (UXBench, Table 10).
+`PairJudge` is shown two replies and says which of them would satisfy the user more (UXBench, Table 10). Both are judges as
+any other (`perslib.judge`): they judge a corpus, and any judge judges cases (`judged_by`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import fields, replace
+from typing import Any, Literal, cast
 
 import numpy as np
 import pandas as pd
 
-from perslib.corpus import Target
+from perslib.corpus import Block, Target
 from perslib.errors import DataError, NotEnough, Problem, UnknownName
-from perslib.llm import Answer, Ask, Backbone, digit_distribution
-from perslib.prompts import prompt
+from perslib.judge import Judge, Sees, Verdict
+from perslib.judge.asking import TOP_LOGPROBS, spent
+from perslib.judge.evaluate import verdicts_on
+from perslib.llm import Answer, Ask, Backbone, Request, digit_distribution
+from perslib.llm.types import Message
+from perslib.prompts import Prompt, PromptSettings
 from perslib.stats import SEED, compare_paired, floats
-from perslib.stats.detection import BAD, GOOD, labels
-from perslib.ux.asking import Form, Scheme, last_json, parse_verdict
+from perslib.stats.detection import BAD, GOOD, NEUTRAL, labels
+from perslib.ux.asking import Scheme, last_json, parse_verdict
 from perslib.ux.cases import NAMES, Case, name_turns
 
 Strategy = Literal["zero-shot", "chain of thought", "few-shot", "user modelling"]
@@ -31,111 +36,94 @@ PROMPTS: dict[str, str] = {
     "few-shot": "ux_judge",
     "user modelling": "ux_judge_user",
 }
-#: Alternatives asked for at each token, so that a probability of "good" can be read where the endpoint gives them.
-TOP_LOGPROBS = 20
 SHOTS = 4
-COLUMNS = (
-    "judge",
-    "backbone",
-    "case",
-    "user",
-    "scenario",
-    "dimension",
-    "gold",
-    "said",
-    "p_good",
-    "rule",
-    "reason",
-    "error",
-)
+COLUMNS = ["judge", "backbone", "case", "user", "scenario", "dimension", "gold", "said", "p_good", "mode", "rationale", "error"]  # fmt: skip
+ABOUT = ["case", "user", "scenario", "dimension", "gold"]
+#: Good, neutral and bad on the scale of scores.
+SCORES = {GOOD: 5.0, NEUTRAL: 3.0, BAD: 1.0}
+SCALE = Judge.values
+P = [f"p{score}" for score in range(1, 6)]
 
 
-@dataclass(frozen=True)
-class UXJudge:
-    """How it is asked: `strategy` of `PROMPTS`, two or three `classes`, `examples` for few-shot, `form` for the rest."""
+class UXJudge(Judge):
+    """Asks for good or bad (with three `classes` also neutral), which are scores of 5, 1 and 3: it judges any block.
 
-    form: Form = field(default_factory=Form)
-    strategy: Strategy = "zero-shot"
-    classes: Literal[2, 3] = 2
-    examples: tuple[Case, ...] = field(default=(), repr=False)
-    name: str = ""
+    Parameters
+    ----------
+    form : settings of its questions.
+    strategy : one of `PROMPTS`.
+    classes : 2, or 3 to allow neutral.
+    examples : labelled cases for few-shot; they must not be among those to judge (`shots` draws them).
+    name : how tables call it.
+    """
 
-    def __post_init__(self) -> None:
-        if self.strategy not in PROMPTS:
-            raise UnknownName("prompting strategy", self.strategy, PROMPTS)
-        if self.classes not in (2, 3):
-            raise DataError(Problem("classes", f"is {self.classes}, expected 2 or 3"))
-        if (self.strategy == "few-shot") != bool(self.examples):
+    sees = Sees(reply=True, model=True)
+
+    def __init__(
+        self,
+        form: PromptSettings | None = None,
+        strategy: Strategy = "zero-shot",
+        classes: Literal[2, 3] = 2,
+        examples: Sequence[Case] = (),
+        name: str = "",
+    ):
+        if strategy not in PROMPTS:
+            raise UnknownName("prompting strategy", strategy, PROMPTS)
+        if classes not in (2, 3):
+            raise DataError(Problem("classes", f"is {classes}, expected 2 or 3"))
+        if (strategy == "few-shot") != bool(examples):
             raise DataError(
-                Problem("examples", f"there are {len(self.examples)} for a {self.strategy} judge"),
+                Problem("examples", f"there are {len(examples)} for a {strategy} judge"),
                 "few-shot takes labelled cases that are not judged (`shots` draws them), the others take none.",
             )
-        if not self.name:
-            third = "" if self.classes == 2 else ", three classes"
-            object.__setattr__(self, "name", f"UX judge ({self.strategy}{third})")
+        self.form, self.strategy, self.examples = form or PromptSettings(), strategy, tuple(examples)
+        self.values = (SCORES[BAD], SCORES[GOOD]) if classes == 2 else tuple(sorted(SCORES.values()))
+        third = "" if classes == 2 else ", three classes"
+        self.name = name or f"UX judge ({strategy}{third})"
 
-    @property
-    def scheme(self) -> Scheme:
-        """What numbers mean in its answers."""
-        return "binary" if self.classes == 2 else "three"
+    async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
+        """One question a reply, all at once."""
+        found = self.form.prompt(PROMPTS[self.strategy])
+        requests = [self._request(found, target) for target in block]
+        return [replace(self.read(answer), prompt=found.label) for answer in await ask(requests, "judge")]
 
-    async def verdict(self, case: Case, ask: Ask) -> dict[str, Any]:
-        """One question; what comes of it as columns of the verdicts frame."""
-        shown: dict[str, Any] = {
-            "conversation": self.form.shown(case.history),
-            "query": case.query,
-            "reply": case.reply,
-            "three": self.classes == 3,
-        }
-        name = PROMPTS[self.strategy]
-        if name == "ux_judge":
-            shown["examples"] = [self._example(example) for example in self.examples]
-        request = self.form.request(name, **shown)
-        request = replace(
-            request, schema=self._narrowed(dict(request.schema or {})), top_logprobs=TOP_LOGPROBS
-        )
-        (answer,) = await ask([request], "judge")
-        return {**self.read(answer), "prompt": prompt(name, self.form.language, self.form.prompts).label}
+    def read(self, answer: Answer) -> Verdict:
+        """Read a verdict; what cannot be read is unscored, and `error` says why."""
+        data = answer.data if isinstance(answer.data, dict) else {}
+        stated, scheme = data.get("verdict"), "binary" if len(self.values) == 2 else "three"
+        label, rule = parse_verdict(answer.text if stated is None else str(stated), cast(Scheme, scheme))
+        if label is None:
+            why = answer.error or f"no verdict in {answer.text[:40]!r}"
+            return replace(spent(answer), mode="unscored", error=why)
+        mode = rule if stated is None else answer.mode
+        verdict = replace(spent(answer), raw=SCORES[label], rationale=data.get("reason"), mode=mode)
+        names = {NAMES[label]: score for label, score in SCORES.items() if score in self.values}
+        found = digit_distribution(answer, tuple(names), key="verdict")
+        if found is None:
+            return verdict
+        p = {score: found[name] for name, score in names.items()}
+        expected = sum(score * share for score, share in p.items())
+        return replace(verdict, p=tuple(p.get(s, 0.0) for s in range(1, 6)), expected=expected)
 
-    def read(self, answer: Answer) -> dict[str, Any]:
-        """said, p_good, rule, reason and error of an answer, and what it took."""
-        stated = answer.data.get("verdict") if isinstance(answer.data, dict) else None
-        label, rule = (
-            parse_verdict(str(stated), self.scheme)
-            if stated is not None
-            else parse_verdict(answer.text, self.scheme)
-        )
-        rule = rule if stated is None else answer.mode
-        reason = answer.data.get("reason") if isinstance(answer.data, dict) else None
-        why = None if label is not None else answer.error or f"no verdict in {answer.text[:40]!r}"
-        return {
-            **{"said": label, "p_good": self._p_good(answer), "rule": rule, "reason": reason, "error": why},
-            **{"tokens_in": answer.tokens_in, "tokens_out": answer.tokens_out, "seconds": answer.seconds},
-            **{"cost": answer.cost, "raw": answer.raw or answer.text},
-        }
+    def _request(self, found: Prompt, target: Target) -> Request:
+        """The question about one reply, its schema without the third verdict where there are two."""
+        before = target.prefix if target.request is None else target.prefix[:-1]
+        shown = self._fields(before, target.request or "", target.response)
+        fields: dict[str, Any] = {**shown, "three": len(self.values) == 3}
+        if found.name == "ux_judge":
+            fields["examples"] = [
+                {**self._fields(one.history, one.query, one.reply), "verdict": NAMES[one.gold or GOOD]}
+                for one in self.examples
+            ]
+        request = self.form.apply(found.render(**fields))
+        schema = dict(request.schema or {})
+        if len(self.values) == 2:
+            two = {**schema["properties"]["verdict"], "enum": [NAMES[GOOD], NAMES[BAD]]}
+            schema["properties"] = {**schema["properties"], "verdict": two}
+        return replace(request, schema=schema, top_logprobs=TOP_LOGPROBS)
 
-    def _p_good(self, answer: Answer) -> float | None:
-        """P(good) of good and bad at the verdict's token; missing where the endpoint gives no probabilities."""
-        options = tuple(NAMES.values()) if self.classes == 3 else (NAMES[GOOD], NAMES[BAD])
-        found = digit_distribution(answer, options, key="verdict")
-        if found is None or found[NAMES[GOOD]] + found[NAMES[BAD]] <= 0:
-            return None
-        return found[NAMES[GOOD]] / (found[NAMES[GOOD]] + found[NAMES[BAD]])
-
-    def _example(self, case: Case) -> dict[str, Any]:
-        return {
-            "conversation": self.form.shown(case.history),
-            "query": case.query,
-            "reply": case.reply,
-            "verdict": NAMES[case.gold or GOOD],
-        }
-
-    def _narrowed(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """The schema without the third verdict where there are two."""
-        if self.classes == 3:
-            return schema
-        two = {**schema["properties"]["verdict"], "enum": [NAMES[GOOD], NAMES[BAD]]}
-        return {**schema, "properties": {**schema["properties"], "verdict": two}}
+    def _fields(self, history: Sequence[Message], query: str, reply: str) -> dict[str, Any]:
+        return {"conversation": self.form.history(history), "query": query, "reply": reply}
 
 
 def shots(cases: Sequence[Case], number: int = SHOTS, seed: int = SEED) -> tuple[Case, ...]:
@@ -156,50 +144,70 @@ def shots(cases: Sequence[Case], number: int = SHOTS, seed: int = SEED) -> tuple
 
 
 def judged_by(
-    judge: UXJudge,
+    judge: Judge,
     cases: Sequence[Case],
-    backbone: Backbone,
+    backbone: Backbone | None = None,
     *,
     progress: bool = True,
     cap: float | None = None,
 ) -> pd.DataFrame:
-    """The judge's verdicts, one row a case, in their order; every answer is in the cache as soon as it comes.
+    """Let any judge judge cases, one row a case, in their order; a case is a block with one target.
 
-    Columns: `COLUMNS`, what each answer took, raw, prompt, strategy, effort. `perslib.stats.measure_verdicts` makes metrics of it.
+    A judge that learns from a corpus is to be fitted before. Every answer is in the cache as soon as it comes.
+
+    Columns: `COLUMNS`, score, strategy, effort, and what each answer took. `perslib.stats.measure_verdicts` makes metrics of it.
     """
-    if overlap := {c.case for c in judge.examples} & {c.case for c in cases}:
+    shown = {example.case for example in judge.examples} if isinstance(judge, UXJudge) else set()
+    if overlap := shown & {c.case for c in cases}:
         raise DataError(
             Problem("examples", f"{sorted(overlap)[0]} is among the cases to judge"),
             "Draw the examples from other cases, or leave these out.",
         )
-    found = backbone.map(judge.verdict, cases, progress=progress, totals={"judge": len(cases)}, cap=cap)
-    rows = [
-        {
-            **{"judge": judge.name, "backbone": backbone.name, "case": case.case, "user": case.user},
-            **{"scenario": case.scenario, "dimension": case.dimension, "gold": case.gold, **row},
-            **{"strategy": judge.strategy, "effort": judge.form.effort},
-        }
-        for case, row in zip(cases, found, strict=True)
-    ]
-    frame = pd.DataFrame(rows, columns=list(dict.fromkeys([*COLUMNS, *(rows[0] if rows else ())])))
-    return frame.astype(
-        {"gold": "Int64", "said": "Int64", "p_good": "Float64", "error": "str", "reason": "str"}
+    found = verdicts_on(judge, [case.block for case in cases], backbone, progress=progress, cap=cap)
+    given = pd.DataFrame([vars(verdict) for (verdict,) in found], columns=[f.name for f in fields(Verdict)])
+    about = pd.DataFrame([{name: getattr(case, name) for name in ABOUT} for case in cases], columns=ABOUT)
+    given = given.drop(columns="raw").assign(
+        judge=judge.name,
+        backbone=backbone.name if backbone else None,
+        score=given["raw"],
+        strategy=getattr(judge, "strategy", None),
+        effort=getattr(getattr(judge, "form", None), "effort", None),
+    )
+    p = pd.DataFrame(given.pop("p").map(lambda p: p or (None,) * 5).tolist(), columns=P, dtype="Float64")
+    frame = about.join(good_or_bad(given.join(p), judge.values))
+    return frame[[*COLUMNS, *frame.columns.difference(COLUMNS, sort=False)]].astype(
+        {"gold": "Int64", "error": "str"}
     )
 
 
+def good_or_bad(scored: pd.DataFrame, values: Sequence[float] = SCALE) -> pd.DataFrame:
+    """Add what scores say of good and bad: `said` and `p_good`.
+
+    From 3.5 on a reply is good, else bad; a judge that gives 1, 3 and 5 alone calls 3 neutral. `p_good` is of good and bad
+    alone where a judge gives no more than these and neutral, else where the expected score lies from 1 to 5.
+    """
+    score = floats(scored["score"])
+    said = np.where(np.isnan(score), np.nan, np.where(score >= 3.5, GOOD, BAD))
+    if tuple(values) == SCALE:
+        p_good = ((floats(scored["expected"].fillna(scored["score"])) - 1) / 4).clip(0, 1)
+    else:
+        good, bad = floats(scored["p5"]), floats(scored["p1"])
+        both = good + bad
+        p_good = np.divide(good, both, out=np.full(len(scored), np.nan), where=both > 0)
+        said = np.where(score == SCORES[NEUTRAL], NEUTRAL, said)
+    return scored.assign(said=said, p_good=p_good).astype({"said": "Int64", "p_good": "Float64"})
+
+
 def verdicts_of_scores(scored: pd.DataFrame, cases: Sequence[Case]) -> pd.DataFrame:
-    """Take scores from 1 to 5 on these cases (of `perslib.judge.evaluate`) as verdicts: good is what rounds to 4 or 5.
+    """Take verdicts of `perslib.judge.evaluate` on these cases as good or bad (`good_or_bad`).
 
     Columns: judge, case, user, scenario, gold, said, p_good, score.
     """
     known = {case.case: case.gold for case in cases}
-    frame = scored.assign(case=name_turns(scored))
+    frame = scored.assign(case=name_turns(scored), score=scored["raw"])
     frame = frame[frame["case"].isin(known)].reset_index(drop=True)
-    raw, score = floats(frame["raw"]), floats(frame["expected"].fillna(frame["raw"]))
-    frame = frame[["judge", "case", "user", "scenario"]].assign(gold=frame["case"].map(known))
-    frame = frame.assign(said=np.where(np.isnan(raw), np.nan, np.where(raw >= 3.5, GOOD, BAD)))
-    frame = frame.assign(p_good=((score - 1) / 4).clip(0, 1), score=score)
-    return frame.astype({"gold": "Int64", "said": "Int64", "p_good": "Float64"})
+    frame = good_or_bad(frame.assign(gold=frame["case"].map(known)).astype({"gold": "Int64"}))
+    return frame[["judge", "case", "user", "scenario", "gold", "said", "p_good", "score"]]
 
 
 def strategy_gains(verdicts: pd.DataFrame, baseline: str = "") -> pd.DataFrame:
@@ -222,46 +230,51 @@ def strategy_gains(verdicts: pd.DataFrame, baseline: str = "") -> pd.DataFrame:
     return own.assign(accuracy=table.mean()).rename_axis("judge").reset_index()
 
 
-Choice = Literal["first", "second", "tie"]
-CHOICES: dict[str, Choice] = {
-    "1": "first",
-    "2": "second",
-    "tie": "tie",
-    "first": "first",
-    "second": "second",
-    "0": "tie",
+#: Scores of the first and the second reply by what the answer says is better.
+PREFERRED = {
+    "1": (5.0, 1.0),
+    "first": (5.0, 1.0),
+    "2": (1.0, 5.0),
+    "second": (1.0, 5.0),
+    "tie": (3.0, 3.0),
+    "0": (3.0, 3.0),
 }
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """The choice by place, or why there is none."""
+class PairJudge(Judge):
+    """Asks which of a block's two replies is better: 5 for that one and 1 for the other, 3 for both at a tie.
 
-    choice: Choice | None
-    answer: Answer = field(repr=False)
-    error: str | None = None
+    Show every pair in both orders (`position_audit` does).
+    """
 
+    sees = Sees(reply=True, model=True)
+    values = (1, 3, 5)
 
-@dataclass(frozen=True)
-class PairJudge:
-    """Asks which of two replies is better; ties are allowed. Show every pair in both orders (`position_audit` does)."""
+    def __init__(self, form: PromptSettings | None = None, name: str = "pairwise"):
+        self.form, self.name = form or PromptSettings(), name
 
-    form: Form = field(default_factory=Form)
-    name: str = "pairwise"
-
-    async def choice(self, target: Target, first: str, second: str, ask: Ask) -> Chosen:
-        """One question about one pair, in this order."""
-        said = [dict(message) for message in target.prefix]
+    async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
+        """One question about the two replies, in this order; what it took is told of the first."""
+        if len(block) != 2:
+            raise DataError(Problem(block.id, f"has {len(block)} replies, expected 2 to compare"))
+        first, second = block
+        shown = self.form.history(first.prefix)
         request = self.form.request(
-            "ux_prefer", conversation=self.form.shown(said), first=first, second=second
+            "ux_prefer", conversation=shown, first=first.response, second=second.response
         )
         (answer,) = await ask([request], "judge")
-        choice = read_choice(answer)
-        return Chosen(choice, answer, None if choice else answer.error or "no choice in the answer")
+        scores = read_preference(answer)
+        if scores is None:
+            unread = Verdict(mode="unscored", error=answer.error or "no choice in the answer")
+            return [replace(spent(answer), mode=unread.mode, error=unread.error), unread]
+        return [
+            replace(spent(answer), raw=scores[0], mode=answer.mode),
+            Verdict(raw=scores[1], mode=answer.mode),
+        ]
 
 
-def read_choice(answer: Answer) -> Choice | None:
-    """The choice in an answer: of the last object with a `better`, else of a bare 1, 2 or tie."""
+def read_preference(answer: Answer) -> tuple[float, float] | None:
+    """Read the scores of both replies: from the last object with a `better`, else from a bare 1, 2 or tie."""
     found: Any = answer.data if isinstance(answer.data, Mapping) else last_json(answer.text, "better")
     said = found.get("better") if isinstance(found, Mapping) else answer.text
-    return CHOICES.get(str(said).strip().strip("\"'.\u3002").casefold())
+    return PREFERRED.get(str(said).strip().strip("\"'.\u3002").casefold())

@@ -189,11 +189,11 @@ class Reward:
         good, bad = self.abstention_.sets(logits)
         sure = np.where(said == 1, good & ~bad, np.where(said == -1, bad & ~good, False))
         about = {c: [getattr(x, c) for x in cases] for c in ("case", "user", "scenario", "dimension", "gold")}
-        rest = {"judge": self.name, "backbone": None, "rule": "reward", "reason": None}
+        rest = {"judge": self.name, "backbone": None, "mode": "reward", "rationale": None}
         error = [f"no score: {self.backend.name} says nothing of it" if np.isnan(x) else None for x in p]
         frame = pd.DataFrame({**about, "said": said, "p_good": p, **rest, "error": error})
         kinds = {"gold": "Int64", "said": "Int64", "p_good": "Float64", "error": "str"}
-        return frame[list(COLUMNS)].astype(kinds).assign(abstains=~sure, sure=far)
+        return frame[COLUMNS].astype(kinds).assign(abstains=~sure, sure=far)
 
     def explain(self, history: Sequence[Message], query: str, response: str) -> pd.DataFrame:
         """What spoke for the reply (above zero) and against it, in log odds, the strongest first."""

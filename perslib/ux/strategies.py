@@ -16,8 +16,9 @@ import pandas as pd
 
 from perslib.llm import Answer, Ask, Backbone
 from perslib.paths import read_toml
+from perslib.prompts import PromptSettings
 from perslib.stats import LEVEL, RESAMPLES, SEED, Resamples, resample_cohen
-from perslib.ux.asking import Form, last_json
+from perslib.ux.asking import last_json
 
 STRATEGIES = ("apology", "agreement", "error_diagnosis", "humor", "direct_fix", "clarification")
 OTHER = "other"
@@ -76,7 +77,7 @@ def label_by_rules(reply: str) -> Labelled:
 class StrategyLabeller:
     """Asks a model with what a reply opens."""
 
-    form: Form = field(default_factory=Form)
+    form: PromptSettings = field(default_factory=PromptSettings)
 
     async def label(self, complaint: str, reply: str, ask: Ask) -> Labelled:
         """One question about one opening."""

@@ -4,7 +4,7 @@ The groups are parted into 83 domains of our own (`topics.toml`), for the paper'
 the truth: how far they agree is part of the result (`labeller_agreement` with one="scenario", other="scenario_labelled").
 
     topics_of(cases)                                    # scenario, intent, domain of each case, by the cues of topics.toml
-    topics_of(cases, TopicLabeller(Form("zh")), model)  # and as a model labels them
+    topics_of(cases, TopicLabeller(PromptSettings("zh")), model)  # and as a model labels them
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ import pandas as pd
 
 from perslib.llm import Answer, Ask, Backbone
 from perslib.paths import read_toml
-from perslib.ux.asking import Form, last_json
+from perslib.prompts import PromptSettings
+from perslib.ux.asking import last_json
 from perslib.ux.cases import Case
 
 OTHER = "other"
@@ -115,7 +116,7 @@ def _usual_scenarios() -> dict[str, str]:
 class TopicLabeller:
     """Asks a model what a request is about."""
 
-    form: Form = field(default_factory=Form)
+    form: PromptSettings = field(default_factory=PromptSettings)
 
     async def label(self, case: Case, ask: Ask) -> Topic:
         """One question about one request, with what was said before."""
@@ -129,7 +130,7 @@ class TopicLabeller:
             }
             for group, domains in INTENTS.items()
         ]
-        shown = self.form.shown(case.history)
+        shown = self.form.history(case.history)
         request = self.form.request("ux_topic", conversation=shown, query=case.query, groups=groups)
         names = {"scenario": [*SCENARIOS, OTHER], "domain": [*GROUP_OF, OTHER]}
         properties = {name: {"type": "string", "enum": listed} for name, listed in names.items()}

@@ -21,9 +21,8 @@ import pandas as pd
 
 from perslib.llm import Ask
 from perslib.memory.checked import Reading
-from perslib.prompts import phrases
+from perslib.prompts import PromptSettings, phrases
 from perslib.stats import krippendorff
-from perslib.ux.asking import Form
 from perslib.ux.construct.asking import Asking, shown
 from perslib.ux.construct.mining import Mined
 from perslib.ux.construct.rules import Rejection, clipped, quality, readable
@@ -163,7 +162,7 @@ class Check(NamedTuple):
 async def checked(case: Mined, ask: Ask, asking: Asking) -> Check:
     """One checker's opinion of a case."""
     own = case.candidate
-    history = Form(characters=asking.rules.dialogue // 4).shown(own.history)
+    history = PromptSettings(characters=asking.rules.dialogue // 4).history(own.history)
     usual = {"verdict": "keep", "objections": [], "needs_context": False, "needs_image": False}
     task = asking.task(
         "check",
