@@ -85,13 +85,13 @@ class Work(Generic[T]):
         keys = [self.run.key(request) for request in requests]
         stored = self.run.found(list(zip(keys, requests)), stage)
         answers: list[Answer | asyncio.Future[Answer]] = []
-        for place, (key, request) in enumerate(zip(keys, requests)):
+        seen: set[str] = set()
+        for key, request in zip(keys, requests):
             if key not in stored:
                 answers.append(self._queued(key, request, stage, rank))
-            elif key in keys[:place]:
-                answers.append(self.run.again(stored[key], stage))
             else:
-                answers.append(stored[key])
+                answers.append(self.run.again(stored[key], stage) if key in seen else stored[key])
+                seen.add(key)
         begun.set()
         return [a if isinstance(a, Answer) else await a for a in answers]
 
