@@ -250,8 +250,9 @@ def test_a_cancelled_wait_cancels_the_calls(server, model):
 
     with pytest.raises(TimeoutError):
         asyncio.run(impatient())
-    time.sleep(0.3)
-    assert len(server.bodies) <= 5
+    begun = len(server.bodies)
+    time.sleep(1)  # room for ten calls, if they went on
+    assert len(server.bodies) <= begun + 2 < 50
     server.latency = 0
     assert asked.ask("still here").ok
 
