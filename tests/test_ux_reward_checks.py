@@ -154,6 +154,8 @@ def test_auroc_and_its_interval():
     drawn = resampled_auroc(gold == 1, p, number, weights)
     assert drawn[7] == pytest.approx(roc_auc_score(gold, p, sample_weight=weights[number, 7]))
     assert interval(drawn[1:])[0] > 0.5
+    many = np.vstack([weights, np.zeros((400, 51))])  # users without a case change nothing but the way
+    np.testing.assert_array_equal(resampled_auroc(gold == 1, p, number, many), drawn)
 
 
 def test_what_cannot_beat_the_request_is_warned_of():

@@ -36,6 +36,8 @@ from perslib.stats.resamples import LEVEL, RESAMPLES, SEED, Floats, Resamples, e
 GOOD, NEUTRAL, BAD = 1, 0, -1
 #: Resamples of which AUROC is computed together.
 AT_ONCE = 200
+#: Up to as many users AUROC counts pairs of users.
+FEW_USERS = 300
 
 
 def labels(values: npt.ArrayLike | Sequence[object], classes: int = 2, place: str = "labels") -> Floats:
@@ -259,16 +261,24 @@ def resampled_auroc(
 ) -> Floats:
     """Compute AUROC in each resample: of all pairs of a good and a bad case, how many are in order; ties count half.
 
-    Scores are sorted once; in each resample the bad weight below every good case is a running sum.
+    Both ways are exact. Of few users, the pairs of each two are counted once and weighed in each resample (measured:
+    `benchmarks/bootstrap.py`); of many, the bad weight below every good case is a running sum.
     """
     scores, level = np.unique(p, return_inverse=True)
-    cases = [  # scores × users
+    above, below = (  # scores × users
         csr_array((np.ones(side.sum()), (level[side], user[side])), shape=(len(scores), len(weights)))
         for side in (good, ~good)
-    ]
+    )
+    if few := len(weights) <= FEW_USERS:
+        pairs = above.T @ _below(below.toarray())
     found = []
     for begin in range(0, weights.shape[1], AT_ONCE):
-        above, below = (side @ weights[:, begin : begin + AT_ONCE].astype(float) for side in cases)
-        ordered = (above * (np.cumsum(below, axis=0) - below / 2)).sum(axis=0)
-        found.append(ratio(ordered, above.sum(axis=0) * below.sum(axis=0)))
+        part = weights[:, begin : begin + AT_ONCE].astype(float)
+        ordered = part * (pairs @ part) if few else (above @ part) * _below(below @ part)
+        found.append(ratio(ordered.sum(axis=0), (above.sum(axis=0) @ part) * (below.sum(axis=0) @ part)))
     return np.concatenate(found)
+
+
+def _below(bad: Floats) -> Floats:
+    """How many bad cases lie below each score; those at it count half."""
+    return np.cumsum(bad, axis=0) - bad / 2
