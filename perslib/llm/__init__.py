@@ -9,7 +9,7 @@ back as data or as *unscored* with the reason.
 """
 
 from perslib.llm.asking import Ask, Method, answered, compute
-from perslib.llm.backbone import Backbone, backbone
+from perslib.llm.backbone import Backbone, DryRun, backbone
 from perslib.llm.cache import Cache
 from perslib.llm.embeddings import Embedder, embedder
 from perslib.llm.estimate import Estimate
@@ -25,6 +25,7 @@ __all__ = [
     "Ask",
     "Backbone",
     "Cache",
+    "DryRun",
     "Embedder",
     "Entry",
     "Estimate",

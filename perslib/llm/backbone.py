@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 from perslib.llm import loop, probe
 from perslib.llm.asking import Ask, Method
 from perslib.llm.cache import Cache, Policy
-from perslib.llm.estimate import USUAL_REPLY, Estimate, tokens_of_messages
+from perslib.llm.estimate import REHEARSAL, USUAL_REPLY, Estimate, StandIn, is_rehearsal, tokens_of_messages
 from perslib.llm.ladder import Ladder
 from perslib.llm.ledger import Ledger, Stages
 from perslib.llm.parsing import Rung
@@ -69,6 +69,8 @@ def backbone(
 
 class Backbone:
     """A model at an endpoint, with its cache, its ledger and its limits."""
+
+    _stand_in: StandIn | None = None
 
     def __init__(
         self,
@@ -274,9 +276,33 @@ class Backbone:
             self.ledger,
             model=self.model,
             weights=self._weights,
+            stand_in=self._stand_in or (REHEARSAL if is_rehearsal() else None),
             step=step,
             cap=cap,
         )
+
+
+class DryRun(Backbone):
+    """A backbone that asks nobody and counts: its ledger then holds what the same work would take, stage by stage.
+
+        dry = DryRun("embedded")
+        dry.map(method, items)
+        Estimate.of(dry.ledger.total)
+
+    A question is answered by `reply(request)`, a text or data; without that by its own `usual` answer; without that by
+    the plainest data that its schema takes, or a text of the usual length, and counted with `max_tokens`. What is
+    asked twice is asked once. With `cache="use"` what the answer cache has is not counted as a call.
+    """
+
+    def __init__(
+        self, of: Entry | str, reply: Callable[[Request], Any] | None = None, cache: Cache | Policy = "off"
+    ):
+        store = cache if isinstance(cache, Cache) else Cache(policy=cache)
+        super().__init__(entry(of) if isinstance(of, str) else of, store)
+        self._stand_in = StandIn(reply)
+
+    def _run(self, step: Callable[[str, Answer], Any] | None = None, cap: float | None = None) -> Run:
+        return super()._run(None, cap)  # no progress: what is counted here is not what the page asks
 
 
 def _request(question: Question, settings: Mapping[str, Any]) -> Request:

@@ -1,22 +1,24 @@
 """What a run will take, before it starts: tokens by a rough rule, cost by the price table, and a rehearsal.
 
-In a rehearsal (`PERSLIB_REHEARSE` in the environment) no model is asked. Stand-ins answer every question that the cache
-cannot answer, and are counted like answers.
+Where nobody is to be asked, in a rehearsal (`PERSLIB_REHEARSE` in the environment) and by a `DryRun`, a stand-in answers
+every question that the cache cannot answer, and its answers are counted like a model's.
 """
 
 from __future__ import annotations
 
 import functools
+import json
 import operator
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from perslib.llm.cache import Cache
+from perslib.llm.ledger import Spending
 from perslib.llm.registry import Entry
 from perslib.llm.types import Answer, Message, Request
 
@@ -62,6 +64,11 @@ class Estimate:
     tokens_out: int
     cost: float | None
 
+    @classmethod
+    def of(cls, spent: Spending) -> Estimate:
+        """What a dry run counted."""
+        return cls(spent.calls + spent.hits, spent.hits, 0, spent.tokens_in, spent.tokens_out, spent.cost)
+
     @property
     def calls(self) -> int:
         """Calls that will be made."""
@@ -81,7 +88,6 @@ class Estimate:
 VARIABLE = "PERSLIB_REHEARSE"
 #: Answers that tell how fast a backbone is: so many of the latest.
 LATEST = 200
-_given: set[str] = set()
 
 
 def is_rehearsal() -> bool:
@@ -89,23 +95,40 @@ def is_rehearsal() -> bool:
     return bool(os.environ.get(VARIABLE))
 
 
-def stand_in(request: Request, entry: Entry, key: str) -> Answer:
-    """In a model's place: something of the wanted form, as long as it may be. What was asked before is a hit."""
-    tokens = tokens_of_messages(request.messages, entry.languages), request.max_tokens or USUAL_REPLY
-    answer = Answer(
-        text="3",
-        raw="3",
-        data=None if request.schema is None else _of_form(request.schema, request.schema),
-        mode="plain" if request.schema is None else "schema",
-        finish="stop",
-        tokens_in=tokens[0],
-        tokens_out=tokens[1],
-        seconds=1.0,  # some figures divide by it
-        cost=entry.cost(tokens[0], 0, tokens[1]),
-        cached=key in _given,
-    )
-    _given.add(key)
-    return answer
+class StandIn:
+    """Answers in a model's place, at the usual length or as `reply` says; what was asked before is a hit."""
+
+    def __init__(self, reply: Callable[[Request], Any] | None = None):
+        self.reply, self._given = reply, set[str]()
+
+    def answer(self, request: Request, entry: Entry, key: str) -> Answer:
+        """Something of the wanted form, counted like an answer."""
+        form, most = request.schema, request.max_tokens or USUAL_REPLY
+        usual = request.usual if self.reply is None else self.reply(request)
+        said = usual() if callable(usual) else usual
+        if is_unknown := said is None:
+            said = _of_form(form, form) if form is not None else "3" + " etc" * (min(most, USUAL_REPLY) - 1)
+        text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+        tokens_out = most if is_unknown else tokens_of(text, entry.languages)
+        tokens_in = tokens_of_messages(request.messages, entry.languages)
+        answer = Answer(
+            text=text,
+            raw=text,
+            data=None if form is None else json.loads(text),
+            mode="plain" if form is None else "schema",
+            finish="stop",
+            tokens_in=tokens_in,
+            tokens_out=tokens_out,
+            seconds=1.0,  # some figures divide by it
+            cost=entry.cost(tokens_in, 0, tokens_out),
+            cached=key in self._given,
+        )
+        self._given.add(key)
+        return answer
+
+
+REHEARSAL = StandIn()
+"""What answers in a rehearsal, all over the process."""
 
 
 def _of_form(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:

@@ -16,7 +16,7 @@ from typing import Any
 
 from perslib.errors import BackboneError, BudgetReached, GaveUp
 from perslib.llm.cache import Cache, Meta, digest
-from perslib.llm.estimate import USUAL_REPLY, is_rehearsal, stand_in, tokens_of_messages
+from perslib.llm.estimate import USUAL_REPLY, StandIn, tokens_of_messages
 from perslib.llm.ladder import Ladder, parameters, reread, unanswered
 from perslib.llm.ledger import Ledger
 from perslib.llm.parsing import schema_text
@@ -96,9 +96,11 @@ class Run:
         *,
         model: str,
         weights: str,
+        stand_in: StandIn | None = None,
         step: Callable[[str, Answer], Any] | None = None,
         cap: float | None = None,
     ):
+        self.stand_in = stand_in
         self.ladder, self.entry, self.cache, self.ledger = ladder, ladder.entry, cache, ledger
         self.model, self.weights, self.step, self.cap = model, weights, step, cap
         self._spent_before, self._ended = self._spent(), 0
@@ -144,8 +146,8 @@ class Run:
         """The answer to a question that is not in the cache."""
         if self.cache.policy == "only":
             answer, is_kept = unanswered(request, NOT_IN_CACHE), False
-        elif is_rehearsal():
-            answer, is_kept = stand_in(request, self.entry, key), False
+        elif self.stand_in is not None:
+            answer, is_kept = self.stand_in.answer(request, self.entry, key), False
         else:
             answer, is_kept = await self.ladder.answer(request)
             self._stop_after_failures(answer)

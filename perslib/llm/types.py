@@ -51,6 +51,8 @@ class Request:
     brief: bool = False
     """Only the first tokens are wanted, so a reply cut at `max_tokens` is an answer (score-only mode).
     With `max_tokens=1` this goes without saying."""
+    usual: Any = field(default=None, repr=False, compare=False)
+    """An answer of the usual length, or a function that returns one, which a dry run takes for given; not sent."""
 
     def __post_init__(self) -> None:
         if isinstance(self.messages, str):
