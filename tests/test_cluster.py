@@ -23,8 +23,8 @@ from perslib.cluster import connected, spread, write_value
 from perslib.errors import BackboneError, DataError, PerslibError, Problem, UnknownName
 from perslib.judge import Manner, Nearest, Personal, evaluate
 from perslib.llm import backbone
+from perslib.llm.backbone import share
 from perslib.llm.registry import entry
-from perslib.llm.spread import share
 from perslib.worlds import world
 
 VERDICT = {"score": 4, "reason": "satisfied", "rationale": "Fits."}

@@ -8,7 +8,6 @@
 back as data or as *unscored* with the reason.
 """
 
-from perslib.llm.asking import Ask, Method, answered, compute
 from perslib.llm.backbone import Backbone, DryRun, backbone
 from perslib.llm.cache import Cache
 from perslib.llm.embeddings import Embedder, embedder
@@ -19,6 +18,7 @@ from perslib.llm.registry import Entry, Prices, entries
 from perslib.llm.reply import digit_distribution
 from perslib.llm.retry import Patience
 from perslib.llm.types import Answer, Request
+from perslib.llm.work import Ask, Method, answered, compute
 
 __all__ = [
     "Answer",

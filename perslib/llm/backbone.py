@@ -16,15 +16,17 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar, Unpack
 
+from perslib.cluster import Scheduler, connected, spread, workers_of
+from perslib.errors import BackboneError
 from perslib.llm import loop, probe
-from perslib.llm.asking import Ask, Method
 from perslib.llm.cache import Cache, Policy
 from perslib.llm.estimate import REHEARSAL, USUAL_REPLY, Estimate, StandIn, is_rehearsal, tokens_of_messages
 from perslib.llm.ladder import Ladder
-from perslib.llm.ledger import Ledger, Stages
+from perslib.llm.ledger import Ledger, Progress, Stages
 from perslib.llm.parsing import Rung
 from perslib.llm.probe import Probe
 from perslib.llm.registry import Entry, entry
@@ -32,14 +34,31 @@ from perslib.llm.retry import Client, Patience
 from perslib.llm.run import Run, content_address, weights
 from perslib.llm.transport import Transport, gguf
 from perslib.llm.types import Answer, Message, Request
-from perslib.llm.work import Work
+from perslib.llm.work import Ask, Method, Work
 
 Question = Request | str | Sequence[Message]
 T = TypeVar("T")
 X = TypeVar("X")
+#: What is done for each of many items.
+Each = Callable[[X, Ask], Awaitable[T]]
+
+AT_A_TIME = 4
+"""Items that a worker of a cluster takes at a time."""
 
 _clients: dict[tuple[Any, ...], Client] = {}
 _clients_lock = threading.Lock()
+
+
+class Shown(TypedDict, total=False):
+    """How work is shown, and what it may cost."""
+
+    progress: bool
+    """Whether progress is shown."""
+    totals: Mapping[str, int] | None
+    """How many questions a stage will have, for its progress, where that is known beforehand."""
+    cap: float | None
+    """Stop with `BudgetReached` once the ledger's cost comes to this; what was answered is in the cache, and the same
+    work with a higher cap goes on from there."""
 
 
 def backbone(
@@ -48,7 +67,7 @@ def backbone(
     cache: Cache | Policy = "use",
     ledger: Ledger | None = None,
     patience: Patience | None = None,
-    scheduler: Any = None,
+    scheduler: Scheduler = None,
     **overrides: Any,
 ) -> Backbone:
     """The backbone called `name` in `backbones.toml`, with fields of its entry replaced by keyword.
@@ -57,35 +76,36 @@ def backbone(
     `scheduler` spreads every stage that asks it over a Dask cluster: an address such as `tcp://10.0.0.1:8786`, a
     cluster or client object, or `local`.
     """
-    store = cache if isinstance(cache, Cache) else Cache(policy=cache)
     forced = overrides.get("structured", "auto") != "auto"
-    if scheduler is not None:
-        from perslib.llm.spread import SpreadBackbone
-
-        found = entry(name, **overrides)
-        return SpreadBackbone(found, store, ledger, patience, scheduler=scheduler, forced=forced)
-    return Backbone(entry(name, **overrides), store, ledger, patience, forced=forced)
+    return Backbone(entry(name, **overrides), cache, ledger, patience, scheduler=scheduler, forced=forced)
 
 
 class Backbone:
-    """A model at an endpoint, with its cache, its ledger and its limits."""
+    """A model at an endpoint, with its cache, its ledger and its limits.
+
+    With a `scheduler`, methods mapped over items are worked on by the processes of a Dask cluster. Calls in flight,
+    requests and tokens a minute are divided among them, so that the bounds of `backbones.toml` hold for all together;
+    all use the one cache file, so nothing that was answered is asked again, whoever died in between.
+    """
 
     _stand_in: StandIn | None = None
 
     def __init__(
         self,
         entry: Entry,
-        cache: Cache,
+        cache: Cache | Policy = "use",
         ledger: Ledger | None = None,
         patience: Patience | None = None,
         *,
+        scheduler: Scheduler = None,
         minute: float = 60.0,
         forced: bool = False,
     ):
         self.entry = entry
-        self.cache = cache
+        self.cache = cache if isinstance(cache, Cache) else Cache(policy=cache)
         self.ledger = Ledger() if ledger is None else ledger
         self.patience = patience or Patience()
+        self.scheduler = scheduler
         self._minute, self._forced = minute, forced
         self._weights = weights(entry)
         self._probe = probe.known(entry.address, self.model)
@@ -115,99 +135,98 @@ class Backbone:
         return (await self.work_async([one], progress=False))[0][0]
 
     def ask_many(
-        self,
-        questions: Iterable[Question],
-        *,
-        stage: str = "ask",
-        progress: bool = True,
-        cap: float | None = None,
+        self, questions: Iterable[Question], *, stage: str = "ask", **shown: Unpack[Shown]
     ) -> list[Answer]:
         """The answers to many questions, in their order.
 
         Calls start in that order, so requests with a common beginning meet the endpoint's prefix cache when
         they stand next to each other; equal requests are asked once. One bad answer raises nothing, it says
-        so in its `error`. `cap` stops the run with `BudgetReached` once the ledger's cost comes to it; what
-        was answered is in the cache, and the same call with a higher cap goes on from there.
+        so in its `error`.
         """
         requests = [_request(question, {}) for question in questions]
-        totals = {stage: len(requests)}
-        return self.work([partial(_asked, requests, stage)], progress=progress, totals=totals, cap=cap)[0]
+        shown = {"totals": {stage: len(requests)}, **shown}
+        return self.work([partial(_asked, requests, stage)], **shown)[0]
 
-    def work(
-        self,
-        methods: Iterable[Method[T]],
-        *,
-        progress: bool = True,
-        totals: Mapping[str, int] | None = None,
-        cap: float | None = None,
-    ) -> list[T]:
+    def work(self, methods: Iterable[Method[T]], **shown: Unpack[Shown]) -> list[T]:
         """What methods return, in their order; they are worked on side by side.
 
-        A method is an async function of `ask` (`perslib.llm.asking`), begun when there is room for its questions.
-        `totals` says for the progress how many questions a stage will have, where that is known beforehand; `cap` is
-        as in `ask_many`.
+        A method is an async function of `ask` (`perslib.llm.work`), begun when there is room for its questions.
         """
-        with Stages(self.ledger, totals, enabled=progress) as stages:
-            return loop.run(self._all(methods, stages, cap))
+        return loop.run(self._all(methods, **shown))
 
-    async def work_async(
-        self,
-        methods: Iterable[Method[T]],
-        *,
-        progress: bool = True,
-        totals: Mapping[str, int] | None = None,
-        cap: float | None = None,
-    ) -> list[T]:
+    async def work_async(self, methods: Iterable[Method[T]], **shown: Unpack[Shown]) -> list[T]:
         """`work`, awaited; works in any event loop."""
-        with Stages(self.ledger, totals, enabled=progress) as stages:
-            return await loop.wait_for(self._all(methods, stages, cap))
+        return await loop.wait_for(self._all(methods, **shown))
 
-    def map(
-        self,
-        method: Callable[[X, Ask], Awaitable[T]],
-        items: Iterable[X],
-        *,
-        progress: bool = True,
-        totals: Mapping[str, int] | None = None,
-        cap: float | None = None,
-    ) -> list[T]:
+    def map(self, method: Each[X, T], items: Iterable[X], **shown: Unpack[Shown]) -> list[T]:
         """`work` on `method(item, ask)` of each item; with a scheduler, on the machines of a cluster."""
         results: list[T] = []
-        self.each(method, items, results.append, progress=progress, totals=totals, cap=cap)
+        self.each(method, items, results.append, **shown)
         return results
 
     def each(
-        self,
-        method: Callable[[X, Ask], Awaitable[T]],
-        items: Iterable[X],
-        sink: Callable[[T], object],
-        *,
-        progress: bool = True,
-        totals: Mapping[str, int] | None = None,
-        cap: float | None = None,
+        self, method: Each[X, T], items: Iterable[X], sink: Callable[[T], object], **shown: Unpack[Shown]
     ) -> None:
         """`map` that keeps nothing: each result goes to `sink`, in the order of items, as soon as it is its turn."""
-        with Stages(self.ledger, totals, enabled=progress) as stages:
-            loop.run(self._work((partial(method, item) for item in items), sink, stages, cap))
+        if self.scheduler is not None:
+            self._spread(method, items, sink, **shown)
+        else:
+            loop.run(self._work((partial(method, item) for item in items), sink, **shown))
 
     def begin(self, method: Method[T]) -> Future[T]:
         """Start on a method and do not wait; cancelling the future stops its questions."""
 
         async def result() -> T:
-            with Stages(self.ledger, enabled=False) as stages:
-                return (await self._all([method], stages))[0]
+            return (await self._all([method], progress=False))[0]
 
         return loop.submit(result())
 
-    async def _all(self, methods: Iterable[Method[T]], stages: Stages, cap: float | None = None) -> list[T]:
+    async def _all(self, methods: Iterable[Method[T]], **shown: Unpack[Shown]) -> list[T]:
         results: list[T] = []
-        await self._work(methods, results.append, stages, cap)
+        await self._work(methods, results.append, **shown)
         return results
 
     async def _work(
-        self, methods: Iterable[Method[T]], sink: Callable[[T], object], stages: Stages, cap: float | None
+        self,
+        methods: Iterable[Method[T]],
+        sink: Callable[[T], object],
+        progress: bool = True,
+        totals: Mapping[str, int] | None = None,
+        cap: float | None = None,
     ) -> None:
-        await Work(self._run(stages.step, cap), methods, sink).finish()
+        with Stages(self.ledger, totals, enabled=progress) as stages:
+            await Work(self._run(stages.step, cap), methods, sink).finish()
+
+    def _spread(
+        self,
+        method: Each[X, T],
+        items: Iterable[X],
+        sink: Callable[[T], object],
+        progress: bool = True,
+        totals: Mapping[str, int] | None = None,
+        cap: float | None = None,
+    ) -> None:
+        """`each` on a cluster."""
+        if cap is not None:
+            raise BackboneError(
+                "A spending cap cannot be kept by several workers at once: leave the cap out, or the scheduler.",
+                backbone=self.name,
+            )
+        stage = next(iter(totals or {}), "work")
+        with (
+            connected(self.scheduler) as client,
+            Progress(None, stage, self.ledger, enabled=progress) as shown,
+        ):
+            part, seats = share(self.entry, workers_of(client))
+            work = partial(_map, method, part, self.cache, self.patience, self._forced)
+            rest = iter(items)
+            chunks = iter(lambda: list(islice(rest, AT_A_TIME)), [])
+            for found, spent in spread(client, work, chunks, seats=(f"perslib {self.entry.address}", seats)):
+                for result in found:
+                    sink(result)
+                took = Ledger.from_dict(spent)
+                self.ledger.add(took)
+                shown.move(len(found), took.total.calls)
 
     def estimate(self, questions: Iterable[Question]) -> Estimate:
         """What `ask_many` of these would take: calls, tokens by a rough rule, cost by the price table."""
@@ -217,14 +236,8 @@ class Backbone:
         calls = [request for key, request in fresh.items() if key not in stored]
         tokens_in = sum(tokens_of_messages(request.messages) for request in calls)
         tokens_out = sum(request.max_tokens or USUAL_REPLY for request in calls)
-        return Estimate(
-            requests=len(requests),
-            answered=len(stored),
-            repeated=len(requests) - len(fresh),
-            tokens_in=tokens_in,
-            tokens_out=tokens_out,
-            cost=self.entry.cost(tokens_in, 0, tokens_out),
-        )
+        cost, repeated = self.entry.cost(tokens_in, 0, tokens_out), len(requests) - len(fresh)
+        return Estimate(len(requests), len(stored), repeated, tokens_in, tokens_out, cost)
 
     def digest(self, question: Question) -> str:
         """Content address of a question put to this backbone: all that can change the answer, and no more."""
@@ -270,16 +283,9 @@ class Backbone:
             return _clients[key]
 
     def _run(self, step: Callable[[str, Answer], Any] | None = None, cap: float | None = None) -> Run:
-        return Run(
-            Ladder(self.entry, self._client, self._probe, self._forced),
-            self.cache,
-            self.ledger,
-            model=self.model,
-            weights=self._weights,
-            stand_in=self._stand_in or (REHEARSAL if is_rehearsal() else None),
-            step=step,
-            cap=cap,
-        )
+        ladder = Ladder(self.entry, self._client, self._probe, self._forced)
+        stand_in = self._stand_in or (REHEARSAL if is_rehearsal() else None)
+        return Run(ladder, self.cache, self.ledger, self.model, self._weights, stand_in, step, cap)
 
 
 class DryRun(Backbone):
@@ -297,8 +303,7 @@ class DryRun(Backbone):
     def __init__(
         self, of: Entry | str, reply: Callable[[Request], Any] | None = None, cache: Cache | Policy = "off"
     ):
-        store = cache if isinstance(cache, Cache) else Cache(policy=cache)
-        super().__init__(entry(of) if isinstance(of, str) else of, store)
+        super().__init__(entry(of) if isinstance(of, str) else of, cache)
         self._stand_in = StandIn(reply)
 
     def _run(self, step: Callable[[str, Answer], Any] | None = None, cap: float | None = None) -> Run:
@@ -313,3 +318,26 @@ def _request(question: Question, settings: Mapping[str, Any]) -> Request:
 async def _asked(requests: Sequence[Request], stage: str, ask: Ask) -> list[Answer]:
     """Questions as a method."""
     return list(await ask(requests, stage))
+
+
+def _map(
+    method: Each[X, T], entry: Entry, cache: Cache, patience: Patience, forced: bool, items: list[X]
+) -> tuple[list[T], dict[str, Any]]:
+    """On a worker, with its share of the endpoint: what the method returns for each item, and what that cost."""
+    model = Backbone(entry, cache, None, patience, forced=forced)
+    return model.map(method, items, progress=False), model.ledger.as_dict()
+
+
+def share(entry: Entry, workers: int) -> tuple[Entry, int]:
+    """A worker's part of an endpoint, and how many workers may have one at a time.
+
+    All parts together are never more than the whole; with more workers than calls in flight, some wait.
+    """
+    seats = max(1, min(workers, *(bound for bound in (entry.concurrency, entry.rpm) if bound is not None)))
+
+    def part(bound: int | None) -> int | None:
+        return None if bound is None else max(1, bound // seats)
+
+    return replace(
+        entry, concurrency=max(1, entry.concurrency // seats), rpm=part(entry.rpm), tpm=part(entry.tpm)
+    ), seats

@@ -93,7 +93,6 @@ class Run:
         ladder: Ladder,
         cache: Cache,
         ledger: Ledger,
-        *,
         model: str,
         weights: str,
         stand_in: StandIn | None = None,
