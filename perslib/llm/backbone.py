@@ -269,7 +269,7 @@ class Backbone:
 
     def rung(self, schema: Mapping[str, Any]) -> Rung:
         """The rung of the structured-output ladder on which a request with this schema starts."""
-        return self._run().ladder.rung(schema)
+        return self._ladder.rung(schema)
 
     # -- on the background loop -----------------------------------------------------------------------------
 
@@ -282,10 +282,13 @@ class Backbone:
                 _clients[key] = Client(Transport(self.entry), self.patience, self._minute)
             return _clients[key]
 
-    def _run(self, step: Callable[[str, Answer], Any] | None = None, cap: float | None = None) -> Run:
-        ladder = Ladder(self.entry, self._client, self._probe, self._forced)
+    @property
+    def _ladder(self) -> Ladder:
+        return Ladder(self.entry, self._client, self._probe, self._forced)
+
+    def _run(self, step: Callable[[str, Answer], object], cap: float | None) -> Run:
         stand_in = self._stand_in or (REHEARSAL if is_rehearsal() else None)
-        return Run(ladder, self.cache, self.ledger, self.model, self._weights, stand_in, step, cap)
+        return Run(self._ladder, self.cache, self.ledger, self.model, self._weights, step, cap, stand_in)
 
 
 class DryRun(Backbone):
@@ -306,8 +309,9 @@ class DryRun(Backbone):
         super().__init__(entry(of) if isinstance(of, str) else of, cache)
         self._stand_in = StandIn(reply)
 
-    def _run(self, step: Callable[[str, Answer], Any] | None = None, cap: float | None = None) -> Run:
-        return super()._run(None, cap)  # no progress: what is counted here is not what the page asks
+    def _run(self, step: Callable[[str, Answer], object], cap: float | None) -> Run:
+        # No progress: what is counted here is not what the page asks.
+        return super()._run(lambda stage, answer: None, cap)
 
 
 def _request(question: Question, settings: Mapping[str, Any]) -> Request:

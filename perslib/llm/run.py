@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -71,37 +73,30 @@ def _fingerprint(path: Path, changed: int) -> str:
 
 @lru_cache(maxsize=256)
 def _pairs(schema: str) -> Any:
-    return _in_order(json.loads(schema))
-
-
-def _in_order(schema: Any) -> Any:
     """A schema as nested pairs, which keep their order: it is the order in which the fields are written."""
-    if isinstance(schema, Mapping):
-        return [[name, _in_order(part)] for name, part in schema.items()]
-    return [_in_order(part) for part in schema] if isinstance(schema, list | tuple) else schema
+    return json.loads(schema, object_pairs_hook=list)
 
 
+_HALF = re.compile("[\ud800-\udfff]")
 MOST_FAILURES = 16
 """Calls given up in a row, beyond those in flight, after which a run stops: the endpoint is not well."""
 
 
+@dataclass
 class Run:
     """Questions with one ledger and one cap; `step` is called with the stage and each answer as it comes."""
 
-    def __init__(
-        self,
-        ladder: Ladder,
-        cache: Cache,
-        ledger: Ledger,
-        model: str,
-        weights: str,
-        stand_in: StandIn | None = None,
-        step: Callable[[str, Answer], Any] | None = None,
-        cap: float | None = None,
-    ):
-        self.stand_in = stand_in
-        self.ladder, self.entry, self.cache, self.ledger = ladder, ladder.entry, cache, ledger
-        self.model, self.weights, self.step, self.cap = model, weights, step, cap
+    ladder: Ladder
+    cache: Cache
+    ledger: Ledger
+    model: str
+    weights: str
+    step: Callable[[str, Answer], object]
+    cap: float | None = None
+    stand_in: StandIn | None = None
+
+    def __post_init__(self) -> None:
+        self.entry = self.ladder.entry
         self._spent_before, self._ended = self._spent(), 0
         self._under_way: list[float] = []
         self._one_ended = asyncio.Event()
@@ -143,10 +138,11 @@ class Run:
 
     async def _called(self, request: Request, key: str, stage: str) -> Answer:
         """The answer to a question that is not in the cache."""
+        is_kept = False
         if self.cache.policy == "only":
-            answer, is_kept = unanswered(request, NOT_IN_CACHE), False
+            answer = unanswered(request, NOT_IN_CACHE)
         elif self.stand_in is not None:
-            answer, is_kept = self.stand_in.answer(request, self.entry, key), False
+            answer = self.stand_in.answer(request, self.entry, key)
         else:
             answer, is_kept = await self.ladder.answer(request)
             self._stop_after_failures(answer)
@@ -179,13 +175,16 @@ class Run:
 
     async def paid(self, request: Request, key: str, stage: str) -> Answer:
         """The endpoint's answer, counted, with what is under way in view of the cap."""
-        expected = self._expected(request)
-        self._under_way.append(expected)
+        at_most = 0.0
+        if self.cap is not None:
+            tokens = tokens_of_messages(request.messages)
+            at_most = self.entry.cost(tokens, 0, request.max_tokens or USUAL_REPLY) or 0.0
+        self._under_way.append(at_most)
         try:
             answer = self._counted(await self._called(request, key, stage), stage)
             self._ended += 1
         finally:
-            self._under_way.remove(expected)
+            self._under_way.remove(at_most)
             self._one_ended.set()
         if self.cap is not None and answer.cost is None and answer.finish:
             raise BackboneError(
@@ -195,17 +194,9 @@ class Run:
             )
         return answer
 
-    def _expected(self, request: Request) -> float:
-        """What a call may cost at most, as far as its request tells."""
-        if self.cap is None:
-            return 0.0
-        tokens = tokens_of_messages(request.messages)
-        return self.entry.cost(tokens, 0, request.max_tokens or USUAL_REPLY) or 0.0
-
     def _counted(self, answer: Answer, stage: str) -> Answer:
         self.ledger.record(stage, answer)
-        if self.step is not None:
-            self.step(stage, answer)
+        self.step(stage, answer)
         return answer
 
     def _stop_after_failures(self, answer: Answer) -> None:
@@ -225,24 +216,18 @@ class Run:
 
     async def is_spent(self) -> bool:
         """Whether the cap is reached; where only calls under way may reach it, wait and see."""
-        while self._may_be_spent():
+        while self.cap is not None and self._spent() + self._cost_under_way() >= self.cap:
             if not self._under_way:
                 return True
             self._one_ended.clear()
             await self._one_ended.wait()
         return False
 
-    def _may_be_spent(self) -> bool:
-        """Whether another call may pass the cap.
-
-        Calls under way count with the mean cost of those that ended, and before one has, with what they may cost.
-        """
-        if self.cap is None:
-            return False
-        under_way = sum(self._under_way)
+    def _cost_under_way(self) -> float:
+        """Calls under way count with the mean cost of those that ended, and before one has, with what they may cost."""
         if self._ended:
-            under_way = len(self._under_way) * (self._spent() - self._spent_before) / self._ended
-        return self._spent() + under_way >= self.cap
+            return len(self._under_way) * (self._spent() - self._spent_before) / self._ended
+        return sum(self._under_way)
 
     def at_the_cap(self, answered: int, wanted: int) -> BudgetReached:
         """The error that ends a run at its cap."""
@@ -253,16 +238,10 @@ class Run:
         )
 
 
-def _of_whole_characters(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The record; older versions kept halves of characters, which no table or file takes."""
-    try:
-        json.dumps(record, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        whole: Mapping[str, Any] = json.loads(whole_characters(json.dumps(record)))
-        return whole
-    return record
-
-
 def _hit(record: Mapping[str, Any], request: Request) -> Answer:
-    answer = Answer.restored(_of_whole_characters(record))
+    """An answer from the cache, read again in case reading has learned something since."""
+    text = json.dumps(record, ensure_ascii=False)
+    if not text.isascii() and _HALF.search(text):  # older versions kept them; no table or file takes one
+        record = json.loads(whole_characters(json.dumps(record)))
+    answer = Answer.restored(record)
     return answer if request.schema is None else reread(answer, request.schema)
