@@ -15,17 +15,15 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
-import shutil
-import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from perslib.errors import PerslibError
-from perslib.paths import state, workspace
+from perslib.paths import scratch, state, workspace
 
 T = TypeVar("T")
 Scheduler = Any
@@ -86,45 +84,31 @@ def spread(
     """
     if keys is not None and folder is None:
         raise PerslibError("Results that are to stay need a place: give spread a folder.")
-    if folder is not None:
-        yield from _spread(client, function, chunks, keys, Path(folder).resolve(), seats)
-        return
-    (state() / "spread").mkdir(parents=True, exist_ok=True)
-    place = Path(tempfile.mkdtemp(dir=state() / "spread"))
-    try:
-        yield from _spread(client, function, chunks, keys, place.resolve(), seats)
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
-
-
-def _spread(
-    client: Any,
-    function: Callable[[Any], T],
-    chunks: Iterable[Any],
-    keys: Callable[[Any], str] | None,
-    folder: Path,
-    seats: tuple[str, int] | None,
-) -> Iterator[T]:
-    most = WAITING * workers_of(client)
-    todo = write_value(folder, function)
-    waiting: deque[tuple[Any, Path, Path | None]] = deque()
-    for number, chunk in enumerate(chunks):
-        # Never by its content: of two equal chunks the first one done would take the file of the other away.
-        name = f"{number:08}" if keys is None else _digest(keys(chunk).encode())
-        result = folder / f"result-{name}.pkl"
-        if keys is not None and result.exists():
-            waiting.append((None, result, None))
-        else:
-            given = write_value(folder, chunk, f"chunk-{name}")
-            future = client.submit(
-                _work, todo, given, result, seats, str(workspace()),
-                key=f"perslib-{folder.name}-result-{name}", pure=False,
-            )  # fmt: skip
-            waiting.append((future, result, given))
-        while len(waiting) > most:
+    with ExitStack() as opened:
+        if folder is None:
+            (state() / "spread").mkdir(parents=True, exist_ok=True)
+            folder = opened.enter_context(scratch("work", inside=state() / "spread"))
+        place = Path(folder).resolve()
+        most = WAITING * workers_of(client)
+        todo = write_value(place, function)
+        waiting: deque[tuple[Any, Path, Path | None]] = deque()
+        for number, chunk in enumerate(chunks):
+            # Never by its content: of two equal chunks the first one done would take the file of the other away.
+            name = f"{number:08}" if keys is None else _digest(keys(chunk).encode())
+            result = place / f"result-{name}.pkl"
+            if keys is not None and result.exists():
+                waiting.append((None, result, None))
+            else:
+                given, task = (
+                    write_value(place, chunk, f"chunk-{name}"),
+                    f"perslib-{place.name}-result-{name}",
+                )
+                work = partial(_work, todo, given, result, seats, str(workspace()))
+                waiting.append((client.submit(work, key=task, pure=False), result, given))
+            while len(waiting) > most:
+                yield _take(*waiting.popleft(), keep=keys is not None)
+        while waiting:
             yield _take(*waiting.popleft(), keep=keys is not None)
-    while waiting:
-        yield _take(*waiting.popleft(), keep=keys is not None)
 
 
 def _take(future: Any, result: Path, given: Path | None, *, keep: bool) -> Any:

@@ -24,7 +24,7 @@ from perslib.cluster import Scheduler, connected, spread, workers_of
 from perslib.errors import BackboneError
 from perslib.llm import loop, probe
 from perslib.llm.cache import Cache, Policy
-from perslib.llm.estimate import REHEARSAL, USUAL_REPLY, Estimate, StandIn, is_rehearsal, tokens_of_messages
+from perslib.llm.estimate import REHEARSAL, Estimate, StandIn, is_rehearsal
 from perslib.llm.ladder import Ladder
 from perslib.llm.ledger import Ledger, Progress, Stages
 from perslib.llm.parsing import Rung
@@ -231,13 +231,9 @@ class Backbone:
     def estimate(self, questions: Iterable[Question]) -> Estimate:
         """What `ask_many` of these would take: calls, tokens by a rough rule, cost by the price table."""
         requests = [_request(question, {}) for question in questions]
-        fresh = {self.digest(request): request for request in requests}
-        stored = self.cache.get_many(list(fresh))
-        calls = [request for key, request in fresh.items() if key not in stored]
-        tokens_in = sum(tokens_of_messages(request.messages) for request in calls)
-        tokens_out = sum(request.max_tokens or USUAL_REPLY for request in calls)
-        cost, repeated = self.entry.cost(tokens_in, 0, tokens_out), len(requests) - len(fresh)
-        return Estimate(len(requests), len(stored), repeated, tokens_in, tokens_out, cost)
+        dry = DryRun(self.entry, cache=self.cache)
+        dry.ask_many(requests)
+        return Estimate.of(dry.ledger.total, len(requests) - len(set(map(self.digest, requests))))
 
     def digest(self, question: Question) -> str:
         """Content address of a question put to this backbone: all that can change the answer, and no more."""

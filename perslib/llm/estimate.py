@@ -65,9 +65,10 @@ class Estimate:
     cost: float | None
 
     @classmethod
-    def of(cls, spent: Spending) -> Estimate:
-        """What a dry run counted."""
-        return cls(spent.calls + spent.hits, spent.hits, 0, spent.tokens_in, spent.tokens_out, spent.cost)
+    def of(cls, spent: Spending, repeated: int = 0) -> Estimate:
+        """What a dry run counted; so many of its hits were `repeated`."""
+        took = spent.tokens_in, spent.tokens_out, spent.cost
+        return cls(spent.calls + spent.hits, spent.hits - repeated, repeated, *took)
 
     @property
     def calls(self) -> int:
