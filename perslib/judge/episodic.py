@@ -19,7 +19,7 @@ from perslib.llm import Answer, Ask
 from perslib.memory import Anchor, Retrieval, profile_shown
 from perslib.memory.retrieval import Strategy
 from perslib.memory.structured import cut
-from perslib.prompts.settings import last_characters
+from perslib.prompts.library import last_characters
 
 #: Characters shown, as published: of each message before the reply, of all of them, of the reply; of request
 #: and reply of a retrieved turn.

@@ -17,7 +17,7 @@ from perslib.errors import NotEnough, PerslibError, UnknownName
 from perslib.judge.asking import Manner
 from perslib.judge.base import Judge, Sees, Verdict
 from perslib.llm import Ask
-from perslib.prompts.settings import last_characters
+from perslib.prompts.library import last_characters
 
 PROMPTS = {
     "zero-shot": "judge_generic",

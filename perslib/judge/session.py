@@ -22,7 +22,7 @@ from perslib.llm import Ask
 from perslib.memory import MemorySystem, Structured, profile_shown
 from perslib.memory.structured import cut
 from perslib.prompts import phrases
-from perslib.prompts.settings import last_characters
+from perslib.prompts.library import last_characters
 from perslib.text import LANGUAGES
 
 #: Characters shown of each message, and of the whole conversation (its end).

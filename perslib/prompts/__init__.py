@@ -15,8 +15,7 @@ never rendered again, and a placeholder that is not declared `trusted` must stan
 """
 
 from perslib.prompts.fencing import fence, unfence, visible
-from perslib.prompts.library import Prompt, PromptWarning, phrases, prompt, prompts
-from perslib.prompts.settings import PromptSettings
+from perslib.prompts.library import Prompt, PromptSettings, PromptWarning, phrases, prompt, prompts
 
 __all__ = [
     "Prompt",

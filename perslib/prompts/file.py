@@ -1,19 +1,29 @@
-"""One prompt file: front matter and messages, read and checked before anything is rendered."""
+"""One prompt file: front matter and messages in Jinja2, read and checked before anything is rendered.
+
+A template sees values as data only (sandboxed, never rendered twice, no attribute that Python keeps for
+itself), prints texts and numbers only, shares pieces by `include` only, and prints what is not trusted
+inside a fence only: `{{ reply | fence("reply") }}`, or `{% filter fence("memory") %}…{% endfilter %}`.
+"""
 
 from __future__ import annotations
 
 import difflib
+import math
+import numbers
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
+import jinja2
+import jsonschema_rs
 import yaml
-from jsonschema_rs import ValidationError, meta
+from jinja2 import meta, nodes
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from perslib.errors import PromptError
-from perslib.prompts.template import Sources, check_template
+from perslib.prompts.fencing import enclose, in_marker
 from perslib.schemas import check, read_schema
 
 ROLES = ("system", "user", "assistant")
@@ -81,8 +91,8 @@ def _check_head(path: Path, text: str, head: Mapping[Any, Any]) -> None:
             fail("trusted", f"{name!r} is trusted but not declared{near(name, head['placeholders'])}")
     if head.get("schema") is not None:
         try:
-            meta.validate(head["schema"])
-        except ValidationError as error:
+            jsonschema_rs.meta.validate(head["schema"])
+        except jsonschema_rs.ValidationError as error:
             fail("schema", f"schema is not a JSON schema: {error.message}")
 
 
@@ -110,3 +120,202 @@ def _messages(path: Path, text: str, start: int) -> list[tuple[str, str]]:
 
 def _line(text: str, position: int) -> int:
     return text.count("\n", 0, position) + 1
+
+
+# -- templates ---------------------------------------------------------------------------------------------
+
+
+def _printable(value: Any) -> Any:
+    """What `{{ … }}` may print: texts and numbers. A list or None there is a slip, not a prompt."""
+    if isinstance(value, str | jinja2.Undefined):
+        return value
+    if isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value):
+        return value
+    raise TypeError(
+        f"{{{{ … }}}} would print {value!r:.60}; give it a text or a number, test for it with {{% if %}}, "
+        "or write a list with a filter such as join, bullets or conversation"
+    )
+
+
+def _fenced(text: str, label: str) -> str:
+    """The `fence` of templates, where text is visible already; empty lines at its ends are layout."""
+    return enclose(text.strip("\n"), label)
+
+
+def _bullets(items: Sequence[str]) -> str:
+    """One item a line, after a dash."""
+    return "\n".join(f"- {item}" for item in items)
+
+
+def _conversation(
+    messages: Sequence[Mapping[str, Any]], user: str = "user", assistant: str = "assistant"
+) -> str:
+    """Messages under `<<<user>>>` and `<<<assistant>>>`, headings that no message can imitate."""
+    headings, shown = {"user": user, "assistant": assistant}, []
+    for message in messages:
+        role, content = message.get("role", ""), message.get("content")
+        if role not in headings or not isinstance(content, str):
+            raise TypeError(
+                f"a message has a role (user or assistant) and a text as content; got {message!r:.80}"
+            )
+        shown.append(f"<<<{headings[role]}>>>\n{content}")
+    return "\n".join(shown)
+
+
+class _Environment(ImmutableSandboxedEnvironment):
+    """`note.text` of a mapping is found at once; the sandbox would first look for an attribute and fail."""
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        if type(obj) is dict and attribute in obj and not hasattr(dict, attribute):
+            return obj[attribute]
+        return super().getattr(obj, attribute)
+
+
+ENVIRONMENT = _Environment(
+    undefined=jinja2.StrictUndefined,
+    finalize=_printable,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    keep_trailing_newline=True,
+    autoescape=False,
+)
+ENVIRONMENT.filters |= {
+    "fence": _fenced,
+    "conversation": _conversation,
+    "bullets": _bullets,
+    "in_marker": in_marker,
+}
+
+
+class Sources:
+    """The texts that a prompt is made of, each from the first folder that has it."""
+
+    def __init__(self, folders: Sequence[Path]):
+        self.folders = folders
+        self.texts: dict[str, str] = {}
+        self.paths: dict[str, Path] = {}
+
+    def find(self, name: str) -> Path | None:
+        """Where a file is; None when no folder has it."""
+        return next((folder / name for folder in self.folders if (folder / name).is_file()), None)
+
+    def read(self, name: str) -> tuple[Path, str]:
+        """Path and text of a file that is there; line ends become \\n, and one ends the text."""
+        path = self.find(name)
+        if path is None:
+            raise PromptError(f"{name} is in none of {', '.join(map(str, self.folders))}")
+        try:
+            self.texts[name] = path.read_text(encoding="utf-8-sig").rstrip() + "\n"
+        except UnicodeDecodeError as error:
+            raise PromptError(f"{path}: not UTF-8 at byte {error.start}; save the file as UTF-8") from None
+        self.paths[name] = path
+        return path, self.texts[name]
+
+    def loader(self) -> jinja2.BaseLoader:
+        """Serves to Jinja what has been read and checked, nothing else."""
+        return jinja2.FunctionLoader(lambda name: (self.texts[name], str(self.paths[name]), None))
+
+
+def check_template(
+    path: Path, body: str, declared: frozenset[str], trusted: frozenset[str], sources: Sources
+) -> None:
+    """Raise PromptError for the first thing that does not hold, here or in an included file."""
+    scope = _Scope(path, set(declared - trusted), declared)
+    _Check(declared, sources).check_file(body, scope)
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """Where in a prompt the check is."""
+
+    path: Path
+    tainted: set[str]
+    """Names that lead to untrusted text; a template adds to them by `set` and `for`."""
+    defined: frozenset[str]
+    is_fenced: bool = False
+    within: tuple[str, ...] = ()
+    """The included files that lead here."""
+
+    def bind(self, target: nodes.Node, value: nodes.Node) -> None:
+        """Give a value names: they lead to untrusted text where the value does."""
+        if _names(value) & self.tainted:
+            self.tainted.update(_names(target))
+
+
+class _Check:
+    """One walk over a message's syntax tree and those of the files that it includes."""
+
+    def __init__(self, declared: frozenset[str], sources: Sources):
+        self.declared, self.sources = declared, sources
+
+    def check_file(self, body: str, scope: _Scope) -> None:
+        """Check the names of a file, then where it prints them."""
+        try:
+            tree = ENVIRONMENT.parse(body)
+            unbound = meta.find_undeclared_variables(tree)
+        except jinja2.TemplateSyntaxError as error:
+            raise PromptError(f"{scope.path}:{error.lineno}: {error.message}") from None
+        names = list(tree.find_all(nodes.Name))
+        scope = replace(scope, defined=scope.defined | {name.name for name in names if name.ctx == "store"})
+        for name in names:
+            if name.name in unbound - scope.defined - set(ENVIRONMENT.globals):
+                raise PromptError(
+                    f"{scope.path}:{name.lineno}: {{{{ {name.name} }}}} is not declared; "
+                    f"the placeholders are {', '.join(sorted(self.declared)) or 'none'}"
+                )
+        self.check_node(tree, scope)
+
+    def check_node(self, node: nodes.Node, scope: _Scope) -> None:
+        """Refuse untrusted names that are printed outside a fence; follow includes."""
+        inside: Iterable[nodes.Node | None] = node.iter_child_nodes()
+        match node:
+            case nodes.Name(ctx="load") if node.name in scope.tainted and not scope.is_fenced:
+                raise PromptError(
+                    f"{scope.path}:{node.lineno}: {{{{ {node.name} }}}} stands outside a fence; write "
+                    f'{{{{ {node.name} | fence("…") }}}}, or list it as trusted if no user or model wrote it'
+                )
+            case nodes.Include() | nodes.Import() | nodes.FromImport() | nodes.Extends():
+                self.check_include(node, scope)
+                return
+            case nodes.Filter(name="fence" | "length" | "count"):
+                return
+            case nodes.FilterBlock():
+                inside = node.body
+                scope = replace(scope, is_fenced=scope.is_fenced or _fences(node.filter))
+            case nodes.If():  # what a condition reads is not printed
+                inside = [*node.body, *node.elif_, *node.else_]
+            case nodes.CondExpr():
+                inside = [node.expr1, node.expr2]
+            case nodes.For():
+                scope.bind(node.target, node.iter)
+                inside = [*node.body, *node.else_]
+            case nodes.Assign():
+                scope.bind(node.target, node.node)
+                return
+        for child in inside:
+            if child is not None:
+                self.check_node(child, scope)
+
+    def check_include(self, node: nodes.Node, scope: _Scope) -> None:
+        """Check the file that comes in."""
+        if not isinstance(node, nodes.Include) or not isinstance(node.template, nodes.Const):
+            raise PromptError(
+                f'{scope.path}:{node.lineno}: prompts share pieces by {{% include "_file.md" %}} only'
+            )
+        name = str(node.template.value)
+        if name in scope.within or self.sources.find(name) is None:
+            why = "includes itself" if name in scope.within else f"is in none of {self.sources.folders}"
+            raise PromptError(f"{scope.path}:{node.lineno}: {name} {why}")
+        path, text = self.sources.read(name)
+        self.check_file(text, replace(scope, path=path, within=(*scope.within, name)))
+
+
+def _names(node: nodes.Node) -> set[str]:
+    kinds = (nodes.Name, nodes.NSRef)
+    return {n.name for n in [node, *node.find_all(kinds)] if isinstance(n, kinds)}
+
+
+def _fences(chain: nodes.Node) -> bool:
+    return any(
+        f.name == "fence" for f in [chain, *chain.find_all(nodes.Filter)] if isinstance(f, nodes.Filter)
+    )
