@@ -261,7 +261,7 @@ def test_a_key_is_in_no_file_and_on_no_screen(run, mine, server):
     server.reply = lambda body: "your key is sk-not-to-be-found-anywhere"
     answer = model.ask("Hello")
     shown += [repr(answer), repr(model), str(model.ledger.table())]
-    model.ledger.save(mine / "ledger.json")
+    (mine / "ledger.json").write_text(json.dumps(model.ledger.as_dict()), "utf-8")
     assert server.headers[-1]["Authorization"] == "Bearer sk-not-to-be-found-anywhere"
     files = [f for f in mine.rglob("*") if f.is_file()]
     assert any(f.name == "cache.sqlite" for f in files) and any(f.name == "ledger.json" for f in files)

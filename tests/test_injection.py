@@ -12,7 +12,7 @@ from prompt_fields import fields, text
 
 from perslib.errors import PromptError
 from perslib.paths import bundled
-from perslib.prompts import fence, prompt, unfence, visible
+from perslib.prompts import fence, prompt, visible
 from perslib.prompts.fencing import in_marker
 
 OPEN, CLOSE = "<<<reply>>>", "<<</reply>>>"
@@ -44,6 +44,15 @@ PIECES = [
     *HOSTILE, OPEN, CLOSE, "<", "<<", ">", "/", "\\", "\\x", "\\u", "\\U000", "1b", "3c", "\r", "\n", "\x1b",
     "\u200d", "\ufe0f", "😀", "👨\u200d👩\u200d👧", "<|", "|>", "[INST", "]", "文字",
 ]  # fmt: skip
+FENCED = re.compile(r"<<<([^<>\n]+)>>>\n(.*)\n<<</\1>>>", re.DOTALL)
+SPELLED = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U(000[0-9a-f]{5}|0010[0-9a-f]{4}))")
+
+
+def unfence(fenced: str) -> str:
+    """The text that `fence` was given, character by character."""
+    return SPELLED.sub(lambda code: chr(int(code[1] or code[2] or code[3], 16)), FENCED.fullmatch(fenced)[2])
+
+
 anything = st.one_of(
     st.text(st.characters(codec=None, exclude_categories=())),
     st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=3)), max_size=12).map("".join),
@@ -126,11 +135,6 @@ def test_long_texts_are_quick():
 def test_a_label_that_breaks_the_marker_is_refused(label):
     with pytest.raises(PromptError, match="label"):
         fence("text", label)
-
-
-def test_only_a_fence_can_be_unfenced():
-    with pytest.raises(PromptError, match="not one fenced text"):
-        unfence("<<<reply>>>\ntext\n<<</other>>>")
 
 
 # -- through the prompts -----------------------------------------------------------------------------------

@@ -76,7 +76,7 @@ _numbers = itertools.count(1)
 class Ledger:
     """The spending of each stage, counted as answers come, from any thread.
 
-    Ledgers add up (`earlier + later`) and travel as JSON, so that a resumed run carries its totals on.
+    Ledgers add up (`earlier + later`) and travel as plain data.
     """
 
     def __init__(self, stages: Mapping[str, Spending] | None = None):
@@ -117,20 +117,6 @@ class Ledger:
         rows = {**self.stages, "total": self.total}
         frame = pd.DataFrame([{"stage": name, **asdict(spending)} for name, spending in rows.items()])
         return frame.astype({"stage": "str", "seconds": "float64", "cost": "Float64"})
-
-    def save(self, path: Path | str) -> None:
-        """Write the ledger as JSON, in one move: a reader never sees half of it."""
-        path = Path(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_name(path.name + ".part")
-        beside.write_text(json.dumps(self.as_dict(), indent=1, ensure_ascii=False) + "\n", "utf-8")
-        beside.replace(path)
-
-    @classmethod
-    def load(cls, path: Path | str) -> Ledger:
-        """A saved ledger; an empty one if there is no such file."""
-        path = Path(path)
-        return cls.from_dict(json.loads(path.read_text("utf-8"))) if path.is_file() else cls()
 
     def as_dict(self) -> dict[str, dict[str, Any]]:
         """Stage → sums, as plain data."""

@@ -41,24 +41,20 @@ def on_close(close: Callable[[], Awaitable[None]]) -> None:
     _closing.append(close)
 
 
-def submit(work: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
-    """Start `work` on the background loop."""
-    loop = background()
-    if _current() is loop:
+def submit(
+    work: Coroutine[Any, Any, T], stopped: threading.Event | None = None
+) -> concurrent.futures.Future[T]:
+    """Start `work` on the background loop; `stopped` is set when it has ended, also by being cancelled."""
+    if is_here():
         work.close()
-        raise RuntimeError(
-            "A plain call inside perslib's own event loop would wait for itself; await it instead"
-        )
-    return asyncio.run_coroutine_threadsafe(work, loop)
+        raise RuntimeError("A plain call inside perslib's own event loop would wait for itself: await it")
+    return asyncio.run_coroutine_threadsafe(_announced(work, stopped or threading.Event()), background())
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
     """Do `work` and wait for it; Ctrl-C cancels it, waits until it has stopped, and comes through."""
-    if _current() is background():
-        work.close()
-        raise RuntimeError("A plain call inside perslib's own event loop would wait for itself: await it")
     stopped = threading.Event()
-    future = submit(_announced(work, stopped))
+    future = submit(work, stopped)
     try:
         # In slices, because a wait without end cannot be interrupted on every system.
         while not stopped.wait(0.5):
@@ -72,9 +68,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 async def wait_for(work: Coroutine[Any, Any, T]) -> T:
     """Do `work` on the background loop and await it from any other; cancelling the wait cancels the work."""
-    if _current() is background():
-        return await work
-    return await asyncio.wrap_future(submit(work))
+    return await (work if is_here() else asyncio.wrap_future(submit(work)))
 
 
 async def apart(size: int, work: Callable[..., T], *given: Any) -> T:
@@ -84,7 +78,10 @@ async def apart(size: int, work: Callable[..., T], *given: Any) -> T:
 
 def is_here() -> bool:
     """Whether this runs on the background loop, as methods that ask a model do."""
-    return _loop is not None and _current() is _loop
+    try:
+        return asyncio.get_running_loop() is _loop
+    except RuntimeError:
+        return False
 
 
 async def _announced(work: Coroutine[Any, Any, T], stopped: threading.Event) -> T:
@@ -92,13 +89,6 @@ async def _announced(work: Coroutine[Any, Any, T], stopped: threading.Event) -> 
         return await work
     finally:
         stopped.set()
-
-
-def _current() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
 
 
 async def _close_all() -> None:

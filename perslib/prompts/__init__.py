@@ -14,17 +14,7 @@ file. All values are data: text is made visible (see perslib.prompts.fencing) be
 never rendered again, and a placeholder that is not declared `trusted` must stand inside a fence.
 """
 
-from perslib.prompts.fencing import fence, unfence, visible
+from perslib.prompts.fencing import fence, visible
 from perslib.prompts.library import Prompt, PromptSettings, PromptWarning, phrases, prompt, prompts
 
-__all__ = [
-    "Prompt",
-    "PromptSettings",
-    "PromptWarning",
-    "fence",
-    "phrases",
-    "prompt",
-    "prompts",
-    "unfence",
-    "visible",
-]
+__all__ = ["Prompt", "PromptSettings", "PromptWarning", "fence", "phrases", "prompt", "prompts", "visible"]

@@ -2,7 +2,7 @@ r"""Text from outside, made safe to stand in a prompt: visible, and inside marke
 
 Replies, conversations, profiles and what a model wrote about them may hold anything: instructions to the
 judge, control tokens of a chat template, characters nobody sees. Nothing of it is dropped. `visible` spells
-out what could act or hide, in the notation of Python strings, and `unfence` gives back the text exactly:
+out what could act or hide, in the notation of Python strings, and nothing of the text is lost:
 
     control characters but \n, \t and \r\n    \x1b          an ANSI sequence shows as \x1b[31m
     bidirectional overrides, zero-width,      \u202e
@@ -49,8 +49,6 @@ _TO_SPELL_OUT = re.compile(
     rf"|(?i:{_CONTROL_TOKENS})"
     rf"|\\(?={_ESCAPE[2:]})"
 )
-_SPELLED = re.compile(_ESCAPE)
-_FENCED = re.compile(r"<<<([^<>\n]+)>>>\n(.*)\n<<</\1>>>", re.DOTALL)
 
 
 @lru_cache(maxsize=4096)  # a block's profile, memory and messages come again with every turn
@@ -82,14 +80,6 @@ def enclose(shown: str, label: str) -> str:
 def in_marker(shown: str) -> str:
     r"""Visible text as it can stand in a marker line `<<<…>>>`: it neither ends the line nor closes the marker."""
     return re.sub(r"[\r\n>]", lambda match: _spell(ord(match[0])), shown)
-
-
-def unfence(fenced: str) -> str:
-    """The text that `fence` was given, character by character."""
-    match = _FENCED.fullmatch(fenced)
-    if match is None:
-        raise PromptError(f"This is not one fenced text: {fenced[:60]!r}")
-    return _SPELLED.sub(lambda code: chr(int(code[1] or code[2] or code[3], 16)), match[2])
 
 
 def _spell(code: int) -> str:
