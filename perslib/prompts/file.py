@@ -34,23 +34,15 @@ _FRONT_MATTER = re.compile(r"\A---\n(.*?)^---\n", re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(r"^# +(.*?) *$", re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class PromptFile:
-    """A checked file: its front matter with defaults, and (role, template) of each message."""
-
-    path: Path
-    head: dict[str, Any]
-    messages: list[tuple[str, str]]
-
-
-def read_prompt_file(name: str, sources: Sources) -> PromptFile:
-    """Read and check a prompt, and with it everything that it includes."""
+def read_prompt_file(name: str, sources: Sources) -> tuple[Path, dict[str, Any], list[tuple[str, str]]]:
+    """Read a prompt and what it includes; returns its path, front matter, and (role, template) of each message."""
     path, text = sources.read(name)
     head, start = _front_matter(path, text)
     messages = _messages(path, text, start)
+    declared = frozenset(head["placeholders"])
     for _, body in messages:
-        check_template(path, body, frozenset(head["placeholders"]), head["trusted"], sources)
-    return PromptFile(path, head, messages)
+        _check_file(body, _Scope(path, sources, declared, set(declared - head["trusted"])))
+    return path, head, messages
 
 
 def near(name: str, known: Iterable[str]) -> str:
@@ -192,8 +184,7 @@ class Sources:
 
     def __init__(self, folders: Sequence[Path]):
         self.folders = folders
-        self.texts: dict[str, str] = {}
-        self.paths: dict[str, Path] = {}
+        self.read_files: dict[str, tuple[Path, str]] = {}
 
     def find(self, name: str) -> Path | None:
         """Where a file is; None when no folder has it."""
@@ -205,23 +196,15 @@ class Sources:
         if path is None:
             raise PromptError(f"{name} is in none of {', '.join(map(str, self.folders))}")
         try:
-            self.texts[name] = path.read_text(encoding="utf-8-sig").rstrip() + "\n"
+            self.read_files[name] = path, path.read_text(encoding="utf-8-sig").rstrip() + "\n"
         except UnicodeDecodeError as error:
             raise PromptError(f"{path}: not UTF-8 at byte {error.start}; save the file as UTF-8") from None
-        self.paths[name] = path
-        return path, self.texts[name]
+        return self.read_files[name]
 
-    def loader(self) -> jinja2.BaseLoader:
-        """Serves to Jinja what has been read and checked, nothing else."""
-        return jinja2.FunctionLoader(lambda name: (self.texts[name], str(self.paths[name]), None))
-
-
-def check_template(
-    path: Path, body: str, declared: frozenset[str], trusted: frozenset[str], sources: Sources
-) -> None:
-    """Raise PromptError for the first thing that does not hold, here or in an included file."""
-    scope = _Scope(path, set(declared - trusted), declared)
-    _Check(declared, sources).check_file(body, scope)
+    def load(self, name: str) -> tuple[str, str, None]:
+        """For Jinja: what has been read and checked, nothing else."""
+        path, text = self.read_files[name]
+        return text, str(path), None
 
 
 @dataclass(frozen=True)
@@ -229,9 +212,12 @@ class _Scope:
     """Where in a prompt the check is."""
 
     path: Path
+    sources: Sources
+    declared: frozenset[str]
     tainted: set[str]
     """Names that lead to untrusted text; a template adds to them by `set` and `for`."""
-    defined: frozenset[str]
+    stored: frozenset[str] = frozenset()
+    """Names that the template gives by itself."""
     is_fenced: bool = False
     within: tuple[str, ...] = ()
     """The included files that lead here."""
@@ -242,72 +228,67 @@ class _Scope:
             self.tainted.update(_names(target))
 
 
-class _Check:
-    """One walk over a message's syntax tree and those of the files that it includes."""
-
-    def __init__(self, declared: frozenset[str], sources: Sources):
-        self.declared, self.sources = declared, sources
-
-    def check_file(self, body: str, scope: _Scope) -> None:
-        """Check the names of a file, then where it prints them."""
-        try:
-            tree = ENVIRONMENT.parse(body)
-            unbound = meta.find_undeclared_variables(tree)
-        except jinja2.TemplateSyntaxError as error:
-            raise PromptError(f"{scope.path}:{error.lineno}: {error.message}") from None
-        names = list(tree.find_all(nodes.Name))
-        scope = replace(scope, defined=scope.defined | {name.name for name in names if name.ctx == "store"})
-        for name in names:
-            if name.name in unbound - scope.defined - set(ENVIRONMENT.globals):
-                raise PromptError(
-                    f"{scope.path}:{name.lineno}: {{{{ {name.name} }}}} is not declared; "
-                    f"the placeholders are {', '.join(sorted(self.declared)) or 'none'}"
-                )
-        self.check_node(tree, scope)
-
-    def check_node(self, node: nodes.Node, scope: _Scope) -> None:
-        """Refuse untrusted names that are printed outside a fence; follow includes."""
-        inside: Iterable[nodes.Node | None] = node.iter_child_nodes()
-        match node:
-            case nodes.Name(ctx="load") if node.name in scope.tainted and not scope.is_fenced:
-                raise PromptError(
-                    f"{scope.path}:{node.lineno}: {{{{ {node.name} }}}} stands outside a fence; write "
-                    f'{{{{ {node.name} | fence("…") }}}}, or list it as trusted if no user or model wrote it'
-                )
-            case nodes.Include() | nodes.Import() | nodes.FromImport() | nodes.Extends():
-                self.check_include(node, scope)
-                return
-            case nodes.Filter(name="fence" | "length" | "count"):
-                return
-            case nodes.FilterBlock():
-                inside = node.body
-                scope = replace(scope, is_fenced=scope.is_fenced or _fences(node.filter))
-            case nodes.If():  # what a condition reads is not printed
-                inside = [*node.body, *node.elif_, *node.else_]
-            case nodes.CondExpr():
-                inside = [node.expr1, node.expr2]
-            case nodes.For():
-                scope.bind(node.target, node.iter)
-                inside = [*node.body, *node.else_]
-            case nodes.Assign():
-                scope.bind(node.target, node.node)
-                return
-        for child in inside:
-            if child is not None:
-                self.check_node(child, scope)
-
-    def check_include(self, node: nodes.Node, scope: _Scope) -> None:
-        """Check the file that comes in."""
-        if not isinstance(node, nodes.Include) or not isinstance(node.template, nodes.Const):
+def _check_file(body: str, scope: _Scope) -> None:
+    """Check the names of a file, then where it prints them."""
+    try:
+        tree = ENVIRONMENT.parse(body)
+        unbound = meta.find_undeclared_variables(tree)
+    except jinja2.TemplateSyntaxError as error:
+        raise PromptError(f"{scope.path}:{error.lineno}: {error.message}") from None
+    names = list(tree.find_all(nodes.Name))
+    scope = replace(scope, stored=scope.stored | {name.name for name in names if name.ctx == "store"})
+    for name in names:
+        if name.name in unbound - scope.declared - scope.stored - set(ENVIRONMENT.globals):
             raise PromptError(
-                f'{scope.path}:{node.lineno}: prompts share pieces by {{% include "_file.md" %}} only'
+                f"{scope.path}:{name.lineno}: {{{{ {name.name} }}}} is not declared; "
+                f"the placeholders are {', '.join(sorted(scope.declared)) or 'none'}"
             )
-        name = str(node.template.value)
-        if name in scope.within or self.sources.find(name) is None:
-            why = "includes itself" if name in scope.within else f"is in none of {self.sources.folders}"
-            raise PromptError(f"{scope.path}:{node.lineno}: {name} {why}")
-        path, text = self.sources.read(name)
-        self.check_file(text, replace(scope, path=path, within=(*scope.within, name)))
+    _check_node(tree, scope)
+
+
+def _check_node(node: nodes.Node, scope: _Scope) -> None:
+    """Refuse untrusted names that are printed outside a fence; follow includes."""
+    inside: Iterable[nodes.Node | None] = node.iter_child_nodes()
+    match node:
+        case nodes.Name(ctx="load") if node.name in scope.tainted and not scope.is_fenced:
+            raise PromptError(
+                f"{scope.path}:{node.lineno}: {{{{ {node.name} }}}} stands outside a fence; write "
+                f'{{{{ {node.name} | fence("…") }}}}, or list it as trusted if no user or model wrote it'
+            )
+        case nodes.Include() | nodes.Import() | nodes.FromImport() | nodes.Extends():
+            return _check_include(node, scope)
+        case nodes.Filter(name="fence" | "length" | "count"):
+            return None
+        case nodes.FilterBlock():
+            inside = node.body
+            scope = replace(scope, is_fenced=scope.is_fenced or _fences(node.filter))
+        case nodes.If():  # what a condition reads is not printed
+            inside = [*node.body, *node.elif_, *node.else_]
+        case nodes.CondExpr():
+            inside = [node.expr1, node.expr2]
+        case nodes.For():
+            scope.bind(node.target, node.iter)
+            inside = [*node.body, *node.else_]
+        case nodes.Assign():
+            return scope.bind(node.target, node.node)
+    for child in inside:
+        if child is not None:
+            _check_node(child, scope)
+    return None
+
+
+def _check_include(node: nodes.Node, scope: _Scope) -> None:
+    """Check the file that comes in."""
+    if not isinstance(node, nodes.Include) or not isinstance(node.template, nodes.Const):
+        raise PromptError(
+            f'{scope.path}:{node.lineno}: prompts share pieces by {{% include "_file.md" %}} only'
+        )
+    name = str(node.template.value)
+    if name in scope.within or scope.sources.find(name) is None:
+        why = "includes itself" if name in scope.within else f"is in none of {scope.sources.folders}"
+        raise PromptError(f"{scope.path}:{node.lineno}: {name} {why}")
+    path, text = scope.sources.read(name)
+    _check_file(text, replace(scope, path=path, within=(*scope.within, name)))
 
 
 def _names(node: nodes.Node) -> set[str]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from jinja2 import Template
+from jinja2 import FunctionLoader, Template
 
 from perslib.errors import DataError, Problem, PromptError, UnknownName
 from perslib.llm.types import Message, Request
@@ -129,18 +129,18 @@ def prompt(name: str, language: str = "en", folder: str | Path | None = None) ->
             stacklevel=2,
         )
     sources = Sources([shelf / written_in for shelf in shelves])
-    file = read_prompt_file(f"{name}.md", sources)
-    environment = ENVIRONMENT.overlay(loader=sources.loader())
+    path, head, messages = read_prompt_file(f"{name}.md", sources)
+    environment = ENVIRONMENT.overlay(loader=FunctionLoader(sources.load))
     found = Prompt(
         name=name,
         language=written_in,
-        digest=_digest(sources.texts),
-        path=file.path,
-        _messages=tuple((role, environment.from_string(body)) for role, body in file.messages),
-        **file.head,
+        digest=_digest(sources),
+        path=path,
+        _messages=tuple((role, environment.from_string(body)) for role, body in messages),
+        **head,
     )
     # A new file may come to stand before one that was read, on every shelf.
-    watched = [(language, f"{name}.md"), *((written_in, text) for text in sources.texts)]
+    watched = [(language, f"{name}.md"), *((written_in, text) for text in sources.read_files)]
     paths = [shelf / folder_name / text for shelf in shelves for folder_name, text in watched]
     _loaded[place] = found, {path: _stamp(path) for path in paths}
     return found
@@ -194,9 +194,9 @@ def _names(shelves: Sequence[Path], language: str) -> list[str]:
     return sorted({file.stem for shelf in shelves for file in (shelf / language).glob("[!_]*.md")})
 
 
-def _digest(texts: Mapping[str, str]) -> str:
+def _digest(sources: Sources) -> str:
     """sha256 over names and texts; line ends are \\n and places left out, so that all systems agree."""
-    whole = "".join(f"{name}\0{text}\0" for name, text in sorted(texts.items()))
+    whole = "".join(f"{name}\0{text}\0" for name, (_, text) in sorted(sources.read_files.items()))
     return hashlib.sha256(whole.encode()).hexdigest()
 
 
