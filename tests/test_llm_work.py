@@ -13,8 +13,7 @@ from endpoint import completion
 
 from perslib.llm import Cache, DryRun, Estimate, Request, answered
 from perslib.llm.estimate import USUAL_REPLY
-from perslib.llm.types import Answer
-from perslib.llm.work import changed
+from perslib.llm.types import Answer, changed
 from perslib.palbench.topics import counted
 
 

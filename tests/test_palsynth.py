@@ -14,7 +14,7 @@ from scripted import in_rounds
 from perslib.corpus import load
 from perslib.errors import BackboneError, DataError
 from perslib.llm import Answer, backbone
-from perslib.llm.work import changed
+from perslib.llm.types import changed
 from perslib.memory.long import sessions_of
 from perslib.palsynth import estimate, rehearse, synthesize
 from perslib.palsynth import topics as talk

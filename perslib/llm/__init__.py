@@ -13,12 +13,12 @@ from perslib.llm.cache import Cache
 from perslib.llm.embeddings import Embedder, embedder
 from perslib.llm.estimate import Estimate
 from perslib.llm.ledger import Ledger, Spending
+from perslib.llm.loop import answered, compute
 from perslib.llm.parsing import parse
 from perslib.llm.registry import Entry, Prices, entries
 from perslib.llm.reply import digit_distribution
 from perslib.llm.retry import Patience
-from perslib.llm.types import Answer, Request
-from perslib.llm.work import Ask, Method, answered, compute
+from perslib.llm.types import Answer, Ask, Method, Request
 
 __all__ = [
     "Answer",

@@ -5,7 +5,7 @@
     (await model.ask_async("Say hi")).text      # in async code
     model.ask_many(requests, stage="judge")     # many at once, in their order, with a progress bar
 
-One background loop serves all of them (`loop.py`); what happens to a question on it is in `run.py`.
+One background loop serves all of them (`loop.py`); what happens to a question on it is in `work.py`.
 """
 
 from __future__ import annotations
@@ -31,10 +31,9 @@ from perslib.llm.parsing import Rung
 from perslib.llm.probe import Probe
 from perslib.llm.registry import Entry, entry
 from perslib.llm.retry import Client, Patience
-from perslib.llm.run import Run, content_address, weights
 from perslib.llm.transport import Transport, gguf
-from perslib.llm.types import Answer, Message, Request
-from perslib.llm.work import Ask, Method, Work
+from perslib.llm.types import Answer, Ask, Message, Method, Request
+from perslib.llm.work import Run, Work, content_address, weights
 
 Question = Request | str | Sequence[Message]
 T = TypeVar("T")
@@ -150,7 +149,7 @@ class Backbone:
     def work(self, methods: Iterable[Method[T]], **shown: Unpack[Shown]) -> list[T]:
         """What methods return, in their order; they are worked on side by side.
 
-        A method is an async function of `ask` (`perslib.llm.work`), begun when there is room for its questions.
+        A method is an async function of `ask` (`perslib.llm.types`), begun when there is room for its questions.
         """
         return loop.run(self._all(methods, **shown))
 

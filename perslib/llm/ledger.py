@@ -126,9 +126,7 @@ class Ledger:
     def from_dict(cls, stages: Mapping[str, Mapping[str, Any]]) -> Ledger:
         """The inverse of `as_dict`; sums it does not know are left out."""
         known = {"cost", *_COUNTS}
-        return cls(
-            {name: Spending(**{k: sums[k] for k in known & sums.keys()}) for name, sums in stages.items()}
-        )
+        return cls({name: Spending(**{k: s[k] for k in known & s.keys()}) for name, s in stages.items()})
 
     def __add__(self, other: Ledger) -> Ledger:
         both = Ledger(self.stages)

@@ -11,8 +11,10 @@ import atexit
 import concurrent.futures
 import os
 import threading
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, TypeVar
+
+from perslib.llm.types import Answer, Ask, Method, Request, no_model
 
 T = TypeVar("T")
 
@@ -82,6 +84,26 @@ def is_here() -> bool:
         return asyncio.get_running_loop() is _loop
     except RuntimeError:
         return False
+
+
+def compute(method: Method[T], ask: Ask = no_model) -> T:
+    """Return the result of a method that asks no model, or asks this one."""
+
+    async def result() -> T:
+        return await method(ask)
+
+    return run(result())
+
+
+def answered(method: Method[T], *batches: Sequence[Answer]) -> T:
+    """Return the result of a method whose questions are answered by these batches, one after another."""
+    given = iter(batches)
+
+    async def ask(requests: Sequence[Request], stage: str = "ask", rank: int = 0) -> Sequence[Answer]:
+        await asyncio.sleep(0)  # what is asked side by side is asked before the first of it is answered
+        return list(next(given, ()))
+
+    return compute(method, ask)
 
 
 async def _announced(work: Coroutine[Any, Any, T], stopped: threading.Event) -> T:

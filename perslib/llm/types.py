@@ -1,17 +1,31 @@
-"""What goes to a model and what comes back: `Request` and `Answer`, and one digest for all that means the same."""
+"""What goes to a model and what comes back: `Request` and `Answer`, how a method asks, and one digest of what is asked.
+
+A method that needs a model is an ordinary `async` function whose last argument without a default is `ask`:
+
+    async def judge(self, block, ask):
+        answers = await ask([self.request(target) for target in block], stage="judge")
+        return [self.read(answer) for answer in answers]
+
+`ask` is all that it knows of a model. `Backbone.work` gives it a live one, with the answer cache, for hundreds of
+methods at the same time; a test gives it a script (`answered`); a method that asks nothing gets `no_model`. What can be
+asked side by side goes into `asyncio.gather`.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from math import inf
 from types import NoneType
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, Protocol, TypedDict, TypeVar
 
 import numpy as np
 
+from perslib.errors import PerslibError
+
+T = TypeVar("T")
 Message = dict[str, Any]
 Mode = Literal["schema", "json", "text", "reask", "plain", "unscored"]
 
@@ -142,6 +156,51 @@ class Answer:
     def with_(self, **changes: Any) -> Answer:
         """A copy with some fields changed."""
         return replace(self, **changes)
+
+
+class Ask(Protocol):
+    """Ask questions that can be asked at the same time."""
+
+    def __call__(
+        self, requests: Sequence[Request], stage: str = "ask", rank: int = 0
+    ) -> Awaitable[Sequence[Answer]]:
+        """Return the answers, in order.
+
+        `stage` is the line of the ledger that they count under. Questions go out in the order of asking, those of a
+        lower `rank` first: a chain of questions need not wait for many that nothing else waits for.
+        """
+
+
+#: What `Backbone.work` works on.
+Method = Callable[[Ask], Awaitable[T]]
+
+
+def changed(
+    ask: Ask,
+    change: Callable[[Request], Request] = lambda request: request,
+    *,
+    hear: Callable[[Sequence[Answer]], object] = lambda answers: None,
+    stage: str | None = None,
+    rank: int | None = None,
+) -> Ask:
+    """Return `ask` with each request changed, its answers shown to `hear`, and a stage and rank of its own."""
+
+    own_stage, own_rank = stage, rank
+
+    async def asked(requests: Sequence[Request], stage: str = "ask", rank: int = 0) -> Sequence[Answer]:
+        stage, rank = own_stage or stage, rank if own_rank is None else own_rank
+        answers = await ask([change(request) for request in requests], stage, rank)
+        hear(answers)
+        return answers
+
+    return asked
+
+
+async def no_model(requests: Sequence[Request], stage: str = "ask", rank: int = 0) -> Sequence[Answer]:
+    """Answer no question: the `ask` of methods that need no model."""
+    if requests:
+        raise PerslibError("A model is asked here; say which with backbone=backbone('…').")
+    return []
 
 
 _FIELDS = tuple(f.name for f in fields(Answer))

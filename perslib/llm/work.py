@@ -1,100 +1,255 @@
-"""How a method asks a model, and how many methods are worked on side by side.
+"""Questions on their way: many methods side by side; the cache first, then the endpoint; every answer into the ledger.
 
-A method that needs a model is an ordinary `async` function whose last argument without a default is `ask`:
-
-    async def judge(self, block, ask):
-        answers = await ask([self.request(target) for target in block], stage="judge")
-        return [self.read(answer) for answer in answers]
-
-`ask` is all that it knows of a model. `Backbone.work` gives it a live one, with the answer cache, for hundreds of
-methods at the same time; a test gives it a script (`answered`); a method that asks nothing gets `no_model`. What can be
-asked side by side goes into `asyncio.gather`.
-
-`Work` begins a method only when there is room for its questions, so methods end roughly in the order they are given,
-what belongs together is asked together (and meets the endpoint's prefix cache), and a run of thousands holds few of
-them open. It runs on the background loop.
+A method is begun only when there is room for its questions, so methods end roughly in the order they are given, what
+belongs together is asked together (and meets the endpoint's prefix cache), and a run of thousands holds few of them
+open. The content address of a question is equal exactly when the answer might as well be the same. Everything else here
+runs on the background loop.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
+import re
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache, partial
 from itertools import count
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from perslib.errors import PerslibError
-from perslib.llm import loop
-from perslib.llm.run import Run
-from perslib.llm.types import Answer, Request
+from perslib.errors import BackboneError, BudgetReached, GaveUp
+from perslib.llm.cache import Cache, Meta
+from perslib.llm.estimate import USUAL_REPLY, StandIn, tokens_of_messages
+from perslib.llm.ladder import Ladder, parameters, reread, unanswered
+from perslib.llm.ledger import Ledger
+from perslib.llm.parsing import schema_text
+from perslib.llm.registry import Entry
+from perslib.llm.transport import gguf, whole_characters
+from perslib.llm.types import NOT_IN_CACHE, Answer, Ask, Method, Request, digest
 
 T = TypeVar("T")
+PROTOCOL = 1
+"""Raised when perslib puts the same request to a model in another way."""
 
 
-class Ask(Protocol):
-    """Ask questions that can be asked at the same time."""
+def content_address(entry: Entry, weights: str, request: Request) -> str:
+    """Digest over endpoint, model, rendered messages, parameters and schema.
 
-    def __call__(
-        self, requests: Sequence[Request], stage: str = "ask", rank: int = 0
-    ) -> Awaitable[Sequence[Answer]]:
-        """Return the answers, in order.
-
-        `stage` is the line of the ledger that they count under. Questions go out in the order of asking, those of a
-        lower `rank` first: a chain of questions need not wait for many that nothing else waits for.
-        """
-
-
-#: What `Backbone.work` works on.
-Method = Callable[[Ask], Awaitable[T]]
-
-
-def changed(
-    ask: Ask,
-    change: Callable[[Request], Request] = lambda request: request,
-    *,
-    hear: Callable[[Sequence[Answer]], object] = lambda answers: None,
-    stage: str | None = None,
-    rank: int | None = None,
-) -> Ask:
-    """Return `ask` with each request changed, its answers shown to `hear`, and a stage and rank of its own."""
-
-    own_stage, own_rank = stage, rank
-
-    async def asked(requests: Sequence[Request], stage: str = "ask", rank: int = 0) -> Sequence[Answer]:
-        stage, rank = own_stage or stage, rank if own_rank is None else own_rank
-        answers = await ask([change(request) for request in requests], stage, rank)
-        hear(answers)
-        return answers
-
-    return asked
+    Not in it: names, prices, limits and time-outs, which change no answer, and what an endpoint turned out to
+    lack, which would lose the answers given before it was known.
+    """
+    parts = {
+        "protocol": PROTOCOL,
+        "endpoint": entry.address,
+        "model": weights,
+        "messages": request.messages,
+        "parameters": parameters(entry, request),
+        "extra": {**entry.extra_body, **request.extra},
+        "sample": request.sample,
+    }
+    if request.brief:
+        parts["brief"] = True
+    if request.schema is not None:
+        parts["schema"] = _pairs(schema_text(request.schema))
+        parts["structured"] = entry.structured
+    return digest(parts)
 
 
-async def no_model(requests: Sequence[Request], stage: str = "ask", rank: int = 0) -> Sequence[Answer]:
-    """Answer no question: the `ask` of methods that need no model."""
-    if requests:
-        raise PerslibError("A model is asked here; say which with backbone=backbone('…').")
-    return []
+def weights(entry: Entry) -> str:
+    """What the model is: a file is known by its content, wherever it lies."""
+    file = gguf(entry)
+    path = Path(file or "").expanduser()
+    return _fingerprint(path, path.stat().st_mtime_ns) if file and path.is_file() else entry.model
 
 
-def compute(method: Method[T], ask: Ask = no_model) -> T:
-    """Return the result of a method that asks no model, or asks this one."""
+@cache
+def _fingerprint(path: Path, changed: int) -> str:
+    """SHA-256 over the size and 4 MiB spread over the file: enough to tell fine-tunes of one base apart."""
+    sha = hashlib.sha256(str(size := path.stat().st_size).encode())
+    with path.open("rb") as weights:
+        for i in range(64):
+            weights.seek(size * i // 64)
+            sha.update(weights.read(1 << 16))
+    return f"gguf:{sha.hexdigest()}"
 
-    async def result() -> T:
-        return await method(ask)
 
-    return loop.run(result())
+@lru_cache(maxsize=256)
+def _pairs(schema: str) -> Any:
+    """A schema as nested pairs, which keep their order: it is the order in which the fields are written."""
+    return json.loads(schema, object_pairs_hook=list)
 
 
-def answered(method: Method[T], *batches: Sequence[Answer]) -> T:
-    """Return the result of a method whose questions are answered by these batches, one after another."""
-    given = iter(batches)
+_HALF = re.compile("[\ud800-\udfff]")
+MOST_FAILURES = 16
+"""Calls given up in a row, beyond those in flight, after which a run stops: the endpoint is not well."""
 
-    async def ask(requests: Sequence[Request], stage: str = "ask", rank: int = 0) -> Sequence[Answer]:
-        await asyncio.sleep(0)  # what is asked side by side is asked before the first of it is answered
-        return list(next(given, ()))
 
-    return compute(method, ask)
+@dataclass
+class Run:
+    """Questions with one ledger and one cap; `step` is called with the stage and each answer as it comes."""
+
+    ladder: Ladder
+    cache: Cache
+    ledger: Ledger
+    model: str
+    weights: str
+    step: Callable[[str, Answer], object]
+    cap: float | None = None
+    stand_in: StandIn | None = None
+
+    def __post_init__(self) -> None:
+        self.entry = self.ladder.entry
+        self._spent_before, self._ended = self._spent(), 0
+        self._under_way: list[float] = []
+        self._one_ended = asyncio.Event()
+        self._unwritten: list[tuple[str, Mapping[str, Any], Meta]] = []
+        self._written: asyncio.Future[None]
+
+    def check_cap(self) -> None:
+        """Raise if there is a cap that cannot be kept."""
+        if self.cap is not None and self.entry.prices is None:
+            raise BackboneError(
+                f"Backbone {self.entry.name!r} has no prices, so a spending cap cannot be kept: add prices to "
+                "its entry in backbones.toml, or leave the cap out.",
+                backbone=self.entry.name,
+            )
+
+    def key(self, request: Request) -> str:
+        """Content address of a question."""
+        return content_address(self.entry, self.weights, request)
+
+    def found(self, asked: Sequence[tuple[str, Request]], stage: str) -> dict[str, Answer]:
+        """Answers that the cache has, by key; each is counted as a hit."""
+        requests = dict(asked)
+        records = self.cache.get_many(list(requests))
+        whole = {key: record for key, record in records.items() if self._is_whole(record, requests[key])}
+        return {key: self._counted(_hit(record, requests[key]), stage) for key, record in whole.items()}
+
+    def again(self, answer: Answer, stage: str) -> Answer:
+        """The answer for a question that was on its way already: a hit."""
+        return self._counted(answer.with_(cached=True, retries=0), stage)
+
+    def _is_whole(self, record: Mapping[str, Any], request: Request) -> bool:
+        """False of an empty answer, and of one without the log probabilities that are wanted and could be had by now."""
+        if "text" not in record:
+            return False
+        if record.get("error") is None and not record["text"] and request.schema is None:
+            return self.cache.policy == "only"  # older versions kept them
+        wants = bool(request.top_logprobs) and self.ladder.is_known_for_logprobs
+        return not wants or record.get("logprobs") is not None or self.cache.policy == "only"
+
+    async def _called(self, request: Request, key: str, stage: str) -> Answer:
+        """The answer to a question that is not in the cache."""
+        is_kept = False
+        if self.cache.policy == "only":
+            answer = unanswered(request, NOT_IN_CACHE)
+        elif self.stand_in is not None:
+            answer = self.stand_in.answer(request, self.entry, key)
+        else:
+            answer, is_kept = await self.ladder.answer(request)
+            self._stop_after_failures(answer)
+        # An endpoint tells the dated version; of a file, its path is nobody's business.
+        told = answer.model if self.entry.kind == "endpoint" else ""
+        model = Path(told).name if told.endswith(".gguf") else told or self.model
+        answer = answer.with_(backbone=self.entry.name, model=model, digest=key)
+        if is_kept:
+            meta = {"backbone": self.entry.name, "model": model, "stage": stage, "prompt": request.prompt}
+            await self._keep(key, answer.stored(), meta)
+        return answer
+
+    async def _keep(self, key: str, answer: Mapping[str, Any], meta: Meta) -> None:
+        """Write an answer, in one transaction with those that come in at the same time."""
+        self._unwritten.append((key, answer, meta))
+        if len(self._unwritten) == 1:
+            loop = asyncio.get_running_loop()
+            self._written = loop.create_future()
+            loop.call_soon(self._write)
+        await asyncio.shield(self._written)  # others wait for it too
+
+    def _write(self) -> None:
+        rows, self._unwritten = self._unwritten, []
+        try:
+            self.cache.put_many(rows)
+        except Exception as error:
+            self._written.set_exception(error)
+        else:
+            self._written.set_result(None)
+
+    async def paid(self, request: Request, key: str, stage: str) -> Answer:
+        """The endpoint's answer, counted, with what is under way in view of the cap."""
+        at_most = 0.0
+        if self.cap is not None:
+            tokens = tokens_of_messages(request.messages)
+            at_most = self.entry.cost(tokens, 0, request.max_tokens or USUAL_REPLY) or 0.0
+        self._under_way.append(at_most)
+        try:
+            answer = self._counted(await self._called(request, key, stage), stage)
+            self._ended += 1
+        finally:
+            self._under_way.remove(at_most)
+            self._one_ended.set()
+        if self.cap is not None and answer.cost is None and answer.finish:
+            raise BackboneError(
+                f"Backbone {self.entry.name!r} does not say how many tokens a call took, so a spending cap cannot be "
+                "kept. What was answered is in the cache; run again without the cap.",
+                backbone=self.entry.name,
+            )
+        return answer
+
+    def _counted(self, answer: Answer, stage: str) -> Answer:
+        self.ledger.record(stage, answer)
+        self.step(stage, answer)
+        return answer
+
+    def _stop_after_failures(self, answer: Answer) -> None:
+        """End the run when call after call comes to nothing."""
+        client, most = self.ladder.client, MOST_FAILURES + self.entry.concurrency
+        if client.failures < most:
+            return
+        client.failures = 0
+        raise GaveUp(
+            f"Stopped: {most} calls in a row to backbone {self.entry.name!r} came to nothing; the last one: "
+            f"{answer.error}. What was answered is in the cache; run again later.",
+            backbone=self.entry.name,
+        )
+
+    def _spent(self) -> float:
+        return self.ledger.total.cost or 0.0
+
+    async def is_spent(self) -> bool:
+        """Whether the cap is reached; where only calls under way may reach it, wait and see."""
+        while self.cap is not None and self._spent() + self._cost_under_way() >= self.cap:
+            if not self._under_way:
+                return True
+            self._one_ended.clear()
+            await self._one_ended.wait()
+        return False
+
+    def _cost_under_way(self) -> float:
+        """Calls under way count with the mean cost of those that ended, and before one has, with what they may cost."""
+        if self._ended:
+            return len(self._under_way) * (self._spent() - self._spent_before) / self._ended
+        return sum(self._under_way)
+
+    def at_the_cap(self, answered: int, wanted: int) -> BudgetReached:
+        """The error that ends a run at its cap."""
+        return BudgetReached(
+            f"Stopped at the spending cap of ${self.cap:,.2f}: ${self._spent():,.2f} spent, {answered:,} of "
+            f"{wanted:,} requests answered. The answers are in the cache; the same run with a higher cap goes on.",
+            backbone=self.entry.name,
+        )
+
+
+def _hit(record: Mapping[str, Any], request: Request) -> Answer:
+    """An answer from the cache, read again in case reading has learned something since."""
+    text = json.dumps(record, ensure_ascii=False)
+    if not text.isascii() and _HALF.search(text):  # older versions kept them; no table or file takes one
+        record = json.loads(whole_characters(json.dumps(record)))
+    answer = Answer.restored(record)
+    return answer if request.schema is None else reread(answer, request.schema)
 
 
 class _Question(NamedTuple):

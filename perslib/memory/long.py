@@ -7,7 +7,7 @@
     store = await memory.build(user, sessions, ask)            all of that for a past, with every independence used
 
 A store is a value: methods return a new one, and it goes to a file and back (`save`, `load`). `ask` is live, from the
-answer cache, or a test's (`perslib.llm.work`). Mem-PAL (section 3) serves session j with what was
+answer cache, or a test's (`perslib.llm.types`). Mem-PAL (section 3) serves session j with what was
 learned from sessions before j and with the logs of j itself. `sessions_of` makes sessions of a corpus, `Space` finds
 texts by nearness.
 """

@@ -13,7 +13,7 @@ import pandas as pd
 from perslib.corpus import Corpus
 from perslib.errors import DataError, Problem
 from perslib.llm import Answer, Ask, Method
-from perslib.llm.work import changed
+from perslib.llm.types import changed
 from perslib.memory.long import LongTermMemory, Piece, Purpose, Session, Store, sessions_of
 
 

@@ -57,7 +57,12 @@ class Prompt:
 
     def render(self, /, **fields: Any) -> Request:
         """The request with every placeholder filled in; each must be given, and nothing else."""
-        self._compare(fields)
+        known = self.placeholders
+        faults = [f"no placeholder is called {n!r}{near(n, known)}" for n in fields if n not in known]
+        faults += [f"placeholder {n!r} is missing ({known[n]})" for n in known if n not in fields]
+        if faults:
+            takes = ", ".join(known) or "nothing"
+            raise PromptError(f"{self.path}: {'; '.join(faults)}. This prompt takes: {takes}.")
         values = {name: self._shown(value, name) for name, value in fields.items()}
         try:
             messages = [
@@ -65,28 +70,7 @@ class Prompt:
             ]
         except Exception as error:  # a template can fail in any way that Python can
             raise PromptError(f"{_place(error, self.path)}: {error}") from error
-        return Request(
-            messages=messages,
-            schema=self.schema,
-            temperature=self.temperature,
-            max_tokens=self.max_tokens,
-            prompt=self.label,
-        )
-
-    def _compare(self, fields: Mapping[str, Any]) -> None:
-        unknown = [
-            f"no placeholder is called {name!r}{near(name, self.placeholders)}"
-            for name in fields
-            if name not in self.placeholders
-        ]
-        missing = [
-            f"placeholder {name!r} is missing ({meaning})"
-            for name, meaning in self.placeholders.items()
-            if name not in fields
-        ]
-        if unknown or missing:
-            takes = ", ".join(self.placeholders) or "nothing"
-            raise PromptError(f"{self.path}: {'; '.join(unknown + missing)}. This prompt takes: {takes}.")
+        return Request(messages, self.schema, self.temperature, self.max_tokens, prompt=self.label)
 
     def _shown(self, value: Any, place: str) -> Any:
         """A copy of the value with all text in it made visible."""

@@ -22,8 +22,7 @@ import pandas as pd
 from perslib.corpus import Corpus
 from perslib.errors import UnknownName
 from perslib.llm import Ask, Backbone, Method, Request
-from perslib.llm.types import digest
-from perslib.llm.work import changed
+from perslib.llm.types import changed, digest
 from perslib.memory.baselines import ConditionMem, MemoryBank, RecurSum, Vanilla, baselines
 from perslib.memory.h2 import H2Dialogues, H2Memory
 from perslib.memory.h2.recall import Part

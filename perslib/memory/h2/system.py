@@ -22,7 +22,7 @@ from typing import Any
 
 from perslib.errors import DataError
 from perslib.llm import Ask, Embedder, Request
-from perslib.llm.work import changed
+from perslib.llm.types import changed
 from perslib.memory.h2 import log_graph, outlines
 from perslib.memory.h2.recall import Part, Recall
 from perslib.memory.h2.store import EMPTY, Chapter, H2Store, Outline, Principle, Snapshot
