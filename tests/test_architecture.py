@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 import importlib
 import inspect
 import re
@@ -66,6 +67,27 @@ def test_imports_flow_one_way(file):
     assert here in ORDER, f"{here} has no place in the order of parts"
     for module in imports(file):
         assert ORDER.index(part(module)) <= ORDER.index(here), f"{here} must not import {module}"
+
+
+def name_of(file: Path) -> str:
+    return ".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
+def test_no_module_imports_itself_by_a_detour():
+    """Also not within a function; what is imported for types alone does not count."""
+    names = {name_of(file) for file in MODULES}
+    graph = {}
+    for file in MODULES:
+        tree = ast.parse(file.read_text("utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+                node.body = []
+        found = [n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.module]
+        wanted = {m for n in found for a in n.names for m in (f"{n.module}.{a.name}", n.module) if m in names}
+        # `from package import module` needs the module only.
+        inner = {n.module for n in found if all(f"{n.module}.{a.name}" in names for a in n.names)}
+        graph[name_of(file)] = wanted - inner - {name_of(file)}
+    list(graphlib.TopologicalSorter(graph).static_order())
 
 
 @pytest.mark.parametrize(

@@ -221,15 +221,9 @@ _WORDS = read_toml(__file__, "replies.toml")["asking"]
 def response_format(schema: Mapping[str, Any], rung: Rung) -> dict[str, Any] | None:
     """The `response_format` of a request on this rung."""
     if rung == "schema":
-        return _named_form(schema_text(schema))
+        named = {"name": _name(schema), "schema": schema, "strict": is_closed(schema)}
+        return {"type": "json_schema", "json_schema": named}
     return {"type": "json_object"} if rung == "json" else None
-
-
-@lru_cache(maxsize=256)
-def _named_form(schema: str) -> dict[str, Any]:
-    parsed = json.loads(schema)
-    named = {"name": _name(parsed), "schema": parsed, "strict": is_closed(parsed)}
-    return {"type": "json_schema", "json_schema": named}
 
 
 def spelled_out(
