@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -53,13 +53,13 @@ class Spending:
     def of(cls, answer: Answer) -> Spending:
         """What one answer took."""
         unreadable = int(answer.mode == "unscored")
-        failed = cls(unreadable=unreadable, errors=int(answer.error is not None) - unreadable)
+        failed = {"unreadable": unreadable, "errors": int(answer.error is not None) - unreadable}
         if answer.cached or answer.error == NOT_IN_CACHE:
-            return replace(failed, hits=int(answer.cached))
+            return cls(hits=int(answer.cached), **failed)
         is_unpriced = answer.cost is None and bool(answer.finish or answer.tokens_in + answer.tokens_out)
         taken = {name: getattr(answer, name) for name in _TAKEN}
         cost = None if is_unpriced else answer.cost or 0.0
-        return replace(failed, calls=1, unpriced=int(is_unpriced), cost=cost, **taken)
+        return cls(calls=1, unpriced=int(is_unpriced), cost=cost, **failed, **taken)
 
     def __add__(self, other: Spending) -> Spending:
         sums = {name: getattr(self, name) + getattr(other, name) for name in _COUNTS}

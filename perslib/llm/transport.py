@@ -26,7 +26,7 @@ from perslib.errors import BackboneError, Refused, Unreachable
 from perslib.llm import loop
 from perslib.llm.estimate import is_rehearsal
 from perslib.llm.registry import Entry
-from perslib.llm.types import json_or
+from perslib.llm.types import json_or, whole_characters
 
 CONNECT = 10.0
 """Seconds to open a connection."""
@@ -259,19 +259,6 @@ def gguf(entry: Entry) -> str | None:
     """The model file of an embedded entry; None for the bundled one."""
     is_file = entry.model.endswith(".gguf") or entry.model.startswith("hub:")
     return entry.model if is_file else None
-
-
-def whole_characters(text: str) -> str:
-    """JSON with the replacement character in place of every half of a character (an unpaired surrogate)."""
-    if "\\ud" not in text and "\\uD" not in text:
-        return text
-    return _ESCAPE.sub(lambda found: "\\ufffd" if found[1] else found[0], text)
-
-
-_ESCAPE = re.compile(
-    r"(?:\\[^u])++|\\(?:u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|(u[dD][89a-fA-F][\da-fA-F]{2})|.)",
-    re.S,
-)
 
 
 def without_key(text: str, key: str) -> str:

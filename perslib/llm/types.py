@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from math import inf
@@ -236,6 +237,19 @@ def json_or(text: str, otherwise: Any) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return otherwise
+
+
+def whole_characters(text: str) -> str:
+    """JSON with the replacement character in place of every half of a character (an unpaired surrogate)."""
+    if "\\ud" not in text and "\\uD" not in text:
+        return text
+    return _ESCAPE.sub(lambda found: "\\ufffd" if found[1] else found[0], text)
+
+
+_ESCAPE = re.compile(
+    r"(?:\\[^u])++|\\(?:u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|(u[dD][89a-fA-F][\da-fA-F]{2})|.)",
+    re.S,
+)
 
 
 def digest(parts: Mapping[str, Any]) -> str:

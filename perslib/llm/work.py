@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import re
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,8 +26,8 @@ from perslib.llm.ladder import Ladder, parameters, reread, unanswered
 from perslib.llm.ledger import Ledger
 from perslib.llm.parsing import schema_text
 from perslib.llm.registry import Entry
-from perslib.llm.transport import gguf, whole_characters
-from perslib.llm.types import NOT_IN_CACHE, Answer, Ask, Method, Request, digest
+from perslib.llm.transport import gguf
+from perslib.llm.types import NOT_IN_CACHE, Answer, Ask, Method, Request, digest, whole_characters
 
 T = TypeVar("T")
 PROTOCOL = 1
@@ -82,7 +81,6 @@ def _pairs(schema: str) -> Any:
     return json.loads(schema, object_pairs_hook=list)
 
 
-_HALF = re.compile("[\ud800-\udfff]")
 MOST_FAILURES = 16
 """Calls given up in a row, beyond those in flight, after which a run stops: the endpoint is not well."""
 
@@ -245,8 +243,9 @@ class Run:
 
 def _hit(record: Mapping[str, Any], request: Request) -> Answer:
     """An answer from the cache, read again in case reading has learned something since."""
-    text = json.dumps(record, ensure_ascii=False)
-    if not text.isascii() and _HALF.search(text):  # older versions kept them; no table or file takes one
+    try:
+        json.dumps(record, ensure_ascii=False).encode()
+    except UnicodeEncodeError:  # older versions kept halves of characters, which no table or file takes
         record = json.loads(whole_characters(json.dumps(record)))
     answer = Answer.restored(record)
     return answer if request.schema is None else reread(answer, request.schema)

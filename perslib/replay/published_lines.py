@@ -21,7 +21,7 @@ import pandas as pd
 from perslib.corpus import TURN, Corpus, Target, coerce
 from perslib.corpus.reading import csv_lines, json_lines, number_in
 from perslib.errors import DataError, Problem
-from perslib.llm.transport import whole_characters
+from perslib.llm.types import whole_characters
 from perslib.schemas import unfit
 
 Turn = tuple[str, str, str, int]

@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple
 
 from perslib.errors import UnknownName
 from perslib.llm.reply import split_reasoning
-from perslib.llm.transport import whole_characters
+from perslib.llm.types import whole_characters
 from perslib.paths import read_toml
 from perslib.stats.detection import BAD, GOOD, NEUTRAL
 
