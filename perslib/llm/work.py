@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
@@ -269,47 +268,41 @@ class Work(Generic[T]):
 
     def __init__(self, run: Run, methods: Iterable[Method[T]], sink: Callable[[T], object]):
         self.run, self._methods, self._sink = run, methods, sink
-        self._open: deque[asyncio.Task[T]] = deque()
-        self._all_begun = False
+        self._begun: asyncio.Queue[asyncio.Task[T] | None] = asyncio.Queue()
         self._queue: asyncio.PriorityQueue[_Question] = asyncio.PriorityQueue()
         self._waiting: dict[str, list[tuple[asyncio.Future[Answer], str]]] = {}
         self._numbers = count()
         self._answered = self._idle = 0
         self._room = asyncio.Event()
-        self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def finish(self) -> None:
         """Work until all methods have ended; the first error ends everything."""
         self.run.check_cap()
-        tasks = [asyncio.create_task(self._answer_questions()) for _ in range(self.run.entry.concurrency)]
-        tasks.append(asyncio.create_task(self._begin_methods()))
-        for task in tasks:
-            task.add_done_callback(self._check)
         try:
-            await self._ended
-        finally:
-            futures = [waits for waiting in self._waiting.values() for waits, _ in waiting]
-            pending: list[asyncio.Future[Any]] = [*tasks, *self._open, *futures]
-            for future in pending:
-                future.cancel()
-            await asyncio.gather(*tasks, *self._open, return_exceptions=True)
+            async with asyncio.TaskGroup() as group:
+                at_once = range(self.run.entry.concurrency)
+                workers = [group.create_task(self._answer_questions()) for _ in at_once]
+                group.create_task(self._begin_methods(group))
+                while (method := await self._begun.get()) is not None:
+                    self._sink(await method)
+                for worker in workers:
+                    worker.cancel()
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None
 
-    async def _begin_methods(self) -> None:
+    async def _begin_methods(self, group: asyncio.TaskGroup) -> None:
         """Begin one method after another, each as soon as a worker has nothing to ask."""
         for method in self._methods:
             await self._room.wait()
-            begun = asyncio.Event()
-            task = asyncio.create_task(_result(method, partial(self._ask, begun)))
-            self._open.append(task)
-            task.add_done_callback(lambda _, begun=begun: begun.set())  # type: ignore[misc]
-            task.add_done_callback(self._hand_on)
-            await begun.wait()
-        self._all_begun = True
-        if not self._open:
-            self._end()
+            has_asked = asyncio.Event()
+            task = group.create_task(_result(method, partial(self._ask, has_asked)))
+            task.add_done_callback(lambda _, has_asked=has_asked: has_asked.set())  # type: ignore[misc]
+            self._begun.put_nowait(task)
+            await has_asked.wait()
+        self._begun.put_nowait(None)
 
     async def _ask(
-        self, begun: asyncio.Event, requests: Sequence[Request], stage: str = "ask", rank: int = 0
+        self, has_asked: asyncio.Event, requests: Sequence[Request], stage: str = "ask", rank: int = 0
     ) -> list[Answer]:
         """What a method calls as `ask`: what the cache has, then what the workers bring."""
         keys = [self.run.key(request) for request in requests]
@@ -322,7 +315,7 @@ class Work(Generic[T]):
             else:
                 answers.append(self.run.again(stored[key], stage) if key in seen else stored[key])
                 seen.add(key)
-        begun.set()
+        has_asked.set()
         return [a if isinstance(a, Answer) else await a for a in answers]
 
     def _queued(self, key: str, request: Request, stage: str, rank: int) -> asyncio.Future[Answer]:
@@ -358,33 +351,6 @@ class Work(Generic[T]):
             self._room.set()
         else:
             self._room.clear()
-
-    def _hand_on(self, task: asyncio.Task[T]) -> None:
-        """Give the sink what is next in order, now that this method has ended."""
-        if not self._check(task):
-            return
-        try:
-            while self._open and self._open[0].done():
-                self._sink(self._open.popleft().result())
-        except Exception as error:
-            self._end(error)
-        if self._all_begun and not self._open:
-            self._end()
-
-    def _check(self, task: asyncio.Task[Any]) -> bool:
-        """Whether all is well; an error ends everything."""
-        error = None if task.cancelled() else task.exception()
-        if error is not None:
-            self._end(error)
-        return not self._ended.done()
-
-    def _end(self, error: BaseException | None = None) -> None:
-        if self._ended.done():
-            return
-        if error is None:
-            self._ended.set_result(None)
-        else:
-            self._ended.set_exception(error)
 
 
 async def _result(method: Method[T], ask: Ask) -> T:
