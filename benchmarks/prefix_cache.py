@@ -2,15 +2,13 @@
 
 Prompts of one block begin alike: the user's memory and profile, then the conversation so far. perslib asks them one
 after another. Here the embedded model gets the questions of two tasks of a replay in that order, and the same
-questions shuffled by a seed, each time on a server of its own, without the answer cache:
+questions shuffled by a seed, each time by an engine of its own, without the answer cache:
 
     judging     three recorded assistants' replies to the same turns, before a judge with user memory
     answering   a candidate's replies to as many turns of these blocks, one token each
 
-`python benchmarks/prefix_cache.py` prints the prompts' tokens, the share of them that llama.cpp took from its cache,
-and seconds. llama.cpp also keeps beginnings of earlier prompts in memory (512 MiB as perslib starts it: a dozen
-prompts here), which a few blocks fit into and a whole replay does not, so order matters little here unless `--memory 0`
-takes that away. On a busy machine go by the shares: seconds then say more about the neighbours.
+`python benchmarks/prefix_cache.py` prints the prompts' tokens and the seconds that they took. An engine keeps the
+beginnings of all prompts that fit into its memory, which a few blocks do and a whole replay does not.
 """
 
 from __future__ import annotations
@@ -21,14 +19,15 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
 from perslib.corpus import TURN, Corpus, load
 from perslib.judge import Manner, Personal
-from perslib.llm import Answer, Method, Request, backbone, compute, embedded
+from perslib.llm import Answer, Request, backbone, compute
 from perslib.memory import Measured
 from perslib.replay import Candidate, generated, recorded, scored
 
@@ -44,14 +43,23 @@ class Listener:
     def __init__(self) -> None:
         self.heard: list[Request] = []
 
-    def work(self, methods: Iterable[Method[Any]], **_: object) -> list[Any]:
-        """What the methods return, worked on one after another."""
+    def each(
+        self, method: Callable[..., Any], items: Iterable[Any], sink: Callable[[Any], object], **_: Any
+    ) -> None:
+        """Work on one item after another."""
 
         async def ask(requests: Sequence[Request], stage: str = "ask", rank: int = 0) -> list[Answer]:
             self.heard += requests
             return [Answer(text="3", finish="stop") for _ in requests]
 
-        return [compute(method, ask) for method in methods]
+        for item in items:
+            sink(compute(partial(method, item), ask))
+
+    def map(self, method: Callable[..., Any], items: Iterable[Any], **_: Any) -> list[Any]:
+        """The results of `each`."""
+        results: list[Any] = []
+        self.each(method, items, results.append)
+        return results
 
 
 def largest_blocks(corpus: Corpus, blocks: int, turns: int) -> pd.DataFrame:
@@ -84,12 +92,11 @@ def questions(task: str, options: argparse.Namespace) -> list[Request]:
 
 
 def measured(task: str, order: str, options: argparse.Namespace) -> dict[str, float]:
-    """Put the questions to a server that has seen none of them."""
+    """Put the questions to an engine that has seen none of them."""
     asked = questions(task, options)
     if order == SHUFFLED:
         random.Random(options.seed).shuffle(asked)
-    server = embedded.serve(prompt_cache_mib=options.memory)
-    model = backbone("embedded", kind="endpoint", base_url=server, cache="off")
+    model = backbone("embedded", cache="off")
     model.ask("Hello.", max_tokens=1)  # the model is loaded
     started = time.perf_counter()
     answers = model.ask_many(asked, progress=False)
@@ -98,13 +105,12 @@ def measured(task: str, order: str, options: argparse.Namespace) -> dict[str, fl
     return {
         "prompts": len(answers),
         "tokens": sum(answer.tokens_in for answer in answers),
-        "cached": sum(answer.tokens_cached for answer in answers),
         "seconds": seconds,
     }
 
 
 def in_a_process(task: str, order: str) -> dict[str, float]:
-    """`measured`, in a process of its own, whose server ends with it."""
+    """`measured`, in a process of its own, whose engine ends with it."""
     command = [sys.executable, __file__, *sys.argv[1:], "--measure", task, order]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     result: dict[str, float] = json.loads(done.stdout)
@@ -113,18 +119,14 @@ def in_a_process(task: str, order: str) -> dict[str, float]:
 
 def line(name: str, sums: dict[str, float]) -> str:
     """One measurement."""
-    return (
-        f"{name:<22}{sums['prompts']:>8,.0f}{sums['tokens']:>9,.0f}{sums['cached']:>9,.0f}"
-        f"{sums['cached'] / sums['tokens']:>8.2f}{sums['seconds']:>9.1f}"
-    )
+    return f"{name:<22}{sums['prompts']:>8,.0f}{sums['tokens']:>9,.0f}{sums['seconds']:>9.1f}"
 
 
 def compare(options: argparse.Namespace) -> None:
     """Print a line an order as soon as it is measured, then how much longer the shuffled questions took."""
     print(
-        f"{options.blocks} blocks of sample/en, {options.turns} turns × {options.candidates} candidates a block, "
-        f"server keeps {options.memory} MiB of earlier prompts\n\n"
-        f"{'':<22}{'prompts':>8}{'tokens':>9}{'cached':>9}{'share':>8}{'seconds':>9}",
+        f"{options.blocks} blocks of sample/en, {options.turns} turns × {options.candidates} candidates a block\n\n"
+        f"{'':<22}{'prompts':>8}{'tokens':>9}{'seconds':>9}",
         flush=True,
     )
     ratios = []
@@ -134,7 +136,7 @@ def compare(options: argparse.Namespace) -> None:
             sums = in_a_process(task, order)
             seconds.append(sums["seconds"])
             print(line(f"{task}, {order}", sums), flush=True)
-        ratios.append(f"{f'{task}, shuffled / in order':<47}{seconds[0] / seconds[1]:>18.2f}")
+        ratios.append(f"{f'{task}, shuffled / in order':<30}{seconds[0] / seconds[1]:>18.2f}")
     print("", *ratios, sep="\n")
 
 
@@ -143,9 +145,6 @@ def main() -> None:
     parser.add_argument("--blocks", type=int, default=2)
     parser.add_argument("--turns", type=int, default=2, help="judged turns of a block")
     parser.add_argument("--candidates", type=int, default=3, help="replies to each judged turn, at most 5")
-    parser.add_argument(
-        "--memory", type=int, default=512, help="MiB of earlier prompts that the server keeps"
-    )
     parser.add_argument("--seed", type=int, default=42)
     parser.add_argument("--measure", nargs=2, metavar=("TASK", "ORDER"), help=argparse.SUPPRESS)
     options = parser.parse_args()

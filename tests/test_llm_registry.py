@@ -17,7 +17,7 @@ def mine(home):
 
 def test_our_entries_are_complete(home):
     found = entries()
-    assert {"embedded", "vllm-qwen3-8b", "llama-cpp"} <= found.keys()
+    assert {"embedded", "vllm-qwen3-8b", "gguf"} <= found.keys()
     hosted = {
         "openai",
         "anthropic",
@@ -78,8 +78,8 @@ def test_an_unknown_name_lists_the_near_ones(home):
 
 
 def test_an_entry_without_a_model_says_so(home):
-    with pytest.raises(DataError, match=r"has no model; give one: backbone\('llama-cpp', model=…\)"):
-        backbone("llama-cpp")
+    with pytest.raises(DataError, match=r"has no model; give one: backbone\('gguf', model=…\)"):
+        backbone("gguf")
 
 
 @pytest.mark.parametrize(

