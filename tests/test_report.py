@@ -711,11 +711,7 @@ def test_the_manifest_says_what_was_run(reports):
 
 def test_the_index_lists_every_run(reports):
     html = (reports[0] / "index.html").read_text("utf-8")
-    for href in (
-        "tiny-en/embedded/shows.html",
-        "tiny-en/embedded/fails.html",
-        "tiny-en/gguf/shows.html",
-    ):
+    for href in ("tiny-en/embedded/shows.html", "tiny-en/embedded/fails.html", "tiny-en/gguf/shows.html"):
         assert f'href="{href}"' in html and (reports[0] / href).is_file()
     assert html.count('class="card failed"') == 1 and "Stopped at cell 3" in html
     assert "一页能展示的一切" in html and html.count("data:image/png;base64,") == 2

@@ -29,8 +29,8 @@ HANDLED = {
     *("logprobs", "top_logprobs", "chat_template_kwargs"),
 }
 
-#: What a grammar of JSON is made of.
-CHARACTER = r'character ::= [^"\\\n\r\t] | "\\" ["\\/bfnrt]'
+#: What a grammar of JSON is made of. Characters have no escapes: counting them would take ten times as long.
+CHARACTER = r'[^"\\\n\r\t]'
 SIMPLE = {
     "integer": '"-"? [0-9]{1,9}',
     "number": '"-"? [0-9]{1,9} ("." [0-9]{1,9})?',
@@ -121,7 +121,7 @@ def configured(body: dict[str, Any], room: int) -> Any:
     if form["type"] != "text":
         schema = form["json_schema"]["schema"] if form["type"] == "json_schema" else {"type": "object"}
         try:
-            wanted = {"grammar": f"root ::= {grammar(schema)}\n{CHARACTER}"}
+            wanted = {"grammar": f"root ::= {grammar(schema)}"}
         except KeyError:
             wanted = {"json_schema": json.dumps(schema)}
         config.structured_output_config = genai.StructuredOutputConfig(**wanted)
@@ -153,7 +153,7 @@ def grammar(schema: dict[str, Any]) -> str:
         more = f'(", " {item}){{{max(least - 1, 0)},{most - 1 if most else ""}}}'
         return f'"[" ({item} {more}){"" if least else "?"} "]"'
     if kind == "string":
-        return rf'"\"" character{{{schema.get("minLength", 0)},{schema.get("maxLength", "")}}} "\""'
+        return rf'"\"" {CHARACTER}{{{schema.get("minLength", 0)},{schema.get("maxLength", "")}}} "\""'
     if kind == "integer" and {"minimum", "maximum"} <= schema.keys():
         return grammar({"enum": [*range(schema["minimum"], schema["maximum"] + 1)]})
     return SIMPLE[kind]
