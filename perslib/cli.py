@@ -6,13 +6,13 @@ import errno
 import os
 import signal
 import sys
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import click
 
-from perslib import __version__
+from perslib import __version__, cli_making, cli_models
+from perslib.cli_models import plain
 from perslib.errors import PerslibError
 
 #: What `--parameter` is not for.
@@ -32,13 +32,13 @@ class _Sentences(click.Group):
         try:
             return super().invoke(ctx)
         except PerslibError as error:
-            click.echo(_plain(f"perslib: {error}"), err=True)
+            click.echo(plain(f"perslib: {error}"), err=True)
             ctx.exit(1)
         except OSError as error:
             if error.errno == errno.EPIPE:
                 raise  # `perslib … | head`: click ends without a word
             where = f"{error.filename}: " if error.filename else ""
-            click.echo(_plain(f"perslib: {where}{error.strerror or error}"), err=True)
+            click.echo(plain(f"perslib: {where}{error.strerror or error}"), err=True)
             ctx.exit(1)
         except KeyboardInterrupt:
             click.echo("perslib: stopped; what was answered is kept, run the same command to go on", err=True)
@@ -133,6 +133,9 @@ def report(
 
     A notebook is a name or number (00_corpus, 00) or a path. Pages, figures and tables are written to
     reports/<corpus>/<backbone>/; reports/index.html links all of them.
+
+    \b
+    perslib report 01 04 --corpus persturnbench --backbone my-vllm -p judges="learned, nearest"
     """  # fmt: skip
     from perslib.registry import use_plugins
 
@@ -210,6 +213,9 @@ def import_(
       table           your own JSONL or CSV, one row per reply: user, request, response, and optionally
                       session, scenario, turn, score, reason, task, assistant, profile, times, satisfaction
 
+    \b
+    perslib import uss SGD.txt --name sgd
+
     data/README.md lists where each public data set is published, and its licence.
     """
     from perslib.corpus import import_release
@@ -233,12 +239,12 @@ def import_(
         lines.append(f"split: {corpus.meta['split_origin']}")
     if reading.rejected:
         lines.append(f"left out: {len(reading.rejected)} records, see {done.folder / 'rejected.jsonl'}")
-    click.echo(_plain("\n".join(lines)))
+    click.echo(plain("\n".join(lines)))
     if 10 * reading.lost > (sessions := reading.lost + len(corpus.sessions)):
         warning = f"{reading.lost} of {sessions} sessions were left out; what remains may not be a fair part"
         click.secho(warning, bold=True)
     name_to_load = done.folder if out else corpus.name
-    click.echo(_plain(f'Written to {done.folder}; open it with perslib.corpus.load("{name_to_load}")'))
+    click.echo(plain(f'Written to {done.folder}; open it with perslib.corpus.load("{name_to_load}")'))
 
 
 @main.command()
@@ -249,6 +255,9 @@ def app(notebook: str, port: int, browser: bool) -> None:
     """Show the output of NOTEBOOK as an app, without code, through Voilà.
 
     It listens on this machine only and requires the token in the address that it prints. Ctrl-C stops it.
+
+    \b
+    perslib app memory_explorer --port 8900
     """
     from perslib.report.app import command, environment
     from perslib.report.plan import find_studies
@@ -275,118 +284,23 @@ def notebook(notebook: str, language: str, out: Path | None) -> None:
     """Write a copy of NOTEBOOK to work in, in English or Chinese.
 
     A notebook is a name or number (00_corpus, 00) or a path. An existing file is not overwritten.
+
+    \b
+    perslib notebook 01 --language zh --out mine.ipynb
     """
     from perslib.catalogue import copy_notebook
 
     click.echo(f"Written to {copy_notebook(notebook, language, out)}")
 
 
-@main.command()
-@click.argument("names", nargs=-1, metavar="[BACKBONE]...")
-@click.option("--model", help="Test this model instead of that of the entry.")
-def check(names: tuple[str, ...], model: str | None) -> None:
-    """Test what a BACKBONE can do and save the result; without a BACKBONE, list all.
-
-    A few small calls test whether it follows a JSON schema, has a JSON mode, returns log probabilities, respects a seed,
-    and reports token usage. The result is saved in .perslib/probes.json and overrides the flags in backbones.toml.
-    """
-    if not names:
-        _list_backbones()
-        return
-    from perslib.llm import backbone
-
-    overrides: dict[str, Any] = {"model": model} if model else {}
-    for i, name in enumerate(names):
-        if i:
-            click.echo()
-        click.echo(backbone(name, **overrides).probe().describe())
-
-
-def _list_backbones() -> None:
-    from perslib.llm import entries
-
-    rows = []
-    for name, entry in entries().items():
-        place = "started by perslib" if entry.kind == "embedded" else entry.base_url
-        key = "no key needed" if not entry.key_env else f"key in {entry.key_env}" + _is_set(entry.key_env)
-        rows.append((name, entry.model or "(give a model)", place, key))
-    widths = [max(len(row[i]) for row in rows) for i in range(3)]
-    for row in rows:
-        click.echo("  ".join(text.ljust(width) for text, width in zip(row, widths)) + "  " + row[3])
-
-
-def _is_set(variable: str) -> str:
-    return "" if os.environ.get(variable) else " (not set)"
-
-
-@main.group(invoke_without_command=True)
-@click.pass_context
-def cache(context: click.Context) -> None:
-    """Show the content of the answer cache, by backbone, model, prompt and stage.
-
-    All answers are stored in .perslib/cache.sqlite by the content of their questions: an interrupted run resumes where
-    it stopped, and a repeated run costs nothing.
-    """
-    if context.invoked_subcommand:
-        return
-    from perslib.llm import Cache
-
-    store = Cache(policy="only")
-    if not store.path.is_file():
-        click.echo(f"The cache is empty ({store.path}).")
-        return
-    held = store.contents()
-    shown = held.assign(size=held["bytes"].map(_size), last=held["last"].dt.strftime("%Y-%m-%d %H:%M"))
-    columns = ["backbone", "model", "prompt", "stage", "entries", "size", "last"]
-    if len(held):
-        click.echo(shown[columns].fillna("").astype(str).map(_plain).to_string(index=False))
-    click.echo(f"{_entries(held['entries'].sum())}, {_size(held['bytes'].sum())} of content, in {store.path}")
-
-
-@cache.command()
-@click.option(
-    "--older-than",
-    type=click.IntRange(min=-1),
-    metavar="DAYS",
-    help="Entries older than this number of days.",
-)
-@click.option(
-    "--keep", type=click.FloatRange(min=0), metavar="MB", help="The oldest entries beyond this total size."
-)
-@click.option("--backbone", help="Entries of this backbone.")
-@click.option("--model", help="Entries of this model.")
-@click.option("--prompt", help="Entries of this prompt, as shown by `perslib cache`.")
-@click.option("--stage", help="Entries of this stage.")
-def prune(older_than: int | None, keep: float | None, **about: str | None) -> None:
-    """Delete the entries that match all given options, and shrink the file."""
-    from perslib.llm import Cache
-
-    store = Cache()
-    age = timedelta(days=older_than) if older_than is not None else None
-    size = int(keep * 1e6) if keep is not None else None
-    forgotten = store.prune(
-        older_than=age, keep_bytes=size, **{k: v for k, v in about.items() if v is not None}
-    )
-    click.echo(f"{_entries(forgotten)} forgotten; the file has {_size(store.vacuum())} now")
-
-
-def _entries(n: int) -> str:
-    return f"{n:,} {'entry' if n == 1 else 'entries'}"
-
-
-def _size(n: float) -> str:
-    for unit in ("B", "kB", "MB"):
-        if n < 1000:
-            return f"{n:.0f} {unit}" if unit == "B" else f"{n:.1f} {unit}"
-        n /= 1000
-    return f"{n:.1f} GB"
-
-
-def _plain(text: str) -> str:
-    """Text of others as a terminal may have it: control characters are shown."""
-    from perslib.report.words import controls_shown
-
-    return controls_shown(text)
+for command in (
+    cli_making.synthesize,
+    cli_making.construct,
+    cli_making.review,
+    cli_models.check,
+    cli_models.cache,
+):
+    main.add_command(command)
 
 
 def _figure(value: float) -> str:

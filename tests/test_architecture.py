@@ -34,7 +34,7 @@ ORDER = [
         "judge",
     ],
     *["stats", "replay", "palbench", "patience", "signals", "ux"],
-    *["report", "studies", "catalogue", "explorer", "cli", "__main__"],
+    *["report", "studies", "catalogue", "explorer", "cli_making", "cli_models", "cli", "__main__"],
 ]
 
 

@@ -1,0 +1,155 @@
+"""Commands that make data with a model: a synthetic PAL-Set, and a benchmark from one's own log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import pandas as pd
+
+if TYPE_CHECKING:
+    from perslib.corpus import Corpus
+
+FOLDER = click.Path(path_type=Path, file_okay=False)
+LANGUAGE = click.Choice(["en", "zh"])
+CAP = click.option(
+    "--cap", type=click.FloatRange(min=0), help="Stop when this cost in US dollars is reached."
+)
+DRY_RUN = click.option(
+    "--dry-run", is_flag=True, help="Only estimate calls, tokens and cost; nothing is asked."
+)
+
+
+@click.command()
+@click.argument("folder", type=FOLDER)
+@click.option("--backbone", "-b", "name", required=True, help="Entry of backbones.toml that writes the set.")
+@click.option("--users", type=click.IntRange(min=1), default=2, show_default=True, help="Number of users.")
+@click.option("--language", type=LANGUAGE, default="zh", show_default=True, help="Language of the set.")
+@click.option("--seed", type=int, default=42, show_default=True, help="Random seed.")
+@click.option(
+    "--check/--no-check", default=True, show_default=True, help="Let the model check every session."
+)
+@CAP
+@DRY_RUN
+def synthesize(
+    folder: Path,
+    name: str,
+    users: int,
+    language: str,
+    seed: int,
+    check: bool,
+    cap: float | None,
+    dry_run: bool,
+) -> None:
+    """Write a synthetic PAL-Set with a model: months of device logs and dialogues, in the format of Mem-PAL's release.
+
+    \b
+    perslib synthesize my-set --backbone my-vllm --users 10 --dry-run
+    perslib synthesize my-set --backbone my-vllm --users 10
+    perslib import palset my-set --name my-set
+    perslib report 05 --corpus my-set --backbone my-vllm
+
+    What does not pass its checks is asked for again, then left out and listed in FOLDER/rejected.csv. Run the same
+    command again to go on after a break: answers come from the answer cache.
+    """
+    from perslib import palsynth
+    from perslib.llm import backbone
+
+    model = backbone(name)
+    if dry_run:
+        click.echo(palsynth.rehearse(users, language, seed, check=check).to_string())
+        click.echo(f"In all: {palsynth.estimate(model, users, language, seed, check=check)}")
+        return
+    made = palsynth.synthesize(model, users, language, seed=seed, check=check, cap=cap)
+    made.write(folder)
+    click.echo(f"{len(made.files['input'])} of {users} users; {len(made.rejects)} items rejected")
+    click.echo(f"Written to {folder}; import it with: perslib import palset {folder}")
+
+
+@click.command()
+@click.argument("source")
+@click.argument("folder", type=FOLDER)
+@click.option("--miner", "-b", required=True, help="Entry of backbones.toml that finds and describes cases.")
+@click.option("--judge", help="Entry that grades them, better of another model family. Default: the miner.")
+@click.option(
+    "--checker", "checkers", multiple=True, help="Entry that checks them. Repeatable. Default: the judge."
+)
+@click.option("--language", type=LANGUAGE, default="zh", show_default=True, help="Language of the prompts.")
+@CAP
+@DRY_RUN
+def construct(
+    source: str,
+    folder: Path,
+    miner: str,
+    judge: str | None,
+    checkers: tuple[str, ...],
+    language: str,
+    cap: float | None,
+    dry_run: bool,
+) -> None:
+    """Construct a benchmark of good and bad replies from SOURCE, as UXBench was constructed, into FOLDER.
+
+    SOURCE is a log (.jsonl or .parquet, a session or message a row), a folder of logs, or a corpus with times and clicks.
+
+    \b
+    perslib construct log.jsonl bench --miner small --judge large --language en --dry-run
+    perslib construct log.jsonl bench --miner small --judge large --language en
+    perslib review bench anna.csv ben.csv
+
+    FOLDER gets the cases, what was left out and why (rejected.jsonl, funnel.csv), review.csv to give to people, and
+    splits/, which `perslib import uxbench` reads. Run the same command again to go on after a break.
+    """
+    from perslib.llm import backbone
+    from perslib.ux import construct as ux
+
+    models: dict[str, Any] = {"miner": backbone(miner), "judge": backbone(judge or miner)}
+    models |= {"checkers": [backbone(name) for name in checkers], "language": language}
+    found = _log_or_corpus(source)
+    if dry_run:
+        click.echo(ux.estimate(found, **models).to_string())
+        return
+    made = ux.construct(found, folder, **models, cap=cap)
+    for table in (made.funnel, made.reasons):
+        click.echo(table.to_string(index=False) + "\n")
+    if made.cases.empty and made.doubtful.empty:
+        click.echo(f"No case is left; {folder / 'rejected.jsonl'} says why.")
+        return
+    sheet = ux.export_review(pd.concat([made.cases, made.doubtful]), folder / "review.csv")
+    ux.write_splits(folder / "splits", ux.splits(made.cases))
+    click.echo(f"{len(made.cases)} cases, {len(made.doubtful)} in doubt. For people to review: {sheet}")
+    click.echo(f"Import the splits with: perslib import uxbench {folder / 'splits'}")
+
+
+def _log_or_corpus(source: str) -> Path | Corpus:
+    from perslib.corpus import load
+
+    path = Path(source).expanduser()
+    is_log = path.is_file() or (path.is_dir() and any(path.glob("*.jsonl")))
+    return path if is_log else load(source)
+
+
+@click.command()
+@click.argument("folder", type=FOLDER)
+@click.argument("sheets", nargs=-1, required=True, type=click.Path(path_type=Path, dir_okay=False))
+def review(folder: Path, sheets: tuple[Path, ...]) -> None:
+    """Take back filled review SHEETS (CSV) of the construction in FOLDER and write its splits anew.
+
+    \b
+    perslib review bench anna.csv ben.csv
+
+    A case stays where more than half of its reviewers keep it; cases in doubt that nobody reviewed are left out, others
+    stay. A dimension that most reviewers correct is corrected. Prints how far reviewers agree.
+    """
+    from perslib.ux import construct as ux
+
+    cases, doubtful = ux.read_cases(folder), ux.read_cases(folder, "doubtful")
+    reviews = ux.import_review(sheets, pd.concat([cases, doubtful]))
+    kept, left_out = ux.reviewed(cases, reviews, all_reviewed=False)
+    settled, not_settled = ux.reviewed(doubtful, reviews)
+    kept, unclean = ux.cleaned(pd.concat([kept, settled], ignore_index=True), ux.Rules())
+    ux.write_splits(folder / "splits", ux.splits(kept))
+    for name, value in ux.review_agreement(reviews).items():
+        click.echo(f"{name:<24}{value:.3f}")
+    out = len(left_out) + len(not_settled) + len(unclean)
+    click.echo(f"{len(kept)} cases are kept, {out} left out. Splits are in {folder / 'splits'}")

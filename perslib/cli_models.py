@@ -1,0 +1,123 @@
+"""Commands about models: what a backbone can do, and the answers that were kept."""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+from typing import Any
+
+import click
+
+
+def plain(text: str) -> str:
+    """Text of others as a terminal may have it: control characters are shown."""
+    from perslib.report.words import controls_shown
+
+    return controls_shown(text)
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[BACKBONE]...")
+@click.option("--model", help="Test this model instead of that of the entry.")
+def check(names: tuple[str, ...], model: str | None) -> None:
+    """Test what a BACKBONE can do and save the result; without a BACKBONE, list all.
+
+    A few small calls test whether it follows a JSON schema, has a JSON mode, returns log probabilities, respects a seed,
+    and reports token usage. The result is saved in .perslib/probes.json and overrides the flags in backbones.toml.
+
+    \b
+    perslib check my-vllm --model Qwen/Qwen3-8B
+    """
+    if not names:
+        _list_backbones()
+        return
+    from perslib.llm import backbone
+
+    overrides: dict[str, Any] = {"model": model} if model else {}
+    for i, name in enumerate(names):
+        if i:
+            click.echo()
+        click.echo(backbone(name, **overrides).probe().describe())
+
+
+def _list_backbones() -> None:
+    from perslib.llm import entries
+
+    rows = []
+    for name, entry in entries().items():
+        place = "started by perslib" if entry.kind == "embedded" else entry.base_url
+        key = "no key needed" if not entry.key_env else f"key in {entry.key_env}" + _is_set(entry.key_env)
+        rows.append((name, entry.model or "(give a model)", place, key))
+    widths = [max(len(row[i]) for row in rows) for i in range(3)]
+    for row in rows:
+        click.echo("  ".join(text.ljust(width) for text, width in zip(row, widths)) + "  " + row[3])
+
+
+def _is_set(variable: str) -> str:
+    return "" if os.environ.get(variable) else " (not set)"
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def cache(context: click.Context) -> None:
+    """Show the content of the answer cache, by backbone, model, prompt and stage.
+
+    All answers are stored in .perslib/cache.sqlite by the content of their questions: an interrupted run resumes where
+    it stopped, and a repeated run costs nothing.
+
+    \b
+    perslib cache prune --older-than 30 --backbone my-vllm
+    """
+    if context.invoked_subcommand:
+        return
+    from perslib.llm import Cache
+
+    store = Cache(policy="only")
+    if not store.path.is_file():
+        click.echo(f"The cache is empty ({store.path}).")
+        return
+    held = store.contents()
+    shown = held.assign(size=held["bytes"].map(_size), last=held["last"].dt.strftime("%Y-%m-%d %H:%M"))
+    columns = ["backbone", "model", "prompt", "stage", "entries", "size", "last"]
+    if len(held):
+        click.echo(shown[columns].fillna("").astype(str).map(plain).to_string(index=False))
+    click.echo(f"{_entries(held['entries'].sum())}, {_size(held['bytes'].sum())} of content, in {store.path}")
+
+
+@cache.command()
+@click.option(
+    "--older-than",
+    type=click.IntRange(min=-1),
+    metavar="DAYS",
+    help="Entries older than this number of days.",
+)
+@click.option(
+    "--keep", type=click.FloatRange(min=0), metavar="MB", help="The oldest entries beyond this total size."
+)
+@click.option("--backbone", help="Entries of this backbone.")
+@click.option("--model", help="Entries of this model.")
+@click.option("--prompt", help="Entries of this prompt, as shown by `perslib cache`.")
+@click.option("--stage", help="Entries of this stage.")
+def prune(older_than: int | None, keep: float | None, **about: str | None) -> None:
+    """Delete the entries that match all given options, and shrink the file."""
+    from perslib.llm import Cache
+
+    store = Cache()
+    age = timedelta(days=older_than) if older_than is not None else None
+    size = int(keep * 1e6) if keep is not None else None
+    forgotten = store.prune(
+        older_than=age, keep_bytes=size, **{k: v for k, v in about.items() if v is not None}
+    )
+    click.echo(f"{_entries(forgotten)} forgotten; the file has {_size(store.vacuum())} now")
+
+
+def _entries(n: int) -> str:
+    return f"{n:,} {'entry' if n == 1 else 'entries'}"
+
+
+def _size(n: float) -> str:
+    for unit in ("B", "kB", "MB"):
+        if n < 1000:
+            return f"{n:.0f} {unit}" if unit == "B" else f"{n:.1f} {unit}"
+        n /= 1000
+    return f"{n:.1f} GB"
