@@ -58,13 +58,20 @@ def synthesize(
 
     model = backbone(name)
     if dry_run:
-        click.echo(palsynth.rehearse(users, language, seed, check=check).to_string())
-        click.echo(f"In all: {palsynth.estimate(model, users, language, seed, check=check)}")
+        click.echo(_with_total(palsynth.estimate(model, users, language, seed, check=check)))
         return
     made = palsynth.synthesize(model, users, language, seed=seed, check=check, cap=cap)
     made.write(folder)
     click.echo(f"{len(made.files['input'])} of {users} users; {len(made.rejects)} items rejected")
     click.echo(f"Written to {folder}; import it with: perslib import palset {folder}")
+
+
+def _with_total(table: pd.DataFrame) -> str:
+    table.loc["in all"] = table.sum(skipna=False)
+    counts = ["calls", "tokens_in", "tokens_out"]
+    return table.astype(dict.fromkeys(counts, int)).to_string(
+        na_rep="unpriced", formatters={"cost": "${:,.2f}".format}
+    )
 
 
 @click.command()
@@ -107,7 +114,7 @@ def construct(
     models |= {"checkers": [backbone(name) for name in checkers], "language": language}
     found = _log_or_corpus(source)
     if dry_run:
-        click.echo(ux.estimate(found, **models).to_string())
+        click.echo(_with_total(ux.estimate(found, **models)))
         return
     made = ux.construct(found, folder, **models, cap=cap)
     for table in (made.funnel, made.reasons):

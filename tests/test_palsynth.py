@@ -16,7 +16,7 @@ from perslib.errors import BackboneError, DataError
 from perslib.llm import Answer, backbone
 from perslib.llm.types import changed
 from perslib.memory.long import sessions_of
-from perslib.palsynth import estimate, rehearse, synthesize
+from perslib.palsynth import estimate, synthesize
 from perslib.palsynth import topics as talk
 from perslib.palsynth.persons import (
     Persona,
@@ -120,7 +120,7 @@ def test_independent_questions_go_together(monkeypatch):
     made = synthesize(model, users=1)
     months = len({d[:7] for d in made.files["situation"]["0000"]})
     # profiles, timeline, needs, likings, a month at a time, accounts, logs with frameworks, candidates, verdicts, talks, checks
-    assert len(asks) == 1 + 3 + months + 1 + 1 + 1 + 1 + 1 + 1
+    assert len(asks) == 1 + 3 + months + 1 + 2 + 1 + 1 + 1 + 1
     assert sum(asks) == len(model.asked)
 
 
@@ -339,23 +339,25 @@ def test_the_beginnings_are_checked_too():
 
 
 def test_the_estimate_is_near_what_the_published_programs_took():
-    table = rehearse(100, "zh")
+    table = estimate(backbone("vllm-qwen3-8b"), 100, "zh")
     assert (
         list(table.index[:3]) == ["profiles", "timeline", "requirements"]
         and table.loc["profiles", "calls"] == 10
     )
-    plain = rehearse(100, "zh", check=False)
+    plain = estimate(backbone("vllm-qwen3-8b"), 100, "zh", check=False)
     assert plain["calls"].sum() == pytest.approx(26_700, rel=0.2) and "check" not in plain.index
     assert table.loc["check", "calls"] == table.loc["dialogue", "calls"], (
         "each session is looked through once"
     )
     assert table["tokens_in"].sum() / 61e6 < 1.5 and table["tokens_out"].sum() / 31e6 < 1.5
-    whole = estimate(backbone("embedded"), users=100)
-    assert whole.calls == table["calls"].sum() and "calls" in str(whole)
-    assert estimate(backbone("embedded"), users=100, check=False).calls == plain["calls"].sum()
+    priced = estimate(backbone("openai"), 100, "zh")
+    assert priced["cost"].sum() == pytest.approx(
+        0.4e-6 * priced["tokens_in"].sum() + 1.6e-6 * priced["tokens_out"].sum()
+    )
 
 
 def test_a_rehearsal_asks_what_the_run_asks(monkeypatch):
     model = Model(monkeypatch)
     synthesize(model, users=2)
-    assert rehearse(2)["calls"].sum() == len(model.asked)
+    different = {json.dumps(request.messages) for _, _, request in model.asked}  # equal ones are asked once
+    assert estimate(backbone("embedded"), 2)["calls"].sum() == len(different)

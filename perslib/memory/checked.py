@@ -1,6 +1,6 @@
 """Questions whose answers are checked: what does not hold is said to the model once, then recorded and left out.
 
-    readings = yield from checked([Question("0000_sample3: outline", request, read), …])
+    readings = await checked([Question("0000_sample3: outline", request, read), …], ask)
 
 `read` makes a value of an answer's data and says what is wrong with it. A value may come with faults: what could be
 kept of an answer that is partly wrong. The data has passed the request's JSON schema when it is read, so no type in it
@@ -56,17 +56,28 @@ class Question(Generic[T]):
         return [f"{self.place}: {fault}" for fault in reading.faults]
 
 
-async def checked(questions: Sequence[Question[T]], ask: Ask) -> list[Reading[T]]:
-    """What the answers to these questions say, in order; where something is wrong, after asking once more."""
+async def checked(
+    questions: Sequence[Question[T]], ask: Ask, stage: str = STAGE, attempts: int = 2, seed: int | None = None
+) -> list[Reading[T]]:
+    """Return what the answers to these questions say, in order; where something is wrong, after asking again.
+
+    Of two answers that of which more can be kept counts, the later of equals. With a `seed` each attempt is another draw.
+    """
     if not questions:
         return []
-    answers = await ask([q.request for q in questions], STAGE)
+    answers = list(await ask([q.request for q in questions], stage))
     readings = [q.reading(a) for q, a in zip(questions, answers, strict=True)]
-    again = [i for i, (a, r) in enumerate(zip(answers, readings)) if r.faults and _may_be_asked_again(a)]
-    if again:
+    for attempt in range(1, attempts):
+        again = [i for i, (a, r) in enumerate(zip(answers, readings)) if r.faults and _may_be_asked_again(a)]
+        if not again:
+            break
         repeats = [questions[i].repeated(answers[i], readings[i].faults) for i in again]
-        for i, answer in zip(again, await ask(repeats, STAGE), strict=True):
-            readings[i] = _better(readings[i], questions[i].reading(answer))
+        if seed is not None:  # else the cache might give the same answer
+            repeats = [replace(request, sample=attempt, seed=seed + attempt) for request in repeats]
+        for i, answer in zip(again, await ask(repeats, stage), strict=True):
+            reading = questions[i].reading(answer)
+            if _badness(reading) <= _badness(readings[i]):
+                readings[i], answers[i] = reading, answer
     return readings
 
 
@@ -80,6 +91,5 @@ def _may_be_asked_again(answer: Answer) -> bool:
     return answer.data is not None or (bool(answer.text) and not answer.earlier)
 
 
-def _better(first: Reading[T], second: Reading[T]) -> Reading[T]:
-    """The one of which more can be kept; the second of equals."""
-    return min(second, first, key=lambda r: (r.value is None, len(r.faults)))
+def _badness(reading: Reading[T]) -> tuple[bool, int]:
+    return reading.value is None, len(reading.faults)

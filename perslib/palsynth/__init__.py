@@ -1,6 +1,6 @@
 """PAL-Set synthesis (Mem-PAL, Section 3): users, months of device logs and dialogues, written by any model in small checked steps.
 
-    rehearse(100)                              calls and tokens of every step, before anything is asked
+    estimate(backbone("…"), users=100)         calls, tokens and cost of every step, before anything is asked
     made = synthesize(backbone("…"), users=2)
     made.write("folder")                       the files of the release, and what was rejected
     made.corpus()
@@ -12,7 +12,7 @@ then recorded as rejected and left out. A run that was broken off, started again
 answered.
 """
 
-from perslib.palsynth.rehearsal import estimate, rehearse
+from perslib.palsynth.rehearsal import estimate
 from perslib.palsynth.synthesis import synthesize
 
-__all__ = ["estimate", "rehearse", "synthesize"]
+__all__ = ["estimate", "synthesize"]

@@ -12,7 +12,8 @@ from typing import Any
 import pandas as pd
 
 from perslib.corpus.palset_records import ASPECTS, LOG_TYPES, TRAITS
-from perslib.llm import Backbone, Estimate, compute
+from perslib.llm import Backbone
+from perslib.llm.backbone import DryRun
 from perslib.palsynth.correction import filled
 from perslib.palsynth.persons import BATCH, profiles, span
 from perslib.palsynth.synthesis import user_files
@@ -149,32 +150,26 @@ class StandIn:
         return {"logs": logs, "turns": [{"id": id, "text": self._text("sentence", id)} for id in said]}
 
 
-def rehearse(users: int = 100, language: str = "zh", seed: int = 42, *, check: bool = True) -> pd.DataFrame:
-    """About how many calls and tokens each step will take for this many users, one row a step.
+def estimate(
+    model: Backbone, users: int = 100, language: str = "zh", seed: int = 42, *, check: bool = True
+) -> pd.DataFrame:
+    """Estimate what each step takes for this many users, by a dry run: calls, tokens_in, tokens_out, cost; a row a step.
 
     A session in which the check finds something takes a call to mend it and one more check, at most twice.
     """
-    writing = Writing(language, seed, check=check, stand_in=StandIn(language, seed))
+    dry = DryRun(model.entry)
+    writing = Writing(language, seed, check=check, usual=StandIn(language, seed))
     months = [span(f"{user:04d}", writing) for user in range(users)]
-    for user, profile in compute(partial(profiles, min(users, REHEARSED), writing)).items():
-        compute(partial(user_files, user, profile, writing))
-    steps = pd.DataFrame(writing.calls).groupby("step", sort=False)
-    counted = steps.agg(
-        calls=("tokens_in", "size"), tokens_in=("tokens_in", "sum"), tokens_out=("tokens_out", "sum")
-    )
+    (people,) = dry.work([partial(profiles, min(users, REHEARSED), writing)])
+    dry.work([partial(user_files, user, profile, writing) for user, profile in people.items()])
+    spent = {stage.removeprefix("synthesis, "): one for stage, one in dry.ledger.stages.items()}
+    counted = pd.DataFrame({step: vars(one) for step, one in spent.items()}).T[
+        ["calls", "tokens_in", "tokens_out"]
+    ]
     scaled = counted * (sum(months) / sum(months[:REHEARSED]))
     once = ["profiles", "timeline", "requirements", "preferences"]  # a user, however many months
     scaled.loc[once] = counted.loc[once] * (users / min(users, REHEARSED))
     scaled.loc["profiles", "calls"] = -(-users // BATCH)
-    return scaled.round().astype(int)
-
-
-def estimate(
-    model: Backbone, users: int = 100, language: str = "zh", seed: int = 42, *, check: bool = True
-) -> Estimate:
-    """The whole of it, with the backbone's prices, when nothing is in the answer cache; re-asks and what is mended
-    come on top."""
-    whole = rehearse(users, language, seed, check=check).sum()
-    tokens = int(whole["tokens_in"]), int(whole["tokens_out"])
-    cost = model.entry.cost(tokens[0], 0, tokens[1])
-    return Estimate(int(whole["calls"]), 0, 0, *tokens, cost)
+    table = scaled.astype(float).round().astype(int)
+    cost = [model.entry.cost(row.tokens_in, 0, row.tokens_out) for row in table.itertuples()]
+    return table.assign(cost=cost).rename_axis("step")

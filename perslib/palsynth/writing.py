@@ -6,19 +6,19 @@ The published programs repeat the same prompt up to ten times; here a model is t
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from perslib.llm import Answer, Ask, Request
-from perslib.llm.estimate import tokens_of, tokens_of_messages
-from perslib.memory.checked import Question, Reading
+from perslib.llm import Ask
+from perslib.memory.checked import Question, Reading, checked
 from perslib.prompts import prompt
 
 T = TypeVar("T")
 
-STAGE = "synthesis"
 StandIn = Callable[[str, Mapping[str, Any]], Any]
 
 
@@ -41,21 +41,9 @@ class Task(Question[Any]):
     fields: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
-@dataclass(frozen=True)
-class Call:
-    """One question of a rehearsal: its step and about how many tokens go in and come out."""
-
-    step: str
-    tokens_in: int
-    tokens_out: int
-
-
 @dataclass
 class Writing:
-    """One user's synthesis: its language and seed, and what was rejected on the way.
-
-    With a stand-in, which answers in the model's place, nothing is asked; `calls` then says what would have been.
-    """
+    """One user's synthesis: its language and seed, and what was rejected on the way."""
 
     language: str = "zh"
     seed: int = 42
@@ -63,51 +51,38 @@ class Writing:
     prompts: str | Path | None = None
     check: bool = True
     """Whether a model looks through what was written, besides the checks that take none."""
-    stand_in: StandIn | None = field(default=None, repr=False)
+    usual: StandIn | None = field(default=None, repr=False)
+    """Gives answers of the usual length for a dry run, from a step and what its prompt is filled with."""
     rejected: list[Reject] = field(default_factory=list)
-    calls: list[Call] = field(default_factory=list)
 
     def task(self, step: str, place: str, read: Callable[[Any], Reading[Any]], /, **fields: Any) -> Task:
         """The question of a step, put with the prompt `palsynth_<step>`."""
         request = prompt(f"palsynth_{step}", self.language, self.prompts).render(**fields)
-        return Task(place, replace(request, seed=self.seed), read, step, fields)
+        usual = None if self.usual is None else partial(self.usual, step, fields)
+        return Task(place, replace(request, seed=self.seed, usual=usual), read, step, fields)
 
     async def written(self, tasks: Sequence[Task], ask: Ask) -> list[Any]:
-        """What the answers say, in order; None where none could be used."""
-        if not tasks:
-            return []
-        if self.stand_in is not None:
-            return [self._rehearsed(task, self.stand_in) for task in tasks]
-        answers = list(await ask([task.request for task in tasks], STAGE))
-        readings = [task.reading(answer) for task, answer in zip(tasks, answers, strict=True)]
-        for attempt in range(1, self.attempts):
-            again = [i for i, r in enumerate(readings) if r.faults and _may_be_asked_again(answers[i])]
-            if not again:
-                break
-            repeats = [self._again(tasks[i], answers[i], readings[i], attempt) for i in again]
-            for i, answer in zip(again, await ask(repeats, STAGE), strict=True):
-                reading = tasks[i].reading(answer)
-                if (reading.value is None, len(reading.faults)) <= (
-                    readings[i].value is None,
-                    len(readings[i].faults),
-                ):
-                    readings[i], answers[i] = reading, answer
-        for task, reading in zip(tasks, readings):
+        """What the answers say, in order; None where none could be used. Steps count under a stage each."""
+        steps: dict[str, list[Task]] = {}
+        for task in tasks:
+            steps.setdefault(task.step, []).append(task)
+        found = await asyncio.gather(
+            *(
+                checked(own, ask, f"synthesis, {step}", self.attempts, self.seed)
+                for step, own in steps.items()
+            )
+        )
+        readings = {step: iter(own) for step, own in zip(steps, found)}
+        values = []
+        for task in tasks:
+            reading = next(readings[task.step])
             self.reject(task.step, task.place, reading.faults, kept=reading.value is not None)
-        return [reading.value for reading in readings]
+            values.append(reading.value)
+        return values
 
     def reject(self, step: str, place: str, reasons: Sequence[str], *, kept: bool = False) -> None:
         """Record what did not pass."""
         self.rejected += [Reject(step, place, reason, kept) for reason in reasons]
-
-    def _again(self, task: Task, answer: Answer, reading: Reading[Any], attempt: int) -> Request:
-        """The question after its faulty answer; another draw, lest the cache give the same one."""
-        return replace(task.repeated(answer, reading.faults), sample=attempt, seed=self.seed + attempt)
-
-    def _rehearsed(self, task: Task, stand_in: StandIn) -> Any:
-        data = stand_in(task.step, task.fields)
-        self.calls.append(Call(task.step, tokens_of_messages(task.request.messages), tokens_of(str(data))))
-        return task.reading(Answer(text=str(data), data=data)).value
 
 
 def by_id(
@@ -124,8 +99,3 @@ def by_id(
         faults.append(f"{', '.join(unknown)}: not asked for")
     whole = {key: reading.value for key, reading in readings.items() if reading.value is not None}
     return Reading(whole or None, tuple(faults))
-
-
-def _may_be_asked_again(answer: Answer) -> bool:
-    """An answer that does not fit its schema was asked for again already, or never came."""
-    return answer.data is not None or (bool(answer.text) and not answer.earlier)

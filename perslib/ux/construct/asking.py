@@ -1,4 +1,4 @@
-"""How the stages put their questions: checked answers, asked again with what is wrong; or rehearsed for an estimate.
+"""How the stages put their questions.
 
 A session is shown to a model as numbered messages with what was noticed about each, within a budget.
 """
@@ -6,13 +6,12 @@ A session is shown to a model as numbered messages with what was noticed about e
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from perslib.llm import Answer, Ask
-from perslib.llm.estimate import tokens_of, tokens_of_messages
-from perslib.memory.checked import Question, Reading
+from perslib.llm import Ask
+from perslib.memory.checked import Question, Reading, checked
 from perslib.prompts import prompt
 from perslib.ux.construct.rules import Rules, clipped
 from perslib.ux.construct.sources import Talk
@@ -34,79 +33,38 @@ def _bounded(schema: Mapping[str, Any] | None, most: int) -> Mapping[str, Any] |
     return {**schema, "properties": properties}
 
 
-@dataclass(frozen=True)
-class Task(Question[Any]):
-    """A question of a stage, with an answer of the usual length that a rehearsal takes for given."""
-
-    stage: str = ""
-    usual: Any = field(default=None, repr=False)
-
-
-@dataclass(frozen=True)
-class Call:
-    """One question of a rehearsal: its stage and about how many tokens go in and come out."""
-
-    stage: str
-    tokens_in: int
-    tokens_out: int
-
-
 @dataclass
 class Asking:
-    """What all questions have in common. With a list of `calls` nothing is asked; what would be is added to it."""
+    """What all questions have in common."""
 
     rules: Rules
     language: str = "zh"
     prompts: str | Path | None = None
-    calls: list[Call] | None = None
 
-    def task(
+    async def put(
         self,
-        stage: str,
+        ask: Ask,
         name: str,
         place: str,
         read: Callable[[Any], Reading[Any]],
         usual: Any,
-        /,
+        *,
         about: int = 1,
         draw: int = 0,
         **fields: Any,
-    ) -> Task:
-        """The question that the prompt `uxc_<name>` puts about so many cases, with room for an answer about each.
+    ) -> Reading[Any]:
+        """Put the question of the prompt `uxc_<name>` about so many cases; where something is wrong, say so and ask again.
 
-        Lists in the answer are no longer than that room: a small model that is held to a schema would fill them.
+        There is room for an answer about each case, and lists in the answer are no longer than that room: a small model
+        that is held to a schema would fill them. `usual` is an answer of the usual length, for a dry run.
         """
+        stage = name.split("_")[0]
         request = prompt(f"uxc_{name}", self.language, self.prompts).render(**fields)
-        request = replace(request, schema=_bounded(request.schema, about + (stage == "mine")))
+        request = replace(request, schema=_bounded(request.schema, about + (stage == "mine")), usual=usual)
         room = self.rules.room or min(request.max_tokens or ROOM, ROOM * (1 + about))
-        return Task(
-            place,
-            replace(request, seed=self.rules.seed + draw, sample=draw, max_tokens=room),
-            read,
-            stage,
-            usual,
-        )
-
-    async def put(self, task: Task, ask: Ask) -> Reading[Any]:
-        """What the answer says; where something is wrong, after saying so and asking again."""
-        if self.calls is not None:
-            said = str(task.usual)
-            self.calls.append(Call(task.stage, tokens_of_messages(task.request.messages), tokens_of(said)))
-            return task.reading(Answer(text=said, data=task.usual))
-        (answer,) = await ask([task.request], f"ux {task.stage}")
-        reading = task.reading(answer)
-        for attempt in range(1, self.rules.attempts):
-            if not reading.faults or (answer.data is None and (answer.earlier or not answer.text)):
-                break  # what does not fit its schema was asked for again already, or never came
-            # Another draw, lest the cache give the same answer.
-            again = replace(
-                task.repeated(answer, reading.faults), sample=attempt, seed=self.rules.seed + attempt
-            )
-            (other,) = await ask([again], f"ux {task.stage}")
-            later = task.reading(other)
-            if (later.value is None, len(later.faults)) <= (reading.value is None, len(reading.faults)):
-                reading, answer = later, other
-        return reading
+        request = replace(request, seed=self.rules.seed + draw, sample=draw, max_tokens=room)
+        question = Question[Any](place, request, read)
+        return (await checked([question], ask, f"ux {stage}", self.rules.attempts, self.rules.seed))[0]
 
 
 def shown(talk: Talk, about: Collection[int], rules: Rules) -> list[dict[str, Any]]:

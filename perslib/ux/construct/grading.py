@@ -64,7 +64,7 @@ async def graded(
         missing = [i for i in range(len(cases)) if i not in given]
         if not missing:
             break
-        reading = await asking.put(_task(talk, [(i, cases[i]) for i in missing], asking, attempt), ask)
+        reading = await _grade(talk, [(i, cases[i]) for i in missing], asking, attempt, ask)
         faults = reading.faults
         given |= reading.value or {}
     passed, rejected = [], []
@@ -81,7 +81,9 @@ async def graded(
     return passed, rejected
 
 
-def _task(talk: Talk, cases: Sequence[tuple[int, Mined]], asking: Asking, attempt: int) -> Any:
+async def _grade(
+    talk: Talk, cases: Sequence[tuple[int, Mined]], asking: Asking, attempt: int, ask: Ask
+) -> Reading[dict[int, dict[str, Any]]]:
     turns = {c.candidate.reply_turn for _, c in cases}
     shown_cases = [
         {
@@ -107,8 +109,8 @@ def _task(talk: Talk, cases: Sequence[tuple[int, Mined]], asking: Asking, attemp
         }
         for i, c in cases
     ]
-    return asking.task(
-        "grade",
+    return await asking.put(
+        ask,
         f"grade_{cases[0][1].candidate.side}",
         talk.key,
         _reader({i for i, _ in cases}),
@@ -164,8 +166,8 @@ async def checked(case: Mined, ask: Ask, asking: Asking) -> Check:
     own = case.candidate
     history = PromptSettings(characters=asking.rules.dialogue // 4).history(own.history)
     usual = {"verdict": "keep", "objections": [], "needs_context": False, "needs_image": False}
-    task = asking.task(
-        "check",
+    reading = await asking.put(
+        ask,
         f"check_{own.side}",
         own.case,
         _read,
@@ -178,7 +180,6 @@ async def checked(case: Mined, ask: Ask, asking: Asking) -> Check:
         dimension=case.dimension,
         explanation=case.explanation,
     )
-    reading = await asking.put(task, ask)
     return reading.value or Check(None, fault="; ".join(reading.faults)[:300])
 
 

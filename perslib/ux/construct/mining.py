@@ -173,8 +173,8 @@ async def mined(
     """The cases of one side of a session, and why its other candidates are none."""
     known = {c.reply_turn: c for c in found}
     usual = {"cases": [_usual(c, asking.language) for c in found]}
-    task = asking.task(
-        "mine",
+    reading = await asking.put(
+        ask,
         f"mine_{side}",
         talk.key,
         _reader(talk, known),
@@ -183,7 +183,6 @@ async def mined(
         dialogue=shown(talk, known, asking.rules),
         candidates=", ".join(str(turn) for turn in known),
     )
-    reading = await asking.put(task, ask)
     rejected: list[Rejection] = []
 
     def reject(reason: str, turn: Any, detail: str = "") -> None:

@@ -19,7 +19,9 @@ import pandas as pd
 from perslib.corpus import Corpus
 from perslib.corpus.uxbench_records import Source
 from perslib.errors import DataError, Problem
-from perslib.llm import Ask, Backbone, compute
+from perslib.llm import Ask, Backbone
+from perslib.llm.backbone import DryRun
+from perslib.llm.ledger import Spending
 from perslib.prompts import prompt
 from perslib.stats import cohen
 from perslib.stats.detection import BAD, GOOD
@@ -189,41 +191,29 @@ def estimate(
     prompts: str | Path | None = None,
     every: int = 1,
 ) -> pd.DataFrame:
-    """What the models will be asked at most, if they keep every candidate: calls, tokens and cost, a row a stage.
+    """Estimate what the models are asked at most, if they keep every candidate: calls, tokens and cost, a row a stage.
 
-    Nothing is asked; answers of the usual length stand in. Re-asks come on top, what the answer cache has goes off.
-    Where there are many sessions, each `every`-th of their sides is gone through and counted for all; sessions that
-    `talks` has read already may stand for their source.
+    It is a dry run of the construction with answers of the usual length. Re-asks come on top, what the answer cache has
+    goes off. Where there are many sessions, each `every`-th is gone through and counted for all; sessions that `talks`
+    has read already may stand for their source.
     """
     if every < 1:
         raise DataError(Problem("every", f"is {every}, expected 1 or more"))
-    judge = judge or miner
-    checkers = list(checkers) or [judge]
-    asking = Asking(rules or Rules(), language, prompts, calls=[])
-    units = _units(source, asking.rules, Stages(None, False, None), None)
-    seen = units[::every]
-    scale = sum(len(own) for _, _, own in units) / max(1, sum(len(own) for _, _, own in seen))
-    for talk, side, own in seen:
-        cases, _ = compute(partial(mined, talk, side, own, asking))
-        for case, _ in compute(partial(graded, talk, cases, asking))[0]:
-            for _ in checkers:
-                compute(partial(checked, case, asking=asking))
+    rules = rules or Rules()
+    is_read = isinstance(source, Sequence) and not isinstance(source, str)
+    sessions: list[Talk] = list(source) if is_read else talks(source, rules, [])  # type: ignore[arg-type]
+    stages = {"mine": [miner], "grade": [judge or miner], "check": list(checkers) or [judge or miner]}
+    dry = {stage: [DryRun(model.entry) for model in models] for stage, models in stages.items()}
+    models: dict[str, Any] = {"miner": dry["mine"][0], "judge": dry["grade"][0], "checkers": dry["check"]}
+    construct(sessions[::every], **models, language=language, rules=rules, prompts=prompts, progress=False)
+    scale = len(sessions) / max(1, len(sessions[::every]))
     rows = []
-    for stage, model in [("mine", miner), ("grade", judge), ("check", checkers[0])]:
-        calls = [c for c in asking.calls or [] if c.stage == stage]
-        tokens = [
-            round(scale * sum(of)) for of in ([c.tokens_in for c in calls], [c.tokens_out for c in calls])
-        ]
-        cost = model.entry.cost(tokens[0], 0, tokens[1])
-        if stage == "check" and len(checkers) > 1:
-            parts = [
-                c.entry.cost(tokens[0] // len(checkers), 0, tokens[1] // len(checkers)) for c in checkers
-            ]
-            cost = None if None in parts else sum(p for p in parts if p is not None)
-        rows.append((stage, round(scale * len(calls)), *tokens, cost))
-    return pd.DataFrame(rows, columns=["stage", "calls", "tokens_in", "tokens_out", "cost"]).set_index(
-        "stage"
-    )
+    for stage, asked in dry.items():
+        spent = sum((one.ledger.total for one in asked), Spending())
+        counts = [round(scale * n) for n in (spent.calls, spent.tokens_in, spent.tokens_out)]
+        rows.append((stage, *counts, None if spent.cost is None else scale * spent.cost))
+    columns = ["stage", "calls", "tokens_in", "tokens_out", "cost"]
+    return pd.DataFrame(rows, columns=columns).set_index("stage")
 
 
 async def _mined(asking: Asking, unit: Unit, ask: Ask) -> Sifted[Mined]:
