@@ -46,7 +46,7 @@ async def answered(
     message = {"role": "assistant", "content": reply(dict(body))}
     usage = {"prompt_tokens": 1000, "completion_tokens": 20}
     choice = {"index": 0, "message": message, "finish_reason": "stop"}
-    return {"model": "none", "choices": [choice], "usage": usage, "seconds": 0.0}
+    return {"model": "none", "choices": [choice], "usage": usage, "seconds": 0.0, "size": 0}
 
 
 def dask_setup(worker: Any) -> None:
@@ -62,7 +62,12 @@ def grown(once: Path, folder: Path, times: int) -> Path:
         copies = pa.concat_tables(_marked(table, copy) for copy in range(times))
         pq.write_table(copies, folder / f"{name}.parquet", compression="zstd")
     card = json.loads((once / "corpus.json").read_text("utf-8"))
-    card |= {"name": f"grown-{times}", "extras": [], "meta": {"scenarios": card["meta"].get("scenarios", [])}}
+    card |= {
+        "name": f"grown-{times}",
+        "extras": [],
+        "files": {},
+        "meta": {"scenarios": card["meta"].get("scenarios", [])},
+    }
     (folder / "corpus.json").write_text(json.dumps(card), "utf-8")
     return folder
 

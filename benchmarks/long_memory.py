@@ -129,7 +129,9 @@ def stopped(memory: LongTermMemory, user: int, url: str, options: argparse.Names
     model = asked(url, options)
 
     async def half() -> None:
-        work = asyncio.ensure_future(model.work_async([memory.build(str(user), past(user))], progress=False))
+        work = asyncio.ensure_future(
+            model.work_async([partial(memory.build, str(user), past(user))], progress=False)
+        )
         while model.ledger.total.calls < options.stop_after:
             await asyncio.sleep(0.005)
         work.cancel()
