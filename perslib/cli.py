@@ -210,6 +210,7 @@ def import_(
       urs             URS sessions: chinese_merged.json or english_processed.json
       palset          Mem-PAL's PAL-Set: input.json or input_en.json, or the folder with one of them
       uxbench         UXBench: a released split, a raw log (.jsonl or .parquet), or a folder of either
+      convlab, dstc   dialogues with goal, success and ratings: JSON files; folders of calls
       table           your own JSONL or CSV, one row per reply: user, request, response, and optionally
                       session, scenario, turn, score, reason, task, assistant, profile, times, satisfaction
 

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from perslib.corpus import palset, persturnbench, table, urs, uss, uxbench
+from perslib.corpus import palset, persturnbench, table, task_logs, urs, uss, uxbench
 from perslib.corpus.corpus import FRAMES, Corpus
 from perslib.corpus.parquet import read_frame
 from perslib.corpus.reading import Reading
@@ -31,6 +31,8 @@ attribute `looks_like(path)`, if it has one, says whether a path is of this kind
 for _module in (persturnbench, uss, urs, palset, uxbench, table):
     loader(_module.__name__.rpartition(".")[2])(_module.read)
     _module.read.looks_like = _module.looks_like
+loader("convlab")(task_logs.read_convlab)
+loader("dstc")(task_logs.read_dstc)
 _CARD = "corpus.json"
 _FORMAT = 1
 
