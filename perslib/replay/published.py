@@ -6,6 +6,7 @@ Replies are read and written. Scores, of candidates' replies and of the recorded
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,11 +21,11 @@ from perslib.memory import turn_id
 from perslib.replay.candidates import family_of
 from perslib.replay.published_lines import (
     CONTEXTS,
-    Lines,
+    Misfit,
     Record,
-    Turn,
     candidate_of,
     context_of,
+    read_lines,
     sample_id,
     targets_of,
 )
@@ -59,37 +60,31 @@ def read_replies(path: Path | str, corpus: Corpus | None = None, *, skip_bad: bo
     The name "original" is refused: it is that of the recorded replies, which `originals` takes from the corpus. Bad lines
     are an error that lists all of them; with `skip_bad` they are left out and listed.
     """
-    lines = Lines(Path(path), corpus, skip_bad)
-    rows = []
-    for place, record, turn in lines:
-        candidate = candidate_of(record, place)
-        said = record.get("candidate_response", record.get("response"))
-        if isinstance(candidate, Problem):
-            lines.reject(candidate)
-        elif candidate == ORIGINAL:
+
+    def make(record: Record, odd: Counter[str]) -> Record:
+        candidate = candidate_of(record)
+        if candidate == ORIGINAL:
             what = f"{ORIGINAL!r} is the name of the recorded replies (perslib.replay.originals gives them)"
-            lines.reject(Problem(place, f"{what}; name this candidate otherwise"))
-        elif "candidate_response" not in record and "response" not in record:
-            lines.reject(Problem(place, "has no candidate_response or response"))
-        elif said is not None and not isinstance(said, str):
-            lines.reject(Problem(place, f"the response is a {type(said).__name__}, expected text"))
-        else:
-            key = {"candidate": candidate, **dict(zip(TURN, turn))}
-            origin = {"family": family_of(candidate), **_origin(record, lines)}
-            rows.append((place, {**key, **origin, **_reply(said, record, lines)}))
-    kept = lines.last_of_each(rows, KEYS["replies"])
-    return lines.told(coerce(frame(kept, list(SCHEMA["replies"])), "replies", lines.path.name))
+            raise Misfit(f"{what}; name this candidate otherwise")
+        if "candidate_response" not in record and "response" not in record:
+            raise Misfit("has no candidate_response or response")
+        said, error = record.get("candidate_response", record.get("response")), None
+        if said is not None and not isinstance(said, str):
+            raise Misfit(f"the response is a {type(said).__name__}, expected text")
+        if not said or not said.strip():
+            odd["empty replies, kept as an error"] += 1
+            why = record.get("error")
+            said, error = None, why if isinstance(why, str) and why else EMPTY
+        about = {"candidate": candidate, "family": family_of(candidate), **_origin(record, odd)}
+        return {**about, "response": said, "error": error}
+
+    rows, told = read_lines(path, corpus, skip_bad, KEYS["replies"], make)
+    replies = coerce(frame(rows, list(SCHEMA["replies"])), "replies", Path(path).name)
+    replies.attrs.update(told)
+    return replies
 
 
-def _reply(said: str | None, record: Record, lines: Lines) -> Record:
-    if said and said.strip():
-        return {"response": said, "error": None}
-    lines.oddities["empty replies, kept as an error"] += 1
-    why = record.get("error")
-    return {"response": None, "error": why if isinstance(why, str) and why else EMPTY}
-
-
-def _origin(record: Record, lines: Lines) -> Record:
+def _origin(record: Record, odd: Counter[str]) -> Record:
     """How the reply came about, as far as the line says."""
     origin: Record = {"context": context_of(record)}
     snippets = record.get("dialogue_memory_top_k")
@@ -104,7 +99,7 @@ def _origin(record: Record, lines: Lines) -> Record:
         if isinstance(value, _KINDS[kind]) and not isinstance(value, bool) and not any(unfit(value, "")):
             origin[column] = value
         else:
-            lines.oddities[f"{column} that is no {kind}, not taken"] += 1
+            odd[f"{column} that is no {kind}, not taken"] += 1
     listed = record.get("dialogue_memory_records")
     shown = [_source(r) for r in listed if isinstance(r, dict)] if isinstance(listed, list) else []
     if ids := [turn for turn in shown if turn]:
@@ -179,7 +174,7 @@ def _record(row: Mapping[str, Any], key: tuple[str, str, str, int]) -> Record:
         "candidate_response": row["response"],
         **{column: row[column] for column in ORIGIN if not pd.isna(row[column])},
     }
-    if candidate_of(record, "") != row["candidate"]:
+    if candidate_of(record) != row["candidate"]:
         record["candidate_name"] = row["candidate"]
     return record
 
@@ -212,7 +207,7 @@ def read_scored(path: Path | str, corpus: Corpus | None = None, *, skip_bad: boo
     A score that stands for a failed call (`parse_ok` is false) and a missing one are unscored, and `error` says why.
     Checks against a `corpus`, repeated and bad lines are as in `read_replies`.
     """
-    return _read(Lines(Path(path), corpus, skip_bad), of_candidates=True)
+    return _read_verdicts(path, corpus, skip_bad, of_candidates=True)
 
 
 def read_predictions(
@@ -223,64 +218,64 @@ def read_predictions(
     `judge` is the `baseline_name`, else "structured memory" or "no memory"; `backbone` the model behind it, missing for
     baselines that ask none. All else is as in `read_scored`.
     """
-    return _read(Lines(Path(path), corpus, skip_bad), of_candidates=False)
+    return _read_verdicts(path, corpus, skip_bad, of_candidates=False)
 
 
-def _read(lines: Lines, *, of_candidates: bool) -> pd.DataFrame:
-    name = None if lines.corpus is None else lines.corpus.name
-    rows: list[tuple[str, Record]] = []
-    for place, record, turn in lines:
-        verdict = _verdict(record, turn, place, of_candidates)
-        if isinstance(verdict, Problem):
-            lines.reject(verdict)
-        else:
-            rows.append((place, {"corpus": name, **verdict}))
-    kept = lines.last_of_each(rows, KEYS["verdicts"])
-    unscored = sum(row["raw"] is None for row in kept)
-    lines.oddities.update({"unscored replies, kept with their error": unscored} if unscored else {})
-    verdicts = frame(kept, [*SCHEMA["verdicts"], "calibrated", "method"])
+def _read_verdicts(
+    path: Path | str, corpus: Corpus | None, skip_bad: bool, *, of_candidates: bool
+) -> pd.DataFrame:
+    def make(record: Record, odd: Counter[str]) -> Record:
+        name = None if corpus is None else corpus.name
+        return {"corpus": name, "candidate": _whose(record, of_candidates), **_verdict(record)}
+
+    rows, told = read_lines(path, corpus, skip_bad, KEYS["verdicts"], make)
+    if unscored := sum(row["raw"] is None for row in rows):
+        told["irregularities"]["unscored replies, kept with their error"] = unscored
+    verdicts = frame(rows, [])
     calibrated = _calibrated(verdicts)
-    return lines.told(
-        coerce(
-            verdicts.drop(columns=["calibrated", "method"]).assign(**calibrated), "verdicts", lines.path.name
-        )
-    )
+    verdicts = verdicts.drop(columns=["calibrated", "method"]).assign(**calibrated)
+    verdicts = coerce(verdicts, "verdicts", Path(path).name)
+    verdicts.attrs.update(told)
+    return verdicts
 
 
-def _verdict(record: Record, turn: Turn, place: str, of_candidates: bool) -> Record | Problem:
-    candidate: str | Problem | None = candidate_of(record, place) if of_candidates else None
-    if isinstance(candidate, Problem):
-        return Problem(place, f"{candidate.message}; scores of recorded replies are read by read_predictions")
-    if not of_candidates and "candidate_response" in record:
-        return Problem(place, "is on a candidate's reply; such files are read by read_scored")
+def _whose(record: Record, of_candidates: bool) -> str | None:
+    """The candidate; None where scores are of the recorded replies."""
+    if not of_candidates:
+        if "candidate_response" in record:
+            raise Misfit("is on a candidate's reply; such files are read by read_scored")
+        return None
+    try:
+        return candidate_of(record)
+    except Misfit as misfit:
+        raise Misfit(f"{misfit}; scores of recorded replies are read by read_predictions") from None
+
+
+def _verdict(record: Record) -> Record:
     if "pred_score" not in record and "pred_score_raw" not in record:
-        return Problem(place, "has no pred_score")
-    scores: dict[str, float | None] = {}
-    for key in ("pred_score", "pred_score_raw", "pred_score_float"):
-        score = _score(record.get(key), key, place)
-        if isinstance(score, Problem):
-            return score
-        scores[key] = score
-    given = scores["pred_score"]
-    raw = given if record.get("pred_score_raw") is None else scores["pred_score_raw"]
+        raise Misfit("has no pred_score")
+    given, raw, expected = (
+        _score(record, key) for key in ("pred_score", "pred_score_raw", "pred_score_float")
+    )
+    raw = given if raw is None else raw
     error = NO_SCORE if raw is None else None
     if record.get("parse_ok") is False:
         error = UNREADABLE.format(score="" if raw is None else f"{raw:g}")
     method = record.get("calibration_method")
-    verdict = {"candidate": candidate, **dict(zip(TURN, turn)), **_judge(record), **_said(record)}
-    verdict |= {"error": error, "method": method}
+    verdict = {**_judge(record), **_said(record), "error": error, "method": method}
     if error or raw is None:
         return {**verdict, "raw": None, "mode": "unscored", "calibrated": None}
-    verdict |= {"raw": raw, "expected": scores["pred_score_float"], "satisfied": round(raw) >= 4}
+    verdict |= {"raw": raw, "expected": expected, "satisfied": round(raw) >= 4}
     return {**verdict, "calibrated": given if method else None}
 
 
-def _score(value: Any, key: str, place: str) -> float | Problem | None:
+def _score(record: Record, key: str) -> float | None:
+    value = record.get(key)
     if value is None:
         return None
     if isinstance(value, int | float) and not isinstance(value, bool) and 1 <= value <= 5:
         return float(value)
-    return Problem(place, f"{key} is {repr(value)[:40]}, expected a number from 1 to 5")
+    raise Misfit(f"{key} is {repr(value)[:40]}, expected a number from 1 to 5")
 
 
 def _judge(record: Record) -> Record:

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -37,83 +37,90 @@ _KEYS = {
 }
 
 
-@dataclass
-class Lines:
-    """One file, read line by line; what is wrong with a line is told here, or leaves the line out."""
+class Misfit(Exception):
+    """What is wrong with a line."""
 
-    path: Path
-    corpus: Corpus | None
-    skip_bad: bool
-    problems: list[Problem] = field(default_factory=list)
-    left_out: list[str] = field(default_factory=list)
-    oddities: Counter[str] = field(default_factory=Counter)
-    _targets: dict[tuple[str, str], dict[tuple[str, int], Target]] = field(default_factory=dict)
 
-    def __iter__(self) -> Iterator[tuple[str, Record, Turn]]:
-        """Place, content and turn of each line that can be read and fits the corpus."""
-        if not self.path.is_file():
-            raise DataError(Problem(str(self.path), "is no file"), "Give the JSONL file itself.")
-        said = self.path.read_bytes().decode("latin-1")  # bytes as they are; JSON's escapes are ASCII
-        whole = whole_characters(said)
-        if halves := whole.count("\\ufffd") - said.count("\\ufffd"):
-            self.oddities["halves of characters, read as U+FFFD"] += halves
-        for place, value, _ in json_lines(whole.encode("latin-1"), self.path.name):
+def collect_rows(
+    lines: Iterable[tuple[str, Any, Any]], make: Callable[[Record], Record]
+) -> tuple[list[tuple[str, Record]], list[Problem]]:
+    """Place and row of each line that `make` can read, and what is wrong with the others."""
+    rows, problems = [], []
+    for place, value, _ in lines:
+        try:
             if not isinstance(value, dict):
-                self.reject(value if isinstance(value, Problem) else Problem(place, "is no JSON object"))
-                continue
-            turn = turn_of(value, place)
-            problem = turn if isinstance(turn, Problem) else self._misfit(value, turn, place)
-            if problem:
-                self.reject(problem)
-            elif not isinstance(turn, Problem):
-                yield place, value, turn
-
-    def reject(self, problem: Problem) -> None:
-        """Leave a line out for this, or, unless `skip_bad`, fail for it when all is read."""
-        self.problems.append(problem)
-        self.left_out.append(str(problem))
-
-    def told(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The frame, with what was left out and what was odd in its `attrs`. Raises what was wrong, all at once."""
-        if self.problems and not self.skip_bad:
-            raise DataError(self.problems, REMEDY)
-        if frame.empty:
-            raise DataError(
-                self.problems or Problem(self.path.name, "holds no line"), "Not one line is left to read."
-            )
-        frame.attrs.update(left_out=self.left_out, irregularities=dict(self.oddities))
-        return frame
-
-    def last_of_each(self, rows: list[tuple[str, Record]], keys: list[str]) -> list[Record]:
-        """Rows without those that a later line repeats: published programs append, and read the last."""
-        last: dict[tuple[Any, ...], tuple[str, Record]] = {}
-        for place, row in rows:
-            key = tuple(row.get(k) for k in keys)
-            if before := last.pop(key, None):
-                self.left_out.append(f"{before[0]}: stands again in {place}, and the last one counts")
-                self.oddities["lines that a later line repeats, left out"] += 1
-            last[key] = place, row
-        return [row for _, row in last.values()]
-
-    def _misfit(self, record: Record, turn: Turn, place: str) -> Problem | None:
-        """How a line differs from the corpus that it claims to be about."""
-        if self.corpus is None:
-            return None
-        if (block := turn[:2]) not in self._targets:  # blocks are cut once
-            self._targets[block] = targets_of(self.corpus, *block)
-        target = self._targets[block].get((turn[2], turn[3]))
-        if target is None:
-            return Problem(place, f"{sample_id(*turn)} is not in corpus {self.corpus.name!r}")
-        said = record.get("source_assistant_reply")
-        if isinstance(said, str) and said.strip() != target.response.strip():
-            return Problem(place, f"source_assistant_reply is not the corpus's reply in {sample_id(*turn)}")
-        prefix = record.get("dialogue_prefix")
-        if prefix is not None and (what := _differs(prefix, target)):
-            return Problem(place, f"dialogue_prefix differs from the corpus in {sample_id(*turn)}: {what}")
-        return None
+                raise Misfit(value.message if isinstance(value, Problem) else "is no JSON object")
+            rows.append((place, make(value)))
+        except Misfit as misfit:
+            problems.append(Problem(place, str(misfit)))
+    return rows, problems
 
 
-def turn_of(record: Record, place: str) -> Turn | Problem:
+def read_lines(
+    path: Path | str,
+    corpus: Corpus | None,
+    skip_bad: bool,
+    keys: Sequence[str],
+    make: Callable[[Record, Counter[str]], Record],
+) -> tuple[list[Record], dict[str, Any]]:
+    """Read a published file.
+
+    Parameters
+    ----------
+    path, corpus, skip_bad : as in `perslib.replay.read_replies`.
+    keys : what names a row; of rows that agree in it the last one counts, for published programs append.
+    make : gives a line's row beside the keys of its turn, counts what is odd, and raises `Misfit`.
+
+    Returns
+    -------
+    the rows, and for `attrs` what was left out and what was odd
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise DataError(Problem(str(path), "is no file"), "Give the JSONL file itself.")
+    odd: Counter[str] = Counter()
+    said = path.read_bytes().decode("latin-1")  # bytes as they are; JSON's escapes are ASCII
+    whole = whole_characters(said)
+    if halves := whole.count("\\ufffd") - said.count("\\ufffd"):
+        odd["halves of characters, read as U+FFFD"] += halves
+    targets = cache(
+        lambda *block: {} if corpus is None else targets_of(corpus, *block)
+    )  # blocks are cut once
+
+    def row(record: Record) -> Record:
+        turn = turn_of(record)
+        if corpus is not None:
+            _check_target(record, turn, targets(*turn[:2]).get(turn[2:]), corpus)
+        return {**dict(zip(TURN, turn)), **make(record, odd)}
+
+    rows, problems = collect_rows(json_lines(whole.encode("latin-1"), path.name), row)
+    if problems and not skip_bad:
+        raise DataError(problems, REMEDY)
+    if not rows:
+        raise DataError(problems or Problem(path.name, "holds no line"), "Not one line is left to read.")
+    left_out, last = [str(problem) for problem in problems], {}
+    for place, found in rows:
+        key = tuple(found.get(k) for k in keys)
+        if before := last.pop(key, None):
+            left_out.append(f"{before[0]}: stands again in {place}, and the last one counts")
+            odd["lines that a later line repeats, left out"] += 1
+        last[key] = place, found
+    return [found for _, found in last.values()], {"left_out": left_out, "irregularities": dict(odd)}
+
+
+def _check_target(record: Record, turn: Turn, target: Target | None, corpus: Corpus) -> None:
+    """Refuse a line that differs from the corpus that it claims to be about."""
+    if target is None:
+        raise Misfit(f"{sample_id(*turn)} is not in corpus {corpus.name!r}")
+    said = record.get("source_assistant_reply")
+    if isinstance(said, str) and said.strip() != target.response.strip():
+        raise Misfit(f"source_assistant_reply is not the corpus's reply in {sample_id(*turn)}")
+    prefix = record.get("dialogue_prefix")
+    if prefix is not None and (what := _differs(prefix, target)):
+        raise Misfit(f"dialogue_prefix differs from the corpus in {sample_id(*turn)}: {what}")
+
+
+def turn_of(record: Record) -> Turn:
     """The turn that a line is about."""
     sample = record.get("sample_id")
     parts = _SAMPLE.fullmatch(sample) if isinstance(sample, str) else None
@@ -121,16 +128,16 @@ def turn_of(record: Record, place: str) -> Turn | Problem:
     for key, spellings in _KEYS.items():
         said = next((record[s] for s in spellings if record.get(s) is not None), parts and parts[key])
         if said is None:
-            return Problem(place, f"has no {' or '.join(spellings)}, and no sample_id that tells it")
+            raise Misfit(f"has no {' or '.join(spellings)}, and no sample_id that tells it")
         whole = isinstance(said, float) and said.is_integer()  # as data frames write a column with gaps
         named[key] = str(int(said) if whole else said)
-    if problem := next(unfit(named, place), None):
-        return problem
+    if problem := next(unfit(named, ""), None):
+        raise Misfit(problem.message)
     if not re.fullmatch("[0-9]{1,9}", named["turn"]):
-        return Problem(place, f"turn is {named['turn'][:40]!r}, expected a whole number from 0")
+        raise Misfit(f"turn is {named['turn'][:40]!r}, expected a whole number from 0")
     turn = named["user"], named["scenario"], named["session"].removesuffix(".json"), int(named["turn"])
     if parts and sample != sample_id(*turn):
-        return Problem(place, f"is about {sample_id(*turn)}, but its sample_id is {sample!r}")
+        raise Misfit(f"is about {sample_id(*turn)}, but its sample_id is {sample!r}")
     return turn
 
 
@@ -146,7 +153,7 @@ def sample_id(user: str, scenario: str, session: str, turn: int) -> str:
     return f"{user}__{scenario}__{session}.json__turn_{turn}"
 
 
-def candidate_of(record: Record, place: str) -> str | Problem:
+def candidate_of(record: Record) -> str:
     """Whose reply it is: the model, and with it the context where that is more than prefix (`model (tfidf)`).
 
     Published files of one model in several contexts all name the model alone, and would be taken for one candidate. A
@@ -155,9 +162,9 @@ def candidate_of(record: Record, place: str) -> str | Problem:
     spellings = ("candidate_name", "candidate_model", "candidate")
     name = next((record[s] for s in spellings if record.get(s) is not None), None)
     if not isinstance(name, str):
-        return Problem(place, "has no candidate_model or candidate")
+        raise Misfit("has no candidate_model or candidate")
     if not name.strip():
-        return Problem(place, "the candidate's name is empty; say whose reply it is")
+        raise Misfit("the candidate's name is empty; say whose reply it is")
     context = context_of(record)
     said = context in ("prefix", "recorded") or name.endswith((f" ({context})", f" · {context}"))
     return name if said or record.get("candidate_name") else f"{name} ({context})"
@@ -203,31 +210,29 @@ def read_turns(path: Path | str, corpus: Corpus) -> pd.DataFrame:
     the probability that the turn was drawn, above 0: then all lines have it, for it is their weight. Further fields
     are let be.
     """
-    path = Path(path)
-    problems: list[Problem] = []
-    found: dict[Turn, tuple[str, float | None]] = {}
     known = set(corpus.turns[TURN].itertuples(index=False, name=None))
-    for place, record in _records(path):
-        turn = turn_of(record, place) if isinstance(record, dict) else record
-        if isinstance(turn, Problem):
-            problems.append(turn)
-            continue
-        chance = _inclusion(record.get("inclusion"), place) if isinstance(record, dict) else None
-        if isinstance(chance, Problem):
-            problems.append(chance)
-        elif turn not in known:
-            problems.append(Problem(place, f"{sample_id(*turn)} is not in corpus {corpus.name!r}"))
-        elif turn in found:
-            problems.append(Problem(place, f"{sample_id(*turn)} stands already at {found[turn][0]}"))
-        else:
-            found[turn] = place, chance
-    without = [place for place, chance in found.values() if chance is None]
-    if 0 < len(without) < len(found):
+
+    def make(record: Record) -> Record:
+        turn, said = turn_of(record), record.get("inclusion")
+        chance = number_in(said)
+        if said is not None and (chance is None or not 0 < chance <= 1):
+            raise Misfit(f"inclusion is {repr(said)[:40]}, expected a probability above 0, at most 1")
+        if turn not in known:
+            raise Misfit(f"{sample_id(*turn)} is not in corpus {corpus.name!r}")
+        return {**dict(zip(TURN, turn)), "inclusion": chance}
+
+    rows, problems = _read_table(Path(path), "replay set", TURN, make)
+    first: dict[Turn, str] = {}
+    for place, row in rows:
+        turn = row["user"], row["scenario"], row["session"], row["turn"]
+        if (before := first.setdefault(turn, place)) != place:
+            problems.append(Problem(place, f"{sample_id(*turn)} stands already at {before}"))
+    without = [place for place, row in rows if row["inclusion"] is None]
+    if len(without) < len(rows):
         problems += [Problem(place, "has no inclusion, while other lines have one") for place in without]
-    if problems or not found:
-        raise DataError(problems or Problem(path.name, "names no turn"), SET_REMEDY)
-    rows = [{**dict(zip(TURN, turn)), "inclusion": chance} for turn, (_, chance) in found.items()]
-    return coerce(pd.DataFrame(rows), "replay_turns", path.name)
+    if problems or not rows:
+        raise DataError(problems or Problem(Path(path).name, "names no turn"), SET_REMEDY)
+    return coerce(pd.DataFrame([row for _, row in rows]), "replay_turns", Path(path).name)
 
 
 def read_labels(path: Path | str) -> pd.DataFrame:
@@ -235,52 +240,29 @@ def read_labels(path: Path | str) -> pd.DataFrame:
 
     Columns: candidate, user, scenario, session, turn, gold.
     """
-    path = Path(path)
-    found = [
-        record if isinstance(record, Problem) else _label(record, place)
-        for place, record in _records(path, "file of labels", ("candidate", *TURN, "score"))
-    ]
-    problems = [label for label in found if isinstance(label, Problem)]
-    if problems or not found:
-        raise DataError(problems or Problem(path.name, "holds no label"), "Mend the file of labels.")
-    return pd.DataFrame(found, columns=["candidate", *TURN, "gold"])
+
+    def make(record: Record) -> Record:
+        turn, gold, candidate = turn_of(record), number_in(record.get("score")), record.get("candidate")
+        if not isinstance(candidate, str) or any(unfit(candidate, "")):
+            raise Misfit(f"candidate is {candidate!r}, expected a name")
+        if gold is None or not 1 <= gold <= 5:
+            raise Misfit("score is not between 1 and 5")
+        return {"candidate": candidate, **dict(zip(TURN, turn)), "gold": gold}
+
+    rows, problems = _read_table(Path(path), "file of labels", ("candidate", *TURN, "score"), make)
+    if problems or not rows:
+        raise DataError(problems or Problem(Path(path).name, "holds no label"), "Mend the file of labels.")
+    return pd.DataFrame([row for _, row in rows])
 
 
-def _label(record: Record, place: str) -> dict[str, Any] | Problem:
-    """What one line says: candidate, the keys of a turn, gold."""
-    turn, gold, candidate = turn_of(record, place), number_in(record.get("score")), record.get("candidate")
-    if isinstance(turn, Problem):
-        return turn
-    if not isinstance(candidate, str) or any(unfit(candidate, place)):
-        return Problem(place, f"candidate is {candidate!r}, expected a name")
-    if gold is None or not 1 <= gold <= 5:
-        return Problem(place, "score is not between 1 and 5")
-    return {"candidate": candidate, **dict(zip(TURN, turn)), "gold": gold}
-
-
-def _records(
-    path: Path, kind: str = "replay set", columns: Sequence[str] = TURN
-) -> Iterator[tuple[str, Record | Problem]]:
-    """Place and content of each line, or what is wrong with it."""
+def _read_table(
+    path: Path, kind: str, columns: Sequence[str], make: Callable[[Record], Record]
+) -> tuple[list[tuple[str, Record]], list[Problem]]:
+    """Rows of a CSV or JSONL file of this kind."""
     if not path.is_file() or path.suffix.lower() not in SUFFIXES:
         raise DataError(
             Problem(str(path), f"is no {kind}; expected a file ending in {' or '.join(SUFFIXES)}")
         )
     raw = path.read_bytes()
-    if path.suffix.lower() == ".csv":
-        yield from ((place, value) for place, value, _ in csv_lines(raw, path.name, columns))
-        return
-    for place, value, _ in json_lines(raw, path.name):
-        yield place, value if isinstance(value, dict | Problem) else Problem(place, "is no JSON object")
-
-
-def _inclusion(said: Any, place: str) -> float | Problem | None:
-    if said is None:
-        return None
-    try:
-        chance = float(said)
-    except (TypeError, ValueError, OverflowError):
-        chance = 0.0
-    if isinstance(said, bool) or not 0 < chance <= 1:
-        return Problem(place, f"inclusion is {repr(said)[:40]}, expected a probability above 0, at most 1")
-    return chance
+    is_csv = path.suffix.lower() == ".csv"
+    return collect_rows(csv_lines(raw, path.name, columns) if is_csv else json_lines(raw, path.name), make)
