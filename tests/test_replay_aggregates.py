@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from perslib.errors import DataError, UnknownName
-from perslib.replay import ORIGINAL, against, all_pairs, differences, official_interval, summary
+from perslib.replay import ORIGINAL, against, differences, official_interval, summary
 from perslib.stats import holm, resample_users, sign_flip, to_scale
 
 KEYS = ["user", "scenario", "session", "turn"]
@@ -236,7 +236,7 @@ def test_p_flips_whole_users_and_is_corrected_over_the_candidates_of_a_judge():
 
 def test_every_pair_stands_once_and_mirrors_its_reverse():
     frame = made(np.random.default_rng(8), candidates=4)
-    pairs = all_pairs(frame)
+    pairs = against(frame, None)
     assert len(pairs) == 6 and pairs["mean_delta_p_holm"].to_numpy() == pytest.approx(
         holm(pairs["mean_delta_p"])
     )
@@ -269,12 +269,12 @@ def test_a_null_candidate_is_the_recorded_reply_and_doubles_are_refused():
 def test_nobody_to_compare_with_gives_the_same_columns_and_no_row():
     alone, two = verdicts(ONE_EACH, a=[5, 4, 3, 4, 5]), verdicts(ONE_EACH, a=[5, 4, 3, 4, 5], b=[4] * 5)
     full = against(two, "b")
-    for empty in (against(alone, "a"), all_pairs(alone), all_pairs(alone[:0])):
+    for empty in (against(alone, "a"), against(alone, None), against(alone[:0], None)):
         assert empty.empty and list(empty.columns) == list(full.columns)
         pd.testing.assert_series_equal(empty.dtypes, full.dtypes)
 
 
-@pytest.mark.parametrize("compare", [summary, all_pairs])
+@pytest.mark.parametrize("compare", [summary, against])
 @pytest.mark.parametrize("level", [0, 1, 95, math.nan])
 def test_a_level_is_a_share(compare, level):
     with pytest.raises(DataError, match=r"level: \S+ is not between 0 and 1\n.*0\.95 says 95 %"):

@@ -177,8 +177,8 @@ def test_views_with_nothing_to_compare_do_not_agree(shared):
     row = ranking_views(pd.concat([one, other])).iloc[0]
     assert row["candidates"] == shared and math.isnan(row["tau"])
     assert not row["best_agrees"] and not row["worst_agrees"]
-    truth = pd.Series({"a": 3.0} if shared else {"x": 3.0})
-    row = against_truth(pd.Series({"a": 3.0, "b": 4.0}), truth).iloc[0]
+    truth = one.assign(candidate=one["candidate"].replace("a", "x").replace("b", "b" if shared else "y"))
+    row = against_truth(one, truth, true_score="reference_cdf").iloc[0]
     assert (row["candidates"], row["best_agrees"], row["worst_agrees"]) == (shared, False, False)
 
 
@@ -258,16 +258,11 @@ def test_against_the_truth_of_each_reply():
     assert fewer["best_agrees"] and fewer["best"] == "d"
 
 
-def test_against_a_truth_of_means():
+def test_several_that_stand_first_together_are_all_named():
     frame = verdicts(np.random.default_rng(14), {"a": 3.0, "b": 4.0})
-    row = against_truth(summary(frame), pd.Series({"a": 3.1, "b": 3.9, "unseen": 5.0})).iloc[0]
-    assert (row["tau"], row["candidates"], row["best"]) == (1, 2, "b") and math.isnan(row["tau_low"])
-    tied = against_truth(pd.Series({"a": 4.0, "b": 4.0}), pd.Series({"a": 3.0, "b": 4.0})).iloc[0]
-    assert tied["best"] == "a, b" and not tied["best_agrees"] and math.isnan(tied["tau"])
-    with pytest.raises(DataError, match="a truth of means"):
-        against_truth(frame, pd.Series({"a": 3.0}))
-    with pytest.raises(DataError, match="several means"):
-        against_truth(pd.concat([summary(frame)] * 2), pd.Series({"a": 3.0}))
+    truth = frame.assign(expected=frame["candidate"].map({"a": 3.0, "b": 4.0})).drop(columns="reference_cdf")
+    row = against_truth(frame.assign(reference_cdf=4.0), truth).iloc[0]
+    assert row["best"] == "a, b" and not row["best_agrees"] and math.isnan(row["tau"])
 
 
 def test_labels_on_some_replies_sharpen_and_correct_the_judge():

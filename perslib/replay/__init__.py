@@ -3,7 +3,7 @@
 from perslib.replay.aggregates import leaderboard, official_interval, prediction_powered, rank_sets, summary
 from perslib.replay.candidates import Candidate, generated
 from perslib.replay.contexts import Context, Shown, context, make_context
-from perslib.replay.paired import against, all_pairs, differences, self_preference
+from perslib.replay.paired import against, differences, self_preference
 from perslib.replay.published import read_predictions, read_replies, read_scored, write_replies
 from perslib.replay.published_lines import read_labels, read_turns
 from perslib.replay.replies import ORIGINAL, checked, originals, recorded
@@ -12,41 +12,10 @@ from perslib.replay.sets import hard_set, profiles, set_profile, stratified_set
 from perslib.replay.views import against_truth, differing_turns, ranking_views, view_means
 
 __all__ = [
-    "ORIGINAL",
-    "Candidate",
-    "Context",
-    "Shown",
-    "against",
-    "against_truth",
-    "all_pairs",
-    "checked",
-    "context",
-    "differences",
-    "differing_turns",
-    "generated",
-    "hard_set",
-    "judged_by_themselves",
-    "leaderboard",
-    "make_context",
-    "official_interval",
-    "on_reference",
-    "originals",
-    "prediction_powered",
-    "profiles",
-    "rank_sets",
-    "ranking_views",
-    "read_labels",
-    "read_predictions",
-    "read_replies",
-    "read_scored",
-    "read_turns",
-    "recorded",
-    "reference",
-    "scored",
-    "self_preference",
-    "set_profile",
-    "stratified_set",
-    "summary",
-    "view_means",
-    "write_replies",
-]
+    "ORIGINAL", "Candidate", "Context", "Shown", "against", "against_truth", "checked", "context",
+    "differences", "differing_turns", "generated", "hard_set", "judged_by_themselves", "leaderboard",
+    "make_context", "official_interval", "on_reference", "originals", "prediction_powered", "profiles",
+    "rank_sets", "ranking_views", "read_labels", "read_predictions", "read_replies", "read_scored",
+    "read_turns", "recorded", "reference", "scored", "self_preference", "set_profile", "stratified_set",
+    "summary", "view_means", "write_replies",
+]  # fmt: skip

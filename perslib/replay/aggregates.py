@@ -17,11 +17,10 @@ import pandas as pd
 from perslib import stats
 from perslib.corpus import TURN, Corpus
 from perslib.replay.replies import ORIGINAL
-from perslib.replay.scores import SCORE, Floats, Scores, aligned, by_judge, mean_over
+from perslib.replay.scores import SCORE, Floats, Groups, Scores, aligned, by_judge
 from perslib.replay.scoring import judged_by_themselves
 from perslib.stats import LEVEL, RESAMPLES, SEED, Estimate, Resamples, classical_mean, ppi_mean, to_scale
 from perslib.stats.power import proper_share
-from perslib.stats.resamples import ratio
 
 #: From here on a user counts as satisfied.
 SATISFIED = 4
@@ -61,38 +60,27 @@ def summary(
 
 def _row(of: Scores, place: int, drawn: Resamples) -> dict[str, Any]:
     score = of.score[:, place]
-    known, whole = np.isfinite(score), to_scale(score)
-    turns, total = of.cells(of.weight * known), of.cells(of.weight * np.nan_to_num(score))
-    satisfied = of.cells(of.weight * (known & (whole >= SATISFIED))).sum(axis=1)
-    blocks, n = turns > 0, turns.sum(axis=1)
-    present, by_user = blocks.any(axis=1), ratio(total.sum(axis=1), n)
-    weights = drawn.weights_for(int(present.sum()))
-    # Of each user: what is summed, and over how many.
-    sums = {
-        "micro": (total.sum(axis=1), n),
-        "user_macro": (np.nan_to_num(by_user), present),
-        "block_macro": (np.nansum(ratio(total, turns), axis=1), blocks.sum(axis=1)),
-        "sat": (satisfied, n),
-        "dsat": (n - satisfied, n),
-    }
-    means = {name: ratio(part @ weights, whole @ weights) for name, (part, whole) in sums.items()}
-    means["task_macro"] = mean_over(ratio(total.T @ weights, turns.T @ weights))
+    known, whole, groups = np.isfinite(score), to_scale(score), Groups(of, score, drawn)
+    blocks = groups.turns > 0
     counts = {
         "turns": int(known.sum()),
         "unscored": int((of.judged[:, place] & ~known).sum()),
-        "users": int(present.sum()),
+        "users": int(groups.present.sum()),
         "tasks": int(blocks.any(axis=0).sum()),
         "blocks": int(blocks.sum()),
     }
-    bounds = {k: v for name in _MEANS for k, v in drawn.estimate(means[name], name).items()}
+    means = {
+        "micro": groups.over_turns(np.nan_to_num(score)),
+        **{f"{group}_macro": groups.over(group) for group in ("user", "task", "block")},
+        "sat": groups.over_turns(known & (whole >= SATISFIED)),
+        "dsat": groups.over_turns(known & (whole < SATISFIED)),
+    }
+    bounds = {k: v for name, values in means.items() for k, v in drawn.estimate(values, name).items()}
     by_score = {s: whole == s for s in range(1, 6)}
     shares = {
         f"share{s}": of.weight[at].sum() / of.weight[known].sum() for s, at in by_score.items() if known.any()
     }
     return {**counts, **bounds, **{f"n{s}": int(at.sum()) for s, at in by_score.items()}, **shares}
-
-
-_MEANS = ("micro", "user_macro", "task_macro", "block_macro", "sat", "dsat")
 
 
 def official_interval(

@@ -75,17 +75,20 @@ class Candidate:
         """What it answers to the targets of a block: one row of the replies frame each, who answers left out."""
         given = self.shows.given(block)
         show = await self.shows.prepare(given, ask)
-        targets = list(given)
-        shown = [show(target) if target.request is not None else Shown() for target in targets]
-        asked = [self.request(target, s) for target, s in zip(targets, shown) if target.request is not None]
+        shown = [(target, show(target) if target.request is not None else Shown()) for target in given]
+        asked = [self.request(*one) for one in shown if one[0].request is not None]
         answers = iter((await ask(asked, "candidate")) if asked else ())
+        settings = {name: getattr(self, name) for name in ("temperature", "max_tokens", "seed")}
         return [
             {
                 **{column: getattr(target, column) for column in TURN},
-                **self._sent(s),
+                **settings,
+                "context": self.shows.name,
+                "system": self._system(s),
+                **{name: getattr(s, name) for name in ("memory", "prompt", "records")},
                 **(_said(next(answers)) if target.request is not None else {"error": NO_REQUEST}),
             }
-            for target, s in zip(targets, shown)
+            for target, s in shown
         ]
 
     def request(self, target: Target, shown: Shown) -> Request:
@@ -103,18 +106,6 @@ class Candidate:
 
     def _system(self, shown: Shown) -> str | None:
         return "\n\n".join(part for part in (self.system, shown.system) if part) or None
-
-    def _sent(self, shown: Shown) -> dict[str, Any]:
-        return {
-            "context": self.shows.name,
-            "memory": shown.memory,
-            "temperature": self.temperature,
-            "max_tokens": self.max_tokens,
-            "seed": self.seed,
-            "prompt": shown.prompt,
-            "system": self._system(shown),
-            "records": shown.records,
-        }
 
 
 def generated(

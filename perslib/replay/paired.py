@@ -5,7 +5,7 @@ Also: does a judge rate the candidates of its own model family higher than other
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from itertools import combinations
 from typing import Any
 
@@ -15,7 +15,7 @@ import pandas as pd
 from perslib.corpus import TURN
 from perslib.errors import DataError, Problem
 from perslib.replay.replies import ORIGINAL
-from perslib.replay.scores import EXACT, SCORE, Floats, Scores, by_judge, mean_over
+from perslib.replay.scores import SCORE, Groups, Scores, by_judge
 from perslib.stats import (
     FEWEST_USERS,
     LEVEL,
@@ -26,6 +26,7 @@ from perslib.stats import (
     own_family_preference,
     sign_flip,
 )
+from perslib.stats.pairs import EXACT
 from perslib.stats.power import proper_share
 from perslib.stats.resamples import ratio
 
@@ -37,7 +38,7 @@ _COMPARED = [group + rate for group in ("", "user_", "task_", "block_") for rate
 
 def against(
     verdicts: pd.DataFrame,
-    other: str = ORIGINAL,
+    other: str | None = ORIGINAL,
     *,
     score: str = SCORE,
     margin: float = 0.0,
@@ -46,7 +47,9 @@ def against(
     seed: int = SEED,
     level: float = LEVEL,
 ) -> pd.DataFrame:
-    """Every candidate compared with `other` on the turns that both have a score on, one row each (and a judge).
+    """Compare every candidate with `other` on the turns that both have a score on; with None, every two candidates.
+
+    One row a pair and judge:
 
     - candidate, other; n (common turns), users; left_out (turns that only the candidate has a score on),
       left_out_other (only `other`), unscored (neither, though the judge was asked)
@@ -56,35 +59,35 @@ def against(
       turns, each group one vote and without margin, as published
     - each with …_low and …_high, a percentile interval over resampled users (from five users on)
     - mean_delta_p: of "mean_delta is zero", by flipping the sign of all of a user's differences together;
-      mean_delta_p_holm: corrected for all candidates that this judge compared
+      mean_delta_p_holm: corrected for all pairs of this judge
 
     `inclusion` as in `summary`. A candidate with the same scores as `other` comes out as all ties with p = 1.
     Where there is nobody to compare, the table has these columns and no row.
     """
 
-    def pairs(of: Scores) -> Iterable[tuple[str, str]]:
-        of.column(other)
-        return [(c, other) for c in of.candidates if c != other]
-
-    return _compared(verdicts, pairs, score, margin, inclusion, resamples, seed, level)
-
-
-def all_pairs(
-    verdicts: pd.DataFrame,
-    *,
-    score: str = SCORE,
-    margin: float = 0.0,
-    inclusion: pd.DataFrame | None = None,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
-    level: float = LEVEL,
-) -> pd.DataFrame:
-    """Every pair of candidates once, with the columns of `against`; p is corrected for all pairs."""
-
-    def pairs(of: Scores) -> Iterable[tuple[str, str]]:
-        return combinations(of.candidates, 2)
-
-    return _compared(verdicts, pairs, score, margin, inclusion, resamples, seed, level)
+    proper_share("level", level)
+    if not margin >= 0:
+        raise DataError(
+            Problem("margin", f"{margin:g} is not a difference of 0 or more"),
+            "Give the largest difference that still counts as a tie, 0 for none.",
+        )
+    tables = []
+    for of in by_judge(verdicts, score, inclusion):
+        if other is not None:
+            of.column(other)
+        drawn = of.resamples(resamples, seed, level)
+        rows = [
+            {**of.judged_by, "candidate": a, "other": b, **_pair(of, a, b, margin, drawn, seed)}
+            for a, b in (
+                combinations(of.candidates, 2)
+                if other is None
+                else ((c, other) for c in of.candidates if c != other)
+            )
+        ]
+        if rows:
+            table = pd.DataFrame(rows)
+            tables.append(table.assign(mean_delta_p_holm=holm(table["mean_delta_p"])))
+    return pd.concat(tables, ignore_index=True) if tables else _nobody(verdicts)
 
 
 def differences(verdicts: pd.DataFrame, candidate: str, other: str, *, score: str = SCORE) -> pd.DataFrame:
@@ -98,35 +101,6 @@ def differences(verdicts: pd.DataFrame, candidate: str, other: str, *, score: st
         parts.append(of.turns.assign(**of.judged_by, difference=difference)[np.isfinite(difference)])
     columns = [*(c for c in ("judge", "backbone") if c in verdicts), *TURN, "difference"]
     return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
-
-
-def _compared(
-    verdicts: pd.DataFrame,
-    pairs: Callable[[Scores], Iterable[tuple[str, str]]],
-    score: str,
-    margin: float,
-    inclusion: pd.DataFrame | None,
-    resamples: int,
-    seed: int,
-    level: float,
-) -> pd.DataFrame:
-    proper_share("level", level)
-    if not margin >= 0:
-        raise DataError(
-            Problem("margin", f"{margin:g} is not a difference of 0 or more"),
-            "Give the largest difference that still counts as a tie, 0 for none.",
-        )
-    tables = []
-    for of in by_judge(verdicts, score, inclusion):
-        drawn = of.resamples(resamples, seed, level)
-        rows = [
-            {**of.judged_by, "candidate": a, "other": b, **_pair(of, a, b, margin, drawn, seed)}
-            for a, b in pairs(of)
-        ]
-        if rows:
-            table = pd.DataFrame(rows)
-            tables.append(table.assign(mean_delta_p_holm=holm(table["mean_delta_p"])))
-    return pd.concat(tables, ignore_index=True) if tables else _nobody(verdicts)
 
 
 def _nobody(verdicts: pd.DataFrame) -> pd.DataFrame:
@@ -147,44 +121,29 @@ def _pair(
     delta = np.where(common, of.score[:, a] - of.score[:, b], 0.0)
     delta[np.abs(delta) < EXACT] = 0.0
 
-    turns, total = of.cells(of.weight * common), of.cells(of.weight * delta)
-    win, lose = (of.cells(of.weight * (common & (s * delta > margin + EXACT))) for s in (1, -1))
-    by_user = ratio(total.sum(axis=1), turns.sum(axis=1))
-    present = np.isfinite(by_user)
-    weights = drawn.weights_for(int(present.sum()))
-    groups = {
-        "": [of_user.sum(axis=1) for of_user in (turns, total, win, lose)],
-        "user_": _votes(by_user[:, None]),
-        "block_": _votes(ratio(total, turns)),
+    groups = Groups(of, np.where(common, delta, np.nan), drawn)
+    parts = {
+        "": (
+            *(groups.over_turns(common & (s * delta > margin + EXACT)) for s in (1, -1)),
+            groups.over_turns(delta),
+        )
     }
-    values: dict[str, Floats] = {}
-    for name, sums in groups.items():
-        n, apart, won, lost = np.array(sums) @ weights
-        values |= _rates(name, ratio(won, n), ratio(lost, n), ratio(apart, n))
-    by_task = ratio(total.T @ weights, turns.T @ weights)
-    won, lost = (mean_over(np.where(np.isnan(by_task), np.nan, s * by_task > EXACT)) for s in (1, -1))
-    values |= _rates("task_", won, lost, mean_over(by_task))
+    for group in ("user", "task", "block"):
+        ahead, behind = groups.over(group, lambda m: m > EXACT), groups.over(group, lambda m: m < -EXACT)
+        parts[f"{group}_"] = (ahead, behind, groups.over(group))
+    values = {}
+    for group, (win, lose, apart) in parts.items():
+        rates = (win, np.round(1 - win - lose, 12) + 0.0, lose, ratio(win, win + lose), apart)
+        values |= {group + rate: value for rate, value in zip(_RATES, rates, strict=True)}
 
-    tested = int(present.sum()) >= FEWEST_USERS
-    counts = (common, present, has & ~has_other, has_other & ~has, asked & ~has & ~has_other)
+    tested = int(groups.present.sum()) >= FEWEST_USERS
+    counts = (common, groups.present, has & ~has_other, has_other & ~has, asked & ~has & ~has_other)
     return {
         **{name: int(counted.sum()) for name, counted in zip(_COUNTS, counts, strict=True)},
         **{k: v for name in _COMPARED for k, v in drawn.estimate(values[name], name).items()},
         # One total a user: their sum over users is the mean difference times the number of turns.
-        "mean_delta_p": sign_flip(total.sum(axis=1)[present], seed=seed) if tested else np.nan,
+        "mean_delta_p": sign_flip(groups.total.sum(axis=1)[groups.present], seed=seed) if tested else np.nan,
     }
-
-
-def _votes(means: Floats) -> list[Floats]:
-    """For each user: number of groups, sum of their mean differences, groups won and lost."""
-    votes = (np.isfinite(means), np.nan_to_num(means), means > EXACT, means < -EXACT)
-    return [np.asarray(v, dtype=float).sum(axis=1) for v in votes]
-
-
-def _rates(prefix: str, win: Floats, lose: Floats, delta: Floats) -> dict[str, Floats]:
-    tie = np.round(1 - win - lose, 12) + 0.0
-    values = (win, tie, lose, ratio(win, win + lose), delta)
-    return {prefix + rate: value for rate, value in zip(_RATES, values, strict=True)}
 
 
 def self_preference(

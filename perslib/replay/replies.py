@@ -66,10 +66,17 @@ def checked(replies: pd.DataFrame, replay_turns: pd.DataFrame, *, common: bool =
     if common:
         turns = _common(replies, turns)
         replies = replies[known]
-    elif problems := [*_unknown(replies[~known]), *_missing(replies, turns)]:
-        raise DataError(
-            problems, "Complete the replies, or compare on the turns that all have with common=True."
-        )
+    else:
+        problems = [
+            Problem(str(name), f"answers turns that are not replayed: {_named(own)}")
+            for name, own in replies[~known].groupby("candidate", sort=False)
+        ]
+        for name, own in replies.groupby("candidate", sort=False):
+            if not (answered := _in(turns, own)).all():
+                problems.append(Problem(str(name), f"has no reply to {_named(turns[~answered])}"))
+        if problems:
+            remedy = "Complete the replies, or compare on the turns that all have with common=True."
+            raise DataError(problems, remedy)
     order = pd.DataFrame({"candidate": replies["candidate"].unique()}).merge(turns, how="cross")
     whole = order.merge(replies, on=KEY, how="left", validate="1:1")
     whole = coerce(whole, "replies")
@@ -125,21 +132,6 @@ def _doubles(replies: pd.DataFrame) -> list[Problem]:
 
 def _way(context: str, backbone: str | None) -> str:
     return f"{context}" if pd.isna(backbone) else f"{context} of {backbone}"
-
-
-def _unknown(replies: pd.DataFrame) -> list[Problem]:
-    return [
-        Problem(str(name), f"answers turns that are not replayed: {_named(own)}")
-        for name, own in replies.groupby("candidate", sort=False)
-    ]
-
-
-def _missing(replies: pd.DataFrame, turns: pd.DataFrame) -> list[Problem]:
-    return [
-        Problem(str(name), f"has no reply to {_named(turns[~answered])}")
-        for name, own in replies.groupby("candidate", sort=False)
-        if not (answered := _in(turns, own)).all()
-    ]
 
 
 def _common(replies: pd.DataFrame, turns: pd.DataFrame) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,10 +15,7 @@ from perslib.corpus import SESSION, TURN
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.replay.replies import ORIGINAL
 from perslib.stats.calibrated import scores_of
-from perslib.stats.pairs import EXACT
 from perslib.stats.resamples import Floats, Resamples, ratio
-
-__all__ = ["EXACT", "SCORE", "Floats", "Scores", "aligned", "by_judge", "keyed", "mean_over", "user_means"]
 
 #: The score that candidates are compared by unless told otherwise.
 SCORE = "reference_cdf"
@@ -49,11 +46,6 @@ class Scores:
         """How many users there are, over all candidates."""
         return int(self.user.max(initial=-1)) + 1
 
-    @cached_property
-    def _task(self) -> tuple[npt.NDArray[np.int64], int]:
-        codes, tasks = pd.factorize(self.turns["scenario"], sort=True)
-        return codes.astype(np.int64), len(tasks)
-
     def column(self, candidate: str) -> int:
         """Where this candidate's scores stand."""
         if candidate not in self.candidates:
@@ -66,9 +58,10 @@ class Scores:
 
     def cells(self, values: npt.ArrayLike) -> Floats:
         """Sums of a turn's values over each user and task: users × tasks; a cell is a block."""
-        task, tasks = self._task
-        of_block = np.bincount(self.user * tasks + task, np.asarray(values, float), self.users * tasks)
-        return of_block.astype(float).reshape(self.users, tasks)
+        task, names = pd.factorize(self.turns["scenario"], sort=True)
+        place, cells = self.user * len(names) + task, self.users * len(names)
+        of_block = np.bincount(place, np.asarray(values, float), cells)
+        return of_block.astype(float).reshape(self.users, len(names))
 
 
 def by_judge(
@@ -138,13 +131,44 @@ def aligned(known: pd.DataFrame, column: str, of: Scores, place: str = "labels")
     return out
 
 
+class Groups:
+    """Means of one value a turn over turns, users, scenarios and blocks: the sample's, then those of resampled users.
+
+    A missing value leaves its turn out.
+    """
+
+    def __init__(self, of: Scores, values: Floats, drawn: Resamples) -> None:
+        self.of = of
+        self.turns = of.cells(of.weight * np.isfinite(values))
+        self.total = of.cells(of.weight * np.nan_to_num(values))
+        self.present = self.turns.any(axis=1)
+        self.weights = drawn.weights_for(int(self.present.sum()))
+
+    def over_turns(self, values: npt.ArrayLike) -> Floats:
+        """The mean over these turns of another value, 0 on turns that are left out."""
+        total = self.of.cells(self.of.weight * np.asarray(values)).sum(axis=1)
+        return ratio(total @ self.weights, self.turns.sum(axis=1) @ self.weights)
+
+    def over(self, group: str, change: Callable[[Floats], npt.NDArray[Any]] | None = None) -> Floats:
+        """The mean over each `user`, `task` or `block` of their means, or of what `change` makes of each mean."""
+        if group == "task":
+            means = ratio(self.total.T @ self.weights, self.turns.T @ self.weights)
+        elif group == "user":
+            means = ratio(self.total.sum(axis=1), self.turns.sum(axis=1))[:, None]
+        else:
+            means = ratio(self.total, self.turns)
+        known = np.isfinite(means)
+        values = np.where(known, means if change is None else change(means), 0.0)
+        if group == "task":
+            return ratio(values.sum(axis=0), known.sum(axis=0))
+        return ratio(values.sum(axis=1) @ self.weights, known.sum(axis=1) @ self.weights)
+
+
 def user_means(of: Scores) -> Floats:
     """Each user's mean score of each candidate: users × candidates, NaN where a user has none."""
-    columns = []
-    for score in of.score.T:
-        count = of.cells(of.weight * np.isfinite(score)).sum(axis=1)
-        columns.append(ratio(of.cells(of.weight * np.nan_to_num(score)).sum(axis=1), count))
-    return np.array(columns).T.reshape(of.users, len(columns))
+    count = [of.cells(of.weight * np.isfinite(score)).sum(axis=1) for score in of.score.T]
+    total = [of.cells(of.weight * np.nan_to_num(score)).sum(axis=1) for score in of.score.T]
+    return ratio(np.array(total), np.array(count)).T
 
 
 def mean_over(rows: Floats) -> Floats:

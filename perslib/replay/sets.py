@@ -253,16 +253,15 @@ def set_profile(corpus: Corpus, replay_turns: pd.DataFrame) -> pd.DataFrame:
         "mean gold, weighted": weighted,
     }
     rows = [(part, "", float(number), np.nan) for part, number in numbers.items()]
-
-    def count(part: str, value: object, there: np.ndarray, of: int) -> None:
-        rows.append((part, str(value), float(there.sum()), float(there.sum() / of) if of else np.nan))
-
-    for score in range(1, 6):
-        count("gold", score, gold == score, int(rated.sum()))
-    for scenario in corpus.scenarios:
-        count("scenario", scenario, (turns["scenario"] == scenario).to_numpy(dtype=bool), len(turns))
-    for turn in sorted(turns["turn"].unique()):
-        count("turn", turn, (turns["turn"] == turn).to_numpy(dtype=bool), len(turns))
+    listed = {
+        "gold": (gold[rated], range(1, 6)),
+        "scenario": (turns["scenario"], corpus.scenarios),
+        "turn": (turns["turn"], sorted(turns["turn"].unique())),
+    }
+    for part, (found, values) in listed.items():
+        for value in values:
+            there = float((found == value).sum())
+            rows.append((part, str(value), there, there / len(found) if len(found) else np.nan))
     return pd.DataFrame(rows, columns=["part", "value", "number", "share"])
 
 
@@ -273,13 +272,8 @@ def profiles(corpus: Corpus, sets: Mapping[str, pd.DataFrame], split: str | None
     """
     found = {name: set_profile(corpus, chosen) for name, chosen in sets.items()}
     found["all"] = set_profile(corpus, split_turns(corpus, split))
-    columns = {
-        name: profile.set_index(["part", "value"])["share"].fillna(
-            profile.set_index(["part", "value"])["number"]
-        )
-        for name, profile in found.items()
-    }
-    table = pd.DataFrame(columns)
+    keyed = {name: profile.set_index(["part", "value"]) for name, profile in found.items()}
+    table = pd.DataFrame({name: own["share"].fillna(own["number"]) for name, own in keyed.items()})
     order = pd.concat([found["all"], *found.values()])[["part", "value"]].drop_duplicates()
     table = table.reindex(pd.MultiIndex.from_frame(order))
     listed = table.index.get_level_values("value") != ""

@@ -15,8 +15,9 @@ import pandas as pd
 
 from perslib.corpus import BLOCK, TURN
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.replay.scores import EXACT, SCORE, Floats, Scores, aligned, by_judge, mean_over, user_means
+from perslib.replay.scores import SCORE, Floats, Scores, aligned, by_judge, mean_over, user_means
 from perslib.stats import LEVEL, RESAMPLES, SEED, Resamples, estimate, ratio
+from perslib.stats.pairs import EXACT
 from perslib.stats.power import proper_share
 
 
@@ -133,8 +134,8 @@ def kendall(one: Floats, other: Floats) -> Floats:
 
 
 def against_truth(
-    scored: pd.DataFrame | pd.Series,
-    truth: pd.DataFrame | pd.Series,
+    scored: pd.DataFrame,
+    truth: pd.DataFrame,
     *,
     score: str = SCORE,
     true_score: str = "expected",
@@ -145,8 +146,7 @@ def against_truth(
     """How well a replay ranks the candidates against their true satisfaction, where a synthetic world knows it.
 
     Verdicts and a frame of the truth (candidate, the keys of a turn, `true_score`) are compared by user macros
-    over the replies that have both, one row a judge, τ with its interval over resampled users. Means of the
-    candidates on both sides (a series by candidate, or a `summary`) give one row without interval.
+    over the replies that have both, one row a judge, τ with its interval over resampled users.
 
     Columns: judge, backbone, candidates, users, turns (replies compared), left_out (scored replies of which the
     truth is not known), tau, tau_low, tau_high, best, true_best, best_agrees, worst, true_worst, worst_agrees. Several
@@ -154,14 +154,6 @@ def against_truth(
     on nothing.
     """
     proper_share("level", level)
-    if not (isinstance(scored, pd.DataFrame) and "user" in scored):
-        one, other = _by_candidate(scored).align(_by_candidate(truth), join="inner")
-        ours, theirs = (side.to_numpy(float)[:, None] for side in (one, other))
-        return pd.DataFrame([_against(ours, theirs, list(one.index), level)])
-    if not (isinstance(truth, pd.DataFrame) and "user" in truth):
-        raise DataError(
-            "Verdicts are compared with a truth of means", "Give the truth of each reply, or means."
-        )
     rows = []
     for of in by_judge(scored, score):
         true = aligned(truth, true_score, of, "truth")
@@ -179,16 +171,6 @@ def against_truth(
         }
         rows.append({**of.judged_by, **counts, **_against(ours, theirs, of.candidates, level)})
     return pd.DataFrame(rows)
-
-
-def _by_candidate(means: pd.DataFrame | pd.Series) -> pd.Series:
-    if isinstance(means, pd.Series):
-        return means
-    if missing := [c for c in ("candidate", "user_macro") if c not in means]:
-        raise UnknownName("column of the means", missing[0], map(str, means.columns))
-    if means["candidate"].duplicated().any():
-        raise DataError("A candidate has several means", "Give one judge's rows of the summary at a time.")
-    return means.set_index("candidate")["user_macro"]
 
 
 def _drawn(means: Floats, weights: Floats) -> Floats:

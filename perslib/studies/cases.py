@@ -12,9 +12,10 @@ from perslib.corpus import TURN, Block, Corpus
 from perslib.errors import DataError, Problem
 from perslib.memory import ANCHORS, Retrieval, resolved, score_counts
 from perslib.replay import ORIGINAL
-from perslib.replay.scores import EXACT, SCORE
+from perslib.replay.scores import SCORE
 from perslib.replay.views import scores_of_one_judge
 from perslib.report.words import beginning, name_of
+from perslib.stats.pairs import EXACT
 from perslib.studies.rationales import Memories
 from perslib.studies.verification import task_of, up_to
 from perslib.text import translate

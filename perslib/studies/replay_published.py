@@ -14,15 +14,7 @@ import pandas as pd
 
 from perslib.corpus import TURN, Corpus
 from perslib.errors import DataError, Problem
-from perslib.replay import (
-    ORIGINAL,
-    against,
-    all_pairs,
-    official_interval,
-    read_predictions,
-    read_scored,
-    summary,
-)
+from perslib.replay import ORIGINAL, against, official_interval, read_predictions, read_scored, summary
 from perslib.stats import SEED
 from perslib.studies.extent import listed
 
@@ -49,7 +41,7 @@ def aggregate_scores(files: str, corpus: Corpus) -> pd.DataFrame:
 
 
 def compare_scores(files: str, predictions: str, corpus: Corpus, seed: int = SEED) -> pd.DataFrame:
-    """Compare every two candidates of published files on their common turns, by `against` and `all_pairs`.
+    """Compare every two candidates of published files on their common turns, by `against`.
 
     With `predictions`, files of the same judge's scores of the recorded replies, every candidate is compared with those
     first. Where both sides have the calibration it is taken for both, else the one that stands in its place
@@ -63,7 +55,7 @@ def compare_scores(files: str, predictions: str, corpus: Corpus, seed: int = SEE
             both = pd.concat([of_candidates.merge(originals[WHO[:2]].drop_duplicates()), originals])
             found = against(both.reset_index(drop=True), ORIGINAL, score="score", seed=seed)
             tables.append(found.assign(score=label))
-        tables.append(all_pairs(of_candidates, score="score", seed=seed).assign(score=score))
+        tables.append(against(of_candidates, None, score="score", seed=seed).assign(score=score))
     return pd.concat([t for t in tables if len(t)] or tables[:1], ignore_index=True)
 
 
