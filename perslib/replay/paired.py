@@ -73,16 +73,15 @@ def against(
         )
     tables = []
     for of in by_judge(verdicts, score, inclusion):
-        if other is not None:
+        if other is None:
+            pairs = list(combinations(of.candidates, 2))
+        else:
             of.column(other)
+            pairs = [(candidate, other) for candidate in of.candidates if candidate != other]
         drawn = of.resamples(resamples, seed, level)
         rows = [
             {**of.judged_by, "candidate": a, "other": b, **_pair(of, a, b, margin, drawn, seed)}
-            for a, b in (
-                combinations(of.candidates, 2)
-                if other is None
-                else ((c, other) for c in of.candidates if c != other)
-            )
+            for a, b in pairs
         ]
         if rows:
             table = pd.DataFrame(rows)
@@ -122,16 +121,12 @@ def _pair(
     delta[np.abs(delta) < EXACT] = 0.0
 
     groups = Groups(of, np.where(common, delta, np.nan), drawn)
-    parts = {
-        "": (
-            *(groups.over_turns(common & (s * delta > margin + EXACT)) for s in (1, -1)),
-            groups.over_turns(delta),
-        )
-    }
+    won, lost = (groups.over_turns(common & (s * delta > margin + EXACT)) for s in (1, -1))
+    parts = {"": (won, lost, groups.over_turns(delta))}
     for group in ("user", "task", "block"):
         ahead, behind = groups.over(group, lambda m: m > EXACT), groups.over(group, lambda m: m < -EXACT)
         parts[f"{group}_"] = (ahead, behind, groups.over(group))
-    values = {}
+    values: dict[str, Any] = {}
     for group, (win, lose, apart) in parts.items():
         rates = (win, np.round(1 - win - lose, 12) + 0.0, lose, ratio(win, win + lose), apart)
         values |= {group + rate: value for rate, value in zip(_RATES, rates, strict=True)}

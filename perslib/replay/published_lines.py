@@ -98,7 +98,8 @@ def read_lines(
         raise DataError(problems, REMEDY)
     if not rows:
         raise DataError(problems or Problem(path.name, "holds no line"), "Not one line is left to read.")
-    left_out, last = [str(problem) for problem in problems], {}
+    left_out = [str(problem) for problem in problems]
+    last: dict[tuple[Any, ...], tuple[str, Record]] = {}
     for place, found in rows:
         key = tuple(found.get(k) for k in keys)
         if before := last.pop(key, None):

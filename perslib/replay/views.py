@@ -57,7 +57,13 @@ def ranking_views(
         shared = [c for c in one.candidates if c in other.candidates]
         users = one.users.union(other.users)
         weights = Resamples(users, resamples, seed).weights
-        a, b = (_macros(view, shared, users, weights) for view in (one, other))
+        a, b = (
+            _drawn(
+                view.means[:, list(map(view.candidates.index, shared))],
+                weights[users.get_indexer(view.users)],
+            )
+            for view in (one, other)
+        )
         found = _against(a, b, shared, level)
         rows.append({"view": one.name, "other": other.name, "users": len(users), **found})
     counts, taus = ["view", "other", "candidates", "users"], ["tau", "tau_low", "tau_high"]
@@ -108,12 +114,6 @@ def _views(
     for about, view in found:
         name = " · ".join(about[k] for k in telling or ["score"] if about.get(k))
         yield _View(name, view.candidates, view.users, view.means)
-
-
-def _macros(view: _View, candidates: Sequence[str], users: pd.Index, weights: Floats) -> Floats:
-    """Resampled user macros, candidates × resamples; two views draw the same users."""
-    columns = [view.candidates.index(c) for c in candidates]
-    return _drawn(view.means[:, columns], weights[users.get_indexer(view.users)])
 
 
 def kendall(one: Floats, other: Floats) -> Floats:
