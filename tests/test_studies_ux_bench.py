@@ -216,10 +216,10 @@ def test_rules_and_a_model_are_compared(bench):
         return Answer(data={"primary": "apology", "all": ["apology"]})
 
     model, form = Scripted(reply=reply), PromptSettings("en")
-    topics = ux.topics_of(bench.cases, ux.TopicLabeller(form), model)
+    topics = ux.topics_of(bench.cases, form, model)
     topics["query"] = [case.query for case in bench.cases]
     replies = pd.DataFrame({"case": [f"c{i}" for i in range(30)], "reply": ["Sorry.", "Oops!", "Nine."] * 10})
-    opened = ux.strategies_of(replies, {}, ux.StrategyLabeller(form), model).assign(model="recorded")
+    opened = ux.strategies_of(replies, {}, form, model).assign(model="recorded")
     listed = parts.list_labels(topics, opened)
     assert listed["kind"].value_counts().to_dict() == {"scenario": 60, "intent": 60, "strategy": 30}
     assert listed.iloc[-1].tolist() == ["c29", "Nine.", "other", "apology", "strategy"]

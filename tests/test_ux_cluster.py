@@ -16,7 +16,7 @@ from two_workers import two_workers
 
 from perslib.llm import backbone
 from perslib.prompts import PromptSettings
-from perslib.ux import Case, Recovery, StrategyLabeller, UXJudge, answered, judged_by, strategies_of
+from perslib.ux import Case, Recovery, UXJudge, answered, judged_by, strategies_of
 from perslib.ux.construct import construct
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
@@ -72,7 +72,7 @@ def test_judging_answering_labelling_and_construction_are_spread(cluster, tmp_pa
         return {
             "judged": judged_by(UXJudge(PromptSettings("en")), cases, model, progress=False),
             "answered": replies,
-            "labelled": strategies_of(replies, complaints, StrategyLabeller(), model, progress=False),
+            "labelled": strategies_of(replies, complaints, PromptSettings(), model, progress=False),
             "funnel": made.funnel,
             "rejected": made.rejected,
         }

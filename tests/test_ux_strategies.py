@@ -7,15 +7,8 @@ import pytest
 from scripted import Scripted
 
 from perslib.llm import Answer, Request
-from perslib.ux import (
-    STRATEGIES,
-    StrategyLabeller,
-    label_by_rules,
-    labeller_agreement,
-    opening,
-    strategies_of,
-    strategy_shares,
-)
+from perslib.prompts import PromptSettings
+from perslib.ux import STRATEGIES, label_by_rules, labeller_agreement, opening, strategies_of, strategy_shares
 
 
 def said(request: Request) -> str:
@@ -69,8 +62,8 @@ def test_two_labellers_and_their_agreement():
         at = next(i for i, text in enumerate(texts) if text in said(request))
         return Answer(data={"primary": names[at], "all": [names[at]]}) if at else Answer(text="I cannot say")
 
-    out = strategies_of(replies, {"c0": "Too long."}, StrategyLabeller(), Scripted(reply=label))
-    assert out["labelled"].isna().sum() == 4 and "no strategy in" in out["label_error"].dropna().iloc[0]
+    out = strategies_of(replies, {"c0": "Too long."}, PromptSettings(), Scripted(reply=label))
+    assert out["labelled"].isna().sum() == 4 and "no label in" in out["label_error"].dropna().iloc[0]
     table = labeller_agreement(out, resamples=50).set_index("label")
     assert table.loc["all", "equal"] == 0.8 and table.loc["all", "unlabelled"] == 4
     assert table.loc["humor", "kappa"] == 1 and table.loc["error_diagnosis", "kappa"] == 0

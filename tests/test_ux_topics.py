@@ -16,7 +16,6 @@ from perslib.ux import (
     INTENTS,
     SCENARIOS,
     Case,
-    TopicLabeller,
     label_topic_by_rules,
     labeller_agreement,
     published,
@@ -100,10 +99,10 @@ def test_a_model_labels_and_is_held_against_the_rules():
         return Answer(text="I cannot say")
 
     model = Scripted(reply=label)
-    out = topics_of(cases, TopicLabeller(PromptSettings("en")), model).set_index("case")
+    out = topics_of(cases, PromptSettings("en"), model).set_index("case")
     assert out.loc["b", "intent_labelled"] == "knowledge_qa" and out.loc["b", "domain_labelled"] == "travel"
     assert (
-        pd.isna(out.loc["a", "scenario_labelled"]) and "no topic in 'I cannot" in out.loc["a", "label_error"]
+        pd.isna(out.loc["a", "scenario_labelled"]) and "no label in 'I cannot" in out.loc["a", "label_error"]
     )
     request = model.asked[0][1]
     assert request.schema["properties"]["domain"]["enum"] == [*DOMAINS, "other"]
@@ -118,6 +117,6 @@ def test_a_model_labels_and_is_held_against_the_rules():
 
 def test_the_prompt_is_in_chinese_where_asked():
     model = Scripted(reply=lambda request: Answer(data={"scenario": "other", "domain": "other"}))
-    out = topics_of([Case("a", "猫为什么怕水")], TopicLabeller(PromptSettings("zh")), model)
+    out = topics_of([Case("a", "猫为什么怕水")], PromptSettings("zh"), model)
     assert "pets：家里的动物" in str(model.asked[0][1].messages[0]["content"])
     assert out.loc[0, ["scenario_labelled", "intent_labelled"]].tolist() == ["other", "other"]

@@ -42,14 +42,13 @@ from perslib.ux.reward_lora import Lora, Tuning
 from perslib.ux.reward_words import Words
 from perslib.ux.strategies import (
     STRATEGIES,
-    StrategyLabeller,
     label_by_rules,
     labeller_agreement,
     opening,
     strategies_of,
     strategy_shares,
 )
-from perslib.ux.topics import INTENTS, SCENARIOS, TopicLabeller, label_topic_by_rules, topics_of
+from perslib.ux.topics import INTENTS, SCENARIOS, label_topic_by_rules, topics_of
 from perslib.ux.wall import against_wall, compare_with_best_baseline, measure_beside_wall, wall
 
 __all__ = [
@@ -74,8 +73,6 @@ __all__ = [
     "Reward",
     "RewardModel",
     "RewardWarning",
-    "StrategyLabeller",
-    "TopicLabeller",
     "Tuning",
     "UXJudge",
     "Words",

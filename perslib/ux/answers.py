@@ -11,7 +11,7 @@ on. In either the history is shown as far as the form allows; the failed reply a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
@@ -26,7 +26,7 @@ from perslib.prompts import PromptSettings, prompt
 from perslib.stats import LEVEL, RESAMPLES, SEED, Resamples, wilson
 from perslib.stats.detection import GOOD, labels
 from perslib.stats.probabilities import verdict_of
-from perslib.ux.asking import last_json
+from perslib.ux.asking import read_object
 from perslib.ux.cases import Case
 from perslib.ux.judging import judged_by
 
@@ -276,7 +276,7 @@ class Recovery:
         note = VARIANTS[self.variant][1]
         if note is None:
             return plain_reply(answer)
-        data = answer.data if isinstance(answer.data, Mapping) else last_json(answer.text, "reply")
+        data = read_object(answer, "reply")
         text = str(data.get("reply") or "").strip() if data else ""
         if not data or not text:
             return Reply(None, answer, error=answer.error or "no reply in the answer")

@@ -1,6 +1,4 @@
-"""How the tasks of UXBench put their questions, and how answers become verdicts.
-
-`PromptSettings` holds the language, temperature, reasoning effort, and how much history is shown.
+"""How answers to the tasks of UXBench become verdicts, labels and objects.
 
 `parse_verdict` reads what a judge wrote: 1 good, −1 bad, 0 neutral, or None where none can be read. It is a pure
 function, so that stored answers can be read again. It looks for what was stated as the verdict, in this order: the last
@@ -13,28 +11,52 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
+import pandas as pd
+
 from perslib.errors import UnknownName
+from perslib.llm import Answer, Ask, Backbone, Request, parse
 from perslib.llm.reply import split_reasoning
-from perslib.llm.types import whole_characters
 from perslib.paths import read_toml
 from perslib.stats.detection import BAD, GOOD, NEUTRAL
 
-_OBJECT = re.compile(r"\{[^{}]*\}")
+
+def read_object(answer: Answer, key: str) -> Mapping[str, Any] | None:
+    """Read the object with this key: the answer's data, else the last one in its text."""
+    if isinstance(answer.data, Mapping):
+        return answer.data
+    found: Mapping[str, Any] | None = parse(answer.text, {"type": "object", "required": [key]})[0]
+    return found
 
 
-def last_json(text: str, key: str) -> Mapping[str, Any] | None:
-    """The last JSON object in a text that has the key; objects without nested ones."""
-    for found in reversed(_OBJECT.findall(text)):
-        try:
-            value = json.loads(whole_characters(found))
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(value, dict) and key in value:
-            return value
-    return None
+def label_by_model(
+    questions: Sequence[Request | None],
+    names: Mapping[str, Sequence[str]],
+    backbone: Backbone,
+    *,
+    progress: bool = True,
+) -> pd.DataFrame:
+    """Ask a model for labels: of each field of its answer, one of the `names`. A question of None has nothing to label.
+
+    Columns: the fields (missing where one of them has none of its names), label_error.
+    """
+    totals = {"label": len(questions)}
+    found = backbone.map(partial(_ask_label, names), questions, progress=progress, totals=totals)
+    return pd.DataFrame(found, columns=[*names, "label_error"], dtype="str")
+
+
+async def _ask_label(names: Mapping[str, Sequence[str]], question: Request | None, ask: Ask) -> dict[str, str]:
+    if question is None:
+        return {"label_error": "the text is empty"}
+    (answer,) = await ask([question], "label")
+    said = read_object(answer, next(iter(names))) or {}
+    found = {name: str(said.get(name)).strip().casefold() for name in names}
+    if any(found[name] not in allowed for name, allowed in names.items()):
+        return {"label_error": answer.error or f"no label in {answer.text[:40]!r}"}
+    return found
 
 
 #: What numbers mean, which is never guessed: 0 is bad in `binary01`, neutral in `three`, nothing in `binary`.

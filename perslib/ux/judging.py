@@ -9,7 +9,7 @@ any other (`perslib.judge`): they judge a corpus, and any judge judges cases (`j
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any, Literal, cast
 
@@ -26,7 +26,7 @@ from perslib.llm.types import Message
 from perslib.prompts import Prompt, PromptSettings
 from perslib.stats import SEED, compare_paired, floats
 from perslib.stats.detection import BAD, GOOD, NEUTRAL, labels
-from perslib.ux.asking import Scheme, last_json, parse_verdict
+from perslib.ux.asking import Scheme, parse_verdict, read_object
 from perslib.ux.cases import NAMES, Case, name_turns
 
 Strategy = Literal["zero-shot", "chain of thought", "few-shot", "user modelling"]
@@ -275,6 +275,6 @@ class PairJudge(Judge):
 
 def read_preference(answer: Answer) -> tuple[float, float] | None:
     """Read the scores of both replies: from the last object with a `better`, else from a bare 1, 2 or tie."""
-    found: Any = answer.data if isinstance(answer.data, Mapping) else last_json(answer.text, "better")
-    said = found.get("better") if isinstance(found, Mapping) else answer.text
+    found = read_object(answer, "better")
+    said = answer.text if found is None else found.get("better")
     return PREFERRED.get(str(said).strip().strip("\"'.\u3002").casefold())

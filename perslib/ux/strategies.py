@@ -1,7 +1,7 @@
 """With what a reply to a complaint opens: six strategies (UXBench, Table 4), labelled by rules and by a model.
 
 The opening is the reply's first two sentences, 120 units (Chinese characters or words) at most. `primary` is the strategy
-that comes first in it, `all` are all that occur; what has none is `other`. Neither labeller is the truth: how far they
+that comes first in it, `all` are all that occur; what has none is `other`. Neither labelling is the truth: how far they
 agree is part of the result (`labeller_agreement`).
 """
 
@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache, partial
+from dataclasses import dataclass
+from functools import cache
 
 import pandas as pd
 
-from perslib.llm import Answer, Ask, Backbone
+from perslib.llm import Backbone
 from perslib.paths import read_toml
 from perslib.prompts import PromptSettings
 from perslib.stats import LEVEL, RESAMPLES, SEED, Resamples, resample_cohen
-from perslib.ux.asking import last_json
+from perslib.ux.asking import label_by_model
 
 STRATEGIES = ("apology", "agreement", "error_diagnosis", "humor", "direct_fix", "clarification")
 OTHER = "other"
@@ -73,44 +73,16 @@ def label_by_rules(reply: str) -> Labelled:
     return Labelled(ordered[0] if ordered else OTHER, ordered)
 
 
-@dataclass(frozen=True)
-class StrategyLabeller:
-    """Asks a model with what a reply opens."""
-
-    form: PromptSettings = field(default_factory=PromptSettings)
-
-    async def label(self, complaint: str, reply: str, ask: Ask) -> Labelled:
-        """One question about one opening."""
-        shown = opening(reply)
-        if not shown:
-            return Labelled(None, error="the reply is empty")
-        (answer,) = await ask([self.form.request("ux_strategy", complaint=complaint, reply=shown)], "label")
-        return read_label(answer)
-
-
-def read_label(answer: Answer) -> Labelled:
-    """The label in an answer; names that are none of the strategies are no label."""
-    data = answer.data if isinstance(answer.data, Mapping) else last_json(answer.text, "primary")
-    primary = str(data.get("primary")).strip().casefold() if data else ""
-    if primary not in (*STRATEGIES, OTHER):
-        return Labelled(None, error=answer.error or f"no strategy in {answer.text[:40]!r}")
-    listed = data.get("all") if data else None
-    every = [str(name) for name in listed if name in STRATEGIES] if isinstance(listed, list) else []
-    if primary != OTHER and primary not in every:
-        every = [primary, *every]
-    return Labelled(primary, tuple(dict.fromkeys(every)))
-
-
 def strategies_of(
     replies: pd.DataFrame,
     complaints: Mapping[str, str] | None = None,
-    labeller: StrategyLabeller | None = None,
+    form: PromptSettings | None = None,
     backbone: Backbone | None = None,
     *,
     progress: bool = True,
 ) -> pd.DataFrame:
-    """The replies with columns strategy (primary) and strategies (all) by rules; with a labeller and its backbone also
-    labelled and label_error by the model. `complaints` says what each case complained of.
+    """The replies with columns strategy (primary) and strategies (all) by rules; with a backbone also labelled and
+    label_error by the model. `complaints` says what each case complained of.
     """
     written = replies["reply"].fillna("").astype(str)
     by_rules = [label_by_rules(text) for text in written]
@@ -118,19 +90,17 @@ def strategies_of(
         strategy=pd.array([r.primary for r in by_rules], dtype="str"),
         strategies=pd.Series([r.all for r in by_rules], index=replies.index, dtype=object),
     )
-    if labeller is None or backbone is None:
+    if backbone is None:
         return out
+    form = form or PromptSettings()
     said = complaints or {}
-    pairs = [(said.get(case, ""), text) for case, text in zip(replies["case"], written)]
-    found = backbone.map(partial(_label, labeller), pairs, progress=progress, totals={"label": len(pairs)})
-    return out.assign(
-        labelled=pd.array([f.primary for f in found], dtype="str"),
-        label_error=pd.array([f.error for f in found], dtype="str"),
-    )
-
-
-async def _label(labeller: StrategyLabeller, pair: tuple[str, str], ask: Ask) -> Labelled:
-    return await labeller.label(*pair, ask)
+    questions = [
+        form.request("ux_strategy", complaint=said.get(case, ""), reply=shown) if shown else None
+        for case, shown in zip(replies["case"], map(opening, written))
+    ]
+    found = label_by_model(questions, {"primary": [*STRATEGIES, OTHER]}, backbone, progress=progress)
+    found = found.set_index(replies.index)
+    return out.assign(labelled=found["primary"], label_error=found["label_error"])
 
 
 def labeller_agreement(

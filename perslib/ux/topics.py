@@ -1,10 +1,10 @@
 """What a request is about: UXBench's eight scenarios and five groups of intents (section 3), by rules and by a model.
 
-The groups are parted into 83 domains of our own (`topics.toml`), for the paper's are not published. Neither labeller is
+The groups are parted into 83 domains of our own (`topics.toml`), for the paper's are not published. Neither labelling is
 the truth: how far they agree is part of the result (`labeller_agreement` with one="scenario", other="scenario_labelled").
 
     topics_of(cases)                                    # scenario, intent, domain of each case, by the cues of topics.toml
-    topics_of(cases, TopicLabeller(PromptSettings("zh")), model)  # and as a model labels them
+    topics_of(cases, PromptSettings("zh"), model)                # and as a model labels them
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
 import pandas as pd
 
-from perslib.llm import Answer, Ask, Backbone
+from perslib.llm import Backbone, Request
 from perslib.paths import read_toml
 from perslib.prompts import PromptSettings
-from perslib.ux.asking import last_json
+from perslib.ux.asking import label_by_model
 from perslib.ux.cases import Case
 
 OTHER = "other"
@@ -39,16 +39,17 @@ INTENTS: Mapping[str, tuple[str, ...]] = {
 }
 #: Domain → its group.
 GROUP_OF = {domain: group for group, domains in INTENTS.items() for domain in domains}
+#: Field of a model's answer → what it may be.
+_NAMES = {"scenario": [*SCENARIOS, OTHER], "domain": [*GROUP_OF, OTHER]}
 
 
 @dataclass(frozen=True)
 class Topic:
-    """What a request is about; `error` says why a labeller could not tell."""
+    """What a request is about."""
 
-    scenario: str | None
-    intent: str | None
-    domain: str | None
-    error: str | None = None
+    scenario: str
+    intent: str
+    domain: str
 
 
 def label_topic_by_rules(query: str, before: Sequence[str] = ()) -> Topic:
@@ -112,50 +113,30 @@ def _usual_scenarios() -> dict[str, str]:
     return {domain: _SAID[group]["domains"][domain]["scenario"] for domain, group in GROUP_OF.items()}
 
 
-@dataclass(frozen=True)
-class TopicLabeller:
-    """Asks a model what a request is about."""
-
-    form: PromptSettings = field(default_factory=PromptSettings)
-
-    async def label(self, case: Case, ask: Ask) -> Topic:
-        """One question about one request, with what was said before."""
-        groups = [
-            {
-                "name": group,
-                "about": _SAID[group][self.form.language],
-                "domains": [
-                    {"name": d, "about": _SAID[group]["domains"][d][self.form.language]} for d in domains
-                ],
-            }
-            for group, domains in INTENTS.items()
-        ]
-        shown = self.form.history(case.history)
-        request = self.form.request("ux_topic", conversation=shown, query=case.query, groups=groups)
-        names = {"scenario": [*SCENARIOS, OTHER], "domain": [*GROUP_OF, OTHER]}
-        properties = {name: {"type": "string", "enum": listed} for name, listed in names.items()}
-        schema = {**(request.schema or {}), "properties": properties}
-        (answer,) = await ask([replace(request, schema=schema)], "label")
-        return read_topic(answer)
-
-
-def read_topic(answer: Answer) -> Topic:
-    """The labels in an answer; names that are not in the lists are no labels. The group follows from the domain."""
-    data = answer.data if isinstance(answer.data, Mapping) else last_json(answer.text, "domain")
-    scenario, domain = (str(data.get(k)).strip().casefold() if data else "" for k in ("scenario", "domain"))
-    if scenario not in (*SCENARIOS, OTHER) or domain not in (*GROUP_OF, OTHER):
-        return Topic(None, None, None, answer.error or f"no topic in {answer.text[:40]!r}")
-    return Topic(scenario, GROUP_OF.get(domain, OTHER), domain)
+def _question(case: Case, form: PromptSettings) -> Request:
+    """What a request is about, with what was said before, as a question to a model."""
+    groups = [
+        {
+            "name": group,
+            "about": _SAID[group][form.language],
+            "domains": [{"name": d, "about": _SAID[group]["domains"][d][form.language]} for d in domains],
+        }
+        for group, domains in INTENTS.items()
+    ]
+    shown = form.history(case.history)
+    request = form.request("ux_topic", conversation=shown, query=case.query, groups=groups)
+    properties = {name: {"type": "string", "enum": listed} for name, listed in _NAMES.items()}
+    return replace(request, schema={**(request.schema or {}), "properties": properties})
 
 
 def topics_of(
     cases: Sequence[Case],
-    labeller: TopicLabeller | None = None,
+    form: PromptSettings | None = None,
     backbone: Backbone | None = None,
     *,
     progress: bool = True,
 ) -> pd.DataFrame:
-    """Case, user, scenario, intent and domain of each case by rules; with a labeller and its backbone also
+    """Case, user, scenario, intent and domain of each case by rules; with a backbone also
     scenario_labelled, intent_labelled, domain_labelled and label_error by the model.
     """
     by_rules = [
@@ -166,10 +147,11 @@ def topics_of(
     parts = ("scenario", "intent", "domain")
     for part in parts:
         out[part] = pd.array([getattr(topic, part) for topic in by_rules], dtype="str")
-    if labeller is None or backbone is None:
+    if backbone is None:
         return out
-    progress = progress and bool(cases)
-    found = backbone.map(labeller.label, cases, progress=progress, totals={"label": len(cases)})
-    for part in parts:
-        out[f"{part}_labelled"] = pd.array([getattr(topic, part) for topic in found], dtype="str")
-    return out.assign(label_error=pd.array([topic.error for topic in found], dtype="str"))
+    form = form or PromptSettings()
+    questions = [_question(case, form) for case in cases]
+    found = label_by_model(questions, _NAMES, backbone, progress=progress and bool(cases))
+    intent = found["domain"].map({**GROUP_OF, OTHER: OTHER}).astype("str")
+    found = found.assign(intent=intent).rename(columns={part: f"{part}_labelled" for part in parts})
+    return out.join(found[[*(f"{part}_labelled" for part in parts), "label_error"]])
