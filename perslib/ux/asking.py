@@ -48,7 +48,9 @@ def label_by_model(
     return pd.DataFrame(found, columns=[*names, "label_error"], dtype="str")
 
 
-async def _ask_label(names: Mapping[str, Sequence[str]], question: Request | None, ask: Ask) -> dict[str, str]:
+async def _ask_label(
+    names: Mapping[str, Sequence[str]], question: Request | None, ask: Ask
+) -> dict[str, str]:
     if question is None:
         return {"label_error": "the text is empty"}
     (answer,) = await ask([question], "label")
