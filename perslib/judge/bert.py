@@ -8,17 +8,16 @@ its left (`cut="right"` for comparison).
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from perslib.corpus import Block, Corpus, Target
-from perslib.corpus.corpus import group_shuffle_split
 from perslib.errors import PerslibError
 from perslib.judge.base import Judge, Sees, Verdict
+from perslib.judge.finetune import FineTuning, fine_tune, packages, padded, predict, validation_users
 from perslib.judge.history import Scores
 from perslib.judge.supervised import distribution, lessons, no_lessons
 from perslib.llm import Ask
@@ -28,20 +27,9 @@ MESSAGES = 12
 
 
 @dataclass(frozen=True)
-class Training:
+class Training(FineTuning):
     """How a model is fine-tuned; the defaults are the paper's."""
 
-    epochs: int = 5
-    batch: int = 16
-    rate: float = 2e-5
-    """highest learning rate, reached after `warmup` and falling linearly to 0"""
-    warmup: float = 0.06
-    decay: float = 0.01
-    dropout: float = 0.1
-    clip: float = 1.0
-    """longest gradient"""
-    validation: float = 0.2
-    """share of the train users by whom the epoch is chosen: the one with the least mean absolute error"""
     dsat_weight: float = 1.0
     """weight of turns with a score ≤ 3 (the authors' result files are named after 3)"""
     seed: int = 42
@@ -80,65 +68,49 @@ class Bert(Judge):
 
     async def fit(self, train: Corpus, ask: Ask) -> None:
         """Fine-tune on the train users' rated targets; validation users choose the epoch."""
-        torch, transformers = _packages()
+        torch, transformers, _ = packages("bert", "torch", "transformers", "accelerate")
         self._labels = phrases("bert", train.language)
         self._tokens = transformers.AutoTokenizer.from_pretrained(self.model)
-        taken = [
+        rated = [
             (block.user, self._encoded(block, target), score)
             for block, targets, scores in lessons(train)
             for target, score in zip(targets, scores)
         ]
-        if not taken:
+        if not rated:
             raise no_lessons(self, train)
-        users = {user for user, *_ in taken}
-        held = _validation_users(users, self.training)
-        learn = [(ids, score) for user, ids, score in taken if user not in held]
-        check = [(ids, score) for user, ids, score in taken if user in held]
-        with torch.random.fork_rng():
-            torch.manual_seed(self.training.seed)
-            self._train(torch, transformers, learn, check)
-
-    def _train(self, torch: Any, transformers: Any, learn: list[Any], check: list[Any]) -> None:
         how = self.training
+        held = validation_users({user for user, *_ in rated}, how.validation, how.seed)
+        rows = [
+            (ids, score, how.dsat_weight if score <= 3 else 1.0)
+            for user, ids, score in rated
+            if user not in held
+        ]
+        check = [(ids, score) for user, ids, score in rated if user in held]
+        with torch.random.fork_rng():
+            torch.manual_seed(how.seed)
+            self._net = self._open(torch, transformers)
+        fine_tune(self._net, rows, self._loss, (lambda: self._error(check)) if check else None, how, how.seed)
+
+    def _open(self, torch: Any, transformers: Any) -> Any:
         config = transformers.AutoConfig.from_pretrained(self.model)
         config.num_labels = 5 if self.head == "classes" else 4
-        config.hidden_dropout_prob = config.attention_probs_dropout_prob = how.dropout
+        config.hidden_dropout_prob = config.attention_probs_dropout_prob = self.training.dropout
         # A head of another size, left by another task, is replaced like one that is missing.
         net = transformers.AutoModelForSequenceClassification.from_pretrained(
             self.model, config=config, ignore_mismatched_sizes=True
         )
-        self._net = net.to("cuda" if torch.cuda.is_available() else "cpu")
-        steps = how.epochs * -(-len(learn) // how.batch)
-        optimizer = torch.optim.AdamW(self._net.parameters(), lr=how.rate, weight_decay=how.decay)
-        schedule = transformers.get_linear_schedule_with_warmup(optimizer, int(how.warmup * steps), steps)
-        order, best, kept = np.random.default_rng(how.seed), np.inf, None
-        for _ in range(how.epochs):
-            self._net.train()
-            for batch in _batches(order.permutation(len(learn)), how.batch):
-                scores = torch.tensor([learn[i][1] for i in batch], device=self._net.device)
-                loss = self._loss(torch, self._logits(torch, [learn[i][0] for i in batch]), scores)
-                loss.backward()
-                torch.nn.utils.clip_grad_norm_(self._net.parameters(), how.clip)
-                optimizer.step()
-                schedule.step()
-                optimizer.zero_grad()
-            if check and (error := self._error(torch, check)) < best:
-                best, kept = error, copy.deepcopy(self._net.state_dict())
-        if kept is not None:
-            self._net.load_state_dict(kept)
+        return net.to("cuda" if torch.cuda.is_available() else "cpu")
 
-    def _loss(self, torch: Any, logits: Any, scores: Any) -> Any:
-        each = torch.nn.functional
+    def _loss(self, encoded: list[list[int]], scores: Any) -> Any:
+        (torch,) = packages("bert", "torch")
+        each, logits = torch.nn.functional, self._logits(encoded)
         if self.head == "classes":
-            losses = each.cross_entropy(logits, scores.long() - 1, reduction="none")
-        else:
-            above = (scores[:, None] > torch.arange(1, 5, device=scores.device)).to(logits.dtype)
-            losses = each.binary_cross_entropy_with_logits(logits, above, reduction="none").mean(dim=1)
-        weights = torch.where(scores <= 3, self.training.dsat_weight, 1.0).to(logits.dtype)
-        return (weights * losses).sum() / weights.sum()
+            return each.cross_entropy(logits, scores.long() - 1, reduction="none")
+        above = (scores[:, None] > torch.arange(1, 5, device=scores.device)).to(logits.dtype)
+        return each.binary_cross_entropy_with_logits(logits, above, reduction="none").mean(dim=1)
 
-    def _error(self, torch: Any, check: list[Any]) -> float:
-        said, _ = self._said(torch, [ids for ids, _ in check])
+    def _error(self, check: list[Any]) -> float:
+        said, _ = self._said([ids for ids, _ in check])
         return float(np.abs(said - np.array([score for _, score in check])).mean())
 
     # -- judging -------------------------------------------------------------------------------------------
@@ -150,34 +122,26 @@ class Bert(Judge):
         if not block.evidence["score"].notna().any():
             error = "no score: the user has no rated turn in another scenario"
             return [Verdict(mode="computed", error=error)] * len(block)
-        torch, _ = _packages()
-        said, p = self._said(torch, [self._encoded(block, target) for target in block])
+        said, p = self._said([self._encoded(block, target) for target in block])
         means = p @ np.arange(1, 6)
         return [
             Verdict(raw=float(s), expected=float(m), p=tuple(map(float, row)), mode="computed")
             for s, m, row in zip(said, means, p)
         ]
 
-    def _said(self, torch: Any, encoded: list[list[int]]) -> tuple[Scores, np.ndarray]:
-        self._net.eval()
-        with torch.no_grad():
-            parts = [
-                self._logits(torch, [encoded[i] for i in batch]).double().cpu().numpy()
-                for batch in _batches(np.arange(len(encoded)), self.training.batch)
-            ]
-        logits = np.concatenate([*parts, np.zeros((0, self._net.config.num_labels))])
+    def _said(self, encoded: list[list[int]]) -> tuple[Scores, np.ndarray]:
+        if not encoded:
+            return np.zeros(0), np.zeros((0, 5))
+        logits = predict(self._net, self._logits, encoded, self.training.at_once)
         if self.head == "ordinal":
             exceed = 1 / (1 + np.exp(-logits))
             return 1.0 + (exceed > self.threshold).sum(axis=1), distribution(exceed)
         odds = np.exp(logits - logits.max(axis=1, keepdims=True))
         return 1.0 + logits.argmax(axis=1), odds / odds.sum(axis=1, keepdims=True)
 
-    def _logits(self, torch: Any, encoded: list[list[int]]) -> Any:
-        longest = max(map(len, encoded))
-        pad, place = self._tokens.pad_token_id, self._net.device
-        ids = torch.tensor([row + [pad] * (longest - len(row)) for row in encoded], device=place)
-        mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in encoded], device=place)
-        return self._net(input_ids=ids, attention_mask=mask).logits
+    def _logits(self, encoded: list[list[int]]) -> Any:
+        (torch,) = packages("bert", "torch")
+        return self._net(**padded(torch, encoded, self._tokens.pad_token_id, self._net.device)).logits
 
     # -- the text ------------------------------------------------------------------------------------------
 
@@ -193,14 +157,6 @@ class Bert(Judge):
             about = about[: max(room // 2, room - len(said))]
             kept = [*about, *said[max(0, len(said) - (room - len(about))) :]]
         return [self._tokens.cls_token_id, *kept, self._tokens.sep_token_id]
-
-
-def _validation_users(users: set[str], training: Training) -> set[str]:
-    """Those who choose the epoch; none where nobody can be spared, and the last epoch stays."""
-    if not training.validation:
-        return set()
-    parts = group_shuffle_split(users, 1 - training.validation, training.seed)
-    return set(parts["test"]) if parts["train"] else set()
 
 
 def _about(block: Block, target: Target, labels: Mapping[str, str]) -> str:
@@ -230,18 +186,3 @@ def _conversation(target: Target, labels: Mapping[str, str]) -> str:
     """The last twelve messages, the reply at the end."""
     said = [*target.window(MESSAGES - 1), {"role": "assistant", "content": target.response}]
     return "\n".join(f"{labels[m['role']]}: {m['content']}" for m in said)
-
-
-def _batches(places: np.ndarray, size: int) -> Iterator[np.ndarray]:
-    return (places[i : i + size] for i in range(0, len(places), size))
-
-
-def _packages() -> tuple[Any, Any]:
-    try:
-        import torch
-        import transformers
-    except ImportError as error:
-        raise PerslibError(
-            f"BERT needs torch and transformers ({error}); install them with: pip install 'perslib[bert]'"
-        ) from error
-    return torch, transformers

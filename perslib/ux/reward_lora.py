@@ -10,8 +10,7 @@ for bad; their ratio is P(good).
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -20,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from perslib.corpus.corpus import group_shuffle_split
 from perslib.errors import PerslibError
+from perslib.judge.finetune import FineTuning, fine_tune, packages, padded, predict, validation_users
 from perslib.prompts import fence, phrases
 from perslib.stats import SEED
 from perslib.ux.cases import Case, owners
@@ -31,28 +30,23 @@ ADAPTER = "adapter"
 
 
 @dataclass(frozen=True)
-class Tuning:
+class Tuning(FineTuning):
     """How a model is fine-tuned."""
 
     epochs: int = 1
     batch: int = 128
-    """cases a step; `at_once` of them go through the model together, gradients add up"""
     at_once: int = 4
     rate: float = 1e-4
-    """highest learning rate: reached after `warmup` of the steps, then falling as a cosine to `floor` of it"""
     warmup: float = 0.05
-    floor: float = 0.1
+    floor: float | None = 0.1
+    decay: float = 0.0
+    dropout: float = 0.05
+    validation: float = 0.1
+    every: int = 50
     smoothing: float = 0.05
     """of each label this share is given to the other: labels from behaviour are often wrong"""
-    every: int = 50
-    """validated after so many steps, and at the end; the weights with the least log loss are kept"""
-    validation: float = 0.1
-    """share of the users that validate"""
     rank: int = 16
     alpha: int = 32
-    dropout: float = 0.05
-    decay: float = 0.0
-    clip: float = 1.0
     length: int = 4_096
     """tokens; of longer conversations the middle is left out"""
 
@@ -75,7 +69,7 @@ class Lora:
         self, cases: Sequence[Case], good: npt.NDArray[np.bool_], weight: Floats, seed: int = SEED
     ) -> None:
         """Fine-tune; some users' cases say which step's weights are kept."""
-        torch, transformers, peft = _packages()
+        torch, transformers, peft, _ = packages("reward", "torch", "transformers", "peft", "accelerate")
         how = self.tuning
         with torch.random.fork_rng():
             torch.manual_seed(seed)
@@ -85,57 +79,26 @@ class Lora:
                 task_type="CAUSAL_LM",
             )  # fmt: skip
             self._net = peft.get_peft_model(self._net, adapters)
-            encoded = [self._encoded(case) for case in cases]
-            held = _validating(owners(cases), how.validation, seed)
-            self._train(torch, encoded, good, weight, held, seed)
+        encoded, owner = [self._encoded(case) for case in cases], owners(cases).astype(str)
+        held = np.isin(owner, list(validation_users(owner.tolist(), how.validation, seed)))
+        rows = [
+            (encoded[i], 1 - how.smoothing if good[i] else how.smoothing, float(weight[i]))
+            for i in np.flatnonzero(~held)
+        ]
 
-    def _train(
-        self, torch: Any, encoded: list[list[int]], good: Any, weight: Floats, held: Any, seed: int
-    ) -> None:
-        how, learn = self.tuning, np.flatnonzero(~held)
-        weights = [p for p in self._net.parameters() if p.requires_grad]
-        optimizer = torch.optim.AdamW(weights, lr=how.rate, weight_decay=how.decay)
-        steps = how.epochs * -(-len(learn) // how.batch)
-        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: _rate(step, steps, how))
-        order, done, best = np.random.default_rng(seed), 0, math.inf
-        kept: list[Any] = []
-        self.history_ = []
-        for _ in range(how.epochs):
-            for batch in _some(order.permutation(learn), how.batch):
-                self._net.train()
-                whole = weight[batch].sum() or 1.0
-                for part in _some(batch, how.at_once):
-                    target = np.where(good[part], 1 - how.smoothing, how.smoothing)
-                    loss = self._loss(torch, [encoded[i] for i in part], target, weight[part]).sum() / whole
-                    loss.backward()
-                torch.nn.utils.clip_grad_norm_(weights, how.clip)
-                optimizer.step()
-                schedule.step()
-                optimizer.zero_grad()
-                done += 1
-                if held.any() and (done % how.every == 0 or done == steps):
-                    loss_now = self._log_loss(torch, encoded, good, weight, np.flatnonzero(held))
-                    self.history_.append({"step": float(done), "log_loss": loss_now})
-                    if loss_now < best:
-                        best, kept = loss_now, [w.detach().clone() for w in weights]
-        with torch.no_grad():
-            for now, then in zip(weights, kept):
-                now.copy_(then)
+        def error() -> float:
+            s = self._read([encoded[i] for i in np.flatnonzero(held)])
+            losses = np.logaddexp(0, np.where(good[held], -s, s))
+            return float(np.average(losses, weights=np.maximum(weight[held], 1e-9)))
 
-    def _loss(self, torch: Any, encoded: list[list[int]], target: Floats, weight: Floats) -> Any:
-        logits = self._log_odds(torch, encoded)
-        wanted, counts = (
-            torch.tensor(np.asarray(v), dtype=logits.dtype, device=logits.device) for v in (target, weight)
+        self.history_ = fine_tune(self._net, rows, self._loss, error if held.any() else None, how, seed)
+
+    def _loss(self, encoded: list[list[int]], target: Any) -> Any:
+        (torch,) = packages("reward", "torch")
+        logits = self._log_odds(encoded)
+        return torch.nn.functional.binary_cross_entropy_with_logits(
+            logits, target.to(logits.dtype), reduction="none"
         )
-        each = torch.nn.functional.binary_cross_entropy_with_logits(logits, wanted, reduction="none")
-        return counts * each
-
-    def _log_loss(
-        self, torch: Any, encoded: list[list[int]], good: Any, weight: Floats, places: Any
-    ) -> float:
-        s = self._read(torch, [encoded[i] for i in places])
-        losses = np.logaddexp(0, np.where(good[places], -s, s))
-        return float(np.average(losses, weights=np.maximum(weight[places], 1e-9)))
 
     # -- reading ---------------------------------------------------------------------------------------------
 
@@ -143,25 +106,20 @@ class Lora:
         """ln P(good) − ln P(bad) at the verdict's token."""
         if self._net is None:
             raise PerslibError("This reward model has not learned anything yet: run its fit(cases) first.")
-        torch, *_ = _packages()
-        return self._read(torch, [self._encoded(case) for case in cases])
+        return self._read([self._encoded(case) for case in cases])
 
-    def _read(self, torch: Any, encoded: list[list[int]]) -> Floats:
-        self._net.eval()
-        order = np.argsort([len(row) for row in encoded], kind="stable")
-        out = np.zeros(len(encoded))
-        with torch.no_grad():
-            for part in _some(order, self.tuning.at_once):
-                out[part] = self._log_odds(torch, [encoded[i] for i in part]).double().cpu().numpy()
-        return out
+    def _read(self, encoded: list[list[int]]) -> Floats:
+        if not encoded:
+            return np.zeros(0)
+        return predict(self._net, self._log_odds, encoded, self.tuning.at_once)
 
-    def _log_odds(self, torch: Any, encoded: list[list[int]]) -> Any:
+    def _log_odds(self, encoded: list[list[int]]) -> Any:
         """Only the last place goes through the head: a whole conversation times a vocabulary would not fit."""
-        longest, place = max(map(len, encoded)), self._net.device
-        ids = torch.tensor([row + [0] * (longest - len(row)) for row in encoded], device=place)
-        mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in encoded], device=place)
+        (torch,) = packages("reward", "torch")
+        batch = padded(torch, encoded, 0, self._net.device)
+        mask = batch["attention_mask"]
         whole = self._net.get_base_model() if hasattr(self._net, "get_base_model") else self._net
-        states = whole.base_model(input_ids=ids, attention_mask=mask).last_hidden_state
+        states = whole.base_model(**batch).last_hidden_state
         last = states[torch.arange(len(encoded)), mask.sum(dim=1) - 1]
         said = whole.get_output_embeddings()(last).float()
         good, bad = self._labels
@@ -235,19 +193,10 @@ class Lora:
     def read(cls, folder: Path, settings: Mapping[str, Any]) -> Self:
         """What `write` wrote."""
         own = cls(**settings)
-        torch, transformers, peft = _packages()
+        torch, transformers, peft, _ = packages("reward", "torch", "transformers", "peft", "accelerate")
         own._open(torch, transformers)
         own._net = peft.PeftModel.from_pretrained(own._net, folder / ADAPTER)
         return own
-
-
-def _rate(step: int, steps: int, how: Tuning) -> float:
-    """The share of the highest learning rate at a step."""
-    warm = max(1, round(how.warmup * steps))
-    if step < warm:
-        return (step + 1) / warm
-    part = (step - warm) / max(1, steps - warm)
-    return how.floor + (1 - how.floor) * (1 + math.cos(math.pi * min(1.0, part))) / 2
 
 
 def _without_middle(ids: list[int], most: int) -> list[int]:
@@ -256,27 +205,3 @@ def _without_middle(ids: list[int], most: int) -> list[int]:
     head = max(0, most) // 2
     tail = max(0, most) - head
     return ids[:head] + (ids[-tail:] if tail else [])
-
-
-def _validating(owner: npt.NDArray[np.object_], share: float, seed: int) -> npt.NDArray[np.bool_]:
-    """Whose cases validate; none where no user can be spared."""
-    if not share or len(set(owner.tolist())) < 2:
-        return np.zeros(len(owner), dtype=bool)
-    parts = group_shuffle_split(owner.tolist(), 1 - share, seed)
-    return ~np.isin(owner.astype(str), parts["train"])
-
-
-def _some(places: npt.NDArray[np.intp], size: int) -> Iterator[npt.NDArray[np.intp]]:
-    return (places[i : i + size] for i in range(0, len(places), size))
-
-
-def _packages() -> tuple[Any, Any, Any]:
-    try:
-        import peft
-        import torch
-        import transformers
-    except ImportError as error:
-        raise PerslibError(
-            f"Fine-tuning needs torch, transformers and peft ({error}); install them with: pip install 'perslib[reward]'"
-        ) from error
-    return torch, transformers, peft
