@@ -103,6 +103,7 @@ def fine_tune(
     A row per validation: step and error.
     """
     torch, transformers, _ = packages("bert", "torch", "transformers", "accelerate")
+    at_once = min(how.at_once, how.batch)
     steps = how.epochs * -(-len(rows) // how.batch)
     weight_mean = float(np.mean([weight for *_, weight in rows])) or 1.0
     trained = [p for p in net.parameters() if p.requires_grad]
@@ -136,8 +137,8 @@ def fine_tune(
     states = np.random.get_state(), random.getstate()
     with tempfile.TemporaryDirectory() as folder, torch.random.fork_rng():
         settings = transformers.TrainingArguments(
-            output_dir=folder, num_train_epochs=how.epochs, per_device_train_batch_size=how.at_once,
-            gradient_accumulation_steps=max(1, how.batch // how.at_once), learning_rate=how.rate,
+            output_dir=folder, num_train_epochs=how.epochs, per_device_train_batch_size=at_once,
+            gradient_accumulation_steps=how.batch // at_once, learning_rate=how.rate,
             warmup_steps=round(how.warmup * steps), weight_decay=how.decay, max_grad_norm=how.clip,
             eval_strategy=validates, eval_steps=how.every or None, save_strategy="no", logging_strategy="no",
             report_to="none", disable_tqdm=True, remove_unused_columns=False, dataloader_pin_memory=False,
@@ -148,11 +149,13 @@ def fine_tune(
             data_collator=lambda part: {"rows": part},
         )  # fmt: skip
         trainer.model_accepts_loss_kwargs = False  # gradients of the parts of a batch are averaged
-        trainer.train()
+        try:
+            trainer.train()
+        finally:
+            np.random.set_state(states[0])
+            random.setstate(states[1])
         if error is not None and (not history or history[-1]["step"] < trainer.state.global_step):
             trainer.evaluate()
-    np.random.set_state(states[0])
-    random.setstate(states[1])
     with torch.no_grad():
         for now, best in zip(trained, kept):
             now.copy_(best)
