@@ -31,10 +31,13 @@ _used: set[str] = set()
 
 
 class Registry(Generic[T]):
-    """Factories of one kind of thing, by name; called with a name it is the decorator that registers one."""
+    """Factories of one kind of thing, by name; called with a name it is the decorator that registers one.
 
-    def __init__(self, kind: str):
-        self.kind = kind
+    `elsewhere` are modules of the library that register some, too; they are imported when a name is not yet known.
+    """
+
+    def __init__(self, kind: str, *elsewhere: str):
+        self.kind, self._elsewhere = kind, elsewhere
         self._factories: dict[str, Callable[..., T]] = {}
 
     def __call__(self, name: str) -> Callable[[F], F]:
@@ -51,11 +54,13 @@ class Registry(Generic[T]):
     def __iter__(self) -> Iterator[str]:
         """The names, in the order of registering."""
         use_plugins()
+        for module in self._elsewhere:
+            importlib.import_module(module)
         return iter(tuple(self._factories))
 
     def __contains__(self, name: object) -> bool:
         use_plugins()
-        return name in self._factories
+        return name in self._factories or name in tuple(self)
 
     def __getitem__(self, name: str) -> Callable[..., T]:
         """The factory of this name."""

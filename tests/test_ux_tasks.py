@@ -13,7 +13,7 @@ from scripted import Scripted
 
 from perslib.corpus import Corpus, load
 from perslib.errors import DataError, PerslibError, UnknownName
-from perslib.judge import Constant, Generic, Manner, Personal, evaluate
+from perslib.judge import Constant, Generic, Manner, Personal, evaluate, judge_names, make_judges
 from perslib.llm import Answer, Request
 from perslib.memory import Scores
 from perslib.prompts import PromptSettings
@@ -373,3 +373,12 @@ def test_released_splits_become_cases(tmp_path):
     assert found.history == TALK and found.dimension == "verbosity"
     with pytest.raises(DataError, match="no case of task3"):
         released_cases(corpus, "task3")
+
+
+def test_ux_judges_have_names_and_stand_apart_from_judges_of_one_to_five(corpus):
+    names = [name for name in judge_names() if name.startswith("UX judge")]
+    assert len(names) == 4 and not {judge.name for judge in make_judges("all")} & {*names}
+    for judge in make_judges(", ".join(names), Manner("en")):
+        said = Scripted(reply=lambda request: Answer(text="", data={"verdict": "bad", "reason": "x"}))
+        verdicts = evaluate(judge, corpus, said, limit=2, progress=False)
+        assert verdicts["raw"].tolist() == [1, 1] and set(verdicts["judge"]) == {judge.name}

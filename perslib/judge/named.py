@@ -30,7 +30,7 @@ from perslib.memory import Measured, is_memory, make_memory
 from perslib.memory import memory as memories
 from perslib.registry import Registry
 
-judge: Registry[Judge] = Registry("judge")
+judge: Registry[Judge] = Registry("judge", "perslib.ux.judging")
 """The judges that have a name; `@judge("name")` registers one."""
 
 
@@ -97,13 +97,13 @@ def make_judge(name: str, manner: Manner | None = None, **memory: Any) -> Judge:
 def make_judges(
     names: str | Iterable[str | Judge], manner: Manner | None = None, **memory: Any
 ) -> list[Judge]:
-    """Make the judges of a parameter, separated by commas, each once; "all" is every one that asks a model.
+    """Make the judges of a parameter, separated by commas, each once; "all" is every one that asks a model for 1 to 5.
 
     In a list, a judge stands for itself.
     """
     wanted = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     if names == "all":
-        wanted = [name for name in judge if asks_model(name)]
+        wanted = [name for name in judge if asks_model(name) and make_judge(name).values == Judge.values]
     once = dict.fromkeys(name for name in wanted if name)
     return [one if isinstance(one, Judge) else make_judge(one, manner, **memory) for one in once]
 

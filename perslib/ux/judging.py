@@ -18,7 +18,7 @@ import pandas as pd
 
 from perslib.corpus import Block, Target
 from perslib.errors import DataError, NotEnough, Problem, UnknownName
-from perslib.judge import Judge, Sees, Verdict
+from perslib.judge import Judge, Sees, Verdict, judge
 from perslib.judge.asking import TOP_LOGPROBS, spent
 from perslib.judge.evaluate import verdicts_on
 from perslib.llm import Answer, Ask, Backbone, Request, digit_distribution
@@ -124,6 +124,15 @@ class UXJudge(Judge):
 
     def _fields(self, history: Sequence[Message], query: str, reply: str) -> dict[str, Any]:
         return {"conversation": self.form.history(history), "query": query, "reply": reply}
+
+
+for _name, _options in {
+    "UX judge": {},
+    "UX judge (three classes)": {"classes": 3},
+    "UX judge (chain of thought)": {"strategy": "chain of thought"},
+    "UX judge (user modelling)": {"strategy": "user modelling"},
+}.items():
+    judge(_name)(lambda manner, name=_name, options=_options: UXJudge(manner, name=name, **options))
 
 
 def shots(cases: Sequence[Case], number: int = SHOTS, seed: int = SEED) -> tuple[Case, ...]:
