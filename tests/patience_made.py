@@ -6,9 +6,11 @@ overspent or nothing is left to do.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from perslib.patience import Actions, Dialogue, Dialogues
+from perslib.patience import Actions, Dialogue, Dialogues, User, user2
 
 GOAL = tuple(
     f"{d}.{kind}.{slot}" for d in ("hotel", "train") for kind in ("info", "reqt") for slot in "abcde"
@@ -58,3 +60,17 @@ def made(
         )  # fmt: skip
     names = (*(f"said:{i}" for i in range(8)), "open")
     return Dialogues(tuple(found), actions, GOAL, names, ("patient",))
+
+
+EFFECTS = {"hurried": -0.4, "expert": -0.2, "chatty": 0.3, "older": 0.5}
+
+
+def people(number: int, seed: int = 42) -> dict[User, tuple[str, ...]]:
+    """Users who differ in patience by their traits: (1.4 + Σ effect · trait) · eq. 17, so profiles explain what goals cannot."""
+    rng = np.random.default_rng(seed)
+    found = {}
+    for i, row in enumerate(rng.random((number, len(EFFECTS))) < 0.5):
+        traits = tuple(trait for trait, has in zip(EFFECTS, row) if has)
+        scale = 1.4 + sum(EFFECTS[trait] for trait in traits)
+        found[replace(user2(), kind=f"user2:{i}", scale=scale)] = traits
+    return found

@@ -1,14 +1,15 @@
-"""The list of 300 actions: what is in it, that it is drawn the same each time, and that a changed list is refused."""
+"""The list of 300 actions: what is in it, and that it is the list it was."""
 
 from __future__ import annotations
 
 import json
 
 import numpy as np
-import pytest
 
-from perslib.errors import DataError
-from perslib.patience.actions import ATOMS, FILE, SLOT_HISTOGRAM, Atom, action_list, draw, write
+from perslib.patience.actions import ATOMS, FILE, Atom, action_list
+
+#: How many actions have how many slots. Templates of five and six are there so that costs reach 7.
+SLOT_HISTOGRAM = {0: 11, 1: 185, 2: 72, 3: 20, 4: 8, 5: 3, 6: 1}
 
 
 def test_three_hundred_distinct_actions_with_few_large_ones():
@@ -19,9 +20,10 @@ def test_three_hundred_distinct_actions_with_few_large_ones():
     assert len(ATOMS) == len(set(ATOMS)) == 97
 
 
-def test_the_stored_list_is_the_drawn_one():
-    assert draw().templates == action_list().templates
-    assert draw(seed=8).features.digest != action_list().features.digest
+def test_the_stored_list_is_the_one_that_was_drawn():
+    actions = action_list()
+    assert actions.features.digest == json.loads(FILE.read_text("utf-8"))["sha256"]
+    assert {atom for template in actions.templates for atom in template} <= set(ATOMS)
 
 
 def test_slot_number_counts_real_slots_and_a_booking_reference():
@@ -49,18 +51,3 @@ def test_features_are_the_atoms():
     actions = action_list()
     assert actions.features.multihot.sum() == sum(len(t) for t in actions.templates)
     assert actions.features.onehot.shape == (300, 300)
-
-
-def test_a_changed_list_is_refused(tmp_path):
-    stored = json.loads(FILE.read_text("utf-8"))
-    stored["templates"][5][0][0] = "hotel"
-    changed = tmp_path / "actions.json"
-    changed.write_text(json.dumps(stored), "utf-8")
-    with pytest.raises(DataError, match="stored sha256"):
-        action_list(changed)
-    stored["templates"][5][0] = ["zoo", "inform", "animal"]
-    unknown = tmp_path / "unknown.json"
-    unknown.write_text(json.dumps(stored), "utf-8")
-    with pytest.raises(DataError, match=r"inform\(zoo\.animal\)"):
-        action_list(unknown)
-    assert write(file=tmp_path / "again.json").features.digest == action_list().features.digest

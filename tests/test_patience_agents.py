@@ -30,13 +30,13 @@ def test_rewards_are_those_of_the_equations():
     assert rewards(user2(), [MORE, PHONE], training(true_cost)) == [-1, -22]
 
 
-def test_memory_sums_what_comes_and_forgets_the_oldest():
-    memory = Replay(size=4, features=2, discount=0.5, ahead=2)
+def test_memory_forgets_the_oldest():
+    memory = Replay(size=4, features=2, discount=0.5)
     states = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
     memory.add(Played(states, np.array([7, 8, 9]), np.array([-1.0, -2.0, 4.0])))
-    assert memory.returns[:3].tolist() == [-1 - 0.5 * 2, -2 + 0.5 * 4, 4]
-    assert memory.discounts[:3].tolist() == [0.25, 0, 0]
-    assert memory.later[:3].tolist() == [[1, 0], [1, 1], [1, 1]]
+    assert memory.rewards[:3].tolist() == [-1, -2, 4]
+    assert memory.discounts[:3].tolist() == [0.5, 0.5, 0]
+    assert memory.later[:3].tolist() == [[0, 1], [1, 0], [1, 1]]
     memory.add(Played(states, np.array([1, 2, 3]), np.zeros(3)))
     assert memory.actions.tolist() == [2, 3, 9, 1] and len(memory) == 4
 
@@ -53,7 +53,7 @@ def test_an_agent_learns_from_what_it_is_shown(small, tmp_path):
     from perslib.patience import at_random
     from perslib.patience.agents import Agent, learn, success_rate
 
-    agent = learn(user1(), task_reward, small, teacher=rule)
+    agent = learn(user1(), task_reward, small)
     assert success_rate(agent, user1(), 60, seed=3) > success_rate(at_random, user1(), 60, seed=3) + 0.3
     assert agent.curve["step"].tolist()[0] == 0 and agent.curve["step"].is_monotonic_increasing
     assert agent.card["best"] == agent.curve["success"].max()
@@ -96,7 +96,7 @@ def test_the_pipeline_is_taken_up_where_it_stopped(tiny, tmp_path):
     table = run.success()
     assert list(table["agent"].unique()) == ["Agent 1", "Agent 2", "noisy rule", "patient"]
     assert table["success"].between(0, 1).all() and len(table) == 12
-    assert set(run.curves(("Agent 1", "Agent 2"))["agent"]) == {"Agent 1", "Agent 2"}
+    assert set(run.curves()["agent"]) == {"Agent 1", "Agent 2"}
 
     files = {f: f.stat().st_mtime_ns for f in (tmp_path / "run").rglob("*.*")}
     (tmp_path / "run" / "seed-42" / "patient.csv").unlink()

@@ -24,7 +24,7 @@ def made(*args, **kwargs):
 
 @pytest.mark.parametrize("user", [user1(), user2(), user3()], ids=lambda u: u.kind)
 def test_the_library_s_own_check(user):
-    env = made(user, render_mode="ansi")
+    env = made(user)
     from gymnasium.utils.env_checker import check_env
 
     check_env(env, skip_render_check=True)

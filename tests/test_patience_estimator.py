@@ -14,7 +14,7 @@ from patience_made import action_list, made
 from perslib.errors import DataError, PerslibError, UnknownName
 from perslib.patience import Dialogues
 from perslib.patience.estimator import Patience
-from perslib.patience.inputs import inputs, whole_domains
+from perslib.patience.networks import features
 
 
 def quick(**more):
@@ -96,9 +96,7 @@ def test_truth_changes_nothing(some, gamma):
     rng = np.random.default_rng(0)
 
     def shuffled(d):
-        return replace(
-            d, true_costs=rng.permutation(d.true_costs) * 3, true_patience=rng.random(), rating=1.0
-        )
+        return replace(d, true_costs=rng.permutation(d.true_costs) * 3, true_patience=rng.random())
 
     other = changed(some, shuffled)
     with_truth, without = (quick(gamma=gamma).fit(data).turn_satisfaction(some) for data in (some, other))
@@ -132,50 +130,28 @@ def test_what_f_and_h_see(some):
         (): (state + atoms, goal),
         (("actions", "onehot"),): (state + 40, goal),
         (("actions", "none"),): (state, goal),
-        (("state", False),): (atoms, goal),
         (("profile", "h"),): (state + atoms, goal + 1),
         (("profile", "hf"),): (state + atoms + 1, goal + 1),
     }
     for options, widths in shapes.items():
-        seen = inputs(some, **dict(options))
-        assert (seen.turns.shape[1], seen.goals.shape[1]) == widths
-    with pytest.raises(PerslibError, match="nothing to look at"):
-        inputs(some, actions="none", state=False)
+        seen = features(some, **dict(options))
+        assert (seen.by_turn["turns"].shape[1], seen.goals.shape[1]) == widths
 
 
-def test_parts_of_goals_add_up_and_whole_domains_are_coarser(some):
-    seen = inputs(some, forward=True).remaining
+def test_parts_of_goals_add_up(some):
+    seen = features(some, forward=True).by_turn
     goals = np.repeat(np.stack([d.goal for d in some]), some.turns, axis=0)
-    np.testing.assert_array_equal(seen.rest + seen.done, goals)
-    assert seen.counted.tolist() == [k + 1 for n in some.turns for k in range(n)]
-    names = ("hotel.a", "hotel.b", "train.a")
-    goal = np.array([[1, 1, 1]] * 3, np.float32)
-    rest = np.array([[0, 1, 1], [0, 0, 1], [0, 0, 0]], np.float32)
-    assert whole_domains(rest, goal, names).tolist() == [[1, 1, 1], [0, 0, 1], [0, 0, 0]]
-
-
-def test_cost_of_whole_domains_is_what_was_paid_until_the_last_was_done(some):
-    d = next(d for d in some if len(d) == 3)
-    names = (*("hotel.x",) * 10, *("train.x",) * 10)
-    goal = np.zeros(20, np.float32)
-    goal[[0, 1, 10]] = 1
-    rest = np.repeat(goal[None], 3, axis=0)
-    rest[0, 0] = rest[1:, :2] = 0
-    one = replace(some, dialogues=(replace(d, goal=goal, rest=rest),) * 2, goal_names=names)
-    seen = inputs(one, forward=True, granularity="domain").remaining
-    assert seen.counted.tolist() == [0, 2, 2] * 2
-    assert seen.begun.tolist() == [False, True, True] * 2
+    np.testing.assert_array_equal(seen["rest"] + seen["done"], goals)
+    assert seen["left"].tolist() == seen["rest"].any(axis=1).tolist()
 
 
 def test_looking_forward_leaves_less(some):
     pytest.importorskip("torch")
-    for granularity in ("slot", "domain"):
-        model = quick(gamma=0.3, granularity=granularity).fit(some)
-        turns = model.turn_satisfaction(some)
-        assert (turns["ahead"] >= 0).all()
-        finished = np.concatenate([~d.rest.any(axis=1) for d in some])
-        assert (turns["ahead"][finished] == 0).all()
-        assert turns["ahead"][~finished].max() > 0
+    turns = quick(gamma=0.3).fit(some).turn_satisfaction(some)
+    assert (turns["ahead"] >= 0).all()
+    finished = np.concatenate([~d.rest.any(axis=1) for d in some])
+    assert (turns["ahead"][finished] == 0).all()
+    assert turns["ahead"][~finished].max() > 0
 
 
 def test_validation_keeps_the_best_epoch(some):

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
+from patience_made import EFFECTS, people
 
 from perslib.errors import DataError
 from perslib.patience import Patience, recovered
-from perslib.patience.personal import apart, of_world, relative_patience, with_profiles, words_of
+from perslib.patience.personal import apart, of_lives, relative_patience, with_profiles
 from perslib.patience.policies import collect, exploring, rule
-from perslib.patience.users import people, user2
+from perslib.patience.users import user2
 from perslib.stats import correlation
 from perslib.worlds import world
 
 
-@pytest.fixture(scope="module")
-def corpus():
-    return world(users=12, seed=42, language="en")
-
-
-def test_the_strict_are_less_patient(corpus):
-    found = of_world(corpus)
-    strict = corpus.extras["truth_users"].set_index("user")["strictness"]
+def test_the_strict_are_less_patient():
+    found = of_lives(12, 42)
+    truth = world(users=12, seed=42, language="en").extras["truth_users"]
+    strict = truth.set_index("user")["strictness"]
     scale = [p.user.scale for p in found]
     assert np.corrcoef(scale, [strict[p.user.kind] for p in found])[0, 1] < -0.95
     assert 0.89 < min(scale) < 1.3 < 1.6 < max(scale) < 2.11
@@ -32,13 +27,8 @@ def test_the_strict_are_less_patient(corpus):
     assert not hasattr(found[0].user, "strictness")
 
 
-def test_words_of_a_profile():
-    said = {"age": 33, "occupation": "cook", "personality": ["calm", "brisk"]}
-    assert words_of(said) == ("occupation: cook", "personality: calm", "personality: brisk")
-
-
 def test_profiles_are_added_by_user_and_rare_entries_left_out():
-    dialogues = collect(rule, [user2(), *people(2)][:1], 4)
+    dialogues = collect(rule, user2(), 4)
     words = {"user2": ("a", "b"), "x": ("a",), "y": ("a", "b"), "z": ("c", "b")}
     with_words = with_profiles(dialogues, words)
     assert with_words.profile_names == ("a", "b")
@@ -48,7 +38,7 @@ def test_profiles_are_added_by_user_and_rare_entries_left_out():
 
 
 def test_nobody_is_on_both_sides():
-    dialogues = collect(rule, people(10), 50)
+    dialogues = collect(rule, list(people(10)), 50)
     train, test = apart(dialogues)
     assert len(train) + len(test) == 50
     sides = [{d.user for d in part} for part in (train, test)]
@@ -62,7 +52,7 @@ def test_patience_is_measured_against_the_task():
 
             return pd.DataFrame({"patience": [2 * d.goal.sum() for d in dialogues]})
 
-    dialogues = collect(rule, people(5), 25)
+    dialogues = collect(rule, list(people(5)), 25)
     found = relative_patience(Twice(), dialogues)
     assert found["estimated"].tolist() == pytest.approx([2.0] * 5)
     assert found["dialogues"].tolist() == [5] * 5
@@ -71,19 +61,17 @@ def test_patience_is_measured_against_the_task():
 
 def test_the_profile_recovers_who_is_patient():
     pytest.importorskip("torch")
-    train, test = apart(collect(exploring(rule, 0.3), people(40, seed=3), 900, seed=1))
+    users = people(40, seed=3)
+    dialogues = collect(exploring(rule, 0.3), list(users), 900, seed=1)
+    dialogues = with_profiles(dialogues, {user.kind: traits for user, traits in users.items()})
+    assert set(dialogues.profile_names) == set(EFFECTS)
+    train, test = apart(dialogues)
     r, h_r = {}, {}
     for profile in ("", "h"):
         model = Patience(profile=profile, epochs=25).fit(train)
-        users = relative_patience(model, test)
-        r[profile] = correlation(users["estimated"], users["true"], users["user"], resamples=200)
+        found = relative_patience(model, test)
+        r[profile] = correlation(found["estimated"], found["true"], found["user"], resamples=200)
         h_r[profile] = recovered(model, test, resamples=0).set_index("measure").at["h_r", "value"]
     assert r["h"][0] > 0.8 and r[""][0] < 0.5
     assert r["h"][1] > r[""][0]
     assert h_r["h"] > h_r[""]
-
-
-def test_only_a_synthetic_world_knows_who_is_strict(corpus):
-
-    with pytest.raises(DataError, match="how strict"):
-        of_world(replace(corpus, extras={}))

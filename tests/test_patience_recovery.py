@@ -11,10 +11,10 @@ from patience_made import made
 
 from perslib.errors import DataError
 from perslib.patience import recovery as module
-from perslib.patience.estimator import Patience
+from perslib.patience.estimator import Patience, status_accuracy
 from perslib.patience.policies import collect, exploring, rule
 from perslib.patience.published import LEVELS, REWARD_SHARES
-from perslib.patience.recovery import levels, recovered, reward_shares, status_accuracy
+from perslib.patience.recovery import levels, recovered, reward_shares
 from perslib.patience.users import user2, user3
 
 

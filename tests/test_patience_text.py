@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from perslib.corpus import uss as uss_release
+from perslib.corpus import import_release, load, read_release
 from perslib.errors import DataError, PerslibError, UnknownName
 from perslib.llm.embeddings import embedder
 from perslib.patience import Patience, status_accuracy
@@ -24,15 +24,12 @@ from perslib.patience.text import (
     by_budget,
     by_rating,
     ceiling,
-    convlab,
     crowd,
-    dstc,
     goal_names,
     parts,
     rated,
-    uss,
+    read_texts,
 )
-from perslib.patience.text.dialogues import exchanges
 
 
 @pytest.fixture(scope="module")
@@ -174,17 +171,20 @@ def test_ratings_worked_by_hand():
     assert np.isnan(table.loc["status alone", "spearman_success"])
 
 
+CONVLAB = {
+    "goal": {"domain_order": ["hotel"], "hotel": {"info": {"area": "north"}, "reqt": ["phone"], "book": {}}, "taxi": {}},
+    "log": [[0, "A hotel, please."], [0, "In the north."], [1, "There is one."], [1, "Do you like it?"], [0, "Yes."], [1, "Fine."]],
+    "success": True,
+    "understanding_score": 4,
+    "appropriateness_score": 5,
+}  # fmt: skip
+
+
 def test_convlab_logs(tmp_path):
-    one = {
-        "goal": {"domain_order": ["hotel"], "hotel": {"info": {"area": "north"}, "reqt": ["phone"], "book": {}}, "taxi": {}},
-        "log": [[0, "A hotel, please."], [0, "In the north."], [1, "There is one."], [1, "Do you like it?"], [0, "Yes."], [1, "Fine."]],
-        "success": True,
-        "understanding_score": 4,
-        "appropriateness_score": 5,
-    }  # fmt: skip
-    (tmp_path / "a.json").write_text(json.dumps(one))
-    (tmp_path / "b.json").write_text(json.dumps([{**one, "success": False}, one]))
-    first, second, _ = convlab(tmp_path)
+    (tmp_path / "a.json").write_text(json.dumps(CONVLAB))
+    (tmp_path / "b.json").write_text(json.dumps([{**CONVLAB, "success": False}, CONVLAB]))
+    corpus = load(import_release("convlab", tmp_path, out=tmp_path / "corpus").folder)
+    first, second, _ = read_texts(corpus)
     assert first.turns == (
         ("A hotel, please. In the north.", "There is one. Do you like it?"),
         ("Yes.", "Fine."),
@@ -192,18 +192,23 @@ def test_convlab_logs(tmp_path):
     assert first.goal == ("hotel", "hotel.info.area", "hotel.reqt.phone")
     assert (first.status, second.status) == (1, -1)
     assert first.ratings == {"understanding": 4.0, "appropriateness": 5.0}
-    (tmp_path / "c.json").write_text(json.dumps({"goal": {}, "log": []}))
-    with pytest.raises(DataError, match=r"c\.json: the system never says anything"):
-        convlab(tmp_path)
+    (tmp_path / "c.json").write_text(json.dumps({"goal": {}, "log": [[2, "hello"]], "success": True}))
+    (tmp_path / "d.json").write_text(json.dumps({**CONVLAB, "understanding_score": 7}))
+    with pytest.raises(DataError, match=r"c\.json: log\[0\]\[0\] is 2, expected 0 for the user") as error:
+        read_release(tmp_path, "convlab")
+    assert "d.json: understanding is 7, expected 1–5" in str(error.value)
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="holds no dialogue"):
-        convlab(tmp_path / "empty")
+        read_release(tmp_path / "empty", "convlab")
 
 
-def test_a_system_that_opens_and_one_that_never_speaks():
-    assert exchanges([(1, "hello"), (0, "a hotel"), (1, "which?")]) == (("", "hello"), ("a hotel", "which?"))
-    with pytest.raises(ValueError, match="never says"):
-        exchanges([(0, "hello?")])
+def test_a_system_that_opens_and_one_that_never_speaks(tmp_path):
+    logs = [[1, "hello"], [0, "a hotel"], [1, "which?"]], [[0, "hello?"]]
+    (tmp_path / "a.json").write_text(json.dumps([{**CONVLAB, "log": log} for log in logs]))
+    reading = read_release(tmp_path, "convlab")
+    assert reading.irregularities == {"dialogues without a system turn": 1}
+    (text,) = read_texts(reading.corpus)
+    assert text.turns == (("", "hello"), ("a hotel", "which?"))
 
 
 def test_dstc_calls(tmp_path):
@@ -221,15 +226,23 @@ def test_dstc_calls(tmp_path):
     }  # fmt: skip
     (call / "log.json").write_text(json.dumps(log), "utf-8-sig")
     (call / "label.json").write_text(json.dumps(label))
-    (text,) = dstc(tmp_path)
+    (text,) = read_texts(load(import_release("dstc", tmp_path, out=tmp_path / "corpus").folder))
     assert text.turns == (("", "Hello, which food?"), ("thai food", "Here is one."))
     assert text.goal == ("task", "task.info.food", "task.reqt.phone")
-    assert (text.id, text.user, text.status) == ("voip-1", "c7", 1)
+    assert (text.id, text.user, text.status) == ("c7/task/voip-1", "c7", 1)
     assert text.ratings == {"understanding": 5.0, "appropriateness": 3.0}
     del label["task-information"]["feedback"]
     (call / "label.json").write_text(json.dumps(label))
-    with pytest.raises(DataError, match=r"is not a labelled call \(has no 'feedback'\)"):
-        dstc(tmp_path)
+    with pytest.raises(DataError, match=r"voip-1: label\.task-information\.feedback is missing"):
+        read_release(tmp_path, "dstc")
+    (call / "label.json").unlink()
+    with pytest.raises(DataError, match=r"has no label\.json"):
+        read_release(tmp_path, "dstc")
+
+
+def test_a_corpus_that_says_nothing_of_goals_is_refused():
+    with pytest.raises(DataError, match="tells neither goal and success"):
+        read_texts(load("sample/en"))
 
 
 def test_uss_by_proxies_that_do_not_look_at_ratings(tmp_path):
@@ -246,7 +259,7 @@ def test_uss_by_proxies_that_do_not_look_at_ratings(tmp_path):
         ("INFORM", "OFFER", "2"),
     ]
     (tmp_path / "SGD.txt").write_text("\n\n".join(dialogue(*end) for end in ends))
-    found = uss(uss_release.read(tmp_path / "SGD.txt").corpus)
+    found = read_texts(read_release(tmp_path / "SGD.txt", "uss").corpus)
     assert [t.status for t in found] == [1, -1, -1]
     assert [t.ratings["overall"] for t in found] == [4.0, 5.0, 2.0]
     assert found[0].goal == ("INFORM", "THANK_YOU")
@@ -254,5 +267,5 @@ def test_uss_by_proxies_that_do_not_look_at_ratings(tmp_path):
 
     unrated = "\n".join(dialogue(*ends[0]).splitlines()[:-1])
     (tmp_path / "SGD.txt").write_text(f"{unrated}\n\n{dialogue(*ends[2])}")
-    found = uss(uss_release.read(tmp_path / "SGD.txt").corpus)
+    found = read_texts(read_release(tmp_path / "SGD.txt", "uss").corpus)
     assert [t.ratings for t in found] == [{}, {"overall": 2.0}], "one has no OVERALL"

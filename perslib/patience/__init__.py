@@ -10,10 +10,10 @@ The world is `perslib.patience.world`, its gymnasium face `perslib.patience.env`
 
 from perslib.patience.actions import Atom, action_list
 from perslib.patience.dialogues import FAILURE, SUCCESS, Actions, Dialogue, Dialogues
-from perslib.patience.estimator import Patience
+from perslib.patience.estimator import Patience, status_accuracy
 from perslib.patience.goals import Goal, Part
 from perslib.patience.policies import at_random, collect, exploring, patient, rule, shrewd, talk
-from perslib.patience.recovery import levels, recovered, reward_shares, status_accuracy
+from perslib.patience.recovery import levels, recovered, reward_shares
 from perslib.patience.users import User, user1, user2, user3
 from perslib.patience.world import World
 

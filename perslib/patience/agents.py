@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,11 +67,9 @@ def estimated(model: Patience) -> Reward:
     features = None if model.actions == "none" else getattr(action_list().features, model.actions)
 
     def reward(turn: Turn, world: World) -> float:
-        shown = [turn.state] if model.state else []
-        if features is not None:
-            shown.append(features[turn.action])
+        shown = turn.state if features is None else np.append(turn.state, features[turn.action])
         with torch.inference_mode():
-            cost = float(model.f_(torch.from_numpy(np.concatenate(shown)))) / abs(model.v_b)
+            cost = float(model.f_(torch.from_numpy(shown))) / abs(model.v_b)
         return min(cost, -LEAST_COST)
 
     return reward
@@ -106,14 +104,14 @@ def play(policy: Policy, world: World, reward: Reward) -> Played:
 
 
 class Replay:
-    """A ring of (state, action, return over n turns, discount of what comes after, state then)."""
+    """A ring of (state, action, reward, discount of what comes after, state then)."""
 
-    def __init__(self, size: int, features: int, discount: float, ahead: int = 1):
-        self.size, self.discount, self.ahead = size, discount, ahead
+    def __init__(self, size: int, features: int, discount: float):
+        self.size, self.discount = size, discount
         self.states = np.zeros((size, features), dtype=np.uint8)  # all features are 0 or 1
         self.later = np.zeros_like(self.states)
         self.actions = np.zeros(size, dtype=np.int64)
-        self.returns = np.zeros(size, dtype=np.float32)
+        self.rewards = np.zeros(size, dtype=np.float32)
         self.discounts = np.zeros(size, dtype=np.float32)
         self.added = 0
 
@@ -122,21 +120,18 @@ class Replay:
 
     def add(self, played: Played) -> None:
         """All turns of a dialogue; nothing is expected beyond its end."""
-        turns, n, weights = len(played.actions), self.ahead, self.discount ** np.arange(self.ahead)
-        for t in range(turns):
-            coming = played.rewards[t : t + n]
-            at = self.added % self.size
-            self.states[at], self.later[at] = played.states[t], played.states[min(t + n, turns)]
-            self.actions[at] = played.actions[t]
-            self.returns[at] = coming @ weights[: len(coming)]
-            self.discounts[at] = self.discount**n if t + n < turns else 0.0
-            self.added += 1
+        turns = len(played.actions)
+        at = np.arange(self.added, self.added + turns) % self.size
+        self.states[at], self.later[at] = played.states[:-1], played.states[1:]
+        self.actions[at], self.rewards[at], self.discounts[at] = played.actions, played.rewards, self.discount
+        self.discounts[at[-1]] = 0.0
+        self.added += turns
 
     def sample(self, rng: np.random.Generator, number: int) -> tuple[np.ndarray, ...]:
-        """Turns at random: states, actions, returns, discounts, later states."""
+        """Turns at random: states, actions, rewards, discounts, later states."""
         at = rng.integers(len(self), size=number)
         states, later = self.states[at].astype(np.float32), self.later[at].astype(np.float32)
-        return states, self.actions[at], self.returns[at], self.discounts[at], later
+        return states, self.actions[at], self.rewards[at], self.discounts[at], later
 
 
 @dataclass(frozen=True)
@@ -145,7 +140,6 @@ class Settings:
 
     steps: int = 60_000
     discount: float = 0.97
-    ahead: int = 1  # turns that are summed before the network's own estimate takes over
     hidden: tuple[int, ...] = (128, 128)
     rate: float = 1e-3
     batch: int = 128
@@ -156,12 +150,10 @@ class Settings:
     explore: tuple[float, float, float] = (0.3, 0.02, 0.6)  # from, to, by this share of the steps
     shown: int = 1500  # dialogues of the teacher to begin with
     drilled: int = 2000  # updates on them before the agent acts
-    cutoff: bool = False  # whether users leave while it learns
     check: int = 10_000  # steps between evaluations
     checked: int = 200  # dialogues an evaluation
-    caution: float = (
-        1.0  # weight of log Σ exp Q(s, ·) − Q(s, a), which keeps actions that were never tried low
-    )
+    #: Weight of log Σ exp Q(s, ·) − Q(s, a), which keeps actions that were never tried low.
+    caution: float = 1.0
     seed: int = 42
 
 
@@ -224,66 +216,52 @@ def success_rate(policy: Policy, user: User, number: int, seed: int) -> float:
     return sum(status == 1 for status in ended) / number
 
 
-def learn(
-    user: User,
-    reward: Reward,
-    settings: Settings | None = None,
-    teacher: Policy | None = None,
-    start: Agent | None = None,
-    progress: Callable[[int, float], None] | None = None,
-) -> Agent:
+def learn(user: User, reward: Reward, settings: Settings) -> Agent:
     """Train an agent for a user; of the weights evaluated on the way, keep those with most success.
 
-    The teacher's dialogues fill the memory first, a noisy rule's by default. With `start`, training goes on from
-    that agent's weights.
+    Dialogues of a noisy rule fill the memory first.
     """
-    made = settings or Settings()
-    while_learning = user if made.cutoff else user.without_exits()
-    teacher = teacher or exploring(rule, 0.25)
-    rng = np.random.default_rng((made.seed, 1))
-    with seeded(made.seed) as torch:
-        learner = _Learner(torch, made, start)
-        for i in range(made.shown):
-            learner.memory.add(play(teacher, World(while_learning, _seed(made, 2, i)), reward))
-        for update in range(made.drilled if made.shown else 0):
-            learner.update(rng, refresh=update * made.every % made.refresh == 0)
+    staying = user.without_exits()
+    rng = np.random.default_rng((settings.seed, 1))
+    with seeded(settings.seed) as torch:
+        learner = _Learner(torch, settings)
+        for i in range(settings.shown):
+            learner.memory.add(play(exploring(rule, 0.25), World(staying, _seed(settings, 2, i)), reward))
+        for update in range(settings.drilled if settings.shown else 0):
+            learner.update(rng)
+            if update * settings.every % settings.refresh == 0:
+                learner.refresh()
         curve: list[dict[str, float]] = []
         best: tuple[float, Any] = (-1.0, None)
         step, dialogue, next_check = 0, 0, 0
         while True:
-            if step >= next_check or step >= made.steps:
-                success = success_rate(learner.agent, user, made.checked, CHECK_SEED)
+            if step >= next_check or step >= settings.steps:
+                success = success_rate(learner.agent, user, settings.checked, CHECK_SEED)
                 curve.append({"step": step, "success": success})
                 if success >= best[0]:
                     best = (success, {k: v.clone() for k, v in learner.q.state_dict().items()})
-                if progress:
-                    progress(step, success)
-                next_check += made.check
-            if step >= made.steps:
+                next_check += settings.check
+            if step >= settings.steps:
                 break
-            policy = exploring(learner.agent, _epsilon(made, step))
-            played = play(policy, World(while_learning, _seed(made, 3, dialogue)), reward)
+            policy = exploring(learner.agent, _epsilon(settings, step))
+            played = play(policy, World(staying, _seed(settings, 3, dialogue)), reward)
             learner.memory.add(played)
             for _ in played.actions:
                 step += 1
-                if step % made.every == 0:
-                    learner.update(rng, refresh=False)
-                if step % made.refresh == 0:
+                if step % settings.every == 0:
+                    learner.update(rng)
+                if step % settings.refresh == 0:
                     learner.refresh()
             dialogue += 1
         learner.q.load_state_dict(best[1])
-    return replace(learner.agent, curve=pd.DataFrame(curve), card=card_of(user, made, best[0]))
-
-
-def card_of(user: User, settings: Settings, best: float) -> dict[str, Any]:
-    """What an agent was trained for and with, and the success it reached."""
-    return {
+    card = {
         "user": user.kind,
         "settings": asdict(settings),
         "actions": action_list().features.digest,
         "features": len(STATE_NAMES),
-        "best": best,
+        "best": best[0],
     }
+    return Agent(learner.q, pd.DataFrame(curve), card)
 
 
 def _seed(settings: Settings, stream: int, number: int) -> np.random.Generator:
@@ -298,34 +276,29 @@ def _epsilon(settings: Settings, step: int) -> float:
 class _Learner:
     """Networks, memory and one update: Huber loss to r + γ·Q'(s', argmax Q(s', ·))."""
 
-    def __init__(self, torch: Any, settings: Settings, start: Agent | None):
+    def __init__(self, torch: Any, settings: Settings):
         self.torch, self.settings = torch, settings
         self.q, self.target = q_network(settings.hidden), q_network(settings.hidden)
-        if start is not None:
-            self.q.load_state_dict(start.network.state_dict())
         self.refresh()
         self.optimiser = torch.optim.Adam(self.q.parameters(), lr=settings.rate, fused=True)
-        self.memory = Replay(settings.memory, len(STATE_NAMES), settings.discount, settings.ahead)
+        self.memory = Replay(settings.memory, len(STATE_NAMES), settings.discount)
         self.agent = Agent(self.q, pd.DataFrame())
 
     def refresh(self) -> None:
         self.target.load_state_dict(self.q.state_dict())
 
-    def update(self, rng: np.random.Generator, refresh: bool) -> None:
-        torch, made = self.torch, self.settings
-        sampled = self.memory.sample(rng, made.batch)
-        states, actions, returns, discounts, later = (torch.from_numpy(part) for part in sampled)
+    def update(self, rng: np.random.Generator) -> None:
+        torch, settings = self.torch, self.settings
+        sampled = self.memory.sample(rng, settings.batch)
+        states, actions, rewards, discounts, later = (torch.from_numpy(part) for part in sampled)
         with torch.no_grad():
             chosen = self.q(later).argmax(1, keepdim=True)
-            goal: Tensor = returns + discounts * self.target(later).gather(1, chosen).squeeze(1)
+            goal: Tensor = rewards + discounts * self.target(later).gather(1, chosen).squeeze(1)
         values = self.q(states)
         value = values.gather(1, actions[:, None]).squeeze(1)
         loss = torch.nn.functional.smooth_l1_loss(value, goal)
-        if made.caution:
-            loss = loss + made.caution * (values.logsumexp(1) - value).mean()
+        loss = loss + settings.caution * (values.logsumexp(1) - value).mean()
         self.optimiser.zero_grad()
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.q.parameters(), made.clip)
+        torch.nn.utils.clip_grad_norm_(self.q.parameters(), settings.clip)
         self.optimiser.step()
-        if refresh:
-            self.refresh()

@@ -10,13 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from perslib.errors import DataError, Problem
 
@@ -73,7 +72,6 @@ class Dialogue:
     true_costs: np.ndarray | None = field(default=None, repr=False)  # float32 [T], positive
     true_patience: float | None = field(default=None, repr=False)
     profile: np.ndarray | None = None  # float32 [P]
-    rating: float | None = None
 
     def __len__(self) -> int:
         return len(self.actions)
@@ -82,7 +80,7 @@ class Dialogue:
 #: Arrays that have one row a turn, and those that have one a dialogue.
 BY_TURN = ("states", "actions", "rest", "true_costs")
 BY_DIALOGUE = ("goal", "profile")
-SCALARS = ("status", "reason", "user", "id", "true_patience", "rating")
+SCALARS = ("status", "reason", "user", "id", "true_patience")
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,20 +138,8 @@ class Dialogues(Sequence[Dialogue]):
         """A dialogue by position; by slice, mask or list of positions, `Dialogues` again."""
         if isinstance(index, int | np.integer):
             return self.dialogues[index]
-        if isinstance(index, slice):
-            return self._of(self.dialogues[index])
-        return self._of(self.dialogues[i] for i in np.arange(len(self))[np.asarray(index)])
-
-    def _of(self, dialogues: Any) -> Dialogues:
-        return Dialogues(
-            tuple(dialogues), self.action_list, self.goal_names, self.state_names, self.profile_names
-        )
-
-    def __add__(self, other: Dialogues) -> Dialogues:
-        """Both together; refused if they use different action lists."""
-        if self.action_list.digest != other.action_list.digest:
-            raise DataError("These dialogues use different action lists.", "Collect them with the same list.")
-        return self._of(self.dialogues + other.dialogues)
+        chosen = np.arange(len(self))[index if isinstance(index, slice) else np.asarray(index)]
+        return replace(self, dialogues=tuple(self.dialogues[i] for i in chosen))
 
     @cached_property
     def status(self) -> np.ndarray:
@@ -181,28 +167,6 @@ class Dialogues(Sequence[Dialogue]):
         order = np.random.default_rng(seed).permutation(len(self))
         cut = round(share * len(self))
         return self[np.sort(order[:cut])], self[np.sort(order[cut:])]
-
-    def frame(self) -> pd.DataFrame:
-        """One row a turn: who, where in the dialogue, what was done, how it ended, and the true cost if known."""
-        rows = [
-            {
-                "dialogue": d.id or str(i),
-                "user": d.user,
-                "turn": k + 1,
-                "turns": len(d),
-                "action": int(d.actions[k]),
-                "name": self.action_list.names[int(d.actions[k])],
-                "unfinished": np.nan if d.rest is None else float(d.rest[k].sum()),
-                "true_cost": np.nan if d.true_costs is None else float(d.true_costs[k]),
-                "true_patience": np.nan if d.true_patience is None else d.true_patience,
-                "status": d.status,
-                "reason": d.reason,
-                "rating": np.nan if d.rating is None else d.rating,
-            }
-            for i, d in enumerate(self.dialogues)
-            for k in range(len(d))
-        ]
-        return pd.DataFrame(rows)
 
     def save(self, path: str | Path) -> Path:
         """Everything in one compressed `.npz`; `Dialogues.read` gives the same back."""

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from perslib.errors import PerslibError
-from perslib.patience.actions import ActionList, action_list
+from perslib.patience.actions import action_list
 from perslib.patience.agents import Reward, task_reward, true_cost
 from perslib.patience.users import User, user2
-from perslib.patience.world import STATE_NAMES, Turn, World
+from perslib.patience.world import STATE_NAMES, World
 
 try:
     import gymnasium
@@ -33,22 +33,11 @@ except ImportError as missing:
 class DialogueEnv(gymnasium.Env[np.ndarray, np.int64]):
     """One episode is one dialogue; `cutoff=False` keeps impatient users until success or the limit on turns."""
 
-    metadata = {"render_modes": ["ansi"]}  # noqa: RUF012 (gymnasium reads it from the class)
-
-    def __init__(
-        self,
-        user: User | None = None,
-        reward: Reward | None = None,
-        cutoff: bool = True,
-        actions: ActionList | None = None,
-        render_mode: str | None = None,
-    ):
+    def __init__(self, user: User | None = None, reward: Reward | None = None, cutoff: bool = True):
         user = user or user2()
         self.reward = reward or (true_cost if user.budget else task_reward)
         self.user = user if cutoff else user.without_exits()
-        self.actions = actions or action_list()
-        self.render_mode = render_mode
-        self.action_space = spaces.Discrete(len(self.actions.templates))
+        self.action_space = spaces.Discrete(len(action_list().templates))
         self.observation_space = spaces.Box(0, 1, (len(STATE_NAMES),), np.float32)
         self.world: World | None = None
 
@@ -57,7 +46,7 @@ class DialogueEnv(gymnasium.Env[np.ndarray, np.int64]):
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """A new goal and user; all randomness comes from the seed."""
         super().reset(seed=seed)
-        world = self.world = World(self.user, self.np_random, (options or {}).get("goal"), self.actions)
+        world = self.world = World(self.user, self.np_random, (options or {}).get("goal"))
         return world.seen.vector, {"budget": world.patience, "goal": world.goal.vector}
 
     def step(self, action: np.int64) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
@@ -68,27 +57,14 @@ class DialogueEnv(gymnasium.Env[np.ndarray, np.int64]):
         turn = world.act(int(action))
         truncated = world.reason == "maxturn"
         terminated = world.over and not truncated
-        return world.seen.vector, self.reward(turn, world), terminated, truncated, self._info(turn)
-
-    def _info(self, turn: Turn) -> dict[str, Any]:
-        assert self.world is not None
-        return {
+        info = {
             "true_reward": -float(turn.cost),
             "slot_number": turn.cost - 1,
-            "spent": self.world.spent,
+            "spent": world.spent,
             "budget": turn.left,
             "outlook": turn.outlook,
             "unfinished": turn.rest,
-            "status": self.world.status,
-            "reason": self.world.reason,
+            "status": world.status,
+            "reason": world.reason,
         }
-
-    def render(self) -> str | None:
-        """The last exchange in words, if `render_mode` is "ansi"."""
-        if self.render_mode != "ansi" or self.world is None or not self.world.turns:
-            return None
-        turn = self.world.turns[-1]
-        said = ", ".join(" ".join(filter(None, item)) for item in turn.said)
-        return (
-            f"user: {said}\nsystem: {self.actions.features.names[turn.action]} (budget left: {turn.left:g})"
-        )
+        return world.seen.vector, self.reward(turn, world), terminated, truncated, info

@@ -17,6 +17,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -26,45 +27,40 @@ from sklearn.base import BaseEstimator
 import perslib
 from perslib.errors import DataError, PerslibError, Problem, UnknownName
 from perslib.patience.dialogues import CENSORED, FAILURE, SUCCESS, Dialogues
-from perslib.patience.inputs import ActionFeatures, Batch, Granularity, Inputs, inputs
 from perslib.patience.networks import (
-    Estimate,
-    Output,
+    ActionFeatures,
+    Features,
     Variant,
     estimate,
-    patience_network,
+    features,
+    losses,
+    perceptron,
     seeded,
     torch_here,
-    train,
-    turn_network,
 )
-from perslib.patience.recovery import status_accuracy
+from perslib.stats import Resamples, ratio
 
 CARD, WEIGHTS, FORMAT = "card.json", "weights.npz", 1
 Timeout = Literal["drop", "failed", "censored"]
 CHOICES = {
     "loss": ("full", "light"),
-    "granularity": ("slot", "domain"),
     "timeout": ("drop", "failed", "censored"),
     "actions": ("multihot", "onehot", "none"),
     "profile": ("", "h", "f", "hf"),
-    "h_output": ("softplus", "raw"),
 }
+#: Longest gradient of a step.
+CLIP = 5.0
 
 
 class Patience(BaseEstimator):
     """f(s, a) ≤ v_b, the satisfaction with a turn, and h(goal), the patience at the start; both perceptrons.
 
-    v_b           what every turn costs at least, a negative number; it sets the scale
-    loss          "full", or "light" without loss2
-    gamma         0 < γ ≤ 1: users look forward and expect to pay h' for the rest (eq. 16); None: they do not
-    granularity   what counts as finished for them: every slot, or whole domains
-    detach_ratio  keep gradients out of the ratio of eq. 16 (recovers far worse)
-    timeout       dialogues that the limit on turns ended: "drop", count as "failed", or "censored" (had budget left)
-    margin        how far from zero budgets should end
-    actions       "multihot" over what an action consists of, "onehot", or "none" where states say all
-    state         whether f sees the state
-    profile       which functions see the user's profile: "", "h", "f" or "hf"
+    v_b       what every turn costs at least, a negative number; it sets the scale
+    loss      "full", or "light" without loss2
+    gamma     0 < γ ≤ 1: users look forward and expect to pay h' for the rest (eq. 16); None: they do not
+    timeout   dialogues that the limit on turns ended: "drop", count as "failed", or "censored" (had budget left)
+    actions   "multihot" over what an action consists of, "onehot", or "none" where states say all
+    profile   which functions see the user's profile: "", "h", "f" or "hf"
 
     After `fit`: `f_` and `h_` (torch modules), `history_` (a row an epoch), `epoch_` (the one kept), `card_`.
     """
@@ -75,27 +71,18 @@ class Patience(BaseEstimator):
         *,
         loss: Variant = "full",
         gamma: float | None = None,
-        granularity: Granularity = "slot",
-        detach_ratio: bool = False,
         timeout: Timeout = "drop",
-        margin: float = 0.0,
         actions: ActionFeatures = "multihot",
-        state: bool = True,
         profile: str = "",
-        h_output: Output = "softplus",
         hidden: Sequence[int] = (64, 64),
         epochs: int = 40,
         batch: int = 64,
         rate: float = 1e-3,
-        clip: float = 5.0,
         seed: int = 42,
-        threads: int = 1,
     ):
-        self.v_b, self.loss, self.gamma, self.granularity = v_b, loss, gamma, granularity
-        self.detach_ratio, self.timeout, self.margin = detach_ratio, timeout, margin
-        self.actions, self.state, self.profile, self.h_output = actions, state, profile, h_output
-        self.hidden, self.epochs, self.batch, self.rate, self.clip = hidden, epochs, batch, rate, clip
-        self.seed, self.threads = seed, threads
+        self.v_b, self.loss, self.gamma, self.timeout = v_b, loss, gamma, timeout
+        self.actions, self.profile, self.hidden, self.seed = actions, profile, hidden, seed
+        self.epochs, self.batch, self.rate = epochs, batch, rate
 
     def fit(self, dialogues: Dialogues, validation: Dialogues | None = None) -> Self:
         """Learn f and h from goals, states, actions and status.
@@ -104,32 +91,66 @@ class Patience(BaseEstimator):
         (of equal ones the last: slopes still grow); without, the last.
         """
         self._check()
-        known = self._known(dialogues)
+        known = dialogues.by_status(SUCCESS, FAILURE) if self.timeout == "drop" else dialogues
         status = np.where(
             known.status == CENSORED, FAILURE if self.timeout == "failed" else CENSORED, known.status
         )
-        _both(status, len(dialogues) - len(known))
-        seen = self._inputs(known)
-        with seeded(self.seed, self.threads) as torch:
-            self.f_ = turn_network(seen.turns.shape[1], self.hidden)
-            self.h_ = patience_network(seen.goals.shape[1], self.hidden, self.h_output)
+        _check_both_ends(status, len(dialogues) - len(known))
+        seen = self._features(known)
+        with seeded(self.seed) as torch:
+            self._make_networks(seen.by_turn["turns"].shape[1], seen.goals.shape[1])
             self.action_digest_ = dialogues.action_list.digest
-            self.history_, self.epoch_ = train(self, torch, seen, status, validation)
-        self.card_ = _card(self, known, status, validation)
+            self._train(torch, seen, status, validation)
+        self.card_ = self._describe(known, status, validation)
         return self
+
+    def _make_networks(self, f_inputs: int, h_inputs: int) -> None:
+        self.f_ = perceptron(f_inputs, self.hidden)
+        self.h_ = perceptron(h_inputs, self.hidden, [torch_here().nn.Softplus()])
+
+    def _train(
+        self, torch: ModuleType, seen: Features, status: np.ndarray, validation: Dialogues | None
+    ) -> None:
+        networks = torch.nn.ModuleList([self.f_, self.h_])
+        adam = torch.optim.Adam(networks.parameters(), lr=self.rate, fused=True)
+        order, y = np.random.default_rng(self.seed), status.astype(np.float32)
+        rows: list[dict[str, float]] = []
+        best: tuple[float, int, dict[str, Any]] = (-1.0, self.epochs, {})
+        for epoch in range(1, self.epochs + 1):
+            sums = np.zeros(3)
+            for some in np.array_split(order.permutation(len(y)), -(-len(y) // self.batch)):
+                batch = seen.batch(torch, some)
+                of = estimate(self.f_, self.h_, batch, self.gamma)
+                found = losses(of, torch.from_numpy(y[some]), batch["mask"], self.v_b, self.loss)
+                adam.zero_grad()
+                found.total.backward()
+                torch.nn.utils.clip_grad_norm_(networks.parameters(), CLIP)
+                adam.step()
+                sums += [float(part.detach().sum()) for part in (found.loss1, found.loss2, found.loss3)]
+            means = sums / len(y)
+            rows.append(
+                {"epoch": epoch, "loss": means.sum(), **dict(zip(("loss1", "loss2", "loss3"), means))}
+            )
+            if validation is not None:
+                balanced = status_accuracy(self.predict_status(validation), validation.status)["balanced"]
+                rows[-1]["balanced"] = balanced
+                if balanced >= best[0]:
+                    best = (balanced, epoch, {k: v.clone() for k, v in networks.state_dict().items()})
+        if best[2]:
+            networks.load_state_dict(best[2])
+        self.history_, self.epoch_ = pd.DataFrame(rows), best[1]
 
     def turn_satisfaction(self, dialogues: Dialogues) -> pd.DataFrame:
         """One row a turn: dialogue, user, turn, action, satisfaction (f), budget (left after it), and patience (h).
 
         For users who look forward, ahead is what they expect the rest to cost, and budget is what is left beyond it.
         """
-        seen = self._inputs(self._fitted(dialogues))
-        with seeded(self.seed, self.threads) as torch, torch.no_grad():
+        seen = self._features(self._fitted(dialogues))
+        with seeded(self.seed) as torch, torch.no_grad():
             batch = seen.batch(torch)
-            found = self.estimate(batch)
-            mask = batch.mask.numpy()
-            f, h = found.f.numpy(), found.h.numpy()
-            ahead = np.zeros_like(f) if found.ahead is None else found.ahead.numpy()
+            found = estimate(self.f_, self.h_, batch, self.gamma)
+        mask, f, h = batch["mask"].numpy(), found.f.numpy(), found.h.numpy()
+        ahead = np.zeros_like(f) if found.ahead is None else found.ahead.numpy()
         of = np.repeat(np.arange(len(dialogues)), dialogues.turns)
         return pd.DataFrame(
             {
@@ -150,23 +171,14 @@ class Patience(BaseEstimator):
         """
         turns = self.turn_satisfaction(dialogues)
         ends = np.cumsum(dialogues.turns) - 1
-        starts = np.append(0, ends[:-1] + 1)
-        last = turns.iloc[ends].reset_index(drop=True)
+        starts = ends - dialogues.turns + 1
+        last = turns.iloc[ends].reset_index(drop=True).rename(columns={"turn": "turns"})
         previous = np.where(ends > starts, turns["budget"].to_numpy()[ends - 1], last["patience"])
         below = turns["turn"].where(turns["budget"] < 0).to_numpy()
-        spent = np.fmin.reduceat(below, starts)
-        return pd.DataFrame(
-            {
-                "dialogue": last["dialogue"],
-                "user": last["user"],
-                "turns": last["turn"],
-                "patience": last["patience"],
-                "cost": -np.add.reduceat(turns["satisfaction"].to_numpy(), starts),
-                "ahead": last["ahead"],
-                "budget": last["budget"],
-                "before_last": previous,
-                "first_spent": pd.array(spent, dtype="Int64"),
-            }
+        return last[["dialogue", "user", "turns", "patience", "ahead", "budget"]].assign(
+            cost=-np.add.reduceat(turns["satisfaction"].to_numpy(), starts),
+            before_last=previous,
+            first_spent=pd.array(np.fmin.reduceat(below, starts), dtype="Int64"),
         )
 
     def predict_status(self, dialogues: Dialogues) -> np.ndarray:
@@ -195,8 +207,7 @@ class Patience(BaseEstimator):
                 weights = {name: stored[name] for name in stored.files}
             parameters: dict[str, Any] = found["parameters"]
             model = cls(**{**parameters, "hidden": tuple(parameters["hidden"])})
-            model.f_ = turn_network(found["inputs"]["f"], model.hidden)
-            model.h_ = patience_network(found["inputs"]["h"], model.hidden, model.h_output)
+            model._make_networks(found["inputs"]["f"], found["inputs"]["h"])
             model.action_digest_, model.epoch_, model.card_ = found["action_list"], found["epoch"], found
             torch = torch_here()
             for part in ("f", "h"):
@@ -209,21 +220,8 @@ class Patience(BaseEstimator):
             ) from None
         return model
 
-    def estimate(self, batch: Batch) -> Estimate:
-        """f, h and h' of a batch, with gradients: what is trained on, and what everything else is read off."""
-        unproven = 1.0 if self.granularity == "slot" else 0.0
-        return estimate(
-            self.f_, self.h_, batch, self.gamma, unproven=unproven, detach=self.detach_ratio
-        )  # fmt: skip
-
-    def _inputs(self, dialogues: Dialogues) -> Inputs:
-        return inputs(
-            dialogues, actions=self.actions, state=self.state, profile=self.profile,
-            forward=self.gamma is not None, granularity=self.granularity,
-        )  # fmt: skip
-
-    def _known(self, dialogues: Dialogues) -> Dialogues:
-        return dialogues.by_status(SUCCESS, FAILURE) if self.timeout == "drop" else dialogues
+    def _features(self, dialogues: Dialogues) -> Features:
+        return features(dialogues, actions=self.actions, profile=self.profile, forward=self.gamma is not None)
 
     def _fitted(self, dialogues: Dialogues) -> Dialogues:
         if not hasattr(self, "f_"):
@@ -247,8 +245,34 @@ class Patience(BaseEstimator):
                 f"gamma is {self.gamma}; expected 0 < gamma ≤ 1, or None for users who do not look ahead."
             )
 
+    def _describe(
+        self, fitted: Dialogues, status: np.ndarray, validation: Dialogues | None
+    ) -> dict[str, Any]:
+        """What a model was fitted on, how, and how far it explains the endings it has seen."""
+        numbers = {"fitted": status_accuracy(self.predict_status(fitted), status)}
+        if validation is not None:
+            numbers["validation"] = status_accuracy(self.predict_status(validation), validation.status)
+        return {
+            "format": FORMAT,
+            "parameters": self.get_params(),
+            "fitted_on": {
+                "dialogues": len(fitted),
+                "turns": int(fitted.turns.sum()),
+                "users": len({d.user for d in fitted}),
+                "succeeded": int((status == SUCCESS).sum()),
+                "failed": int((status == FAILURE).sum()),
+                "reasons": dict(Counter(d.reason for d in fitted)),
+            },
+            "action_list": self.action_digest_,
+            "inputs": {"f": int(self.f_[0].in_features), "h": int(self.h_[0].in_features)},
+            "epoch": self.epoch_,
+            "losses": {k: float(v) for k, v in self.history_.iloc[self.epoch_ - 1].items()},
+            "status": numbers,
+            "versions": {"perslib": perslib.__version__, "torch": torch_here().__version__},
+        }
 
-def _both(status: np.ndarray, left_out: int) -> None:
+
+def _check_both_ends(status: np.ndarray, left_out: int) -> None:
     """Refuse data that knows only one way to end."""
     apart = f" ({left_out} that the limit on turns ended are left out)" if left_out else ""
     for way, lacking, why in (
@@ -262,28 +286,28 @@ def _both(status: np.ndarray, left_out: int) -> None:
             )
 
 
-def _card(
-    model: Patience, fitted: Dialogues, status: np.ndarray, validation: Dialogues | None
-) -> dict[str, Any]:
-    """What a model was fitted on, how, and how far it explains the endings it has seen."""
-    numbers = {"fitted": status_accuracy(model.predict_status(fitted), status)}
-    if validation is not None:
-        numbers["validation"] = status_accuracy(model.predict_status(validation), validation.status)
+def status_accuracy(predicted: np.ndarray, status: np.ndarray) -> dict[str, float]:
+    """How often the end is foretold (Table 5): accuracy, majority, balanced, within_success, within_failure.
+
+    Dialogues that the limit on turns ended count for nothing. `majority` is what the more frequent answer scores
+    without looking; `balanced` is the mean of the accuracies within success and failure.
+    """
+    rates = status_rates(predicted, status, Resamples(np.arange(len(status)), resamples=0))
+    return {name: float(drawn[0]) for name, drawn in rates.items()}
+
+
+def status_rates(predicted: np.ndarray, status: np.ndarray, dialogues: Resamples) -> dict[str, np.ndarray]:
+    """`status_accuracy` in each resample."""
+
+    def share(flags: np.ndarray, among: np.ndarray) -> np.ndarray:
+        return ratio(dialogues.total(flags & among), dialogues.total(among))
+
+    right, known = predicted == status, status != CENSORED
+    success, failure = (share(right, status == end) for end in (SUCCESS, FAILURE))
     return {
-        "format": FORMAT,
-        "parameters": model.get_params(),
-        "fitted_on": {
-            "dialogues": len(fitted),
-            "turns": int(fitted.turns.sum()),
-            "users": len({d.user for d in fitted}),
-            "succeeded": int((status == SUCCESS).sum()),
-            "failed": int((status == FAILURE).sum()),
-            "reasons": dict(Counter(d.reason for d in fitted)),
-        },
-        "action_list": model.action_digest_,
-        "inputs": {"f": int(model.f_[0].in_features), "h": int(model.h_[0].in_features)},
-        "epoch": model.epoch_,
-        "losses": {k: float(v) for k, v in model.history_.iloc[model.epoch_ - 1].items()},
-        "status": numbers,
-        "versions": {"perslib": perslib.__version__, "torch": torch_here().__version__},
+        "accuracy": share(right, known),
+        "majority": np.maximum(*(share(status == end, known) for end in (SUCCESS, FAILURE))),
+        "balanced": (success + failure) / 2,
+        "within_success": success,
+        "within_failure": failure,
     }

@@ -1,6 +1,6 @@
 """Patience of people rather than of tasks: the profile enters h, and f (what the paper leaves as future work).
 
-    people = of_world(corpus)                                  # users whose patience goes by their strictness
+    people = of_lives(115)                                     # users whose patience goes by their strictness
     dialogues = with_profiles(collect(policy, [p.user for p in people], 3000), {p.user.kind: p.words for p in people})
     train, test = apart(dialogues)                             # no user stands on both sides
     model = Patience(profile="h").fit(train)                   # or "hf": in h and f
@@ -13,13 +13,13 @@ of a held-out user's patience it does give away is the correlation over users.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from perslib.corpus import Corpus
 from perslib.errors import DataError
 from perslib.patience.dialogues import Dialogues
 from perslib.patience.estimator import Patience
@@ -32,63 +32,25 @@ from perslib.worlds.satisfaction import NOISE, STRICTNESS_SPREAD
 USUAL, SLOPE, MOST = 1.5, 0.4, 1.5
 
 
-@dataclass(frozen=True)
-class Person:
-    """A simulated user, and what their profile says, word by word."""
+class Person(NamedTuple):
+    """A simulated user, and what their profile says, entry by entry."""
 
     user: User
     words: tuple[str, ...]
 
 
-def of_world(
-    corpus: Corpus, like: User | None = None, fields: Sequence[str] = ("personality",)
-) -> list[Person]:
-    """The people of a synthetic corpus as users of the patience world, each as patient as lenient.
+def of_lives(number: int, seed: int = SEED, language: str = "en") -> list[Person]:
+    """The first people of a synthetic world, each as patient as lenient.
 
-    Of their profiles only `fields` are read: few dialogues cannot tell what matters from a hundred entries.
+    Of their profiles only the personality is read: few dialogues cannot tell what matters from a hundred entries.
     """
-    truth = corpus.extras.get("truth_users")
-    if truth is None or "strictness" not in truth:
-        raise DataError(
-            f"{corpus.name} does not say how strict its users are.",
-            "Only synthetic corpora know: use perslib.worlds.world, or data/sample.",
-        )
-    strict = truth.set_index("user")["strictness"].astype(float)
-    return [
-        _person(str(row["user"]), strict[row["user"]], row["profile"], like or user2(), fields)
-        for row in corpus.users.to_dict("records")
-    ]
-
-
-def of_lives(
-    number: int,
-    seed: int = SEED,
-    language: str = "en",
-    like: User | None = None,
-    fields: Sequence[str] = ("personality",),
-) -> list[Person]:
-    """The first people of a synthetic world, as `of_world` has them, without writing their conversations."""
-    lives = [life(i, seed, book(language), STRICTNESS_SPREAD, NOISE) for i in range(number)]
-    return [_person(one.user, one.strictness, one.profile, like or user2(), fields) for one in lives]
-
-
-def _person(
-    name: str, strictness: float, profile: Mapping[str, object], base: User, fields: Sequence[str]
-) -> Person:
-    scale = USUAL - SLOPE * float(np.clip(strictness, -MOST, MOST))
-    words = words_of({field: profile[field] for field in fields})
-    return Person(replace(base, kind=name, scale=scale), words)
-
-
-def words_of(profile: Mapping[str, object]) -> tuple[str, ...]:
-    """What a profile lists, each entry with its field: `personality: demanding`; numbers say too little alone."""
     found = []
-    for name, said in profile.items():
-        if isinstance(said, str):
-            found.append(f"{name}: {said}")
-        elif isinstance(said, Iterable):
-            found += [f"{name}: {entry}" for entry in said]
-    return tuple(found)
+    for i in range(number):
+        one = life(i, seed, book(language), STRICTNESS_SPREAD, NOISE)
+        scale = USUAL - SLOPE * float(np.clip(one.strictness, -MOST, MOST))
+        words = tuple(f"personality: {trait}" for trait in one.profile["personality"])
+        found.append(Person(replace(user2(), kind=one.user, scale=scale), words))
+    return found
 
 
 def with_profiles(dialogues: Dialogues, words: Mapping[str, Sequence[str]], least: int = 3) -> Dialogues:
@@ -120,13 +82,8 @@ def relative_patience(model: Patience, dialogues: Dialogues) -> pd.DataFrame:
     """How patient each user is for the same task: patience over eq. 17, estimated and true; a row a user."""
     ends = model.remaining_budget(dialogues)
     frame = pd.DataFrame(
-        {
-            "user": [d.user for d in dialogues],
-            "estimated": ends["patience"].to_numpy(),
-            "true": [np.nan if d.true_patience is None else d.true_patience for d in dialogues],
-            "task": [float(d.goal.sum()) for d in dialogues],
-        }
-    )
+        [(d.user, d.true_patience, float(d.goal.sum())) for d in dialogues], columns=["user", "true", "task"]
+    ).assign(estimated=ends["patience"].to_numpy())
     sums = frame.groupby("user").sum()
     table = pd.DataFrame({name: sums[name] / sums["task"] for name in ("estimated", "true")})
     return table.assign(dialogues=frame.groupby("user").size()).reset_index()

@@ -13,8 +13,8 @@ policies. Every result is a file of its own below `seed-…`; what is there is n
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +35,7 @@ from perslib.patience.agents import (
 from perslib.patience.dialogues import Dialogues
 from perslib.patience.estimator import Patience
 from perslib.patience.policies import Policy, collect, exploring, patient, rule, shrewd
-from perslib.patience.users import User, user1, user2, user3
+from perslib.patience.users import user1, user2, user3
 
 
 @dataclass(frozen=True)
@@ -86,44 +86,31 @@ HAND: dict[str, Policy] = {
 JUDGED = 7_000_000
 
 
-@dataclass(frozen=True)
 class Pipeline:
     """A run in a folder; `finish` makes what is missing, the other methods make what they need."""
 
-    folder: Path | str
-    preset: str = "smoke"
-    seeds: tuple[int, ...] = ()
-    progress: bool = True
-    sizes: Preset = field(init=False)
-
-    def __post_init__(self) -> None:
-        if self.preset not in PRESETS:
-            raise UnknownName("preset", self.preset, PRESETS)
-        sizes = PRESETS[self.preset]
-        object.__setattr__(self, "sizes", replace(sizes, seeds=self.seeds or sizes.seeds))
-        object.__setattr__(self, "folder", Path(self.folder))
-        self._same_sizes()
-
-    def _same_sizes(self) -> None:
-        stamp = Path(self.folder) / "preset.json"
-        known = asdict(self.sizes)
-        known.pop("seeds")
-        known = json.loads(json.dumps(known))
+    def __init__(
+        self, folder: Path | str, preset: str = "smoke", seeds: tuple[int, ...] = (), progress: bool = True
+    ):
+        if preset not in PRESETS:
+            raise UnknownName("preset", preset, PRESETS)
+        self.folder, self.sizes, self.progress = Path(folder), PRESETS[preset], progress
+        self.seeds = seeds or self.sizes.seeds
+        self.users = {"user1": user1(), "user2": user2(), "user3": user3(self.sizes.gamma)}
+        stamp = self.folder / "preset.json"
+        sizes = json.loads(json.dumps(asdict(self.sizes)))
+        del sizes["seeds"]
         if not stamp.exists():
             stamp.parent.mkdir(parents=True, exist_ok=True)
-            stamp.write_text(json.dumps(known, indent=1) + "\n", "utf-8")
-        elif json.loads(stamp.read_text("utf-8")) != known:
+            stamp.write_text(json.dumps(sizes, indent=1) + "\n", "utf-8")
+        elif json.loads(stamp.read_text("utf-8")) != sizes:
             raise DataError(
-                Problem(str(stamp), f"this folder holds a run of other sizes than preset {self.preset!r}"),
+                Problem(str(stamp), f"this folder holds a run of other sizes than preset {preset!r}"),
                 "Give the run a folder of its own, or remove this one.",
             )
 
-    def user(self, name: str) -> User:
-        """User 1, 2 or 3 of this run."""
-        return {"user1": user1(), "user2": user2(), "user3": user3(self.sizes.gamma)}[name]
-
     def _at(self, seed: int, name: str) -> Path:
-        return Path(self.folder) / f"seed-{seed}" / name.replace(" ", "-").lower()
+        return self.folder / f"seed-{seed}" / name.replace(" ", "-").lower()
 
     def agent(self, seed: int, name: str) -> Agent:
         """An agent of `TRAINED`: steps 1 and 4."""
@@ -134,7 +121,7 @@ class Pipeline:
             user, reward = TRAINED[name]
             discount = 0.95 if user == "user1" else self.sizes.agent.discount
             settings = replace(self.sizes.agent, seed=seed, discount=discount)
-            learn(self.user(user), self._reward(seed, reward), settings).save(place)
+            learn(self.users[user], self._reward(seed, reward), settings).save(place)
         return Agent.load(place)
 
     def _reward(self, seed: int, name: str) -> Reward:
@@ -150,13 +137,12 @@ class Pipeline:
         number = {"": self.sizes.fitted, "choice": self.sizes.fitted // 10}.get(part, self.sizes.tested)
         path = self._at(seed, f"{name}.npz")
         if not path.exists():
-            policy = HAND["noisy rule"] if part == "rule" else self._explorer(seed)
+            policy = HAND["noisy rule"]
+            if part != "rule":
+                policy = exploring(self.agent(seed, "Agent 1"), self.sizes.epsilon)
             stream = seed * 10 + ("", "choice", "test", "rule").index(part)
-            collect(policy, self.user(user), number, seed=stream).save(path)
+            collect(policy, self.users[user], number, seed=stream).save(path)
         return Dialogues.read(path)
-
-    def _explorer(self, seed: int) -> Policy:
-        return exploring(self.agent(seed, "Agent 1"), self.sizes.epsilon)
 
     def estimate(self, seed: int, name: str) -> Patience:
         """Step 3: "R2", "R3" or "R4"."""
@@ -177,7 +163,7 @@ class Pipeline:
             policy = HAND[name] if name in HAND else self.agent(seed, name)
             rows = []
             for user in ("user1", "user2", "user3"):
-                held = collect(policy, self.user(user), self.sizes.evaluated, seed=JUDGED + seed)
+                held = collect(policy, self.users[user], self.sizes.evaluated, seed=JUDGED + seed)
                 reasons = pd.Series([d.reason for d in held]).value_counts(normalize=True)
                 row = {"agent": name, "seed": seed, "user": user, "turns": held.turns.mean(), **reasons}
                 rows.append({**row, "success": float(np.mean(held.status == 1))})
@@ -187,36 +173,26 @@ class Pipeline:
 
     def finish(self) -> Pipeline:
         """Make everything that is not there yet."""
-        tasks: list[tuple[str, Callable[[], object]]] = []
-        for seed in self.sizes.seeds:
-            tasks += [(f"{n}, seed {seed}", lambda s=seed, n=n: self.judged(s, n)) for n in (*HAND, *TRAINED)]  # type: ignore[misc]
-            parts = [f"{u}-{part}" for u in ("user2", "user3") for part in ("test", "rule")]
-            tasks += [(f"{n}, seed {seed}", lambda s=seed, n=n: self.dialogues(s, n)) for n in parts]  # type: ignore[misc]
+        tasks: list[tuple[Callable[[int, str], object], int, str]] = []
+        for seed in self.seeds:
+            tasks += [(self.judged, seed, name) for name in (*HAND, *TRAINED)]
+            parts = ("user2-test", "user2-rule", "user3-test", "user3-rule")
+            tasks += [(self.dialogues, seed, name) for name in parts]
         bar = tqdm(tasks, disable=not self.progress, desc="patience")
-        for name, make in bar:
-            bar.set_postfix_str(name)
-            make()
+        for make, seed, name in bar:
+            bar.set_postfix_str(f"{name}, seed {seed}")
+            make(seed, name)
         return self
 
     def success(self) -> pd.DataFrame:
-        """Table 1 and its controls: agent, user, success (mean over seeds), spread (standard deviation), seeds."""
-        rows = pd.concat([self.judged(s, n) for s in self.sizes.seeds for n in (*TRAINED, *HAND)])
-        grouped = rows.groupby(["agent", "user"], sort=False)
-        table = grouped.agg(
-            success=("success", "mean"),
-            spread=("success", "std"),
-            turns=("turns", "mean"),
-            seeds=("seed", "size"),
-        )
-        return table.reset_index()
+        """Table 1 and its controls: agent, user, success (mean over seeds), spread (standard deviation), turns, seeds."""
+        rows = pd.concat([self.judged(s, n) for s in self.seeds for n in (*TRAINED, *HAND)])
+        how = {"success": ("success", "mean"), "spread": ("success", "std")}
+        how |= {"turns": ("turns", "mean"), "seeds": ("seed", "size")}
+        return rows.groupby(["agent", "user"], sort=False).agg(**how).reset_index()
 
-    def curves(self, agents: Sequence[str] = tuple(TRAINED)) -> pd.DataFrame:
+    def curves(self) -> pd.DataFrame:
         """Success while learning: agent, seed, step, success."""
-        return pd.concat(
-            [
-                self.agent(seed, name).curve.assign(agent=name, seed=seed)
-                for seed in self.sizes.seeds
-                for name in agents
-            ],
-            ignore_index=True,
-        )
+        every = [(seed, name) for seed in self.seeds for name in TRAINED]
+        found = [self.agent(seed, name).curve.assign(agent=name, seed=seed) for seed, name in every]
+        return pd.concat(found, ignore_index=True)

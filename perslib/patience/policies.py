@@ -17,10 +17,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from perslib.patience.actions import REQMORE, ActionList, Atom, action_list
+from perslib.patience.actions import REQMORE, Atom, action_list
 from perslib.patience.dialogues import Dialogue, Dialogues
 from perslib.patience.goals import BOOKED, DOMAINS, GOAL_NAMES, INFO, REQUESTED, REQUESTED_ELSEWHERE
-from perslib.patience.users import User, profile_names
+from perslib.patience.users import User
 from perslib.patience.world import STATE_NAMES, Seen, World
 
 Policy = Callable[[Seen, np.random.Generator], int]
@@ -31,12 +31,11 @@ def at_random(seen: Seen, rng: np.random.Generator) -> int:
     return int(rng.integers(len(action_list().templates)))
 
 
-def exploring(policy: Policy, epsilon: float, actions: ActionList | None = None) -> Policy:
+def exploring(policy: Policy, epsilon: float) -> Policy:
     """The policy with a share `epsilon` of random actions."""
-    number = len((actions or action_list()).templates)
 
     def explore(seen: Seen, rng: np.random.Generator) -> int:
-        return int(rng.integers(number)) if rng.random() < epsilon else policy(seen, rng)
+        return at_random(seen, rng) if rng.random() < epsilon else policy(seen, rng)
 
     return explore
 
@@ -151,4 +150,4 @@ def collect(policy: Policy, user: User | Sequence[User], number: int, seed: int 
     for i in range(number):
         world = World(users[i % len(users)], np.random.default_rng((seed, i)))
         kept.append(talk(policy, world).dialogue(f"{seed}-{i}"))
-    return Dialogues(tuple(kept), action_list().features, GOAL_NAMES, STATE_NAMES, profile_names(users))
+    return Dialogues(tuple(kept), action_list().features, GOAL_NAMES, STATE_NAMES)

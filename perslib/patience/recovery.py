@@ -7,16 +7,12 @@ of the majority and beside the same balanced over success and failure.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 
-from perslib.patience.dialogues import CENSORED, FAILURE, SUCCESS, Dialogues
+from perslib.patience.dialogues import FAILURE, SUCCESS, Dialogues
+from perslib.patience.estimator import Patience, status_rates
 from perslib.stats import SEED, Resamples, correlation, interval, pearson, ratio
-
-if TYPE_CHECKING:
-    from perslib.patience.estimator import Patience
 
 #: Levels with fewer turns are shown, and left out of correlation and slope of the level means.
 FEWEST_TURNS = 30
@@ -43,16 +39,6 @@ def reward_shares(dialogues: Dialogues) -> pd.DataFrame:
     )
 
 
-def status_accuracy(predicted: np.ndarray, status: np.ndarray) -> dict[str, float]:
-    """How often the end is foretold (Table 5): accuracy, majority, balanced, within_success, within_failure.
-
-    Dialogues that the limit on turns ended count for nothing. `majority` is what the more frequent answer scores
-    without looking; `balanced` is the mean of the accuracies within success and failure.
-    """
-    rates = _status_rates(predicted, status, Resamples(np.arange(len(status)), resamples=0))
-    return {name: float(drawn[0]) for name, drawn in rates.items()}
-
-
 def recovered(
     model: Patience, dialogues: Dialogues, *, resamples: int = RESAMPLES, seed: int = SEED
 ) -> pd.DataFrame:
@@ -77,8 +63,8 @@ def recovered(
     each = Resamples(number, resamples, seed)
     drawn = {
         **_of_levels(f.to_numpy(), true.to_numpy(), Resamples(of, resamples, seed)),
-        **_status_rates(said, status, each),
-        "stop_accuracy": _share(stops, status == FAILURE, each),
+        **status_rates(said, status, each),
+        "stop_accuracy": ratio(each.total(stops & (status == FAILURE)), each.total(status == FAILURE)),
     }
     drawn["slope_per_v_b"] = drawn["slope"] / abs(model.v_b)
     found = {name: (float(values[0]), *interval(values[1:])) for name, values in drawn.items()}
@@ -107,24 +93,6 @@ def _of_levels(f: np.ndarray, true: np.ndarray, turns: Resamples) -> dict[str, n
         intercept = (moments[2] - slope * moments[1]) / n + f.mean()
         found = {"level_r": pearson(np.stack(moments)), "slope": slope, "intercept": intercept}
     return {name: np.where(n > 1, drawn, np.nan) for name, drawn in found.items()} | {"within_std": within}
-
-
-def _status_rates(predicted: np.ndarray, status: np.ndarray, dialogues: Resamples) -> dict[str, np.ndarray]:
-    right, known = predicted == status, status != CENSORED
-    success, failure = (_share(right, status == end, dialogues) for end in (SUCCESS, FAILURE))
-    majority = np.maximum(*(_share(status == end, known, dialogues) for end in (SUCCESS, FAILURE)))
-    return {
-        "accuracy": _share(right, known, dialogues),
-        "majority": majority,
-        "balanced": (success + failure) / 2,
-        "within_success": success,
-        "within_failure": failure,
-    }
-
-
-def _share(flags: np.ndarray, among: np.ndarray, dialogues: Resamples) -> np.ndarray:
-    """The share of these dialogues that have the flag, in each resample."""
-    return ratio(dialogues.total(flags & among), dialogues.total(among))
 
 
 def _costs(dialogues: Dialogues) -> np.ndarray:

@@ -13,7 +13,7 @@ probably cost, given the cost of what is finished,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -114,17 +114,12 @@ class Agenda:
         answered = all((part.domain, slot) in self.known for slot in part.reqt)
         return answered and (not part.book or part.domain in self.booked)
 
-    def unfinished(self, granularity: str = "slot") -> list[int]:
-        """Goal items left: slots not conveyed, answered or booked, and domains not done.
-
-        With granularity "domain" only whole domains count as finished.
-        """
+    def unfinished(self) -> list[int]:
+        """Goal items left: slots not conveyed, answered or booked, and domains not done."""
         left = [i for part in self.goal.parts[self.position + 1 :] for i in part.items]
         part = self.current
         if part is None:
             return left
-        if granularity == "domain":
-            return [*part.items, *left]
         name = part.domain
         open_items = [f"{name}.info.{s}" for s in part.info if (name, s) not in self.told]
         open_items += [f"{name}.reqt.{s}" for s in part.reqt if (name, s) not in self.known]
@@ -138,25 +133,21 @@ MAX_TURNS = 20
 
 @dataclass(frozen=True)
 class User:
-    """A kind of user; `scale`, `noise` (standard deviation) and `profile` make one differ from eq. 17."""
+    """A kind of user; `scale` and `noise` (standard deviation) make one differ from eq. 17."""
 
     kind: str
     items: int = 1
     budget: bool = True
     forward: bool = False
     gamma: float = 0.3
-    granularity: str = "slot"
     max_turns: int = MAX_TURNS
     scale: float = 1.0
     noise: float = 0.0
     quits: float = 0.0  # chance to leave after a turn for no reason of the dialogue's
-    profile: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if not 0 < self.gamma <= 1:
             raise PerslibError(f"γ is {self.gamma}; expected 0 < γ ≤ 1 (eq. 16; 0.3 keeps dialogues alive).")
-        if self.granularity not in ("slot", "domain"):
-            raise PerslibError(f"Granularity is {self.granularity!r}; expected 'slot' or 'domain'.")
         if self.items < 1 or self.max_turns < 1:
             raise PerslibError("A user says at least one thing a turn, for at least one turn.")
 
@@ -181,43 +172,14 @@ def user2() -> User:
     return User("user2")
 
 
-def user3(gamma: float = 0.3, granularity: str = "slot") -> User:
+def user3(gamma: float = 0.3) -> User:
     """User 2 who also leaves when the rest will probably cost more than is left."""
-    return User("user3", forward=True, gamma=gamma, granularity=granularity)
+    return User("user3", forward=True, gamma=gamma)
 
 
-def outlook(spent: float, done: float, rest: float, gamma: float, granularity: str = "slot") -> float:
-    """h'(g') of eq. 16, for h(g − g') = `done` and h(g') = `rest`.
+def outlook(spent: float, done: float, rest: float, gamma: float) -> float:
+    """h'(g') of eq. 16, for h(g − g') = `done` and h(g') = `rest`; 0 with nothing left.
 
-    Nothing left: 0. Nothing finished yet: by slots the ratio counts as 1; by domains there is no experience to go
-    by, and the outlook is 0. By domains, `spent` is the cost up to the last finished domain.
+    With nothing finished yet the ratio counts as 1.
     """
-    if rest == 0 or (done == 0 and granularity == "domain"):
-        return 0.0
     return (spent / done if done else 1.0) * rest * gamma
-
-
-TRAITS = ("hurried", "expert", "chatty", "older")
-#: What each trait adds to the share of eq. 17 that a person is ready to spend, on top of `PLAIN`.
-EFFECTS, PLAIN = (-0.4, -0.2, 0.3, 0.5), 1.4
-
-
-def people(number: int, seed: int = 42, like: User | None = None) -> list[User]:
-    """Users of one kind who differ in patience by their traits, which stand in `profile`.
-
-    patience = (1.4 + Σ effect · trait) · eq. 17, so profiles explain what goals cannot.
-    """
-    rng = np.random.default_rng(seed)
-    traits = (rng.random((number, len(TRAITS))) < 0.5).astype(float)
-    base = like or user2()
-    return [
-        replace(
-            base, kind=f"{base.kind}:{i}", scale=float(PLAIN + row @ np.array(EFFECTS)), profile=tuple(row)
-        )
-        for i, row in enumerate(traits)
-    ]
-
-
-def profile_names(users: Iterable[User]) -> tuple[str, ...]:
-    """Names for the profile vector: the traits, or nothing for users without a profile."""
-    return TRAITS if any(user.profile for user in users) else ()

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perslib.errors import PerslibError
-from perslib.patience.actions import ActionList, Template, action_list
+from perslib.patience.actions import Template, action_list
 from perslib.patience.dialogues import CENSORED, FAILURE, SUCCESS, Dialogue
 from perslib.patience.goals import DOMAINS, Goal, entities, sample_goal, vector
 from perslib.patience.users import Agenda, Item, User, outlook
@@ -159,22 +159,14 @@ class Turn:
 class World:
     """One dialogue between a user with a goal and a system that chooses actions from the list."""
 
-    def __init__(
-        self,
-        user: User,
-        rng: np.random.Generator,
-        goal: Goal | None = None,
-        actions: ActionList | None = None,
-        mishears: float = 0.0,
-    ):
+    def __init__(self, user: User, rng: np.random.Generator, goal: Goal | None = None, mishears: float = 0.0):
         self.user, self.rng, self.mishears = user, rng, mishears
-        self.actions = actions or action_list()
+        self.actions = action_list()
         self.goal = goal or sample_goal(rng)
         self.patience = user.patience(self.goal, rng)
         self.agenda, self.seen = Agenda(self.goal, user.items, rng), Seen()
         self.turns: list[Turn] = []
         self.spent = 0.0
-        self.settled = 0.0  # cost up to the last finished domain
         self.reason = ""
         self._speak()
 
@@ -211,13 +203,11 @@ class World:
                 f"Action {action} is not in the list, which has {len(self.actions.templates)} (0 …)."
             )
         template, state, agenda = self.actions.templates[action], self.seen.vector, self.agenda
-        position, cost = agenda.position, int(self.actions.slot_numbers[action]) + 1
+        cost = int(self.actions.slot_numbers[action]) + 1
         agenda.hear(template, self.seen.entity, self.seen.told)
         self.seen.act(template, agenda.booked)
         self.spent += cost
-        if agenda.position > position:
-            self.settled = self.spent
-        rest = agenda.unfinished(self.user.granularity)
+        rest = agenda.unfinished()
         turn = Turn(
             self._said, self._misheard, state, action, cost, tuple(rest), self.left, self._outlook(len(rest))
         )
@@ -231,10 +221,8 @@ class World:
         if not self.user.forward:
             return 0.0
         scale = self.patience / self.goal.patience
-        done, spent = self.goal.patience - rest, self.spent
-        if self.user.granularity == "domain":
-            spent = self.settled
-        return outlook(spent, done * scale, rest * scale, self.user.gamma, self.user.granularity)
+        done = self.goal.patience - rest
+        return outlook(self.spent, done * scale, rest * scale, self.user.gamma)
 
     def _ending(self, turn: Turn) -> str:
         if self.user.budget and turn.left < 0:
@@ -262,5 +250,4 @@ class World:
             id=name,
             true_costs=np.array([turn.cost for turn in self.turns], dtype=np.float32),
             true_patience=self.patience,
-            profile=np.array(self.user.profile, dtype=np.float32) if self.user.profile else None,
         )

@@ -99,7 +99,7 @@ def collect_dialogues(user: User, size: Size, seed: int) -> Collected:
 
 def read_dialogues(run: Pipeline, user: str) -> Collected:
     """Read Agent 1's dialogues with "user2" or "user3", of the run's first seed; `off` are those of a noisy rule."""
-    seed = run.sizes.seeds[0]
+    seed = run.seeds[0]
     return Collected(*(run.dialogues(seed, f"{user}{part}") for part in ("", "-test", "-rule")))
 
 

@@ -24,7 +24,7 @@ from perslib.errors import UnknownName
 from perslib.memory.features import read, said_of
 from perslib.patience import FAILURE, SUCCESS, Dialogues, Patience
 from perslib.patience.personal import with_profiles
-from perslib.patience.text import Bow, TextDialogue, as_dialogues, crowd, uss
+from perslib.patience.text import Bow, TextDialogue, as_dialogues, crowd, read_texts
 from perslib.patience.text.dialogues import SAYS
 from perslib.signals import behavioural
 from perslib.stats import SEED, Resamples, agreement, estimate, floats, mean_by, of_turns
@@ -105,7 +105,8 @@ def read_endings(
     )
     if turns.empty:
         return Ended(Dialogues((), SAYS, (), ()), frame)
-    goals = {text.id: text.goal for text in uss(corpus)} if corpus.meta.get("kind") == "uss" else {}
+    is_task = corpus.meta.get("kind") in ("uss", "convlab", "dstc")
+    goals = {text.id: text.goal for text in read_texts(corpus)} if is_task else {}
     texts = []
     for id, own in turns.groupby("dialogue", sort=False):
         said, first = tuple(zip(own["request"].fillna(""), own["response"])), own.iloc[0]

@@ -10,18 +10,14 @@ import pandas as pd
 
 from perslib.corpus import load
 from perslib.errors import NotEnough, UnknownName
-from perslib.patience.estimator import Patience
+from perslib.patience.estimator import Patience, status_accuracy
 from perslib.patience.published import LEVEL_MEANS_R as LEVEL_MEANS_R
-from perslib.patience.recovery import status_accuracy
 from perslib.patience.text.compared import against_ratings, by_budget, by_rating, ceiling
 from perslib.patience.text.crowd import KAPPA, crowd, parts
-from perslib.patience.text.dialogues import TextDialogue, as_dialogues, goal_names, rated, uss
+from perslib.patience.text.dialogues import RATINGS, TextDialogue, as_dialogues, goal_names, rated, read_texts
 from perslib.patience.text.encoders import Bow, Embedded, Encoder, NextTurn
 from perslib.studies.extent import FEWEST_REPLIES
 from perslib.studies.patience import Size
-
-#: Ratings of whole dialogues, the first of them being the one that tables go by.
-RATINGS = ("appropriateness", "understanding", "overall")
 
 
 @dataclass(frozen=True)
@@ -39,6 +35,11 @@ class Rated:
         """Share of successful dialogues that end without budget."""
         both = self.budgets.merge(self.ratings[["dialogue", "status"]], on="dialogue")
         return float((both.loc[both["status"] == 1, "budget"] < 0).mean())
+
+    @property
+    def is_proxy(self) -> bool:
+        """Whether goals and success were not recorded, but derived from what was done."""
+        return bool((self.ratings["reason"] == "proxy").any())
 
     @property
     def kinds(self) -> list[str]:
@@ -87,10 +88,10 @@ def rate_crowd(size: Size, encoder: str, language: str, seed: int) -> Rated:
     return _rate(train, [*validation, *test], encoder_of(encoder, language, train), size, seed)
 
 
-def rate_uss(name: str, size: Size, encoder: str, seed: int) -> Rated:
-    """Do the same for an imported corpus of USS, whose status and goal are proxies (`perslib.patience.text.uss`)."""
+def rate_recorded(name: str, size: Size, encoder: str, seed: int) -> Rated:
+    """Do the same for an imported corpus of rated dialogues: ConvLab, DSTC, or USS with its proxies."""
     corpus = load(name)
-    found = uss(corpus)
+    found = read_texts(corpus)
     texts = [found[i] for i in np.random.default_rng(seed).permutation(len(found))]
     cut = round(0.7 * len(texts))
     return _rate(texts[:cut], texts[cut:], encoder_of(encoder, corpus.language, texts[:cut]), size, seed)

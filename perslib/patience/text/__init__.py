@@ -9,7 +9,7 @@ against_ratings(budgets, rated(test), "appropriateness")
 
 from perslib.patience.text.compared import against_ratings, by_budget, by_rating, ceiling
 from perslib.patience.text.crowd import KAPPA, crowd, parts
-from perslib.patience.text.dialogues import TextDialogue, as_dialogues, convlab, dstc, goal_names, rated, uss
+from perslib.patience.text.dialogues import TextDialogue, as_dialogues, goal_names, rated, read_texts
 from perslib.patience.text.encoders import Bow, Embedded, Encoder, NextTurn
 
 __all__ = [
@@ -24,11 +24,9 @@ __all__ = [
     "by_budget",
     "by_rating",
     "ceiling",
-    "convlab",
     "crowd",
-    "dstc",
     "goal_names",
     "parts",
     "rated",
-    "uss",
+    "read_texts",
 ]

@@ -4,30 +4,21 @@ Turns are exchanges: what the user said, and what the system answered. The goal 
 begin alike (`hotel.info.area`, `hotel`). An encoder (`perslib.patience.text.encoders`) makes vectors of the turns,
 which take the place of state and action (DEUS, section 4.2).
 
-Logs of real dialogues that can be read:
-
-    convlab(folder)       ConvLab's human evaluation, one JSON file a dialogue, or a list: goal, log, success, two scores
-    dstc(folder)          a folder a call with log.json and label.json, of the second and third challenge
-    uss(corpus)           a corpus read by `perslib.corpus.uss`: no goals, no success; proxies, see there
-
-None of these data come with perslib. What a file lacks is said with its place; nothing is guessed except where a
-docstring says "proxy".
+`read_texts(corpus)` reads them from an imported corpus: ConvLab and DSTC (`perslib import convlab`, `dstc`) say goal and
+success; for USS there are proxies.
 """
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from perslib.corpus import SESSION, Corpus
-from perslib.errors import DataError, Problem
+from perslib.errors import DataError
 from perslib.patience.dialogues import FAILURE, SUCCESS, Actions, Dialogue, Dialogues
 from perslib.patience.text.encoders import Encoder
 
@@ -102,205 +93,64 @@ def as_dialogues(
 
 def rated(texts: Sequence[TextDialogue]) -> pd.DataFrame:
     """One row a dialogue: dialogue, user, system, turns, status, reason, and a column a rating."""
-    return pd.DataFrame(
-        [
-            {
-                "dialogue": t.id,
-                "user": t.user,
-                "system": t.system,
-                "turns": len(t.turns),
-                "status": t.status,
-                "reason": t.reason,
-                **t.ratings,
-            }
-            for t in texts
-        ]
-    )
+    columns = ["dialogue", "user", "system", "turns", "status", "reason"]
+    rows = [(t.id, t.user, t.system, len(t.turns), t.status, t.reason) for t in texts]
+    return pd.DataFrame(rows, columns=columns).join(pd.DataFrame([t.ratings for t in texts]))
 
 
-SCORES = {"understanding_score": "understanding", "appropriateness_score": "appropriateness"}
-#: Words in a question of DSTC's questionnaire → the rating it is; the first that fits.
-QUESTIONS = {"underst": "understanding", "phras": "appropriateness"}
-#: Answers on an agree–disagree scale, in words.
-ANSWERS = {
-    "strongly disagree": 1.0,
-    "disagree": 2.0,
-    "slightly disagree": 3.0,
-    "slightly agree": 4.0,
-    "agree": 5.0,
-    "strongly agree": 6.0,
-}
 #: Acts of USS that end a dialogue well, and those that report a failure (MultiWOZ and SGD call them so).
 ENDS = ("thank", "bye", "goodbye", "select")
 FAILURES = ("notify_failure", "nooffer", "nobook")
+#: Rating of a whole dialogue → column of `sessions`.
+RATINGS = {"appropriateness": "appropriateness", "understanding": "understanding", "overall": "satisfaction"}
 
 
-def convlab(path: str | Path) -> list[TextDialogue]:
-    """Logs in the manner of ConvLab's human evaluation, from a JSON file or the JSON files of a folder.
-
-    A dialogue is an object with `goal` (by domain: info, reqt, book; `domain_order` is not a domain), `log` (a list of
-    [0 for the user or 1 for the system, text]), `success`, `understanding_score` and `appropriateness_score`.
-    """
-    return _read(path, "*.json", _convlab)
-
-
-def dstc(path: str | Path, questions: Mapping[str, str] = QUESTIONS) -> list[TextDialogue]:
-    """Calls of DSTC-2 or DSTC-3: folders that hold `log.json` (system turns) and `label.json` (user turns, the task).
-
-    `task-information` gives the goal (constraints, request-slots), success as the caller felt it, and the
-    questionnaire; `questions` says which rating a question is, by a part of its wording.
-    """
-    folders = sorted(f.parent for f in Path(path).rglob("log.json"))
-    problems: list[Problem] = []
-    found = []
-    for folder in folders:
-        try:
-            log, label = (
-                json.loads((folder / name).read_text("utf-8-sig")) for name in ("log.json", "label.json")
-            )
-            found.append(_dstc(folder, log, label, questions))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as reason:
-            problems.append(Problem(str(folder), f"is not a labelled call ({_said(reason)})"))
-    return _all(found, problems, path, "Calls are folders with log.json and label.json.")
-
-
-def uss(corpus: Corpus) -> list[TextDialogue]:
-    """Rated dialogues of USS, as a proxy study: they tell neither goal nor success.
+def read_texts(corpus: Corpus) -> list[TextDialogue]:
+    """Rated dialogues of a corpus, with recorded goal and success; of USS, which tells neither, with proxies.
 
     Proxies, made without a look at ratings: a dialogue succeeded if its user ends with thanks, a goodbye or a choice,
     and none of the last three system turns reports a failure or has nothing to offer; the goal is the set of
-    acts that the user needed. The spread of the ratings is small: most dialogues of MWOZ and SGD are rated 3 or 4.
+    acts that the user needed. The spread of USS's ratings is small: most dialogues of MWOZ and SGD are rated 3 or 4.
     """
-    overall = corpus.sessions.set_index(SESSION)["satisfaction"].astype("float64")  # missing: NaN
+    sessions = corpus.sessions.set_index(SESSION)
+    is_recorded = {"goal", "success"} <= set(sessions)
+    if not is_recorded and "request_action" not in corpus.turns:
+        raise DataError(
+            f"{corpus.name} tells neither goal and success of its dialogues nor what was done in them.",
+            "Import dialogues of ConvLab, DSTC or USS; data/README.md says how.",
+        )
     found = []
     for key, turns in corpus.turns.sort_values("turn").groupby(SESSION, sort=False):
-        asked, did = (turns[name].map(_text).tolist() for name in ("request_action", "response_action"))
-        content = any(end in asked[-1].lower() for end in ENDS)
-        failed = any(sign in act.lower() for act in did[-3:] for sign in FAILURES)
-        rating = float(overall.get(key, float("nan")))
+        session = sessions.loc[key]
+        goal, status = _read_end(session) if is_recorded else _guess_end(turns)
+        ratings = {name: session.get(column) for name, column in RATINGS.items()}
         found.append(
             TextDialogue(
                 id="/".join(map(str, key)),
                 turns=tuple(zip(turns["request"].map(_text), turns["response"].map(_text))),
-                goal=tuple(sorted({act for said in asked for act in said.split(",") if act})) or ("talk",),
-                status=SUCCESS if content and not failed else FAILURE,
-                ratings={} if math.isnan(rating) else {"overall": rating},
-                reason="proxy",
+                goal=goal or ("talk",),
+                status=status,
+                ratings={name: float(rating) for name, rating in ratings.items() if pd.notna(rating)},
+                reason="" if is_recorded else "proxy",
                 user=str(key[0]),
-                system=str(key[1]),
+                system=_text(session.get("assistant")) if is_recorded else str(key[1]),
             )
         )
     return found
 
 
-def _read(path: str | Path, pattern: str, one: Any) -> list[TextDialogue]:
-    path = Path(path)
-    files = sorted(path.glob(pattern)) if path.is_dir() else [path]
-    found: list[TextDialogue] = []
-    problems: list[Problem] = []
-    for file in files:
-        try:
-            content = json.loads(file.read_text("utf-8-sig"))
-        except (OSError, ValueError) as reason:
-            problems.append(Problem(str(file), f"cannot be read as JSON ({reason})"))
-            continue
-        several = isinstance(content, list)
-        for i, dialogue in enumerate(content if several else [content]):
-            name = f"{file.stem}-{i}" if several else file.stem
-            try:
-                found.append(one(name, dialogue))
-            except (KeyError, TypeError, ValueError, AttributeError) as reason:
-                problems.append(Problem(f"{file}:{i}" if several else str(file), _said(reason)))
-    return _all(found, problems, path, "See perslib.patience.text.dialogues for the shape of a log.")
+def _read_end(session: pd.Series) -> tuple[tuple[str, ...], int]:
+    ended = session["success"]
+    return tuple(session["goal"]), 0 if pd.isna(ended) else SUCCESS if ended else FAILURE
 
 
-def _all(
-    found: list[TextDialogue], problems: list[Problem], path: str | Path, remedy: str
-) -> list[TextDialogue]:
-    if problems or not found:
-        raise DataError(problems or Problem(str(path), "holds no dialogue"), remedy)
-    return found
-
-
-def _said(reason: Exception) -> str:
-    return f"has no {reason}" if isinstance(reason, KeyError) else str(reason)
+def _guess_end(turns: pd.DataFrame) -> tuple[tuple[str, ...], int]:
+    asked, did = (turns[name].map(_text).tolist() for name in ("request_action", "response_action"))
+    content = any(end in asked[-1].lower() for end in ENDS)
+    failed = any(sign in act.lower() for act in did[-3:] for sign in FAILURES)
+    acts = {act for said in asked for act in said.split(",") if act}
+    return tuple(sorted(acts)), SUCCESS if content and not failed else FAILURE
 
 
 def _text(said: Any) -> str:
     return said if isinstance(said, str) else ""
-
-
-def _convlab(name: str, dialogue: Mapping[str, Any]) -> TextDialogue:
-    ratings = {
-        ours: float(dialogue[theirs]) for theirs, ours in SCORES.items() if dialogue.get(theirs) is not None
-    }
-    return TextDialogue(
-        id=str(dialogue.get("id", name)),
-        turns=exchanges((int(side), str(text)) for side, text in dialogue["log"]),
-        goal=tuple(_items(dialogue["goal"])),
-        status=SUCCESS if dialogue["success"] else FAILURE,
-        ratings=ratings,
-        user=str(dialogue.get("worker", "")),
-        system=str(dialogue.get("system", "")),
-    )
-
-
-def exchanges(log: Any) -> tuple[tuple[str, str], ...]:
-    """Utterances of either side (0 user, 1 system) as exchanges; several of one side in a row are joined."""
-    turns: list[tuple[str, str]] = []
-    user = ""
-    for side, text in log:
-        if side == 0:
-            user = f"{user} {text}".strip()
-        elif turns and not user:
-            turns[-1] = (turns[-1][0], f"{turns[-1][1]} {text}")
-        else:
-            turns.append((user, text))
-            user = ""
-    if not turns:
-        raise ValueError("the system never says anything")
-    return tuple(turns)
-
-
-def _items(goal: Mapping[str, Any]) -> Iterator[str]:
-    for domain, part in goal.items():
-        if domain == "domain_order" or not part:
-            continue
-        yield domain
-        for kind in ("info", "reqt", "book"):
-            yield from (f"{domain}.{kind}.{slot}" for slot in part.get(kind) or ())
-
-
-def _dstc(
-    folder: Path, log: Mapping[str, Any], label: Mapping[str, Any], questions: Mapping[str, str]
-) -> TextDialogue:
-    task = label["task-information"]
-    said = (turn["transcription"] for turn in label["turns"])
-    system = (turn["output"]["transcript"] for turn in log["turns"])
-    # The system opens the call: its first turn answers nothing.
-    spoken = [(1, text) for text in system]
-    heard = [(0, text) for text in said]
-    in_order = [u for pair in zip(spoken, heard) for u in pair] + spoken[len(heard) :]
-    goal, feedback = task["goal"], task["feedback"]
-    return TextDialogue(
-        id=str(log.get("session-id", folder.name)),
-        turns=exchanges(in_order),
-        goal=(
-            "task",
-            *(f"task.info.{slot}" for slot, _ in goal["constraints"]),
-            *(f"task.reqt.{slot}" for slot in goal["request-slots"]),
-        ),
-        status=SUCCESS if feedback["success"] else FAILURE,
-        ratings=dict(_answers(feedback.get("questionnaire") or [], questions)),
-        user=str(log.get("caller-id", "")),
-    )
-
-
-def _answers(
-    questionnaire: Sequence[Sequence[Any]], questions: Mapping[str, str]
-) -> Iterator[tuple[str, float]]:
-    for question, answer in questionnaire:
-        rating = next((name for part, name in questions.items() if part in str(question).lower()), None)
-        value = ANSWERS.get(str(answer).strip().lower())
-        if rating and value is not None:
-            yield rating, value
