@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
@@ -10,10 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from perslib.corpus import import_release
 from perslib.errors import NotEnough, UnknownName
 from perslib.paths import bundled
 from perslib.patience import Dialogues, user2, user3
-from perslib.patience.text import TextDialogue
+from perslib.patience.text import TextDialogue, crowd
 from perslib.report import plots
 from perslib.report.tables import deviation, formatted, widen
 from perslib.report.words import name_of
@@ -134,6 +136,24 @@ def test_written_dialogues_against_their_ratings():
     assert found.success_by_budget()["success"].between(0, 1).all()
     with pytest.raises(UnknownName, match="bow"):
         written.encoder_of("bert", "en", [])
+
+
+def test_recorded_dialogues_of_an_imported_corpus(tmp_path):
+    pytest.importorskip("torch")
+    logs = []
+    for text in crowd(150, "en", 1):
+        goal = {domain: {} for domain in text.goal if "." not in domain}
+        for domain, kind, slot in (item.split(".") for item in text.goal if "." in item):
+            goal[domain].setdefault(kind, {})[slot] = "any"
+        log = [[side, said] for turn in text.turns for side, said in enumerate(turn)]
+        ratings = {f"{name}_score": rating for name, rating in text.ratings.items()}
+        logs.append({"goal": goal, "log": log, "success": text.status == 1, "worker": text.user, **ratings})
+    (tmp_path / "logs.json").write_text(json.dumps(logs), "utf-8")
+    folder = import_release("convlab", tmp_path / "logs.json", out=tmp_path / "corpus").folder
+    found = written.rate_recorded(str(folder), TINY, "bow", 1)
+    assert found.kinds == ["appropriateness", "understanding"] and not found.is_proxy
+    assert found.compare(1)["predictor"].tolist() == ["budget", "status alone", "fewer turns"]
+    assert len(found.ratings) == 45 and found.ratings["user"].str.startswith("w").all()
 
 
 def test_ratings_of_one_kind_are_enough():

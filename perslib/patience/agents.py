@@ -20,7 +20,7 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -85,8 +85,7 @@ def training(cost: Reward, terminal: float = TERMINAL) -> Reward:
     return reward
 
 
-@dataclass(frozen=True, eq=False)
-class Played:
+class Played(NamedTuple):
     """A dialogue as an agent sees it: states before each turn and after the last, actions, rewards."""
 
     states: np.ndarray

@@ -135,14 +135,14 @@ def features(
     if actions != "none":
         taken = np.concatenate([d.actions for d in dialogues])
         shown.append(getattr(dialogues.action_list, actions)[taken])
-    by_turn = {"turns": np.hstack(shown).astype(np.float32)}
+    by_turn: dict[str, np.ndarray] = {"turns": np.hstack(shown).astype(np.float32)}
     if forward:
         lacking = "do not say what is unfinished after each turn"
         remedy = "A user who looks forward is estimated from that; give `rest`, or fit with gamma=None."
         rest = np.concatenate(dialogues.each("rest", lacking, remedy)).astype(np.float32)
         done = goal[of] - rest
         by_turn |= {name: np.hstack([part, for_h[of]]) for name, part in (("rest", rest), ("done", done))}
-        by_turn |= {"left": (rest > 0).any(axis=1), "begun": (done > 0).any(axis=1)}
+        by_turn |= {"left": (rest > 0).max(axis=1), "begun": (done > 0).max(axis=1)}
     return Features(by_turn, np.hstack([goal, for_h]), dialogues.turns)
 
 

@@ -47,9 +47,7 @@ GROUPS: dict[str, tuple[object, ...]] = {
 }
 PLACES = [(group, of) for group, members in GROUPS.items() for of in members]
 STATE_NAMES = tuple(f"{group}:{'.'.join(of) if isinstance(of, tuple) else of}" for group, of in PLACES)
-INDEX: dict[str, dict[object, int]] = {group: {} for group in GROUPS}
-for _i, (_group, _of) in enumerate(PLACES):
-    INDEX[_group][_of] = _i
+INDEX = {place: i for i, place in enumerate(PLACES)}
 
 
 class Seen:
@@ -116,19 +114,18 @@ class Seen:
     @property
     def vector(self) -> np.ndarray:
         """State features: told, open, answered, last said, active domain, booked, offered, matches, repeats."""
-        ones = [INDEX["repeats"][self.repeats]]
+        on: list[tuple[str, object]] = [("repeats", self.repeats)]
         for group in ("told", "any", "open", "answered", "booked", "offered"):
-            index = INDEX[group]
-            ones += [index[of] for of in getattr(self, group)]
+            on += [(group, of) for of in getattr(self, group)]
         for kind, domain, slot in self.said:
             if kind in ("inform", "request", "book"):
-                ones.append(INDEX[kind][domain, slot])
+                on.append((kind, (domain, slot)))
         if self.active:
             count = self.matches(self.active)
             bucket = MATCHES[(count > 0) + (count > 1) + (count > 4)]
-            ones += [INDEX["active"][self.active], INDEX["matches"][bucket]]
+            on += [("active", self.active), ("matches", bucket)]
         state = np.zeros(len(STATE_NAMES), dtype=np.float32)
-        state[ones] = 1
+        state[[INDEX[place] for place in on]] = 1
         return state
 
 

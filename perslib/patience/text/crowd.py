@@ -34,18 +34,14 @@ LANGUAGES = ("en", "zh")
 Values = Mapping[tuple[str, str], int]
 
 
-def _bank(language: str) -> dict[str, Any]:
-    if language not in LANGUAGES:
-        raise UnknownName("language", language, LANGUAGES)
-    bank: dict[str, Any] = read_toml(__file__, "words.toml")[language]
-    return bank
-
-
 class Wording:
     """How one speaker of a language says things; draws from `rng`."""
 
     def __init__(self, language: str, rng: np.random.Generator):
-        self.bank, self.rng = _bank(language), rng
+        if language not in LANGUAGES:
+            raise UnknownName("language", language, LANGUAGES)
+        self.bank: dict[str, Any] = read_toml(__file__, "words.toml")[language]
+        self.rng = rng
         self._met: set[str] = set()
 
     def user(self, items: Sequence[Item], values: Values) -> str:
@@ -57,7 +53,7 @@ class Wording:
                 said.append(self._say("user", "begin", item.domain))
             value = values.get((item.domain, item.slot))
             said.append(self._say("user", item.kind, item.domain, item.slot, value))
-        return self._joined(said)
+        return str(self.bank["space"]).join(said)
 
     def leaving(self) -> str:
         """What somebody says who has had enough."""
@@ -75,14 +71,12 @@ class Wording:
         for atom in template:
             value = values.get((atom.domain, atom.slot))
             said.append(self._say("system", atom.act, atom.domain, atom.slot, value))
-        return self._joined(said)
+        return str(self.bank["space"]).join(said)
 
     def _say(self, who: str, act: str, domain: str = "", slot: str = "", value: int | None = None) -> str:
         ways = self.bank[who][act]
-        name = {
-            key: self.bank[f"{key}s"].get(v, v.replace("_", " "))
-            for key, v in (("domain", domain), ("slot", slot))
-        }
+        known = {"domain": domain, "slot": slot}
+        name = {key: self.bank[f"{key}s"].get(v, v.replace("_", " ")) for key, v in known.items()}
         name["a_domain"] = f"{'an' if name['domain'][:1] in 'aeiou' else 'a'} {name['domain']}"
         text: str = ways[int(self.rng.integers(len(ways)))]
         return text.format(**name, value=self._value(slot, value)) if "{" in text else text
@@ -96,10 +90,6 @@ class Wording:
             return known.get(said, said)
         first, _, rest = said.partition(" ")  # names are made of two words
         return known.get(first, first) + known.get(rest, rest)
-
-    def _joined(self, said: Sequence[str]) -> str:
-        space: str = self.bank["space"]
-        return space.join(said)
 
 
 #: About six in ten succeed.
