@@ -11,13 +11,13 @@ from perslib.patience.networks import Estimate, expected_cost, losses  # noqa: E
 F = [-1.4, -2.6, -0.7]
 
 
-def one(f=F, h=5.0, y=1, v_b=-1.0, variant="full", pad=0, ahead=None):
+def one(f=F, h=5.0, y=1, v_b=-1.0, variant="full", pad=0, ahead=None, margin=0.0):
     """Losses of a single dialogue, and the tensors they depend on."""
     f = torch.tensor([[*f, *[123.0] * pad]], dtype=torch.float64, requires_grad=True)
     mask = torch.tensor([[True] * (f.shape[1] - pad) + [False] * pad])
     h = torch.tensor([h], dtype=torch.float64, requires_grad=True)
     y = torch.tensor([float(y)], dtype=torch.float64)
-    return losses(Estimate(f, h, ahead), y, mask, v_b, variant), f, h
+    return losses(Estimate(f, h, ahead), y, mask, v_b, variant, margin), f, h
 
 
 @pytest.mark.parametrize(
@@ -48,13 +48,13 @@ def test_gradients_of_an_overspent_success():
     assert h.grad.item() == pytest.approx(-2, abs=1e-4)
 
 
-def forward(gamma, y, *, h=5.0, rest=(3.5, 2.0), done=(1.5, 3.0), left=(True, True)):
+def forward(gamma, y, *, h=5.0, rest=(3.5, 2.0), done=(1.5, 3.0), left=(True, True), detach=False):
     """The dialogue of three turns for a user who looks forward; rest and done hold h at turns 2 and 3."""
     f = torch.tensor([F], dtype=torch.float64, requires_grad=True)
     h = torch.tensor([h], dtype=torch.float64, requires_grad=True)
     rest, done = (torch.tensor([9.0, *v], dtype=torch.float64, requires_grad=True) for v in (rest, done))
     flags = {"done": torch.tensor([False, True, True]), "rest": torch.tensor([True, *left])}
-    ahead = expected_cost(-f.cumsum(1)[0], done, rest, gamma, **flags)
+    ahead = expected_cost(-f.cumsum(1)[0], done, rest, gamma, detach=detach, **flags)
     y = torch.tensor([float(y)], dtype=torch.float64)
     found = losses(Estimate(f, h, ahead[None]), y, torch.ones(1, 3, dtype=torch.bool), -1.0)
     found.total.backward()
@@ -78,7 +78,7 @@ def test_worked_dialogues_of_a_user_who_looks_forward(gamma, y, left, ahead, bud
     assert found.total.item() == pytest.approx(sum(parts), abs=1e-4)
 
 
-def test_gradients_flow_through_the_ratio():
+def test_gradients_flow_through_the_ratio_unless_it_is_detached():
     _, _, f, h, rest, done = forward(0.5, -1)
     assert f == pytest.approx([-2.1667, -2.1667, 1.0], abs=1e-4)
     assert (h, rest, done) == (
@@ -86,12 +86,16 @@ def test_gradients_flow_through_the_ratio():
         pytest.approx([0, 1.3333, 0], abs=1e-4),
         pytest.approx([0, -3.1111, 0], abs=1e-4),
     )
+    _, _, f, h, rest, done = forward(0.5, -1, detach=True)
+    assert f == pytest.approx([-1, -1, 1], abs=1e-4)
+    assert (h, rest, done) == (pytest.approx(-1), pytest.approx([0, 1.3333, 0], abs=1e-4), [0, 0, 0])
 
 
-def test_nothing_finished_yet_takes_the_ratio_as_one_and_extremes_are_bounded():
+def test_nothing_finished_yet_takes_the_ratio_as_given_and_extremes_are_bounded():
     of = [torch.tensor([v], dtype=torch.float64) for v in (4.0, 0.0, 5.0)]
     begun, yes = torch.tensor([False]), torch.tensor([True])
     assert expected_cost(*of, 0.3, done=begun, rest=yes).item() == pytest.approx(1.5)
+    assert expected_cost(*of, 0.3, done=begun, rest=yes, unproven=0.0).item() == 0
     assert expected_cost(*of, 0.3, done=yes, rest=yes).item() == pytest.approx(10 * 5 * 0.3)
 
 
@@ -105,6 +109,13 @@ def test_before_the_first_turn_nothing_is_expected():
 def test_a_dialogue_that_was_cut_off_only_says_that_budget_was_left():
     assert one(h=3.5, y=0)[0].loss1.item() == pytest.approx(1.2)
     assert one(h=5.0, y=0)[0].loss1.item() == 0
+
+
+def test_margin_moves_both_hinges():
+    found, *_ = one(h=5.0, margin=0.5)
+    assert (found.loss1.item(), found.loss2.item()) == pytest.approx((0.2, 0.0))
+    found, *_ = one(h=3.5, y=-1, margin=0.5)
+    assert (found.loss1.item(), found.loss2.item()) == pytest.approx((0.0, 1.0))
 
 
 @pytest.mark.parametrize("pad", [1, 7])

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -29,7 +29,9 @@ from perslib.errors import DataError, PerslibError, Problem, UnknownName
 from perslib.patience.dialogues import CENSORED, FAILURE, SUCCESS, Dialogues
 from perslib.patience.networks import (
     ActionFeatures,
+    Estimate,
     Features,
+    Granularity,
     Variant,
     estimate,
     features,
@@ -40,13 +42,18 @@ from perslib.patience.networks import (
 )
 from perslib.stats import Resamples, ratio
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 CARD, WEIGHTS, FORMAT = "card.json", "weights.npz", 1
 Timeout = Literal["drop", "failed", "censored"]
 CHOICES = {
     "loss": ("full", "light"),
+    "granularity": ("slot", "domain"),
     "timeout": ("drop", "failed", "censored"),
     "actions": ("multihot", "onehot", "none"),
     "profile": ("", "h", "f", "hf"),
+    "h_output": ("softplus", "raw"),
 }
 #: Longest gradient of a step.
 CLIP = 5.0
@@ -55,12 +62,16 @@ CLIP = 5.0
 class Patience(BaseEstimator):
     """f(s, a) ≤ v_b, the satisfaction with a turn, and h(goal), the patience at the start; both perceptrons.
 
-    v_b       what every turn costs at least, a negative number; it sets the scale
-    loss      "full", or "light" without loss2
-    gamma     0 < γ ≤ 1: users look forward and expect to pay h' for the rest (eq. 16); None: they do not
-    timeout   dialogues that the limit on turns ended: "drop", count as "failed", or "censored" (had budget left)
-    actions   "multihot" over what an action consists of, "onehot", or "none" where states say all
-    profile   which functions see the user's profile: "", "h", "f" or "hf"
+    v_b           what every turn costs at least, a negative number; it sets the scale
+    loss          "full", or "light" without loss2
+    gamma         0 < γ ≤ 1: users look forward and expect to pay h' for the rest (eq. 16); None: they do not
+    granularity   what counts as finished for them: every slot, or whole domains
+    detach_ratio  keep gradients out of the ratio of eq. 16 (recovers far worse)
+    timeout       dialogues that the limit on turns ended: "drop", count as "failed", or "censored" (had budget left)
+    margin        how far from zero budgets should end
+    actions       "multihot" over what an action consists of, "onehot", or "none" where states say all
+    profile       which functions see the user's profile: "", "h", "f" or "hf"
+    h_output      "softplus", or "raw" without a constraint on its sign (eq. 5)
 
     After `fit`: `f_` and `h_` (torch modules), `history_` (a row an epoch), `epoch_` (the one kept), `card_`.
     """
@@ -71,17 +82,23 @@ class Patience(BaseEstimator):
         *,
         loss: Variant = "full",
         gamma: float | None = None,
+        granularity: Granularity = "slot",
+        detach_ratio: bool = False,
         timeout: Timeout = "drop",
+        margin: float = 0.0,
         actions: ActionFeatures = "multihot",
         profile: str = "",
+        h_output: str = "softplus",
         hidden: Sequence[int] = (64, 64),
         epochs: int = 40,
         batch: int = 64,
         rate: float = 1e-3,
         seed: int = 42,
     ):
-        self.v_b, self.loss, self.gamma, self.timeout = v_b, loss, gamma, timeout
-        self.actions, self.profile, self.hidden, self.seed = actions, profile, hidden, seed
+        self.v_b, self.loss, self.gamma, self.granularity = v_b, loss, gamma, granularity
+        self.detach_ratio, self.timeout, self.margin = detach_ratio, timeout, margin
+        self.actions, self.profile, self.h_output = actions, profile, h_output
+        self.hidden, self.seed = hidden, seed
         self.epochs, self.batch, self.rate = epochs, batch, rate
 
     def fit(self, dialogues: Dialogues, validation: Dialogues | None = None) -> Self:
@@ -106,7 +123,12 @@ class Patience(BaseEstimator):
 
     def _make_networks(self, f_inputs: int, h_inputs: int) -> None:
         self.f_ = perceptron(f_inputs, self.hidden)
-        self.h_ = perceptron(h_inputs, self.hidden, [torch_here().nn.Softplus()])
+        positive = [torch_here().nn.Softplus()] if self.h_output == "softplus" else []
+        self.h_ = perceptron(h_inputs, self.hidden, positive)
+
+    def _estimate(self, batch: dict[str, Tensor]) -> Estimate:
+        unproven = 1.0 if self.granularity == "slot" else 0.0
+        return estimate(self.f_, self.h_, batch, self.gamma, unproven=unproven, detach=self.detach_ratio)
 
     def _train(
         self, torch: ModuleType, seen: Features, status: np.ndarray, validation: Dialogues | None
@@ -120,8 +142,8 @@ class Patience(BaseEstimator):
             sums = np.zeros(3)
             for some in np.array_split(order.permutation(len(y)), -(-len(y) // self.batch)):
                 batch = seen.batch(torch, some)
-                of = estimate(self.f_, self.h_, batch, self.gamma)
-                found = losses(of, torch.from_numpy(y[some]), batch["mask"], self.v_b, self.loss)
+                of, ends = self._estimate(batch), torch.from_numpy(y[some])
+                found = losses(of, ends, batch["mask"], self.v_b, self.loss, self.margin)
                 adam.zero_grad()
                 found.total.backward()
                 torch.nn.utils.clip_grad_norm_(networks.parameters(), CLIP)
@@ -148,7 +170,7 @@ class Patience(BaseEstimator):
         seen = self._features(self._fitted(dialogues))
         with seeded(self.seed) as torch, torch.no_grad():
             batch = seen.batch(torch)
-            found = estimate(self.f_, self.h_, batch, self.gamma)
+            found = self._estimate(batch)
         mask, f, h = batch["mask"].numpy(), found.f.numpy(), found.h.numpy()
         ahead = np.zeros_like(f) if found.ahead is None else found.ahead.numpy()
         of = np.repeat(np.arange(len(dialogues)), dialogues.turns)
@@ -221,7 +243,8 @@ class Patience(BaseEstimator):
         return model
 
     def _features(self, dialogues: Dialogues) -> Features:
-        return features(dialogues, actions=self.actions, profile=self.profile, forward=self.gamma is not None)
+        forward: dict[str, Any] = {"forward": self.gamma is not None, "granularity": self.granularity}
+        return features(dialogues, actions=self.actions, profile=self.profile, **forward)
 
     def _fitted(self, dialogues: Dialogues) -> Dialogues:
         if not hasattr(self, "f_"):

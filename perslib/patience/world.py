@@ -164,6 +164,7 @@ class World:
         self.agenda, self.seen = Agenda(self.goal, user.items, rng), Seen()
         self.turns: list[Turn] = []
         self.spent = 0.0
+        self.settled = 0.0  # cost up to the last finished domain
         self.reason = ""
         self._speak()
 
@@ -200,11 +201,13 @@ class World:
                 f"Action {action} is not in the list, which has {len(self.actions.templates)} (0 …)."
             )
         template, state, agenda = self.actions.templates[action], self.seen.vector, self.agenda
-        cost = int(self.actions.slot_numbers[action]) + 1
+        position, cost = agenda.position, int(self.actions.slot_numbers[action]) + 1
         agenda.hear(template, self.seen.entity, self.seen.told)
         self.seen.act(template, agenda.booked)
         self.spent += cost
-        rest = agenda.unfinished()
+        if agenda.position > position:
+            self.settled = self.spent
+        rest = agenda.unfinished(self.user.granularity)
         turn = Turn(
             self._said, self._misheard, state, action, cost, tuple(rest), self.left, self._outlook(len(rest))
         )
@@ -218,8 +221,9 @@ class World:
         if not self.user.forward:
             return 0.0
         scale = self.patience / self.goal.patience
-        done = self.goal.patience - rest
-        return outlook(self.spent, done * scale, rest * scale, self.user.gamma)
+        done, by = self.goal.patience - rest, self.user.granularity
+        spent = self.settled if by == "domain" else self.spent
+        return outlook(spent, done * scale, rest * scale, self.user.gamma, by)
 
     def _ending(self, turn: Turn) -> str:
         if self.user.budget and turn.left < 0:
