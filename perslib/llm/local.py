@@ -138,7 +138,10 @@ class Engine:
             start_new_session=True,  # an interrupt at the terminal is for us; the engine outlives it
         )
         if not self._line():
-            raise BackboneError(f"The model {path} could not be started: {self.end()}")
+            raise BackboneError(
+                f"The model {path} could not be started: {self.end()}. Is the file whole? The engine reads llama, qwen2 and "
+                "qwen3 models; for others start a server, such as Ollama, and give its base_url."
+            )
 
     def ask(self, body: str) -> dict[str, Any]:
         """Return the answer to a request; ConnectionError where the engine ended before it."""
