@@ -97,6 +97,7 @@ def test_it_answers_like_any_endpoint():
             "properties": {"in": {"type": "object", "properties": {"s": {"const": 'say "hi"'}}}},
         },
         {"anyOf": [{"type": "boolean"}, {"const": 5}]},
+        {"type": "string", "maxLength": 45},
     ],
 )
 def test_a_reply_follows_its_schema(schema):
