@@ -74,7 +74,7 @@ def main() -> None:
     print(f"{'':<28}{'seconds':>9}{'processor':>11}")
     timed("  runs of the replies", lambda: counted([c.reply for c in some]))
     timed("  numbers", lambda: dense(some[:2_000]))
-    model = timed("learning, all of it", lambda: Reward().fit(some))
+    model = timed("learning, all of it", lambda: Reward().learn(some))
     timed("scoring 2,000", lambda: model.scores(some[-2_000:]))  # type: ignore[attr-defined]
     print(f"\nAUROC on held-out users: {model.card_['numbers']['auroc']:.3f}")  # type: ignore[attr-defined]
 

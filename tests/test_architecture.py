@@ -23,6 +23,7 @@ ORDER = [
         "paths",
         "text",
         "registry",
+        "saved",
         "schemas",
         "cluster",
         "llm",

@@ -69,7 +69,7 @@ def test_an_agent_learns_from_what_it_is_shown(small, tmp_path):
     (tmp_path / "agent" / "card.json").write_text(json.dumps(card | {"actions": "0" * 64}))
     with pytest.raises(DataError, match="knows other actions"):
         Agent.load(tmp_path / "agent")
-    with pytest.raises(DataError, match="no agent here"):
+    with pytest.raises(DataError, match="no agent can be read here"):
         Agent.load(tmp_path / "nowhere")
 
 

@@ -12,28 +12,27 @@ from reward_made import made
 
 from perslib.corpus import load
 from perslib.errors import DataError, PerslibError, UnknownName
-from perslib.ux import good_share, scored_replies
+from perslib.judge import evaluate, make_judge
+from perslib.ux import good_share, judged_by, scored_replies
 from perslib.ux.cases import Lesson, lessons_of
 from perslib.ux.reward import Reward
-from perslib.ux.reward_embedded import Embedded
-from perslib.ux.reward_words import Words
+from perslib.ux.reward_linear import Embedded, Words
 
 
 @pytest.fixture(scope="module")
 def model():
-    return Reward().fit(made())
+    return Reward().learn(made())
 
 
 def test_it_learns_what_is_liked(model):
     assert model.score((), "how do I plan a trip", "clear steps and then prices") > 0.8
     assert model.score((), "how do I plan a trip", "perhaps it depends on things") < 0.2
     new = made(4, seed=9, prefix="new")
-    assert (model.predict(new) == [c.gold for c in new]).mean() > 0.95
-    assert set(model.predict(new, threshold=0.0)) == {1.0}
+    assert (model.verdicts(new)["said"] == [c.gold for c in new]).mean() > 0.95
 
 
 def test_verdicts_are_those_of_any_ux_judge(model):
-    found = Reward(alpha=0.4).fit(made()).verdicts(made(3, seed=5, prefix="new"))
+    found = Reward(alpha=0.4).learn(made()).verdicts(made(3, seed=5, prefix="new"))
     assert {"judge", "case", "gold", "said", "p_good", "error", "abstains", "sure"} <= set(found)
     assert found["error"].isna().all() and found["p_good"].between(0, 1).all()
     assert found["abstains"].mean() < 0.2, "cases this clear are seldom abstained from"
@@ -46,7 +45,7 @@ def test_what_it_went_by_is_told_in_words(model):
     by_name = told[told["part"] == "reply"].set_index("feature")["contribution"]
     assert by_name["steps"] > 0 and by_name["prices"] > 0
     case = Lesson("0", "how do I plan a trip", (), "clear steps and then prices")
-    inside = model.backend._model.intercept + told["contribution"].sum()
+    inside = model.backend.intercept + told["contribution"].sum()
     assert inside == pytest.approx(model.logits([case])[0], abs=1e-6), "contributions add up to the log odds"
 
 
@@ -64,8 +63,8 @@ def test_the_same_after_saving_and_loading(model, tmp_path):
 
 def test_learning_twice_gives_the_same(model):
     new = made(3, seed=5, prefix="new")
-    assert (Reward().fit(made()).scores(new) == model.scores(new)).all()
-    assert (model.anew().fit(made()).scores(new) == model.scores(new)).all()
+    assert (Reward().learn(made()).scores(new) == model.scores(new)).all()
+    assert (model.anew().learn(made()).scores(new) == model.scores(new)).all()
 
 
 def test_a_changed_file_is_not_loaded(model, tmp_path):
@@ -87,24 +86,24 @@ def test_blind_to_length(model):
             cases.append(
                 Lesson(f"{u}/{i}", "question", (), " ".join(words), gold=1 if i % 2 else -1, user=f"u{u}")
             )
-    lengths = [Reward(Words(views=(), length=length)).fit(cases) for length in (True, False)]
-    gap = [abs(m.backend._model.coef).max() for m in lengths]
-    assert len(lengths[0].backend._names) - len(lengths[1].backend._names) == 7
+    lengths = [Reward(Words(views=(), length=length)).learn(cases) for length in (True, False)]
+    gap = [abs(m.backend.coef).max() for m in lengths]
+    assert len(lengths[0].backend.names) - len(lengths[1].backend.names) == 7
     assert lengths[0].score((), "question", " ".join("abcdefghij" * 4)) > 0.9 and gap[1] > 0
 
 
 @pytest.mark.parametrize("kind", ["temperature", "isotonic", "none"])
 def test_other_calibrations_and_thresholds(kind, tmp_path):
-    model = Reward(calibration=kind, threshold="cost", cost=(5, 1)).fit(made(wrong=0.1))
+    model = Reward(calibration=kind, threshold="cost", cost=(5, 1)).learn(made(wrong=0.1))
     again = Reward.load(model.save(tmp_path))
     new = made(3, seed=5, prefix="new")
     assert again.threshold == model.threshold and (again.scores(new) == model.scores(new)).all()
-    assert Reward(threshold=0.7).fit(made()).threshold == 0.7
+    assert Reward(threshold=0.7).learn(made()).threshold == 0.7
 
 
 def test_a_costlier_pass_raises_the_threshold():
     some = made(wrong=0.15)
-    careful, lax = (Reward(threshold="cost", cost=cost).fit(some).threshold for cost in ((9, 1), (1, 9)))
+    careful, lax = (Reward(threshold="cost", cost=cost).learn(some).threshold for cost in ((9, 1), (1, 9)))
     assert careful > lax
 
 
@@ -114,7 +113,7 @@ def test_weights_count():
     wrong = [replace(c, case=c.case + "x", gold=-c.gold) for c in made(seed=3)]
     for trusted, other, sign in ((right, wrong, 1), (wrong, right, -1)):
         cases = [Lesson(**vars(c) | {"weight": w}) for of, w in ((trusted, 1.0), (other, 0.05)) for c in of]
-        model = Reward(held=0, calibration="none").fit(cases)
+        model = Reward(held=0, calibration="none").learn(cases)
         good, bad = (
             model.score((), "how", reply)
             for reply in ("clear steps and then prices", "it depends on many things")
@@ -124,24 +123,24 @@ def test_weights_count():
 
 def test_users_are_held_out_whole():
     with pytest.raises(DataError, match="is among those that are learned from"):
-        Reward().fit(made(), held_out=made(2))
+        Reward().learn(made(), held_out=made(2))
     with pytest.raises(DataError, match="set held=0"):
-        Reward().fit(made(1))
-    fitted = Reward().fit(made(), held_out=made(6, prefix="other"))
+        Reward().learn(made(1))
+    fitted = Reward().learn(made(), held_out=made(6, prefix="other"))
     assert fitted.card_["held_out"]["users"] == 6 and fitted.card_["learned_from"]["users"] == 20
 
 
 def test_few_users_are_held_out_in_turn(tmp_path):
     """All are learned from, all calibrate: ten users are enough for a promise that two of ten could not give."""
     few = made(10)
-    model, split = Reward(folds=5).fit(few), Reward().fit(few)
+    model, split = Reward(folds=5).learn(few), Reward().learn(few)
     assert model.abstention_.users == 10 and split.abstention_.users == 2
     assert model.card_["learned_from"]["users"] == model.card_["held_out"]["users"] == 10
     assert np.isfinite([model.abstention_.good_misfit, model.abstention_.bad_misfit]).all()
     new = made(3, seed=5, prefix="new")
     again = Reward.load(model.save(tmp_path))
     assert again.folds == 5 and (again.scores(new) == model.scores(new)).all()
-    assert (model.predict(new) == [c.gold for c in new]).mean() > 0.9
+    assert (model.verdicts(new)["said"] == [c.gold for c in new]).mean() > 0.9
 
 
 @pytest.mark.parametrize(
@@ -152,13 +151,13 @@ def test_few_users_are_held_out_in_turn(tmp_path):
         (lambda: Reward(threshold="best"), "balanced, cost"),
         (lambda: Reward(threshold=2.0), "probability"),
         (lambda: Reward(cost=(0, 0)), "cost"),
-        (lambda: Reward(alpha=0).fit(made()), "alpha"),
-        (lambda: Reward(calibration="plat").fit(made()), "Did you mean platt"),
+        (lambda: Reward(alpha=0).learn(made()), "alpha"),
+        (lambda: Reward(calibration="plat").learn(made()), "Did you mean platt"),
         (lambda: Reward(Words(views=("answer",))), "view of a case"),
-        (lambda: Reward().fit([c for c in made() if c.gold == 1]), "0 bad"),
-        (lambda: Reward().fit([]), "is trained on good and bad"),
-        (lambda: Reward().score((), "a", "b"), "run its fit"),
-        (lambda: Reward().save("x"), "run its fit"),
+        (lambda: Reward().learn([c for c in made() if c.gold == 1]), "0 bad"),
+        (lambda: Reward().learn([]), "is trained on good and bad"),
+        (lambda: Reward().score((), "a", "b"), "run its learn"),
+        (lambda: Reward().save("x"), "run its learn"),
         (lambda: Lesson("c", "q", weight=-1.0), "expected 0 or more"),
     ],
 )
@@ -195,15 +194,15 @@ def test_lessons_of_weak_labels():
 
 
 def test_it_scores_generated_replies():
-    model, cases = Reward().fit(made(prefix="elsewhere")), made(3, prefix="asked")
+    model, cases = Reward().learn(made(prefix="elsewhere")), made(3, prefix="asked")
     texts = [
         "clear steps and then prices" if i % 4 else "it depends on many things" for i in range(len(cases))
     ]
     about = {"case": [c.case for c in cases], "user": [c.user for c in cases], "scenario": "s"}
     replies = pd.DataFrame({**about, "reply": texts, "model": "m", "how": "baseline"})
     found = scored_replies(replies, cases, model)
-    at = scored_replies(replies, cases, model, threshold=0.0)
-    assert (at["said"] == 1).all(), "a threshold that is given counts, else the model's own"
+    model.threshold = 0.0
+    assert (scored_replies(replies, cases, model)["said"] == 1).all(), "the model's own threshold counts"
     assert good_share(found, resamples=100)["percent"].iloc[0] == pytest.approx(75)
     assert found["judge"].unique().tolist() == ["reward"]
 
@@ -219,14 +218,12 @@ class Letters:
 
 
 def test_an_embedding_head_learns_too(tmp_path):
-    model = Reward(Embedded(Letters())).fit(made())
+    model = Reward(Embedded(Letters())).learn(made())
     new = made(4, seed=9, prefix="new")
-    assert (model.predict(new) == [c.gold for c in new]).mean() > 0.9
+    assert (model.verdicts(new)["said"] == [c.gold for c in new]).mean() > 0.9
     told = model.explain((), "how do I save money", "clear steps")
     case = Lesson("0", "how do I save money", (), "clear steps")
-    assert model.backend._model.intercept + told["contribution"].sum() == pytest.approx(
-        model.logits([case])[0]
-    )
+    assert model.backend.intercept + told["contribution"].sum() == pytest.approx(model.logits([case])[0])
     with pytest.raises(PerslibError, match="cannot be found again by its name"):
         model.save(tmp_path)
     named = Reward(Embedded("tfidf"))
@@ -235,7 +232,19 @@ def test_an_embedding_head_learns_too(tmp_path):
 
 def test_the_encoder_of_the_workbench(tmp_path, monkeypatch):
     """By name it is found again, so that what rests on it can be loaded."""
-    monkeypatch.setattr("perslib.ux.reward_embedded.embedder", lambda name, **more: Letters())
-    model = Reward(Embedded("embedded")).fit(made(8))
+    monkeypatch.setattr("perslib.ux.reward_linear.embedder", lambda name, **more: Letters())
+    model = Reward(Embedded("embedded")).learn(made(8))
     new = made(2, seed=9, prefix="new")
     assert (Reward.load(model.save(tmp_path)).scores(new) == model.scores(new)).all()
+
+
+def test_it_judges_a_corpus_by_its_name():
+    """Learned from train users, it judges test users' replies as any judge does; cases get the same verdicts either way."""
+    corpus = load("sample/en")
+    judge = make_judge("reward model")
+    found = evaluate(judge, corpus, limit=30, progress=False)
+    assert found["raw"].isin([1, 5]).all() and found["expected"].between(1, 5).all()
+    some = [case for case in lessons_of(corpus) if case.user in set(found["user"])][:5]
+    one, whole = judged_by(judge, some, progress=False), judge.verdicts(some)
+    assert one["p_good"].to_numpy(float) == pytest.approx(whole["p_good"].to_numpy(float))
+    assert one["said"].equals(whole["said"]) and one["judge"].equals(whole["judge"])

@@ -11,14 +11,13 @@ from reward_made import made
 from sklearn.metrics import roc_auc_score
 
 from perslib.errors import DataError
-from perslib.stats import interval, resample_users, reward_numbers, selective_risk
+from perslib.stats import compare_auroc, interval, resample_users, reward_numbers, selective_risk
 from perslib.stats.detection import resampled_auroc
 from perslib.stats.probabilities import Abstention, cheapest_threshold, fit_abstention, fit_calibration
-from perslib.ux.reward import Reward
-from perslib.ux.reward_checks import RewardWarning, discrimination, out_of_fold, swapped
+from perslib.ux.reward import Reward, swapped
 from perslib.ux.reward_features import Weighted, counted
-from perslib.ux.reward_words import Words
-from perslib.ux.wall import wall
+from perslib.ux.reward_linear import Words
+from perslib.ux.wall import out_of_fold, wall
 
 
 def frame(gold, p, said=None, user=None, judge="reward"):
@@ -38,7 +37,7 @@ def frame(gold, p, said=None, user=None, judge="reward"):
 def test_runs_are_counted_as_by_hand():
     counts = counted(["list of prices", "价格表", "list of list of", ""])
     # three words and two pairs; three characters, two pairs, one triple; 2 list, 2 of, 2 "list of", 1 "of list"
-    assert counts.sum(axis=1).tolist() == [5, 6, 7, 0]
+    assert counts.toarray().sum(axis=1).tolist() == [5, 6, 7, 0]
     assert sorted(counts[2].toarray().ravel()[counts[2].toarray().ravel() > 0]) == [1, 2, 2, 2]
     assert (counted(["LIST of prices"]) != counts[[0]]).nnz == 0
 
@@ -143,7 +142,9 @@ def test_auroc_and_its_interval():
     gold = rng.choice([1, -1], 300)
     p = np.round(1 / (1 + np.exp(-(gold * 0.5 + rng.normal(size=300)))), 1)  # ties count half
     user = [f"u{i % 30}" for i in range(300)]
-    table = discrimination(frame(gold, p, user=user), frame(gold, 1 - p, user=user, judge="turned"))
+    table = compare_auroc(
+        pd.concat([frame(gold, p, user=user), frame(gold, 1 - p, user=user, judge="turned")])
+    )
     assert table.loc[0, "auroc"] == pytest.approx(roc_auc_score(gold, p), abs=1e-12)
     assert table.loc[1, "auroc"] == pytest.approx(1 - roc_auc_score(gold, p), abs=1e-12)
     assert table.loc[0, "auroc_low"] < table.loc[0, "auroc"] < table.loc[0, "auroc_high"]
@@ -158,21 +159,21 @@ def test_auroc_and_its_interval():
     np.testing.assert_array_equal(resampled_auroc(gold == 1, p, number, many), drawn)
 
 
-def test_what_cannot_beat_the_request_is_warned_of():
-    """Good and bad depend on the request alone: the model knows the selection, and is told so."""
+def test_what_knows_the_selection_alone_is_not_ahead_of_the_request():
+    """Good and bad depend on the request alone."""
     cases = [replace(c, query="how?" if c.gold == 1 else "why?", reply="the same for all") for c in made()]
     found, baselines = out_of_fold(Reward(), cases), wall(cases, ["majority", "query only"])
-    with pytest.warns(RewardWarning, match="does not beat a baseline that reads the request alone"):
-        table = discrimination(found, baselines, resamples=500)
+    table = compare_auroc(pd.concat([found, baselines]), resamples=500)
     assert table["judge"].tolist() == ["reward", "majority", "query only"]
+    assert not table.loc[2, "ahead_low"] > 0
 
 
-def test_what_reads_replies_is_not_warned_of():
+def test_what_reads_replies_is_ahead():
     cases = made(wrong=0.1)
     found = out_of_fold(Reward(), cases)
     assert (found["fold"].groupby(found["user"]).nunique() == 1).all() and len(found) == len(cases)
-    table = discrimination(found, wall(cases, ["query only"]), resamples=500)
-    assert table.loc[1, "ahead_low"] > 0.2
+    table = compare_auroc(pd.concat([found, wall(cases, ["query only"])]), resamples=500)
+    assert table.loc[1, "ahead_low"] > 0.15
     numbers = reward_numbers(found)
     assert numbers["auroc"] == pytest.approx(table.loc[0, "auroc"]) and numbers["d_prime"] > 1.5
     assert numbers["brier"] < 0.2
@@ -197,11 +198,10 @@ def test_risk_falls_as_coverage_does():
 
 def test_a_swap_of_replies_changes_scores():
     cases = made()
-    found = swapped(Reward().fit(cases), cases)
+    found = swapped(Reward().learn(cases), cases)
     assert found["changed"] > 0.8 and found["own_preferred"] > 0.65 and found["gap"] > 0.2
-    blind = Reward(Words(views=("query",), length=False)).fit(cases)
-    blind.backend._model.coef[-len(blind.backend._names) :] = 0  # and no numbers of the reply
-    with pytest.warns(RewardWarning, match="hardly reads the reply"):
-        assert swapped(blind, cases)["changed"] == 0
+    blind = Reward(Words(views=("query",), length=False)).learn(cases)
+    blind.backend.coef[-len(blind.backend.names) :] = 0  # and no numbers of the reply
+    assert swapped(blind, cases)["changed"] == 0
     with pytest.raises(DataError, match="only one reply"):
         swapped(blind, [replace(c, reply="same") for c in cases])

@@ -55,12 +55,12 @@ def tiny(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def model(tiny):
-    return Reward(Lora(tiny, tuning=QUICK)).fit(made(16))
+    return Reward(Lora(tiny, tuning=QUICK)).learn(made(16))
 
 
 def test_it_learns_from_the_verdicts_place_alone(model):
     new = made(4, seed=9, prefix="new")
-    assert (model.predict(new) == [c.gold for c in new]).mean() > 0.9
+    assert (model.verdicts(new)["said"] == [c.gold for c in new]).mean() > 0.9
     history = model.backend.history_
     assert min(h["error"] for h in history) < 0.5 and history[0]["step"] == 4
 
@@ -99,7 +99,7 @@ def test_verdicts_that_look_alike_are_refused(tiny, monkeypatch):
     other = {**phrases("reward", "en"), "good": ["splendid"], "bad": ["dreadful"]}
     monkeypatch.setattr(reward_lora, "phrases", lambda *_: other)
     with pytest.raises(PerslibError, match="do not tell splendid from dreadful"):
-        Reward(Lora(tiny, tuning=QUICK)).fit(made(4))
+        Reward(Lora(tiny, tuning=QUICK)).learn(made(4))
 
 
 def test_without_the_extra_the_remedy_is_named(monkeypatch):
@@ -112,4 +112,4 @@ def test_without_the_extra_the_remedy_is_named(monkeypatch):
 
     monkeypatch.setattr(importlib, "import_module", missing)
     with pytest.raises(PerslibError, match=r"pip install 'perslib\[reward\]'"):
-        Reward(Lora("any")).fit(made(4))
+        Reward(Lora("any")).learn(made(4))

@@ -83,8 +83,7 @@ LACKING_07 = {
     "bad-only": (
         NO_RATINGS,
         LEARNS,
-        "A reward model is trained on good and bad replies; here there are 0 good and 6 bad ones",
-        "The baselines need two or more good",
+        "Baselines and reward models need two or more good",
         "6 cases, 0 good and 6 bad",
     ),
     "answers-only": (

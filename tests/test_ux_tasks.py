@@ -13,7 +13,7 @@ from scripted import Scripted
 
 from perslib.corpus import Corpus, load
 from perslib.errors import DataError, PerslibError, UnknownName
-from perslib.judge import Constant, Generic, Manner, Personal, evaluate, judge_names, make_judges
+from perslib.judge import Computed, Constant, Generic, Manner, Personal, evaluate, judge_names, make_judges
 from perslib.llm import Answer, Request
 from perslib.memory import Scores
 from perslib.prompts import PromptSettings
@@ -263,17 +263,17 @@ def test_a_few_shot_judge_is_refused_its_own_examples_and_nothing_else():
         replied([*others, examples[1]])
 
 
-class Short:
-    """A reward model that likes short replies."""
+class Short(Computed):
+    """Likes short replies."""
 
     name = "short"
 
-    def score(self, history, query, response):
-        self.seen = (history, query)
-        return 1 / (1 + len(response) / 10)
+    def scores(self, block):
+        self.seen = [m["content"] for target in block for m in target.prefix]
+        return [1 + 4 / (1 + len(target.response) / 10) for target in block]
 
 
-def test_a_reward_model_stands_where_a_judge_does():
+def test_any_judge_scores_replies():
     cases = [case(1, None), case(2, None)]
     replies = answered(
         Generation(), cases, Scripted(reply=lambda r: Answer(text="x" * (5 if "1?" in said(r) else 50)))
@@ -326,11 +326,9 @@ def test_a_judge_of_recovery_sees_all_or_the_failed_reply_alone():
     replies = answered(Recovery(), [FAILED], Scripted(reply=lambda r: Answer(text="Day one: baths.")))
     judge = Short()
     scored_replies(replies, [FAILED], judge)
-    assert [m["content"] for m in judge.seen[0]] == ["Hello.", "Hi.", "Plan it.", "Bath is a city."]
+    assert judge.seen == ["Hello.", "Hi.", "Plan it.", "Bath is a city.", "That is no plan."]
     scored_replies(replies, [FAILED], judge, context="reference")
-    assert [m["content"] for m in judge.seen[0]] == ["Bath is a city."] and judge.seen[
-        1
-    ] == "That is no plan."
+    assert judge.seen == ["Bath is a city.", "That is no plan."]
 
 
 # -- baselines ----------------------------------------------------------------------------------------------------

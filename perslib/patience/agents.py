@@ -16,7 +16,6 @@ It learns from turns of past dialogues with what followed, the oldest forgotten 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -32,6 +31,7 @@ from perslib.patience.networks import perceptron, seeded, torch_here
 from perslib.patience.policies import Policy, exploring, rule, talk
 from perslib.patience.users import User
 from perslib.patience.world import STATE_NAMES, Seen, Turn, World
+from perslib.saved import loaded, save
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -176,32 +176,23 @@ class Agent:
             return int(self.network(torch.from_numpy(seen.vector)).argmax())
 
     def save(self, folder: str | Path) -> Path:
-        """Weights, learning curve, and the card last, which says that all is there."""
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        torch_here().save(self.network.state_dict(), folder / "weights.pt")
-        self.curve.to_csv(folder / "curve.csv", index=False)
-        (folder / "card.json").write_text(json.dumps(self.card, indent=1), encoding="utf-8")
-        return folder
+        """Weights, and a card with the learning curve (`perslib.saved`)."""
+        weights = {name: value.numpy() for name, value in self.network.state_dict().items()}
+        return save(folder, {**self.card, "curve": self.curve.to_dict("list")}, weights)
 
     @classmethod
     def load(cls, folder: str | Path) -> Agent:
         """What `save` wrote; refused if it was trained on another action list or other state features."""
-        folder = Path(folder)
-        try:
-            card = json.loads((folder / "card.json").read_text("utf-8"))
-            weights = torch_here().load(folder / "weights.pt", weights_only=True)
-            curve = pd.read_csv(folder / "curve.csv")
-        except (OSError, ValueError) as reason:
-            raise DataError(Problem(str(folder), f"no agent here ({reason})"), "Train it again.") from None
-        for name, now in (("actions", action_list().features.digest), ("features", len(STATE_NAMES))):
-            if card[name] != now:
-                raise DataError(
-                    Problem(str(folder), f"the agent knows other {name} ({card[name]}, now {now})"),
-                    "Train it again with the present ones.",
-                )
-        network = q_network(tuple(card["settings"]["hidden"]))
-        network.load_state_dict(weights)
+        with loaded(folder, "agent") as (card, weights):
+            for name, now in (("actions", action_list().features.digest), ("features", len(STATE_NAMES))):
+                if card[name] != now:
+                    raise DataError(
+                        Problem(str(folder), f"the agent knows other {name} ({card[name]}, now {now})"),
+                        "Train it again with the present ones.",
+                    )
+            network = q_network(tuple(card["settings"]["hidden"]))
+            network.load_state_dict({k: torch_here().from_numpy(v) for k, v in weights.items()})
+            curve = pd.DataFrame(card.pop("curve"))
         return cls(network, curve, card)
 
 

@@ -7,13 +7,10 @@
 
 Only v_b fixes the scale: (c·f, c·h) satisfies whatever (f, h) does for any c ≥ 1, so estimates are compared up to a
 positive factor.
-
-A saved model is weights without code (`weights.npz`), and a card that says what they are (`card.json`).
 """
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,7 +22,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 
 import perslib
-from perslib.errors import DataError, PerslibError, Problem, UnknownName
+from perslib.errors import DataError, PerslibError, UnknownName
 from perslib.patience.dialogues import CENSORED, FAILURE, SUCCESS, Dialogues
 from perslib.patience.networks import (
     ActionFeatures,
@@ -40,12 +37,13 @@ from perslib.patience.networks import (
     seeded,
     torch_here,
 )
+from perslib.saved import loaded, save
 from perslib.stats import Resamples, ratio
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-CARD, WEIGHTS, FORMAT = "card.json", "weights.npz", 1
+FORMAT = 1
 Timeout = Literal["drop", "failed", "censored"]
 CHOICES = {
     "loss": ("full", "light"),
@@ -208,38 +206,25 @@ class Patience(BaseEstimator):
         return np.where(self.remaining_budget(dialogues)["budget"] >= 0, SUCCESS, FAILURE)
 
     def save(self, folder: str | Path) -> Path:
-        """Weights, and a card of what they were learned from, in this folder."""
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
+        """Weights, and a card of what they were learned from, in this folder (`perslib.saved`)."""
         parts = {"f": self.f_, "h": self.h_}
         weights = {
             f"{p}.{name}": v.numpy() for p, own in parts.items() for name, v in own.state_dict().items()
         }
-        np.savez(folder / WEIGHTS, **weights)
-        (folder / CARD).write_text(json.dumps(self.card_, indent=1, ensure_ascii=False) + "\n", "utf-8")
-        return folder
+        return save(folder, self.card_, weights)
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
         """What `save` wrote; its history of epochs is not kept."""
-        folder = Path(folder)
-        try:
-            found = json.loads((folder / CARD).read_text("utf-8"))
-            with np.load(folder / WEIGHTS) as stored:
-                weights = {name: stored[name] for name in stored.files}
-            parameters: dict[str, Any] = found["parameters"]
+        with loaded(folder, "fitted patience") as (card, weights):
+            parameters: dict[str, Any] = card["parameters"]
             model = cls(**{**parameters, "hidden": tuple(parameters["hidden"])})
-            model._make_networks(found["inputs"]["f"], found["inputs"]["h"])
-            model.action_digest_, model.epoch_, model.card_ = found["action_list"], found["epoch"], found
+            model._make_networks(card["inputs"]["f"], card["inputs"]["h"])
+            model.action_digest_, model.epoch_, model.card_ = card["action_list"], card["epoch"], card
             torch = torch_here()
             for part in ("f", "h"):
                 own = {k[2:]: torch.from_numpy(v) for k, v in weights.items() if k.startswith(f"{part}.")}
                 getattr(model, f"{part}_").load_state_dict(own)
-        except (OSError, ValueError, KeyError, TypeError, RuntimeError) as reason:
-            raise DataError(
-                Problem(str(folder), f"no fitted patience can be read here ({reason})"),
-                "Give a folder that Patience.save wrote, or fit and save anew.",
-            ) from None
         return model
 
     def _features(self, dialogues: Dialogues) -> Features:

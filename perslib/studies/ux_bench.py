@@ -112,7 +112,7 @@ def fit_rewards(corpus: Corpus, seed: int = SEED) -> Rewards:
             bad=len(lessons) - good,
             users=len(users),
         )
-    models = [ux.Reward(seed=seed, name=ALL_RATED).fit(sides[1 - side]) for side in (0, 1)]
+    models = [ux.Reward(seed=seed, name=ALL_RATED).learn(sides[1 - side]) for side in (0, 1)]
     verdicts = pd.concat([m.verdicts(own) for m, own in zip(models, sides)], ignore_index=True)
     return Rewards(models, half, verdicts, labels)
 

@@ -4,7 +4,7 @@ verdicts = judged_by(UXJudge(PromptSettings("zh")), cases, backbone)    # good o
 perslib.stats.measure_verdicts(verdicts)                      # accuracy, d′ and criterion, with intervals
 topics_of(cases)                                              # scenario, intent and domain of each, by rules or a model
 position_audit(judge, pairs_of(replies, 40), corpus)          # what does the order do, for any judge
-Reward().fit(lessons_of(corpus))                              # how likely is a reply to be liked: learned, calibrated
+Reward().learn(lessons_of(corpus))                            # how likely is a reply to be liked: learned, calibrated
 published("table3")                                           # the paper's numbers, for comparison
 """
 
@@ -15,7 +15,6 @@ from perslib.ux.answers import (
     Generation,
     Recovery,
     Reply,
-    RewardModel,
     answered,
     good_share,
     scored_replies,
@@ -35,11 +34,9 @@ from perslib.ux.cases import (
 )
 from perslib.ux.judging import PairJudge, UXJudge, judged_by, shots, strategy_gains, verdicts_of_scores
 from perslib.ux.published import CASES, REWARD_MODEL, families, published
-from perslib.ux.reward import Reward
-from perslib.ux.reward_checks import RewardWarning, discrimination, out_of_fold, swapped
-from perslib.ux.reward_embedded import Embedded
+from perslib.ux.reward import Reward, swapped
+from perslib.ux.reward_linear import Embedded, Words
 from perslib.ux.reward_lora import Lora, Tuning
-from perslib.ux.reward_words import Words
 from perslib.ux.strategies import (
     STRATEGIES,
     label_by_rules,
@@ -49,7 +46,7 @@ from perslib.ux.strategies import (
     strategy_shares,
 )
 from perslib.ux.topics import INTENTS, SCENARIOS, label_topic_by_rules, topics_of
-from perslib.ux.wall import against_wall, compare_with_best_baseline, measure_beside_wall, wall
+from perslib.ux.wall import against_wall, compare_with_best_baseline, measure_beside_wall, out_of_fold, wall
 
 __all__ = [
     "BAD",
@@ -71,15 +68,12 @@ __all__ = [
     "Recovery",
     "Reply",
     "Reward",
-    "RewardModel",
-    "RewardWarning",
     "Tuning",
     "UXJudge",
     "Words",
     "against_wall",
     "answered",
     "compare_with_best_baseline",
-    "discrimination",
     "eval_cases",
     "families",
     "from_frame",

@@ -25,7 +25,6 @@ from perslib.llm.types import Message
 from perslib.prompts import PromptSettings, prompt
 from perslib.stats import LEVEL, RESAMPLES, SEED, Resamples, wilson
 from perslib.stats.detection import GOOD, labels
-from perslib.stats.probabilities import verdict_of
 from perslib.ux.asking import read_object
 from perslib.ux.cases import Case
 from perslib.ux.judging import judged_by
@@ -57,14 +56,6 @@ class Replies(Protocol):
 
     async def reply(self, case: Case, ask: Ask) -> Reply:
         """A reply to one case."""
-        ...
-
-
-class RewardModel(Protocol):
-    """Something that gives the probability that a user likes a reply, without a language model being asked here."""
-
-    def score(self, history: Sequence[Message], query: str, response: str) -> float:
-        """P(good)."""
         ...
 
 
@@ -103,18 +94,16 @@ def answered(
 def scored_replies(
     replies: pd.DataFrame,
     cases: Sequence[Case],
-    judge: Judge | RewardModel,
+    judge: Judge,
     backbone: Backbone | None = None,
     *,
-    threshold: float | None = None,
     context: JudgeContext = "full",
     progress: bool = True,
 ) -> pd.DataFrame:
     """The replies with the judge's verdict: said (1, −1, 0, or missing), p_good, judge, judge_error, context.
 
-    A judge may ask the backbone; a reward model says good from `threshold` on, else from its own, else from ½. After a
-    complaint the reply to it is judged, `context` says with what before it. A case without a reply has no verdict, which is
-    not good.
+    After a complaint the reply to it is judged, `context` says with what before it. A case without a reply has no verdict,
+    which is not good.
     """
     if context not in CONTEXTS:
         raise UnknownName("context of a judge", context, CONTEXTS)
@@ -124,23 +113,11 @@ def scored_replies(
     written = replies["reply"].notna() & (replies["reply"].fillna("").str.strip() != "")
     # Under the cases' own names: by these a judge's examples are told from what it judges.
     own = [_judged_case(known[row.case], str(row.reply), context) for row in replies[written].itertuples()]
-    out = replies.assign(said=pd.NA, p_good=np.nan, judge_error="no reply", context=context)
-    if isinstance(judge, Judge):
-        found = judged_by(judge, own, backbone, progress=progress)
-        said, p, why = (found[c].to_numpy(object) for c in ("said", "p_good", "error"))
-        name = judge.name
-    else:
-        at_once = getattr(judge, "scores", None)
-        p = np.array(
-            at_once(own) if at_once else [judge.score(c.history, c.query, c.reply) for c in own], dtype=object
-        )
-        line = getattr(judge, "threshold", 0.5) if threshold is None else threshold
-        said, why = (verdict_of(pd.Series(p, dtype="Float64"), line).astype(object), np.full(len(own), None))
-        name = str(getattr(judge, "name", type(judge).__name__))
-    out.loc[written, "said"] = said
-    out.loc[written, "p_good"] = pd.Series(p, dtype="Float64").to_numpy(float, na_value=np.nan)
-    out.loc[written, "judge_error"] = why
-    return out.assign(judge=name).astype({"said": "Int64", "judge_error": "str"})
+    found = judged_by(judge, own, backbone, progress=progress)
+    out = replies.assign(said=pd.NA, p_good=pd.NA, judge_error="no reply", context=context, judge=judge.name)
+    for column, name in (("said", "said"), ("p_good", "p_good"), ("judge_error", "error")):
+        out.loc[written, column] = found[name].to_numpy(object, na_value=None)
+    return out.astype({"said": "Int64", "p_good": "Float64", "judge_error": "str"})
 
 
 def _judged_case(case: Case, reply: str, context: JudgeContext) -> Case:

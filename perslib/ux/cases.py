@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from perslib.corpus import SCHEMA, SESSION, TURN, Block, Corpus, coerce
+from perslib.corpus import SCHEMA, SESSION, TURN, Block, Corpus, Target, coerce
 from perslib.errors import DataError, NotEnough, Problem
 from perslib.llm.types import Message
 from perslib.stats import SEED
@@ -56,6 +56,15 @@ class Case:
     def __post_init__(self) -> None:
         if self.gold not in (GOOD, BAD, None):
             raise DataError(Problem(f"case {self.case}", f"gold is {self.gold!r}, expected 1, −1 or none"))
+
+    @classmethod
+    def of(cls, target: Target) -> Case:
+        """A reply to judge as a case."""
+        before = target.prefix if target.request is None else target.prefix[:-1]
+        name = "/".join(str(getattr(target, key)) for key in TURN)
+        return cls(
+            name, target.request or "", before, target.response, user=target.user, scenario=target.scenario
+        )
 
     @property
     def said(self) -> list[Message]:

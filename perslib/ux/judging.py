@@ -22,7 +22,6 @@ from perslib.judge import Judge, Sees, Verdict, judge
 from perslib.judge.asking import TOP_LOGPROBS, spent
 from perslib.judge.evaluate import verdicts_on
 from perslib.llm import Answer, Ask, Backbone, Request, digit_distribution
-from perslib.llm.types import Message
 from perslib.prompts import Prompt, PromptSettings
 from perslib.stats import SEED, compare_paired, floats
 from perslib.stats.detection import BAD, GOOD, NEUTRAL, labels
@@ -107,13 +106,10 @@ class UXJudge(Judge):
 
     def _request(self, found: Prompt, target: Target) -> Request:
         """The question about one reply, its schema without the third verdict where there are two."""
-        before = target.prefix if target.request is None else target.prefix[:-1]
-        shown = self._fields(before, target.request or "", target.response)
-        fields: dict[str, Any] = {**shown, "three": len(self.values) == 3}
+        fields: dict[str, Any] = {**self._fields(Case.of(target)), "three": len(self.values) == 3}
         if found.name == "ux_judge":
             fields["examples"] = [
-                {**self._fields(one.history, one.query, one.reply), "verdict": NAMES[one.gold or GOOD]}
-                for one in self.examples
+                {**self._fields(one), "verdict": NAMES[one.gold or GOOD]} for one in self.examples
             ]
         request = self.form.apply(found.render(**fields))
         schema = dict(request.schema or {})
@@ -122,8 +118,8 @@ class UXJudge(Judge):
             schema["properties"] = {**schema["properties"], "verdict": two}
         return replace(request, schema=schema, top_logprobs=TOP_LOGPROBS)
 
-    def _fields(self, history: Sequence[Message], query: str, reply: str) -> dict[str, Any]:
-        return {"conversation": self.form.history(history), "query": query, "reply": reply}
+    def _fields(self, case: Case) -> dict[str, Any]:
+        return {"conversation": self.form.history(case.history), "query": case.query, "reply": case.reply}
 
 
 for _name, _options in {

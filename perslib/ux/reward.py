@@ -1,6 +1,6 @@
 """A reward model: how likely a user likes this reply to this request (UXBench, section 5).
 
-    model = Reward().fit(lessons_of(corpus))            # seconds; calibrated on users held out
+    model = Reward().learn(lessons_of(corpus))          # seconds; calibrated on users held out
     model.score(history, query, response)               # P(good)
     model.verdicts(cases)                               # good or bad by the threshold, and where it abstains
     model.explain(history, query, response)             # what spoke for and against
@@ -10,16 +10,15 @@ What learns is the backend: `Words()` (default), `Embedded()` or `Lora("model")`
 are calibrated, the threshold is chosen, and what it takes to be sure is found, on cases of users that the backend has
 not seen.
 
-In a folder it is weights without code, and a card that says what they are (`card.json`).
+It is a judge as any other: it judges blocks, and learns from a corpus' train users where it is evaluated on one.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
+import copy
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -29,10 +28,15 @@ import pandas as pd
 from scipy.special import logit
 
 import perslib
+from perslib.corpus import Block, Corpus
 from perslib.corpus.corpus import group_shuffle_split
-from perslib.errors import DataError, NotEnough, PerslibError, Problem, UnknownName
+from perslib.errors import DataError, NotEnough, PerslibError, Problem
+from perslib.judge import Judge, Sees, Verdict, judge
+from perslib.llm import Ask
 from perslib.llm.types import Message, digest
+from perslib.saved import loaded, save
 from perslib.stats import SEED
+from perslib.stats.detection import BAD, GOOD
 from perslib.stats.probabilities import (
     Abstention,
     Calibration,
@@ -44,21 +48,21 @@ from perslib.stats.probabilities import (
     probability_metrics,
     verdict_of,
 )
-from perslib.ux.cases import Case, goods, labelled, owners, weights
-from perslib.ux.judging import COLUMNS
-from perslib.ux.reward_embedded import Embedded
+from perslib.ux.cases import Case, goods, labelled, lessons_of, owners, weights
+from perslib.ux.judging import COLUMNS, SCORES
+from perslib.ux.reward_linear import Backend, Embedded, Words
 from perslib.ux.reward_lora import Lora
-from perslib.ux.reward_words import Backend, Words
 
 Floats = npt.NDArray[np.float64]
 HELD, FOLDS = 0.2, 5
 ALPHA = 0.1
 LEAST_P = 1e-6
-CARD, FORMAT = "card.json", 1
+FORMAT = 2
 KINDS: dict[str, Any] = {kind.kind: kind for kind in (Words, Embedded, Lora)}
 
 
-class Reward:
+@judge("reward model")
+class Reward(Judge):
     """P(good) of replies, from a `backend` that learns log odds.
 
     calibration   "platt", "temperature", "isotonic" or "none", on the held-out users
@@ -70,6 +74,9 @@ class Reward:
                   kept learns from all; abstention then promises 1 − 2 alpha (Barber et al. 2021) and mostly gives 1 − alpha
     alpha         of good replies, and of bad ones, at most this share is called the other without abstaining
     """
+
+    sees = Sees(reply=True, train=True)
+    values = (SCORES[BAD], SCORES[GOOD])
 
     def __init__(
         self,
@@ -93,7 +100,7 @@ class Reward:
         self.card_: dict[str, Any] | None = None
         self._check()
 
-    def fit(self, cases: Sequence[Case], held_out: Sequence[Case] | None = None) -> Self:
+    def learn(self, cases: Sequence[Case], held_out: Sequence[Case] | None = None) -> Self:
         """Learn from labelled cases; `held_out` are cases of other users, taken instead of a share of these."""
         known = labelled(cases)
         if self.folds and held_out is None:
@@ -113,7 +120,7 @@ class Reward:
         return self
 
     def _crossed(self, known: list[Case]) -> Self:
-        """Log odds of every case by a backend that has not seen its user; the one that stays learns from all."""
+        """Learn with log odds of every case by a backend that has not seen its user; the one that stays learns from all."""
         of = owners(known)
         users = np.random.default_rng(self.seed).permutation(sorted(set(of.tolist())))
         if len(users) < 2:
@@ -124,7 +131,7 @@ class Reward:
             learn = [c for c, apart in zip(known, out) if not apart]
             if _one_sided(learn):
                 raise _too_few_users(of)
-            other = backend_of(self.backend.settings(), self.backend)
+            other = copy.copy(self.backend)
             other.fit(learn, goods(learn), weights(learn), self.seed)
             logits[out] = other.logits([c for c, apart in zip(known, out) if apart])
         self.backend.fit(known, goods(known), weights(known), self.seed)
@@ -155,7 +162,7 @@ class Reward:
         gold = np.where(good, 1, -1)
         return {"scored": int(known.sum()), **probability_metrics(gold, p)}
 
-    # -- what it says ----------------------------------------------------------------------------------------
+    # -- judging ----------------------------------------------------------------------------------------
 
     def score(self, history: Sequence[Message], query: str, response: str) -> float:
         """P(good) of one reply; not a number where the backend says nothing."""
@@ -167,15 +174,10 @@ class Reward:
 
     def logits(self, cases: Sequence[Case]) -> Floats:
         """Log odds of each case as the backend gives them, before calibration."""
-        if self.card_ is None:
-            raise PerslibError("This reward model has not learned anything yet: run its fit(cases) first.")
+        self._fitted()
         return np.asarray(self.backend.logits(cases), dtype=float)
 
-    def predict(self, cases: Sequence[Case], threshold: float | None = None) -> Floats:
-        """1 good, −1 bad, missing where there is no score."""
-        return verdict_of(self.scores(cases), self.threshold if threshold is None else threshold)
-
-    def verdicts(self, cases: Sequence[Case], threshold: float | None = None) -> pd.DataFrame:
+    def verdicts(self, cases: Sequence[Case]) -> pd.DataFrame:
         """One row a case, as `perslib.ux.judged_by` has them, with `abstains` and `sure`.
 
         It abstains where its conformal set does not hold the label it says, and that label alone: see `Abstention`.
@@ -183,9 +185,8 @@ class Reward:
         """
         logits = self.logits(cases)
         p = self.calibration_(logits)
-        line = self.threshold if threshold is None else threshold
-        said = verdict_of(p, line)
-        far = np.abs(logit(np.clip(p, LEAST_P, 1 - LEAST_P)) - logit(np.clip(line, LEAST_P, 1 - LEAST_P)))
+        said, line = verdict_of(p, self.threshold), np.clip(self.threshold, LEAST_P, 1 - LEAST_P)
+        far = np.abs(logit(np.clip(p, LEAST_P, 1 - LEAST_P)) - logit(line))
         good, bad = self.abstention_.sets(logits)
         sure = np.where(said == 1, good & ~bad, np.where(said == -1, bad & ~good, False))
         about = {c: [getattr(x, c) for x in cases] for c in ("case", "user", "scenario", "dimension", "gold")}
@@ -199,24 +200,35 @@ class Reward:
         """What spoke for the reply (above zero) and against it, in log odds, the strongest first."""
         return self.backend.explain(Case("0", query, tuple(history), response))
 
+    async def fit(self, train: Corpus, ask: Ask) -> None:
+        """Learn from the rated replies of these users."""
+        self.learn(lessons_of(train))
+
+    async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
+        """Good or bad, which are scores of 5 and 1, with P(good) between them."""
+        p = self.scores([Case.of(target) for target in block])
+        unscored = Verdict(mode="unscored", error=f"no score: {self.backend.name} says nothing of it")
+        return [
+            unscored
+            if np.isnan(one)
+            else Verdict(
+                raw=SCORES[int(said)], expected=1 + 4 * one, p=(1 - one, 0.0, 0.0, 0.0, one), mode="reward"
+            )
+            for one, said in zip(p.tolist(), verdict_of(p, self.threshold))
+        ]
+
     def anew(self) -> Reward:
         """A reward model like this one that has learned nothing: for cross-validation."""
-        return Reward(
-            backend_of(self.backend.settings(), self.backend), calibration=self.calibration,
-            threshold=self.chosen, cost=self.cost, held=self.held, folds=self.folds, alpha=self.alpha, seed=self.seed, name=self.name,
-        )  # fmt: skip
+        other = copy.copy(self)
+        other.backend, other.card_ = copy.copy(self.backend), None
+        return other
 
-    # -- kept ------------------------------------------------------------------------------------------------
+    # -- saving ----------------------------------------------------------------------------------------------
 
     def save(self, folder: str | Path) -> Path:
-        """Weights, and a card (`card.json`): what it learned from, which labels, numbers, and their hashes."""
-        if self.card_ is None:
-            raise PerslibError("This reward model has not learned anything yet: run its fit(cases) first.")
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        self.backend.write(folder)
+        """Weights, and a card: what it learned from, which labels, numbers, and their hashes (`perslib.saved`)."""
         card = {
-            **self.card_,
+            **self._fitted(),
             "decision": {
                 "threshold": self.threshold,
                 "chosen": self.chosen,
@@ -224,52 +236,43 @@ class Reward:
                 "held": self.held,
                 "folds": self.folds,
                 "calibration": asdict(self.calibration_),
-                "abstention": _finite(asdict(self.abstention_)),
+                "abstention": {
+                    k: None if v == float("inf") else v for k, v in asdict(self.abstention_).items()
+                },
             },
-            "files": {p.relative_to(folder).as_posix(): _sha256(p) for p in _files(folder)},
         }
-        (folder / CARD).write_text(
-            json.dumps(card, indent=1, ensure_ascii=False, allow_nan=False) + "\n", "utf-8"
-        )
-        return folder
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        return save(folder, card, self.backend.write(Path(folder)))
 
     @classmethod
     def load(cls, folder: str | Path, backend: Backend | None = None) -> Self:
-        """What `save` wrote, or an error where a file is not the one that was written; `backend` where it rests on something that no folder holds (an embedder)."""
-        folder = Path(folder)
-        try:
-            card: dict[str, Any] = json.loads((folder / CARD).read_text("utf-8"))
+        """What `save` wrote, or an error where a file is not the one that was written; `backend` where it is none of `KINDS`."""
+        with loaded(folder, "reward model") as (card, arrays):
             if card["format"] != FORMAT:
                 raise ValueError(f"its format is {card['format']}, expected {FORMAT}")
-            for name, digest in card["files"].items():
-                if _sha256(folder / name) != digest:
-                    raise ValueError(f"{name} is not the file that was saved with this card")
             if backend is None:
                 settings = dict(card["backend"])
                 name = settings.pop("kind")
                 if name not in KINDS:
                     raise ValueError(f"its backend, {name}, is not stored: give it with backend=…")
-                backend = KINDS[name].read(folder, settings)
-            how = card["decision"]
+                backend = KINDS[name].read(Path(folder), settings, arrays)
+            how, fitted = card["decision"], card["decision"]["calibration"]
             model = cls(
-                backend, calibration=how["calibration"]["kind"], threshold=how["chosen"], cost=tuple(how["cost"]),
-                held=how["held"], folds=how["folds"], alpha=how["abstention"]["alpha"], seed=card["seed"], name=card["name"],
+                backend, calibration=fitted["kind"], threshold=how["chosen"], cost=tuple(how["cost"]), held=how["held"],
+                folds=how["folds"], alpha=how["abstention"]["alpha"], seed=card["seed"], name=card["name"],
             )  # fmt: skip
             model.threshold = float(how["threshold"])
-            fitted = how["calibration"]
             model.calibration_ = Calibration(**{**fitted, "x": tuple(fitted["x"]), "y": tuple(fitted["y"])})
             bounds: dict[str, Any] = {
                 k: float("inf") if v is None else v for k, v in how["abstention"].items()
             }
             model.abstention_, model.card_ = Abstention(**bounds), card
-        except PerslibError:
-            raise
-        except (OSError, ValueError, KeyError, TypeError) as reason:
-            raise DataError(
-                Problem(str(folder), f"no reward model can be read here ({reason})"),
-                "Give a folder that Reward.save wrote, or fit and save anew.",
-            ) from None
         return model
+
+    def _fitted(self) -> dict[str, Any]:
+        if self.card_ is None:
+            raise PerslibError("This reward model has not learned anything yet: run its learn(cases) first.")
+        return self.card_
 
     def _card(self, learn: Sequence[Case], held: Sequence[Case], numbers: dict[str, Any]) -> dict[str, Any]:
         return {
@@ -335,28 +338,56 @@ def _about(cases: Sequence[Case]) -> dict[str, Any]:
     }
 
 
-def backend_of(settings: Mapping[str, Any], like: Backend | None = None) -> Backend:
-    """A backend with these settings that has learned nothing; one of no stored kind is asked to make another."""
-    another = getattr(like, "another", None)
-    if another is not None:
-        made: Backend = another()
-        return made
-    given = dict(settings)
-    kind = str(given.pop("kind", ""))
-    if kind not in KINDS:
-        raise UnknownName("reward backend", kind, KINDS)
-    found: Backend = KINDS[kind](**given)
-    return found
+def swapped(reward: Reward, cases: Sequence[Case], *, seed: int = SEED, least: float = 0.05) -> pd.Series:
+    """What happens to scores when replies change places between cases of one scenario: a reward model has to notice.
+
+    - changed: share of cases whose log odds move by more than `least`; median_move: the median of |change|
+    - own_preferred: share of good cases whose own reply scores above the swapped-in one; ½ is not knowing replies from requests
+    - gap: mean P(good) of own replies less that of swapped ones, over good cases
+
+    Where fewer than half of the scores change it hardly reads the reply.
+    """
+    some = list(cases)
+    if len({c.reply for c in some}) < 2:
+        raise NotEnough(
+            "Replies cannot be swapped: the cases of users that the reward model has not seen have only one "
+            "reply, or none. Add judged cases."
+        )
+    other = _another(some, seed)
+    moved = [replace(c, reply=o.reply) for c, o in zip(some, other)]
+    known = np.array([c.reply != o.reply for c, o in zip(some, other)])
+    before, after = reward.logits(some), reward.logits(moved)
+    known &= ~np.isnan(before) & ~np.isnan(after)
+    change = (after - before)[known]
+    good = known & np.array([c.gold != BAD for c in some])
+    ahead = before[good] - after[good]
+    p = [reward.calibration_(s[good]) for s in (before, after)]
+    return pd.Series(
+        {
+            "cases": int(known.sum()),
+            "changed": _mean(np.abs(change) > least),
+            "median_move": float(np.median(np.abs(change))) if len(change) else float("nan"),
+            "own_preferred": _mean((ahead > 0) + (ahead == 0) / 2),
+            "gap": _mean(p[0] - p[1]),
+        }
+    )
 
 
-def _finite(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {k: None if v == float("inf") else v for k, v in values.items()}
+def _mean(values: npt.NDArray[Any]) -> float:
+    return float(values.mean()) if len(values) else float("nan")
 
 
-def _files(folder: Path) -> list[Path]:
-    return sorted(p for p in folder.rglob("*") if p.is_file() and p.name != CARD)
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _another(cases: Sequence[Case], seed: int) -> list[Case]:
+    """For each case another of its scenario, each once: a rotation of a random order (of all, where a scenario has one)."""
+    rng = np.random.default_rng(seed)
+    scenario = pd.Series([c.scenario for c in cases])
+    alone = scenario.map(scenario.value_counts()) < 2
+    out: list[Case] = list(cases)
+    for _, places in scenario.where(~alone, "").groupby(scenario.where(~alone, "")).groups.items():
+        order = rng.permutation(np.asarray(places, dtype=int))
+        for i, j in zip(order, np.roll(order, 1)):
+            out[i] = cases[j]
+    if alone.sum() == 1:  # alone among the lonely: any other will do
+        i = int(np.flatnonzero(alone)[0])
+        out[i] = cases[(i + 1) % len(cases)]
+    return out

@@ -1,7 +1,7 @@
 """A causal language model, fine-tuned to say good or bad after a reply (UXBench, section 5.1): LoRA by transformers +
 peft.
 
-    Reward(Lora("Qwen/Qwen3-0.6B")).fit(lessons)
+    Reward(Lora("Qwen/Qwen3-0.6B")).learn(lessons)
 
 Needs the extra `perslib[reward]`; nothing of it is imported before `fit`. The loss stands at one place, the verdict's
 token: the probabilities of all ways to write good (with and without a blank, upper and lower case) are summed, and so
@@ -24,6 +24,7 @@ from perslib.judge.finetune import FineTuning, fine_tune, packages, padded, pred
 from perslib.prompts import fence, phrases
 from perslib.stats import SEED
 from perslib.ux.cases import Case, owners
+from perslib.ux.reward_linear import explained
 
 Floats = npt.NDArray[np.float64]
 ADAPTER = "adapter"
@@ -105,7 +106,7 @@ class Lora:
     def logits(self, cases: Sequence[Case]) -> Floats:
         """ln P(good) − ln P(bad) at the verdict's token."""
         if self._net is None:
-            raise PerslibError("This reward model has not learned anything yet: run its fit(cases) first.")
+            raise PerslibError("This reward model has not learned anything yet: run its fit first.")
         return self._read([self._encoded(case) for case in cases])
 
     def _read(self, encoded: list[list[int]]) -> Floats:
@@ -164,8 +165,6 @@ class Lora:
 
     def explain(self, case: Case) -> pd.DataFrame:
         """What the verdict gains by each part: the log odds less those without it."""
-        from perslib.ux.reward_words import explained
-
         bare = {"history": (case.query, (), case.reply), "query": ("", case.history, case.reply), "reply": (case.query, case.history, "")}  # fmt: skip
         others = [Case(case.case, q, tuple(h), r) for q, h, r in bare.values()]
         whole, *less = self.logits([case, *others])
@@ -183,14 +182,15 @@ class Lora:
             "tuning": asdict(self.tuning),
         }
 
-    def write(self, folder: Path) -> None:
-        """The adapters; the model they change is found by its name."""
+    def write(self, folder: Path) -> dict[str, Any]:
+        """The adapters, in files of their own; the model they change is found by its name."""
         if self._net is None:
-            raise PerslibError("This reward model has not learned anything yet: run its fit(cases) first.")
+            raise PerslibError("This reward model has not learned anything yet: run its fit first.")
         self._net.save_pretrained(folder / ADAPTER, save_embedding_layers=False)
+        return {}
 
     @classmethod
-    def read(cls, folder: Path, settings: Mapping[str, Any]) -> Self:
+    def read(cls, folder: Path, settings: Mapping[str, Any], arrays: Mapping[str, Any]) -> Self:
         """What `write` wrote."""
         own = cls(**settings)
         torch, transformers, peft, _ = packages("reward", "torch", "transformers", "peft", "accelerate")

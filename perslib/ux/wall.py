@@ -1,5 +1,5 @@
 """The baselines that a judge has to beat (UXBench, section 4.1): what can be had without reading the reply against the
-request.
+request; and a reward model beside them (`out_of_fold`), learned from the same cases.
 
 Good requests of the published set are half as long again as bad ones, so a judge may be right about the selection of
 cases and know nothing of replies. Each baseline sees one thing only, learns from labelled cases, and predicts cases of
@@ -21,11 +21,12 @@ from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from perslib.errors import DataError, NotEnough, Problem
+from perslib.errors import NotEnough
 from perslib.stats import RESAMPLES, SEED, at_learned_threshold, compare_paired, measure_verdicts
 from perslib.stats.detection import BAD, GOOD
 from perslib.stats.probabilities import verdict_of
-from perslib.ux.cases import Case
+from perslib.ux.cases import Case, goods, owners
+from perslib.ux.reward import Reward
 
 FOLDS = 5
 MOST_CHARACTERS = 4_000
@@ -67,37 +68,14 @@ BASELINES: dict[str, tuple[Callable[[Sequence[Case]], Any], Callable[[], Any]]] 
 
 
 def wall(
-    cases: Sequence[Case],
-    names: Sequence[str] = tuple(BASELINES),
-    *,
-    groups: Sequence[str] | None = None,
-    folds: int = FOLDS,
-    seed: int = SEED,
+    cases: Sequence[Case], names: Sequence[str] = tuple(BASELINES), *, folds: int = FOLDS, seed: int = SEED
 ) -> pd.DataFrame:
     """Out-of-fold verdicts of the baselines, one row a baseline and case: judge, case, user, scenario, gold, said, p_good.
 
-    Cases of a group (the user, else the case itself) are in one fold, and gold is spread over folds evenly.
+    A user's cases are in one fold, and gold is spread over folds evenly.
     """
-    own = [c for c in cases if c.gold is not None]
+    own, parts = _folds(cases, folds, seed)
     gold = np.array([c.gold for c in own])
-    of = np.array(list(groups) if groups is not None else [c.user or c.case for c in own], dtype=object)
-    if len(of) != len(own):
-        raise DataError(Problem("groups", f"names {len(of)} for {len(own)} cases with gold"))
-    least = min((gold == GOOD).sum(), (gold == BAD).sum(), len(set(of)))
-    if least < 2:
-        raise NotEnough(
-            "The baselines need two or more good cases and two or more bad ones of several users; the cases are "
-            "of one kind, of one user, or too few: {good} good, {bad} bad, users: {users}. Add cases of the other "
-            "kind, or of other users.",
-            good=(gold == GOOD).sum(),
-            bad=(gold == BAD).sum(),
-            users=len(set(of)),
-        )
-    number, _ = pd.factorize(of)
-    splitter = StratifiedGroupKFold(min(folds, int(least)), shuffle=True, random_state=seed)
-    parts = [
-        (train, test) for train, test in splitter.split(gold, gold, number) if len(set(gold[train])) == 2
-    ]
     tables = []
     for name in names:
         sees, build = BASELINES[name]
@@ -116,6 +94,42 @@ def wall(
     return pd.concat(tables, ignore_index=True).astype(
         {"gold": "Int64", "said": "Int64", "p_good": "Float64"}
     )
+
+
+def out_of_fold(
+    reward: Reward, cases: Sequence[Case], *, folds: int = FOLDS, seed: int = SEED
+) -> pd.DataFrame:
+    """Verdicts on all labelled cases, each by a model like `reward` that has not seen its user: as `Reward.verdicts`, with
+    logit and fold."""
+    own, parts = _folds(cases, folds, seed)
+    tables = []
+    for fold, (train, test) in enumerate(parts):
+        model, unseen = reward.anew().learn([own[i] for i in train]), [own[i] for i in test]
+        found = model.verdicts(unseen).assign(logit=model.logits(unseen), fold=fold)
+        tables.append(found.set_axis(test))
+    return pd.concat(tables).sort_index()
+
+
+def _folds(
+    cases: Sequence[Case], folds: int, seed: int
+) -> tuple[list[Case], list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]]:
+    """The labelled cases, and what is learned from and tested on in each fold."""
+    own = [case for case in cases if case.gold is not None]
+    good, (group, names) = goods(own), pd.factorize(owners(own))
+    users = len(names)
+    least = min(int(good.sum()), int((~good).sum()), users)
+    if least < 2:
+        raise NotEnough(
+            "Baselines and reward models need two or more good cases and two or more bad ones of several users; the cases are "
+            "of one kind, of one user, or too few: {good} good, {bad} bad, users: {users}. Add cases of the other "
+            "kind, or of other users.",
+            good=good.sum(),
+            bad=(~good).sum(),
+            users=users,
+        )
+    splitter = StratifiedGroupKFold(min(folds, least), shuffle=True, random_state=seed)
+    parts = splitter.split(good, good, group)
+    return own, [(train, test) for train, test in parts if len(set(good[train].tolist())) == 2]
 
 
 #: What is measured of judges and baselines: metrics of `perslib.stats.measure_verdicts`.
