@@ -16,7 +16,7 @@ def said(request: Request) -> str:
 
 
 @pytest.mark.parametrize(
-    ("reply", "primary", "every"),
+    ("reply", "first", "every"),
     [
         ("I'm sorry about that. Here is the plan.", "apology", ("apology",)),
         ("抱歉，我误解了你的问题。正确的步骤如下：……", "apology", ("apology", "error_diagnosis")),
@@ -35,15 +35,15 @@ def said(request: Request) -> str:
         ("不用道歉，我们继续。", "other", ()),
     ],
 )
-def test_rules_by_hand(reply, primary, every):
-    found = label_by_rules(reply)
-    assert (found.primary, found.all) == (primary, every)
+def test_rules_by_hand(reply, first, every):
+    found = strategies_of(pd.DataFrame({"case": ["c"], "reply": [reply]}))
+    assert (found["strategy"][0], found["strategies"][0]) == (first, every)
 
 
 def test_only_the_opening_counts():
-    assert label_by_rules("The baths open at nine. They are old. Sorry for that.").primary == "other"
+    assert label_by_rules("The baths open at nine. They are old. Sorry for that.") == ()
     assert len(opening("字" * 500)) == 120 and opening("One. Two. Three.") == "One. Two."
-    assert label_by_rules("  ").error == "the reply is empty"
+    assert strategies_of(pd.DataFrame({"case": ["c"], "reply": ["  "]}))["strategy"].isna().all()
 
 
 def test_two_labellers_and_their_agreement():

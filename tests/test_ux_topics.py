@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scripted import Scripted
 
-import perslib.ux.topics as topics
+import perslib.ux.labels as topics
 from perslib.llm import Answer, Request
 from perslib.prompts import PromptSettings
 from perslib.ux import (

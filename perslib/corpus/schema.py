@@ -17,6 +17,9 @@ import pandas as pd
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.paths import read_toml
 
+#: What users thought of a reply, where it is not a score.
+GOOD, NEUTRAL, BAD = 1, 0, -1
+
 
 @dataclass(frozen=True)
 class Column:

@@ -1,71 +1,18 @@
-"""How judges put their questions, and how an answer becomes a verdict: the score, its distribution, the reason, the
-rationale.
-
-Nothing is guessed: an answer in which no single score can be found becomes an unscored verdict that says why.
-`Manner` says how it is asked: in which language, written out or as one digit, once or several times.
-"""
+"""How judges put their questions: in which language, written out or as one digit, once or several times."""
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from perslib.corpus import Target
-from perslib.corpus.schema import legal_reason
 from perslib.errors import DataError, Problem
 from perslib.judge.base import Verdict
-from perslib.llm import Answer, Ask, Request, digit_distribution, parse
-from perslib.paths import read_toml
+from perslib.judge.reading import read, read_digit
+from perslib.llm import Answer, Ask, Request
 from perslib.prompts import Prompt, PromptSettings
-
-#: Alternatives asked for at each token; what endpoints give at most.
-TOP_LOGPROBS = 20
-#: Probability that the five digits must have together if one of them is to count though another word was written.
-LEAST_MASS = 1e-4
-#: Characters that are brought to one spelling at a time.
-PIECE = 256
-_SAID = read_toml(__file__, "scores.toml")
-_RANGE, _SCALE = (re.compile(_SAID[name], re.IGNORECASE) for name in ("range", "scale"))
-_SAYINGS = [saying.replace("{one}", _SAID["one"]) for saying in _SAID["sayings"]]
-
-
-def read(answer: Answer, language: str, *, keys: Mapping[str, str] | None = None) -> Verdict:
-    """The verdict in an answer to a prompt that asks for `score`, `reason` and `rationale`.
-
-    An object that does not fit the schema (a reason in the other language, a long rationale) counts if its
-    score does. `keys` renames fields of the answer, {"evidence": "key_evidence_ids"} say.
-    """
-    said = answer.data if answer.data is not None else parse(answer.text, {"type": "object"})[0]
-    if isinstance(said, Mapping):
-        mode = answer.mode if answer.data is not None else "text"
-        return _of_object(answer, said, language, dict(keys or {}), mode)
-    score = score_in(answer.text)
-    if score is None:
-        return _unscored(answer, "no score in the answer")
-    return _scored(answer, score, None, answer.text.strip() or None, language, mode="prose")
-
-
-def read_digit(answer: Answer, *, weighed: bool = False) -> Verdict:
-    """The verdict in an answer to a score-only prompt: one digit, with its distribution if there is one.
-
-    A very small model may write something else. With `weighed` the digit that it held likeliest is the score all
-    the same (mode `weighed`); without, the reply is unscored, since what was written may have been a refusal.
-    """
-    said = score_in(answer.text)
-    if answer.error is not None:
-        return _unscored(answer, answer.error)
-    if said is not None:
-        return replace(_with_distribution(spent(answer), answer), raw=float(said), mode="digit")
-    likeliest = digit_distribution(answer, weighed=True) if weighed else None
-    if likeliest is None or likeliest.mass < LEAST_MASS:
-        return _unscored(answer, f"expected a digit from 1 to 5, found {answer.text[:40]!r}")
-    p = tuple(likeliest[str(s)] for s in range(1, 6))
-    score = 1.0 + p.index(max(p))
-    return replace(spent(answer), raw=score, p=p, expected=likeliest.expected, mode="weighed")
 
 
 def pooled(verdicts: Sequence[Verdict]) -> Verdict:
@@ -85,74 +32,16 @@ def pooled(verdicts: Sequence[Verdict]) -> Verdict:
     return replace(spoken, expected=mean, p=p, mode="samples", **total)
 
 
-def score_in(text: str) -> int | None:
-    """The one score that a text names, as 4/5, "score: 4" or 4 stars; None where it names none or several."""
-    # In pieces: a long run of combining marks takes the square of its length.
-    pieces = (text[i : i + PIECE] for i in range(0, len(text), PIECE))
-    text = _RANGE.sub("…", "".join(unicodedata.normalize("NFKC", piece) for piece in pieces))
-    of_five = re.findall(rf"{_SAID['one']}\s*(?:/|out of)\s*(?:5|five)\b", text, re.IGNORECASE)
-    rest = _SCALE.sub("", text)
-    said = [*of_five, *(m for saying in _SAYINGS for m in re.findall(saying, rest, re.IGNORECASE))]
-    if not said and (alone := re.fullmatch(rf"\W*{_SAID['one']}\W*", rest)):
-        said = [alone[1]]
-    found = {int(_SAID["digits"].get(one, one)) for one in said}
-    return found.pop() if len(found) == 1 else None
-
-
-def spent(answer: Answer) -> Verdict:
-    """A verdict that says only what its answer took."""
-    return Verdict(
-        tokens_in=answer.tokens_in,
-        tokens_cached=answer.tokens_cached,
-        tokens_out=answer.tokens_out,
-        seconds=answer.seconds,
-        cost=answer.cost,
-    )
-
-
-def _of_object(
-    answer: Answer, said: Mapping[str, Any], language: str, keys: Mapping[str, str], mode: str
-) -> Verdict:
-    def field(name: str) -> Any:
-        return said.get(keys.get(name, name))
-
-    score = field("score")
-    if isinstance(score, str):
-        score = score_in(score)
-    if isinstance(score, bool) or score not in (1, 2, 3, 4, 5):
-        return _unscored(answer, "no score from 1 to 5 in the answer")
-    reason, rationale = (text if isinstance(text := field(n), str) else None for n in ("reason", "rationale"))
-    cited = field("evidence")
-    evidence = tuple(map(str, cited)) if isinstance(cited, list) else ()
-    return replace(_scored(answer, score, reason, rationale, language, mode), evidence=evidence)
-
-
-def _unscored(answer: Answer, why: str) -> Verdict:
-    return replace(spent(answer), mode="unscored", error=answer.error or why)
-
-
-def _scored(
-    answer: Answer, score: Any, reason: str | None, rationale: str | None, language: str, mode: str
-) -> Verdict:
-    legal = legal_reason(score, reason, language)
-    verdict = replace(spent(answer), raw=float(score), reason=legal, rationale=rationale or None, mode=mode)
-    return _with_distribution(verdict, answer)
-
-
-def _with_distribution(verdict: Verdict, answer: Answer) -> Verdict:
-    distribution = digit_distribution(answer)
-    if distribution is None:
-        return verdict
-    p = tuple(distribution[str(s)] for s in range(1, 6))
-    return replace(verdict, p=p, expected=distribution.expected)
-
-
 def _summed(verdicts: Sequence[Verdict]) -> dict[str, Any]:
     def total(name: str) -> Any:
         known = [getattr(v, name) for v in verdicts if getattr(v, name) is not None]
         return sum(known) if known else None
 
     return {n: total(n) for n in ("tokens_in", "tokens_cached", "tokens_out", "seconds", "cost")}
+
+
+#: Alternatives asked for at each token; what endpoints give at most.
+TOP_LOGPROBS = 20
 
 
 @dataclass(frozen=True)

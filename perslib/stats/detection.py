@@ -30,10 +30,10 @@ import pandas as pd
 from scipy.sparse import csr_array
 from scipy.stats import norm
 
+from perslib.corpus.schema import BAD, GOOD, NEUTRAL
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.stats.resamples import LEVEL, RESAMPLES, SEED, Floats, Resamples, estimate, floats, ratio, wilson
 
-GOOD, NEUTRAL, BAD = 1, 0, -1
 #: Resamples of which AUROC is computed together.
 AT_ONCE = 200
 #: Up to as many users AUROC counts pairs of users.

@@ -25,8 +25,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from perslib.corpus import Corpus
+from perslib.corpus.schema import GOOD
 from perslib.errors import DataError, Problem
-from perslib.stats.detection import GOOD, labels
+from perslib.stats.detection import labels
 from perslib.stats.gold import of_judges, with_gold
 from perslib.stats.resamples import LEVEL, RESAMPLES, SEED, Floats, Resamples, estimate, floats, holm, ratio
 

@@ -23,9 +23,10 @@ from scipy.stats import rankdata
 from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import average_precision_score, roc_auc_score
 
+from perslib.corpus.schema import BAD, GOOD
 from perslib.errors import DataError, NotEnough, Problem, UnknownName
 from perslib.stats.conformal import quantile_over_users
-from perslib.stats.detection import BAD, GOOD, detection, labels
+from perslib.stats.detection import detection, labels
 from perslib.stats.resamples import SEED, Floats, floats
 
 Bools = npt.NDArray[np.bool_]

@@ -19,7 +19,7 @@ from perslib.studies.extent import FEWEST_REPLIES
 from perslib.studies.ux_bench import describe_cases, draw_some
 from perslib.ux.answers import FEWEST_CASES
 from perslib.ux.construct import label_id
-from perslib.ux.topics import OTHER
+from perslib.ux.labels import OTHER
 
 RECORDED = "as recorded"
 #: What cases are parted by, and the names it has, as the paper lists them.

@@ -8,7 +8,8 @@ Reward().learn(lessons_of(corpus))                            # how likely is a 
 published("table3")                                           # the paper's numbers, for comparison
 """
 
-from perslib.stats.detection import BAD, GOOD, NEUTRAL
+from perslib.corpus.schema import BAD, GOOD, NEUTRAL
+from perslib.judge.reading import parse_verdict
 from perslib.ux.answers import (
     SYSTEMS,
     VARIANTS,
@@ -19,7 +20,6 @@ from perslib.ux.answers import (
     good_share,
     scored_replies,
 )
-from perslib.ux.asking import parse_verdict
 from perslib.ux.audits import padded, padding_audit, pairs_of, position_audit
 from perslib.ux.cases import (
     Case,
@@ -33,19 +33,22 @@ from perslib.ux.cases import (
     released_cases,
 )
 from perslib.ux.judging import PairJudge, UXJudge, judged_by, shots, strategy_gains, verdicts_of_scores
-from perslib.ux.published import CASES, REWARD_MODEL, families, published
-from perslib.ux.reward import Reward, swapped
-from perslib.ux.reward_linear import Embedded, Words
-from perslib.ux.reward_lora import Lora, Tuning
-from perslib.ux.strategies import (
+from perslib.ux.labels import (
+    INTENTS,
+    SCENARIOS,
     STRATEGIES,
     label_by_rules,
+    label_topic_by_rules,
     labeller_agreement,
     opening,
     strategies_of,
     strategy_shares,
+    topics_of,
 )
-from perslib.ux.topics import INTENTS, SCENARIOS, label_topic_by_rules, topics_of
+from perslib.ux.published import CASES, REWARD_MODEL, families, published
+from perslib.ux.reward import Reward, swapped
+from perslib.ux.reward_linear import Embedded, Words
+from perslib.ux.reward_lora import Lora, Tuning
 from perslib.ux.wall import against_wall, compare_with_best_baseline, measure_beside_wall, out_of_fold, wall
 
 __all__ = [

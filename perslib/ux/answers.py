@@ -18,14 +18,15 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import pandas as pd
 
+from perslib.corpus.schema import GOOD
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.judge import Judge
+from perslib.judge.reading import read_object
 from perslib.llm import Answer, Ask, Backbone, Request
 from perslib.llm.types import Message
 from perslib.prompts import PromptSettings, prompt
 from perslib.stats import LEVEL, RESAMPLES, SEED, Resamples, wilson
-from perslib.stats.detection import GOOD, labels
-from perslib.ux.asking import read_object
+from perslib.stats.detection import labels
 from perslib.ux.cases import Case
 from perslib.ux.judging import judged_by
 

@@ -24,12 +24,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from perslib.corpus import SCHEMA, SESSION, TURN, Block, Corpus, Target, coerce
+from perslib.corpus.schema import BAD, GOOD
 from perslib.errors import DataError, NotEnough, Problem
 from perslib.llm.types import Message
 from perslib.stats import SEED
-from perslib.stats.detection import BAD, GOOD, NEUTRAL
 
-NAMES = {GOOD: "good", NEUTRAL: "neutral", BAD: "bad"}
 Floats = npt.NDArray[np.float64]
 
 

@@ -11,22 +11,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from perslib.corpus import Block, Target
+from perslib.corpus.schema import BAD, GOOD, NEUTRAL
 from perslib.errors import DataError, NotEnough, Problem, UnknownName
 from perslib.judge import Judge, Sees, Verdict, judge
-from perslib.judge.asking import TOP_LOGPROBS, spent
+from perslib.judge.asking import TOP_LOGPROBS
 from perslib.judge.evaluate import verdicts_on
-from perslib.llm import Answer, Ask, Backbone, Request, digit_distribution
+from perslib.judge.reading import NAMES, SCORES, read_label, read_object, spent
+from perslib.llm import Answer, Ask, Backbone, Request
 from perslib.prompts import Prompt, PromptSettings
 from perslib.stats import SEED, compare_paired, floats
-from perslib.stats.detection import BAD, GOOD, NEUTRAL, labels
-from perslib.ux.asking import Scheme, parse_verdict, read_object
-from perslib.ux.cases import NAMES, Case, name_turns
+from perslib.stats.detection import labels
+from perslib.ux.cases import Case, name_turns
 
 Strategy = Literal["zero-shot", "chain of thought", "few-shot", "user modelling"]
 PROMPTS: dict[str, str] = {
@@ -38,8 +39,6 @@ PROMPTS: dict[str, str] = {
 SHOTS = 4
 COLUMNS = ["judge", "backbone", "case", "user", "scenario", "dimension", "gold", "said", "p_good", "mode", "rationale", "error"]  # fmt: skip
 ABOUT = ["case", "user", "scenario", "dimension", "gold"]
-#: Good, neutral and bad on the scale of scores.
-SCORES = {GOOD: 5.0, NEUTRAL: 3.0, BAD: 1.0}
 SCALE = Judge.values
 P = [f"p{score}" for score in range(1, 6)]
 
@@ -84,25 +83,10 @@ class UXJudge(Judge):
         """One question a reply, all at once."""
         found = self.form.prompt(PROMPTS[self.strategy])
         requests = [self._request(found, target) for target in block]
-        return [replace(self.read(answer), prompt=found.label) for answer in await ask(requests, "judge")]
-
-    def read(self, answer: Answer) -> Verdict:
-        """Read a verdict; what cannot be read is unscored, and `error` says why."""
-        data = answer.data if isinstance(answer.data, dict) else {}
-        stated, scheme = data.get("verdict"), "binary" if len(self.values) == 2 else "three"
-        label, rule = parse_verdict(answer.text if stated is None else str(stated), cast(Scheme, scheme))
-        if label is None:
-            why = answer.error or f"no verdict in {answer.text[:40]!r}"
-            return replace(spent(answer), mode="unscored", error=why)
-        mode = rule if stated is None else answer.mode
-        verdict = replace(spent(answer), raw=SCORES[label], rationale=data.get("reason"), mode=mode)
-        names = {NAMES[label]: score for label, score in SCORES.items() if score in self.values}
-        found = digit_distribution(answer, tuple(names), key="verdict")
-        if found is None:
-            return verdict
-        p = {score: found[name] for name, score in names.items()}
-        expected = sum(score * share for score, share in p.items())
-        return replace(verdict, p=tuple(p.get(s, 0.0) for s in range(1, 6)), expected=expected)
+        return [
+            replace(read_label(answer, self.values), prompt=found.label)
+            for answer in await ask(requests, "judge")
+        ]
 
     def _request(self, found: Prompt, target: Target) -> Request:
         """The question about one reply, its schema without the third verdict where there are two."""

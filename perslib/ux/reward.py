@@ -30,13 +30,14 @@ from scipy.special import logit
 import perslib
 from perslib.corpus import Block, Corpus
 from perslib.corpus.corpus import group_shuffle_split
+from perslib.corpus.schema import BAD, GOOD
 from perslib.errors import DataError, NotEnough, PerslibError, Problem
 from perslib.judge import Judge, Sees, Verdict, judge
+from perslib.judge.reading import SCORES
 from perslib.llm import Ask
 from perslib.llm.types import Message, digest
 from perslib.saved import loaded, save
 from perslib.stats import SEED
-from perslib.stats.detection import BAD, GOOD
 from perslib.stats.probabilities import (
     Abstention,
     Calibration,
@@ -49,7 +50,7 @@ from perslib.stats.probabilities import (
     verdict_of,
 )
 from perslib.ux.cases import Case, goods, labelled, lessons_of, owners, weights
-from perslib.ux.judging import COLUMNS, SCORES
+from perslib.ux.judging import COLUMNS
 from perslib.ux.reward_linear import Backend, Embedded, Words
 from perslib.ux.reward_lora import Lora
 

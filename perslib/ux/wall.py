@@ -21,9 +21,9 @@ from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from perslib.corpus.schema import BAD, GOOD
 from perslib.errors import NotEnough
 from perslib.stats import RESAMPLES, SEED, at_learned_threshold, compare_paired, measure_verdicts
-from perslib.stats.detection import BAD, GOOD
 from perslib.stats.probabilities import verdict_of
 from perslib.ux.cases import Case, goods, owners
 from perslib.ux.reward import Reward

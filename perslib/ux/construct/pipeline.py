@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from perslib.corpus import Corpus
+from perslib.corpus.schema import BAD, GOOD
 from perslib.corpus.uxbench_records import Source
 from perslib.errors import DataError, Problem
 from perslib.llm import Ask, Backbone
@@ -24,7 +25,6 @@ from perslib.llm.backbone import DryRun
 from perslib.llm.ledger import Spending
 from perslib.prompts import prompt
 from perslib.stats import cohen
-from perslib.stats.detection import BAD, GOOD
 from perslib.ux.construct.asking import Asking
 from perslib.ux.construct.grading import Check, Grades, checked, checkers_agreement, graded, why_not
 from perslib.ux.construct.mining import SAID, Candidate, Mined, candidates, mined
