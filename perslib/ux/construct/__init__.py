@@ -16,15 +16,7 @@ from perslib.ux.construct.pipeline import Construction, construct, estimate, rea
 from perslib.ux.construct.review import export_review, import_review, review_agreement, reviewed
 from perslib.ux.construct.rules import REASONS, Rejection, Rules
 from perslib.ux.construct.sources import Talk, cleaned, talks
-from perslib.ux.construct.splits import (
-    apportioned,
-    inclusion,
-    matched,
-    sampled,
-    splits,
-    systematic,
-    write_splits,
-)
+from perslib.ux.construct.splits import matched, sampled, splits, systematic, write_splits
 from perslib.ux.construct.taxonomy import AXES, DIMENSIONS, SCENARIOS, label_id
 
 __all__ = [
@@ -36,14 +28,12 @@ __all__ = [
     "Rejection",
     "Rules",
     "Talk",
-    "apportioned",
     "candidates",
     "cleaned",
     "construct",
     "estimate",
     "export_review",
     "import_review",
-    "inclusion",
     "label_id",
     "matched",
     "read_cases",

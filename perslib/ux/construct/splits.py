@@ -1,10 +1,9 @@
-"""Drawing cases so that every one has a known chance: strata, exact inclusion probabilities, one seed.
+"""Drawing cases so that every one has a known chance, and the released splits made of them.
 
-Among the dimensions sizes are shared out by largest remainders under a floor and a cap; within a dimension cases are
-drawn systematically, cell by cell of scenario and length and in random order within each, with probabilities in
-proportion to their weights (Madow 1949). So π_i = n w_i / Σ w holds exactly, Σ π = n, and no small cell is shut out. A
-population's mean is then estimated by weighing each case by 1/π (Horvitz and Thompson 1952). The published programs
-take the best-graded cases instead; such a set has only easy ones.
+Cases are drawn systematically (Madow 1949): every so many in an order that keeps dimensions, and within them scenarios and
+lengths, together and is random otherwise. So each cell gets its due, rounded up or down, and a case's chance is exact; a
+population's mean is then estimated by weighing each case by 1 / `inclusion` (Horvitz and Thompson 1952). The published
+programs take the best-graded cases instead; such a set has only easy ones.
 
 `write_splits` writes them as files in the format of the released splits, which `perslib import uxbench` reads back.
 
@@ -19,7 +18,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -38,81 +36,13 @@ from perslib.ux.construct.taxonomy import AXES
 #: Units (Chinese characters or words) of a request at which a length bin ends.
 LENGTHS = (12, 30, 80)
 STRATA = ("scenario", "length")
-Floats = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Sample:
-    """Drawn cases, with `inclusion` (their chance) and `weight` (1 / inclusion), and how large each stratum was."""
-
-    cases: pd.DataFrame
-    strata: pd.DataFrame
-    """Columns: the strata's names, `cases` that could be drawn, `drawn`."""
-
-
-def apportioned(sizes: Sequence[int], n: int, floor: int = 0, cap: float = 1.0) -> list[int]:
-    """How many of n go to each stratum: in proportion to its size, at least `floor`, at most a share `cap` of n.
-
-    No stratum gets more than it has. Where n cannot hold all floors they are lowered alike; where caps leave some of n
-    over, less than n is drawn. Σ clip(λ s, low, high) = n is solved for λ; the rest goes by largest remainders.
-    """
-    have = np.asarray(sizes, dtype=int)
-    if n < 0 or floor < 0 or not 0 < cap <= 1:
-        raise DataError(
-            Problem("n, floor, cap", f"are {n}, {floor}, {cap}; expected ≥ 0, ≥ 0, and in (0, 1]")
-        )
-    high = np.minimum(have, max(1, int(cap * n))) if n else np.zeros_like(have)
-    while floor and np.minimum(floor, high).sum() > n:
-        floor -= 1
-    low = np.minimum(floor, high)
-    n = min(n, int(high.sum()))
-    if not len(have) or not have.sum() or not n:
-        return [0] * len(have)
-    least, most = 0.0, 1.0  # at λ = 1 every stratum gives what it may
-    for _ in range(100):
-        middle = (least + most) / 2
-        least, most = (least, middle) if np.clip(middle * have, low, high).sum() >= n else (middle, most)
-    quota = np.clip(most * have, low, high)
-    share = np.floor(quota + 1e-9).astype(int)
-    order = np.lexsort((np.arange(len(have)), -(quota - share)))
-    for i in [i for i in order if share[i] < high[i]][: n - int(share.sum())]:
-        share[i] += 1
-    return [int(s) for s in share]
-
-
-def inclusion(weights: npt.ArrayLike, n: int) -> Floats:
-    """π_i = n w_i / Σ w, with those that would exceed 1 taken for certain and the rest shared among the others."""
-    w = np.asarray(weights, dtype=float)
-    if n > len(w) or not np.isfinite(w).all() or (w <= 0).any():
-        raise DataError(Problem("weights", f"expected {n} or more of them, all above 0"))
-    certain = np.zeros(len(w), dtype=bool)
-    while True:
-        chance = np.ones(len(w))
-        rest = ~certain
-        if rest.any():
-            chance[rest] = (n - certain.sum()) * w[rest] / w[rest].sum()
-        beyond = rest & (chance >= 1)
-        if not beyond.any():
-            return chance
-        certain |= beyond
-
-
-def systematic(
-    chance: Floats, rng: np.random.Generator, cells: pd.Series | None = None
-) -> npt.NDArray[np.int64]:
-    """A draw with these inclusion probabilities: points at u, u + 1, … on their running sum, in random order.
-
-    With `cells`, the order keeps a cell together, so that each gets what is its due, rounded up or down.
-    """
-    order = rng.permutation(len(chance))
-    if cells is not None:
-        place = rng.permutation(cells.nunique())[cells.to_numpy(int)[order]]
-        order = order[np.argsort(place, kind="stable")]
-    total = round(float(chance.sum()))
-    ends = np.cumsum(chance[order])
-    ends[-1:] = total  # what rounding took from the sum
-    points = np.arange(total) + rng.random()
-    return np.sort(order[np.searchsorted(ends, points, side="right")])
+def systematic(cells: pd.Series, n: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
+    """Draw n places, each with the chance n / N, so that each cell gets its due, rounded up or down."""
+    order = np.lexsort((rng.random(len(cells)), cells))
+    every = len(cells) / max(n, 1)
+    return np.sort(order[np.floor((np.arange(n) + rng.random()) * every).astype(int)])
 
 
 def binned(cases: pd.DataFrame) -> pd.DataFrame:
@@ -132,77 +62,48 @@ def one_a_session(cases: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame
     return cases.assign(chance=chance).loc[order.drop_duplicates("talk").index.sort_values()]
 
 
-def sampled(
-    cases: pd.DataFrame,
-    n: int,
-    *,
-    within: Sequence[str] = STRATA,
-    floor: int = 5,
-    cap: float = 0.4,
-    weight: str | None = None,
-    per_session: bool = True,
-    seed: int = SEED,
-) -> Sample:
-    """n cases, stratified by dimension (at least `floor`, at most a share `cap` of n each) and by cells `within` these.
+def sampled(cases: pd.DataFrame, n: int, *, within: Sequence[str] = STRATA, seed: int = SEED) -> pd.DataFrame:
+    """Draw n cases, or all, stratified by dimension and by cells `within` these; a session gives one case at most.
 
-    `weight` names a column by which cases are the likelier to be drawn. With `per_session` a session gives one case at
-    most: which one is drawn first, and its chance is part of `inclusion`.
+    Columns: those of the cases, length, rounds, inclusion (the chance of having been drawn).
     """
     rng = np.random.default_rng(seed)
-    frame = binned(cases.reset_index(drop=True))
-    frame = one_a_session(frame, rng) if per_session else frame.assign(chance=1.0)
-    groups = [own for _, own in frame.groupby("dimension", sort=True)]
-    drawn = []
-    for own, share in zip(groups, apportioned([len(own) for own in groups], n, floor, cap), strict=True):
-        chance = inclusion(np.ones(len(own)) if weight is None else own[weight].to_numpy(float), share)
-        cells = own.groupby(list(within), dropna=False).ngroup() if within else None
-        drawn.append(own.assign(inclusion=own["chance"] * chance).iloc[systematic(chance, rng, cells)])
-    found = _put_together(drawn, frame)
-    return Sample(found, _strata(frame, found, ["dimension", *within]))
+    frame = one_a_session(binned(cases.reset_index(drop=True)), rng)
+    n = min(n, len(frame))
+    drawn = frame.iloc[systematic(_cells(frame, ["dimension", *within]), n, rng)]
+    return _drawn(drawn, drawn["chance"] * n / max(1, len(frame)))
 
 
 def matched(
-    cases: pd.DataFrame,
-    n: int,
-    *,
-    by: Sequence[str] = ("length", "rounds"),
-    per_session: bool = True,
-    seed: int = SEED,
-) -> Sample:
-    """n cases of either side with equal distributions of request length and place in the session.
+    cases: pd.DataFrame, n: int, *, by: Sequence[str] = ("length", "rounds"), seed: int = SEED
+) -> pd.DataFrame:
+    """Draw n cases of either side with equal distributions of request length and place in the session.
 
     In the published set good requests are half as long again as bad ones, so that a judge of nothing but length does
-    better than chance.
+    better than chance. In each cell as many of the larger side are drawn as the smaller has; of these pairs n are drawn.
+    Columns as of `sampled`.
     """
     rng = np.random.default_rng(seed)
-    frame = binned(cases.reset_index(drop=True))
-    frame = one_a_session(frame, rng) if per_session else frame.assign(chance=1.0)
-    sizes = frame.groupby([*by, "side"]).size().unstack("side", fill_value=0)
-    sizes = sizes.reindex(columns=["bad", "good"], fill_value=0)
-    shares = apportioned([int(s) for s in sizes.min(axis=1)], n)
-    drawn = []
-    for name, share in zip(sizes.index, shares, strict=True):
-        cell_of = name if isinstance(name, tuple) else (name,)  # of one column a group's name is its value
-        of_cell = (frame[list(by)] == list(cell_of)).all(axis=1)
-        for side in ("bad", "good") if share else ():
-            cell = frame[of_cell & (frame["side"] == side)]
-            chance = np.full(len(cell), share / len(cell))
-            chosen = cell.iloc[systematic(chance, rng)]
-            drawn.append(chosen.assign(inclusion=chosen["chance"] * share / len(cell)))
-    found = _put_together(drawn, frame)
-    return Sample(found, _strata(frame, found, [*by, "side"]))
+    frame = one_a_session(binned(cases.reset_index(drop=True)), rng)
+    frame = frame.iloc[rng.permutation(len(frame))].assign(cell=lambda table: _cells(table, by))
+    of_side = frame.groupby(["cell", "side"])["case"]
+    sizes = of_side.size().unstack(fill_value=0).reindex(columns=["bad", "good"], fill_value=0)
+    pairs = frame["cell"].map(sizes.min(axis=1))
+    frame["chance"] *= pairs / of_side.transform("size")
+    frame = frame[of_side.cumcount() < pairs].sort_values("cell", kind="stable")
+    bad, good = (frame[frame["side"] == side] for side in ("bad", "good"))
+    n = min(n, len(bad))
+    places = systematic(bad["cell"], n, rng)
+    drawn = pd.concat([bad.iloc[places], good.iloc[places]]).drop(columns="cell")
+    return _drawn(drawn, drawn["chance"] * n / max(1, len(bad)))
 
 
-def _strata(frame: pd.DataFrame, found: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    cases, drawn = (one.groupby(by, dropna=False).size() for one in (frame, found))
-    table = pd.DataFrame({"cases": cases, "drawn": drawn.reindex(cases.index, fill_value=0)})
-    return table.reset_index()
+def _cells(frame: pd.DataFrame, by: Sequence[str]) -> pd.Series:
+    return frame.groupby(list(by), dropna=False).ngroup()
 
 
-def _put_together(drawn: list[pd.DataFrame], frame: pd.DataFrame) -> pd.DataFrame:
-    found = pd.concat(drawn) if drawn else frame.iloc[:0].assign(inclusion=pd.Series(dtype=float))
-    found = found.drop(columns="chance").sort_index().reset_index(drop=True)
-    return found.assign(weight=1 / found["inclusion"])
+def _drawn(drawn: pd.DataFrame, inclusion: pd.Series) -> pd.DataFrame:
+    return drawn.drop(columns="chance").assign(inclusion=inclusion).sort_index().reset_index(drop=True)
 
 
 VERSION = 1
@@ -231,13 +132,13 @@ def splits(
     bad, good = (cases[cases["side"] == side] for side in ("bad", "good"))
 
     def drawn(pool: pd.DataFrame, name: str) -> pd.DataFrame:
-        return sampled(pool, wanted[name], floor=1, cap=1.0, seed=seed).cases
+        return sampled(pool, wanted[name], seed=seed)
 
     made = {"task3_recovery": drawn(bad[bad["complaint"] != ""], "task3_recovery")}
     left = bad[~bad["talk"].isin(made["task3_recovery"]["talk"])]
     each = min(wanted["task1_judge_bad"], wanted["task1_judge_good"])
-    both: Sample = matched(pd.concat([left, good]), each, seed=seed)
-    made |= {f"task1_judge_{side}": both.cases[both.cases["side"] == side] for side in ("bad", "good")}
+    both = matched(pd.concat([left, good]), each, seed=seed)
+    made |= {f"task1_judge_{side}": both[both["side"] == side] for side in ("bad", "good")}
     left = left[~left["talk"].isin(made["task1_judge_bad"]["talk"])]
     rejected = left["signals"].map(lambda names: bool(set(names) & set(ON_PURPOSE)))
     made["task2_eval"] = drawn(left[rejected.astype(bool)], "task2_eval")
