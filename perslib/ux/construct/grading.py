@@ -61,10 +61,10 @@ async def graded(
     given: dict[int, dict[str, Any]] = {}
     faults: tuple[str, ...] = ()
     for attempt in range(asking.rules.attempts):
-        missing = [i for i in range(len(cases)) if i not in given]
+        missing = {i: case for i, case in enumerate(cases) if i not in given}
         if not missing:
             break
-        reading = await _grade(talk, [(i, cases[i]) for i in missing], asking, attempt, ask)
+        reading = await _grade(talk, missing, asking, attempt, ask)
         faults = reading.faults
         given |= reading.value or {}
     passed, rejected = [], []
@@ -82,73 +82,49 @@ async def graded(
 
 
 async def _grade(
-    talk: Talk, cases: Sequence[tuple[int, Mined]], asking: Asking, attempt: int, ask: Ask
+    talk: Talk, cases: Mapping[int, Mined], asking: Asking, attempt: int, ask: Ask
 ) -> Reading[dict[int, dict[str, Any]]]:
-    turns = {c.candidate.reply_turn for _, c in cases}
-    shown_cases = [
+    """One question about these cases; what is graded twice and differently counts as not graded."""
+    usual = {
+        **dict.fromkeys(AXES, 4),
+        **{"mean": 4.0, "quality": "high", "note": phrases("stand_in", asking.language)["note"]},
+    }
+    described = [
         {
-            "number": i,
-            "reply": c.candidate.reply_turn,
-            "request": c.candidate.query_turn,
-            "signal": f"{c.candidate.signal} ({c.candidate.strength})",
-            "dimension": c.dimension,
-            "scenario": c.scenario,
-            "explanation": c.explanation,
+            **{"number": i, "reply": case.candidate.reply_turn, "request": case.candidate.query_turn},
+            **{"signal": f"{case.candidate.signal} ({case.candidate.strength})", "dimension": case.dimension},
+            **{"scenario": case.scenario, "explanation": case.explanation},
         }
-        for i, c in cases
+        for i, case in cases.items()
     ]
-    note = phrases("stand_in", asking.language)["note"]
-    usual = [
-        {
-            "case": i,
-            **dict.fromkeys(AXES, 4),
-            "mean": 4.0,
-            "quality": "high",
-            "dimension": c.dimension,
-            "note": note,
-        }
-        for i, c in cases
-    ]
-    return await asking.put(
-        ask,
-        f"grade_{cases[0][1].candidate.side}",
-        talk.key,
-        _reader({i for i, _ in cases}),
-        {"grades": usual},
-        about=len(cases),
-        draw=attempt,
-        dialogue=shown(talk, turns, asking.rules),
-        cases=shown_cases,
-    )
 
-
-def _reader(wanted: set[int]) -> Any:
     def read(data: Any) -> Reading[dict[int, dict[str, Any]]]:
         given: dict[int, dict[str, Any]] = {}
         twice = set()
         for said in data["grades"]:
-            number = said["case"]
-            if number in given and any(said[a] != given[number][a] for a in AXES):
-                twice.add(number)
-            given.setdefault(number, said)
-        # Two different gradings of one case are none; a number that nobody asked for is nothing.
-        return Reading({i: said for i, said in given.items() if i in wanted and i not in twice})
+            first = given.setdefault(said["case"], said)
+            twice |= {said["case"]} if any(said[axis] != first[axis] for axis in AXES) else set()
+        return Reading({i: said for i, said in given.items() if i in cases and i not in twice})
 
-    return read
+    first = next(iter(cases.values())).candidate
+    return await asking.put(
+        ask,
+        f"grade_{first.side}",
+        talk.key,
+        read,
+        {"grades": [{"case": i, **usual, "dimension": case.dimension} for i, case in cases.items()]},
+        about=len(cases),
+        draw=attempt,
+        dialogue=shown(talk, {case.candidate.reply_turn for case in cases.values()}, asking.rules),
+        cases=described,
+    )
 
 
 def _counted(said: dict[str, Any], asking: Asking) -> Grades:
     axes = {axis: int(said[axis]) for axis in AXES}
     mean, own = quality(axes, asking.rules)
-    return Grades(
-        axes,
-        mean,
-        own,
-        float(said["mean"]),
-        said["quality"],
-        said["dimension"],
-        readable(said["note"]).strip(),
-    )
+    note = readable(said["note"]).strip()
+    return Grades(axes, mean, own, float(said["mean"]), said["quality"], said["dimension"], note)
 
 
 class Check(NamedTuple):
@@ -166,6 +142,9 @@ async def checked(case: Mined, ask: Ask, asking: Asking) -> Check:
     own = case.candidate
     history = PromptSettings(characters=asking.rules.dialogue // 4).history(own.history)
     usual = {"verdict": "keep", "objections": [], "needs_context": False, "needs_image": False}
+    texts: dict[str, Any] = {
+        name: clipped(getattr(own, name), asking.rules.shown) for name in ("query", "reply", "after")
+    }
     reading = await asking.put(
         ask,
         f"check_{own.side}",
@@ -173,9 +152,7 @@ async def checked(case: Mined, ask: Ask, asking: Asking) -> Check:
         _read,
         usual,
         conversation=history,
-        query=clipped(own.query, asking.rules.shown),
-        reply=clipped(own.reply, asking.rules.shown),
-        after=clipped(own.after, asking.rules.shown),
+        **texts,
         signal=f"{own.signal} ({own.strength})",
         dimension=case.dimension,
         explanation=case.explanation,

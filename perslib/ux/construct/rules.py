@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 
+from perslib.paths import read_toml
 from perslib.signals.gate import GateSettings
 from perslib.signals.model import Settings
 
@@ -66,51 +67,8 @@ class Rejection(NamedTuple):
     detail: str = ""
 
 
-#: Stage → reason → what it means. The gate has reasons of its own (`perslib.signals.gate`), reading a log too.
-REASONS: Mapping[str, Mapping[str, str]] = {
-    "candidates": {
-        "too_weak": "only signals that count for nothing alone where they are weak",
-        "mixed_signals": "signals for and against the same reply",
-        "interrupted": "the reply was cut off, which says nothing of its quality",
-        "no_query": "no request before the reply",
-    },
-    "mine": {
-        "unread": "no answer about the session could be used",
-        "declined": "the miner took the reply for no case",
-        "unsure": "the miner's confidence is too low",
-        "unexplained": "the miner gives no explanation, only the form of one",
-        "wrong_turn": "the miner named a message that is no reply",
-        "unfounded": "the miner named a reply without a signal and without words of the user that show it",
-    },
-    "grade": {
-        "unread": "no grades, also when asked again for what was missing",
-        "low": "the grades, counted anew, do not suffice",
-    },
-    "check": {
-        "unread": "a checker's answer could not be used",
-        "rejected": "every checker rejected the case",
-        "doubtful": "a checker doubts, objects, or differs from another",
-    },
-    "clean": {
-        "contradictory": "the same request and reply as a bad and as a good case",
-        "no_dimension": "none of the dimensions fits",
-        "needs_image": "cannot be judged without a picture or an attachment",
-        "needs_context": "cannot be judged by what is shown",
-        "query_length": "the request is too short or too long",
-        "reply_length": "the reply is too short or too long",
-        "language": "another language",
-        "history_order": "the history does not end before the request",
-        "private": "something personal is left in a text",
-        "same_turn": "another case about the same request of the session is better",
-        "duplicate": "the same as a better case",
-        "near_duplicate": "nearly the same as a better case",
-    },
-    "review": {
-        "rejected": "people rejected the case",
-        "undecided": "people were unsure or do not agree",
-        "unreviewed": "nobody looked at the case",
-    },
-}
+#: Stage → reason → what it means.
+REASONS: Mapping[str, Mapping[str, str]] = read_toml(__file__, "reasons.toml")
 
 
 def quality(axes: Mapping[str, int], rules: Rules) -> tuple[float, str]:

@@ -17,43 +17,12 @@ from perslib.paths import read_toml
 from perslib.ux.labels import SCENARIOS as SCENARIOS
 
 OTHER = "other"
-FAILURES = (
-    "verbosity",
-    "task_incompleteness",
-    "intent_misunderstanding",
-    "factual_error",
-    "information_reliability",
-    "instruction_format_failure",
-    "insufficiently_informative",
-    "emotional_tone_mismatch",
-    "safety_refusal",
-    "system_technical",
-)
-SUCCESSES = (
-    "accurate_answering",
-    "knowledge_depth",
-    "comprehensive_detail",
-    "problem_solving",
-    "practical_guidance",
-    "creative_generation",
-    "task_completion",
-    "empathetic_support",
-)
-DIMENSIONS = {"bad": FAILURES, "good": SUCCESSES}
+_NAMES = read_toml(__file__, "labels.toml")
+DIMENSIONS = {side: tuple(name for name in _NAMES[side] if name != OTHER) for side in ("bad", "good")}
 #: What the judge grades from 1 to 5 (UXBench, section 3); of good cases, severity is how much the reply achieved.
 AXES = ("completeness", "credibility", "representativeness", "severity", "fidelity")
 #: What a checker can object to; with any of these a case is not taken.
-OBJECTIONS = (
-    "label_wrong",
-    "signal_noise",
-    "dimension_wrong",
-    "query_unclear",
-    "product_behaviour",
-    "unsafe",
-    "private",
-)
-
-
+OBJECTIONS: tuple[str, ...] = tuple(_NAMES["objections"])
 KINDS = {**DIMENSIONS, "scenario": SCENARIOS}
 
 
@@ -74,6 +43,5 @@ def _bare(name: str) -> str:
 @cache
 def _table(kind: str) -> dict[str, str]:
     """Every name without what does not count → its id."""
-    names = read_toml(__file__, "labels.toml")[kind]
     own = {_bare(one): one for one in (*KINDS[kind], OTHER)}
-    return own | {_bare(name): one for one, others in names.items() for name in others}
+    return own | {_bare(name): one for one, others in _NAMES[kind].items() for name in others}
