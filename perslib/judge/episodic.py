@@ -13,9 +13,8 @@ from typing import Any, Literal
 
 from perslib.corpus import Block, Target
 from perslib.errors import DataError, Problem
-from perslib.judge.asking import Manner
+from perslib.judge.asking import Manner, read
 from perslib.judge.base import Judge, Sees, Verdict
-from perslib.judge.reading import read
 from perslib.llm import Answer, Ask
 from perslib.memory import Anchor, Retrieval, profile_shown
 from perslib.memory.retrieval import Strategy

@@ -25,9 +25,8 @@ from sklearn.preprocessing import StandardScaler
 from perslib.corpus import TURN, Block, Corpus, Target
 from perslib.corpus.schema import OTHER, SATISFIED, legal_reason
 from perslib.errors import DataError, PerslibError, Problem, UnknownName
-from perslib.judge.asking import Manner
+from perslib.judge.asking import Manner, spent
 from perslib.judge.base import Judge, Sees, Verdict
-from perslib.judge.reading import spent
 from perslib.llm import Answer, Ask, parse
 from perslib.memory import profile_shown
 from perslib.prompts import prompt

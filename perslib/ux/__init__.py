@@ -9,7 +9,7 @@ published("table3")                                           # the paper's numb
 """
 
 from perslib.corpus.schema import BAD, GOOD, NEUTRAL
-from perslib.judge.reading import parse_verdict
+from perslib.judge.asking import parse_verdict
 from perslib.ux.answers import (
     SYSTEMS,
     VARIANTS,
