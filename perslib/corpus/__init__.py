@@ -7,20 +7,6 @@ from perslib.corpus.store import corpus_names, import_release, load, loader, rea
 from perslib.corpus.table import read_rows
 
 __all__ = [
-    "BLOCK",
-    "SCHEMA",
-    "SESSION",
-    "TURN",
-    "Block",
-    "Corpus",
-    "Target",
-    "coerce",
-    "corpus_names",
-    "describe",
-    "import_release",
-    "load",
-    "loader",
-    "read_release",
-    "read_rows",
-    "save",
-]
+    "BLOCK", "SCHEMA", "SESSION", "TURN", "Block", "Corpus", "Target", "coerce", "corpus_names", "describe",
+    "import_release", "load", "loader", "read_release", "read_rows", "save",
+]  # fmt: skip

@@ -21,25 +21,7 @@ from perslib.llm.retry import Patience
 from perslib.llm.types import Answer, Ask, Method, Request
 
 __all__ = [
-    "Answer",
-    "Ask",
-    "Backbone",
-    "Cache",
-    "DryRun",
-    "Embedder",
-    "Entry",
-    "Estimate",
-    "Ledger",
-    "Method",
-    "Patience",
-    "Prices",
-    "Request",
-    "Spending",
-    "answered",
-    "backbone",
-    "compute",
-    "digit_distribution",
-    "embedder",
-    "entries",
-    "parse",
-]
+    "Answer", "Ask", "Backbone", "Cache", "DryRun", "Embedder", "Entry", "Estimate", "Ledger", "Method",
+    "Patience", "Prices", "Request", "Spending", "answered", "backbone", "compute", "digit_distribution",
+    "embedder", "entries", "parse",
+]  # fmt: skip

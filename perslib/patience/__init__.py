@@ -18,8 +18,7 @@ from perslib.patience.users import User, user1, user2, user3
 from perslib.patience.world import World
 
 __all__ = [
-    "FAILURE", "SUCCESS", "Actions", "Atom", "Dialogue", "Dialogues", "Goal", "Part", "Patience",
-    "User", "World", "action_list", "at_random", "collect", "exploring", "levels", "patient",
-    "recovered", "reward_shares", "rule", "shrewd", "status_accuracy", "talk", "user1", "user2",
-    "user3",
+    "FAILURE", "SUCCESS", "Actions", "Atom", "Dialogue", "Dialogues", "Goal", "Part", "Patience", "User",
+    "World", "action_list", "at_random", "collect", "exploring", "levels", "patient", "recovered",
+    "reward_shares", "rule", "shrewd", "status_accuracy", "talk", "user1", "user2", "user3",
 ]  # fmt: skip

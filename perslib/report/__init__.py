@@ -9,23 +9,7 @@ from perslib.report.words import name_of
 from perslib.text import translate
 
 __all__ = [
-    "CATEGORIES",
-    "OUTCOMES",
-    "SCORES",
-    "begin",
-    "chinese_font",
-    "figure_style",
-    "literal",
-    "name_of",
-    "part",
-    "rehearse_report",
-    "run_report",
-    "save_figure",
-    "save_table",
-    "say",
-    "section",
-    "show_conversation",
-    "show_profile",
-    "show_table",
-    "translate",
-]
+    "CATEGORIES", "OUTCOMES", "SCORES", "begin", "chinese_font", "figure_style", "literal", "name_of",
+    "part", "rehearse_report", "run_report", "save_figure", "save_table", "say", "section",
+    "show_conversation", "show_profile", "show_table", "translate",
+]  # fmt: skip

@@ -83,7 +83,7 @@ __all__ = [
     "own_family_gaps", "own_family_preference", "paired", "pearson", "power_of", "ppi_difference",
     "ppi_mean", "ppi_of_sums", "preferences", "rank_sets", "rank_sets_of_shares", "ranks_left_open",
     "raters_agreement", "ratio", "reason_agreement", "reason_confusion", "reason_pairs",
-    "reference_calibrated", "reliability", "resample_cohen", "resample_users", "reward_numbers", "selective_risk",
-    "share_good", "sign_flip", "to_scale", "users_needed", "wilson", "with_gold",
+    "reference_calibrated", "reliability", "resample_cohen", "resample_users", "reward_numbers",
+    "selective_risk", "share_good", "sign_flip", "to_scale", "users_needed", "wilson", "with_gold",
     "with_wilson",
 ]  # fmt: skip

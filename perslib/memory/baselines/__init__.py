@@ -17,20 +17,9 @@ from perslib.memory.baselines.past import Baseline, Past, SessionRetrieval, Turn
 from perslib.memory.baselines.written import ConditionMem, Record, Records, RecurSum, Summaries
 
 __all__ = [
-    "Bank",
-    "Baseline",
-    "ConditionMem",
-    "MemoryBank",
-    "Past",
-    "Record",
-    "Records",
-    "RecurSum",
-    "SessionRetrieval",
-    "Summaries",
-    "TurnRetrieval",
-    "Vanilla",
-    "baselines",
-]
+    "Bank", "Baseline", "ConditionMem", "MemoryBank", "Past", "Record", "Records", "RecurSum",
+    "SessionRetrieval", "Summaries", "TurnRetrieval", "Vanilla", "baselines",
+]  # fmt: skip
 
 
 def baselines(

@@ -13,7 +13,6 @@ from perslib.patience.text.dialogues import TextDialogue, as_dialogues, goal_nam
 from perslib.patience.text.encoders import Bow, Embedded, Encoder, NextTurn
 
 __all__ = [
-    "KAPPA", "Bow", "Embedded", "Encoder", "NextTurn", "TextDialogue", "against_ratings",
-    "as_dialogues", "by_budget", "by_rating", "ceiling", "crowd", "goal_names", "parts", "rated",
-    "read_texts",
+    "KAPPA", "Bow", "Embedded", "Encoder", "NextTurn", "TextDialogue", "against_ratings", "as_dialogues",
+    "by_budget", "by_rating", "ceiling", "crowd", "goal_names", "parts", "rated", "read_texts",
 ]  # fmt: skip

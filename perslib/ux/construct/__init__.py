@@ -20,28 +20,7 @@ from perslib.ux.construct.splits import matched, sampled, splits, systematic, wr
 from perslib.ux.construct.taxonomy import AXES, DIMENSIONS, SCENARIOS, label_id
 
 __all__ = [
-    "AXES",
-    "DIMENSIONS",
-    "REASONS",
-    "SCENARIOS",
-    "Construction",
-    "Rejection",
-    "Rules",
-    "Talk",
-    "candidates",
-    "cleaned",
-    "construct",
-    "estimate",
-    "export_review",
-    "import_review",
-    "label_id",
-    "matched",
-    "read_cases",
-    "review_agreement",
-    "reviewed",
-    "sampled",
-    "splits",
-    "systematic",
-    "talks",
-    "write_splits",
-]
+    "AXES", "DIMENSIONS", "REASONS", "SCENARIOS", "Construction", "Rejection", "Rules", "Talk", "candidates",
+    "cleaned", "construct", "estimate", "export_review", "import_review", "label_id", "matched",
+    "read_cases", "review_agreement", "reviewed", "sampled", "splits", "systematic", "talks", "write_splits",
+]  # fmt: skip
