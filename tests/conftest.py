@@ -19,6 +19,30 @@ settings.register_profile("explore", derandomize=False)
 settings.load_profile("same")
 
 
+#: Why a test marked `slow` is skipped: many simulations, or a whole page anew, for what quicker tests check in part.
+SLOW = "slow: make test ARGS=--all runs it"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--all`: the slow tests, too."""
+    parser.addoption("--all", action="store_true", help="also run the tests that are marked slow")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the slow tests out unless they are asked for."""
+    if not config.getoption("--all"):
+        for item in items:
+            if item.get_closest_marker("slow"):
+                item.add_marker(pytest.mark.skip(reason=SLOW))
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say how many were left out."""
+    skipped = terminalreporter.stats.get("skipped", ())
+    if left := sum(SLOW in str(report.longrepr) for report in skipped):
+        terminalreporter.write_line(f"{left} slow tests were left out; `make test ARGS=--all` runs them.")
+
+
 @pytest.fixture(autouse=True, scope="module")
 def own_page() -> Iterator[None]:
     """The tests of a file do not see the page, with its language, that another file began."""
