@@ -135,7 +135,7 @@ def test_every_judge_is_made_by_its_name(name):
         assert made.manner.language == "zh" and getattr(made.memory, "language", "zh") == "zh"
 
 
-def test_readme_names_every_judge_memory_and_context():
-    text = (PAGE.parents[1] / "README.md").read_text("utf-8")
+def test_the_tables_of_names_are_complete():
+    text = (PAGE.parent / "01_verification.md").read_text("utf-8")
     missing = [name for each in (judge, memory, context) for name in each if f"`{name}`" not in text]
     assert missing == []
