@@ -143,7 +143,7 @@ def test_sessions_take_the_logs_of_situations_without_a_dialogue_along():
     one = session(logs=["a; b", "c; d", "e; f"])
     one.mend({"L2": Entry(datetime(2024, 12, 3), "Web Search", "mended; x")}, {"A2": "Anew."})
     assert [e.content for c in one.chapters for e in c.logs] == ["a; b", "mended; x", "e; f"]
-    assert one.dialogue["turn_2"]["assistant"] == {"action": "y", "content": "Anew."}
+    assert one.last.dialogue["turn_2"]["assistant"] == {"action": "y", "content": "Anew."}
     assert one.place("A2") == "2024-12-06 turn 2, assistant" and one.place("L2") == "log of 2024-12-03 00:00"
 
 

@@ -23,7 +23,7 @@ from perslib.llm import Ask
 from perslib.memory.checked import Reading
 from perslib.palsynth.persons import MINUTE, Entry, Persona
 from perslib.palsynth.topics import Chapter, Session, sessions
-from perslib.palsynth.writing import Task, Writing
+from perslib.palsynth.writing import Task, Writing, is_said
 from perslib.paths import read_toml
 
 #: The parts of each type, in the order of `LOG_TYPES`.
@@ -120,7 +120,7 @@ def faults(session: Session, language: str) -> Found:
             found[id] = [fault]
     ahead = {
         f"{topic['id']} {part['id']}": part["text"].strip(" .\u3002")
-        for topic in session.script.topics
+        for topic in session.last.script.topics
         for part in (*topic["needs"], *topic["solutions"])
     }
     said: dict[str, str] = {}
@@ -146,7 +146,7 @@ def _shown(one: Persona, session: Session) -> dict[str, Any]:
     return {
         "profile": one.profile,
         "situations": [chapter.situation.shown() for chapter in session.chapters],
-        "topics": session.script.topics,
+        "topics": session.last.script.topics,
         "turns": session.turns(),
     }
 
@@ -174,18 +174,17 @@ def _repair(one: Persona, session: Session, found: Found, writing: Writing) -> T
     logs = session.logs()
 
     def read(data: Any) -> Reading[tuple[dict[str, Entry], dict[str, str]]]:
-        given = {
-            m["id"].strip().upper(): m for m in (*data["logs"], *data["turns"]) if m["text"].strip(" .…")
-        }
+        given = {m["id"].strip().upper(): m for m in (*data["logs"], *data["turns"]) if is_said(m["text"])}
+        entries: dict[str, Entry] = {}
+        said: dict[str, str] = {}
+        for id in (id for id in given if id in found):
+            text = given[id]["text"].strip()
+            if id in logs:
+                entries[id] = replace(logs[id], type=given[id].get("type", logs[id].type), content=text)
+            else:
+                said[id] = text
         lacking = tuple(f"{id} is not mended" for id in found if id not in given)
-        mended = {id: m for id, m in given.items() if id in found}
-        entries = {
-            id: replace(logs[id], type=m.get("type", logs[id].type), content=m["text"].strip())
-            for id, m in mended.items()
-            if id in logs
-        }
-        said = {id: m["text"].strip() for id, m in mended.items() if id not in logs}
-        return Reading((entries, said) if mended else None, lacking)
+        return Reading((entries, said) if entries or said else None, lacking)
 
     wrong = [{"id": id, "what": "; ".join(reasons)} for id, reasons in found.items()]
     shown = [_log(id, logs[id]) for id in found if id in logs]

@@ -15,7 +15,7 @@ from perslib.corpus.palset_records import ASPECTS, LOG_TYPES, TRAITS
 from perslib.llm import Backbone
 from perslib.llm.backbone import DryRun
 from perslib.palsynth.correction import filled
-from perslib.palsynth.persons import BATCH, profiles, span
+from perslib.palsynth.persons import BATCH, MINUTE, profiles, span
 from perslib.palsynth.synthesis import user_files
 from perslib.palsynth.writing import Writing
 from perslib.prompts import phrases
@@ -44,20 +44,9 @@ class StandIn:
         return f"{mark}{filler * (length // len(filler) + 1)}"[:length]
 
     def _profiles(self, fields: Mapping[str, Any]) -> Any:
-        told = {key: self._text("sentence") for key in ("occupation", "health", "family", "hobbies")}
-        traits = dict.fromkeys(TRAITS, "medium")
-        return {
-            "people": [
-                {
-                    "name": f"P{i}",
-                    "gender": ("female", "male")[i % 2],
-                    "age": 30 + i,
-                    **told,
-                    "personality": traits,
-                }
-                for i in range(fields["count"])
-            ]
-        }
+        told = dict.fromkeys(("occupation", "health", "family", "hobbies"), self._text("sentence"))
+        told |= {"gender": "female", "age": 30, "personality": dict.fromkeys(TRAITS, "medium")}
+        return {"people": [{"name": f"P{i}", **told} for i in range(fields["count"])]}
 
     def _timeline(self, fields: Mapping[str, Any]) -> Any:
         return {"months": [{"month": m, "events": self._text("paragraph", m)} for m in fields["months"]]}
@@ -66,7 +55,7 @@ class StandIn:
         return {a: [f"{a} {n}" for n in range(4 + i % 2)] for i, a in enumerate(ASPECTS)}
 
     def _preferences(self, fields: Mapping[str, Any]) -> Any:
-        texts = {key: self._text("paragraph") for key in ("analysis", "pos", "neg")}
+        texts = dict.fromkeys(("analysis", "pos", "neg"), self._text("paragraph"))
         return {"preferences": [{"id": one["id"], **texts} for one in fields["types"]]}
 
     def _situations(self, fields: Mapping[str, Any]) -> Any:
@@ -74,10 +63,8 @@ class StandIn:
         dice = Dice(self.seed, fields["events"], fields["first"])
         count = dice.between(4, 6)
         width = ((last - first).days + 1) // count
-        ids = [one["id"] for one in fields["types"]]
-        found = []
-        for i in range(count):
-            start = first + timedelta(days=i * width)
+        ids, found = [one["id"] for one in fields["types"]], []
+        for start in (first + timedelta(days=i * width) for i in range(count)):
             chosen = dice.some(ids, dice.weighted({2: 0.55, 3: 0.45}))
             days = {"start": str(start), "end": str(start + timedelta(days=max(1, width - 1)))}
             found.append({**days, "requirement_ids": chosen, "situation": self._text("paragraph", start)})
@@ -86,67 +73,49 @@ class StandIn:
     def _experience(self, fields: Mapping[str, Any]) -> Any:
         return {"experience": self._text("account", fields["start"])}
 
+    def _logs(self, fields: Mapping[str, Any]) -> Any:
+        start, end = (datetime.strptime(fields[name], MINUTE) for name in ("start", "end"))
+        entries = []
+        for i in range(22):
+            kind = LOG_TYPES[self.language][i % len(LOG_TYPES[self.language])]
+            at = f"{start + i * (end - start) / 22:{MINUTE}}"
+            entries.append(
+                {"at": at, "event": self._text("short")[:12], "type": kind, "content": self._log(kind, i)}
+            )
+        return {"logs": entries}
+
+    def _log(self, kind: str, mark: object) -> str:
+        return filled(kind, repeat(self._text("short", mark)[:20]), self.language)
+
     def _frameworks(self, fields: Mapping[str, Any]) -> Any:
-        needs = [
-            {"need": self._text("short", n), "evidences": [self._text("sentence")] * 2} for n in ("a", "b")
-        ]
-        said = {"user_query": self._text("short"), "needs": needs}
-        return {
-            "topics": [
-                {"id": one["id"], **said, "requirement": self._text("sentence", one["id"])}
-                for one in fields["types"]
-            ]
-        }
+        evidences = [self._text("sentence")] * 2
+        needs = [{"need": self._text("short", n), "evidences": evidences} for n in ("a", "b")]
+        ids, said = (
+            [one["id"] for one in fields["types"]],
+            {"user_query": self._text("short"), "needs": needs},
+        )
+        return {"topics": [{"id": id, **said, "requirement": self._text("sentence", id)} for id in ids]}
 
     def _candidates(self, fields: Mapping[str, Any]) -> Any:
-        return {
-            "topics": [
-                {"id": one["id"], "solutions": [self._text("sentence", f"w{i} ") for i in range(8)]}
-                for one in fields["topics"]
-            ]
-        }
+        solutions = [self._text("sentence", f"w{i} ") for i in range(8)]
+        return {"topics": [{"id": one["id"], "solutions": solutions} for one in fields["topics"]]}
 
     def _verdicts(self, fields: Mapping[str, Any]) -> Any:
         picks = [{"id": f"S{i}", "reason": self._text("sentence")} for i in range(1, 5)]
         return {"analysis": self._text("paragraph"), "pos": picks[:2], "neg": picks[2:]}
 
-    def _logs(self, fields: Mapping[str, Any]) -> Any:
-        start = datetime.strptime(fields["start"], "%Y-%m-%d %H:%M")
-        end = datetime.strptime(fields["end"], "%Y-%m-%d %H:%M")
-        step = (end - start) / 22
-        types = LOG_TYPES[self.language]
-        return {
-            "logs": [
-                {
-                    "at": f"{start + i * step:%Y-%m-%d %H:%M}",
-                    "event": self._text("short")[:12],
-                    "type": types[i % len(types)],
-                    "content": filled(
-                        types[i % len(types)], repeat(self._text("short", i)[:20]), self.language
-                    ),
-                }
-                for i in range(22)
-            ]
-        }
-
     def _dialogue(self, fields: Mapping[str, Any]) -> Any:
-        return {
-            "turns": [
-                {"turn": i, "user": self._text("short", i), "assistant": self._text("sentence", i)}
-                for i in range(1, len(fields["turns"]) + 1)
-            ]
-        }
+        numbers = range(1, len(fields["turns"]) + 1)
+        said = [{"user": self._text("short", i), "assistant": self._text("sentence", i)} for i in numbers]
+        return {"turns": [{"turn": i, **both} for i, both in zip(numbers, said)]}
 
     def _check(self, fields: Mapping[str, Any]) -> Any:
         return {"violations": []}
 
     def _repair(self, fields: Mapping[str, Any]) -> Any:
-        types, language = {log["id"]: log["type"] for log in fields["logs"]}, self.language
-        logs = [
-            {"id": id, "type": kind, "text": filled(kind, repeat(self._text("short", id)[:20]), language)}
-            for id, kind in types.items()
-        ]
+        types = {log["id"]: log["type"] for log in fields["logs"]}
         said = [one["id"] for one in fields["wrong"] if one["id"] not in types]
+        logs = [{"id": id, "type": kind, "text": self._log(kind, id)} for id, kind in types.items()]
         return {"logs": logs, "turns": [{"id": id, "text": self._text("sentence", id)} for id in said]}
 
 
@@ -162,10 +131,8 @@ def estimate(
     months = [span(f"{user:04d}", writing) for user in range(users)]
     (people,) = dry.work([partial(profiles, min(users, REHEARSED), writing)])
     dry.work([partial(user_files, user, profile, writing) for user, profile in people.items()])
-    spent = {stage.removeprefix("synthesis, "): one for stage, one in dry.ledger.stages.items()}
-    counted = pd.DataFrame({step: vars(one) for step, one in spent.items()}).T[
-        ["calls", "tokens_in", "tokens_out"]
-    ]
+    spent = {stage.removeprefix("synthesis, "): vars(one) for stage, one in dry.ledger.stages.items()}
+    counted = pd.DataFrame(spent).T[["calls", "tokens_in", "tokens_out"]]
     scaled = counted * (sum(months) / sum(months[:REHEARSED]))
     once = ["profiles", "timeline", "requirements", "preferences"]  # a user, however many months
     scaled.loc[once] = counted.loc[once] * (users / min(users, REHEARSED))

@@ -19,13 +19,16 @@ from perslib.errors import DataError, Problem
 from perslib.llm import Ask, Backbone
 from perslib.palsynth import topics as talk
 from perslib.palsynth.correction import corrected
-from perslib.palsynth.persons import Persona, Situation, accounts, logs, persona, profiles, situations
+from perslib.palsynth.persons import MINUTE, Persona, Situation, accounts, logs, persona, profiles, situations
 from perslib.palsynth.topics import Chapter, Topic
 from perslib.palsynth.writing import Reject, Writing
 from perslib.worlds.lives import Dice
 from perslib.worlds.palset_months import QUERY_MONTH, draw_parts
 
 Files = dict[str, Any]
+#: Files that say something of a dialogue's date.
+_BY_DATE = ("situation", "requirement_framework", "candidate_solution", "solution_preference")
+_SECOND = "%Y-%m-%d %H:%M:%S"
 
 
 async def user_files(user: str, profile: dict[str, Any], writing: Writing, ask: Ask) -> Files:
@@ -55,13 +58,14 @@ async def _chapters(one: Persona, told: list[Situation], writing: Writing, ask: 
     # Logs and dialogues rest on the same accounts and not on each other.
     asked = [logs(one, c.situation, text, writing) for c, text in zip(chapters, texts, strict=True)]
     asked += [talk.frameworks(one, c.situation, text, writing) for c, text in held]
-    given = await writing.written(asked, ask)
-    for chapter, entries in zip(chapters, given[: len(chapters)], strict=True):
-        chapter.logs = entries or []
-    for (chapter, _), found in zip(held, given[len(chapters) :], strict=True):
-        chapter.topics = found or []
-    await _solutions(one, [chapter for chapter, _ in held if chapter.topics], writing, ask)
+    given = iter(await writing.written(asked, ask))
+    for chapter in chapters:
+        chapter.logs = next(given) or []
+    for chapter, _ in held:
+        chapter.topics = list((next(given) or {}).values())
     talks = [chapter for chapter, _ in held if chapter.topics]
+    await _solutions(one, talks, writing, ask)
+    talks = [chapter for chapter in talks if chapter.topics]
     for c in talks:
         c.script = talk.script(one, c.situation, c.topics, c.part or "history", writing)
     tasks = [talk.dialogue(one, c.situation, c.script, c.part or "history", writing) for c in talks]
@@ -88,81 +92,69 @@ async def _solutions(one: Persona, chapters: list[Chapter], writing: Writing, as
 
 
 def _files(one: Persona, chapters: list[Chapter]) -> Files:
-    files: Files = {"background": one.profile, "requirement": {}, "preference": {}}
-    for aspect in ASPECTS:
-        own = {key: text for key, text in one.types.items() if key.startswith(aspect)}
-        files["requirement"][aspect] = own
-        files["preference"][aspect] = {
-            key: {"requirement": text, "preference": one.likings[key]} for key, text in own.items()
-        }
-    files |= {
-        "situation": {},
-        "requirement_framework": {},
-        "candidate_solution": {},
-        "solution_preference": {},
+    by_aspect = {a: {k: text for k, text in one.types.items() if k.startswith(a)} for a in ASPECTS}
+    likings = {
+        aspect: {key: {"requirement": text, "preference": one.likings[key]} for key, text in own.items()}
+        for aspect, own in by_aspect.items()
     }
     parts: dict[str, list[dict[str, Any]]] = {"history": [], "query": []}
+    told: dict[str, dict[str, Any]] = {stem: {} for stem in _BY_DATE}
     waiting: list[dict[str, str]] = []
     for chapter in chapters:
-        own_topics = {f"topic-{n}": topic for n, topic in enumerate(chapter.topics, start=1)}
-        is_held = chapter.part is not None
-        files["situation"][chapter.situation.date] = {
-            "start_timestamp": f"{chapter.situation.start:%Y-%m-%d %H:%M:%S}",
-            "end_timestamp": f"{chapter.situation.end:%Y-%m-%d %H:%M:%S}",
+        own, is_held = chapter.situation, chapter.part is not None
+        told["situation"][own.date] = {
+            "start_timestamp": f"{own.start:{_SECOND}}",
+            "end_timestamp": f"{own.end:{_SECOND}}",
             # The topic's number is the place of its requirement, so a topic that failed takes its id along.
-            "requirement_ids": [t.id for t in chapter.topics] if is_held else list(chapter.situation.ids),
-            "situation": chapter.situation.text,
+            "requirement_ids": [topic.id for topic in chapter.topics] if is_held else list(own.ids),
+            "situation": own.text,
         }
-        waiting += [{"timestamp": f"{e.at:%Y-%m-%d %H:%M}", "content": e.content} for e in chapter.logs]
+        waiting += [{"timestamp": f"{e.at:{MINUTE}}", "content": e.content} for e in chapter.logs]
         if chapter.part is None:
             continue
-        parts[chapter.part].append(
-            {
-                "sample_id": f"{one.user}_sample{sum(map(len, parts.values()))}",
-                "dialogue_timestamp": f"{chapter.situation.end:%Y-%m-%d %H:%M:%S}",
-                "logs": waiting,
-                "dialogue": chapter.dialogue,
-                "topics": {key: _released(topic) for key, topic in own_topics.items()},
-            }
-        )
+        topics = {f"topic-{n}": topic for n, topic in enumerate(chapter.topics, start=1)}
+        sample = {
+            "sample_id": f"{one.user}_sample{sum(map(len, parts.values()))}",
+            "dialogue_timestamp": f"{own.end:{_SECOND}}",
+            "logs": waiting,
+            "dialogue": chapter.dialogue,
+            "topics": {key: _released(topic) for key, topic in topics.items()},
+        }
+        parts[chapter.part].append(sample)
         waiting = []
-        date = chapter.situation.date
-        files["requirement_framework"][date] = {k: _framework(t, one) for k, t in own_topics.items()}
-        files["candidate_solution"][date] = {k: t.solutions for k, t in own_topics.items()}
-        files["solution_preference"][date] = {k: _verdict(t) for k, t in own_topics.items()}
-    return {**files, "input": parts}
+        told["requirement_framework"][own.date] = {k: _framework(t, one) for k, t in topics.items()}
+        told["candidate_solution"][own.date] = {k: t.solutions for k, t in topics.items()}
+        told["solution_preference"][own.date] = {k: _verdict(t) for k, t in topics.items()}
+    return {
+        "background": one.profile,
+        "requirement": by_aspect,
+        "preference": likings,
+        **told,
+        "input": parts,
+    }
 
 
 def _released(topic: Topic) -> dict[str, Any]:
+    labels = [{"solution": text, "feedback": topic.label(i)} for i, text in enumerate(topic.solutions)]
     return {
         "user_query": topic.user_query,
         "implicit_needs": [need["need"] for need in topic.needs],
         "requirement": topic.requirement,
-        "solution": {s: [topic.solutions[place] for place, _ in topic.verdict[s]] for s in ("pos", "neg")},
-        "candidate_solutions": [
-            {"solution": text, "feedback": topic.label(place)} for place, text in enumerate(topic.solutions)
-        ],
+        "solution": {s: [topic.solutions[place] for place, _ in topic.verdict[s]] for s in talk.SIDES},
+        "candidate_solutions": labels,
     }
 
 
 def _framework(topic: Topic, one: Persona) -> dict[str, Any]:
-    return {
-        "requirement_type": one.types[topic.id],
-        "user_query": topic.user_query,
-        "implicit_needs": topic.needs,
-        "requirement": topic.requirement,
-    }
+    said = {"user_query": topic.user_query, "implicit_needs": topic.needs, "requirement": topic.requirement}
+    return {"requirement_type": one.types[topic.id], **said}
 
 
 def _verdict(topic: Topic) -> dict[str, Any]:
-    lists = {
-        f"{side}_list": [
-            {"solution": topic.solutions[place], "feedback_reason": reason}
-            for place, reason in topic.verdict[side]
-        ]
-        for side in ("pos", "neg")
-    }
-    return {"analysis": topic.verdict["analysis"], **lists}
+    def reasons(side: str) -> list[dict[str, str]]:
+        return [{"solution": topic.solutions[i], "feedback_reason": why} for i, why in topic.verdict[side]]
+
+    return {"analysis": topic.verdict["analysis"], **{f"{side}_list": reasons(side) for side in talk.SIDES}}
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,13 @@ from typing import Any
 from perslib.corpus.palset_records import ASSISTANT_ACTIONS, USER_ACTIONS
 from perslib.memory.checked import Reading
 from perslib.palsynth.persons import MINUTE, Entry, Persona, Situation
-from perslib.palsynth.writing import Task, Writing, by_id
+from perslib.palsynth.writing import Fault, Task, Writing, by_id, is_said
 from perslib.worlds.lives import Dice
 from perslib.worlds.palset_months import Part, draw_plan
 
 CANDIDATES = 8
+SIDES = ("pos", "neg")
+ROLES = {"U": "user", "A": "assistant"}
 
 
 @dataclass
@@ -33,84 +35,66 @@ class Topic:
 
     def label(self, place: int) -> str:
         """pos, neg or neu of a solution."""
-        return next((side for side in ("pos", "neg") if place in dict(self.verdict[side])), "neu")
+        return next((side for side in SIDES if place in dict(self.verdict[side])), "neu")
 
 
 def frameworks(one: Persona, own: Situation, account: str, writing: Writing) -> Task:
-    """The question for the topics of a session; read as those that are whole."""
+    """The question for the topics of a session; read as {id: topic} of those that are whole."""
 
-    def topic(given: Any) -> Reading[Topic]:
-        needs = [need for need in given["needs"] if need["need"].strip(" .…")]
-        said = given["user_query"].strip(" .…") and given["requirement"].strip(" .…")
-        if len(needs) != 2 or not all(need["evidences"] for need in needs) or not said:
-            return Reading(None, ("a field is empty, or there are not two needs with evidence",))
-        return Reading(Topic(given["id"].strip(), given["user_query"], needs, given["requirement"]))
+    def topic(given: Any) -> Topic:
+        needs = [need for need in given["needs"] if is_said(need["need"])]
+        is_whole = len(needs) == 2 and all(need["evidences"] for need in needs)
+        if not is_whole or not is_said(given["user_query"], given["requirement"]):
+            raise Fault("a field is empty, or there are not two needs with evidence")
+        return Topic(given["id"].strip(), given["user_query"], needs, given["requirement"])
 
-    def read(data: Any) -> Reading[list[Topic]]:
-        found = by_id(data["topics"], own.ids, topic)
-        return Reading(list(found.value.values()) if found.value else None, found.faults)
+    def read(data: Any) -> Reading[dict[str, Topic]]:
+        return by_id(data["topics"], own.ids, topic)
 
-    return writing.task(
-        "frameworks",
-        f"{one.user} {own.date}",
-        read,
-        profile=one.profile,
-        situation=own.text,
-        experience=account,
-        types=one.listed(own.ids),
-    )
+    about = {"profile": one.profile, "situation": own.text, "types": one.listed(own.ids)}
+    return writing.task("frameworks", f"{one.user} {own.date}", read, experience=account, **about)
 
 
 def candidates(one: Persona, own: Situation, topics: Sequence[Topic], writing: Writing) -> Task:
     """The question for eight solutions of each topic, put without any word of the user; read as {topic id: solutions}."""
 
-    def eight(given: Any) -> Reading[list[str]]:
-        solutions = list(dict.fromkeys(s.strip() for s in given["solutions"] if s.strip(" .…")))
-        if len(solutions) == len(given["solutions"]) == CANDIDATES:
-            return Reading(solutions)
-        return Reading(None, (f"{len(solutions)} different solutions, expected {CANDIDATES}",))
+    def eight(given: Any) -> list[str]:
+        solutions = list(dict.fromkeys(s.strip() for s in given["solutions"] if is_said(s)))
+        if not len(solutions) == len(given["solutions"]) == CANDIDATES:
+            raise Fault(f"{len(solutions)} different solutions, expected {CANDIDATES}")
+        return solutions
 
     def read(data: Any) -> Reading[dict[str, list[str]]]:
         return by_id(data["topics"], [topic.id for topic in topics], eight)
 
     shown = [
-        {
-            "id": topic.id,
-            "user_query": topic.user_query,
-            "needs": [need["need"] for need in topic.needs],
-            "requirement": topic.requirement,
-        }
-        for topic in topics
+        {"id": t.id, "user_query": t.user_query, "needs": [need["need"] for need in t.needs]}
+        | {"requirement": t.requirement}
+        for t in topics
     ]
     return writing.task("candidates", f"{one.user} {own.date}", read, topics=shown)
 
 
 def verdicts(one: Persona, own: Situation, topic: Topic, writing: Writing) -> Task:
     """The question which two solutions are liked best and which two least; read as the topic's verdict."""
+    names = {f"S{i}": i - 1 for i in range(1, CANDIDATES + 1)}
 
-    def read(data: Any) -> Reading[dict[str, Any]]:
-        names = {f"S{i}": i - 1 for i in range(1, CANDIDATES + 1)}
-        picked = {
-            side: [(names.get(pick["id"].strip().upper()), pick["reason"]) for pick in data[side]]
-            for side in ("pos", "neg")
+    def read(data: Any) -> dict[str, Any]:
+        sides = {
+            side: [(names.get(p["id"].strip().upper()), p["reason"]) for p in data[side]] for side in SIDES
         }
-        places = [place for side in picked.values() for place, _ in side]
-        if None in places or len(set(places)) != 4 or any(len(side) != 2 for side in picked.values()):
-            return Reading(None, ("expected four different ids of S1 to S8, two liked and two disliked",))
-        if not all(reason.strip(" .…") for side in picked.values() for _, reason in side):
-            return Reading(None, ("a reason is empty",))
-        return Reading({"analysis": data["analysis"], **picked})
+        picks = [pick for side in sides.values() for pick in side]
+        places = {place for place, _ in picks}
+        if None in places or len(places) != 4 or any(len(side) != 2 for side in sides.values()):
+            raise Fault("expected four different ids of S1 to S8, two liked and two disliked")
+        if not is_said(*(reason for _, reason in picks)):
+            raise Fault("a reason is empty")
+        return {"analysis": data["analysis"], **sides}
 
-    return writing.task(
-        "verdicts",
-        f"{one.user} {own.date} {topic.id}",
-        read,
-        profile=one.profile,
-        situation=own.text,
-        requirement=topic.requirement,
-        likings=one.likings[topic.id],
-        candidates=[{"id": f"S{i}", "text": text} for i, text in enumerate(topic.solutions, start=1)],
-    )
+    about = {"profile": one.profile, "situation": own.text, "requirement": topic.requirement}
+    about |= {"likings": one.likings[topic.id]}
+    shown = [{"id": id, "text": text} for id, text in zip(names, topic.solutions)]
+    return writing.task("verdicts", f"{one.user} {own.date} {topic.id}", read, candidates=shown, **about)
 
 
 @dataclass(frozen=True)
@@ -124,34 +108,28 @@ class Script:
 def script(one: Persona, own: Situation, topics: Sequence[Topic], part: Part, writing: Writing) -> Script:
     """The turns of a dialogue, drawn by the grammar."""
     dice = Dice(writing.seed, writing.language, one.user, own.date, "dialogue")
+    users, assistants = USER_ACTIONS[writing.language], ASSISTANT_ACTIONS[writing.language]
     shown, turns = [], []
     for n, topic in enumerate(topics, start=1):
         plan = draw_plan(part, len(topic.needs), dice)
+        needs = [need["need"] for need in topic.needs[: plan.needs]]
         picks = [(side, *topic.verdict[side][i]) for side, i in plan.solutions]
-        shown.append(
+        solutions = [
+            {"id": f"S{i}", "text": topic.solutions[place], "feedback": side, "reason": reason}
+            for i, (side, place, reason) in enumerate(picks, start=1)
+        ]
+        about = {"id": f"T{n}", "user_query": topic.user_query, "requirement": topic.requirement}
+        about |= {"needs": [{"id": f"N{i}", "text": text} for i, text in enumerate(needs, start=1)]}
+        shown.append({**about, "solutions": solutions})
+        turns += [
             {
-                "id": f"T{n}",
-                "user_query": topic.user_query,
-                "requirement": topic.requirement,
-                "needs": [
-                    {"id": f"N{i}", "text": need["need"]}
-                    for i, need in enumerate(topic.needs[: plan.needs], start=1)
-                ],
-                "solutions": [
-                    {"id": f"S{i}", "text": topic.solutions[place], "feedback": side, "reason": reason}
-                    for i, (side, place, reason) in enumerate(picks, start=1)
-                ],
+                "user": users[step.user],
+                "user_about": f"T{n} {step.user_about}",
+                "assistant": assistants[step.assistant],
+                "assistant_about": f"T{n} {step.assistant_about}",
             }
-        )
-        for step in plan.steps():
-            turns.append(
-                {
-                    "user": USER_ACTIONS[writing.language][step.user],
-                    "user_about": f"T{n} {step.user_about}",
-                    "assistant": ASSISTANT_ACTIONS[writing.language][step.assistant],
-                    "assistant_about": f"T{n} {step.assistant_about}",
-                }
-            )
+            for step in plan.steps()
+        ]
     return Script(shown, turns)
 
 
@@ -159,31 +137,20 @@ def dialogue(one: Persona, own: Situation, plan: Script, part: Part, writing: Wr
     """The question for the dialogue in the turns of its script; read as the release has it."""
     turns = plan.turns
 
-    def read(data: Any) -> Reading[dict[str, Any]]:
+    def read(data: Any) -> dict[str, Any]:
         if [turn["turn"] for turn in data["turns"]] != list(range(1, len(turns) + 1)):
-            return Reading(None, (f"expected the turns 1 to {len(turns)}, each once, in order",))
+            raise Fault(f"expected the turns 1 to {len(turns)}, each once, in order")
         said = {}
         for step, turn in zip(turns, data["turns"], strict=True):
-            if not turn["user"].strip(" .…") or not turn["assistant"].strip(" .…"):
-                return Reading(None, (f"turn {turn['turn']}: nothing is said",))
+            if not is_said(turn["user"], turn["assistant"]):
+                raise Fault(f"turn {turn['turn']}: nothing is said")
             said[f"turn_{turn['turn']}"] = {
-                role: {"action": step[role], "content": turn[role].strip()} for role in ("user", "assistant")
+                role: {"action": step[role], "content": turn[role].strip()} for role in ROLES.values()
             }
-        return Reading(said)
+        return said
 
-    return writing.task(
-        "dialogue",
-        f"{one.user} {own.date}",
-        read,
-        profile=one.profile,
-        situation=own.text,
-        topics=plan.topics,
-        turns=turns,
-        knows_all=part == "query",
-    )
-
-
-ROLES = {"U": "user", "A": "assistant"}
+    about = {"profile": one.profile, "situation": own.text, "topics": plan.topics, "turns": turns}
+    return writing.task("dialogue", f"{one.user} {own.date}", read, knows_all=part == "query", **about)
 
 
 @dataclass
@@ -205,19 +172,14 @@ class Session:
     chapters: Sequence[Chapter]
 
     @property
+    def last(self) -> Chapter:
+        """The chapter that the dialogue is of."""
+        return self.chapters[-1]
+
+    @property
     def date(self) -> str:
         """The date of the dialogue."""
-        return self.chapters[-1].situation.date
-
-    @property
-    def script(self) -> Script:
-        """What the dialogue was to go through."""
-        return self.chapters[-1].script
-
-    @property
-    def dialogue(self) -> dict[str, Any]:
-        """The dialogue, as the release has it."""
-        return self.chapters[-1].dialogue
+        return self.last.situation.date
 
     def logs(self) -> dict[str, Entry]:
         """The logs of all situations by id, counted from 1."""
@@ -231,9 +193,9 @@ class Session:
                 "role": role,
                 "action": plan[role],
                 "about": plan[f"{role}_about"],
-                "text": self.dialogue[f"turn_{n}"][role]["content"],
+                "text": self.last.dialogue[f"turn_{n}"][role]["content"],
             }
-            for n, plan in enumerate(self.script.turns, start=1)
+            for n, plan in enumerate(self.last.script.turns, start=1)
             for letter, role in ROLES.items()
         ]
 
@@ -243,7 +205,7 @@ class Session:
         for chapter in self.chapters:
             chapter.logs = [next(entries) for _ in chapter.logs]
         for id, text in turns.items():
-            self.dialogue[f"turn_{id[1:]}"][ROLES[id[0]]]["content"] = text
+            self.last.dialogue[f"turn_{id[1:]}"][ROLES[id[0]]]["content"] = text
 
     def place(self, id: str) -> str:
         """Where something stands, for people."""

@@ -18,8 +18,11 @@ from perslib.memory.checked import Question, Reading, checked
 from perslib.prompts import prompt
 
 T = TypeVar("T")
-
 StandIn = Callable[[str, Mapping[str, Any]], Any]
+
+
+class Fault(Exception):
+    """What is wrong with an answer, or with a part of it."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +38,9 @@ class Reject:
 
 @dataclass(frozen=True)
 class Task(Question[Any]):
-    """A question of a step, with what its prompt is filled with."""
+    """A question of a step."""
 
     step: str = ""
-    fields: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
 @dataclass
@@ -55,17 +57,29 @@ class Writing:
     """Gives answers of the usual length for a dry run, from a step and what its prompt is filled with."""
     rejected: list[Reject] = field(default_factory=list)
 
-    def task(self, step: str, place: str, read: Callable[[Any], Reading[Any]], /, **fields: Any) -> Task:
-        """The question of a step, put with the prompt `palsynth_<step>`."""
+    def task(self, step: str, place: str, read: Callable[[Any], Any], /, **fields: Any) -> Task:
+        """The question of a step, put with the prompt `palsynth_<step>`.
+
+        `read` makes a value of an answer's data or raises `Fault`; of one that is partly wrong it makes a `Reading`.
+        """
+
+        def reading(data: Any) -> Reading[Any]:
+            try:
+                found = read(data)
+            except Fault as fault:
+                return Reading(None, (str(fault),))
+            return found if isinstance(found, Reading) else Reading(found)
+
         request = prompt(f"palsynth_{step}", self.language, self.prompts).render(**fields)
         usual = None if self.usual is None else partial(self.usual, step, fields)
-        return Task(place, replace(request, seed=self.seed, usual=usual), read, step, fields)
+        return Task(place, replace(request, seed=self.seed, usual=usual), reading, step)
 
     async def written(self, tasks: Sequence[Task], ask: Ask) -> list[Any]:
         """What the answers say, in order; None where none could be used. Steps count under a stage each."""
-        steps: dict[str, list[Task]] = {}
-        for task in tasks:
-            steps.setdefault(task.step, []).append(task)
+        steps = {
+            step: [task for task in tasks if task.step == step]
+            for step in dict.fromkeys(t.step for t in tasks)
+        }
         found = await asyncio.gather(
             *(
                 checked(own, ask, f"synthesis, {step}", self.attempts, self.seed)
@@ -80,22 +94,44 @@ class Writing:
             values.append(reading.value)
         return values
 
-    def reject(self, step: str, place: str, reasons: Sequence[str], *, kept: bool = False) -> None:
+    def reject(self, step: str, place: str, reasons: Iterable[str], *, kept: bool = False) -> None:
         """Record what did not pass."""
         self.rejected += [Reject(step, place, reason, kept) for reason in reasons]
 
 
+def is_said(*texts: str) -> bool:
+    """Whether each of these texts says something."""
+    return all(text.strip(" .…") for text in texts)
+
+
+def collect(items: Mapping[str, Any], read: Callable[[Any], T]) -> tuple[dict[str, T], list[str]]:
+    """Return what `read` makes of each item, by its place, and what is wrong with those where it raises `Fault`."""
+    whole, faults = {}, []
+    for place, item in items.items():
+        try:
+            whole[place] = read(item)
+        except Fault as fault:
+            faults.append(f"{place}: {fault}")
+    return whole, faults
+
+
+def in_list(name: str, items: Iterable[Any]) -> dict[str, Any]:
+    """The items of a list by their place."""
+    return {f"{name}[{i}]": item for i, item in enumerate(items)}
+
+
 def by_id(
-    given: Iterable[Mapping[str, Any]], wanted: Iterable[str], read: Callable[[Any], Reading[T]]
+    given: Iterable[Mapping[str, Any]], wanted: Iterable[str], read: Callable[[Any], T]
 ) -> Reading[dict[str, T]]:
     """What an answer gives for each id that it was asked for, in their order; whole items are kept, the rest is told."""
     items = {item["id"].strip(): item for item in given}
-    readings = {
-        key: read(items[key]) if key in items else Reading[T](None, ("nothing is given for it",))
-        for key in wanted
-    }
-    faults = [f"{key}: {fault}" for key, reading in readings.items() for fault in reading.faults]
-    if unknown := [key for key in items if key not in readings]:
+
+    def found(key: str) -> T:
+        if key not in items:
+            raise Fault("nothing is given for it")
+        return read(items[key])
+
+    whole, faults = collect({key: key for key in wanted}, found)
+    if unknown := [key for key in items if key not in set(wanted)]:
         faults.append(f"{', '.join(unknown)}: not asked for")
-    whole = {key: reading.value for key, reading in readings.items() if reading.value is not None}
     return Reading(whole or None, tuple(faults))
