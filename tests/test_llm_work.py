@@ -14,7 +14,7 @@ from endpoint import completion
 from perslib.llm import Cache, DryRun, Estimate, Request, answered
 from perslib.llm.estimate import USUAL_REPLY
 from perslib.llm.types import Answer, changed
-from perslib.palbench.topics import counted
+from perslib.palbench.asking import counted
 
 
 def asking(*batches, stage="ask"):
@@ -206,7 +206,7 @@ def test_answers_of_parts_that_go_on_together_are_counted(model, echoing):
         return await asyncio.gather(*(asking([f"{i}a"], [f"{i}b"])(ask) for i in range(3)))
 
     ((texts, spent),) = model().work([partial(counted, together)], progress=False)
-    assert len(texts) == 3 and spent.calls == 6 and spent.tokens_in == 600
+    assert len(texts) == 3 and spent["calls"] == 6 and spent["tokens_in"] == 600
 
 
 # -- dry runs ----------------------------------------------------------------------------------------------

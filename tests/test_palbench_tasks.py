@@ -106,7 +106,7 @@ def test_everything_about_a_user_is_asked_at_once_with_the_memory_as_it_stood():
     assert "asks2" not in first and "asks3" not in first and "asks1" in first
     later = next(shown(r) for r in model.asked if "log3" in shown(r))
     assert "asks3" not in later
-    assert served.build.calls == 0 and len(served.rows) == 9
+    assert served.build["calls"] == 0 and len(served.rows) == 9
 
 
 def test_the_frame_of_answers_says_what_each_took():
@@ -118,7 +118,7 @@ def test_the_frame_of_answers_says_what_each_took():
     )
     said = frame[frame.task == "selection"]["said"]
     assert set(said) == {"S1 S2"}
-    build = {s.method: s.build.calls for s in served}
+    build = {s.method: s.build["calls"] for s in served}
     assert build["RecurSum"] == 8 and build["ConditionMem"] == 4 and build["MemoryBank"] == 2 * 4 + 2 * 3
     with pytest.raises(UnknownName):
         run([Vanilla()], [PERSON], Model(), tasks=["guess"])

@@ -7,6 +7,7 @@ published, the three of one order are near copies; at `TEMPERATURE` they are six
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -15,14 +16,14 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from perslib.corpus.reading import csv_lines
+from perslib.corpus.reading import csv_lines, number_in
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.llm import Ask, Backbone
 from perslib.memory.checked import Question, Reading
-from perslib.palbench.measures import RUNS, Run, number, outcome, runs, vote
+from perslib.palbench.asking import Spent, ask_one, counted, error_of
+from perslib.palbench.measures import RUNS, Run, outcome, runs, vote
 from perslib.palbench.multi_turn import Dialogue, shown_profile
-from perslib.palbench.tasks import one
-from perslib.palbench.topics import Spent, counted
+from perslib.palbench.topics import TOPIC
 from perslib.prompts import PromptSettings
 
 Dimension = Literal["requirement", "preference"]
@@ -30,7 +31,7 @@ DIMENSIONS: tuple[Dimension, ...] = ("requirement", "preference")
 OUTCOMES = ("win", "tie", "lose")
 TEMPERATURE = 0.7
 LEAST, MOST = 1.0, 10.0
-_PAIR = ["method", "other", "dimension", "user", "session", "topic"]
+_PAIR = ["method", "other", "dimension", *TOPIC]
 EVALUATIONS = [*_PAIR, "run", "swapped", "ours", "theirs", "error"]
 
 
@@ -48,18 +49,18 @@ def question_of(
     else:
         shown |= {"preferences": scene.preferences, "solutions": scene.solutions}
 
-    def read(data: Any) -> Reading[tuple[float, float]]:
-        given = [number(data["scores"][f"assistant_{i}"]) for i in (1, 2)]
-        scores = [score for score in given if score is not None and LEAST <= score <= MOST]
+    def read(data: Any) -> Reading[tuple[float, ...]]:
+        given = [number_in(data["scores"][f"assistant_{i}"]) for i in (1, 2)]
+        scores = tuple(score for score in given if score is not None and LEAST <= score <= MOST)
         if len(scores) < len(given):
             return Reading(None, (f"scores are {data['scores']}, expected numbers from 1 to 10",))
-        return Reading((scores[1], scores[0]) if run.swapped else (scores[0], scores[1]))
+        return Reading(scores[::-1] if run.swapped else scores)
 
     request = form.request(f"pal_judge_{dimension}", **shown)
-    number_of_run = int(run.id.rpartition("-")[2]) - 1
-    seed = None if form.seed is None else form.seed + number_of_run
+    again = run.number - 1
+    seed = None if form.seed is None else form.seed + again
     return Question(
-        f"{scene.topic.id}: {dimension} {run.id}", replace(request, sample=number_of_run, seed=seed), read
+        f"{scene.topic.id}: {dimension} {run.id}", replace(request, sample=again, seed=seed), read
     )
 
 
@@ -81,34 +82,27 @@ def judged(
     """
     form = form or PromptSettings()
     form = replace(form, temperature=TEMPERATURE) if form.temperature is None else form
-    by_method: dict[str, dict[tuple[str, ...], Dialogue]] = {}
+    finished: dict[str, dict[tuple[str, ...], Dialogue]] = defaultdict(dict)
     for dialogue in dialogues:
         if not dialogue.error:
-            by_method.setdefault(dialogue.method, {})[tuple(dialogue.scene.topic.key.values())] = dialogue
-    if method not in by_method:
-        raise UnknownName("method among the finished dialogues", method, by_method)
-    others = [name for name in by_method if name != method] if others is None else list(others)
+            finished[dialogue.method][tuple(dialogue.scene.topic.key.values())] = dialogue
+    if method not in finished:
+        raise UnknownName("method among the finished dialogues", method, finished)
     cases = [
-        (dimension, by_method[method][key], theirs, run)
-        for other in others
-        for key, theirs in by_method.get(other, {}).items()
-        if key in by_method[method]
+        (dimension, finished[method][key], theirs, run)
+        for other in (others if others is not None else [name for name in finished if name != method])
+        for key, theirs in finished.get(other, {}).items()
+        if key in finished[method]
         for dimension in dimensions
         for run in runs(number_of_runs)
     ]
-    results = judge.map(partial(_asked, form), cases)
+    asked = judge.map(partial(_asked, form), cases)
     rows = []
-    for (dimension, ours, theirs, run), (reading, spent) in zip(cases, results, strict=True):
-        own, their = reading.value or (None, None)
+    for (dimension, ours, theirs, run), (reading, spent) in zip(cases, asked, strict=True):
+        scores = dict(zip(("ours", "theirs"), reading.value or (None, None)))
         about = {"method": method, "other": theirs.method, "dimension": dimension, **ours.scene.topic.key}
-        rows.append(
-            {
-                **about,
-                **{"run": run.id, "swapped": run.swapped, "ours": own, "theirs": their},
-                "error": "; ".join(reading.faults) if reading.value is None else None,
-                **spent.row(),
-            }
-        )
+        about |= {"run": run.id, "swapped": run.swapped, **scores, "error": error_of(reading)}
+        rows.append(about | spent)
     frame = pd.DataFrame(rows) if rows else pd.DataFrame(columns=EVALUATIONS)
     return frame.astype({"ours": "Float64", "theirs": "Float64", "error": "str"})
 
@@ -116,7 +110,7 @@ def judged(
 async def _asked(
     form: PromptSettings, case: tuple[Dimension, Dialogue, Dialogue, Run], ask: Ask
 ) -> tuple[Reading[Any], Spent]:
-    return await counted(partial(one, question_of(form, *case)), ask, "compare")
+    return await counted(partial(ask_one, question_of(form, *case)), ask, "compare")
 
 
 def outcomes(evaluations: pd.DataFrame, tie_within: float = 0.0) -> pd.DataFrame:
@@ -127,26 +121,21 @@ def outcomes(evaluations: pd.DataFrame, tie_within: float = 0.0) -> pd.DataFrame
     """
     rows = []
     for key, own in evaluations.groupby(_PAIR, sort=False):
-        number_in_order = own["run"].str.rpartition("-")[2]
-        standing = own[own["ours"].notna() & own["theirs"].notna()]
-        balanced = number_in_order[standing.index].value_counts()
-        kept = standing[number_in_order[standing.index].isin(balanced[balanced == 2].index)]
+        standing = own.dropna(subset=["ours", "theirs"])
+        in_order = standing["run"].str.split("-").str[-1]
+        kept = standing[in_order.duplicated(keep=False)]
         ours, theirs = (kept[side].astype(float).tolist() for side in ("ours", "theirs"))
-        rows.append(
-            {
-                **dict(zip(_PAIR, key, strict=True)),
-                "ours": sum(ours) / len(ours) if ours else None,
-                "theirs": sum(theirs) / len(theirs) if theirs else None,
-                "runs": len(kept),
-                "outcome": outcome(ours, theirs, tie_within) if ours else None,
-            }
-        )
+        about = dict(zip((*_PAIR, "runs"), (*key, len(kept))))
+        if ours:
+            about |= {"ours": sum(ours) / len(ours), "theirs": sum(theirs) / len(theirs)}
+            about |= {"outcome": outcome(ours, theirs, tie_within)}
+        rows.append(about)
     columns = [*_PAIR, "ours", "theirs", "runs", "outcome"]
     kinds = {"ours": "Float64", "theirs": "Float64", "outcome": "str"}
     return pd.DataFrame(rows, columns=columns).astype(kinds)
 
 
-VOTES = ("user", "session", "topic", "dimension", "rater", "vote")
+VOTES = (*TOPIC, "dimension", "rater", "vote")
 
 
 def read_votes(path: str | Path) -> pd.DataFrame:
@@ -155,25 +144,24 @@ def read_votes(path: str | Path) -> pd.DataFrame:
     Where several pairs were compared, `method` and `other` say which.
     """
     path = Path(path)
-    rows = list(csv_lines(path.read_bytes(), path.name, VOTES))
-    if problems := [value for _, value, _ in rows if isinstance(value, Problem)]:
+    lines = list(csv_lines(path.read_bytes(), path.name, VOTES))
+    if problems := [value for _, value, _ in lines if isinstance(value, Problem)]:
         raise DataError(problems)
-    places = [place for place, *_ in rows]
-    frame = pd.DataFrame([row for *_, row in rows], columns=None if rows else [*VOTES]).astype("str")
+    places = [place for place, *_ in lines]
+    frame = pd.DataFrame([row for *_, row in lines], columns=None if lines else [*VOTES]).astype("str")
     frame = frame.assign(vote=frame["vote"].str.strip().str.lower(), dimension=frame["dimension"].str.strip())
-    allowed = {"vote": OUTCOMES, "dimension": DIMENSIONS}
-    problems = [
-        Problem(place, f"{name} is {value!r}, expected {', '.join(known)}")
-        for name, known in allowed.items()
-        for place, value in zip(places, frame[name], strict=True)
-        if value not in known
-    ]
-    of_pair = [name for name in ("method", "other") if name in frame]
-    twice = frame.index[frame.duplicated([*VOTES[:-1], *of_pair])]
+    for name, known in (("vote", OUTCOMES), ("dimension", DIMENSIONS)):
+        strange = frame[name][~frame[name].isin(known)]
+        problems += [
+            Problem(places[i], f"{name} is {value!r}, expected {', '.join(known)}")
+            for i, value in strange.items()
+        ]
+    columns = [name for name in (*VOTES, "method", "other") if name in frame]
+    twice = frame.index[frame.duplicated([name for name in columns if name != "vote"])]
     problems += [Problem(places[i], "is a second vote of a rater on the same") for i in twice]
     if problems:
         raise DataError(problems)
-    return frame[[*VOTES, *of_pair]]
+    return frame[columns]
 
 
 def voted(votes: pd.DataFrame) -> pd.DataFrame:

@@ -26,8 +26,7 @@ from perslib.errors import DataError, Problem
 from perslib.llm import Ask, Backbone
 from perslib.memory.checked import Question, Reading
 from perslib.memory.long import LongTermMemory, Session, Turn
-from perslib.palbench.tasks import one, text_of
-from perslib.palbench.topics import blocks, counted, looked_up
+from perslib.palbench.asking import ask_one, blocks, counted, error_of, looked_up, text_of
 from perslib.prompts import PromptSettings
 from perslib.schemas import check, read_schema
 from perslib.stats import wilson
@@ -72,29 +71,26 @@ def _problems(place: str, record: Any) -> list[Problem]:
     """What is wrong with a question: its fields, or how many of them there are."""
     if problems := check(record, _SCHEMA, place):
         return problems
-    n, found = len(record["haystack_sessions"]), []
-    for name in ("haystack_session_ids", "haystack_dates"):
-        if record.get(name) and len(record[name]) != n:
-            said = f"holds {len(record[name])} items, expected one for each of the {n} sessions"
-            found.append(Problem(place, f"{name} {said}"))
-    return found
+    n = len(record["haystack_sessions"])
+    return [
+        Problem(place, f"{name} holds {len(given)} items, expected one for each of the {n} sessions")
+        for name in ("haystack_session_ids", "haystack_dates")
+        if (given := record.get(name)) and len(given) != n
+    ]
 
 
 def _asked(record: dict[str, Any]) -> Asked:
-    said = record["haystack_sessions"]
-    ids = record.get("haystack_session_ids") or [f"{record['question_id']}_{j}" for j in range(len(said))]
+    said, id = record["haystack_sessions"], str(record["question_id"])
+    ids = record.get("haystack_session_ids") or [f"{id}_{j}" for j in range(len(said))]
     dates = record.get("haystack_dates") or [""] * len(said)
     # The same dialogue may stand in a haystack twice; a memory hears every session under a name of its own.
-    named = [f"{j:03}_{id}" for j, id in enumerate(ids)]
-    sessions = [Session(id, _date(at), (), _turns(s)) for id, at, s in zip(named, dates, said, strict=True)]
-    sessions.sort(key=lambda session: session.at)
-    return Asked(
-        str(record["question_id"]),
-        _date(record.get("question_date") or ""),
-        str(record["question"]),
-        str(record["answer"]),
-        tuple(sessions),
-    )
+    sessions = [
+        Session(f"{j:03}_{own}", _date(at), (), _turns(messages))
+        for j, (own, at, messages) in enumerate(zip(ids, dates, said, strict=True))
+    ]
+    haystack = tuple(sorted(sessions, key=lambda session: session.at))
+    at = _date(record.get("question_date") or "")
+    return Asked(id, at, str(record["question"]), str(record["answer"]), haystack)
 
 
 def _turns(messages: list[dict[str, str]]) -> tuple[Turn, ...]:
@@ -130,13 +126,11 @@ def answered(
     """
     form, judge = form or PromptSettings(), judge or backbone
     rows = backbone.map(partial(_answer, form=form), product(memories, questions))
-    due = [i for i, row in enumerate(rows) if row["said"] is not None]
-    rubric = {question.id: question for question in questions}
-    grades = judge.map(
-        partial(_grade, form=form), [(rubric[rows[i]["question"]], str(rows[i]["said"])) for i in due]
-    )
-    for i, grade in zip(due, grades, strict=True):
-        rows[i] |= {"right": grade.value, "error": "; ".join(grade.faults) or None}
+    due = [row for row in rows if row["said"] is not None]
+    by_id = {question.id: question for question in questions}
+    said = [(by_id[row["question"]], str(row["said"])) for row in due]
+    for row, grade in zip(due, judge.map(partial(_grade, form=form), said), strict=True):
+        row |= {"right": grade.value, "error": "; ".join(grade.faults) or None}
     frame = pd.DataFrame(rows).assign(backbone=backbone.name, judge=judge.name)
     return frame.astype({"right": "boolean"})
 
@@ -148,19 +142,18 @@ async def _answer(pair: tuple[LongTermMemory, Asked], ask: Ask, form: PromptSett
         store = await memory.build(asked.id, asked.haystack, ask)
         pieces = await looked_up(memory, store, asked.now, asked.question, "solution", ask)
         request = form.request("pal_lme_answer", blocks=blocks(pieces), query=asked.question)
-        return await one(Question(f"{asked.id}: answer", request, text_of("answer")), ask)
+        return await ask_one(Question(f"{asked.id}: answer", request, text_of("answer")), ask)
 
     reading, spent = await counted(answer, ask)
-    fault = "; ".join(reading.faults) if reading.value is None else None
-    said = {"said": reading.value, "right": None, "error": fault}
-    return {"method": memory.name, "question": asked.id, **said, **spent.row()}
+    said = {"said": reading.value, "right": None, "error": error_of(reading)}
+    return {"method": memory.name, "question": asked.id, **said, **spent}
 
 
 async def _grade(pair: tuple[Asked, str], ask: Ask, form: PromptSettings) -> Reading[bool]:
     asked, said = pair
     request = form.request("pal_lme_grade", query=asked.question, rubric=asked.rubric, answer=said)
     question = Question(f"{asked.id}: grade", request, lambda data: Reading(bool(data["right"])))
-    return await one(question, ask)
+    return await ask_one(question, ask)
 
 
 def accuracies(answers: pd.DataFrame) -> pd.DataFrame:

@@ -22,10 +22,10 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
+from perslib.corpus.reading import number_in
 from perslib.errors import DataError, Problem, UnknownName
 
 Tokens = Literal["jieba", "words"]
@@ -98,20 +98,28 @@ RUNS = 6
 _EXACT = 1e-9
 
 
-@dataclass(frozen=True)
-class Run:
-    """One evaluation of a pair: `p1-2` is the second with our dialogue shown first, `p2-2` with it shown second."""
+class Run(NamedTuple):
+    """One evaluation of a pair: order 1 shows our dialogue first, order 2 second; `p1-2` is the second with ours first."""
 
-    id: str
-    swapped: bool
+    order: int
+    number: int
+
+    @property
+    def id(self) -> str:
+        """As published."""
+        return f"p{self.order}-{self.number}"
+
+    @property
+    def swapped(self) -> bool:
+        """Whether ours is shown second."""
+        return self.order == 2
 
 
 def runs(number: int = RUNS) -> list[Run]:
     """An even number of evaluations, one half in either order."""
     if number < 2 or number % 2:
         raise DataError(Problem("runs", f"is {number}, expected an even number: one half in either order"))
-    half = range(1, number // 2 + 1)
-    return [Run(f"p{order}-{i}", order == 2) for order in (1, 2) for i in half]
+    return [Run(order, i) for order in (1, 2) for i in range(1, number // 2 + 1)]
 
 
 def outcome(ours: Sequence[float], theirs: Sequence[float], tie_within: float = 0.0) -> Outcome:
@@ -137,20 +145,9 @@ SELECTED = 2
 """Solutions to select."""
 
 
-def number(value: Any) -> float | None:
-    """A finite number, also one in quotes, as models write now and then; None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    try:
-        read = float(value)
-    except ValueError:
-        return None
-    return read if math.isfinite(read) else None
-
-
 def grade(value: Any) -> float | None:
     """The points that a judge gave, if they are among those it may give."""
-    read = number(value)
+    read = number_in(value)
     return read if read in GRADES else None
 
 

@@ -24,19 +24,21 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from random import Random
 from typing import Any, Literal
 
 import pandas as pd
 
-from perslib.corpus import palset_records
+from perslib.corpus.palset_records import assistant_action, user_action
 from perslib.errors import DataError, Problem
 from perslib.llm import Ask, Backbone
 from perslib.memory.checked import Question, Reading
 from perslib.memory.long import LongTermMemory, Purpose, Session, Store
-from perslib.palbench.tasks import one, remembered, text_of
-from perslib.palbench.topics import Person, Scene, Spent, blocks, counted, looked_up
+from perslib.palbench.asking import Spent, ask_one, blocks, counted, looked_up, spent_on, text_of
+from perslib.palbench.tasks import remembered
+from perslib.palbench.topics import Person, Scene
 from perslib.prompts import PromptSettings
 
 #: (what the user does, what the assistant does), turn by turn.
@@ -72,25 +74,17 @@ def read_templates(path: str | Path) -> dict[str, Template]:
         content = json.loads(path.read_text("utf-8-sig"))
         found = {str(id): _read(turns) for id, turns in content.items()}
     except (ValueError, AttributeError, TypeError, KeyError) as error:
-        raise DataError(
-            Problem(path.name, f"holds no templates ({error})"), "See perslib.palbench.read_templates."
-        ) from None
-    strange = [
-        Problem(f"{path.name} {id}", "has an action that is none of the paper's")
-        for id, turns in found.items()
-        if not turns or any(None in turn for turn in turns)
-    ]
-    if strange:
-        raise DataError(strange)
+        remedy = "See perslib.palbench.read_templates."
+        raise DataError(Problem(path.name, f"holds no templates ({error})"), remedy) from None
+    if strange := [id for id, turns in found.items() if not turns or any(None in turn for turn in turns)]:
+        what = "has an action that is none of the paper's"
+        raise DataError([Problem(f"{path.name} {id}", what) for id in strange])
     return found  # type: ignore[return-value]  # no action is None, as was just seen
 
 
 def _read(turns: Mapping[str, Mapping[str, str]]) -> tuple[tuple[str | None, str | None], ...]:
-    ordered = sorted(turns.items(), key=lambda item: int(re.sub(r"\D", "", item[0])))
-    return tuple(
-        (palset_records.user_action(turn["user"]), palset_records.assistant_action(turn["assistant"]))
-        for _, turn in ordered
-    )
+    ordered = [turns[key] for key in sorted(turns, key=lambda key: int(re.sub(r"\D", "", key)))]
+    return tuple((user_action(turn["user"]), assistant_action(turn["assistant"])) for turn in ordered)
 
 
 Query = Literal["summary", "last utterance"]
@@ -106,9 +100,9 @@ class Line:
     user: str
     assistant: str = ""
     query: str = ""
-    spent: Spent = field(default_factory=Spent)
+    spent: Spent = field(default_factory=partial(spent_on, ()))
     """What the assistant's side took."""
-    user_spent: Spent = field(default_factory=Spent)
+    user_spent: Spent = field(default_factory=partial(spent_on, ()))
 
 
 @dataclass(frozen=True)
@@ -154,18 +148,14 @@ def begun(
             Problem(missing[0], f"has no template, nor have {len(missing) - 1} other dialogues"),
             "Give templates for all topics, or none to have them drawn.",
         )
-    pairs = [(memory, person) for memory in memories for person in people]
-    stores = backbone.map(_remembered, pairs)
+    pairs = list(product(memories, people))
+    stores = backbone.map(lambda pair, ask: remembered(*pair, ask), pairs)
     return [
         Dialogue(memory.name, scene, templates[scene.topic.id], memory, store, session.before())
         for (memory, person), own in zip(pairs, stores, strict=True)
         for store, session in zip(own, person.query)
         for scene in person.of(session)
     ]
-
-
-async def _remembered(pair: tuple[LongTermMemory, Person], ask: Ask) -> list[Store]:
-    return await remembered(*pair, ask)
 
 
 def talked(
@@ -185,14 +175,11 @@ def talked(
     if user is assistant:
         return user.map(partial(talk, form=form, query=query), held, progress=progress)
     while open_ := [i for i, dialogue in enumerate(held) if not dialogue.is_over]:
-        asked = user.map(partial(user_turn, form=form), [held[i] for i in open_], progress=progress)
-        for i, dialogue in zip(open_, asked, strict=True):
-            held[i] = dialogue
-        waiting = [i for i in open_ if not held[i].error]
-        answering = partial(assistant_turn, form=form, query=query)
-        replies = assistant.map(answering, [held[i] for i in waiting], progress=progress)
-        for i, dialogue in zip(waiting, replies, strict=True):
-            held[i] = dialogue
+        for model, turn in ((user, user_turn), (assistant, partial(assistant_turn, query=query))):
+            due = [i for i in open_ if not held[i].error]
+            said = model.map(partial(turn, form=form), [held[i] for i in due], progress=progress)
+            for i, dialogue in zip(due, said, strict=True):
+                held[i] = dialogue
     return held
 
 
@@ -207,24 +194,18 @@ async def talk(dialogue: Dialogue, ask: Ask, form: PromptSettings, query: Query 
 
 async def user_turn(dialogue: Dialogue, ask: Ask, form: PromptSettings) -> Dialogue:
     """The dialogue with what the user says next."""
-    number, scene = len(dialogue.lines), dialogue.scene
-    action = dialogue.template[number][0]
-    is_about_needs = action in ABOUT_NEEDS
-    request = form.request(
-        "pal_user",
-        profile=shown_profile(scene.profile),
-        situation=scene.situation,
-        query=scene.topic.query if is_about_needs else "",
-        needs=scene.needs if is_about_needs else [],
-        requirement=scene.topic.requirement,
-        preferences=[] if is_about_needs else scene.preferences,
-        solutions=[] if is_about_needs else scene.solutions,
-        conversation=dialogue.said(),
-        turn=number + 1,
-        action=action,
-    )
-    question = Question(f"{scene.topic.id}_{number + 1}: user", request, text_of("content"))
-    reading, spent = await counted(partial(one, question), ask, "user")
+    turn, scene = len(dialogue.lines) + 1, dialogue.scene
+    action = dialogue.template[turn - 1][0]
+    known: dict[str, Any] = {"query": "", "needs": [], "preferences": [], "solutions": []}
+    if action in ABOUT_NEEDS:
+        known |= {"query": scene.topic.query, "needs": scene.needs}
+    else:
+        known |= {"preferences": scene.preferences, "solutions": scene.solutions}
+    known |= {"profile": shown_profile(scene.profile), "situation": scene.situation}
+    known |= {"requirement": scene.topic.requirement, "conversation": dialogue.said()}
+    request = form.request("pal_user", turn=turn, action=action, **known)
+    question = Question(f"{scene.topic.id}_{turn}: user", request, text_of("content"))
+    reading, spent = await counted(partial(ask_one, question), ask, "user")
     if not reading.value:
         return replace(dialogue, error=question.failures(reading)[0])
     return replace(dialogue, lines=(*dialogue.lines, Line(reading.value, user_spent=spent)))
@@ -250,7 +231,7 @@ async def assistant_turn(
             "pal_assistant", blocks=blocks(pieces), conversation=dialogue.said(), turn=number, action=action
         )
         question = Question(f"{place}: assistant", request, text_of("content"))
-        return await one(question, ask), wanted, question
+        return await ask_one(question, ask), wanted, question
 
     (reading, wanted, question), spent = await counted(reply, ask, "assistant")
     line = replace(last, assistant=reading.value or "", query=wanted, spent=spent)
@@ -264,7 +245,7 @@ async def _summary(dialogue: Dialogue, action: str, form: PromptSettings, place:
     if action == CLOSING and earlier:
         return earlier[-1]
     request = form.request("pal_summary", conversation=dialogue.said())
-    reading = await one(Question(f"{place}: summary", request, text_of("requirement")), ask)
+    reading = await ask_one(Question(f"{place}: summary", request, text_of("requirement")), ask)
     return reading.value or dialogue.lines[-1].user
 
 
@@ -278,21 +259,10 @@ def as_frame(dialogues: Sequence[Dialogue]) -> pd.DataFrame:
     error (on the last row of a dialogue that broke off), and what user and assistant took."""
     rows = []
     for d in dialogues:
-        about = {"method": d.method, **d.scene.topic.key}
         for n, (line, (asks, replies)) in enumerate(zip(d.lines or (Line(""),), d.template), start=1):
-            is_last = n == max(1, len(d.lines))
-            rows.append(
-                {
-                    **about,
-                    "turn": n,
-                    "user_action": asks,
-                    "assistant_action": replies,
-                    "user_said": line.user or None,
-                    "assistant_said": line.assistant or None,
-                    "query": line.query or None,
-                    "error": d.error if is_last else None,
-                    **line.spent.row(),
-                    **{f"user_{key}": value for key, value in line.user_spent.row().items()},
-                }
-            )
+            about = {"method": d.method, **d.scene.topic.key, "turn": n}
+            about |= {"user_action": asks, "assistant_action": replies, "user_said": line.user or None}
+            about |= {"assistant_said": line.assistant or None, "query": line.query or None}
+            about |= {"error": d.error if n == max(1, len(d.lines)) else None}
+            rows.append(about | line.spent | {f"user_{key}": value for key, value in line.user_spent.items()})
     return pd.DataFrame(rows)

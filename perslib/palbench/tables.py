@@ -19,9 +19,9 @@ import pandas as pd
 
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.palbench.compared import OUTCOMES
-from perslib.palbench.measures import Tokens, best_bleu, points, tokens_of
-from perslib.palbench.tasks import Served, key_of, topics_by_key
-from perslib.palbench.topics import Person
+from perslib.palbench.measures import Tokens, best_bleu, names, points, tokens_of
+from perslib.palbench.tasks import Served, topics_by_key
+from perslib.palbench.topics import TOPIC, Person
 from perslib.stats import RESAMPLES, SEED, Resamples, compare_paired, holm
 
 #: What a mean is multiplied with, as published; all others are BLEU.
@@ -29,7 +29,6 @@ SCALE = {"g_score": 50.0, "s_score": 50.0}
 BLEU_SCALE = 100.0
 #: What an outcome counts in a lead.
 WORTH = {"win": 1.0, "tie": 0.0, "lose": -1.0}
-_SAMPLE = ["user", "session", "topic"]
 _WHO = ["method", "backbone"]
 _WHAT = ["task", "metric"]
 _DIFFERENCE = [f"difference{end}" for end in ("", "_low", "_high", "_p", "_p_holm")]
@@ -45,25 +44,23 @@ def scored(answers: pd.DataFrame, people: Sequence[Person], tokens: Tokens | Non
     language asks for; `tokens="jieba"` gives the published form for English too.
     """
     tokens = tokens or tokens_of(people[0].language if people else "en")
-    topics = topics_by_key(people)
+    topics, columns = topics_by_key(people), [*_WHO, *TOPIC, "task"]
     rows: list[dict[str, Any]] = []
-    for _, answer in answers.iterrows():
+    for answer in answers.to_dict("records"):
         said = answer["said"] if isinstance(answer["said"], str) else None
-        topic, task = topics[key_of(answer)], answer["task"]
-        references = {"requirement": (topic.requirement,), "solution": topic.positive}
+        topic = topics[tuple(answer[name] for name in TOPIC)]
         values: dict[str, float | None] = {}
-        if task == "selection":
+        if answer["task"] == "selection":
             values["s_score"] = None if said is None else points(said.split(), topic.feedback)
         else:
-            values |= best_bleu(said or "", references[task], tokens)
-            if said is None:
-                values = dict.fromkeys(values)
-            if task == "requirement" and "grade" in answer:
+            is_restated = answer["task"] == "requirement"
+            references = (topic.requirement,) if is_restated else topic.positive
+            values |= dict.fromkeys(names(tokens)) if said is None else best_bleu(said, references, tokens)
+            if is_restated and "grade" in answer:
                 values["g_score"] = None if pd.isna(answer["grade"]) else float(answer["grade"])
-        about = {name: answer[name] for name in [*_WHO, *_SAMPLE, "task"]}
+        about = {name: answer[name] for name in columns}
         rows += [{**about, "metric": name, "value": value} for name, value in values.items()]
-    columns = [*_WHO, *_SAMPLE, *_WHAT, "value"]
-    return pd.DataFrame(rows, columns=columns).astype({"value": "Float64"})
+    return pd.DataFrame(rows, columns=[*columns, "metric", "value"]).astype({"value": "Float64"})
 
 
 def results(samples: pd.DataFrame, resamples: int = RESAMPLES, seed: int = SEED) -> pd.DataFrame:
@@ -121,11 +118,11 @@ def differences(
 
 def _by_sample(part: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
     """The values of one task and metric: samples × what `columns` name, in the order of its first value."""
-    if (twice := part.duplicated([*columns, *_SAMPLE])).any():
-        place = "/".join(map(str, part.loc[twice, [*columns, *_SAMPLE]].iloc[0]))
+    if (twice := part.duplicated([*columns, *TOPIC])).any():
+        place = "/".join(map(str, part.loc[twice, [*columns, *TOPIC]].iloc[0]))
         raise DataError(Problem("samples", f"{place} is there twice"), "Keep one answer of each.")
     known = part.assign(value=part["value"].astype(float))
-    table = known.pivot(index=_SAMPLE, columns=columns, values="value").sort_index()
+    table = known.pivot(index=list(TOPIC), columns=columns, values="value").sort_index()
     return table[list(known.drop_duplicates(columns).set_index(columns).index)]
 
 
@@ -140,7 +137,7 @@ def costs(answers: pd.DataFrame, served: Sequence[Served]) -> pd.DataFrame:
     Columns: method; build_calls, build_tokens (in and out), build_seconds (of the calls, one after another), build_cost;
     the same of `answer_`; memory_failed and answers_failed: what models did not give, in all.
     """
-    rows = [{"method": s.method, **s.build.row(), "memory_failed": len(s.failed)} for s in served]
+    rows = [{"method": s.method, **s.build, "memory_failed": len(s.failed)} for s in served]
     built, means, kinds = pd.DataFrame(rows), [], dict.fromkeys(_TAKEN, "float64")
     for name, frame in (("build", built), ("answer", answers)):
         taken = frame.assign(tokens=frame["tokens_in"] + frame["tokens_out"]).astype(kinds)
@@ -184,7 +181,7 @@ def agreement_with_people(
     if "other" not in people and pairs["other"].nunique() > 1:
         problem = Problem("votes", "do not say which method was compared with which")
         raise DataError(problem, "Add the columns method and other.")
-    keys = [name for name in ("method", "other", "dimension", *_SAMPLE) if name in people]
+    keys = [name for name in ("method", "other", "dimension", *TOPIC) if name in people]
     both = pairs.merge(people, on=keys, validate="m:1").dropna(subset=["outcome"])
     rows = []
     for (method, other, dimension), own in both.groupby(["method", "other", "dimension"], sort=False):

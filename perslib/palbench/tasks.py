@@ -13,7 +13,7 @@ once, each with the memory as it stood.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -23,17 +23,20 @@ import pandas as pd
 
 from perslib.errors import UnknownName
 from perslib.llm import Ask, Backbone
-from perslib.memory.checked import Question, Reading, checked
+from perslib.llm.types import changed
+from perslib.memory.checked import Question, Reading
 from perslib.memory.long import LongTermMemory, Piece, Purpose, Session, Store
+from perslib.palbench.asking import Spent, ask_one, blocks, counted, error_of, looked_up, spent_on, text_of
 from perslib.palbench.measures import SELECTED, grade
-from perslib.palbench.topics import Person, Spent, Strengthens, Topic, blocks, counted, looked_up
+from perslib.palbench.topics import TOPIC, Person, Topic
 from perslib.prompts import PromptSettings
 
 Task = Literal["requirement", "solution", "selection"]
 TASKS: tuple[Task, ...] = ("requirement", "solution", "selection")
 STAGE = "answer"
 """All tasks count under this line of the ledger, so that they can be asked at once."""
-Read = Callable[[Any], Reading[Any]]
+#: Columns of answers.
+COLUMNS = ["method", "backbone", *TOPIC, "task", "said", "error", "pieces", "prompt", *spent_on(())]
 
 
 def query_of(topic: Topic, task: Task) -> tuple[str, Purpose]:
@@ -43,41 +46,23 @@ def query_of(topic: Topic, task: Task) -> tuple[str, Purpose]:
 
 def asked(form: PromptSettings, task: Task, topic: Topic, pieces: Sequence[Piece]) -> Question[str]:
     """The question of a task; the answer is a text, for a selection two ids with a blank between them."""
-    shown = {"blocks": blocks(pieces), "query": topic.query}
-    if task == "requirement":
-        request, read = form.request("pal_requirement", **shown), text_of("requirement")
-    elif task == "solution":
+    shown: dict[str, Any] = {"blocks": blocks(pieces), "query": topic.query}
+    read = partial(_selection, topic.numbered) if task == "selection" else text_of(task)
+    if task != "requirement":
         shown["requirement"] = topic.requirement
-        request, read = form.request("pal_solution", **shown), text_of("solution")
-    else:
-        candidates = [{"id": id, "text": text} for id, text in topic.numbered.items()]
-        shown |= {"requirement": topic.requirement, "candidates": candidates}
-        request, read = form.request("pal_selection", **shown), _selection(set(topic.numbered))
-    return Question(f"{topic.id}: {task}", request, read)
+    if task == "selection":
+        shown["candidates"] = [{"id": id, "text": text} for id, text in topic.numbered.items()]
+    return Question(f"{topic.id}: {task}", form.request(f"pal_{task}", **shown), read)
 
 
-def text_of(key: str) -> Read:
-    """The text under this key of an answer; an empty one is a fault."""
-
-    def read(data: Any) -> Reading[str]:
-        text = data[key].strip()
-        return Reading(text) if text else Reading(None, (f"{key} is empty",))
-
-    return read
-
-
-def _selection(known: set[str]) -> Read:
+def _selection(known: Mapping[str, str], data: Any) -> Reading[str]:
     """Two different ids that are there; anything else is no selection."""
-
-    def read(data: Any) -> Reading[str]:
-        ids = [id.strip().upper() for id in data["selected_solutions"]]
-        if unknown := sorted(set(ids) - known):
-            return Reading(None, (f"{', '.join(unknown)} is none of the candidates",))
-        if len(ids) != SELECTED or len(set(ids)) != SELECTED:
-            return Reading(None, (f"{len(set(ids))} different solutions selected, expected {SELECTED}",))
-        return Reading(" ".join(ids))
-
-    return read
+    ids = [id.strip().upper() for id in data["selected_solutions"]]
+    if unknown := sorted(set(ids) - set(known)):
+        return Reading(None, (f"{', '.join(unknown)} is none of the candidates",))
+    if len(ids) != SELECTED or len(set(ids)) != SELECTED:
+        return Reading(None, (f"{len(set(ids))} different solutions selected, expected {SELECTED}",))
+    return Reading(" ".join(ids))
 
 
 def grading(form: PromptSettings, topic: Topic, prediction: str) -> Question[float]:
@@ -87,20 +72,9 @@ def grading(form: PromptSettings, topic: Topic, prediction: str) -> Question[flo
         given = grade(data["score"])
         return Reading(None, (f"score is {data['score']!r}",)) if given is None else Reading(given)
 
-    request = form.request(
-        "pal_grade",
-        query=topic.query,
-        needs=[{"need": need, "evidences": []} for need in topic.needs],
-        requirement=topic.requirement,
-        prediction=prediction,
-    )
-    return Question(f"{topic.id}: grade", request, read)
-
-
-async def one(question: Question[Any], ask: Ask) -> Reading[Any]:
-    """One question by itself."""
-    (reading,) = await checked([question], ask)
-    return reading
+    shown = {"query": topic.query, "requirement": topic.requirement, "prediction": prediction}
+    needs = [{"need": need, "evidences": []} for need in topic.needs]
+    return Question(f"{topic.id}: grade", form.request("pal_grade", needs=needs, **shown), read)
 
 
 @dataclass(frozen=True)
@@ -132,10 +106,10 @@ async def remembered(
         now = session.before()
         store = await memory.hear_logs(store, now, ask)
         stores.append(store)
-        if isinstance(memory, Strengthens):
+        if strengthened := getattr(memory, "recalled", None):
             queries = dict.fromkeys(query_of(s.topic, t) for s in person.of(session) for t in tasks)
-            found = [p for query in queries for p in memory.recall(store, now, *query)]
-            store = memory.recalled(store, list({p.id: p for p in found}.values()), session.at)
+            found = {p.id: p for query in queries for p in memory.recall(store, now, *query)}
+            store = strengthened(store, list(found.values()), session.at)
         store = await memory.hear_dialogue(store, session, ask)
     return [*stores, store]
 
@@ -144,48 +118,26 @@ async def serve(
     memory: LongTermMemory, person: Person, form: PromptSettings, ask: Ask, tasks: Sequence[Task] = TASKS
 ) -> Served:
     """Build the memory of a user, go through the query sessions, and ask everything about them at once."""
+
+    async def answered(store: Store, session: Session, topic: Topic, task: Task) -> dict[str, Any]:
+        async def answer(ask: Ask) -> dict[str, Any]:
+            pieces = await looked_up(memory, store, session, *query_of(topic, task), ask)
+            question = asked(form, task, topic, pieces)
+            reading = await ask_one(question, ask)
+            about = {"pieces": len(pieces), "prompt": question.request.prompt}
+            return {**topic.key, "task": task, "said": reading.value, "error": error_of(reading), **about}
+
+        row, spent = await counted(answer, ask, STAGE)
+        return row | spent
+
     stores, build = await counted(partial(remembered, memory, person, tasks=tasks), ask)
-    rows = await asyncio.gather(
-        *(
-            _answered(memory, store, session.before(), scene.topic, task, form, ask)
-            for store, session in zip(stores, person.query)
-            for scene in person.of(session)
-            for task in tasks
-        )
-    )
-    return Served(person.user, memory.name, tuple(stores), tuple(rows), build)
-
-
-async def _serve(
-    pair: tuple[LongTermMemory, Person], ask: Ask, form: PromptSettings, tasks: Sequence[Task]
-) -> Served:
-    return await serve(*pair, form, ask, tasks)
-
-
-async def _answered(
-    memory: LongTermMemory,
-    store: Store,
-    session: Session,
-    topic: Topic,
-    task: Task,
-    form: PromptSettings,
-    ask: Ask,
-) -> dict[str, Any]:
-    async def answer(ask: Ask) -> tuple[Reading[str], Question[str], int]:
-        pieces = await looked_up(memory, store, session, *query_of(topic, task), ask)
-        question = asked(form, task, topic, pieces)
-        return await one(question, ask), question, len(pieces)
-
-    (reading, question, pieces), spent = await counted(answer, ask, STAGE)
-    return {
-        **topic.key,
-        "task": task,
-        "said": reading.value,
-        "error": "; ".join(reading.faults) if reading.value is None else None,
-        "pieces": pieces,
-        "prompt": question.request.prompt,
-        **spent.row(),
-    }
+    every = [
+        answered(store, session.before(), scene.topic, task)
+        for store, session in zip(stores, person.query)
+        for scene in person.of(session)
+        for task in tasks
+    ]
+    return Served(person.user, memory.name, tuple(stores), tuple(await asyncio.gather(*every)), build)
 
 
 def run(
@@ -205,45 +157,25 @@ def run(
         if task not in TASKS:
             raise UnknownName("task", task, TASKS)
     form = form or PromptSettings()
-    served = backbone.map(partial(_serve, form=form, tasks=tasks), product(memories, people))
+    served = backbone.map(lambda pair, ask: serve(*pair, form, ask, tasks), product(memories, people))
     rows = [{"method": s.method, "backbone": backbone.name, **row} for s in served for row in s.rows]
     return pd.DataFrame(rows, columns=COLUMNS), served
-
-
-COLUMNS = [
-    *("method", "backbone", "user", "session", "topic", "task", "said", "error", "pieces", "prompt"),
-    *("calls", "tokens_in", "tokens_cached", "tokens_out", "seconds", "cost"),
-]
 
 
 def graded(
     answers: pd.DataFrame, people: Sequence[Person], judge: Backbone, form: PromptSettings | None = None
 ) -> pd.DataFrame:
     """The answers with `grade` (0 to 2 points) of each restated requirement, and `grade_error` where a judge gave none."""
-    topics = topics_by_key(people)
-    form = form or PromptSettings()
-    due = answers.index[(answers["task"] == "requirement") & answers["said"].notna()]
-    questions = [grading(form, topics[key_of(answers.loc[i])], answers.loc[i, "said"]) for i in due]
-    given = judge.map(_one_grade, questions)
-    readings = [reading for reading, _ in given]
-    values = pd.Series([r.value for r in readings], index=due, dtype="Float64")
-    errors = pd.Series(
-        ["; ".join(r.faults) if r.value is None else None for r in readings], index=due, dtype="str"
-    )
-    return answers.assign(
-        grade=values.reindex(answers.index), grade_error=errors.reindex(answers.index), graded_by=judge.name
-    )
+    topics, form = topics_by_key(people), form or PromptSettings()
+    due = answers[(answers["task"] == "requirement") & answers["said"].notna()]
+    keys = map(tuple, due[list(TOPIC)].to_numpy())
+    questions = [grading(form, topics[key], said) for key, said in zip(keys, due["said"])]
+    readings = judge.map(lambda question, ask: ask_one(question, changed(ask, stage="grade")), questions)
+    grades = pd.Series([reading.value for reading in readings], due.index, dtype="Float64")
+    errors = pd.Series(list(map(error_of, readings)), due.index, dtype="str")
+    return answers.assign(grade=grades, grade_error=errors, graded_by=judge.name)
 
 
-async def _one_grade(question: Question[float], ask: Ask) -> tuple[Reading[float], Spent]:
-    return await counted(partial(one, question), ask, "grade")
-
-
-def topics_by_key(people: Sequence[Person]) -> dict[tuple[str, str, str], Topic]:
+def topics_by_key(people: Sequence[Person]) -> dict[tuple[str, ...], Topic]:
     """Topics by user, session and name."""
-    return {(s.topic.user, s.topic.session, s.topic.name): s.topic for p in people for s in p.scenes}
-
-
-def key_of(row: pd.Series) -> tuple[str, str, str]:
-    """User, session and topic of a row."""
-    return row["user"], row["session"], row["topic"]
+    return {tuple(s.topic.key.values()): s.topic for p in people for s in p.scenes}

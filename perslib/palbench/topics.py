@@ -1,20 +1,20 @@
-"""What PAL-Bench asks about and how: topics of query sessions, the people they belong to, what a simulated user knows,
-how questions are put, and what they take.
-"""
+"""What PAL-Bench asks about: topics of query sessions, the people they belong to, and what a simulated user knows."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pandas as pd
 
 from perslib.corpus import Corpus
 from perslib.errors import DataError, Problem
-from perslib.llm import Answer, Ask, Method
-from perslib.llm.types import changed
-from perslib.memory.long import LongTermMemory, Piece, Purpose, Session, Store, sessions_of
+from perslib.memory.long import Session, sessions_of
+
+#: What tells a topic from every other.
+TOPIC = ("user", "session", "topic")
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Topic:
     @property
     def key(self) -> dict[str, str]:
         """What tells it from every other, as columns."""
-        return {"user": self.user, "session": self.session, "topic": self.name}
+        return dict(zip(TOPIC, (self.user, self.session, self.name)))
 
     @property
     def numbered(self) -> dict[str, str]:
@@ -118,14 +118,45 @@ def people(corpus: Corpus, users: Sequence[str] | None = None) -> list[Person]:
             Problem(f"corpus {corpus.name}", "has no topics to ask about"),
             "PAL-Bench runs on a PAL-Set: `perslib import palset`, or the synthetic one.",
         )
-    chosen = list(corpus.users["user"]) if users is None else list(users)
-    scenes = _Scenes(corpus)
+    scenes, found = _scenes(corpus), []
+    for user in corpus.users["user"] if users is None else users:
+        history, query = (tuple(sessions_of(corpus, user, part)) for part in ("history", "query"))
+        ids = {session.id for session in query}
+        if own := tuple(scene for scene in scenes if scene.topic.user == user and scene.topic.session in ids):
+            found.append(Person(user, history, query, own, corpus.language))
+    return found
+
+
+def _scenes(corpus: Corpus) -> list[Scene]:
+    """All topics of a PAL-Set, each with what the other files say of it."""
+
+    def rows_by(name: str, *by: str) -> dict[Any, list[dict[str, Any]]]:
+        rows: dict[Any, list[dict[str, Any]]] = defaultdict(list)
+        for row in corpus.extras.get(name, pd.DataFrame()).to_dict("records"):
+            rows[tuple(row[key] for key in by)].append(row)
+        return rows
+
+    situations, likings = rows_by("situations", *TOPIC[:2]), rows_by("preferences", "user", "requirement_id")
+    needs, reasons = rows_by("needs", *TOPIC), rows_by("solution_preferences", *TOPIC)
+    profiles = {user: corpus.profile(user) for user in corpus.users["user"]}
     found = []
-    for user in chosen:
-        parts = [tuple(sessions_of(corpus, user, part)) for part in ("history", "query")]
-        own = scenes.of(user, {session.id for session in parts[1]})
-        if own:
-            found.append(Person(user, parts[0], parts[1], tuple(own), corpus.language))
+    for row in corpus.extras["topics"].to_dict("records"):
+        lists = (tuple(row[name]) for name in ("pos", "neg", "candidates", "labels"))
+        said = row["user_query"], tuple(row["implicit_needs"]), row["requirement"]
+        topic = Topic(*(row[name] for name in TOPIC), *said, *lists)
+        key = tuple(topic.key.values())
+        liking = likings.get((topic.user, row.get("requirement_id")), [{}])[0]
+        behind = {need["need"]: tuple(need["evidences"]) for need in needs.get(key, [])}
+        scene = Scene(
+            topic,
+            profile=profiles[topic.user],
+            situation=situations.get(key[:2], [{}])[0].get("situation", ""),
+            evidences=tuple(behind.get(need, ()) for need in topic.needs),
+            likes=liking.get("pos", ""),
+            dislikes=liking.get("neg", ""),
+            reasons={r["solution"]: r["reason"] for r in reasons.get(key, [])},
+        )
+        found.append(scene)
     return found
 
 
@@ -149,131 +180,3 @@ def shortened(
         query=tuple(map(cut, asked)),
         scenes=tuple(kept),
     )
-
-
-class _Scenes:
-    """The extras of a PAL-Set, looked up by user, session and topic."""
-
-    def __init__(self, corpus: Corpus):
-        self.corpus = corpus
-        where = ["user", "session", "topic"]
-        self.topics = self._groups("topics", ["user"])
-        self.situations = self._groups("situations", ["user", "session"])
-        self.preferences = self._groups("preferences", ["user", "requirement_id"])
-        self.needs = self._groups("needs", where)
-        self.reasons = self._groups("solution_preferences", where)
-
-    def _groups(self, name: str, by: list[str]) -> dict[Any, list[dict[str, Any]]]:
-        frame = self.corpus.extras.get(name, pd.DataFrame(columns=by))
-        groups: dict[Any, list[dict[str, Any]]] = {}
-        for row in frame.to_dict("records"):
-            groups.setdefault(tuple(row[key] for key in by), []).append(row)
-        return groups
-
-    def of(self, user: str, sessions: set[str]) -> list[Scene]:
-        """The scenes of a user's topics in these sessions."""
-        profile = self.corpus.profile(user)
-        rows = [row for row in self.topics.get((user,), []) if row["session"] in sessions]
-        return [self._scene(row, profile) for row in rows]
-
-    def _scene(self, row: dict[str, Any], profile: Mapping[str, Any]) -> Scene:
-        topic = Topic(
-            user=row["user"],
-            session=row["session"],
-            name=row["topic"],
-            query=row["user_query"],
-            needs=tuple(row["implicit_needs"]),
-            requirement=row["requirement"],
-            positive=tuple(row["pos"]),
-            negative=tuple(row["neg"]),
-            candidates=tuple(row["candidates"]),
-            labels=tuple(row["labels"]),
-        )
-        key = (topic.user, topic.session, topic.name)
-        situation = self.situations.get(key[:2], [{}])[0]
-        liking = self.preferences.get((topic.user, row.get("requirement_id")), [{}])[0]
-        behind = {need["need"]: tuple(need["evidences"]) for need in self.needs.get(key, [])}
-        return Scene(
-            topic=topic,
-            profile=profile,
-            situation=situation.get("situation", ""),
-            evidences=tuple(behind.get(need, ()) for need in topic.needs),
-            likes=liking.get("pos", ""),
-            dislikes=liking.get("neg", ""),
-            reasons={r["solution"]: r["reason"] for r in self.reasons.get(key, [])},
-        )
-
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Spent:
-    """What some answers took, also those read from the cache: `seconds` one after another, `cost` as priced."""
-
-    calls: int = 0
-    tokens_in: int = 0
-    tokens_cached: int = 0
-    tokens_out: int = 0
-    seconds: float = 0.0
-    cost: float | None = None
-
-    def and_for(self, answers: Sequence[Answer]) -> Spent:
-        """With further answers."""
-        costs = [c for c in (self.cost, *(a.cost for a in answers)) if c is not None]
-        return Spent(
-            self.calls + len(answers),
-            self.tokens_in + sum(a.tokens_in for a in answers),
-            self.tokens_cached + sum(a.tokens_cached for a in answers),
-            self.tokens_out + sum(a.tokens_out for a in answers),
-            self.seconds + sum(a.seconds for a in answers),
-            sum(costs) if costs else None,
-        )
-
-    def row(self) -> dict[str, Any]:
-        """As columns."""
-        return asdict(self)
-
-
-async def counted(method: Method[T], ask: Ask, stage: str | None = None) -> tuple[T, Spent]:
-    """What a method returns and what its answers took; its questions under another line of the ledger, if named."""
-    heard: list[Answer] = []
-    value = await method(changed(ask, hear=heard.extend, stage=stage))
-    return value, Spent().and_for(heard)
-
-
-@runtime_checkable
-class Reflects(Protocol):
-    """A memory that may ask a model whether what it found suffices."""
-
-    async def reflected(
-        self, store: Store, session: Session, query: str, purpose: Purpose, ask: Ask
-    ) -> list[Piece]:
-        """What is recalled in the end."""
-        ...
-
-
-@runtime_checkable
-class Strengthens(Protocol):
-    """A memory that keeps better what was recalled."""
-
-    def recalled(self, store: Store, pieces: Sequence[Piece], at: str) -> Store:
-        """The memory once these pieces were recalled."""
-        ...
-
-
-async def looked_up(
-    memory: LongTermMemory, store: Store, session: Session, query: str, purpose: Purpose, ask: Ask
-) -> list[Piece]:
-    """What a memory recalls, with the reflection of those that reflect."""
-    if isinstance(memory, Reflects):
-        return await memory.reflected(store, session, query, purpose, ask)
-    return memory.recall(store, session, query, purpose)
-
-
-def blocks(pieces: Sequence[Piece]) -> list[dict[str, Any]]:
-    """Pieces as prompts show them: together by field, fields and pieces in the order they were recalled."""
-    fields: dict[str, list[str]] = {}
-    for piece in pieces:
-        fields.setdefault(piece.field, []).append(piece.text)
-    return [{"field": field, "texts": texts} for field, texts in fields.items()]
