@@ -11,7 +11,6 @@ that keeps prompt prefixes reads what they share once.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field, replace
 from math import isfinite
 from pathlib import Path
@@ -19,13 +18,13 @@ from typing import Any
 
 import pandas as pd
 
-from perslib.corpus import BLOCK, TURN, Block, Corpus, Target, coerce
+from perslib.corpus import TURN, Block, Corpus, coerce
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.llm import Answer, Ask, Backbone, Request
 from perslib.memory import MemorySystem
 from perslib.prompts import prompts
 from perslib.replay.contexts import Context, Shown, make_context
-from perslib.replay.replies import known_turns
+from perslib.replay.replies import blocks_of, known_turns
 
 NO_REQUEST = "not asked: the conversation up to this turn does not end with a message of the user"
 
@@ -75,37 +74,24 @@ class Candidate:
         """What it answers to the targets of a block: one row of the replies frame each, who answers left out."""
         given = self.shows.given(block)
         show = await self.shows.prepare(given, ask)
-        shown = [(target, show(target) if target.request is not None else Shown()) for target in given]
-        asked = [self.request(*one) for one in shown if one[0].request is not None]
-        answers = iter((await ask(asked, "candidate")) if asked else ())
         settings = {name: getattr(self, name) for name in ("temperature", "max_tokens", "seed")}
-        return [
-            {
-                **{column: getattr(target, column) for column in TURN},
-                **settings,
-                "context": self.shows.name,
-                "system": self._system(s),
-                **{name: getattr(s, name) for name in ("memory", "prompt", "records")},
-                **(_said(next(answers)) if target.request is not None else {"error": NO_REQUEST}),
-            }
-            for target, s in shown
-        ]
-
-    def request(self, target: Target, shown: Shown) -> Request:
-        """The question that a target's turn is."""
-        said = target.prefix if self.window is None else target.window(self.window)
-        system = self._system(shown)
-        return Request(
-            [*([{"role": "system", "content": system}] if system else []), *map(dict, said)],
-            temperature=self.temperature,
-            max_tokens=self.max_tokens,
-            seed=self.seed,
-            prompt=shown.prompt,
-            brief=True,  # a reply that was cut counts: the user would have seen it
-        )
-
-    def _system(self, shown: Shown) -> str | None:
-        return "\n\n".join(part for part in (self.system, shown.system) if part) or None
+        requests, rows = [], []
+        for target in given:
+            shown = show(target) if target.request is not None else Shown()
+            shown = replace(shown, system="\n\n".join(filter(None, (self.system, shown.system))) or None)
+            key = {column: getattr(target, column) for column in TURN}
+            rows.append({**key, **settings, "context": self.shows.name, **vars(shown), "error": NO_REQUEST})
+            if target.request is not None:
+                system = [{"role": "system", "content": shown.system}] if shown.system else []
+                said = target.prefix if self.window is None else target.window(self.window)
+                messages = [*system, *map(dict, said)]
+                # brief: a reply that was cut counts, for the user would have seen it
+                requests.append(Request(messages, **settings, prompt=shown.prompt, brief=True))
+        answers = await ask(requests, "candidate") if requests else ()
+        asked = [row for target, row in zip(given, rows) if target.request is not None]
+        for row, answer in zip(asked, answers, strict=True):
+            row |= _said(answer)
+        return rows
 
 
 def generated(
@@ -123,7 +109,8 @@ def generated(
     system message rests on. `cap` bounds what the backbone may cost; what was answered is kept in the cache.
     """
     turns = known_turns(corpus, replay_turns)
-    blocks, totals = _blocks(corpus, turns), {"candidate": len(turns)}
+    blocks = (block for block, _ in blocks_of(corpus, turns))
+    totals = {"candidate": len(turns)}
     found = backbone.map(candidate.reply, blocks, progress=progress, totals=totals, cap=cap)
     columns = ["candidate", *TURN, "records"]
     rows = pd.DataFrame([row for of_block in found for row in of_block], columns=None if found else columns)
@@ -139,14 +126,6 @@ def family_of(model: str) -> str | None:
     """The family that a model's name begins with: `Qwen/Qwen3-8B` → qwen, `gpt-5.5` → gpt."""
     first = re.search(r"[^\W\d_]+", model.rsplit("/", 1)[-1])
     return first[0].lower() if first else None
-
-
-def _blocks(corpus: Corpus, turns: pd.DataFrame) -> Iterator[Block]:
-    """The blocks of these turns, with these turns as targets."""
-    for (user, scenario), wanted in turns.groupby(BLOCK, sort=False):
-        block = corpus.block(user, scenario)
-        targets = block.targets.astype({"turn": "Int64"}).merge(wanted[["session", "turn"]])
-        yield replace(block, targets=targets)
 
 
 def _said(answer: Answer) -> dict[str, Any]:

@@ -14,7 +14,6 @@ No context can pass on a label: all of them get the block from `Context.given`, 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -54,7 +53,7 @@ class Shown:
 Show = Callable[[Target], Shown]
 
 
-class Context(ABC):
+class Context:
     """A way to brief candidates. `given` is all it ever learns of a block."""
 
     name: str
@@ -68,9 +67,13 @@ class Context(ABC):
         fields: Literal["published", "none"] = "published" if self.sees_profile else "none"
         return replace(block.unlabelled(), profile=profile_shown(block.profile, fields))
 
-    @abstractmethod
     async def prepare(self, block: Block, ask: Ask) -> Show:
         """Read the block; what comes back tells what is shown for each of its targets."""
+        return self.show
+
+    def show(self, target: Target) -> Shown:
+        """What is shown for a target where nothing of the block has to be read before."""
+        return Shown()
 
     def said(self, name: str, **fields: Any) -> Shown:
         """What a prompt of this name says."""
@@ -87,25 +90,15 @@ class Prefix(Context):
 
     name = "prefix"
 
-    async def prepare(self, block: Block, ask: Ask) -> Show:
-        """Nothing to prepare."""
-        return lambda target: Shown()
-
 
 class Task(Context):
     """The background of the task."""
 
     name = "task"
 
-    async def prepare(self, block: Block, ask: Ask) -> Show:
-        """Nothing to prepare."""
-
-        def show(target: Target) -> Shown:
-            if not target.task:
-                return Shown(memory="no task")
-            return self.said("candidate_task", task=target.task)
-
-        return show
+    def show(self, target: Target) -> Shown:
+        """The task of the target's session."""
+        return self.said("candidate_task", task=target.task) if target.task else Shown(memory="no task")
 
 
 class Profile(Context):
@@ -142,17 +135,15 @@ class Retrieved(Context):
         history = self._retrieval.history(block)
         if history.empty:
             return lambda target: Shown(memory=f"{self.name}, no history")
-        before = said_before(history, BEFORE)
-        rows = history.to_dict("records")
+        before, rows = said_before(history, BEFORE), history.to_dict("records")
         found = self._retrieval.nearest(block, self.k, self.strategy)
         places = {(t.session, t.turn): [place for place, _ in near] for t, near in zip(block, found)}
 
         def show(target: Target) -> Shown:
             chosen = places[target.session, target.turn]
             records = [_record(n, rows[i], before[i]) for n, i in enumerate(chosen, 1)]
-            ids = (turn_id(*(rows[i][c] for c in ("scenario", "session", "turn"))) for i in chosen)
-            shown = self.said("candidate_records", records=records)
-            return replace(shown, memory=self.name, records=tuple(ids))
+            ids = tuple(turn_id(*(rows[i][c] for c in ("scenario", "session", "turn"))) for i in chosen)
+            return replace(self.said("candidate_records", records=records), memory=self.name, records=ids)
 
         return show
 

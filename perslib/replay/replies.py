@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from perslib.corpus import SCHEMA, TURN, Corpus, coerce
+from perslib.corpus import BLOCK, SCHEMA, TURN, Block, Corpus, coerce
 from perslib.corpus.schema import duplicates
-from perslib.errors import DataError, Problem
+from perslib.errors import DataError, PerslibError, Problem
 
 #: The candidate whose replies are those that the users were given.
 ORIGINAL = "original"
@@ -38,7 +41,7 @@ def recorded(replies: pd.DataFrame | Iterable[Mapping[str, Any]], replay_turns: 
     if "response" not in frame:
         raise DataError(Problem("replies", "column 'response' is missing (the reply)"))
     frame = coerce(frame.filter(list(SCHEMA["replies"])), "replies")
-    known = _in(frame, replay_turns)
+    known = is_among(frame, replay_turns)
     if len(frame) and not known.any():
         raise DataError(
             Problem("replies", f"none of {len(frame)} answers one of {len(replay_turns)} replayed turns"),
@@ -62,36 +65,55 @@ def checked(replies: pd.DataFrame, replay_turns: pd.DataFrame, *, common: bool =
     if replies.empty:
         raise DataError(Problem("replies", "there are none to compare"))
     check_single(replies)
-    known = _in(replies, turns)
+    known = is_among(replies, turns)
     if common:
-        turns = _common(replies, turns)
-        replies = replies[known]
+        turns, replies = _common(replies, turns), replies[known]
     else:
+        by_candidate = replies.groupby("candidate", sort=False)
         problems = [
             Problem(str(name), f"answers turns that are not replayed: {_named(own)}")
             for name, own in replies[~known].groupby("candidate", sort=False)
         ]
-        for name, own in replies.groupby("candidate", sort=False):
-            if not (answered := _in(turns, own)).all():
-                problems.append(Problem(str(name), f"has no reply to {_named(turns[~answered])}"))
+        problems += [
+            Problem(str(name), f"has no reply to {_named(missing)}")
+            for name, own in by_candidate
+            if len(missing := turns[~is_among(turns, own)])
+        ]
         if problems:
             remedy = "Complete the replies, or compare on the turns that all have with common=True."
             raise DataError(problems, remedy)
     order = pd.DataFrame({"candidate": replies["candidate"].unique()}).merge(turns, how="cross")
-    whole = order.merge(replies, on=KEY, how="left", validate="1:1")
-    whole = coerce(whole, "replies")
-    empty = whole[whole["response"].isna()]
-    whole.attrs.update(
-        turns=len(turns),
-        left_out=len(replay_turns) - len(turns),
-        empty=[(row[0], "/".join(map(str, row[1:]))) for row in empty[KEY].itertuples(index=False)],
-    )
+    whole = coerce(order.merge(replies, on=KEY, how="left", validate="1:1"), "replies")
+    empty = whole.loc[whole["response"].isna(), KEY].itertuples(index=False, name=None)
+    listed = [(candidate, "/".join(map(str, turn))) for candidate, *turn in empty]
+    whole.attrs.update(turns=len(turns), left_out=len(replay_turns) - len(turns), empty=listed)
     return whole
 
 
 def check_single(replies: pd.DataFrame) -> None:
     """An error where a candidate has two replies to a turn, or two candidates have one name."""
-    if problems := _doubles(replies):
+    problems = []
+    for name, own in replies.groupby("candidate", sort=False):
+        twice = own[own.duplicated(TURN, keep=False)]
+        differ = twice.groupby(TURN)["response"].nunique(dropna=False).loc[lambda number: number > 1]
+        ways = (
+            own[["context", "backbone"]]
+            .drop_duplicates()
+            .apply(lambda way: " of ".join(way.dropna()), axis=1)
+        )
+        if len(differ):
+            what = f"with different replies to {_named(differ.index.to_frame(index=False))}"
+        elif len(ways) > 1:
+            what = f"asked as {' and '.join(ways)}"
+        elif len(twice):
+            same = f"the same reply more than once: {_named(twice.drop_duplicates(TURN))}"
+            problems.append(Problem(str(name), same))
+            continue
+        else:
+            continue
+        remedy = "give each a name of its own, with Candidate(name=…) or in the column `candidate`"
+        problems.append(Problem(str(name), f"two candidates of one name, {what}; {remedy}"))
+    if problems:
         raise DataError(problems, "Keep one reply of each candidate to each turn.")
 
 
@@ -101,44 +123,18 @@ def known_turns(corpus: Corpus, replay_turns: pd.DataFrame) -> pd.DataFrame:
     problems = []
     if len(twice := duplicates(turns, "replay_turns")):
         problems.append(Problem("replay set", f"occurs more than once: {_named(twice)}"))
-    if not (known := _in(turns, corpus.turns)).all():
+    if not (known := is_among(turns, corpus.turns)).all():
         problems.append(Problem("replay set", f"not in {corpus.name}: {_named(turns[~known])}"))
     if problems:
         raise DataError(problems, "Draw the replay set anew from this corpus.")
     return turns
 
 
-def _doubles(replies: pd.DataFrame) -> list[Problem]:
-    """Turns that one candidate answers twice, and names that two candidates share."""
-    problems = []
-    for name, own in replies.groupby("candidate", sort=False):
-        twice = own[own.duplicated(TURN, keep=False)]
-        differ = twice.groupby(TURN)["response"].nunique(dropna=False) > 1
-        ways = own[["context", "backbone"]].drop_duplicates()
-        if differ.any() or len(ways) > 1:
-            what = (
-                f"with different replies to {_named(differ[differ].index.to_frame(index=False))}"
-                if differ.any()
-                else f"asked as {' and '.join(map(_way, ways['context'], ways['backbone']))}"
-            )
-            remedy = "give each a name of its own, with Candidate(name=…) or in the column `candidate`"
-            problems.append(Problem(str(name), f"two candidates of one name, {what}; {remedy}"))
-        elif len(twice):
-            problems.append(
-                Problem(str(name), f"the same reply more than once: {_named(twice.drop_duplicates(TURN))}")
-            )
-    return problems
-
-
-def _way(context: str, backbone: str | None) -> str:
-    return f"{context}" if pd.isna(backbone) else f"{context} of {backbone}"
-
-
 def _common(replies: pd.DataFrame, turns: pd.DataFrame) -> pd.DataFrame:
     """The turns that every candidate answers."""
     counts = replies.groupby(TURN)["candidate"].nunique()
     by_all = counts[counts == replies["candidate"].nunique()].index.to_frame(index=False)
-    shared = _in(turns, by_all)
+    shared = is_among(turns, by_all)
     if not shared.any():
         names = ", ".join(replies["candidate"].unique()) or "no candidate"
         raise DataError(
@@ -157,11 +153,10 @@ def _blanks(replies: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _in(frame: pd.DataFrame, turns: pd.DataFrame) -> pd.Series:
+def is_among(frame: pd.DataFrame, turns: pd.DataFrame) -> npt.NDArray[np.bool_]:
     """Whether each row's turn is one of these."""
-    known = set(turns[TURN].astype({"turn": int}).itertuples(index=False, name=None))
-    rows = frame[TURN].astype({"turn": int}).itertuples(index=False, name=None)
-    return pd.Series([row in known for row in rows], index=frame.index, dtype=bool)
+    rows, known = (pd.MultiIndex.from_frame(own[TURN].astype({"turn": "int64"})) for own in (frame, turns))
+    return np.asarray(rows.isin(known))
 
 
 def _named(turns: pd.DataFrame) -> str:
@@ -169,3 +164,26 @@ def _named(turns: pd.DataFrame) -> str:
     first = ["/".join(map(str, row)) for row in turns[TURN].head(NAMED).itertuples(index=False)]
     more = len(turns) - len(first)
     return ", ".join(first) + (f" and {more} more, {len(turns)} in all" if more else "")
+
+
+def blocks_of(corpus: Corpus, rows: pd.DataFrame) -> Iterator[tuple[Block, list[Any]]]:
+    """The blocks that rows are about, and the rows of each: its targets are the rows' turns, in their order in the corpus.
+
+    Rows about one turn follow each other, each with a target of its own.
+    """
+    for (user, scenario), own in rows.groupby(BLOCK, sort=False):
+        block = corpus.block(user, scenario)
+        places = {
+            key: i
+            for i, key in enumerate(block.targets[["session", "turn"]].itertuples(index=False, name=None))
+        }
+        of = [places.get(key) for key in own[["session", "turn"]].itertuples(index=False, name=None)]
+        if None in of:
+            one = own.iloc[of.index(None)]
+            raise PerslibError(
+                f"{one['candidate']} answers {user}/{scenario}/{one['session']}/{one['turn']}, which {corpus.name} "
+                "does not have; was this replay made from another corpus? perslib.replay.checked names all such turns."
+            )
+        order = np.argsort(np.array(of, dtype=int), kind="stable")
+        targets = block.targets.iloc[[of[i] for i in order]]
+        yield replace(block, targets=targets.reset_index(drop=True)), own.index[order].tolist()

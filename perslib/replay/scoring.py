@@ -10,10 +10,11 @@ recorded replies go through the same calibrator when they are a candidate of the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from perslib.corpus import BLOCK, TURN, Block, Corpus, coerce
@@ -23,7 +24,7 @@ from perslib.judge.base import frame
 from perslib.judge.evaluate import fit as fit_judge
 from perslib.judge.evaluate import verdicts_on
 from perslib.llm import Backbone
-from perslib.replay.replies import check_single
+from perslib.replay.replies import ORIGINAL, blocks_of, check_single, is_among
 from perslib.stats import histories, reference_calibrated
 
 #: What a judge of a replay is calibrated with.
@@ -48,21 +49,59 @@ def scored(
     user's other scenarios and fixed, so that no verdict depends on which candidates stand beside. With `fit` off, a
     judge that learns is taken as it is.
     """
-    _frozen(judge)
+    if isinstance(judge, Personal) and judge.update != "fixed":
+        raise PerslibError(
+            f"Judge {judge.name!r} changes its memory as it judges ({judge.update}), so a reply's score would depend "
+            "on the replies before it; a replay needs update='fixed'."
+        )
     replies = coerce(replies, "replies")
     check_single(replies)
-    given = replies[replies["response"].fillna("").str.strip() != ""]
-    blocks, order = _blocks(corpus, given)
-    if fit and judge.sees.train:
-        _fitted(judge, corpus, _blocks_of(corpus, replies), backbone, progress, cap)
+    is_given = replies["response"].fillna("").str.strip() != ""
+    cut = list(blocks_of(corpus, replies[is_given]))
+    order = [row for _, rows in cut for row in rows]
+    blocks = [_with_replies(block, replies.loc[rows, "response"]) for block, rows in cut]
+    if fit:
+        _fit(judge, corpus, replies, backbone, progress, cap)
     found = verdicts_on(judge, blocks, backbone, progress=progress, cap=cap)
-    verdicts = frame(judge, corpus, backbone, blocks, found, candidates=list(given.loc[order, "candidate"]))
-    missing = replies.drop(index=given.index)
+    verdicts = frame(judge, corpus, backbone, blocks, found, candidates=list(replies.loc[order, "candidate"]))
+    missing = replies[~is_given]
     if len(missing):
-        unscored = _unscored(missing, judge, corpus, backbone)
+        asked = backbone.name if backbone is not None and judge.sees.model else None
+        named = {"corpus": corpus.name, "judge": judge.name, "backbone": asked, "mode": "unscored"}
+        why = "no reply: " + missing["error"].fillna("it is empty")
+        unscored = coerce(missing[["candidate", *TURN]].assign(error=why, **named), "verdicts")
         verdicts = pd.concat([verdicts, unscored], ignore_index=True) if len(verdicts) else unscored
     wanted = replies[["candidate", *TURN]]
     return coerce(wanted.merge(verdicts, how="left", on=["candidate", *TURN], validate="1:1"), "verdicts")
+
+
+def _with_replies(block: Block, replies: pd.Series) -> Block:
+    """The block with these replies as those of its targets."""
+    return replace(block, targets=block.targets.assign(response=replies.to_numpy()))
+
+
+def _fit(
+    judge: Judge,
+    corpus: Corpus,
+    replies: pd.DataFrame,
+    backbone: Backbone | None,
+    progress: bool,
+    cap: float | None,
+) -> None:
+    """Fit a judge that learns; where it cannot because train users are judged, the error says whose replies those are."""
+    blocks = [corpus.block(*pair) for pair in replies[BLOCK].drop_duplicates().itertuples(index=False)]
+    try:
+        fit_judge(judge, corpus, blocks, backbone, progress=progress, cap=cap)
+    except PerslibError as error:
+        train = set(corpus.split().get("train", ()))
+        answered = sorted(train & set(replies["user"]))
+        if not answered:
+            raise
+        more = f" and {len(answered) - NAMED} more" if len(answered) > NAMED else ""
+        raise PerslibError(
+            f"{error} The replies answer {len(answered)} of its {len(train)} train users: "
+            f"{', '.join(answered[:NAMED])}{more}. Replay turns of test users, as stratified_set draws them."
+        ) from error
 
 
 def reference(
@@ -77,22 +116,27 @@ def reference(
     progress: bool = True,
     cap: float | None = None,
 ) -> pd.DataFrame:
-    """The judge's verdicts on the recorded replies of the blocks of these turns.
+    """The judge's verdicts on the recorded replies of the blocks of these turns, as `scored` gives them.
 
     All of them, as published; with `most` so many a block, drawn by the seed, the replayed ones first. `fit` is off
     for a judge that `scored` has just fitted.
     """
-    _frozen(judge)
     if most is not None and most < 1:
         raise DataError(Problem("most", f"is {most}, expected 1 or more replies of a block, or None for all"))
-    blocks = _blocks_of(corpus, turns)
+    whole = turns[BLOCK].drop_duplicates().merge(corpus.turns[[*TURN, "response"]], on=BLOCK)
     if most is not None:
-        replayed = set(turns[TURN].itertuples(index=False, name=None))
-        blocks = [_some(block, replayed, most, seed) for block in blocks]
-    if fit and judge.sees.train:
-        _fitted(judge, corpus, blocks, backbone, progress, cap)
-    found = verdicts_on(judge, blocks, backbone, progress=progress, cap=cap)
-    return frame(judge, corpus, backbone, blocks, found)
+        replayed = is_among(whole, turns)
+        places = whole.groupby(BLOCK, sort=False).indices.values()
+        whole = whole.iloc[[i for own in places for i in own[_draw(replayed[own], most, seed)]]]
+    recorded = whole.assign(candidate=ORIGINAL)
+    verdicts = scored(judge, corpus, recorded, backbone, fit=fit, progress=progress, cap=cap)
+    return coerce(verdicts.assign(candidate=None), "verdicts")
+
+
+def _draw(replayed: npt.NDArray[np.bool_], most: int, seed: int) -> npt.NDArray[np.int64]:
+    """At most this many turns of a block, in order: those that are replayed, then others at random."""
+    lot = np.random.default_rng(seed).permutation(len(replayed))
+    return np.sort(lot[np.argsort(~replayed[lot], kind="stable")][:most])
 
 
 def on_reference(
@@ -135,76 +179,3 @@ def judged_by_themselves(
 def _bare(model: str) -> str:
     """A model's name without whose it is: `Qwen/Qwen3-8B` → qwen3-8b."""
     return model.rsplit("/", 1)[-1].strip().casefold()
-
-
-def _blocks_of(corpus: Corpus, turns: pd.DataFrame) -> list[Block]:
-    """The whole blocks that these turns are of."""
-    return [corpus.block(*pair) for pair in turns[BLOCK].drop_duplicates().itertuples(index=False)]
-
-
-def _fitted(
-    judge: Judge,
-    corpus: Corpus,
-    blocks: Sequence[Block],
-    backbone: Backbone | None,
-    progress: bool,
-    cap: float | None,
-) -> None:
-    """Fit a judge that learns; where it cannot because train users are judged, the error says whose replies those are."""
-    try:
-        fit_judge(judge, corpus, blocks, backbone, progress=progress, cap=cap)
-    except PerslibError as error:
-        train = set(corpus.split().get("train", ()))
-        answered = sorted({block.user for block in blocks} & train)
-        if not answered:
-            raise
-        more = f" and {len(answered) - NAMED} more" if len(answered) > NAMED else ""
-        raise PerslibError(
-            f"{error} The replies answer {len(answered)} of its {len(train)} train users: "
-            f"{', '.join(answered[:NAMED])}{more}. Replay turns of test users, as stratified_set draws them."
-        ) from error
-
-
-def _blocks(corpus: Corpus, replies: pd.DataFrame) -> tuple[list[Block], list[int]]:
-    """The blocks with the candidates' replies as targets, and which row of `replies` each target is."""
-    blocks, order = [], []
-    for (user, scenario), own in replies.groupby(BLOCK, sort=False):
-        block = corpus.block(user, scenario)
-        recorded = block.targets.reset_index(drop=True)
-        place = recorded.reset_index(names="place")[["place", "session", "turn"]]
-        found = own.reset_index(names="row").merge(place, on=["session", "turn"], how="left")
-        if (unknown := found["place"].isna()).any():
-            one = found[unknown].iloc[0]
-            raise PerslibError(
-                f"{one['candidate']} answers {user}/{scenario}/{one['session']}/{one['turn']}, which {corpus.name} "
-                "does not have; was this replay made from another corpus? perslib.replay.checked names all such turns."
-            )
-        found = found.sort_values(["place", "row"], kind="stable")
-        targets = recorded.loc[found["place"]].assign(response=found["response"].to_numpy())
-        blocks.append(replace(block, targets=targets.reset_index(drop=True)))
-        order += found["row"].tolist()
-    return blocks, order
-
-
-def _unscored(replies: pd.DataFrame, judge: Judge, corpus: Corpus, backbone: Backbone | None) -> pd.DataFrame:
-    why = "no reply: " + replies["error"].fillna("it is empty")
-    asked = backbone.name if backbone is not None and judge.sees.model else None
-    named = {"corpus": corpus.name, "judge": judge.name, "backbone": asked}
-    return coerce(replies[["candidate", *TURN]].assign(mode="unscored", error=why, **named), "verdicts")
-
-
-def _some(block: Block, replayed: set[tuple[object, ...]], most: int, seed: int) -> Block:
-    """At most this many targets of a block: those that are replayed, then others by lot."""
-    keys = block.targets[TURN].itertuples(index=False, name=None)
-    first = np.array([key in replayed for key in keys], dtype=bool)
-    lot = np.random.default_rng(seed).permutation(len(block))
-    kept = sorted(lot[np.argsort(~first[lot], kind="stable")][:most])
-    return replace(block, targets=block.targets.iloc[kept].reset_index(drop=True))
-
-
-def _frozen(judge: Judge) -> None:
-    if isinstance(judge, Personal) and judge.update != "fixed":
-        raise PerslibError(
-            f"Judge {judge.name!r} changes its memory as it judges ({judge.update}), so a reply's score would depend "
-            "on the replies before it; a replay needs update='fixed'."
-        )
