@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -49,13 +49,23 @@ def summary(
     With `inclusion`, the replay set the turns were drawn in, every mean and share weighs a turn by the inverse of
     its probability (Hájek): within groups, that is; users, scenarios and blocks count alike. n1 … n5 stay counts.
     """
+    found = _summaries(verdicts, score, inclusion, resamples, seed, level)
+    return pd.DataFrame([row for _, rows in found for row in rows])
+
+
+def _summaries(
+    verdicts: pd.DataFrame,
+    score: str,
+    inclusion: pd.DataFrame | None,
+    resamples: int,
+    seed: int,
+    level: float,
+) -> Iterator[tuple[Scores, list[dict[str, Any]]]]:
+    """Each judge's scores, and the rows of its candidates."""
     proper_share("level", level)
-    rows = []
     for of in by_judge(verdicts, score, inclusion):
-        drawn = of.resamples(resamples, seed, level)
-        for place, candidate in enumerate(of.candidates):
-            rows.append({**of.judged_by, "candidate": candidate, **_row(of, place, drawn)})
-    return pd.DataFrame(rows)
+        drawn, about = of.resamples(resamples, seed, level), of.judged_by
+        yield of, [{**about, "candidate": c, **_row(of, i, drawn)} for i, c in enumerate(of.candidates)]
 
 
 def _row(of: Scores, place: int, drawn: Resamples) -> dict[str, Any]:
@@ -117,25 +127,24 @@ def rank_sets(
     Columns: judge, backbone, candidate, rank_set (as text, "1–3"), rank (by user macro as observed), best_rank,
     worst_rank, tied_first, and those of `summary`. With fewer than five users nothing is ruled out.
     """
-    means = summary(verdicts, score, inclusion=inclusion, resamples=resamples, seed=seed, level=level)
-    parts, done = [], 0
-    for of in by_judge(verdicts, score, inclusion):
-        several = len(of.candidates)
-        own = means.iloc[done : done + several]
-        done += several
-        scores = pd.DataFrame(of.score, columns=of.candidates)
-        ranks = stats.rank_sets(
-            scores, of.turns["user"], weight=of.weight, flips=resamples, seed=seed, level=level
-        )
-        ranks = ranks.rename(columns={"contender": "candidate"}).drop(columns="mean")
-        ranks.insert(1, "rank_set", [_range(*ends) for ends in zip(ranks["best_rank"], ranks["worst_rank"])])
-        ranked = own[[*of.judged_by, "candidate"]].merge(ranks, on="candidate").merge(own)
-        parts.append(ranked.sort_values("user_macro", ascending=False, kind="stable"))
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
-
-
-def _range(best: Any, worst: Any) -> str:
-    return "–" if pd.isna(best) else f"{best}" if best == worst else f"{best}–{worst}"
+    rows: list[dict[str, Any]] = []
+    parts = []
+    for of, own in _summaries(verdicts, score, inclusion, resamples, seed, level):
+        scores, users = pd.DataFrame(of.score, columns=of.candidates), of.turns["user"]
+        how: dict[str, Any] = {"weight": of.weight, "flips": resamples, "seed": seed, "level": level}
+        parts.append(stats.rank_sets(scores, users, **how).assign(place=len(parts)))
+        rows += own
+    if not rows:
+        return pd.DataFrame()
+    means, ranks = pd.DataFrame(rows), pd.concat(parts, ignore_index=True)
+    ends = zip(ranks["best_rank"], ranks["worst_rank"])
+    ranks.insert(0, "rank_set", ["–" if pd.isna(a) else f"{a}" if a == b else f"{a}–{b}" for a, b in ends])
+    order = np.lexsort((-means["user_macro"], ranks["place"]))
+    first = [c for c in ("judge", "backbone", "candidate") if c in means]
+    ranks = ranks.drop(columns=["contender", "mean", "place"])
+    return (
+        pd.concat([means[first], ranks, means.drop(columns=first)], axis=1).iloc[order].reset_index(drop=True)
+    )
 
 
 def leaderboard(
@@ -166,22 +175,20 @@ def leaderboard(
     answered = replies.groupby("candidate", sort=False)[about[1:]].first().reset_index()
     both = answered.merge(ranked.drop(columns=["judge", "backbone"]), on="candidate")
     own = {candidate for candidate, _ in judged_by_themselves(replies, verdicts, models)}
-    prompts = verdicts["prompt"].dropna()
-    named = {
-        "judge": verdicts["judge"].iloc[0],
-        "judge_prompt": prompts.iloc[0] if len(prompts) else None,
-        "judge_backbone": verdicts["backbone"].iloc[0],
-        "calibration": calibration,
-        "corpus": corpus.name,
-        "corpus_digest": corpus.digest,
-        "replay_set": replay_set,
-        "set_digest": hashlib.sha256(turns.to_csv(index=False).encode()).hexdigest()[:12],
-        "tied_first": both["tied_first"].astype(bool),
-        "self_judged": both["candidate"].isin(own),
-        "first_look": first_look,
-    }
     intervals = [f"{name}{end}" for name in ("user_macro", "dsat") for end in ("", "_low", "_high")]
-    return both[[*about, "turns", "users", *intervals, "rank_set"]].assign(**named)
+    return both[[*about, "turns", "users", *intervals, "rank_set"]].assign(
+        judge=verdicts["judge"].iloc[0],
+        judge_prompt=next(iter(verdicts["prompt"].dropna()), None),
+        judge_backbone=verdicts["backbone"].iloc[0],
+        calibration=calibration,
+        corpus=corpus.name,
+        corpus_digest=corpus.digest,
+        replay_set=replay_set,
+        set_digest=hashlib.sha256(turns.to_csv(index=False).encode()).hexdigest()[:12],
+        tied_first=both["tied_first"].astype(bool),
+        self_judged=both["candidate"].isin(own),
+        first_look=first_look,
+    )
 
 
 def prediction_powered(
@@ -208,14 +215,15 @@ def prediction_powered(
     rows = []
     for of in by_judge(verdicts, score):
         known = aligned(labels, gold, of)
-        seen = _counts(labels, gold, of.candidates)
+        rated = labels.dropna(subset=gold)
+        names = rated["candidate"] if "candidate" in rated else pd.Series(ORIGINAL, rated.index)
+        seen = names.astype("str").fillna(ORIGINAL).value_counts()
         for place, candidate in enumerate(of.candidates):
             if candidate != other:
-                matched = int((np.isfinite(known[:, place]) & of.judged[:, place]).sum())
                 about = {**of.judged_by, "candidate": candidate, "other": other}
-                rows.append(
-                    about | _powered(of, known, place, other, level) | {"left_out": seen[place] - matched}
-                )
+                matched = int((np.isfinite(known[:, place]) & of.judged[:, place]).sum())
+                left_out = int(seen.get(candidate, 0)) - matched
+                rows.append({**about, **_powered(of, known, place, other, level), "left_out": left_out})
     return pd.DataFrame(rows)
 
 
@@ -224,29 +232,15 @@ def _powered(of: Scores, known: Floats, place: int, other: str | None, level: fl
     if other is not None:
         to = of.column(other)
         gold, judged, asked = gold - known[:, to], judged - of.score[:, to], asked & of.judged[:, to]
-    labelled = asked & np.isfinite(gold)
-    rest = asked & ~labelled
-    if labelled.any():
-        few, many = of.user[labelled], of.user[rest]
-        alone = classical_mean(gold[labelled], cluster=few, level=level)
-        parts = (gold[labelled], judged[labelled], judged[rest])
-        both = ppi_mean(*parts, cluster=few, cluster_unlabelled=many, level=level)
-    else:
-        alone = both = Estimate(np.nan, np.nan, np.nan, np.nan, 0, int(rest.sum()), 0)
+    few = asked & np.isfinite(gold)
+    rest = asked & ~few
+    alone = both = Estimate(np.nan, np.nan, np.nan, np.nan, 0, int(rest.sum()), 0)
+    if few.any():
+        alone = classical_mean(gold[few], cluster=of.user[few], level=level)
+        clusters: dict[str, Any] = {"cluster": of.user[few], "cluster_unlabelled": of.user[rest]}
+        both = ppi_mean(gold[few], judged[few], judged[rest], **clusters, level=level)
+    found = {"labelled": both.n, "unlabelled": both.N, "users": both.clusters}
+    for name, one in (("classical", alone), ("powered", both)):
+        found |= {name: one.value, f"{name}_low": one.low, f"{name}_high": one.high}
     width = (both.high - both.low) / (alone.high - alone.low) if alone.high > alone.low else np.nan
-    return {
-        "labelled": both.n,
-        "unlabelled": both.N,
-        "users": both.clusters,
-        **{"classical": alone.value, "classical_low": alone.low, "classical_high": alone.high},
-        **{"powered": both.value, "powered_low": both.low, "powered_high": both.high},
-        **{"width": width, "lam": both.lam},
-    }
-
-
-def _counts(labels: pd.DataFrame, gold: str, candidates: list[str]) -> list[int]:
-    """How many labels each candidate has in all."""
-    rated = labels.dropna(subset=gold)
-    names = rated["candidate"] if "candidate" in rated else pd.Series(ORIGINAL, rated.index)
-    names = names.astype("str").fillna(ORIGINAL)
-    return [int((names == c).sum()) for c in candidates]
+    return {**found, "width": width, "lam": both.lam}

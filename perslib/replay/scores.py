@@ -15,7 +15,7 @@ from perslib.corpus import SESSION, TURN
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.replay.replies import ORIGINAL
 from perslib.stats.calibrated import scores_of
-from perslib.stats.resamples import Floats, Resamples, ratio
+from perslib.stats.resamples import Floats, Resamples, floats, ratio
 
 #: The score that candidates are compared by unless told otherwise.
 SCORE = "reference_cdf"
@@ -41,11 +41,6 @@ class Scores:
         """The number of each turn's user, in sorted order."""
         return pd.factorize(self.turns["user"], sort=True)[0].astype(np.int64)
 
-    @cached_property
-    def users(self) -> int:
-        """How many users there are, over all candidates."""
-        return int(self.user.max(initial=-1)) + 1
-
     def column(self, candidate: str) -> int:
         """Where this candidate's scores stand."""
         if candidate not in self.candidates:
@@ -59,9 +54,17 @@ class Scores:
     def cells(self, values: npt.ArrayLike) -> Floats:
         """Sums of a turn's values over each user and task: users × tasks; a cell is a block."""
         task, names = pd.factorize(self.turns["scenario"], sort=True)
-        place, cells = self.user * len(names) + task, self.users * len(names)
-        of_block = np.bincount(place, np.asarray(values, float), cells)
-        return of_block.astype(float).reshape(self.users, len(names))
+        shape = self.user.max(initial=-1) + 1, len(names)
+        of_block = np.bincount(self.user * len(names) + task, np.asarray(values, float), shape[0] * shape[1])
+        return of_block.astype(float).reshape(shape)
+
+    def user_means(self, scores: Floats | None = None) -> pd.DataFrame:
+        """Each user's mean score of each candidate, or of these instead: users × candidates, missing where a user has none."""
+        scores = self.score if scores is None else scores
+        count = [self.cells(self.weight * np.isfinite(score)).sum(axis=1) for score in scores.T]
+        total = [self.cells(self.weight * np.nan_to_num(score)).sum(axis=1) for score in scores.T]
+        users = np.unique(self.turns["user"])
+        return pd.DataFrame(ratio(np.array(total), np.array(count)).T, users, self.candidates)
 
 
 def by_judge(
@@ -79,8 +82,7 @@ def by_judge(
     if "corpus" in verdicts and verdicts["corpus"].nunique() > 1:
         raise DataError("The verdicts are on several corpora", "Compare candidates within one.")
     _refuse_twice(frame, who, place)
-    groups = frame.groupby(who, sort=False, dropna=False) if who else [((), frame)]
-    for names, part in groups:
+    for names, part in frame.groupby(who, sort=False, dropna=False) if who else [((), frame)]:
         candidates = list(dict.fromkeys(part["candidate"]))
         wide = part.assign(judged=True).pivot(index=TURN, columns="candidate", values=["score", "judged"])
         turns = wide.index.to_frame(index=False)
@@ -100,14 +102,10 @@ def keyed(frame: pd.DataFrame, place: str) -> pd.DataFrame:
     Read from a file, a session "7" is now 7, now 7.0, where a column of numbers was guessed; it is one session.
     """
     keys: dict[str, pd.Series] = {k: frame[k].map(_text).astype("str") for k in SESSION}
-    try:
-        keys["turn"] = pd.to_numeric(frame["turn"]).astype("int64")
-        fits = bool((keys["turn"] == pd.to_numeric(frame["turn"])).all())
-    except (ValueError, TypeError):
-        fits = False
-    if not fits:
+    turn = pd.to_numeric(frame["turn"], errors="coerce")
+    if not (turn % 1 == 0).all():
         raise DataError(Problem(place, "column 'turn' holds more than whole numbers"), "Number every turn.")
-    return frame.assign(**keys)
+    return frame.assign(**keys, turn=turn.astype("int64"))
 
 
 def _text(key: Any) -> Any:
@@ -164,27 +162,15 @@ class Groups:
         return ratio(values.sum(axis=1) @ self.weights, known.sum(axis=1) @ self.weights)
 
 
-def user_means(of: Scores) -> Floats:
-    """Each user's mean score of each candidate: users × candidates, NaN where a user has none."""
-    count = [of.cells(of.weight * np.isfinite(score)).sum(axis=1) for score in of.score.T]
-    total = [of.cells(of.weight * np.nan_to_num(score)).sum(axis=1) for score in of.score.T]
-    return ratio(np.array(total), np.array(count)).T
-
-
-def mean_over(rows: Floats) -> Floats:
-    """Mean of each column over the rows that have a value there."""
-    return ratio(np.nansum(rows, axis=0), np.isfinite(rows).sum(axis=0))
-
-
 def _refuse_twice(frame: pd.DataFrame, who: list[str], place: str) -> None:
-    again = frame.duplicated(["candidate", *who, *TURN])
-    if again.any():
+    again = frame[frame.duplicated(["candidate", *who, *TURN])]
+    if len(again):
         found = [
             Problem(f"{place} row {i}", f"{row.candidate} on {' / '.join(map(str, row[TURN]))} stands twice")
-            for i, row in frame[again].head(20).iterrows()
+            for i, row in again.head(20).iterrows()
         ]
-        one = " and ".join([", ".join([*who, "candidate"]), "turn"])
-        raise DataError(found, f"{int(again.sum())} in all. Keep one row a {one}.")
+        one = f"{', '.join([*who, 'candidate'])} and turn"
+        raise DataError(found, f"{len(again)} in all. Keep one row a {one}.")
 
 
 def _weights(turns: pd.DataFrame, inclusion: pd.DataFrame | None) -> Floats:
@@ -192,19 +178,17 @@ def _weights(turns: pd.DataFrame, inclusion: pd.DataFrame | None) -> Floats:
         return np.ones(len(turns))
     if missing := [c for c in (*TURN, "inclusion") if c not in inclusion]:
         raise UnknownName("column of the replay set", missing[0], map(str, inclusion.columns))
-    drawn = keyed(inclusion[TURN], "replay set")
-    if drawn.duplicated().any():
+    drawn = keyed(inclusion, "replay set").set_index(TURN)["inclusion"]
+    if drawn.index.has_duplicates:
         raise DataError("A turn stands twice in the replay set", "Give it each turn once.")
-    drawn = drawn.assign(probability=inclusion["inclusion"].astype("Float64"), drawn=True)
-    joined = turns.merge(drawn, on=TURN, how="left", sort=False)
-    if (unknown := joined[joined["drawn"].isna()]).size:
-        found = [Problem("verdicts", " / ".join(map(str, row))) for row in unknown[TURN].to_numpy()]
+    wanted = pd.MultiIndex.from_frame(turns)
+    if unknown := wanted.difference(drawn.index, sort=False).tolist():
+        found = [Problem("verdicts", " / ".join(map(str, turn))) for turn in unknown]
         raise DataError(found, "These judged turns are not in the replay set whose probabilities were given.")
-    chance = joined["probability"].to_numpy(dtype=float, na_value=np.nan)
+    chance = floats(drawn.reindex(wanted))
     if np.isnan(chance).all():
         return np.ones(len(turns))
-    if not ((chance > 0) & (chance <= 1)).all():
-        wrong = int((~((chance > 0) & (chance <= 1))).sum())
+    if wrong := int((~((chance > 0) & (chance <= 1))).sum()):
         raise DataError(
             f"{wrong} of {len(chance)} turns have no inclusion probability in (0, 1]",
             "Weights need all of them; leave `inclusion` out to count every turn alike.",

@@ -6,7 +6,6 @@ And the turns on which the candidates' scores lie furthest apart.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -15,20 +14,10 @@ import pandas as pd
 
 from perslib.corpus import BLOCK, TURN
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.replay.scores import SCORE, Floats, Scores, aligned, by_judge, mean_over, user_means
+from perslib.replay.scores import SCORE, Floats, Scores, aligned, by_judge
 from perslib.stats import LEVEL, RESAMPLES, SEED, Resamples, estimate, ratio
 from perslib.stats.pairs import EXACT
 from perslib.stats.power import proper_share
-
-
-@dataclass(frozen=True, eq=False)
-class _View:
-    """One way to rank: users' means of each candidate."""
-
-    name: str
-    candidates: list[str]
-    users: pd.Index
-    means: Floats
 
 
 def ranking_views(
@@ -51,21 +40,12 @@ def ranking_views(
     never so where fewer than two candidates are ranked in both, for then nothing was compared).
     """
     proper_share("level", level)
-    views = list(_views(verdicts, scores, judges, by, inclusion))
     rows = []
-    for one, other in combinations(views, 2):
-        shared = [c for c in one.candidates if c in other.candidates]
-        users = one.users.union(other.users)
+    for (name, one), (other, two) in combinations(_views(verdicts, scores, judges, by, inclusion), 2):
+        shared, users = [c for c in one if c in two], one.index.union(two.index)
         weights = Resamples(users, resamples, seed).weights
-        a, b = (
-            _drawn(
-                view.means[:, list(map(view.candidates.index, shared))],
-                weights[users.get_indexer(view.users)],
-            )
-            for view in (one, other)
-        )
-        found = _against(a, b, shared, level)
-        rows.append({"view": one.name, "other": other.name, "users": len(users), **found})
+        a, b = (_resampled(means[shared].reindex(users), weights) for means in (one, two))
+        rows.append({"view": name, "other": other, "users": len(users), **_compare(a, b, shared, level)})
     counts, taus = ["view", "other", "candidates", "users"], ["tau", "tau_low", "tau_high"]
     return pd.DataFrame(rows, columns=[*counts, *taus, "best_agrees", "worst_agrees"])
 
@@ -80,8 +60,7 @@ def view_means(
 ) -> pd.DataFrame:
     """The user macro of each candidate (rows) in each view (columns), as `ranking_views` compares them."""
     views = _views(verdicts, scores, judges, by, inclusion)
-    columns = {v.name: pd.Series(mean_over(v.means), index=v.candidates) for v in views}
-    return pd.DataFrame(columns).rename_axis("candidate")
+    return pd.DataFrame({name: means.mean() for name, means in views}).rename_axis("candidate")
 
 
 def _views(
@@ -90,10 +69,10 @@ def _views(
     judges: Sequence[str] | None,
     by: str | None,
     inclusion: pd.DataFrame | Mapping[str, pd.DataFrame] | None,
-) -> Iterator[_View]:
-    sets = verdicts if isinstance(verdicts, Mapping) else {"": verdicts}
-    found: list[tuple[dict[str, str], _View]] = []
-    for label, frame in sets.items():
+) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Each way to rank by its name, with the users' means of each candidate."""
+    found: list[tuple[dict[str, str], pd.DataFrame]] = []
+    for label, frame in (verdicts if isinstance(verdicts, Mapping) else {"": verdicts}).items():
         drawn = inclusion.get(label) if isinstance(inclusion, Mapping) else inclusion
         if judges is not None:
             for name in set(judges) - set(frame["judge"]):
@@ -104,16 +83,13 @@ def _views(
         for value, part in [("", frame)] if by is None else frame.groupby(by, sort=False):
             for score in scores:
                 for of in by_judge(part, score, drawn):
-                    users = pd.Index(sorted(of.turns["user"].unique()))
                     names = {k: "" if v is None else str(v) for k, v in of.judged_by.items()}
                     about = {"set": label, "by": str(value), **names, "score": score}
-                    found.append((about, _View("", of.candidates, users, user_means(of))))
-    telling = [
-        k for k in ("set", "by", "judge", "backbone", "score") if len({a.get(k) for a, _ in found}) > 1
-    ]
-    for about, view in found:
-        name = " · ".join(about[k] for k in telling or ["score"] if about.get(k))
-        yield _View(name, view.candidates, view.users, view.means)
+                    found.append((about, of.user_means()))
+    keys = ("set", "by", "judge", "backbone", "score")
+    telling = [k for k in keys if len({about.get(k) for about, _ in found}) > 1] or ["score"]
+    for about, means in found:
+        yield " · ".join(about[k] for k in telling if about.get(k)), means
 
 
 def kendall(one: Floats, other: Floats) -> Floats:
@@ -160,30 +136,25 @@ def against_truth(
         both = np.isfinite(true) & np.isfinite(of.score)
         users = len(np.unique(of.user[both.any(axis=1)]))
         weights = of.resamples(resamples, seed, level).weights_for(users)
-        ours, theirs = (
-            _drawn(user_means(replace(of, score=np.where(both, s, np.nan))), weights)
-            for s in (of.score, true)
-        )
-        counts = {
-            "users": users,
-            "turns": int(both.sum()),
-            "left_out": int((np.isfinite(of.score) & ~both).sum()),
-        }
-        rows.append({**of.judged_by, **counts, **_against(ours, theirs, of.candidates, level)})
+        means = (of.user_means(np.where(both, scores, np.nan)) for scores in (of.score, true))
+        ours, theirs = (_resampled(own, weights) for own in means)
+        left_out = int((np.isfinite(of.score) & ~both).sum())
+        counts = {"users": users, "turns": int(both.sum()), "left_out": left_out}
+        rows.append({**of.judged_by, **counts, **_compare(ours, theirs, of.candidates, level)})
     return pd.DataFrame(rows)
 
 
-def _drawn(means: Floats, weights: Floats) -> Floats:
-    """Resampled user macros, candidates × resamples, from means of users × candidates."""
-    known = np.isfinite(means).T
-    return ratio(np.where(known, means.T, 0) @ weights, known @ weights)
+def _resampled(means: pd.DataFrame, weights: Floats) -> Floats:
+    """Resampled user macros, candidates × resamples, from the users' means."""
+    values = means.to_numpy().T
+    return ratio(np.nan_to_num(values) @ weights, np.isfinite(values) @ weights)
 
 
-def _against(a: Floats, b: Floats, candidates: Sequence[str], level: float) -> dict[str, Any]:
-    tau = kendall(a, b)
+def _compare(a: Floats, b: Floats, candidates: Sequence[str], level: float) -> dict[str, Any]:
+    """How alike two rankings are: τ, and who is first and last in each."""
     ranked = np.isfinite(a[:, 0]) & np.isfinite(b[:, 0])
     compared = int(ranked.sum())
-    found: dict[str, Any] = {"candidates": compared, **estimate(tau, "tau", level=level)}
+    found: dict[str, Any] = {"candidates": compared, **estimate(kendall(a, b), "tau", level=level)}
     for end, sign in (("best", 1), ("worst", -1)):
         ours, theirs = (_first(sign * side[:, 0], ranked, candidates) for side in (a, b))
         found |= {end: ", ".join(ours), f"true_{end}": ", ".join(theirs)}
@@ -213,11 +184,10 @@ def differing_turns(verdicts: pd.DataFrame, score: str = SCORE, most: int = 8) -
     """
     of = scores_of_one_judge(verdicts, score)
     scores = pd.DataFrame(of.score, columns=of.candidates)
-    low, high = scores.min(axis=1), scores.max(axis=1)
+    low, high, number = scores.min(axis=1), scores.max(axis=1), scores.notna().sum(axis=1)
 
     def named(which: pd.DataFrame) -> pd.Series:
-        rows = [tuple(c for c, holds in zip(of.candidates, row) if holds) for row in which.to_numpy()]
-        return pd.Series(rows, which.index, dtype=object)
+        return pd.Series([tuple(which.columns[row]) for row in which.to_numpy()], which.index, dtype=object)
 
     found = of.turns.assign(
         spread=high - low,
@@ -227,18 +197,18 @@ def differing_turns(verdicts: pd.DataFrame, score: str = SCORE, most: int = 8) -
         highest=high,
         best=named(scores.ge(high - EXACT, axis=0)),
         worst=named(scores.le(low + EXACT, axis=0)),
-        scored=scores.notna().sum(axis=1),
+        scored=number,
         unscored=(scores.isna() & of.judged).sum(axis=1),
     )
-    found = found[found["scored"] > 1]
-    apart = found[found["spread"] > EXACT]
+    apart = found[(number > 1) & (found["spread"] > EXACT)]
     # Rounded, so that what is equal but for the machine's rounding is a tie.
     order = apart.assign(spread=-apart["spread"].round(9), deviation=-apart["deviation"].round(9))
     ordered = apart.loc[order.sort_values(["spread", "deviation", *TURN], kind="stable").index]
-    nth = ordered.groupby(BLOCK).cumcount().to_numpy()
-    places = np.sort(np.argsort(np.minimum(nth, 1), kind="stable")[:most])
-    out = ordered.iloc[places].reset_index(drop=True)
-    out.attrs.update(too_few=len(of.turns) - len(found), alike=len(found) - len(apart))
+    is_later = ordered.groupby(BLOCK).cumcount().to_numpy() > 0
+    chosen = np.sort(np.argsort(is_later, kind="stable")[:most])
+    out = ordered.iloc[chosen].reset_index(drop=True)
+    too_few = int((number < 2).sum())
+    out.attrs.update(too_few=too_few, alike=len(found) - too_few - len(apart))
     return out
 
 
