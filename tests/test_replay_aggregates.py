@@ -174,9 +174,6 @@ def test_pairs_by_hand():
         row["mean_delta_p"] == pytest.approx(6 / 8, abs=0.02)
         and row["mean_delta_p_holm"] == row["mean_delta_p"]
     )
-    wide = against(frame, margin=1).iloc[0]
-    assert wide[["win", "tie", "lose"]].tolist() == pytest.approx([0.2, 0.8, 0])
-    assert wide["user_win"] == pytest.approx(0.4)  # groups are compared without margin
 
 
 def test_users_scenarios_and_blocks_have_one_vote_each():
@@ -272,19 +269,6 @@ def test_nobody_to_compare_with_gives_the_same_columns_and_no_row():
     for empty in (against(alone, "a"), against(alone, None), against(alone[:0], None)):
         assert empty.empty and list(empty.columns) == list(full.columns)
         pd.testing.assert_series_equal(empty.dtypes, full.dtypes)
-
-
-@pytest.mark.parametrize("compare", [summary, against])
-@pytest.mark.parametrize("level", [0, 1, 95, math.nan])
-def test_a_level_is_a_share(compare, level):
-    with pytest.raises(DataError, match=r"level: \S+ is not between 0 and 1\n.*0\.95 says 95 %"):
-        compare(verdicts(ONE_EACH, a=[5] * 5, b=[4] * 5), level=level)
-
-
-@pytest.mark.parametrize("margin", [-0.5, math.nan])
-def test_a_margin_is_a_distance(margin):
-    with pytest.raises(DataError, match=r"margin: \S+ is not a difference of 0 or more\n.*counts as a tie"):
-        against(verdicts(ONE_EACH, a=[5] * 5, b=[4] * 5), "b", margin=margin)
 
 
 def test_a_candidate_without_any_score_has_counts_and_no_values():

@@ -243,7 +243,7 @@ BROKEN = [
     (response(dialogue_prefix=[{"role": "user", "content": "x"}] * 3), "message 1 has another text"),
     (
         response(dialogue_prefix=[{"role": "assistant", "content": "x"}] * 3),
-        "message 1 is of role 'assistant', expected 'user'",
+        "message 1 has role 'assistant', expected 'user'",
     ),
     (response(dialogue_prefix="text"), "it is no list of messages"),
 ]

@@ -12,7 +12,7 @@ from histories import corpus_of
 
 from perslib.corpus import TURN, Corpus, load
 from perslib.errors import DataError, UnknownName
-from perslib.replay import hard_set, profiles, set_profile, sets, stratified_set
+from perslib.replay import hard_set, profiles, sets, stratified_set
 from perslib.replay.sets import _expected, _rounded, draw
 
 LONG, MIDDLING, SHORT, REPLY = (
@@ -286,9 +286,9 @@ def test_profile_counts_and_weighs():
     rows = [*session("a", "gift", "0", (LONG, 3), (LONG, None)), *session("b", "trip", "0", (LONG, 5))]
     corpus = corpus_of([*rows, *session("a", "trip", "0"), *session("b", "gift", "0")])
     chosen = corpus.turns[TURN].iloc[[1, 2, 4]].assign(inclusion=[0.5, 1.0, 0.25])
-    found = set_profile(corpus, chosen).set_index(["part", "value"])
-    number, share = found["number"], found["share"]
-    assert number.xs("", level="value").to_dict() == {
+    beside = profiles(corpus, {"mine": chosen}, split=None)
+    mine = beside["mine"]
+    assert mine.xs("", level="value").to_dict() == {
         "turns": 3,
         "users": 2,
         "blocks": 2,
@@ -296,15 +296,14 @@ def test_profile_counts_and_weighs():
         "mean gold": 4.0,
         "mean gold, weighted": pytest.approx((2 * 3 + 4 * 5) / (2 + 4)),
     }
-    assert number["gold"].tolist() == [0, 0, 1, 0, 1] and share["gold"]["5"] == 0.5
-    assert number["scenario"].to_dict() == {"gift": 2, "trip": 1}
-    assert number["turn"].to_dict() == {"1": 2, "2": 1}
-    beside = profiles(corpus, {"mine": chosen}, split=None)
+    assert mine["gold"].tolist() == [0, 0, 0.5, 0, 0.5]
+    assert mine["scenario"].to_dict() == {"gift": pytest.approx(2 / 3), "trip": pytest.approx(1 / 3)}
+    assert mine["turn"][["1", "2"]].tolist() == pytest.approx([2 / 3, 1 / 3])
     assert list(beside.columns) == ["mine", "all"]
     assert beside.loc[("turns", ""), "all"] == 7
     assert beside.loc[("turn", "0")].tolist() == [0.0, pytest.approx(4 / 7)]
-    with pytest.raises(DataError, match="a/gift/7/0 is not in corpus"):
-        set_profile(corpus, chosen.assign(session="7", turn=0))
+    with pytest.raises(DataError, match=f"not in {corpus.name}: a/gift/7/0"):
+        profiles(corpus, {"mine": chosen.assign(session="7", turn=[0, 1, 2])}, split=None)
 
 
 # -- real conversations -----------------------------------------------------------------------------------------

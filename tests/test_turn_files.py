@@ -58,7 +58,7 @@ HEAD = "user,scenario,session,turn,inclusion\n"
     [
         ("user,scenario,turn\na,trip,1\n", ["turns.csv:1: has no column session"]),
         (HEAD + "a,trip,07,9,\n", ["turns.csv:2: a__trip__07.json__turn_9 is not in corpus"]),
-        (HEAD + "a,trip,07,1,\na,trip,07,1,\n", ["turns.csv:3: a__trip__07.json__turn_1 stands already at turns.csv:2"]),
+        (HEAD + "a,trip,07,1,\na,trip,07,1,\n", ["turns.csv:3: a__trip__07.json__turn_1 stands already in an earlier line"]),
         (HEAD + "a,trip,07,last,\n", ["turns.csv:2: turn is 'last', expected a whole number"]),
         (HEAD + "a,trip,,1,\n", ["turns.csv:2: has no target_file or session"]),
         (HEAD + "a,trip,07,1\n", ["turns.csv:2: has another number of fields"]),

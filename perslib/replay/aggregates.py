@@ -17,10 +17,9 @@ import pandas as pd
 from perslib import stats
 from perslib.corpus import TURN, Corpus
 from perslib.replay.replies import ORIGINAL
-from perslib.replay.scores import SCORE, Floats, Groups, Scores, aligned, by_judge
+from perslib.replay.scores import SCORE, Groups, Scores, aligned, by_judge
 from perslib.replay.scoring import judged_by_themselves
-from perslib.stats import LEVEL, RESAMPLES, SEED, Estimate, Resamples, classical_mean, ppi_mean, to_scale
-from perslib.stats.power import proper_share
+from perslib.stats import RESAMPLES, SEED, Estimate, Resamples, classical_mean, ppi_mean, to_scale
 
 #: From here on a user counts as satisfied.
 SATISFIED = 4
@@ -33,7 +32,6 @@ def summary(
     inclusion: pd.DataFrame | None = None,
     resamples: int = RESAMPLES,
     seed: int = SEED,
-    level: float = LEVEL,
 ) -> pd.DataFrame:
     """One row a judge, backbone and candidate.
 
@@ -49,22 +47,16 @@ def summary(
     With `inclusion`, the replay set the turns were drawn in, every mean and share weighs a turn by the inverse of
     its probability (Hájek): within groups, that is; users, scenarios and blocks count alike. n1 … n5 stay counts.
     """
-    found = _summaries(verdicts, score, inclusion, resamples, seed, level)
+    found = _summaries(verdicts, score, inclusion, resamples, seed)
     return pd.DataFrame([row for _, rows in found for row in rows])
 
 
 def _summaries(
-    verdicts: pd.DataFrame,
-    score: str,
-    inclusion: pd.DataFrame | None,
-    resamples: int,
-    seed: int,
-    level: float,
+    verdicts: pd.DataFrame, score: str, inclusion: pd.DataFrame | None, resamples: int, seed: int
 ) -> Iterator[tuple[Scores, list[dict[str, Any]]]]:
     """Each judge's scores, and the rows of its candidates."""
-    proper_share("level", level)
     for of in by_judge(verdicts, score, inclusion):
-        drawn, about = of.resamples(resamples, seed, level), of.judged_by
+        drawn, about = of.resamples(resamples, seed), of.judged_by
         yield of, [{**about, "candidate": c, **_row(of, i, drawn)} for i, c in enumerate(of.candidates)]
 
 
@@ -117,7 +109,6 @@ def rank_sets(
     inclusion: pd.DataFrame | None = None,
     resamples: int = RESAMPLES,
     seed: int = SEED,
-    level: float = LEVEL,
 ) -> pd.DataFrame:
     """The summary of each candidate with the ranks that the data do not rule out, the highest user macro first.
 
@@ -129,9 +120,9 @@ def rank_sets(
     """
     rows: list[dict[str, Any]] = []
     parts = []
-    for of, own in _summaries(verdicts, score, inclusion, resamples, seed, level):
+    for of, own in _summaries(verdicts, score, inclusion, resamples, seed):
         scores, users = pd.DataFrame(of.score, columns=of.candidates), of.turns["user"]
-        how: dict[str, Any] = {"weight": of.weight, "flips": resamples, "seed": seed, "level": level}
+        how: dict[str, Any] = {"weight": of.weight, "flips": resamples, "seed": seed}
         parts.append(stats.rank_sets(scores, users, **how).assign(place=len(parts)))
         rows += own
     if not rows:
@@ -191,56 +182,35 @@ def leaderboard(
     )
 
 
-def prediction_powered(
-    verdicts: pd.DataFrame,
-    labels: pd.DataFrame,
-    score: str = SCORE,
-    *,
-    other: str | None = None,
-    gold: str = "score",
-    level: float = LEVEL,
-) -> pd.DataFrame:
+def prediction_powered(verdicts: pd.DataFrame, labels: pd.DataFrame, score: str = SCORE) -> pd.DataFrame:
     """Each candidate's mean score by people, with the judge's help: `perslib.stats.ppi_mean`, clustered by user.
 
-    `labels` holds people's scores in the column `gold` by candidate and the keys of a turn (without `candidate`, as in
+    `labels` holds people's scores in the column `score` by candidate and the keys of a turn (without `candidate`, as in
     the turns of a corpus, they are on the recorded replies); which replies were rated must have been left to chance.
-    With `other`, the mean difference to that candidate, on the turns where both were judged, takes the mean's place.
 
-    Columns: judge, backbone, candidate, other, labelled and unlabelled (judged replies or pairs), users (with
-    labels), left_out (labels on replies that this judge did not see), classical (labels alone) and powered (both),
-    each with …_low and …_high, width (of the interval of `powered` as a share of that of `classical`), lam (the weight
-    given to the judge; near 0 where it knows nothing).
+    Columns: judge, backbone, candidate, labelled and unlabelled (judged replies), users (with labels), classical (labels
+    alone) and powered (both), each with …_low and …_high, width (of the interval of `powered` as a share of that of
+    `classical`), lam (the weight given to the judge; near 0 where it knows nothing), left_out (labels on replies that this
+    judge did not see).
     """
-    proper_share("level", level)
     rows = []
     for of in by_judge(verdicts, score):
-        known = aligned(labels, gold, of)
-        rated = labels.dropna(subset=gold)
+        rated = labels.dropna(subset="score")
         names = rated["candidate"] if "candidate" in rated else pd.Series(ORIGINAL, rated.index)
-        seen = names.astype("str").fillna(ORIGINAL).value_counts()
-        for place, candidate in enumerate(of.candidates):
-            if candidate != other:
-                about = {**of.judged_by, "candidate": candidate, "other": other}
-                matched = int((np.isfinite(known[:, place]) & of.judged[:, place]).sum())
-                left_out = int(seen.get(candidate, 0)) - matched
-                rows.append({**about, **_powered(of, known, place, other, level), "left_out": left_out})
+        in_all = names.astype("str").fillna(ORIGINAL).value_counts()
+        scores = zip(of.candidates, aligned(labels, "score", of).T, of.score.T, of.judged.T)
+        for candidate, gold, judged, asked in scores:
+            few = asked & np.isfinite(gold)
+            rest = asked & ~few
+            alone = both = Estimate(np.nan, np.nan, np.nan, np.nan, 0, int(rest.sum()), 0)
+            if few.any():
+                alone = classical_mean(gold[few], cluster=of.user[few])
+                clusters = {"cluster": of.user[few], "cluster_unlabelled": of.user[rest]}
+                both = ppi_mean(gold[few], judged[few], judged[rest], **clusters)
+            row = {"labelled": both.n, "unlabelled": both.N, "users": both.clusters}
+            for name, one in (("classical", alone), ("powered", both)):
+                row |= {name: one.value, f"{name}_low": one.low, f"{name}_high": one.high}
+            width = (both.high - both.low) / (alone.high - alone.low) if alone.high > alone.low else np.nan
+            row |= {"width": width, "lam": both.lam, "left_out": int(in_all.get(candidate, 0) - few.sum())}
+            rows.append({**of.judged_by, "candidate": candidate, **row})
     return pd.DataFrame(rows)
-
-
-def _powered(of: Scores, known: Floats, place: int, other: str | None, level: float) -> dict[str, Any]:
-    gold, judged, asked = known[:, place], of.score[:, place], of.judged[:, place]
-    if other is not None:
-        to = of.column(other)
-        gold, judged, asked = gold - known[:, to], judged - of.score[:, to], asked & of.judged[:, to]
-    few = asked & np.isfinite(gold)
-    rest = asked & ~few
-    alone = both = Estimate(np.nan, np.nan, np.nan, np.nan, 0, int(rest.sum()), 0)
-    if few.any():
-        alone = classical_mean(gold[few], cluster=of.user[few], level=level)
-        clusters: dict[str, Any] = {"cluster": of.user[few], "cluster_unlabelled": of.user[rest]}
-        both = ppi_mean(gold[few], judged[few], judged[rest], **clusters, level=level)
-    found = {"labelled": both.n, "unlabelled": both.N, "users": both.clusters}
-    for name, one in (("classical", alone), ("powered", both)):
-        found |= {name: one.value, f"{name}_low": one.low, f"{name}_high": one.high}
-    width = (both.high - both.low) / (alone.high - alone.low) if alone.high > alone.low else np.nan
-    return {**found, "width": width, "lam": both.lam}

@@ -13,27 +13,14 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import TURN
-from perslib.errors import DataError, Problem
 from perslib.replay.replies import ORIGINAL
 from perslib.replay.scores import SCORE, Groups, Scores, by_judge
-from perslib.stats import (
-    FEWEST_USERS,
-    LEVEL,
-    RESAMPLES,
-    SEED,
-    Resamples,
-    holm,
-    own_family_preference,
-    sign_flip,
-)
+from perslib.stats import FEWEST_USERS, RESAMPLES, SEED, Resamples, holm, own_family_preference, sign_flip
 from perslib.stats.pairs import EXACT
-from perslib.stats.power import proper_share
 from perslib.stats.resamples import ratio
 
 _COUNTS = ("n", "users", "left_out", "left_out_other", "unscored")
 _RATES = ("win", "tie", "lose", "non_tie_win_rate", "mean_delta")
-#: What is compared of a pair, in the order of the columns; each has an interval beside it.
-_COMPARED = [group + rate for group in ("", "user_", "task_", "block_") for rate in _RATES]
 
 
 def against(
@@ -41,11 +28,9 @@ def against(
     other: str | None = ORIGINAL,
     *,
     score: str = SCORE,
-    margin: float = 0.0,
     inclusion: pd.DataFrame | None = None,
     resamples: int = RESAMPLES,
     seed: int = SEED,
-    level: float = LEVEL,
 ) -> pd.DataFrame:
     """Compare every candidate with `other` on the turns that both have a score on; with None, every two candidates.
 
@@ -53,10 +38,10 @@ def against(
 
     - candidate, other; n (common turns), users; left_out (turns that only the candidate has a score on),
       left_out_other (only `other`), unscored (neither, though the judge was asked)
-    - win, lose: shares of turns where the candidate's score is more than `margin` above, below; tie: the rest;
+    - win, lose: shares of turns where the candidate's score is above, below; tie: the rest;
       non_tie_win_rate = win / (win + lose); mean_delta
     - user_win, …, task_win, …, block_win, …: the same five for the means of users, scenarios, blocks instead of
-      turns, each group one vote and without margin, as published
+      turns, each group one vote, as published
     - each with …_low and …_high, a percentile interval over resampled users (from five users on)
     - mean_delta_p: of "mean_delta is zero", by flipping the sign of all of a user's differences together;
       mean_delta_p_holm: corrected for all pairs of this judge
@@ -64,29 +49,29 @@ def against(
     `inclusion` as in `summary`. A candidate with the same scores as `other` comes out as all ties with p = 1.
     Where there is nobody to compare, the table has these columns and no row.
     """
-
-    proper_share("level", level)
-    if not margin >= 0:
-        raise DataError(
-            Problem("margin", f"{margin:g} is not a difference of 0 or more"),
-            "Give the largest difference that still counts as a tie, 0 for none.",
-        )
-    tables = []
+    rows: list[dict[str, Any]] = []
+    p: list[float] = []
     for of in by_judge(verdicts, score, inclusion):
-        if other is None:
-            pairs = list(combinations(of.candidates, 2))
-        else:
+        pairs = list(combinations(of.candidates, 2))
+        if other is not None:
             of.column(other)
             pairs = [(candidate, other) for candidate in of.candidates if candidate != other]
-        drawn = of.resamples(resamples, seed, level)
-        rows = [
-            {**of.judged_by, "candidate": a, "other": b, **_pair(of, a, b, margin, drawn, seed)}
-            for a, b in pairs
-        ]
-        if rows:
-            table = pd.DataFrame(rows)
-            tables.append(table.assign(mean_delta_p_holm=holm(table["mean_delta_p"])))
-    return pd.concat(tables, ignore_index=True) if tables else _nobody(verdicts)
+        drawn = of.resamples(resamples, seed)
+        own = [{"candidate": a, "other": b, **_pair(of, a, b, drawn, seed)} for a, b in pairs]
+        p += holm([row["mean_delta_p"] for row in own]).tolist()
+        rows += [of.judged_by | row for row in own]
+    if rows:
+        return pd.DataFrame(rows).assign(mean_delta_p_holm=p)
+    rates = [
+        f"{group}{rate}{end}"
+        for group in ("", "user_", "task_", "block_")
+        for rate in _RATES
+        for end in ("", "_low", "_high")
+    ]
+    who = [*(c for c in ("judge", "backbone") if c in verdicts), "candidate", "other"]
+    kinds = {**dict.fromkeys(who, "str"), **dict.fromkeys(_COUNTS, "int64")}
+    kinds |= dict.fromkeys([*rates, "mean_delta_p", "mean_delta_p_holm"], "float64")
+    return pd.DataFrame(columns=list(kinds)).astype(kinds)
 
 
 def differences(verdicts: pd.DataFrame, candidate: str, other: str, *, score: str = SCORE) -> pd.DataFrame:
@@ -102,43 +87,32 @@ def differences(verdicts: pd.DataFrame, candidate: str, other: str, *, score: st
     return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
 
 
-def _nobody(verdicts: pd.DataFrame) -> pd.DataFrame:
-    """The table of no pair at all, typed as one of many."""
-    who = [*(c for c in ("judge", "backbone") if c in verdicts), "candidate", "other"]
-    measured = [name + end for name in _COMPARED for end in ("", "_low", "_high")]
-    kinds = {**dict.fromkeys(who, "str"), **dict.fromkeys(_COUNTS, "int64")}
-    kinds |= dict.fromkeys([*measured, "mean_delta_p", "mean_delta_p_holm"], "float64")
-    return pd.DataFrame(columns=list(kinds)).astype(kinds)
-
-
-def _pair(
-    of: Scores, candidate: str, other: str, margin: float, drawn: Resamples, seed: int
-) -> dict[str, Any]:
+def _pair(of: Scores, candidate: str, other: str, drawn: Resamples, seed: int) -> dict[str, Any]:
     a, b = of.column(candidate), of.column(other)
     has, has_other = np.isfinite(of.score[:, [a, b]]).T
     common, asked = has & has_other, of.judged[:, [a, b]].any(axis=1)
-    delta = np.where(common, of.score[:, a] - of.score[:, b], 0.0)
+    delta = np.where(common, of.score[:, a] - of.score[:, b], np.nan)
     delta[np.abs(delta) < EXACT] = 0.0
-
-    groups = Groups(of, np.where(common, delta, np.nan), drawn)
-    won, lost = (groups.over_turns(common & (s * delta > margin + EXACT)) for s in (1, -1))
-    parts = {"": (won, lost, groups.over_turns(delta))}
+    groups = Groups(of, delta, drawn)
+    means = {
+        "": (
+            groups.over_turns(delta > 0),
+            groups.over_turns(delta < 0),
+            groups.over_turns(np.nan_to_num(delta)),
+        )
+    }
     for group in ("user", "task", "block"):
         ahead, behind = groups.over(group, lambda m: m > EXACT), groups.over(group, lambda m: m < -EXACT)
-        parts[f"{group}_"] = (ahead, behind, groups.over(group))
-    values: dict[str, Any] = {}
-    for group, (win, lose, apart) in parts.items():
-        rates = (win, np.round(1 - win - lose, 12) + 0.0, lose, ratio(win, win + lose), apart)
-        values |= {group + rate: value for rate, value in zip(_RATES, rates, strict=True)}
-
-    tested = int(groups.present.sum()) >= FEWEST_USERS
+        means[f"{group}_"] = (ahead, behind, groups.over(group))
     counts = (common, groups.present, has & ~has_other, has_other & ~has, asked & ~has & ~has_other)
-    return {
-        **{name: int(counted.sum()) for name, counted in zip(_COUNTS, counts, strict=True)},
-        **{k: v for name in _COMPARED for k, v in drawn.estimate(values[name], name).items()},
-        # One total a user: their sum over users is the mean difference times the number of turns.
-        "mean_delta_p": sign_flip(groups.total.sum(axis=1)[groups.present], seed=seed) if tested else np.nan,
-    }
+    found: dict[str, Any] = {name: int(counted.sum()) for name, counted in zip(_COUNTS, counts, strict=True)}
+    for group, (win, lose, apart) in means.items():
+        rates = (win, np.round(1 - win - lose, 12) + 0.0, lose, ratio(win, win + lose), apart)
+        for rate, value in zip(_RATES, rates, strict=True):
+            found |= drawn.estimate(value, group + rate)
+    # One total a user: their sum over users is the mean difference times the number of turns.
+    totals = groups.total.sum(axis=1)[groups.present]
+    return {**found, "mean_delta_p": sign_flip(totals, seed=seed) if len(totals) >= FEWEST_USERS else np.nan}
 
 
 def self_preference(
@@ -148,7 +122,6 @@ def self_preference(
     *,
     resamples: int = RESAMPLES,
     seed: int = SEED,
-    level: float = LEVEL,
 ) -> pd.DataFrame:
     """How much more each judge gives its own family than judges of other families give the same replies.
 
@@ -158,17 +131,14 @@ def self_preference(
     preference_p (two-sided, resampled users), preference_p_holm (over the judges), own_candidates, other_candidates,
     judges (the others), turns (replies), users, why (what is lacking where there is no value).
     """
-    proper_share("level", level)
     judges: list[dict[str, Any]] = []
     columns: list[pd.Series] = []
     for of in by_judge(verdicts, score):
         table = pd.DataFrame(of.score, pd.MultiIndex.from_frame(of.turns), of.candidates)
         columns.append(table.rename_axis(columns="candidate").stack().rename(len(columns)))
         judges.append({"judge": None, "backbone": None, **of.judged_by})
-    if columns:
-        replies = pd.concat(columns, axis=1)
-    else:
-        replies = pd.DataFrame(index=pd.MultiIndex.from_frame(verdicts[["candidate", *TURN]]))
+    nobody = pd.DataFrame(index=pd.MultiIndex.from_frame(verdicts[["candidate", *TURN]]))
+    replies = pd.concat(columns, axis=1) if columns else nobody
     known = {
         place: families[name]
         for place, about in enumerate(judges)
@@ -176,14 +146,12 @@ def self_preference(
         if name in families
     }
     made_by, users = (replies.index.get_level_values(name) for name in ("candidate", "user"))
-    found = own_family_preference(
-        replies, made_by, users, families, judge_families=known, resamples=resamples, seed=seed, level=level
-    )
+    how = {"judge_families": known, "resamples": resamples, "seed": seed}
+    found = own_family_preference(replies, made_by, users, families, **how).drop(columns="judge")
     names = {
         "own_makers": "own_candidates",
         "other_makers": "other_candidates",
         "rows": "turns",
         "units": "users",
     }
-    found = found.drop(columns="judge").rename(columns=names)
-    return pd.DataFrame(judges, columns=["judge", "backbone"]).join(found)
+    return pd.DataFrame(judges, columns=["judge", "backbone"]).join(found.rename(columns=names))

@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from perslib.corpus import BLOCK, TURN, Corpus, coerce
+from perslib.corpus import TURN, Corpus, Target, coerce
 from perslib.corpus.reading import frame
 from perslib.corpus.schema import KEYS, SCHEMA
 from perslib.errors import DataError, Problem
@@ -21,10 +22,13 @@ from perslib.memory import turn_id
 from perslib.replay.candidates import family_of
 from perslib.replay.published_lines import (
     CONTEXTS,
+    NAMES,
     Misfit,
     Record,
+    Turn,
     candidate_of,
     context_of,
+    field,
     read_lines,
     sample_id,
     targets_of,
@@ -62,13 +66,12 @@ def read_replies(path: Path | str, corpus: Corpus | None = None, *, skip_bad: bo
     """
 
     def make(record: Record, odd: Counter[str]) -> Record:
-        candidate = candidate_of(record)
+        candidate, said, error = candidate_of(record), field(record, "response"), None
         if candidate == ORIGINAL:
             what = f"{ORIGINAL!r} is the name of the recorded replies (perslib.replay.originals gives them)"
             raise Misfit(f"{what}; name this candidate otherwise")
-        if "candidate_response" not in record and "response" not in record:
+        if not set(NAMES["response"]) & set(record):
             raise Misfit("has no candidate_response or response")
-        said, error = record.get("candidate_response", record.get("response")), None
         if said is not None and not isinstance(said, str):
             raise Misfit(f"the response is a {type(said).__name__}, expected text")
         if not said or not said.strip():
@@ -101,18 +104,17 @@ def _origin(record: Record, odd: Counter[str]) -> Record:
         else:
             odd[f"{column} that is no {kind}, not taken"] += 1
     listed = record.get("dialogue_memory_records")
-    shown = [_source(r) for r in listed if isinstance(r, dict)] if isinstance(listed, list) else []
-    if ids := [turn for turn in shown if turn]:
+    if ids := [id for shown in (listed if isinstance(listed, list) else []) if (id := _source(shown))]:
         origin["records"] = ids
     return origin
 
 
-def _source(shown: Record) -> str | None:
+def _source(shown: Any) -> str | None:
     """The id of a turn that a candidate was shown; None where the line does not tell it."""
-    scenario, session, turn = (shown.get(key) for key in ("source_task", "source_file", "turn_idx"))
-    if not isinstance(scenario, str) or not isinstance(session, str) or not isinstance(turn, int):
-        return None
-    return turn_id(scenario, session.removesuffix(".json"), turn)
+    match shown:
+        case {"source_task": str(scenario), "source_file": str(session), "turn_idx": int(turn)}:
+            return turn_id(scenario, session.removesuffix(".json"), turn)
+    return None
 
 
 def write_replies(replies: pd.DataFrame, path: Path | str, corpus: Corpus, *, with_gold: bool = False) -> int:
@@ -125,39 +127,35 @@ def write_replies(replies: pd.DataFrame, path: Path | str, corpus: Corpus, *, wi
     gives them). How a reply came about (`ORIGIN`) stands in further keys, which published programs let be.
     """
     replies = coerce(replies, "replies")
-    answered = replies[replies["response"].notna()]
+    answered = replies[replies["response"].notna()].sort_values("candidate", kind="stable")
     gold = corpus.turns.set_index(TURN)[["score", "reason"]]
-    records, problems = [], []
-    for block, own in answered.groupby(BLOCK, sort=False):
-        targets = targets_of(corpus, *block)
-        for row in own.to_dict("records"):
-            key = (row["user"], row["scenario"], row["session"], int(row["turn"]))
-            if (target := targets.get(key[2:])) is None:
-                problems.append(Problem("replies", f"{sample_id(*key)} is not in corpus {corpus.name!r}"))
-                continue
-            record = _record(row, key)
-            record["task_context"] = target.task or ""
-            record["dialogue_prefix"] = list(target.prefix)
-            record["source_assistant_reply"] = target.response
-            record["source_chat_model"] = target.assistant or "unknown"
-            if with_gold:
-                score, reason = gold.loc[key]
-                record["gold_score"] = None if pd.isna(score) else int(score)
-                record["gold_reason"] = None if pd.isna(reason) else reason
-            records.append((row["candidate"], record))
+    targets = cache(partial(targets_of, corpus))
+    lines, problems = [], []
+    for row in answered.to_dict("records"):
+        user, scenario, session, turn = key = (row["user"], row["scenario"], row["session"], int(row["turn"]))
+        if (target := targets(user, scenario).get((session, turn))) is None:
+            problems.append(Problem("replies", f"{sample_id(*key)} is not in corpus {corpus.name!r}"))
+            continue
+        record = _record(row, key, target)
+        if with_gold:
+            score, reason = gold.loc[key]
+            record["gold_score"] = None if pd.isna(score) else int(score)
+            record["gold_reason"] = None if pd.isna(reason) else reason
+        lines.append(json.dumps(record, ensure_ascii=False) + "\n")
     if problems:
         raise DataError(problems, "Write the replies with the corpus that they answer.")
-    lines = [
-        json.dumps(record, ensure_ascii=False) + "\n" for _, record in sorted(records, key=lambda r: r[0])
-    ]
     Path(path).write_text("".join(lines), encoding="utf-8")
     return len(lines)
 
 
-def _record(row: Mapping[str, Any], key: tuple[str, str, str, int]) -> Record:
-    modes = {ours: published for published, ours in CONTEXTS.items()}
+def _record(row: Mapping[str, Any], key: Turn, target: Target) -> Record:
     (user, scenario, session, turn), context = key, row["context"]
-    shown = _shown(user, row.get("records")) if context in ("tfidf", "diverse") else []
+    modes = {ours: published for published, ours in CONTEXTS.items()}
+    shown = []
+    for id in (row.get("records") or ()) if context in ("tfidf", "diverse") else ():
+        task, file, number = id.rsplit("/", 2)
+        source = {"source_task": task, "source_file": f"{file}.json", "turn_idx": int(number)}
+        shown.append({"memory_id": sample_id(user, task, file, int(number)), "user": user, **source})
     record = {
         "sample_id": sample_id(*key),
         "user": user,
@@ -171,23 +169,16 @@ def _record(row: Mapping[str, Any], key: tuple[str, str, str, int]) -> Record:
         "selection_reasons": [],
         "dialogue_memory_top_k": len(shown),
         "dialogue_memory_records": shown,
+        "task_context": target.task or "",
+        "dialogue_prefix": list(target.prefix),
         "candidate_response": row["response"],
+        "source_assistant_reply": target.response,
+        "source_chat_model": target.assistant or "unknown",
         **{column: row[column] for column in ORIGIN if not pd.isna(row[column])},
     }
     if candidate_of(record) != row["candidate"]:
         record["candidate_name"] = row["candidate"]
     return record
-
-
-def _shown(user: str, records: Any) -> list[Record]:
-    """Turns that a candidate was shown, from their ids, as published files list them."""
-    found = []
-    for turn in records if isinstance(records, tuple | list) else ():
-        scenario, session, number = turn.rsplit("/", 2)
-        memory = sample_id(user, scenario, session, int(number))
-        source = {"source_task": scenario, "source_file": f"{session}.json", "turn_idx": int(number)}
-        found.append({"memory_id": memory, "user": user, **source})
-    return found
 
 
 UNREADABLE = "no answer could be read (parse_ok is false); the score {score} in the file stands for none"
@@ -252,53 +243,45 @@ def _whose(record: Record, of_candidates: bool) -> str | None:
 
 
 def _verdict(record: Record) -> Record:
-    if "pred_score" not in record and "pred_score_raw" not in record:
+    if not set(NAMES["raw"]) & set(record):
         raise Misfit("has no pred_score")
-    given, raw, expected = (
-        _score(record, key) for key in ("pred_score", "pred_score_raw", "pred_score_float")
-    )
-    raw = given if raw is None else raw
+    scores = {column: _score(record, column) for column in ("score", "raw", "expected")}
+    raw, method = scores["raw"], record.get("calibration_method")
+    said = {column: field(record, column) for column in ("reason", "rationale")}
+    said = {column: text if isinstance(text, str) and text else None for column, text in said.items()}
     error = NO_SCORE if raw is None else None
     if record.get("parse_ok") is False:
         error = UNREADABLE.format(score="" if raw is None else f"{raw:g}")
-    method = record.get("calibration_method")
-    verdict = {**_judge(record), **_said(record), "error": error, "method": method}
+    verdict = {**_judge(record), **said, "error": error, "method": method}
     if error or raw is None:
         return {**verdict, "raw": None, "mode": "unscored", "calibrated": None}
-    verdict |= {"raw": raw, "expected": expected, "satisfied": round(raw) >= 4}
-    return {**verdict, "calibrated": given if method else None}
+    verdict |= {"raw": raw, "expected": scores["expected"], "satisfied": round(raw) >= 4}
+    return {**verdict, "calibrated": scores["score"] if method else None}
 
 
-def _score(record: Record, key: str) -> float | None:
-    value = record.get(key)
+def _score(record: Record, column: str) -> float | None:
+    value = field(record, column)
     if value is None:
         return None
     if isinstance(value, int | float) and not isinstance(value, bool) and 1 <= value <= 5:
         return float(value)
-    raise Misfit(f"{key} is {repr(value)[:40]}, expected a number from 1 to 5")
+    raise Misfit(f"{NAMES[column][-1]} is {repr(value)[:40]}, expected a number from 1 to 5")
 
 
 def _judge(record: Record) -> Record:
     """Which judge, the model behind it, its memory and its prompt, from whichever keys the program wrote."""
-    model = record.get("judge_model") or record.get("model")
-    baseline = record.get("baseline_name")
-    backbone = None if model == baseline else str(model).removeprefix(_GENERIC) if model else None
-    memory = record.get("judge_memory_model") or record.get("memory_model")
+    model, baseline, memory = (
+        field(record, "model"),
+        record.get("baseline_name"),
+        field(record, "memory_model"),
+    )
     remembers = bool(record.get("with_memory", memory not in (None, "none")))
-    version = record.get("judge_memory_version") or record.get("memory_version")
+    version = field(record, "memory_version") or "structured"
     return {
         "judge": baseline or ("structured memory" if remembers else "no memory"),
-        "backbone": backbone,
-        "memory": f"{version or 'structured'} by {memory or 'a model not named'}" if remembers else None,
-        "prompt": record.get("judge_turn_eval_prompt_version") or record.get("turn_eval_prompt_version"),
-    }
-
-
-def _said(record: Record) -> Record:
-    given = {"reason": ("reason_prediction", "pred_reason"), "rationale": ("analysis", "spur_reason")}
-    return {
-        column: next((record[k] for k in keys if isinstance(record.get(k), str) and record[k]), None)
-        for column, keys in given.items()
+        "backbone": str(model).removeprefix(_GENERIC) if model and model != baseline else None,
+        "memory": f"{version} by {memory or 'a model not named'}" if remembers else None,
+        "prompt": field(record, "prompt"),
     }
 
 

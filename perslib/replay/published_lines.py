@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from perslib.corpus import TURN, Corpus, Target, coerce
 from perslib.corpus.reading import csv_lines, json_lines, number_in
 from perslib.errors import DataError, Problem
 from perslib.llm.types import whole_characters
+from perslib.paths import read_toml
 from perslib.schemas import unfit
 
 Turn = tuple[str, str, str, int]
@@ -29,16 +30,19 @@ Record = dict[str, Any]
 
 REMEDY = "Mend the file, or read it with skip_bad=True: these lines are left out then and listed in .attrs['left_out']."
 _SAMPLE = re.compile(r"(?P<user>.+?)__(?P<scenario>.+)__(?P<session>.+)\.json__turn_(?P<turn>\d+)")
-_KEYS = {
-    "user": ("user",),
-    "scenario": ("target_task", "scenario"),
-    "session": ("target_file", "session"),
-    "turn": ("turn_idx", "turn"),
-}
+_PUBLISHED = read_toml(__file__, "published.toml")
+NAMES: dict[str, list[str]] = _PUBLISHED["names"]
+#: Published context mode → ours.
+CONTEXTS: dict[str, str] = _PUBLISHED["contexts"]
 
 
 class Misfit(Exception):
     """What is wrong with a line."""
+
+
+def field(record: Record, column: str) -> Any:
+    """What a line says under whichever name it has for a column of ours; None where it says nothing."""
+    return next((record[name] for name in NAMES[column] if record.get(name) is not None), None)
 
 
 def collect_rows(
@@ -83,13 +87,11 @@ def read_lines(
     whole = whole_characters(said)
     if halves := whole.count("\\ufffd") - said.count("\\ufffd"):
         odd["halves of characters, read as U+FFFD"] += halves
-    targets = cache(
-        lambda *block: {} if corpus is None else targets_of(corpus, *block)
-    )  # blocks are cut once
+    targets = cache(partial(targets_of, corpus)) if corpus is not None else None  # blocks are cut once
 
     def row(record: Record) -> Record:
         turn = turn_of(record)
-        if corpus is not None:
+        if corpus is not None and targets is not None:
             _check_target(record, turn, targets(*turn[:2]).get(turn[2:]), corpus)
         return {**dict(zip(TURN, turn)), **make(record, odd)}
 
@@ -113,12 +115,24 @@ def _check_target(record: Record, turn: Turn, target: Target | None, corpus: Cor
     """Refuse a line that differs from the corpus that it claims to be about."""
     if target is None:
         raise Misfit(f"{sample_id(*turn)} is not in corpus {corpus.name!r}")
-    said = record.get("source_assistant_reply")
+    said, prefix = record.get("source_assistant_reply"), record.get("dialogue_prefix")
     if isinstance(said, str) and said.strip() != target.response.strip():
         raise Misfit(f"source_assistant_reply is not the corpus's reply in {sample_id(*turn)}")
-    prefix = record.get("dialogue_prefix")
-    if prefix is not None and (what := _differs(prefix, target)):
-        raise Misfit(f"dialogue_prefix differs from the corpus in {sample_id(*turn)}: {what}")
+    if prefix is None:
+        return
+    differs = f"dialogue_prefix differs from the corpus in {sample_id(*turn)}"
+    if not isinstance(prefix, list) or not all(isinstance(message, dict) for message in prefix):
+        raise Misfit(f"{differs}: it is no list of messages")
+    if len(prefix) != len(target.prefix):
+        raise Misfit(f"{differs}: it has {len(prefix)} messages, expected {len(target.prefix)}")
+    for number, (message, expected) in enumerate(zip(prefix, target.prefix), start=1):
+        if (given := _message(message)) != (wanted := _message(expected)):
+            what = "another text" if given[0] == wanted[0] else f"role {given[0]!r}, expected {wanted[0]!r}"
+            raise Misfit(f"{differs}: message {number} has {what}")
+
+
+def _message(message: Mapping[str, Any]) -> tuple[str, str]:
+    return str(message.get("role")), str(message.get("content")).strip()
 
 
 def turn_of(record: Record) -> Turn:
@@ -126,10 +140,11 @@ def turn_of(record: Record) -> Turn:
     sample = record.get("sample_id")
     parts = _SAMPLE.fullmatch(sample) if isinstance(sample, str) else None
     named: dict[str, str] = {}
-    for key, spellings in _KEYS.items():
-        said = next((record[s] for s in spellings if record.get(s) is not None), parts and parts[key])
-        if said is None:
-            raise Misfit(f"has no {' or '.join(spellings)}, and no sample_id that tells it")
+    for key in TURN:
+        if (said := field(record, key)) is None:
+            if parts is None:
+                raise Misfit(f"has no {' or '.join(NAMES[key])}, and no sample_id that tells it")
+            said = parts[key]
         whole = isinstance(said, float) and said.is_integer()  # as data frames write a column with gaps
         named[key] = str(int(said) if whole else said)
     if problem := next(unfit(named, ""), None):
@@ -160,44 +175,19 @@ def candidate_of(record: Record) -> str:
     Published files of one model in several contexts all name the model alone, and would be taken for one candidate. A
     name that says the context already stays (`model · tfidf`), and so does one in `candidate_name`, a key of ours.
     """
-    spellings = ("candidate_name", "candidate_model", "candidate")
-    name = next((record[s] for s in spellings if record.get(s) is not None), None)
+    name, context = field(record, "candidate"), context_of(record)
     if not isinstance(name, str):
         raise Misfit("has no candidate_model or candidate")
     if not name.strip():
         raise Misfit("the candidate's name is empty; say whose reply it is")
-    context = context_of(record)
     said = context in ("prefix", "recorded") or name.endswith((f" ({context})", f" · {context}"))
     return name if said or record.get("candidate_name") else f"{name} ({context})"
 
 
-#: Published context mode → ours.
-CONTEXTS = {
-    "raw": "prefix",
-    "task": "task",
-    "profile": "profile",
-    "dialogue_memory_tfidf": "tfidf",
-    "dialogue_memory_diverse": "diverse",
-}
-
-
 def context_of(record: Record) -> str:
     """What the candidate was shown beside the prefix; "recorded" where the line does not say."""
-    mode = record.get("replay_context_mode") or record.get("context")
-    return CONTEXTS.get(mode, mode) if isinstance(mode, str) else "recorded"
-
-
-def _differs(prefix: Any, target: Target) -> str | None:
-    if not isinstance(prefix, list) or not all(isinstance(m, dict) for m in prefix):
-        return "it is no list of messages"
-    if len(prefix) != len(target.prefix):
-        return f"it has {len(prefix)} messages, expected {len(target.prefix)}"
-    for number, (message, said) in enumerate(zip(prefix, target.prefix), start=1):
-        if message.get("role") != said["role"]:
-            return f"message {number} is of role {message.get('role')!r}, expected {said['role']!r}"
-        if str(message.get("content")).strip() != said["content"].strip():
-            return f"message {number} has another text"
-    return None
+    mode = field(record, "context")
+    return CONTEXTS.get(mode, mode) if isinstance(mode, str) and mode else "recorded"
 
 
 SUFFIXES = (".jsonl", ".csv")
@@ -223,17 +213,17 @@ def read_turns(path: Path | str, corpus: Corpus) -> pd.DataFrame:
         return {**dict(zip(TURN, turn)), "inclusion": chance}
 
     rows, problems = _read_table(Path(path), "replay set", TURN, make)
-    first: dict[Turn, str] = {}
-    for place, row in rows:
-        turn = row["user"], row["scenario"], row["session"], row["turn"]
-        if (before := first.setdefault(turn, place)) != place:
-            problems.append(Problem(place, f"{sample_id(*turn)} stands already at {before}"))
+    frame = pd.DataFrame([row for _, row in rows], columns=[*TURN, "inclusion"])
+    problems += [
+        Problem(rows[i][0], f"{sample_id(*frame.loc[i, TURN])} stands already in an earlier line")
+        for i in frame.index[frame.duplicated(TURN)]
+    ]
     without = [place for place, row in rows if row["inclusion"] is None]
     if len(without) < len(rows):
         problems += [Problem(place, "has no inclusion, while other lines have one") for place in without]
     if problems or not rows:
         raise DataError(problems or Problem(Path(path).name, "names no turn"), SET_REMEDY)
-    return coerce(pd.DataFrame([row for _, row in rows]), "replay_turns", Path(path).name)
+    return coerce(frame, "replay_turns", Path(path).name)
 
 
 def read_labels(path: Path | str) -> pd.DataFrame:
@@ -260,10 +250,10 @@ def _read_table(
     path: Path, kind: str, columns: Sequence[str], make: Callable[[Record], Record]
 ) -> tuple[list[tuple[str, Record]], list[Problem]]:
     """Rows of a CSV or JSONL file of this kind."""
-    if not path.is_file() or path.suffix.lower() not in SUFFIXES:
-        raise DataError(
-            Problem(str(path), f"is no {kind}; expected a file ending in {' or '.join(SUFFIXES)}")
-        )
+    suffix = path.suffix.lower()
+    if not path.is_file() or suffix not in SUFFIXES:
+        expected = f"expected a file ending in {' or '.join(SUFFIXES)}"
+        raise DataError(Problem(str(path), f"is no {kind}; {expected}"))
     raw = path.read_bytes()
-    is_csv = path.suffix.lower() == ".csv"
-    return collect_rows(csv_lines(raw, path.name, columns) if is_csv else json_lines(raw, path.name), make)
+    lines = csv_lines(raw, path.name, columns) if suffix == ".csv" else json_lines(raw, path.name)
+    return collect_rows(lines, make)

@@ -47,9 +47,9 @@ class Scores:
             raise UnknownName("candidate", candidate, self.candidates)
         return self.candidates.index(candidate)
 
-    def resamples(self, resamples: int, seed: int, level: float) -> Resamples:
+    def resamples(self, resamples: int, seed: int) -> Resamples:
         """These users, resampled, in sorted order."""
-        return Resamples(self.turns["user"], resamples, seed, level, sort=True)
+        return Resamples(self.turns["user"], resamples, seed, sort=True)
 
     def cells(self, values: npt.ArrayLike) -> Floats:
         """Sums of a turn's values over each user and task: users × tasks; a cell is a block."""

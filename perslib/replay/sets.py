@@ -5,7 +5,7 @@ be drawn, and it is known how likely, so that means over the set estimate means 
 
 `hard_set` is the published set (PersTurnBench, section 5): turns that went badly, chosen by the users' scores. It is here
 to reproduce published numbers. It holds no reply that was rated 5, so new replies look better than the recorded ones by
-regression to the mean alone. `set_profile` looks at gold, for reports only.
+regression to the mean alone. `profiles` looks at gold, for reports only.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ import pandas as pd
 from perslib.corpus import BLOCK, SESSION, TURN, Corpus, coerce
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.paths import read_toml
+from perslib.replay.replies import known_turns
+from perslib.stats import floats
 
 Ints = npt.NDArray[np.int64]
 
@@ -221,60 +223,42 @@ def _within(candidates: pd.DataFrame, budget: int) -> list[int]:
     return sorted(chosen)
 
 
-def set_profile(corpus: Corpus, replay_turns: pd.DataFrame) -> pd.DataFrame:
-    """A replay set in numbers: columns part, value, number, share.
+def profiles(corpus: Corpus, sets: Mapping[str, pd.DataFrame], split: str | None = "test") -> pd.DataFrame:
+    """Replay sets side by side, and "all", the split that they stand for: one column each, indexed by part and value.
 
     Parts "turns", "users", "blocks" and "rated" are counts, "mean gold" a mean; "mean gold, weighted" is the Hájek mean
     Σ y/π / Σ 1/π, which estimates the mean of all turns (missing where no chance was involved). "gold", "scenario" and
-    "turn" have one row a value, with the number of turns and their share (of the rated turns for gold).
+    "turn" have one row a value, with the share of turns (of the rated turns for gold); 0 where a set has no such turn.
     """
-    keyed = corpus.turns.set_index(TURN)[["score"]]
-    wanted = pd.MultiIndex.from_frame(replay_turns[TURN])
-    if len(unknown := wanted.difference(keyed.index)):
-        raise DataError(
-            [
-                Problem("replay set", f"{'/'.join(map(str, key))} is not in corpus {corpus.name!r}")
-                for key in unknown
-            ],
-            "Draw the set from the corpus that it is used with.",
-        )
-    turns = replay_turns[TURN].reset_index(drop=True)
-    gold = keyed.loc[wanted, "score"].to_numpy(dtype=float, na_value=np.nan)
-    inclusion = replay_turns.get("inclusion", pd.Series(np.nan, replay_turns.index))
-    rated = ~np.isnan(gold)
-    weight = np.where(rated, 1 / inclusion.to_numpy(dtype=float, na_value=np.nan), 0.0)
-    weighted = np.nansum(weight * np.nan_to_num(gold)) / weight.sum() if rated.any() else np.nan
+    found = {"all": _profile(corpus, split_turns(corpus, split))}
+    found |= {name: _profile(corpus, chosen) for name, chosen in sets.items()}
+    order = pd.concat(found.values()).index.drop_duplicates()
+    table = pd.DataFrame({name: found[name].reindex(order) for name in (*sets, "all")})
+    listed = order.get_level_values("value") != ""
+    return table.where(~listed[:, None] | table.notna(), 0.0)
+
+
+def _profile(corpus: Corpus, replay_turns: pd.DataFrame) -> pd.Series:
+    """A replay set in numbers, indexed by part and value."""
+    turns = known_turns(corpus, replay_turns)
+    gold = floats(turns[TURN].merge(corpus.turns[[*TURN, "score"]], on=TURN, how="left")["score"])
+    rated = np.isfinite(gold)
+    weight = np.where(rated, 1 / floats(turns["inclusion"]), 0.0)
     numbers = {
         "turns": len(turns),
         "users": turns["user"].nunique(),
         "blocks": len(turns[BLOCK].drop_duplicates()),
-        "rated": int(rated.sum()),
+        "rated": rated.sum(),
         "mean gold": gold[rated].mean() if rated.any() else np.nan,
-        "mean gold, weighted": weighted,
+        "mean gold, weighted": np.nansum(weight * gold) / weight.sum() if rated.any() else np.nan,
     }
-    rows = [(part, "", float(number), np.nan) for part, number in numbers.items()]
+    shares = {(part, ""): float(number) for part, number in numbers.items()}
     listed = {
-        "gold": (gold[rated], range(1, 6)),
+        "gold": (pd.Series(gold[rated], dtype=int), range(1, 6)),
         "scenario": (turns["scenario"], corpus.scenarios),
         "turn": (turns["turn"], sorted(turns["turn"].unique())),
     }
-    for part, (found, values) in listed.items():
-        for value in values:
-            there = float((found == value).sum())
-            rows.append((part, str(value), there, there / len(found) if len(found) else np.nan))
-    return pd.DataFrame(rows, columns=["part", "value", "number", "share"])
-
-
-def profiles(corpus: Corpus, sets: Mapping[str, pd.DataFrame], split: str | None = "test") -> pd.DataFrame:
-    """Replay sets side by side, and "all", the split that they stand for: one column each, indexed by part and value.
-
-    Cells are shares of turns for gold, scenario and turn index, numbers otherwise; 0 where a set has no such turn.
-    """
-    found = {name: set_profile(corpus, chosen) for name, chosen in sets.items()}
-    found["all"] = set_profile(corpus, split_turns(corpus, split))
-    keyed = {name: profile.set_index(["part", "value"]) for name, profile in found.items()}
-    table = pd.DataFrame({name: own["share"].fillna(own["number"]) for name, own in keyed.items()})
-    order = pd.concat([found["all"], *found.values()])[["part", "value"]].drop_duplicates()
-    table = table.reindex(pd.MultiIndex.from_frame(order))
-    listed = table.index.get_level_values("value") != ""
-    return table.where(~listed[:, None] | table.notna(), 0.0)
+    for part, (values, known) in listed.items():
+        counted = values.value_counts(normalize=True)
+        shares |= {(part, str(value)): float(counted.get(value, 0.0)) for value in known}
+    return pd.Series(shares).rename_axis(["part", "value"])

@@ -13,39 +13,34 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import BLOCK, TURN
-from perslib.errors import DataError, Problem, UnknownName
+from perslib.errors import DataError, Problem
 from perslib.replay.scores import SCORE, Floats, Scores, aligned, by_judge
-from perslib.stats import LEVEL, RESAMPLES, SEED, Resamples, estimate, ratio
+from perslib.stats import RESAMPLES, SEED, Resamples, estimate, ratio
 from perslib.stats.pairs import EXACT
-from perslib.stats.power import proper_share
 
 
 def ranking_views(
     verdicts: pd.DataFrame | Mapping[str, pd.DataFrame],
     scores: Sequence[str] = (SCORE,),
     *,
-    judges: Sequence[str] | None = None,
-    by: str | None = None,
-    inclusion: pd.DataFrame | Mapping[str, pd.DataFrame] | None = None,
+    inclusion: pd.DataFrame | None = None,
     resamples: int = RESAMPLES,
     seed: int = SEED,
-    level: float = LEVEL,
 ) -> pd.DataFrame:
     """How alike different views rank the candidates: Kendall's τ-b of their user macros, every two views a row.
 
-    A view is one judge and backbone (all, or those named in `judges`) with one score column of `scores` (one
-    column a calibrator), for each frame of a mapping (one frame a replay set) and each value of the column `by`.
+    A view is one judge and backbone with one score column of `scores` (one column a calibrator), for each frame of a
+    mapping (one frame a replay set).
     Columns: view, other (told apart by what they differ in), candidates (in both), users (in either), tau, tau_low,
     tau_high (resampled users; from five on), best_agrees, worst_agrees (the observed first and last are the same;
     never so where fewer than two candidates are ranked in both, for then nothing was compared).
     """
-    proper_share("level", level)
     rows = []
-    for (name, one), (other, two) in combinations(_views(verdicts, scores, judges, by, inclusion), 2):
+    for (name, one), (other, two) in combinations(_views(verdicts, scores, inclusion), 2):
         shared, users = [c for c in one if c in two], one.index.union(two.index)
         weights = Resamples(users, resamples, seed).weights
         a, b = (_resampled(means[shared].reindex(users), weights) for means in (one, two))
-        rows.append({"view": name, "other": other, "users": len(users), **_compare(a, b, shared, level)})
+        rows.append({"view": name, "other": other, "users": len(users), **_compare(a, b, shared)})
     counts, taus = ["view", "other", "candidates", "users"], ["tau", "tau_low", "tau_high"]
     return pd.DataFrame(rows, columns=[*counts, *taus, "best_agrees", "worst_agrees"])
 
@@ -54,39 +49,24 @@ def view_means(
     verdicts: pd.DataFrame | Mapping[str, pd.DataFrame],
     scores: Sequence[str] = (SCORE,),
     *,
-    judges: Sequence[str] | None = None,
-    by: str | None = None,
-    inclusion: pd.DataFrame | Mapping[str, pd.DataFrame] | None = None,
+    inclusion: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """The user macro of each candidate (rows) in each view (columns), as `ranking_views` compares them."""
-    views = _views(verdicts, scores, judges, by, inclusion)
+    views = _views(verdicts, scores, inclusion)
     return pd.DataFrame({name: means.mean() for name, means in views}).rename_axis("candidate")
 
 
 def _views(
-    verdicts: pd.DataFrame | Mapping[str, pd.DataFrame],
-    scores: Sequence[str],
-    judges: Sequence[str] | None,
-    by: str | None,
-    inclusion: pd.DataFrame | Mapping[str, pd.DataFrame] | None,
+    verdicts: pd.DataFrame | Mapping[str, pd.DataFrame], scores: Sequence[str], inclusion: pd.DataFrame | None
 ) -> Iterator[tuple[str, pd.DataFrame]]:
     """Each way to rank by its name, with the users' means of each candidate."""
     found: list[tuple[dict[str, str], pd.DataFrame]] = []
     for label, frame in (verdicts if isinstance(verdicts, Mapping) else {"": verdicts}).items():
-        drawn = inclusion.get(label) if isinstance(inclusion, Mapping) else inclusion
-        if judges is not None:
-            for name in set(judges) - set(frame["judge"]):
-                raise UnknownName("judge", name, set(frame["judge"]))
-            frame = frame[frame["judge"].isin(judges)]
-        if by is not None and by not in frame:
-            raise UnknownName("column of the verdicts", by, map(str, frame.columns))
-        for value, part in [("", frame)] if by is None else frame.groupby(by, sort=False):
-            for score in scores:
-                for of in by_judge(part, score, drawn):
-                    names = {k: "" if v is None else str(v) for k, v in of.judged_by.items()}
-                    about = {"set": label, "by": str(value), **names, "score": score}
-                    found.append((about, of.user_means()))
-    keys = ("set", "by", "judge", "backbone", "score")
+        for score in scores:
+            for of in by_judge(frame, score, inclusion):
+                names = {k: "" if v is None else str(v) for k, v in of.judged_by.items()}
+                found.append(({"set": label, **names, "score": score}, of.user_means()))
+    keys = ("set", "judge", "backbone", "score")
     telling = [k for k in keys if len({about.get(k) for about, _ in found}) > 1] or ["score"]
     for about, means in found:
         yield " · ".join(about[k] for k in telling if about.get(k)), means
@@ -117,7 +97,6 @@ def against_truth(
     true_score: str = "expected",
     resamples: int = RESAMPLES,
     seed: int = SEED,
-    level: float = LEVEL,
 ) -> pd.DataFrame:
     """How well a replay ranks the candidates against their true satisfaction, where a synthetic world knows it.
 
@@ -129,18 +108,17 @@ def against_truth(
     that stand first together are all named, and agree only with the same ones; fewer than two candidates agree
     on nothing.
     """
-    proper_share("level", level)
     rows = []
     for of in by_judge(scored, score):
         true = aligned(truth, true_score, of, "truth")
         both = np.isfinite(true) & np.isfinite(of.score)
         users = len(np.unique(of.user[both.any(axis=1)]))
-        weights = of.resamples(resamples, seed, level).weights_for(users)
+        weights = of.resamples(resamples, seed).weights_for(users)
         means = (of.user_means(np.where(both, scores, np.nan)) for scores in (of.score, true))
         ours, theirs = (_resampled(own, weights) for own in means)
         left_out = int((np.isfinite(of.score) & ~both).sum())
         counts = {"users": users, "turns": int(both.sum()), "left_out": left_out}
-        rows.append({**of.judged_by, **counts, **_compare(ours, theirs, of.candidates, level)})
+        rows.append({**of.judged_by, **counts, **_compare(ours, theirs, of.candidates)})
     return pd.DataFrame(rows)
 
 
@@ -150,11 +128,11 @@ def _resampled(means: pd.DataFrame, weights: Floats) -> Floats:
     return ratio(np.nan_to_num(values) @ weights, np.isfinite(values) @ weights)
 
 
-def _compare(a: Floats, b: Floats, candidates: Sequence[str], level: float) -> dict[str, Any]:
+def _compare(a: Floats, b: Floats, candidates: Sequence[str]) -> dict[str, Any]:
     """How alike two rankings are: τ, and who is first and last in each."""
     ranked = np.isfinite(a[:, 0]) & np.isfinite(b[:, 0])
     compared = int(ranked.sum())
-    found: dict[str, Any] = {"candidates": compared, **estimate(kendall(a, b), "tau", level=level)}
+    found: dict[str, Any] = {"candidates": compared, **estimate(kendall(a, b), "tau")}
     for end, sign in (("best", 1), ("worst", -1)):
         ours, theirs = (_first(sign * side[:, 0], ranked, candidates) for side in (a, b))
         found |= {end: ", ".join(ours), f"true_{end}": ", ".join(theirs)}
