@@ -313,10 +313,7 @@ def test_an_assistant_sees_its_memory_and_what_was_said_alone():
     assert {line.query for d in done for line in d.lines} == {"asks1 item2"}
 
 
-def test_what_is_looked_up_may_be_the_last_words_and_is_where_no_summary_comes():
-    done, _, assistant = held(query="last utterance")
-    assert "pal_summary" not in assistant.prompts()
-    assert all(line.query == line.user for d in done for line in d.lines)
+def test_the_last_words_are_looked_up_where_no_summary_comes():
     done, _, _ = held(
         assistant=Model(lambda r: {"requirement": " "} if name_of(r) == "pal_summary" else usual(r))
     )

@@ -91,7 +91,7 @@ def test_replies_to_a_turn_follow_one_another_and_read_only_their_own_prefix() -
 
 
 def test_a_turn_that_the_corpus_lacks_is_named() -> None:
-    with pytest.raises(PerslibError, match=r"a answers ada/gift/0/7, which made does not have"):
+    with pytest.raises(PerslibError, match="not in made: ada/gift/0/7"):
         scored(judge(), small(), replies(a="good").assign(turn=7).iloc[:1], Counts())  # type: ignore[arg-type]
 
 
@@ -174,10 +174,8 @@ def test_the_measured_memory_reads_the_candidates_reply_and_not_the_recorded_one
 
 def test_two_replies_to_a_turn_are_told_with_the_remedy() -> None:
     one = replies(a="good")
-    with pytest.raises(DataError, match=r"a: two candidates of one name.*with Candidate\(name=…\)"):
+    with pytest.raises(DataError, match=r"a: more than one reply to ada/gift/0/0[\s\S]*Candidate\(name=…\)"):
         scored(judge(), small(), pd.concat([one, replies(a="poor")]), Counts())  # type: ignore[arg-type]
-    with pytest.raises(DataError, match="a: the same reply more than once: ada/gift/0/0"):
-        scored(judge(), small(), pd.concat([one, one]), Counts())  # type: ignore[arg-type]
 
 
 def test_replies_that_are_all_empty_are_unscored_under_the_judges_name() -> None:
@@ -210,12 +208,9 @@ def test_replies_to_train_users_leave_nothing_to_learn_from(sample: Corpus) -> N
     train = sample.split()["train"]
     own = sample.turns[sample.turns["user"].isin(train)].drop_duplicates("user")
     given = own[[*TURN, "response"]].assign(candidate="mine")
-    with pytest.raises(PerslibError) as told:
+    with pytest.raises(PerslibError, match=r"has none that are not judged[\s\S]*judge that does not learn"):
         scored(LearnedJudge(), sample, given)
-    said = str(told.value)
-    assert f"The replies answer {len(train)} of its {len(train)} train users: {sorted(train)[0]}" in said
-    assert "use a judge that does not learn" in said and "Replay turns of test users" in said
-    with pytest.raises(PerslibError, match="The replies answer"):
+    with pytest.raises(PerslibError, match="has none that are not judged"):
         reference(LearnedJudge(), sample, given)
 
 

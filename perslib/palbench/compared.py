@@ -8,7 +8,7 @@ published, the three of one order are near copies; at `TEMPERATURE` they are six
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -70,11 +70,9 @@ def judged(
     form: PromptSettings | None = None,
     *,
     method: str,
-    others: Iterable[str] | None = None,
     number_of_runs: int = RUNS,
-    dimensions: Sequence[Dimension] = DIMENSIONS,
 ) -> pd.DataFrame:
-    """All evaluations of `method` against others on the topics that both finished, one row each.
+    """All evaluations of `method` against all others on the topics that both finished, one row each.
 
     Columns: method, other, dimension, user, session, topic, run, swapped, ours, theirs (null where `error` says why),
     calls, tokens_in, tokens_cached, tokens_out, seconds, cost. A form without a temperature means `TEMPERATURE`; give 0
@@ -90,17 +88,23 @@ def judged(
         raise UnknownName("method among the finished dialogues", method, finished)
     cases = [
         (dimension, finished[method][key], theirs, run)
-        for other in (others if others is not None else [name for name in finished if name != method])
-        for key, theirs in finished.get(other, {}).items()
+        for other, theirs_by_key in finished.items()
+        if other != method
+        for key, theirs in theirs_by_key.items()
         if key in finished[method]
-        for dimension in dimensions
+        for dimension in DIMENSIONS
         for run in runs(number_of_runs)
     ]
     asked = judge.map(partial(_asked, form), cases)
     rows = []
     for (dimension, ours, theirs, run), (reading, spent) in zip(cases, asked, strict=True):
         scores = dict(zip(("ours", "theirs"), reading.value or (None, None)))
-        about = {"method": method, "other": theirs.method, "dimension": dimension, **ours.scene.topic.key}
+        about: dict[str, Any] = {
+            "method": method,
+            "other": theirs.method,
+            "dimension": dimension,
+            **ours.scene.topic.key,
+        }
         about |= {"run": run.id, "swapped": run.swapped, **scores, "error": error_of(reading)}
         rows.append(about | spent)
     frame = pd.DataFrame(rows) if rows else pd.DataFrame(columns=EVALUATIONS)

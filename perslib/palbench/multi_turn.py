@@ -27,7 +27,7 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 from random import Random
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 
@@ -87,7 +87,6 @@ def _read(turns: Mapping[str, Mapping[str, str]]) -> tuple[tuple[str | None, str
     return tuple((user_action(turn["user"]), assistant_action(turn["assistant"])) for turn in ordered)
 
 
-Query = Literal["summary", "last utterance"]
 #: While the user does these, needs are talked about; otherwise solutions.
 ABOUT_NEEDS = ("topic_inquiry", "requirement_confirmation")
 CLOSING = "feedback_response"
@@ -164,7 +163,6 @@ def talked(
     assistant: Backbone,
     form: PromptSettings | None = None,
     *,
-    query: Query = "summary",
     progress: bool = True,
 ) -> list[Dialogue]:
     """The dialogues, held to the end of their templates.
@@ -173,9 +171,9 @@ def talked(
     """
     form, held = form or PromptSettings(), list(dialogues)
     if user is assistant:
-        return user.map(partial(talk, form=form, query=query), held, progress=progress)
+        return user.map(partial(talk, form=form), held, progress=progress)
     while open_ := [i for i, dialogue in enumerate(held) if not dialogue.is_over]:
-        for model, turn in ((user, user_turn), (assistant, partial(assistant_turn, query=query))):
+        for model, turn in ((user, user_turn), (assistant, assistant_turn)):
             due = [i for i in open_ if not held[i].error]
             said = model.map(partial(turn, form=form), [held[i] for i in due], progress=progress)
             for i, dialogue in zip(due, said, strict=True):
@@ -183,12 +181,12 @@ def talked(
     return held
 
 
-async def talk(dialogue: Dialogue, ask: Ask, form: PromptSettings, query: Query = "summary") -> Dialogue:
+async def talk(dialogue: Dialogue, ask: Ask, form: PromptSettings) -> Dialogue:
     """One dialogue to its end, user and assistant by turns."""
     while not dialogue.is_over:
         dialogue = await user_turn(dialogue, ask, form)
         if not dialogue.error:
-            dialogue = await assistant_turn(dialogue, ask, form, query)
+            dialogue = await assistant_turn(dialogue, ask, form)
     return dialogue
 
 
@@ -211,20 +209,15 @@ async def user_turn(dialogue: Dialogue, ask: Ask, form: PromptSettings) -> Dialo
     return replace(dialogue, lines=(*dialogue.lines, Line(reading.value, user_spent=spent)))
 
 
-async def assistant_turn(
-    dialogue: Dialogue, ask: Ask, form: PromptSettings, query: Query = "summary"
-) -> Dialogue:
+async def assistant_turn(dialogue: Dialogue, ask: Ask, form: PromptSettings) -> Dialogue:
     """The dialogue with the assistant's reply to what the user has just said."""
     number = len(dialogue.lines)
     action, last = dialogue.template[number - 1][1], dialogue.lines[-1]
     place = f"{dialogue.scene.topic.id}_{number}"
 
     async def reply(ask: Ask) -> tuple[Reading[str], str, Question[str]]:
-        wanted = last.user
-        if not getattr(dialogue.memory, "looks_up", True):
-            wanted = ""
-        elif query == "summary":
-            wanted = await _summary(dialogue, action, form, place, ask)
+        looks_up = getattr(dialogue.memory, "looks_up", True)
+        wanted = await _summary(dialogue, action, form, place, ask) if looks_up else ""
         purpose: Purpose = "requirement" if action == "requirement_prediction" else "solution"
         pieces = await looked_up(dialogue.memory, dialogue.store, dialogue.session, wanted, purpose, ask)
         request = form.request(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,6 +15,14 @@ from perslib.memory.long import Session, sessions_of
 
 #: What tells a topic from every other.
 TOPIC = ("user", "session", "topic")
+#: Lists that a topic has → their columns in a PAL-Set.
+_LISTS = {
+    "needs": "implicit_needs",
+    "positive": "pos",
+    "negative": "neg",
+    "candidates": "candidates",
+    "labels": "labels",
+}
 
 
 @dataclass(frozen=True)
@@ -111,7 +119,7 @@ class Person:
         return [scene for scene in self.scenes if scene.topic.session == session.id]
 
 
-def people(corpus: Corpus, users: Sequence[str] | None = None) -> list[Person]:
+def people(corpus: Corpus) -> list[Person]:
     """The users of a corpus that have query sessions with topics."""
     if "topics" not in corpus.extras:
         raise DataError(
@@ -119,7 +127,7 @@ def people(corpus: Corpus, users: Sequence[str] | None = None) -> list[Person]:
             "PAL-Bench runs on a PAL-Set: `perslib import palset`, or the synthetic one.",
         )
     scenes, found = _scenes(corpus), []
-    for user in corpus.users["user"] if users is None else users:
+    for user in corpus.users["user"]:
         history, query = (tuple(sessions_of(corpus, user, part)) for part in ("history", "query"))
         ids = {session.id for session in query}
         if own := tuple(scene for scene in scenes if scene.topic.user == user and scene.topic.session in ids):
@@ -141,9 +149,9 @@ def _scenes(corpus: Corpus) -> list[Scene]:
     profiles = {user: corpus.profile(user) for user in corpus.users["user"]}
     found = []
     for row in corpus.extras["topics"].to_dict("records"):
-        lists = (tuple(row[name]) for name in ("pos", "neg", "candidates", "labels"))
-        said = row["user_query"], tuple(row["implicit_needs"]), row["requirement"]
-        topic = Topic(*(row[name] for name in TOPIC), *said, *lists)
+        lists: dict[str, Any] = {name: tuple(row[key]) for name, key in _LISTS.items()}
+        about: dict[str, Any] = {"user": row["user"], "session": row["session"], "name": row["topic"]}
+        topic = Topic(**about, query=row["user_query"], requirement=row["requirement"], **lists)
         key = tuple(topic.key.values())
         liking = likings.get((topic.user, row.get("requirement_id")), [{}])[0]
         behind = {need["need"]: tuple(need["evidences"]) for need in needs.get(key, [])}

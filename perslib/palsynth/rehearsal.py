@@ -44,7 +44,9 @@ class StandIn:
         return f"{mark}{filler * (length // len(filler) + 1)}"[:length]
 
     def _profiles(self, fields: Mapping[str, Any]) -> Any:
-        told = dict.fromkeys(("occupation", "health", "family", "hobbies"), self._text("sentence"))
+        told: dict[str, Any] = dict.fromkeys(
+            ("occupation", "health", "family", "hobbies"), self._text("sentence")
+        )
         told |= {"gender": "female", "age": 30, "personality": dict.fromkeys(TRAITS, "medium")}
         return {"people": [{"name": f"P{i}", **told} for i in range(fields["count"])]}
 

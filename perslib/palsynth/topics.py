@@ -118,7 +118,11 @@ def script(one: Persona, own: Situation, topics: Sequence[Topic], part: Part, wr
             {"id": f"S{i}", "text": topic.solutions[place], "feedback": side, "reason": reason}
             for i, (side, place, reason) in enumerate(picks, start=1)
         ]
-        about = {"id": f"T{n}", "user_query": topic.user_query, "requirement": topic.requirement}
+        about: dict[str, Any] = {
+            "id": f"T{n}",
+            "user_query": topic.user_query,
+            "requirement": topic.requirement,
+        }
         about |= {"needs": [{"id": f"N{i}", "text": text} for i, text in enumerate(needs, start=1)]}
         shown.append({**about, "solutions": solutions})
         turns += [

@@ -119,7 +119,7 @@ def rank_sets(
     worst_rank, tied_first, and those of `summary`. With fewer than five users nothing is ruled out.
     """
     rows: list[dict[str, Any]] = []
-    parts = []
+    parts: list[pd.DataFrame] = []
     for of, own in _summaries(verdicts, score, inclusion, resamples, seed):
         scores, users = pd.DataFrame(of.score, columns=of.candidates), of.turns["user"]
         how: dict[str, Any] = {"weight": of.weight, "flips": resamples, "seed": seed}
@@ -207,7 +207,7 @@ def prediction_powered(verdicts: pd.DataFrame, labels: pd.DataFrame, score: str 
                 alone = classical_mean(gold[few], cluster=of.user[few])
                 clusters = {"cluster": of.user[few], "cluster_unlabelled": of.user[rest]}
                 both = ppi_mean(gold[few], judged[few], judged[rest], **clusters)
-            row = {"labelled": both.n, "unlabelled": both.N, "users": both.clusters}
+            row: dict[str, Any] = {"labelled": both.n, "unlabelled": both.N, "users": both.clusters}
             for name, one in (("classical", alone), ("powered", both)):
                 row |= {name: one.value, f"{name}_low": one.low, f"{name}_high": one.high}
             width = (both.high - both.low) / (alone.high - alone.low) if alone.high > alone.low else np.nan

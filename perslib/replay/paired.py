@@ -146,7 +146,7 @@ def self_preference(
         if name in families
     }
     made_by, users = (replies.index.get_level_values(name) for name in ("candidate", "user"))
-    how = {"judge_families": known, "resamples": resamples, "seed": seed}
+    how: dict[str, Any] = {"judge_families": known, "resamples": resamples, "seed": seed}
     found = own_family_preference(replies, made_by, users, families, **how).drop(columns="judge")
     names = {
         "own_makers": "own_candidates",

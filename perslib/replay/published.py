@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from perslib.corpus import TURN, Corpus, Target, coerce
+from perslib.corpus import Corpus, Target, coerce
 from perslib.corpus.reading import frame
 from perslib.corpus.schema import KEYS, SCHEMA
 from perslib.errors import DataError, Problem
@@ -117,7 +117,7 @@ def _source(shown: Any) -> str | None:
     return None
 
 
-def write_replies(replies: pd.DataFrame, path: Path | str, corpus: Corpus, *, with_gold: bool = False) -> int:
+def write_replies(replies: pd.DataFrame, path: Path | str, corpus: Corpus) -> int:
     """Write replies in the published format, for other programs to read; returns how many were written.
 
     Replies that failed are not written, for the format has no place for an error. What the users said of the recorded
@@ -128,7 +128,6 @@ def write_replies(replies: pd.DataFrame, path: Path | str, corpus: Corpus, *, wi
     """
     replies = coerce(replies, "replies")
     answered = replies[replies["response"].notna()].sort_values("candidate", kind="stable")
-    gold = corpus.turns.set_index(TURN)[["score", "reason"]]
     targets = cache(partial(targets_of, corpus))
     lines, problems = [], []
     for row in answered.to_dict("records"):
@@ -137,10 +136,6 @@ def write_replies(replies: pd.DataFrame, path: Path | str, corpus: Corpus, *, wi
             problems.append(Problem("replies", f"{sample_id(*key)} is not in corpus {corpus.name!r}"))
             continue
         record = _record(row, key, target)
-        if with_gold:
-            score, reason = gold.loc[key]
-            record["gold_score"] = None if pd.isna(score) else int(score)
-            record["gold_reason"] = None if pd.isna(reason) else reason
         lines.append(json.dumps(record, ensure_ascii=False) + "\n")
     if problems:
         raise DataError(problems, "Write the replies with the corpus that they answer.")

@@ -12,7 +12,7 @@ import pandas as pd
 
 from perslib.corpus import BLOCK, SCHEMA, TURN, Block, Corpus, coerce
 from perslib.corpus.schema import duplicates
-from perslib.errors import DataError, PerslibError, Problem
+from perslib.errors import DataError, Problem
 
 #: The candidate whose replies are those that the users were given.
 ORIGINAL = "original"
@@ -57,8 +57,8 @@ def checked(replies: pd.DataFrame, replay_turns: pd.DataFrame, *, common: bool =
     """Replies that can be compared: each candidate has one row for each replayed turn, in the order of the turns.
 
     Anything else is an error that names the turns. With `common` the turns stay that all candidates have, and replies
-    to others are left out; `attrs` says how many `turns` are compared and how many of the replayed are `left_out`.
-    A candidate's empty replies stay as rows without a response; `attrs["empty"]` lists them as (candidate, turn).
+    to others are left out; `attrs["left_out"]` says how many of the replayed turns are. A candidate's empty replies stay
+    as rows without a response.
     """
     turns = coerce(replay_turns, "replay_turns")[TURN]
     replies = _blanks(coerce(replies, "replies"))
@@ -84,9 +84,7 @@ def checked(replies: pd.DataFrame, replay_turns: pd.DataFrame, *, common: bool =
             raise DataError(problems, remedy)
     order = pd.DataFrame({"candidate": replies["candidate"].unique()}).merge(turns, how="cross")
     whole = coerce(order.merge(replies, on=KEY, how="left", validate="1:1"), "replies")
-    empty = whole.loc[whole["response"].isna(), KEY].itertuples(index=False, name=None)
-    listed = [(candidate, "/".join(map(str, turn))) for candidate, *turn in empty]
-    whole.attrs.update(turns=len(turns), left_out=len(replay_turns) - len(turns), empty=listed)
+    whole.attrs["left_out"] = len(replay_turns) - len(turns)
     return whole
 
 
@@ -94,27 +92,22 @@ def check_single(replies: pd.DataFrame) -> None:
     """An error where a candidate has two replies to a turn, or two candidates have one name."""
     problems = []
     for name, own in replies.groupby("candidate", sort=False):
-        twice = own[own.duplicated(TURN, keep=False)]
-        differ = twice.groupby(TURN)["response"].nunique(dropna=False).loc[lambda number: number > 1]
         ways = (
             own[["context", "backbone"]]
             .drop_duplicates()
             .apply(lambda way: " of ".join(way.dropna()), axis=1)
         )
-        if len(differ):
-            what = f"with different replies to {_named(differ.index.to_frame(index=False))}"
-        elif len(ways) > 1:
-            what = f"asked as {' and '.join(ways)}"
-        elif len(twice):
-            same = f"the same reply more than once: {_named(twice.drop_duplicates(TURN))}"
-            problems.append(Problem(str(name), same))
-            continue
-        else:
-            continue
-        remedy = "give each a name of its own, with Candidate(name=…) or in the column `candidate`"
-        problems.append(Problem(str(name), f"two candidates of one name, {what}; {remedy}"))
+        if len(ways) > 1:
+            problems.append(Problem(str(name), f"two candidates of one name, asked as {' and '.join(ways)}"))
+        elif len(twice := own[own.duplicated(TURN)]):
+            turns = _named(twice.drop_duplicates(TURN))
+            problems.append(Problem(str(name), f"more than one reply to {turns}"))
     if problems:
-        raise DataError(problems, "Keep one reply of each candidate to each turn.")
+        raise DataError(
+            problems,
+            "Keep one reply of each candidate to each turn, and give each candidate a name of its own, with "
+            "Candidate(name=…) or in the column `candidate`.",
+        )
 
 
 def known_turns(corpus: Corpus, replay_turns: pd.DataFrame) -> pd.DataFrame:
@@ -126,7 +119,7 @@ def known_turns(corpus: Corpus, replay_turns: pd.DataFrame) -> pd.DataFrame:
     if not (known := is_among(turns, corpus.turns)).all():
         problems.append(Problem("replay set", f"not in {corpus.name}: {_named(turns[~known])}"))
     if problems:
-        raise DataError(problems, "Draw the replay set anew from this corpus.")
+        raise DataError(problems, "Draw the replay set anew from this corpus, and take the replies to it.")
     return turns
 
 
@@ -173,17 +166,9 @@ def blocks_of(corpus: Corpus, rows: pd.DataFrame) -> Iterator[tuple[Block, list[
     """
     for (user, scenario), own in rows.groupby(BLOCK, sort=False):
         block = corpus.block(user, scenario)
-        places = {
-            key: i
-            for i, key in enumerate(block.targets[["session", "turn"]].itertuples(index=False, name=None))
-        }
-        of = [places.get(key) for key in own[["session", "turn"]].itertuples(index=False, name=None)]
-        if None in of:
-            one = own.iloc[of.index(None)]
-            raise PerslibError(
-                f"{one['candidate']} answers {user}/{scenario}/{one['session']}/{one['turn']}, which {corpus.name} "
-                "does not have; was this replay made from another corpus? perslib.replay.checked names all such turns."
-            )
-        order = np.argsort(np.array(of, dtype=int), kind="stable")
-        targets = block.targets.iloc[[of[i] for i in order]]
-        yield replace(block, targets=targets.reset_index(drop=True)), own.index[order].tolist()
+        keys = block.targets[["session", "turn"]].itertuples(index=False, name=None)
+        place = {key: i for i, key in enumerate(keys)}
+        places = [place[key] for key in own[["session", "turn"]].itertuples(index=False, name=None)]
+        order = np.argsort(places, kind="stable")
+        targets = block.targets.iloc[np.sort(places)].reset_index(drop=True)
+        yield replace(block, targets=targets), own.index[order].tolist()

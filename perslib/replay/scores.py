@@ -165,12 +165,10 @@ class Groups:
 def _refuse_twice(frame: pd.DataFrame, who: list[str], place: str) -> None:
     again = frame[frame.duplicated(["candidate", *who, *TURN])]
     if len(again):
-        found = [
-            Problem(f"{place} row {i}", f"{row.candidate} on {' / '.join(map(str, row[TURN]))} stands twice")
-            for i, row in again.head(20).iterrows()
-        ]
-        one = f"{', '.join([*who, 'candidate'])} and turn"
-        raise DataError(found, f"{len(again)} in all. Keep one row a {one}.")
+        first, keys = again.iloc[0], ", ".join([*who, "candidate"])
+        what = f"{first['candidate']} on {' / '.join(map(str, first[TURN]))} stands twice"
+        remedy = f"{len(again)} in all. Keep one row a {keys} and turn."
+        raise DataError(Problem(f"{place} row {again.index[0]}", what), remedy)
 
 
 def _weights(turns: pd.DataFrame, inclusion: pd.DataFrame | None) -> Floats:

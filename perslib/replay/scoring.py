@@ -17,20 +17,18 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from perslib.corpus import BLOCK, TURN, Block, Corpus, coerce
+from perslib.corpus import BLOCK, TURN, Corpus, coerce
 from perslib.errors import DataError, PerslibError, Problem
 from perslib.judge import Judge, Personal
 from perslib.judge.base import frame
 from perslib.judge.evaluate import fit as fit_judge
 from perslib.judge.evaluate import verdicts_on
 from perslib.llm import Backbone
-from perslib.replay.replies import ORIGINAL, blocks_of, check_single, is_among
+from perslib.replay.replies import ORIGINAL, blocks_of, check_single, is_among, known_turns
 from perslib.stats import histories, reference_calibrated
 
 #: What a judge of a replay is calibrated with.
 CALIBRATIONS = ("reference_cdf", "reference_mean_shift")
-#: Train users named in an error; of the others the number.
-NAMED = 3
 
 
 def scored(
@@ -56,14 +54,20 @@ def scored(
         )
     replies = coerce(replies, "replies")
     check_single(replies)
+    known_turns(corpus, replies[TURN].drop_duplicates())
     is_given = replies["response"].fillna("").str.strip() != ""
     cut = list(blocks_of(corpus, replies[is_given]))
     order = [row for _, rows in cut for row in rows]
-    blocks = [_with_replies(block, replies.loc[rows, "response"]) for block, rows in cut]
+    given = replies.loc[order]
+    said = [given["response"].loc[rows].to_numpy() for _, rows in cut]
+    blocks = [replace(b, targets=b.targets.assign(response=own)) for (b, _), own in zip(cut, said)]
     if fit:
-        _fit(judge, corpus, replies, backbone, progress, cap)
+        users = [
+            corpus.block(*pair) for pair in replies[BLOCK].drop_duplicates("user").itertuples(index=False)
+        ]
+        fit_judge(judge, corpus, users, backbone, progress=progress, cap=cap)
     found = verdicts_on(judge, blocks, backbone, progress=progress, cap=cap)
-    verdicts = frame(judge, corpus, backbone, blocks, found, candidates=list(replies.loc[order, "candidate"]))
+    verdicts = frame(judge, corpus, backbone, blocks, found, candidates=list(given["candidate"]))
     missing = replies[~is_given]
     if len(missing):
         asked = backbone.name if backbone is not None and judge.sees.model else None
@@ -73,35 +77,6 @@ def scored(
         verdicts = pd.concat([verdicts, unscored], ignore_index=True) if len(verdicts) else unscored
     wanted = replies[["candidate", *TURN]]
     return coerce(wanted.merge(verdicts, how="left", on=["candidate", *TURN], validate="1:1"), "verdicts")
-
-
-def _with_replies(block: Block, replies: pd.Series) -> Block:
-    """The block with these replies as those of its targets."""
-    return replace(block, targets=block.targets.assign(response=replies.to_numpy()))
-
-
-def _fit(
-    judge: Judge,
-    corpus: Corpus,
-    replies: pd.DataFrame,
-    backbone: Backbone | None,
-    progress: bool,
-    cap: float | None,
-) -> None:
-    """Fit a judge that learns; where it cannot because train users are judged, the error says whose replies those are."""
-    blocks = [corpus.block(*pair) for pair in replies[BLOCK].drop_duplicates().itertuples(index=False)]
-    try:
-        fit_judge(judge, corpus, blocks, backbone, progress=progress, cap=cap)
-    except PerslibError as error:
-        train = set(corpus.split().get("train", ()))
-        answered = sorted(train & set(replies["user"]))
-        if not answered:
-            raise
-        more = f" and {len(answered) - NAMED} more" if len(answered) > NAMED else ""
-        raise PerslibError(
-            f"{error} The replies answer {len(answered)} of its {len(train)} train users: "
-            f"{', '.join(answered[:NAMED])}{more}. Replay turns of test users, as stratified_set draws them."
-        ) from error
 
 
 def reference(

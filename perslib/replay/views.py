@@ -184,10 +184,7 @@ def differing_turns(verdicts: pd.DataFrame, score: str = SCORE, most: int = 8) -
     ordered = apart.loc[order.sort_values(["spread", "deviation", *TURN], kind="stable").index]
     is_later = ordered.groupby(BLOCK).cumcount().to_numpy() > 0
     chosen = np.sort(np.argsort(is_later, kind="stable")[:most])
-    out = ordered.iloc[chosen].reset_index(drop=True)
-    too_few = int((number < 2).sum())
-    out.attrs.update(too_few=too_few, alike=len(found) - too_few - len(apart))
-    return out
+    return ordered.iloc[chosen].reset_index(drop=True)
 
 
 def scores_of_one_judge(verdicts: pd.DataFrame, score: str = SCORE) -> Scores:
