@@ -23,18 +23,8 @@ from perslib.errors import DataError, Problem
 from perslib.llm import Ask
 from perslib.memory.h2 import H2Memory, H2Store
 from perslib.memory.h2 import outlines as clustering
+from perslib.memory.h2 import store as h2
 from perslib.memory.h2.log_graph import components, in_order
-from perslib.memory.h2.store import (
-    EMPTY,
-    Chapter,
-    Outline,
-    Principle,
-    Relation,
-    Situation,
-    Snapshot,
-    Solution,
-    State,
-)
 from perslib.memory.long import Session, Store
 from perslib.worlds.lives import book
 from perslib.worlds.palset_life import person
@@ -103,7 +93,7 @@ class Faultless(H2Memory):
 
     def _with_logs(self, store: H2Store, session: Session) -> H2Store:
         logs = in_order(session)
-        relations: list[Relation] = []
+        relations: list[h2.Relation] = []
         told: dict[int, Raised] = {}
         for since, until, raised in self.raised[store.user]:
             own = [
@@ -112,15 +102,17 @@ class Faultless(H2Memory):
             told |= dict.fromkeys(own, raised)
             for before, i in pairwise(own):
                 earlier = _same_need(raised, logs[i].content, {j: logs[j].content for j in own if j < i})
-                relations += [Relation(i, caused_by=earlier) if earlier else Relation(i, follows=(before,))]
+                relations += [
+                    h2.Relation(i, caused_by=earlier) if earlier else h2.Relation(i, follows=(before,))
+                ]
         groups = [group for group in components(len(logs), relations) if group[0] in told]
         happened = tuple(
-            Situation(told[g[0]].told, (_aspect(told[g[0]].requirement_id),), tuple(g)) for g in groups
+            h2.Situation(told[g[0]].told, (_aspect(told[g[0]].requirement_id),), tuple(g)) for g in groups
         )
-        before_that = store.chapters[-1].background if store.chapters else EMPTY
+        before_that = store.chapters[-1].background if store.chapters else h2.EMPTY
         first, last = (logs[0].at, logs[-1].at) if logs else (None, None)
         state = _background(before_that, happened)
-        chapter = Chapter(session.id, session.at, first, last, tuple(relations), happened, state)
+        chapter = h2.Chapter(session.id, session.at, first, last, tuple(relations), happened, state)
         return replace(store, chapters=(*store.chapters, chapter))
 
     def _with_outlines(self, store: H2Store, session: Session) -> H2Store:
@@ -138,16 +130,16 @@ class Faultless(H2Memory):
 
     def _outline(
         self, user: str, session: Session, topic: dict[str, Any], place: int, starts: list[int]
-    ) -> Outline:
+    ) -> h2.Outline:
         last = len(session.turns)
         first, end = (starts[place], starts[place + 1] - 1) if place + 1 < len(starts) else (1, last)
         _, likes, dislikes = self.likings[user, topic["requirement_id"]]
         solutions = tuple(
-            Solution(text, self.reasons.get((session.id, text), ""), side)
+            h2.Solution(text, self.reasons.get((session.id, text), ""), side)
             for side in ("pos", "neg")
             for text in topic[side]
         )
-        return Outline(
+        return h2.Outline(
             f"{session.id}_topic{place}",
             (min(first, last), min(max(first, end), last)),
             topic["requirement"],
@@ -168,7 +160,7 @@ class Faultless(H2Memory):
             store = store.clustered({o.id: label for o, label in zip(new, joined)})
         return replace(store, snapshots=(*store.snapshots, self._snapshot(store, session.id)))
 
-    def _snapshot(self, store: H2Store, after: str) -> Snapshot:
+    def _snapshot(self, store: H2Store, after: str) -> h2.Snapshot:
         """Of each cluster the kinds of requirement that come up most in it, and what the user likes in the first."""
         kinds = {
             f"{session}_topic{i}": topic["requirement_id"]
@@ -181,8 +173,8 @@ class Faultless(H2Memory):
             members = Counter(kinds[o.id] for o in store.outlines if o.cluster == cluster)
             named = [self.likings[store.user, kind] for kind, _ in members.most_common(REMEMBERED)]
             between = book(self.language).marks["semicolon"]
-            principles.append(Principle(between.join(name for name, _, _ in named), named[0][1]))
-        return Snapshot(after, tuple(principles))
+            principles.append(h2.Principle(between.join(name for name, _, _ in named), named[0][1]))
+        return h2.Snapshot(after, tuple(principles))
 
 
 def _same_need(raised: Raised, line: str, earlier: dict[int, str]) -> tuple[int, ...]:
@@ -196,7 +188,7 @@ def _aspect(requirement: str) -> str:
     return requirement.rpartition("-")[0]
 
 
-def _background(before: State, happened: Sequence[Situation]) -> State:
+def _background(before: h2.State, happened: Sequence[h2.Situation]) -> h2.State:
     state = dict(before)
     for situation in happened:
         aspect, begins = situation.aspects[0], _SENTENCE.split(situation.text)[0]

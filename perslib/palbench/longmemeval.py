@@ -21,7 +21,7 @@ from typing import Any
 
 import pandas as pd
 
-from perslib.corpus.reading import read_json
+from perslib.corpus.reading import read_json, turns_of
 from perslib.errors import DataError, Problem
 from perslib.llm import Ask, Backbone
 from perslib.memory.checked import Question, Reading
@@ -95,15 +95,10 @@ def _asked(record: dict[str, Any]) -> Asked:
 
 def _turns(messages: list[dict[str, str]]) -> tuple[Turn, ...]:
     """Messages by turns; what only one side said leaves the other empty."""
-    turns: list[Turn] = []
-    open_ = ""
-    for message in messages:
-        if message.get("role") == "assistant":
-            turns.append(Turn(open_, message["content"]))
-            open_ = ""
-        else:
-            open_ = f"{open_}\n{message['content']}" if open_ else message["content"]
-    return (*turns, Turn(open_, "")) if open_ else tuple(turns)
+    roles = ("assistant" if message.get("role") == "assistant" else "user" for message in messages)
+    rows, waiting = turns_of([(role, m["content"], {}) for role, m in zip(roles, messages)])
+    turns = [Turn("\n".join([*row["earlier"], row["request"] or ""]), row["response"]) for row in rows]
+    return (*turns, Turn("\n".join(waiting), "")) if waiting else tuple(turns)
 
 
 def _date(text: str) -> str:

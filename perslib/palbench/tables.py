@@ -94,26 +94,27 @@ def differences(
     if reference is not None and reference not in set(samples["method"]):
         raise UnknownName("method", reference, samples["method"].unique())
     columns = ["method", "other", "backbone", *_WHAT, *_DIFFERENCE, "samples", "users"]
+    how: dict[str, Any] = {"tests": ["sign flip"], "resamples": resamples, "seed": seed, "sort": True}
     parts = []
     for (task, metric), part in samples.groupby(_WHAT, sort=False):
         table = _by_sample(part, _WHO) * scale_of(str(metric))
         user = table.index.get_level_values("user")
-        family = []
-        for a, b in combinations(table.columns, 2):
-            if a[1] == b[1] and reference in (None, a[0], b[0]):
-                one, other = (b, a) if b[0] == reference else (a, b)
-                pair = table[[one, other]].set_axis([one[0], other[0]], axis=1)
-                found = compare_paired(
-                    pair, user, tests=["sign flip"], resamples=resamples, seed=seed, sort=True
-                )
-                family.append(found.assign(backbone=one[1], task=task, metric=metric))
-        if family:
-            every = pd.concat(family, ignore_index=True)
+        pairs = [
+            (a, b) for a, b in combinations(table, 2) if a[1] == b[1] and reference in (None, a[0], b[0])
+        ]
+        found = []
+        for a, b in pairs:
+            one, other = (b, a) if b[0] == reference else (a, b)
+            pair = table[[one, other]].set_axis([one[0], other[0]], axis=1)
+            found.append(compare_paired(pair, user, **how).assign(backbone=one[1], task=task, metric=metric))
+        if found:
+            every = pd.concat(found, ignore_index=True)
             parts.append(every.assign(difference_p_holm=holm(every["difference_p"])))
-    if not parts:
-        return pd.DataFrame(columns=columns)
     names = {"a": "method", "b": "other", "rows": "samples", "units": "users"}
-    return pd.concat(parts, ignore_index=True).rename(columns=names)[columns]
+    table = (
+        pd.concat(parts, ignore_index=True).rename(columns=names) if parts else pd.DataFrame(columns=columns)
+    )
+    return table[columns]
 
 
 def _by_sample(part: pd.DataFrame, columns: list[str]) -> pd.DataFrame:

@@ -26,18 +26,9 @@ from perslib.palsynth.topics import Chapter, Session, sessions
 from perslib.palsynth.writing import Task, Writing, is_said
 from perslib.paths import read_toml
 
-#: The parts of each type, in the order of `LOG_TYPES`.
-PARTS = (
-    ("keywords", "what was viewed"),
-    ("platform", "publication", "summary"),
-    ("platform", "page", "summary"),
-    ("receiver", "message"),
-    ("sender", "message"),
-    ("calendar", "name", "span", "place"),
-    ("channel", "purchase", "name and size"),
-    ("device", "operation", "details"),
-)
 _SAID = read_toml(__file__, "patterns.toml")
+#: The parts of each type, in the order of `LOG_TYPES`.
+PARTS: list[list[str]] = _SAID["parts"]
 _SPAN = re.compile(_SAID["span"], re.IGNORECASE | re.DOTALL)
 
 
@@ -66,7 +57,7 @@ def filled(kind: str, texts: Iterable[str], language: str) -> str:
 
 
 ROUNDS = 2
-KINDS = {"type": "is of the wrong type", "action": "does not do its action", "contradiction": "contradicts"}
+KINDS: dict[str, str] = _SAID["kinds"]
 _LABEL = re.compile(r"(?<![A-Za-z0-9])[TNS]\d(?![A-Za-z0-9])|<\w[\w ]*>")
 
 Found = dict[str, list[str]]

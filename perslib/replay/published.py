@@ -19,20 +19,9 @@ from perslib.corpus.reading import frame
 from perslib.corpus.schema import KEYS, SCHEMA
 from perslib.errors import DataError, Problem
 from perslib.memory import turn_id
+from perslib.replay import published_lines as lines
 from perslib.replay.candidates import family_of
-from perslib.replay.published_lines import (
-    CONTEXTS,
-    NAMES,
-    Misfit,
-    Record,
-    Turn,
-    candidate_of,
-    context_of,
-    field,
-    read_lines,
-    sample_id,
-    targets_of,
-)
+from perslib.replay.published_lines import Misfit, Record, field
 from perslib.replay.replies import ORIGINAL
 from perslib.schemas import unfit
 
@@ -66,11 +55,11 @@ def read_replies(path: Path | str, corpus: Corpus | None = None, *, skip_bad: bo
     """
 
     def make(record: Record, odd: Counter[str]) -> Record:
-        candidate, said, error = candidate_of(record), field(record, "response"), None
+        candidate, said, error = lines.candidate_of(record), field(record, "response"), None
         if candidate == ORIGINAL:
             what = f"{ORIGINAL!r} is the name of the recorded replies (perslib.replay.originals gives them)"
             raise Misfit(f"{what}; name this candidate otherwise")
-        if not set(NAMES["response"]) & set(record):
+        if not set(lines.NAMES["response"]) & set(record):
             raise Misfit("has no candidate_response or response")
         if said is not None and not isinstance(said, str):
             raise Misfit(f"the response is a {type(said).__name__}, expected text")
@@ -81,7 +70,7 @@ def read_replies(path: Path | str, corpus: Corpus | None = None, *, skip_bad: bo
         about = {"candidate": candidate, "family": family_of(candidate), **_origin(record, odd)}
         return {**about, "response": said, "error": error}
 
-    rows, told = read_lines(path, corpus, skip_bad, KEYS["replies"], make)
+    rows, told = lines.read_lines(path, corpus, skip_bad, KEYS["replies"], make)
     replies = coerce(frame(rows, list(SCHEMA["replies"])), "replies", Path(path).name)
     replies.attrs.update(told)
     return replies
@@ -89,7 +78,7 @@ def read_replies(path: Path | str, corpus: Corpus | None = None, *, skip_bad: bo
 
 def _origin(record: Record, odd: Counter[str]) -> Record:
     """How the reply came about, as far as the line says."""
-    origin: Record = {"context": context_of(record)}
+    origin: Record = {"context": lines.context_of(record)}
     snippets = record.get("dialogue_memory_top_k")
     if isinstance(snippets, int) and snippets > 0:
         origin["memory"] = f"{snippets} snippets"
@@ -128,31 +117,31 @@ def write_replies(replies: pd.DataFrame, path: Path | str, corpus: Corpus) -> in
     """
     replies = coerce(replies, "replies")
     answered = replies[replies["response"].notna()].sort_values("candidate", kind="stable")
-    targets = cache(partial(targets_of, corpus))
-    lines, problems = [], []
+    targets = cache(partial(lines.targets_of, corpus))
+    written, problems = [], []
     for row in answered.to_dict("records"):
         user, scenario, session, turn = key = (row["user"], row["scenario"], row["session"], int(row["turn"]))
         if (target := targets(user, scenario).get((session, turn))) is None:
-            problems.append(Problem("replies", f"{sample_id(*key)} is not in corpus {corpus.name!r}"))
+            problems.append(Problem("replies", f"{lines.sample_id(*key)} is not in corpus {corpus.name!r}"))
             continue
         record = _record(row, key, target)
-        lines.append(json.dumps(record, ensure_ascii=False) + "\n")
+        written.append(json.dumps(record, ensure_ascii=False) + "\n")
     if problems:
         raise DataError(problems, "Write the replies with the corpus that they answer.")
-    Path(path).write_text("".join(lines), encoding="utf-8")
-    return len(lines)
+    Path(path).write_text("".join(written), encoding="utf-8")
+    return len(written)
 
 
-def _record(row: Mapping[str, Any], key: Turn, target: Target) -> Record:
+def _record(row: Mapping[str, Any], key: lines.Turn, target: Target) -> Record:
     (user, scenario, session, turn), context = key, row["context"]
-    modes = {ours: published for published, ours in CONTEXTS.items()}
+    modes = {ours: published for published, ours in lines.CONTEXTS.items()}
     shown = []
     for id in (row.get("records") or ()) if context in ("tfidf", "diverse") else ():
         task, file, number = id.rsplit("/", 2)
         source = {"source_task": task, "source_file": f"{file}.json", "turn_idx": int(number)}
-        shown.append({"memory_id": sample_id(user, task, file, int(number)), "user": user, **source})
+        shown.append({"memory_id": lines.sample_id(user, task, file, int(number)), "user": user, **source})
     record = {
-        "sample_id": sample_id(*key),
+        "sample_id": lines.sample_id(*key),
         "user": user,
         "target_task": scenario,
         "target_file": f"{session}.json",
@@ -171,7 +160,7 @@ def _record(row: Mapping[str, Any], key: Turn, target: Target) -> Record:
         "source_chat_model": target.assistant or "unknown",
         **{column: row[column] for column in ORIGIN if not pd.isna(row[column])},
     }
-    if candidate_of(record) != row["candidate"]:
+    if lines.candidate_of(record) != row["candidate"]:
         record["candidate_name"] = row["candidate"]
     return record
 
@@ -214,7 +203,7 @@ def _read_verdicts(
         name = None if corpus is None else corpus.name
         return {"corpus": name, "candidate": _whose(record, of_candidates), **_verdict(record)}
 
-    rows, told = read_lines(path, corpus, skip_bad, KEYS["verdicts"], make)
+    rows, told = lines.read_lines(path, corpus, skip_bad, KEYS["verdicts"], make)
     if unscored := sum(row["raw"] is None for row in rows):
         told["irregularities"]["unscored replies, kept with their error"] = unscored
     verdicts = frame(rows, [])
@@ -232,13 +221,13 @@ def _whose(record: Record, of_candidates: bool) -> str | None:
             raise Misfit("is on a candidate's reply; such files are read by read_scored")
         return None
     try:
-        return candidate_of(record)
+        return lines.candidate_of(record)
     except Misfit as misfit:
         raise Misfit(f"{misfit}; scores of recorded replies are read by read_predictions") from None
 
 
 def _verdict(record: Record) -> Record:
-    if not set(NAMES["raw"]) & set(record):
+    if not set(lines.NAMES["raw"]) & set(record):
         raise Misfit("has no pred_score")
     scores = {column: _score(record, column) for column in ("score", "raw", "expected")}
     raw, method = scores["raw"], record.get("calibration_method")
@@ -260,7 +249,7 @@ def _score(record: Record, column: str) -> float | None:
         return None
     if isinstance(value, int | float) and not isinstance(value, bool) and 1 <= value <= 5:
         return float(value)
-    raise Misfit(f"{NAMES[column][-1]} is {repr(value)[:40]}, expected a number from 1 to 5")
+    raise Misfit(f"{lines.NAMES[column][-1]} is {repr(value)[:40]}, expected a number from 1 to 5")
 
 
 def _judge(record: Record) -> Record:
