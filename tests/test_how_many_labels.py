@@ -248,7 +248,7 @@ def test_replies_and_labels_of_ones_own(sample, tmp_path):
         ('{"candidate": ', "l.jsonl:1: the JSON text ends too early"),
         (b"\xff,u,s,0,1,4", "l.csv:2: is not UTF-8"),
         (b"a,u,s,0,first,4", "l.csv:2: turn is 'first'"),
-        (b"", "l.csv: holds no label"),
+        (b"", "l.csv: holds no line"),
     ],
 )
 def test_labels_that_cannot_be_read_are_told_with_their_line(sample, tmp_path, line, told):

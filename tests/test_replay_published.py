@@ -208,8 +208,8 @@ def test_the_last_of_repeated_replies_counts_and_the_others_are_listed(tmp_path)
     assert dict(zip(replies["turn"], replies["response"])) == {2: "a better reply", 1: "third"}
     assert replies.attrs["irregularities"] == {"lines that a later line repeats, left out": 2}
     assert replies.attrs["left_out"] == [
-        "file.jsonl:1: stands again in file.jsonl:3, and the last one counts",
-        "file.jsonl:3: stands again in file.jsonl:4, and the last one counts",
+        "file.jsonl:1: stands again in file.jsonl:3",
+        "file.jsonl:3: stands again in file.jsonl:4",
     ]
 
 

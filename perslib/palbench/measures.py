@@ -127,10 +127,6 @@ def outcome(ours: Sequence[float], theirs: Sequence[float], tie_within: float = 
 
     Sums are compared, so that equal means tie whatever their decimals; means no further apart than `tie_within` tie too.
     """
-    if not ours or len(ours) != len(theirs):
-        raise DataError(
-            Problem("scores", f"{len(ours)} and {len(theirs)} of them, expected as many of ours as of theirs")
-        )
     difference = math.fsum([*ours, *(-score for score in theirs)])
     if abs(difference) <= tie_within * len(ours) + _EXACT:
         return "tie"

@@ -70,9 +70,9 @@ def read_replies(path: Path | str, corpus: Corpus | None = None, *, skip_bad: bo
         about = {"candidate": candidate, "family": family_of(candidate), **_origin(record, odd)}
         return {**about, "response": said, "error": error}
 
-    rows, told = lines.read_lines(path, corpus, skip_bad, KEYS["replies"], make)
+    rows, left_out, odd = lines.read_lines(path, make, KEYS["replies"], corpus, skip_bad=skip_bad)
     replies = coerce(frame(rows, list(SCHEMA["replies"])), "replies", Path(path).name)
-    replies.attrs.update(told)
+    replies.attrs.update(left_out=list(map(str, left_out)), irregularities=dict(odd))
     return replies
 
 
@@ -203,14 +203,14 @@ def _read_verdicts(
         name = None if corpus is None else corpus.name
         return {"corpus": name, "candidate": _whose(record, of_candidates), **_verdict(record)}
 
-    rows, told = lines.read_lines(path, corpus, skip_bad, KEYS["verdicts"], make)
+    rows, left_out, odd = lines.read_lines(path, make, KEYS["verdicts"], corpus, skip_bad=skip_bad)
     if unscored := sum(row["raw"] is None for row in rows):
-        told["irregularities"]["unscored replies, kept with their error"] = unscored
+        odd["unscored replies, kept with their error"] = unscored
     verdicts = frame(rows, [])
     calibrated = _calibrated(verdicts)
     verdicts = verdicts.drop(columns=["calibrated", "method"]).assign(**calibrated)
     verdicts = coerce(verdicts, "verdicts", Path(path).name)
-    verdicts.attrs.update(told)
+    verdicts.attrs.update(left_out=list(map(str, left_out)), irregularities=dict(odd))
     return verdicts
 
 

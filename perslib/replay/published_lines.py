@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,9 @@ Turn = tuple[str, str, str, int]
 Record = dict[str, Any]
 
 REMEDY = "Mend the file, or read it with skip_bad=True: these lines are left out then and listed in .attrs['left_out']."
+STRICT_REMEDY = (
+    "Mend the file: each line names a turn by user, scenario, session and turn, and stands but once."
+)
 _SAMPLE = re.compile(r"(?P<user>.+?)__(?P<scenario>.+)__(?P<session>.+)\.json__turn_(?P<turn>\d+)")
 _PUBLISHED = read_toml(__file__, "published.toml")
 NAMES: dict[str, list[str]] = _PUBLISHED["names"]
@@ -45,70 +48,65 @@ def field(record: Record, column: str) -> Any:
     return next((record[name] for name in NAMES[column] if record.get(name) is not None), None)
 
 
-def collect_rows(
-    lines: Iterable[tuple[str, Any, Any]], make: Callable[[Record], Record]
-) -> tuple[list[tuple[str, Record]], list[Problem]]:
-    """Place and row of each line that `make` can read, and what is wrong with the others."""
-    rows, problems = [], []
-    for place, value, _ in lines:
-        try:
-            if not isinstance(value, dict):
-                raise Misfit(value.message if isinstance(value, Problem) else "is no JSON object")
-            rows.append((place, make(value)))
-        except Misfit as misfit:
-            problems.append(Problem(place, str(misfit)))
-    return rows, problems
-
-
 def read_lines(
     path: Path | str,
-    corpus: Corpus | None,
-    skip_bad: bool,
-    keys: Sequence[str],
     make: Callable[[Record, Counter[str]], Record],
-) -> tuple[list[Record], dict[str, Any]]:
-    """Read a published file.
+    keys: Sequence[str],
+    corpus: Corpus | None = None,
+    *,
+    skip_bad: bool = False,
+    strict: bool = False,
+    columns: Sequence[str] = TURN,
+) -> tuple[list[Record], list[Problem], Counter[str]]:
+    """Read JSON lines, or a CSV file.
 
     Parameters
     ----------
     path, corpus, skip_bad : as in `perslib.replay.read_replies`.
-    keys : what names a row; of rows that agree in it the last one counts, for published programs append.
     make : gives a line's row beside the keys of its turn, counts what is odd, and raises `Misfit`.
+    keys : what names a row; of rows that agree in it the last one counts, for published programs append.
+    strict : whether repeated rows and halves of characters are errors, too.
+    columns : what the header of a CSV file has.
 
     Returns
     -------
-    the rows, and for `attrs` what was left out and what was odd
+    the rows, what was left out, and what was odd
     """
     path = Path(path)
     if not path.is_file():
-        raise DataError(Problem(str(path), "is no file"), "Give the JSONL file itself.")
-    odd: Counter[str] = Counter()
-    said = path.read_bytes().decode("latin-1")  # bytes as they are; JSON's escapes are ASCII
-    whole = whole_characters(said)
+        raise DataError(Problem(str(path), "is no file"), "Give the file itself, JSON lines or a .csv.")
+    raw, odd = path.read_bytes(), Counter[str]()
+    said = raw.decode("latin-1")  # bytes as they are; JSON's escapes are ASCII
+    whole = said if strict else whole_characters(said)
     if halves := whole.count("\\ufffd") - said.count("\\ufffd"):
         odd["halves of characters, read as U+FFFD"] += halves
+    is_csv = path.suffix.lower() == ".csv"
+    lines = csv_lines(raw, path.name, columns) if is_csv else json_lines(whole.encode("latin-1"), path.name)
     targets = cache(partial(targets_of, corpus)) if corpus is not None else None  # blocks are cut once
-
-    def row(record: Record) -> Record:
-        turn = turn_of(record)
-        if corpus is not None and targets is not None:
-            _check_target(record, turn, targets(*turn[:2]).get(turn[2:]), corpus)
-        return {**dict(zip(TURN, turn)), **make(record, odd)}
-
-    rows, problems = collect_rows(json_lines(whole.encode("latin-1"), path.name), row)
+    problems: list[Problem] = []
+    left_out: list[Problem] = []
+    rows: dict[tuple[Any, ...], tuple[str, Record]] = {}
+    for place, value, _ in lines:
+        try:
+            if not isinstance(value, dict):
+                raise Misfit(value.message if isinstance(value, Problem) else "is no JSON object")
+            turn = turn_of(value)
+            if corpus is not None and targets is not None:
+                _check_target(value, turn, targets(*turn[:2]).get(turn[2:]), corpus)
+            row = {**dict(zip(TURN, turn)), **make(value, odd)}
+        except Misfit as misfit:
+            problems.append(Problem(place, str(misfit)))
+            continue
+        key = tuple(row.get(k) for k in keys)
+        if before := rows.pop(key, None):
+            (problems if strict else left_out).append(Problem(before[0], f"stands again in {place}"))
+            odd["lines that a later line repeats, left out"] += 1
+        rows[key] = place, row
     if problems and not skip_bad:
-        raise DataError(problems, REMEDY)
+        raise DataError(problems, STRICT_REMEDY if strict else REMEDY)
     if not rows:
         raise DataError(problems or Problem(path.name, "holds no line"), "Not one line is left to read.")
-    left_out = [str(problem) for problem in problems]
-    last: dict[tuple[Any, ...], tuple[str, Record]] = {}
-    for place, found in rows:
-        key = tuple(found.get(k) for k in keys)
-        if before := last.pop(key, None):
-            left_out.append(f"{before[0]}: stands again in {place}, and the last one counts")
-            odd["lines that a later line repeats, left out"] += 1
-        last[key] = place, found
-    return [found for _, found in last.values()], {"left_out": left_out, "irregularities": dict(odd)}
+    return [row for _, row in rows.values()], problems + left_out, odd
 
 
 def _check_target(record: Record, turn: Turn, target: Target | None, corpus: Corpus) -> None:
@@ -190,70 +188,43 @@ def context_of(record: Record) -> str:
     return CONTEXTS.get(mode, mode) if isinstance(mode, str) and mode else "recorded"
 
 
-SUFFIXES = (".jsonl", ".csv")
-SET_REMEDY = "Mend the file: each line names a turn of the corpus by user, scenario, session and turn, and each but once."
-
-
 def read_turns(path: Path | str, corpus: Corpus) -> pd.DataFrame:
-    """The replay set in a file, in the order of its lines; everything that is wrong with it is one error.
+    """The replay set in a file, in the order of its lines; everything that is wrong with its lines is one error.
 
     A line has user, scenario, session and turn (in JSONL the published names do, too), and may have `inclusion`,
     the probability that the turn was drawn, above 0: then all lines have it, for it is their weight. Further fields
     are let be.
     """
-    known = set(corpus.turns[TURN].itertuples(index=False, name=None))
 
-    def make(record: Record) -> Record:
-        turn, said = turn_of(record), record.get("inclusion")
+    def make(record: Record, odd: Counter[str]) -> Record:
+        said = record.get("inclusion")
         chance = number_in(said)
         if said is not None and (chance is None or not 0 < chance <= 1):
             raise Misfit(f"inclusion is {repr(said)[:40]}, expected a probability above 0, at most 1")
-        if turn not in known:
-            raise Misfit(f"{sample_id(*turn)} is not in corpus {corpus.name!r}")
-        return {**dict(zip(TURN, turn)), "inclusion": chance}
+        return {"inclusion": chance}
 
-    rows, problems = _read_table(Path(path), "replay set", TURN, make)
-    frame = pd.DataFrame([row for _, row in rows], columns=[*TURN, "inclusion"])
-    problems += [
-        Problem(rows[i][0], f"{sample_id(*frame.loc[i, TURN])} stands already in an earlier line")
-        for i in frame.index[frame.duplicated(TURN)]
-    ]
-    without = [place for place, row in rows if row["inclusion"] is None]
-    if len(without) < len(rows):
-        problems += [Problem(place, "has no inclusion, while other lines have one") for place in without]
-    if problems or not rows:
-        raise DataError(problems or Problem(Path(path).name, "names no turn"), SET_REMEDY)
-    return coerce(frame, "replay_turns", Path(path).name)
+    rows, _, _ = read_lines(path, make, TURN, corpus, strict=True)
+    turns = coerce(pd.DataFrame(rows), "replay_turns", Path(path).name)
+    without = int(turns["inclusion"].isna().sum())
+    if 0 < without < len(turns):
+        problem = Problem(Path(path).name, f"{without} lines have no inclusion, while others have one")
+        raise DataError(problem, "Give each turn the probability with which it was drawn.")
+    return turns
 
 
 def read_labels(path: Path | str) -> pd.DataFrame:
     """People's scores of candidates' replies, from CSV or JSONL lines of candidate, the keys of a turn, and score.
 
-    Columns: candidate, user, scenario, session, turn, gold.
+    Columns: user, scenario, session, turn, candidate, gold.
     """
 
-    def make(record: Record) -> Record:
-        turn, gold, candidate = turn_of(record), number_in(record.get("score")), record.get("candidate")
+    def make(record: Record, odd: Counter[str]) -> Record:
+        gold, candidate = number_in(record.get("score")), record.get("candidate")
         if not isinstance(candidate, str) or any(unfit(candidate, "")):
             raise Misfit(f"candidate is {candidate!r}, expected a name")
         if gold is None or not 1 <= gold <= 5:
             raise Misfit("score is not between 1 and 5")
-        return {"candidate": candidate, **dict(zip(TURN, turn)), "gold": gold}
+        return {"candidate": candidate, "gold": gold}
 
-    rows, problems = _read_table(Path(path), "file of labels", ("candidate", *TURN, "score"), make)
-    if problems or not rows:
-        raise DataError(problems or Problem(Path(path).name, "holds no label"), "Mend the file of labels.")
-    return pd.DataFrame([row for _, row in rows])
-
-
-def _read_table(
-    path: Path, kind: str, columns: Sequence[str], make: Callable[[Record], Record]
-) -> tuple[list[tuple[str, Record]], list[Problem]]:
-    """Rows of a CSV or JSONL file of this kind."""
-    suffix = path.suffix.lower()
-    if not path.is_file() or suffix not in SUFFIXES:
-        expected = f"expected a file ending in {' or '.join(SUFFIXES)}"
-        raise DataError(Problem(str(path), f"is no {kind}; {expected}"))
-    raw = path.read_bytes()
-    lines = csv_lines(raw, path.name, columns) if suffix == ".csv" else json_lines(raw, path.name)
-    return collect_rows(lines, make)
+    keys = ["candidate", *TURN]
+    return pd.DataFrame(read_lines(path, make, keys, strict=True, columns=[*keys, "score"])[0])
