@@ -76,23 +76,12 @@ class Writing:
 
     async def written(self, tasks: Sequence[Task], ask: Ask) -> list[Any]:
         """What the answers say, in order; None where none could be used. Steps count under a stage each."""
-        steps = {
-            step: [task for task in tasks if task.step == step]
-            for step in dict.fromkeys(t.step for t in tasks)
-        }
         found = await asyncio.gather(
-            *(
-                checked(own, ask, f"synthesis, {step}", self.attempts, self.seed)
-                for step, own in steps.items()
-            )
+            *(checked([t], ask, f"synthesis, {t.step}", self.attempts, self.seed) for t in tasks)
         )
-        readings = {step: iter(own) for step, own in zip(steps, found)}
-        values = []
-        for task in tasks:
-            reading = next(readings[task.step])
+        for task, (reading,) in zip(tasks, found, strict=True):
             self.reject(task.step, task.place, reading.faults, kept=reading.value is not None)
-            values.append(reading.value)
-        return values
+        return [reading.value for (reading,) in found]
 
     def reject(self, step: str, place: str, reasons: Iterable[str], *, kept: bool = False) -> None:
         """Record what did not pass."""

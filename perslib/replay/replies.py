@@ -69,14 +69,13 @@ def checked(replies: pd.DataFrame, replay_turns: pd.DataFrame, *, common: bool =
     if common:
         turns, replies = _common(replies, turns), replies[known]
     else:
-        by_candidate = replies.groupby("candidate", sort=False)
         problems = [
             Problem(str(name), f"answers turns that are not replayed: {_named(own)}")
             for name, own in replies[~known].groupby("candidate", sort=False)
         ]
         problems += [
             Problem(str(name), f"has no reply to {_named(missing)}")
-            for name, own in by_candidate
+            for name, own in replies.groupby("candidate", sort=False)
             if len(missing := turns[~is_among(turns, own)])
         ]
         if problems:
@@ -92,11 +91,8 @@ def check_single(replies: pd.DataFrame) -> None:
     """An error where a candidate has two replies to a turn, or two candidates have one name."""
     problems = []
     for name, own in replies.groupby("candidate", sort=False):
-        ways = (
-            own[["context", "backbone"]]
-            .drop_duplicates()
-            .apply(lambda way: " of ".join(way.dropna()), axis=1)
-        )
+        pairs = own[["context", "backbone"]].drop_duplicates().to_numpy()
+        ways = [" of ".join(filter(pd.notna, pair)) for pair in pairs]
         if len(ways) > 1:
             problems.append(Problem(str(name), f"two candidates of one name, asked as {' and '.join(ways)}"))
         elif len(twice := own[own.duplicated(TURN)]):

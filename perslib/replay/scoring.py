@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -56,27 +57,28 @@ def scored(
     check_single(replies)
     known_turns(corpus, replies[TURN].drop_duplicates())
     is_given = replies["response"].fillna("").str.strip() != ""
-    cut = list(blocks_of(corpus, replies[is_given]))
-    order = [row for _, rows in cut for row in rows]
-    given = replies.loc[order]
-    said = [given["response"].loc[rows].to_numpy() for _, rows in cut]
-    blocks = [replace(b, targets=b.targets.assign(response=own)) for (b, _), own in zip(cut, said)]
-    if fit:
-        users = [
-            corpus.block(*pair) for pair in replies[BLOCK].drop_duplicates("user").itertuples(index=False)
-        ]
-        fit_judge(judge, corpus, users, backbone, progress=progress, cap=cap)
+    blocks, order = [], []
+    for block, rows in blocks_of(corpus, replies[is_given]):
+        targets = block.targets.assign(response=replies.loc[rows, "response"].to_numpy())
+        blocks.append(replace(block, targets=targets))
+        order += rows
+    if fit and judge.sees.train:
+        judged = [block for block, _ in blocks_of(corpus, replies)]
+        fit_judge(judge, corpus, judged, backbone, progress=progress, cap=cap)
     found = verdicts_on(judge, blocks, backbone, progress=progress, cap=cap)
-    verdicts = frame(judge, corpus, backbone, blocks, found, candidates=list(given["candidate"]))
-    missing = replies[~is_given]
-    if len(missing):
-        asked = backbone.name if backbone is not None and judge.sees.model else None
-        named = {"corpus": corpus.name, "judge": judge.name, "backbone": asked, "mode": "unscored"}
-        why = "no reply: " + missing["error"].fillna("it is empty")
-        unscored = coerce(missing[["candidate", *TURN]].assign(error=why, **named), "verdicts")
-        verdicts = pd.concat([verdicts, unscored], ignore_index=True) if len(verdicts) else unscored
-    wanted = replies[["candidate", *TURN]]
-    return coerce(wanted.merge(verdicts, how="left", on=["candidate", *TURN], validate="1:1"), "verdicts")
+    verdicts = frame(judge, corpus, backbone, blocks, found, list(replies.loc[order, "candidate"]))
+    keys = ["candidate", *TURN]
+    every = replies[keys].merge(verdicts, how="left", on=keys, validate="1:1")
+    asked = backbone.name if backbone is not None and judge.sees.model else None
+    missing: dict[str, Any] = {
+        "corpus": corpus.name,
+        "judge": judge.name,
+        "backbone": asked,
+        "mode": "unscored",
+    }
+    missing["error"] = "no reply: " + replies["error"].fillna("it is empty")
+    told = {name: every[name].where(is_given, value) for name, value in missing.items()}
+    return coerce(every.assign(**told), "verdicts")
 
 
 def reference(
