@@ -72,7 +72,7 @@ def _row(of: Scores, place: int, drawn: Resamples) -> dict[str, Any]:
         "blocks": int(blocks.sum()),
     }
     means = {
-        "micro": groups.over_turns(np.nan_to_num(score)),
+        "micro": groups.over("turn"),
         **{f"{group}_macro": groups.over(group) for group in ("user", "task", "block")},
         "sat": groups.over_turns(known & (whole >= SATISFIED)),
         "dsat": groups.over_turns(known & (whole < SATISFIED)),
@@ -133,9 +133,8 @@ def rank_sets(
     order = np.lexsort((-means["user_macro"], ranks["place"]))
     first = [c for c in ("judge", "backbone", "candidate") if c in means]
     ranks = ranks.drop(columns=["contender", "mean", "place"])
-    return (
-        pd.concat([means[first], ranks, means.drop(columns=first)], axis=1).iloc[order].reset_index(drop=True)
-    )
+    table = pd.concat([means[first], ranks, means.drop(columns=first)], axis=1)
+    return table.iloc[order].reset_index(drop=True)
 
 
 def leaderboard(

@@ -10,16 +10,19 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from perslib.corpus import TURN
 from perslib.replay.replies import ORIGINAL
-from perslib.replay.scores import SCORE, Groups, Scores, by_judge
+from perslib.replay.scores import SCORE, Floats, Groups, Scores, by_judge
 from perslib.stats import FEWEST_USERS, RESAMPLES, SEED, Resamples, holm, own_family_preference, sign_flip
 from perslib.stats.pairs import EXACT
 from perslib.stats.resamples import ratio
 
 _COUNTS = ("n", "users", "left_out", "left_out_other", "unscored")
+#: How columns begin → what has one vote each.
+_GROUPS = {"": "turn", "user_": "user", "task_": "task", "block_": "block"}
 _RATES = ("win", "tie", "lose", "non_tie_win_rate", "mean_delta")
 
 
@@ -62,12 +65,7 @@ def against(
         rows += [of.judged_by | row for row in own]
     if rows:
         return pd.DataFrame(rows).assign(mean_delta_p_holm=p)
-    rates = [
-        f"{group}{rate}{end}"
-        for group in ("", "user_", "task_", "block_")
-        for rate in _RATES
-        for end in ("", "_low", "_high")
-    ]
+    rates = [f"{prefix}{rate}{end}" for prefix in _GROUPS for rate in _RATES for end in ("", "_low", "_high")]
     who = [*(c for c in ("judge", "backbone") if c in verdicts), "candidate", "other"]
     kinds = {**dict.fromkeys(who, "str"), **dict.fromkeys(_COUNTS, "int64")}
     kinds |= dict.fromkeys([*rates, "mean_delta_p", "mean_delta_p_holm"], "float64")
@@ -94,25 +92,24 @@ def _pair(of: Scores, candidate: str, other: str, drawn: Resamples, seed: int) -
     delta = np.where(common, of.score[:, a] - of.score[:, b], np.nan)
     delta[np.abs(delta) < EXACT] = 0.0
     groups = Groups(of, delta, drawn)
-    means = {
-        "": (
-            groups.over_turns(delta > 0),
-            groups.over_turns(delta < 0),
-            groups.over_turns(np.nan_to_num(delta)),
-        )
-    }
-    for group in ("user", "task", "block"):
-        ahead, behind = groups.over(group, lambda m: m > EXACT), groups.over(group, lambda m: m < -EXACT)
-        means[f"{group}_"] = (ahead, behind, groups.over(group))
     counts = (common, groups.present, has & ~has_other, has_other & ~has, asked & ~has & ~has_other)
     found: dict[str, Any] = {name: int(counted.sum()) for name, counted in zip(_COUNTS, counts, strict=True)}
-    for group, (win, lose, apart) in means.items():
+    for prefix, group in _GROUPS.items():
+        win, lose, apart = (groups.over(group, change) for change in (_ahead, _behind, None))
         rates = (win, np.round(1 - win - lose, 12) + 0.0, lose, ratio(win, win + lose), apart)
         for rate, value in zip(_RATES, rates, strict=True):
-            found |= drawn.estimate(value, group + rate)
+            found |= drawn.estimate(value, prefix + rate)
     # One total a user: their sum over users is the mean difference times the number of turns.
     totals = groups.total.sum(axis=1)[groups.present]
     return {**found, "mean_delta_p": sign_flip(totals, seed=seed) if len(totals) >= FEWEST_USERS else np.nan}
+
+
+def _ahead(means: Floats) -> npt.NDArray[np.bool_]:
+    return means > EXACT
+
+
+def _behind(means: Floats) -> npt.NDArray[np.bool_]:
+    return means < -EXACT
 
 
 def self_preference(

@@ -136,7 +136,7 @@ class Groups:
     """
 
     def __init__(self, of: Scores, values: Floats, drawn: Resamples) -> None:
-        self.of = of
+        self.of, self.values = of, values
         self.turns = of.cells(of.weight * np.isfinite(values))
         self.total = of.cells(of.weight * np.nan_to_num(values))
         self.present = self.turns.any(axis=1)
@@ -148,7 +148,9 @@ class Groups:
         return ratio(total @ self.weights, self.turns.sum(axis=1) @ self.weights)
 
     def over(self, group: str, change: Callable[[Floats], npt.NDArray[Any]] | None = None) -> Floats:
-        """The mean over each `user`, `task` or `block` of their means, or of what `change` makes of each mean."""
+        """The mean over each `turn`, or over each `user`, `task` or `block` of their means, or of what `change` makes of them."""
+        if group == "turn":
+            return self.over_turns(np.nan_to_num(self.values if change is None else change(self.values)))
         if group == "task":
             means = ratio(self.total.T @ self.weights, self.turns.T @ self.weights)
         elif group == "user":
