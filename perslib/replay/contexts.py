@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -85,12 +84,18 @@ class Context:
         return Shown(request.messages[0]["content"], request.prompt)
 
 
+context: Registry[Context] = Registry("context")
+"""The contexts that have a name; `@context("name")` registers one."""
+
+
+@context("prefix")
 class Prefix(Context):
     """Nothing but the conversation."""
 
     name = "prefix"
 
 
+@context("task")
 class Task(Context):
     """The background of the task."""
 
@@ -101,6 +106,7 @@ class Task(Context):
         return self.said("candidate_task", task=target.task) if target.task else Shown(memory="no task")
 
 
+@context("profile")
 class Profile(Context):
     """What the user told about themselves, as far as PersTurnBench shows it."""
 
@@ -114,29 +120,21 @@ class Profile(Context):
         return lambda target: shown
 
 
+@context("tfidf")
 class Retrieved(Context):
     """Raw exchanges from the user's other scenarios that resemble what is asked now, without their scores."""
 
-    def __init__(
-        self,
-        strategy: Literal["topk", "diverse"] = "topk",
-        language: str = "en",
-        prompts: str | Path | None = None,
-        *,
-        k: int = RECORDS,
-    ):
-        super().__init__(language, prompts)
-        self.strategy, self.k = strategy, k
-        self.name = "tfidf" if strategy == "topk" else strategy
-        self._retrieval = Retrieval(DIALOGUES, among="all")
+    name = "tfidf"
+    strategy: Literal["topk", "diverse"] = "topk"
 
     async def prepare(self, block: Block, ask: Ask) -> Show:
         """Index the block's history and look up every target."""
-        history = self._retrieval.history(block)
+        retrieval = Retrieval(DIALOGUES, among="all")
+        history = retrieval.history(block)
         if history.empty:
             return lambda target: Shown(memory=f"{self.name}, no history")
         before, rows = said_before(history, BEFORE), history.to_dict("records")
-        found = self._retrieval.nearest(block, self.k, self.strategy)
+        found = retrieval.nearest(block, RECORDS, self.strategy)
         places = {(t.session, t.turn): [place for place, _ in near] for t, near in zip(block, found)}
 
         def show(target: Target) -> Shown:
@@ -146,6 +144,14 @@ class Retrieved(Context):
             return replace(self.said("candidate_records", records=records), memory=self.name, records=ids)
 
         return show
+
+
+@context("diverse")
+class Diverse(Retrieved):
+    """The same, in turns from each of the other scenarios."""
+
+    name = "diverse"
+    strategy = "diverse"
 
 
 class Remembered(Context):
@@ -173,16 +179,6 @@ class Remembered(Context):
             return replace(shown, memory=memory.system, records=memory.cited(target))
 
         return show
-
-
-context: Registry[Context] = Registry("context")
-"""The contexts that have a name; `@context("name")` registers one."""
-
-context("prefix")(Prefix)
-context("task")(Task)
-context("profile")(Profile)
-context("tfidf")(partial(Retrieved, "topk"))
-context("diverse")(partial(Retrieved, "diverse"))
 
 
 def make_context(
