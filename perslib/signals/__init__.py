@@ -11,13 +11,13 @@ weak = behavioural(corpus)                        # weak labels for ratings, for
 from perslib.corpus.uxbench_records import Message, Session, session, sessions
 from perslib.signals.behavioural import VOTES, behavioural, sessions_of, signals_of, weak_labels
 from perslib.signals.gate import Gate, GateSettings, masked
-from perslib.signals.length import reading_seconds
 from perslib.signals.mining import mined
 from perslib.signals.model import NEGATIVE, POSITIVE, PRECEDENCE, Reaction, Settings, Signal
 from perslib.signals.private import audit, deidentified
 from perslib.signals.reaction import reactions
 from perslib.signals.similarity import parallel, similarity, words
 from perslib.signals.table import table
+from perslib.signals.wording import reading_seconds
 
 __all__ = [
     "NEGATIVE", "POSITIVE", "PRECEDENCE", "VOTES", "Gate", "GateSettings", "Message", "Reaction", "Session",

@@ -20,14 +20,15 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
 from perslib.corpus.uxbench_records import PICTURE, Session
 from perslib.errors import UnknownName
-from perslib.signals.model import PRECEDENCE, Reaction
-from perslib.signals.similarity import words
-from perslib.signals.wording import LANGUAGES, any_of, cues
+from perslib.signals.model import NEGATIVE, POSITIVE, PRECEDENCE, Reaction
+from perslib.signals.similarity import compared
+from perslib.signals.wording import LANGUAGES, any_of, cues, language
 
 GRAM = 5
 BANDS, ROWS = 16, 4
@@ -78,16 +79,7 @@ MASK = "***"
 class GateSettings:
     """What a session must be to pass; None switches a rule off."""
 
-    signals: tuple[str, ...] | None = (
-        "dislike",
-        "complain",
-        "repeat",
-        "rephrase",
-        "dismiss",
-        "skim",
-        "like",
-        "thanks",
-    )
+    signals: tuple[str, ...] | None = (*(name for name in NEGATIVE if name != "abandon"), *POSITIVE)
     languages: tuple[str, ...] | None = LANGUAGES
     query: tuple[int, int] | None = (1, 4_000)
     """Fewest and most characters of the request before the reply that shows a signal."""
@@ -114,80 +106,95 @@ class Gate:
         self._duplicates = None if self.settings.alike is None else Duplicates(self.settings.alike)
 
     def __call__(self, session: Session, reactions: Sequence[Reaction]) -> str | None:
-        """Why a session does not pass, or None."""
-        reason = next((why for rule in RULES if (why := rule(session, reactions, self.settings))), None)
+        """Return why a session does not pass, or None."""
+        one = _candidate(session, reactions, self.settings)
+        reason = next((why for rule in RULES if (why := rule(one))), None)
         if reason is None and self._duplicates is not None:
-            reason = self._duplicates(_case(session, reactions, self.settings))
+            reason = self._duplicates((one.query, one.reply))
         self.counts[reason or "pass"] += 1
         return reason
 
 
-Rule = Callable[[Session, Sequence[Reaction], GateSettings], str | None]
+class Candidate(NamedTuple):
+    """A session on its way through the gate: the first reply that shows a signal asked for, and the request before it."""
+
+    session: Session
+    reactions: Sequence[Reaction]
+    settings: GateSettings
+    shown: bool
+    query: str
+    reply: str
 
 
-def both_speak(session: Session, reactions: Sequence[Reaction], settings: GateSettings) -> str | None:
+def _candidate(session: Session, reactions: Sequence[Reaction], settings: GateSettings) -> Candidate:
+    wanted = settings.signals
+    shown = [r for r in reactions if wanted is None or any(name in wanted for name in r.names)]
+    query = reply = ""
+    if one := next(iter(shown or reactions), None):
+        before = [m.text for m in session.messages[: one.idx] if m.role == "user"]
+        query, reply = (before[-1] if before else ""), session.messages[one.idx].text
+    return Candidate(session, reactions, settings, bool(shown), query, reply)
+
+
+def both_speak(one: Candidate) -> str | None:
     """A user and an assistant said something."""
-    speaking = {m.role for m in session.messages if m.text.strip()}
+    speaking = {m.role for m in one.session.messages if m.text.strip()}
     return None if {"user", "assistant"} <= speaking else "no_exchange"
 
 
-def not_all_interrupted(
-    session: Session, reactions: Sequence[Reaction], settings: GateSettings
-) -> str | None:
+def not_all_interrupted(one: Candidate) -> str | None:
     """At least one reply was completed."""
-    return "all_interrupted" if reactions and all(r.interrupted for r in reactions) else None
+    return "all_interrupted" if one.reactions and all(r.interrupted for r in one.reactions) else None
 
 
-def signal_found(session: Session, reactions: Sequence[Reaction], settings: GateSettings) -> str | None:
+def signal_found(one: Candidate) -> str | None:
     """One of the signals asked for."""
-    wanted = settings.signals
-    return "no_signal" if wanted is not None and not _shown(reactions, wanted) else None
+    return "no_signal" if one.settings.signals is not None and not one.shown else None
 
 
-def no_conflict(session: Session, reactions: Sequence[Reaction], settings: GateSettings) -> str | None:
+def no_conflict(one: Candidate) -> str | None:
     """No reply was liked and rejected at once."""
-    return "conflict" if not settings.conflicts and any(r.conflict for r in reactions) else None
+    return "conflict" if not one.settings.conflicts and any(r.conflict for r in one.reactions) else None
 
 
-def language_allowed(session: Session, reactions: Sequence[Reaction], settings: GateSettings) -> str | None:
+def language_allowed(one: Candidate) -> str | None:
     """The user's language is one of those asked for."""
-    first = next((m.text for m in session.messages if m.role == "user"), "")
-    return None if settings.languages is None or words(first).lang in settings.languages else "language"
+    first = next((m.text for m in one.session.messages if m.role == "user"), "")
+    allowed = one.settings.languages
+    return None if allowed is None or language(compared(first)) in allowed else "language"
 
 
-def lengths(session: Session, reactions: Sequence[Reaction], settings: GateSettings) -> str | None:
+def lengths(one: Candidate) -> str | None:
     """Neither request nor reply is too short or too long."""
-    query, reply = _case(session, reactions, settings)
-    for text, bounds, name in ((query, settings.query, "query"), (reply, settings.reply, "reply")):
+    for name, text in (("query", one.query), ("reply", one.reply)):
+        bounds = getattr(one.settings, name)
         if bounds is not None and not bounds[0] <= len(text) <= bounds[1]:
             return f"{name}_length"
     return None
 
 
-def no_image(session: Session, reactions: Sequence[Reaction], settings: GateSettings) -> str | None:
+def no_image(one: Candidate) -> str | None:
     """Nothing that was not logged has to be seen to judge the reply."""
-    if settings.images:
+    if one.settings.images:
         return None
-    query, reply = _case(session, reactions, settings)
-    if reply.strip() == PICTURE:
+    if one.reply.strip() == PICTURE:
         return "image_reply"
-    return "image_request" if _found("images").search(query.lower()) else None
+    return "image_request" if _found("images").search(one.query.lower()) else None
 
 
-def harmless(session: Session, reactions: Sequence[Reaction], settings: GateSettings) -> str | None:
-    """Nobody asks for what is sexual, violent or otherwise harmful; talk about it is none."""
-    for message in session.messages:
-        if message.role == "user":
-            text = message.text.lower()
-            for kind, pattern in _unsafe().items():
-                if pattern.search(text) and not _found("discussion").search(text):
-                    return f"unsafe_{kind}"
-            if settings.unsafe is not None and settings.unsafe(masked(message.text)):
-                return "unsafe_classifier"
+def harmless(one: Candidate) -> str | None:
+    """Nobody asks for what is sexual, violent or otherwise harmful; talk about it is not harmful."""
+    for text in (m.text for m in one.session.messages if m.role == "user"):
+        lowered = text.lower()
+        for kind, pattern in _unsafe().items():
+            if pattern.search(lowered) and not _found("discussion").search(lowered):
+                return f"unsafe_{kind}"
+        if one.settings.unsafe is not None and one.settings.unsafe(masked(text)):
+            return "unsafe_classifier"
     return None
 
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[Callable[[Candidate], str | None], ...] = (
     both_speak,
     not_all_interrupted,
     signal_found,
@@ -204,20 +211,6 @@ def masked(text: str) -> str:
     return _slurs().sub(MASK, text)
 
 
-def _shown(reactions: Sequence[Reaction], wanted: Sequence[str] | None) -> list[Reaction]:
-    return [r for r in reactions if wanted is None or any(name in wanted for name in r.names)]
-
-
-def _case(session: Session, reactions: Sequence[Reaction], settings: GateSettings) -> tuple[str, str]:
-    """The first reply that shows a signal asked for, and the request before it."""
-    shown = _shown(reactions, settings.signals) or list(reactions)
-    if not shown:
-        return "", ""
-    place = shown[0].idx
-    before = [m.text for m in session.messages[:place] if m.role == "user"]
-    return (before[-1] if before else ""), session.messages[place].text
-
-
 @cache
 def _found(name: str) -> re.Pattern[str]:
     return re.compile(any_of(p for lang in LANGUAGES for p in cues(lang)["gate"][name]))
@@ -225,10 +218,10 @@ def _found(name: str) -> re.Pattern[str]:
 
 @cache
 def _unsafe() -> dict[str, re.Pattern[str]]:
-    kinds = {kind: [] for lang in LANGUAGES for kind in cues(lang)["gate"]["unsafe"]}  # type: dict[str, list[str]]
+    kinds: dict[str, list[str]] = {}
     for lang in LANGUAGES:
         for kind, patterns in cues(lang)["gate"]["unsafe"].items():
-            kinds[kind] += patterns
+            kinds.setdefault(kind, []).extend(patterns)
     return {kind: re.compile(any_of(patterns)) for kind, patterns in kinds.items()}
 
 

@@ -223,11 +223,6 @@ def _count(result: Mined, part: BlockTable, ids: list[np.ndarray]) -> None:
     result.rejected.update(reject.reason for reject in part.rejected)
     result.notes.update(part.notes)
     ids.append(part.ids)
-    for column, counter in (("primary", result.primary), ("found", result.found)):
-        values = (
-            part.rows["primary"]
-            if column == "primary"
-            else part.rows["signals"].combine_chunks().flatten().field("name")
-        )
-        for entry in values.value_counts().to_pylist() if len(values) else []:
-            counter[entry["values"]] += entry["counts"]
+    said = part.rows["signals"].combine_chunks().flatten().field("name")
+    for counter, names in ((result.primary, part.rows["primary"]), (result.found, said)):
+        counter.update({one["values"]: one["counts"] for one in names.value_counts().to_pylist()})

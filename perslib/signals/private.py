@@ -18,17 +18,14 @@ import ipaddress
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from datetime import date
 from functools import cache
 from typing import NamedTuple
 
-import numpy as np
-import pyarrow as pa
-
 from perslib.corpus.uxbench_records import Session
 from perslib.paths import read_toml
-from perslib.signals.wording import arrow, either_case, seen
+from perslib.signals.fast import Patterns
 
 
 class Rule(NamedTuple):
@@ -78,10 +75,6 @@ def _ipv6(text: str) -> bool:
     )
 
 
-def _international(text: str) -> bool:
-    return 8 <= sum(c.isdigit() for c in text) <= 15
-
-
 def _coordinates(text: str) -> bool:
     lat, lon = (float(part) for part in re.split(r"\s*[,\uff0c]\s*", text))
     return 1 < abs(lat) <= 90 and 1 < abs(lon) <= 180 and (abs(lat) >= 10 or abs(lon) >= 10)
@@ -103,15 +96,16 @@ def is_word(name: str) -> bool:
     return any(name[i:] in _words() for i in range(len(name) - 1))
 
 
-def _is_no_word(name: str) -> bool:
-    return not is_word(name)
-
-
 _SAID = read_toml(__file__, "private.toml")
 TITLES = tuple(_SAID["titles"])
-_CHECKS = {
-    check.__name__.lstrip("_"): check
-    for check in (identity_card, bank_card, _address, _ipv6, _international, _coordinates, _is_no_word)
+_CHECKS: dict[str, Callable[[str], bool]] = {
+    "identity_card": identity_card,
+    "bank_card": bank_card,
+    "address": _address,
+    "ipv6": _ipv6,
+    "international": lambda text: 8 <= sum(c.isdigit() for c in text) <= 15,
+    "coordinates": _coordinates,
+    "is_no_word": lambda name: not is_word(name),
 }
 
 
@@ -124,14 +118,14 @@ def _rule(
     kind: str, needs: str, pattern: str, group: int = 0, check: str = "", any_case: bool = False
 ) -> Rule:
     compiled = re.compile(filled(pattern), re.IGNORECASE if any_case else 0)
-    needs = either_case(filled(needs)) if any_case else filled(needs)
+    needs = filled(needs)
+    if any_case:  # `re` takes the Turkish letters for an i as well
+        needs = f"(?i:{needs.replace('i', '[iıİ]')})"
     return Rule(kind, compiled, group, _CHECKS[check] if check else None, needs)
 
 
 RULES = tuple(_rule(**rule) for rule in _SAID["rules"])
-
-
-_ANYTHING = "|".join(f"(?:{needs})" for needs in dict.fromkeys(rule.needs for rule in RULES))
+_RULES = Patterns([rule.needs for rule in RULES])
 _EVERYWHERE = ("NAME", "ACCOUNT")
 _YEARS_OF_SHIFT = 10 * 365 * 86_400
 Recogniser = Callable[[str], Iterable[str]]
@@ -146,13 +140,10 @@ class Hit(NamedTuple):
     value: str
 
 
-def hits(text: str, names: Recogniser | None = None, rules: Iterable[Rule] = RULES) -> list[Hit]:
-    """What is personal in a text, from left to right, without overlaps; of two rules the earlier wins.
-
-    `rules` are those that could hit, where `suspects` has been asked already.
-    """
+def hits(text: str, names: Recogniser | None = None) -> list[Hit]:
+    """Return what is personal in a text, from left to right, without overlaps; of two rules the earlier wins."""
     found: list[Hit] = []
-    for rule in rules:
+    for rule in (RULES[number] for number in _RULES.found(text)):
         for match in rule.pattern.finditer(text):
             start, end = match.span(rule.group)
             if start < end and (rule.check is None or rule.check(match[rule.group])):
@@ -168,13 +159,9 @@ def hits(text: str, names: Recogniser | None = None, rules: Iterable[Rule] = RUL
 
 def _same(rule: Rule, value: str) -> str:
     """What makes two mentions one: digits without the signs between them, letters without case."""
-    if rule.kind in ("PHONE", "CARD", "ID"):
-        return (
-            re.sub(r"[^\dX]", "", value.upper())[-11:]
-            if rule.kind == "PHONE"
-            else re.sub(r"\W", "", value.upper())
-        )
-    return value.casefold()
+    if rule.kind == "PHONE":
+        return re.sub(r"[^\dX]", "", value.upper())[-11:]
+    return re.sub(r"\W", "", value.upper()) if rule.kind in ("CARD", "ID") else value.casefold()
 
 
 class Placeholders:
@@ -185,10 +172,10 @@ class Placeholders:
         self.numbers: dict[tuple[str, str], str] = {}
         self.known: dict[str, str] = {}
 
-    def __call__(self, text: str, rules: Iterable[Rule] = RULES) -> str:
-        """The text with placeholders."""
+    def __call__(self, text: str) -> str:
+        """Return the text with placeholders."""
         parts, last = [], 0
-        for hit in hits(text, self.names, rules):
+        for hit in hits(text, self.names):
             shown = text[hit.start : hit.end]
             uncertain = text.startswith(TITLES, hit.end) and is_word(shown)
             parts += [text[last : hit.start], self._placeholder(hit, shown, uncertain)]
@@ -213,57 +200,35 @@ class Placeholders:
         return text
 
 
-def suspects(texts: Sequence[str]) -> dict[int, list[Rule]]:
-    """The places of texts in which a rule could hit, with those rules in their order; the others hold nothing of the kind."""
-    told = arrow(texts)
-    places = np.flatnonzero(seen(told, _ANYTHING))
-    found: dict[int, list[Rule]] = {}
-    if len(places):
-        some = told.take(pa.array(places))
-        needed = {needs: seen(some, needs) for needs in dict.fromkeys(rule.needs for rule in RULES)}
-        for row, place in enumerate(places.tolist()):
-            found[place] = [rule for rule in RULES if needed[rule.needs][row]]
-    return found
-
-
 def deidentified(
-    session: Session,
-    key: bytes | None = None,
-    *,
-    names: Recogniser | None = None,
-    suspected: Mapping[int, Iterable[Rule]] | None = None,
+    session: Session, key: bytes | None = None, *, names: Recogniser | None = None, texts: bool = True
 ) -> Session:
-    """The session with placeholders; with a `key`, also its id and its times are no longer what they were.
+    """Return the session with placeholders; with a `key`, also its id and its times are no longer what they were.
 
-    `suspected` are the places of messages to look at, and by which rules, where `suspects` has been asked already.
+    Without `texts`, only id and times are replaced.
     """
-    messages = session.messages
-    if suspected is None:
-        suspected = suspects([m.text for m in messages])
-    replaced: dict[int, str] = {}
     placeholders = Placeholders(names)
-    for i in range(len(messages)) if names else suspected:
-        replaced[i] = placeholders(messages[i].text, suspected.get(i, ()))
+    said = [m.text for m in session.messages]
+    replaced = [placeholders(text) for text in said] if texts else said
     if placeholders.known:
-        replaced = {i: placeholders.mentions(replaced.get(i, m.text)) for i, m in enumerate(messages)}
+        replaced = [placeholders.mentions(text) for text in replaced]
+    if replaced == said and key is None:
+        return session
     cid, shift = session.cid, 0.0
     if key is not None:
         digest = hmac.new(key, cid.encode("utf-8", "surrogatepass"), hashlib.sha256).digest()
         cid, shift = digest.hex()[:24], float(int.from_bytes(digest[24:], "big") % _YEARS_OF_SHIFT)
-    if not replaced and key is None:
-        return session
-    done = tuple(
+    messages = tuple(
         m._replace(
-            text=replaced.get(i, m.text),
+            text=text,
             t=None if m.t is None else m.t - shift,
             extra={k: v for k, v in m.extra.items() if k != "raw_message"} if m.extra else m.extra,
         )
-        for i, m in enumerate(messages)
+        for m, text in zip(session.messages, replaced)
     )
-    return session._replace(cid=cid, messages=done)
+    return session._replace(cid=cid, messages=messages)
 
 
 def audit(texts: Iterable[str]) -> Counter[str]:
-    """Hits a kind over all texts; what was hit is not kept."""
-    told = list(texts)
-    return Counter(hit.kind for i, rules in suspects(told).items() for hit in hits(told[i], rules=rules))
+    """Return the hits per kind over all texts; what was hit is not kept."""
+    return Counter(hit.kind for text in texts for hit in hits(text))

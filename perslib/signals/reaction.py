@@ -17,38 +17,31 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from perslib.corpus.uxbench_records import Message, Session
-from perslib.signals.heard import Heard, heard, interrupted
-from perslib.signals.length import reading_seconds
 from perslib.signals.model import DEFAULT, EXPRESSED, NEGATIVE, RANK, Reaction, Settings, Signal, Strength
-from perslib.signals.outline import limits
-from perslib.signals.similarity import parallel, same_topic, similarity, taken_apart
-from perslib.signals.wording import language
+from perslib.signals.similarity import parallel, same_topic, similarity
+from perslib.signals.user_messages import UserMessage, interrupted, read_message
+from perslib.signals.wording import language, reading_seconds
 
 
 class _Asked(NamedTuple):
     """A user message, as later ones are compared with it; `round` counts the replies before it."""
 
     message: Message
-    heard: Heard
+    read: UserMessage
     round: int
 
 
 def reactions(
-    session: Session,
-    reading: Sequence[float] | None = None,
-    settings: Settings = DEFAULT,
-    said: Sequence[Heard] | None = None,
+    session: Session, settings: Settings = DEFAULT, reading: Sequence[float] | None = None
 ) -> list[Reaction]:
-    """One reaction a reply, in the order of the session.
+    """Return one reaction per reply, in the order of the session.
 
-    `reading` holds the replies' reading times and `said` what the user messages say, where they are known already:
-    `length.reading_seconds` and `heard.heard` are at their best when they take those of many sessions at once.
+    `reading` are the seconds that it took to read the replies, if texts were replaced since then.
     """
     messages = [m for m in session.messages if m.role == "user" or m.role == "assistant"]
     if reading is None:
         reading = reading_seconds([m.text for m in messages if m.role == "assistant"]).tolist()
-    if said is None:
-        said = heard([m.text for m in messages if m.role == "user"], settings)
+    said = [read_message(m.text, settings) for m in messages if m.role == "user"]
     found: list[Reaction] = []
     before: deque[_Asked] = deque(maxlen=2 * settings.rounds_back)
     i, n, spoken = 0, len(messages), 0
@@ -85,7 +78,7 @@ def _unanswered(reply: Message, before: Sequence[_Asked], reading: float, supers
     broken = not superseded and interrupted(reply.text)
     if broken:
         signals.append(_broken(reply))
-    lang = before[-1].heard.lang if before else language(reply.text)
+    lang = before[-1].read.lang if before else language(reply.text)
     primary, conflict = _primary(signals, "superseded" if superseded else "no_followup")
     return Reaction(
         reply.idx,
@@ -104,7 +97,7 @@ def _unanswered(reply: Message, before: Sequence[_Asked], reading: float, supers
 def _taken(
     reply: Message,
     after: Sequence[Message],
-    said: Sequence[Heard],
+    said: Sequence[UserMessage],
     before: deque[_Asked],
     place: int,
     reading: float,
@@ -183,7 +176,7 @@ def _broken(reply: Message) -> Signal:
 def _say(
     signals: list[Signal],
     message: Message,
-    own: Heard,
+    own: UserMessage,
     before: Sequence[_Asked],
     place: int,
     settings: Settings,
@@ -210,33 +203,25 @@ def _say(
 
 
 def _again(
-    message: Message, heard: Heard, before: Sequence[_Asked], place: int, settings: Settings
+    message: Message, own: UserMessage, before: Sequence[_Asked], place: int, settings: Settings
 ) -> Signal | None:
     """Whether it asks again what was asked in the last rounds: repeat, rephrase, or the same of another thing."""
-    own, cue = None, heard.again
+    if not own.asks.tokens:
+        return None
+    cue = own.again
     best, sim = None, settings.rephrased_with_cue if cue else settings.rephrased
-    outline, limit = heard.outline, limits(sim)
     for earlier in reversed(before):
         if place - earlier.round >= settings.rounds_back:
             break
-        other = earlier.heard.outline
-        if outline is not None and other is not None:
-            shared = (outline.bits & other.bits).bit_count()
-            shared += outline.again if outline.again < other.again else other.again
-            if shared <= limit[outline.least + other.least]:
-                continue
-        own = own or taken_apart(heard.asks)
-        if not own.tokens:
-            return None
-        score = similarity(own, taken_apart(earlier.heard.asks), sim)
+        score = similarity(own.asks, earlier.read.asks, sim)
         if score > sim or (best is None and score == sim):
             best, sim = earlier, score
-    if best is None or own is None:
+    if best is None:
         return None
     span = (message.idx, 0, len(message.text), best.message.idx)
-    if sim < 1 and parallel(best.message.text, message.text, taken_apart(best.heard.asks), own):
+    if sim < 1 and parallel(best.message.text, message.text, best.read.asks, own.asks):
         return Signal("parallel_request", sim, "weak", "frame", *span)
-    if sim >= settings.repeated and (len(own.tokens) > 1 or own.tokens[0] < "\u2fff"):
+    if sim >= settings.repeated and (len(own.asks.tokens) > 1 or own.asks.tokens[0] < "\u2fff"):
         return Signal("repeat", sim, "strong", "similarity", *span)
     if cue:
         return Signal("rephrase", max(sim, 0.5), "strong", "cue", *span)

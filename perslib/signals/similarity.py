@@ -20,32 +20,25 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from difflib import SequenceMatcher
-from functools import cache, lru_cache
+from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
+from perslib.signals.fast import common_subsequence
 from perslib.signals.wording import LANGUAGES, any_of, cues, language
 
-AT_MOST = 2_000
+COMPARED = 2_000
 """Characters of a text that are compared: half from its head, half from its tail."""
-SHORT = 200
-"""Characters of a text whose words are remembered."""
 ALIGNED_AT_MOST = 200
 """Tokens of texts that are aligned to see what differs; longer ones are not the same of another thing by a word."""
 
 _CJK = "\u3005\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _TOKENS = re.compile(f"[{_CJK}]|[^\\W_{_CJK}]+")
-_OF_OTHER_SCRIPTS = re.compile(f"[^\\W_{_CJK}]")
-_COMPATIBLE = re.compile(
-    "[^\0-\u00a0\u2000-\u206f\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uff01-\uff0f\uff1a-\uff20]"
-)
-_NO_LETTER = re.compile(r"[\W_]+")
-_ASCII = re.compile("[a-z0-9]+")
 _DIGITS = re.compile(r"\d")
 
 
 class Words(NamedTuple):
-    """A text as it is compared: its tokens, their kinds, its language, and how many tokens are of a kind said before."""
+    """A text as it is compared: tokens, their kinds, language, and how many tokens are of a kind said before."""
 
     tokens: tuple[str, ...]
     kinds: frozenset[str]
@@ -54,57 +47,36 @@ class Words(NamedTuple):
 
 
 @cache
-def polite() -> tuple[tuple[str, ...], frozenset[str]]:
-    """Opening words of politeness, the longest first, and tokens that close a question, of all languages."""
-    first = [p for lang in LANGUAGES for p in cues(lang)["polite"]["opening"]]
-    return tuple(sorted(first, key=len, reverse=True)), frozenset(
-        token for lang in LANGUAGES for token in cues(lang)["polite"]["closing"]
-    )
+def _politeness() -> tuple[re.Pattern[str], frozenset[str]]:
+    """Return opening words of politeness, the longest first, and tokens that close a question, of all languages."""
+    opening = [p for lang in LANGUAGES for p in cues(lang)["polite"]["opening"]]
+    closing = [token for lang in LANGUAGES for token in cues(lang)["polite"]["closing"]]
+    return re.compile("|".join(map(re.escape, sorted(opening, key=len, reverse=True)))), frozenset(closing)
 
 
 def compared(text: str) -> str:
-    """What of a text is compared: all, or head and tail of a long one."""
-    return text if len(text) <= AT_MOST else text[: AT_MOST // 2] + "\n" + text[-AT_MOST // 2 :]
+    """Return what of a text is compared: all, or head and tail of a long one."""
+    return text if len(text) <= COMPARED else text[: COMPARED // 2] + "\n" + text[-COMPARED // 2 :]
 
 
 def words(text: str) -> Words:
-    """The text, normalised and taken apart; what lies between head and tail of a long one is left out."""
+    """Return the tokens of a normalised text; what lies between head and tail of a long one is left out."""
     text = compared(text)
-    openings, closings = polite()
-    if text.isascii():
-        lang, text = "en", text.lower()
-    else:
-        lang = language(text)
-        if _COMPATIBLE.search(text):
-            text = unicodedata.normalize("NFKC", text).casefold()
-        else:
-            text = text.lower()
-        if "’" in text:
-            text = text.replace("’", "")
-    if text.startswith(openings):
-        text = text[len(next(p for p in openings if text.startswith(p))) :] or text
-    if "'" in text:
-        text = text.replace("'", "")
-    if lang == "en":
-        found = (_ASCII if text.isascii() else _TOKENS).findall(text)
-    else:
-        found = _TOKENS.findall(text) if _OF_OTHER_SCRIPTS.search(text) else list(_NO_LETTER.sub("", text))
+    lang = language(text)
+    text = text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
+    opening, closings = _politeness()
+    text = text.replace("’", "'")
+    if polite := opening.match(text):
+        text = text[polite.end() :] or text
+    found = _TOKENS.findall(text.replace("'", ""))
     while len(found) > 1 and found[-1] in closings:
         found.pop()
     kinds = frozenset(found)
     return Words(tuple(found), kinds, lang, len(found) - len(kinds))
 
 
-def taken_apart(text: str) -> Words:
-    """`words`, remembered: people ask again what they asked, and close in few ways."""
-    return _remembered(text) if len(text) <= SHORT else words(text)
-
-
-_remembered = lru_cache(maxsize=4_096)(words)
-
-
 def similarity(a: Words, b: Words, least: float = 0.0) -> float:
-    """How alike two texts are, 0–1; below `least` any number below it may come, found without looking closer.
+    """Return how alike two texts are, 0–1; below `least` it may be any number below it, found at less cost.
 
     The bound: neither a subsequence nor shared pairs can be more than the m shared tokens, so sim is at most
     max(2m / (|a|+|b|), ½·(J₁ + m / (pairs − m))); and m is at most the shared kinds and what is said twice.
@@ -113,45 +85,21 @@ def similarity(a: Words, b: Words, least: float = 0.0) -> float:
     if x == y:
         return 1.0 if x else 0.0
     n = len(x) + len(y)
-    shorter = len(x) if len(x) < len(y) else len(y)
-    kinds = a.kinds & b.kinds
-    m = len(kinds) + (a.twice if a.twice < b.twice else b.twice)
-    m = m if m < shorter else shorter
-    if 2 * m < least * n and 2 * m + 4 <= n:  # then the first term is the larger one
-        return 2 * m / n
-    if not m:
-        return 0.0
-    one_of_a, one_of_b = Counter(x), Counter(y)
-    m = sum(min(one_of_a[token], one_of_b[token]) for token in kinds)
-    bound = most(m, n)
-    if bound < least:
+    m = min(len(a.kinds & b.kinds) + min(a.twice, b.twice), len(x), len(y))
+    if not m or (bound := _most(m, n)) < least:
+        return bound if m else 0.0
+    m = (Counter(x) & Counter(y)).total()
+    if (bound := _most(m, n)) < least:
         return bound
     shared = (Counter(pairwise(x)) & Counter(pairwise(y))).total()
     one, pairs = m / (n - m), n - 2 - shared
     two = shared / pairs if pairs else one
-    return max(2 * common(x, y) / n, (one + two) / 2)
+    return max(2 * common_subsequence(x, y) / n, (one + two) / 2)
 
 
-def most(m: int, n: int) -> float:
-    """The most that m shared tokens of n together can come to."""
+def _most(m: int, n: int) -> float:
+    """Return the most that m shared tokens of n together can come to."""
     return max(2 * m / n, (m / (n - m) + min(1.0, m / max(1, n - 2 - m))) / 2)
-
-
-def common(x: tuple[str, ...], y: tuple[str, ...]) -> int:
-    """Length of the longest common subsequence, a whole row of the table at a time in the bits of one number.
-
-    Hyyrö's recurrence: V ← (V + (V ∧ M)) ∨ (V ∧ ¬M), M the places where x has the token; zeros of V count.
-    """
-    where: dict[str, int] = {}
-    for i, token in enumerate(x):
-        where[token] = where.get(token, 0) | (1 << i)
-    everywhere = (1 << len(x)) - 1
-    row = everywhere
-    for token in y:
-        if match := where.get(token):
-            both = row & match
-            row = ((row + both) | (row - both)) & everywhere
-    return len(x) - row.bit_count()
 
 
 # -- the same of another thing ----------------------------------------------------------------------------
@@ -243,12 +191,6 @@ _TAKES_UP = re.compile(
 )
 
 
-@cache
-def _little() -> tuple[re.Pattern[str], frozenset[str]]:
-    zh, en = cues("zh")["frame"], cues("en")["frame"]
-    return re.compile(any_of(sorted(zh["function"], key=len, reverse=True))), frozenset(en["words"])
-
-
 def same_topic(text: str, earlier: Sequence[str]) -> bool:
     """Whether a message continues the talk that `earlier` holds."""
     lowered = text.lower()
@@ -258,16 +200,16 @@ def same_topic(text: str, earlier: Sequence[str]) -> bool:
     if not content:
         return True
     for part in earlier:
-        said = part[:AT_MOST].lower()
+        said = part[:COMPARED].lower()
         for piece in content:
             if piece in said:
                 return True
-    return len(taken_apart(text).tokens) < LEAST_TOKENS
+    return len(words(text).tokens) < LEAST_TOKENS
 
 
 def _content(lowered: str) -> list[str]:
     """Pairs of Han characters and words that carry content."""
-    little, frame = _little()
+    _, frame, little = _frame()
     pieces: list[str] = []
     for run in re.findall(r"[\u3400-\u9fff]+|[a-z0-9]+", lowered):
         if run[0] > "\u2fff":

@@ -23,12 +23,10 @@ import numpy as np
 import pyarrow as pa
 
 from perslib.corpus.uxbench_records import Session
-from perslib.signals.heard import heard
-from perslib.signals.length import reading_seconds
 from perslib.signals.model import DEFAULT, NEGATIVE, POSITIVE, Reaction, Settings, Signal
-from perslib.signals.private import Rule, deidentified, suspects
+from perslib.signals.private import deidentified
 from perslib.signals.reaction import reactions
-from perslib.signals.wording import arrow
+from perslib.signals.wording import reading_seconds
 
 SCORED = (*NEGATIVE, *POSITIVE, "ack", "parallel_request", "system_failure")
 _PLACE = {name: i for i, name in enumerate(SCORED)}
@@ -78,44 +76,22 @@ def table(
     key: bytes | None = None,
 ) -> pa.Table:
     """The table of some sessions: de-identified where `private`, read, and laid out in columns."""
-    told, reading = prepared(sessions, private=private, key=key)
-    said = heard([m.text for session in told for m in session.messages if m.role == "user"], settings)
-    found: list[Reaction] = []
-    lengths: list[int] = []
-    spoken = 0
-    for session in told:
-        begin, most = len(found), len(session.messages)
-        found += reactions(session, reading[begin : begin + most], settings, said[spoken : spoken + most])
-        lengths.append(len(found) - begin)
-        spoken += sum(m.role == "user" for m in session.messages)
-    return _columns(found, told, lengths, numbers or range(1, len(told) + 1))
-
-
-def prepared(
-    sessions: Sequence[Session], *, private: bool = True, key: bytes | None = None
-) -> tuple[Sequence[Session], list[float]]:
-    """The sessions, de-identified, and the reading time of every reply; all texts are looked at in one go."""
     replies = [m.text for session in sessions for m in session.messages if m.role == "assistant"]
+    reading = reading_seconds(replies).tolist()  # before placeholders change them
     if private or key is not None:
-        sessions = _private(sessions, key, private=private)
-    return sessions, reading_seconds(replies).tolist()
-
-
-def _private(sessions: Sequence[Session], key: bytes | None, *, private: bool) -> Sequence[Session]:
-    suspected: list[dict[int, list[Rule]]] = [{} for _ in sessions]
-    if private:
-        where = [(row, i) for row, session in enumerate(sessions) for i in range(len(session.messages))]
-        for place, rules in suspects([m.text for session in sessions for m in session.messages]).items():
-            row, i = where[place]
-            suspected[row][i] = rules
-    return [
-        deidentified(session, key, suspected=own) if own or key is not None else session
-        for session, own in zip(sessions, suspected)
-    ]
+        sessions = [deidentified(session, key, texts=private) for session in sessions]
+    found: list[Reaction] = []
+    lengths = []
+    for session in sessions:
+        own = reactions(session, settings, reading[len(found) : len(found) + len(session.messages)])
+        found += own
+        lengths.append(len(own))
+    cids = [session.cid.encode("utf-8", "replace").decode() for session in sessions]  # no lone surrogates
+    return _columns(found, cids, lengths, numbers or range(1, len(sessions) + 1))
 
 
 def _columns(
-    found: Sequence[Reaction], sessions: Sequence[Session], lengths: Sequence[int], numbers: Sequence[int]
+    found: Sequence[Reaction], cids: Sequence[str], lengths: Sequence[int], numbers: Sequence[int]
 ) -> pa.Table:
     if not found:
         return SCHEMA.empty_table()
@@ -131,7 +107,7 @@ def _columns(
     ratio = np.array(each["gap"], float) / np.where(chars > 0, chars, np.nan)
     columns = {
         "record": np.repeat(np.array(numbers, np.int64), lengths),
-        "cid": arrow([s.cid for s in sessions]).take(np.repeat(np.arange(len(sessions)), lengths)),
+        "cid": np.repeat(np.array(cids, object), lengths),
         "reply": each.pop("idx"),
         "ratio": pa.array(ratio, pa.float64(), from_pandas=True).cast(pa.float32()),
         **dict(zip(SCORED, scores)),

@@ -28,7 +28,7 @@ import pandas as pd
 
 from perslib.corpus.uxbench import SPLITS
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.signals.length import counts
+from perslib.signals.fast import counts
 from perslib.stats import SEED
 from perslib.ux.construct.rules import plain
 from perslib.ux.construct.taxonomy import AXES
