@@ -48,7 +48,7 @@ def test_what_is_wrong_is_named_with_its_dialogue(change, says):
 
 
 def test_saved_dialogues_come_back(tmp_path):
-    path = made(ONE, BARE).save(tmp_path / "folder" / "dialogues.npz")
+    path = made(ONE, BARE).save(tmp_path / "folder" / "dialogues.parquet")
     read = Dialogues.read(path)
     assert read.action_list.digest == ACTIONS.digest and read.goal_names == ("g1", "g2")
     for was, now in zip(made(ONE, BARE), read, strict=True):
@@ -64,9 +64,9 @@ def test_saved_dialogues_come_back(tmp_path):
 
 
 def test_a_file_that_holds_no_dialogues_is_named(tmp_path):
-    (tmp_path / "x.npz").write_bytes(b"nothing")
-    with pytest.raises(DataError, match=r"x\.npz"):
-        Dialogues.read(tmp_path / "x.npz")
+    (tmp_path / "x.parquet").write_bytes(b"nothing")
+    with pytest.raises(DataError, match=r"x\.parquet"):
+        Dialogues.read(tmp_path / "x.parquet")
 
 
 def test_selection():

@@ -5,7 +5,7 @@
     fitted = Patience(v_b=-1.0).fit(train)              # extra `patience`
     fitted.turn_satisfaction(test), fitted.remaining_budget(test), recovered(fitted, test)
 
-The world is `perslib.patience.world`, its gymnasium face `perslib.patience.env` (extra `patience`).
+The world is `perslib.patience.world`.
 """
 
 from perslib.patience.actions import Atom, action_list

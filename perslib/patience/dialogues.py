@@ -10,12 +10,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from perslib.errors import DataError, Problem
 
@@ -77,10 +80,11 @@ class Dialogue:
         return len(self.actions)
 
 
-#: Arrays that have one row a turn, and those that have one a dialogue.
-BY_TURN = ("states", "actions", "rest", "true_costs")
-BY_DIALOGUE = ("goal", "profile")
-SCALARS = ("status", "reason", "user", "id", "true_patience")
+_NAMES = ("goal_names", "state_names", "profile_names")
+
+
+def _flat(value: Any) -> Any:
+    return np.ravel(value) if isinstance(value, np.ndarray) else value
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,59 +173,38 @@ class Dialogues(Sequence[Dialogue]):
         return self[np.sort(order[:cut])], self[np.sort(order[cut:])]
 
     def save(self, path: str | Path) -> Path:
-        """Everything in one compressed `.npz`; `Dialogues.read` gives the same back."""
+        """Write everything into one Parquet file; `Dialogues.read` returns the same."""
         path = Path(path)
-        arrays: dict[str, np.ndarray] = {"lengths": self.turns, "multihot": self.action_list.multihot}
-        for name in (*BY_TURN, *BY_DIALOGUE):
-            held = [getattr(d, name) for d in self.dialogues]
-            known = np.array([v is not None for v in held], dtype=bool)
-            if known.any():
-                given = [v for v in held if v is not None]
-                arrays[name] = np.concatenate(given) if name in BY_TURN else np.stack(given)
-            arrays[f"has_{name}"] = known
-        names = {
-            "actions": self.action_list.names,
-            "atoms": self.action_list.atoms,
-            "goal": self.goal_names,
-            "state": self.state_names,
-            "profile": self.profile_names,
+        columns = {
+            own.name: [_flat(getattr(d, own.name)) for d in self.dialogues] for own in fields(Dialogue)
         }
-        scalars = {s: [getattr(d, s) for d in self.dialogues] for s in SCALARS}
-        arrays["text"] = np.frombuffer(
-            json.dumps({"names": names, "scalars": scalars}).encode(), dtype=np.uint8
-        )
+        actions = (self.action_list.names, self.action_list.atoms, self.action_list.multihot.tolist())
+        names = {name: getattr(self, name) for name in _NAMES}
+        about = json.dumps({"actions": actions, "names": names})
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_name(path.name + ".part")
-        with part.open("wb") as file:
-            np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+        pq.write_table(pa.table(columns, metadata={"dialogues": about}), part, compression="zstd")
         part.replace(path)
         return path
 
     @classmethod
     def read(cls, path: str | Path) -> Dialogues:
-        """What `save` wrote."""
+        """Read what `save` wrote."""
         try:
-            with np.load(path) as stored:
-                arrays = {key: stored[key] for key in stored.files}
-            text = json.loads(arrays["text"].tobytes())
-            lengths = arrays["lengths"]
+            table = pq.read_table(path)
+            about = json.loads((table.schema.metadata or {})[b"dialogues"])
         except (OSError, ValueError, KeyError) as reason:
             raise DataError(
                 Problem(str(path), f"no dialogues can be read here ({reason})"), "Collect them again."
             ) from None
-        columns: dict[str, list[Any]] = dict(text["scalars"])
-        for name in (*BY_TURN, *BY_DIALOGUE):
-            known = arrays[f"has_{name}"]
-            cuts = np.cumsum(lengths[known])[:-1]
-            stored_values = arrays.get(name, np.empty(0))
-            pieces = iter(np.split(stored_values, cuts) if name in BY_TURN else list(stored_values))
-            columns[name] = [next(pieces) if has else None for has in known]
-        held = [dict(zip(columns, values)) for values in zip(*columns.values(), strict=True)]
-        names = {key: tuple(value) for key, value in text["names"].items()}
-        return cls(
-            tuple(Dialogue(**values) for values in held),
-            Actions(names["actions"], names["atoms"], arrays["multihot"]),
-            names["goal"],
-            names["state"],
-            names["profile"],
-        )
+        dialogues = []
+        for row in table.to_pandas().to_dict("records"):
+            turns = len(row["actions"])
+            for name in ("states", "rest"):
+                row[name] = None if row[name] is None else row[name].reshape(turns, -1)
+            if pd.isna(row["true_patience"]):
+                row["true_patience"] = None
+            dialogues.append(Dialogue(**row))
+        names, atoms, multihot = about["actions"]
+        action_list = Actions(tuple(names), tuple(atoms), np.array(multihot, np.float32))
+        return cls(tuple(dialogues), action_list, *(tuple(about["names"][name]) for name in _NAMES))

@@ -135,7 +135,7 @@ class Pipeline:
         """
         user, _, part = name.partition("-")
         number = {"": self.sizes.fitted, "choice": self.sizes.fitted // 10}.get(part, self.sizes.tested)
-        path = self._at(seed, f"{name}.npz")
+        path = self._at(seed, f"{name}.parquet")
         if not path.exists():
             policy = HAND["noisy rule"]
             if part != "rule":
