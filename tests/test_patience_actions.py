@@ -22,7 +22,7 @@ def test_three_hundred_distinct_actions_with_few_large_ones():
 
 def test_the_stored_list_is_the_one_that_was_drawn():
     actions = action_list()
-    assert actions.features.digest == json.loads(FILE.read_text("utf-8"))["sha256"]
+    assert actions.digest == json.loads(FILE.read_text("utf-8"))["sha256"]
     assert {atom for template in actions.templates for atom in template} <= set(ATOMS)
 
 
@@ -49,5 +49,5 @@ def test_what_is_not_in_the_list_becomes_the_nearest():
 
 def test_features_are_the_atoms():
     actions = action_list()
-    assert actions.features.multihot.sum() == sum(len(t) for t in actions.templates)
-    assert actions.features.onehot.shape == (300, 300)
+    assert actions.multihot.sum() == sum(len(t) for t in actions.templates)
+    assert actions.onehot.shape == (300, 300)

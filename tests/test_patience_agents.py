@@ -34,11 +34,11 @@ def test_memory_forgets_the_oldest():
     memory = Replay(size=4, features=2, discount=0.5)
     states = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
     memory.add(Played(states, np.array([7, 8, 9]), np.array([-1.0, -2.0, 4.0])))
-    assert memory.rewards[:3].tolist() == [-1, -2, 4]
-    assert memory.discounts[:3].tolist() == [0.5, 0.5, 0]
-    assert memory.later[:3].tolist() == [[0, 1], [1, 0], [1, 1]]
+    assert memory.turns["reward"][:3].tolist() == [-1, -2, 4]
+    assert memory.turns["discount"][:3].tolist() == [0.5, 0.5, 0]
+    assert memory.turns["later"][:3].tolist() == [[0, 1], [1, 0], [1, 1]]
     memory.add(Played(states, np.array([1, 2, 3]), np.zeros(3)))
-    assert memory.actions.tolist() == [2, 3, 9, 1] and len(memory) == 4
+    assert memory.turns["action"].tolist() == [2, 3, 9, 1] and len(memory) == 4
 
 
 @pytest.fixture(scope="module")

@@ -58,10 +58,10 @@ Template = tuple[Atom, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class ActionList:
-    """Templates with their slot numbers and costs; `features` is what a fit sees of them."""
+class Templates(Actions):
+    """The list with the atoms of every action; `names` and `multihot` are made of them."""
 
-    templates: tuple[Template, ...]
+    templates: tuple[Template, ...] = ()
 
     @cached_property
     def slot_numbers(self) -> np.ndarray:
@@ -69,20 +69,11 @@ class ActionList:
         return np.array([sum(atom.counts for atom in t) for t in self.templates])
 
     @cached_property
-    def features(self) -> Actions:
-        """Names and multi-hot atoms, with the digest that tells lists apart."""
-        rows = np.zeros((len(self.templates), len(ATOMS)), dtype=np.float32)
-        for row, template in zip(rows, self.templates, strict=True):
-            row[[ATOMS.index(atom) for atom in template]] = 1
-        names = tuple(" + ".join(map(str, t)) for t in self.templates)
-        return Actions(names, tuple(map(str, ATOMS)), rows)
-
-    @cached_property
     def _index(self) -> dict[frozenset[Atom], int]:
         return {frozenset(t): i for i, t in enumerate(self.templates)}
 
     def index(self, *atoms: Atom) -> int:
-        """The action made of just these atoms, else the one that shares most with them and adds least."""
+        """Return the action made of just these atoms, else the one that shares most with them and adds least."""
         wanted = frozenset(atoms)
         if wanted not in self._index:
             fits = [2 * len(wanted & t) - len(t - wanted) for t in map(frozenset, self.templates)]
@@ -91,7 +82,11 @@ class ActionList:
 
 
 @cache
-def action_list() -> ActionList:
-    """The stored list."""
-    stored = json.loads(FILE.read_text("utf-8"))
-    return ActionList(tuple(tuple(Atom(*atom) for atom in t) for t in stored["templates"]))
+def action_list() -> Templates:
+    """Return the stored list."""
+    stored = json.loads(FILE.read_text("utf-8"))["templates"]
+    templates = tuple(tuple(Atom(*atom) for atom in t) for t in stored)
+    rows = np.array([[atom in t for atom in ATOMS] for t in templates], dtype=np.float32)
+    return Templates(
+        tuple(" + ".join(map(str, t)) for t in templates), tuple(map(str, ATOMS)), rows, templates
+    )

@@ -64,7 +64,7 @@ def true_cost(turn: Turn, world: World) -> float:
 def estimated(model: Patience) -> Reward:
     """A recovered f(s, a), divided by |v_b|; never better than −0.2, so that no turn is free."""
     torch = torch_here()
-    features = None if model.actions == "none" else getattr(action_list().features, model.actions)
+    features = None if model.actions == "none" else getattr(action_list(), model.actions)
 
     def reward(turn: Turn, world: World) -> float:
         shown = turn.state if features is None else np.append(turn.state, features[turn.action])
@@ -106,31 +106,30 @@ class Replay:
     """A ring of (state, action, reward, discount of what comes after, state then)."""
 
     def __init__(self, size: int, features: int, discount: float):
-        self.size, self.discount = size, discount
-        self.states = np.zeros((size, features), dtype=np.uint8)  # all features are 0 or 1
-        self.later = np.zeros_like(self.states)
-        self.actions = np.zeros(size, dtype=np.int64)
-        self.rewards = np.zeros(size, dtype=np.float32)
-        self.discounts = np.zeros(size, dtype=np.float32)
-        self.added = 0
+        self.size, self.discount, self.added = size, discount, 0
+        bits = (np.uint8, features)  # all features are 0 or 1
+        self.turns = np.zeros(
+            size,
+            [("state", *bits), ("action", np.int64), ("reward", "f4"), ("discount", "f4"), ("later", *bits)],
+        )
 
     def __len__(self) -> int:
         return min(self.added, self.size)
 
     def add(self, played: Played) -> None:
-        """All turns of a dialogue; nothing is expected beyond its end."""
-        turns = len(played.actions)
-        at = np.arange(self.added, self.added + turns) % self.size
-        self.states[at], self.later[at] = played.states[:-1], played.states[1:]
-        self.actions[at], self.rewards[at], self.discounts[at] = played.actions, played.rewards, self.discount
-        self.discounts[at[-1]] = 0.0
-        self.added += turns
+        """Add all turns of a dialogue; nothing is expected beyond its end."""
+        new = np.zeros(len(played.actions), self.turns.dtype)
+        new["state"], new["later"] = played.states[:-1], played.states[1:]
+        new["action"], new["reward"], new["discount"] = played.actions, played.rewards, self.discount
+        new["discount"][-1] = 0.0
+        self.turns[np.arange(self.added, self.added + len(new)) % self.size] = new
+        self.added += len(new)
 
     def sample(self, rng: np.random.Generator, number: int) -> tuple[np.ndarray, ...]:
-        """Turns at random: states, actions, rewards, discounts, later states."""
-        at = rng.integers(len(self), size=number)
-        states, later = self.states[at].astype(np.float32), self.later[at].astype(np.float32)
-        return states, self.actions[at], self.rewards[at], self.discounts[at], later
+        """Draw turns: states, actions, rewards, discounts, later states."""
+        some = self.turns[rng.integers(len(self), size=number)]
+        states, later = some["state"].astype(np.float32), some["later"].astype(np.float32)
+        return states, *(some[name].copy() for name in ("action", "reward", "discount")), later
 
 
 @dataclass(frozen=True)
@@ -183,16 +182,21 @@ class Agent:
     @classmethod
     def load(cls, folder: str | Path) -> Agent:
         """What `save` wrote; refused if it was trained on another action list or other state features."""
-        with loaded(folder, "agent") as (card, weights):
-            for name, now in (("actions", action_list().features.digest), ("features", len(STATE_NAMES))):
-                if card[name] != now:
-                    raise DataError(
-                        Problem(str(folder), f"the agent knows other {name} ({card[name]}, now {now})"),
-                        "Train it again with the present ones.",
-                    )
-            network = q_network(tuple(card["settings"]["hidden"]))
-            network.load_state_dict({k: torch_here().from_numpy(v) for k, v in weights.items()})
-            curve = pd.DataFrame(card.pop("curve"))
+        folder = Path(folder)
+        try:
+            card = json.loads((folder / "card.json").read_text("utf-8"))
+            weights = torch_here().load(folder / "weights.pt", weights_only=True)
+            curve = pd.read_csv(folder / "curve.csv")
+        except (OSError, ValueError) as reason:
+            raise DataError(Problem(str(folder), f"no agent here ({reason})"), "Train it again.") from None
+        for name, now in (("actions", action_list().digest), ("features", len(STATE_NAMES))):
+            if card[name] != now:
+                raise DataError(
+                    Problem(str(folder), f"the agent knows other {name} ({card[name]}, now {now})"),
+                    "Train it again with the present ones.",
+                )
+        network = q_network(tuple(card["settings"]["hidden"]))
+        network.load_state_dict(weights)
         return cls(network, curve, card)
 
 
@@ -248,7 +252,7 @@ def learn(user: User, reward: Reward, settings: Settings, start: Agent | None = 
     card = {
         "user": user.kind,
         "settings": asdict(settings),
-        "actions": action_list().features.digest,
+        "actions": action_list().digest,
         "features": len(STATE_NAMES),
         "best": best[0],
     }

@@ -28,7 +28,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from types import ModuleType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
@@ -180,8 +180,7 @@ def _last_finish(done: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 # -- estimates and losses ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Estimate:
+class Estimate(NamedTuple):
     """f and h of a batch: dialogues × turns, and one value a dialogue."""
 
     f: Tensor
@@ -240,8 +239,7 @@ def expected_cost(
     return ratio.where(done, ratio.new_full((), unproven)) * h_rest * gamma * rest
 
 
-@dataclass(frozen=True)
-class Losses:
+class Losses(NamedTuple):
     """What each dialogue of a batch adds, and the budgets that this was read off."""
 
     loss1: Tensor

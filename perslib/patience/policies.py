@@ -150,4 +150,4 @@ def collect(policy: Policy, user: User | Sequence[User], number: int, seed: int 
     for i in range(number):
         world = World(users[i % len(users)], np.random.default_rng((seed, i)))
         kept.append(talk(policy, world).dialogue(f"{seed}-{i}"))
-    return Dialogues(tuple(kept), action_list().features, GOAL_NAMES, STATE_NAMES)
+    return Dialogues(tuple(kept), action_list(), GOAL_NAMES, STATE_NAMES)

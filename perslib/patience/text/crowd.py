@@ -25,7 +25,7 @@ from perslib.paths import read_toml
 from perslib.patience.actions import Template
 from perslib.patience.dialogues import FAILURE, SUCCESS
 from perslib.patience.goals import GOAL_NAMES, VALUES, word
-from perslib.patience.policies import Policy, exploring, patient, rule
+from perslib.patience.policies import Policy, exploring, patient, rule, talk
 from perslib.patience.text.dialogues import TextDialogue
 from perslib.patience.users import Item, User
 from perslib.patience.world import World
@@ -115,9 +115,7 @@ def crowd(
 
 def _dialogue(number: int, user: User, language: str, rng: np.random.Generator) -> TextDialogue:
     name, policy, mishears = SYSTEMS[number % len(SYSTEMS)]
-    world = World(user, rng, mishears=mishears)
-    while not world.over:
-        world.act(policy(world.seen, world.rng))
+    world = talk(policy, World(user, rng, mishears=mishears))
     # What is said and how it is rated must not change who leaves when: a generator of its own.
     words = np.random.default_rng((int(rng.integers(2**31)), number))
     wording = Wording(language, words)
