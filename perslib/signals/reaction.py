@@ -38,38 +38,30 @@ def reactions(
 
     `reading` are the seconds that it took to read the replies, if texts were replaced since then.
     """
-    messages = [m for m in session.messages if m.role == "user" or m.role == "assistant"]
+    replies: list[Message] = []
+    asked: list[list[_Asked]] = [[]]  # before the first reply, then after each
+    for message in session.messages:
+        if message.role == "user":
+            asked[-1].append(_Asked(message, read_message(message.text, settings), len(replies)))
+        elif message.role == "assistant":
+            replies.append(message)
+            asked.append([])
     if reading is None:
-        reading = reading_seconds([m.text for m in messages if m.role == "assistant"]).tolist()
-    said = [read_message(m.text, settings) for m in messages if m.role == "user"]
+        reading = reading_seconds([reply.text for reply in replies]).tolist()
     found: list[Reaction] = []
-    before: deque[_Asked] = deque(maxlen=2 * settings.rounds_back)
-    i, n, spoken = 0, len(messages), 0
-    while i < n and messages[i].role == "user":
-        before.append(_Asked(messages[i], said[i], 0))
-        i += 1
-    spoken = i
+    before = deque(asked[0], maxlen=2 * settings.rounds_back)
     trouble = -settings.topics_back - 1  # the place of the last reply that was not liked
-    quiet = True
-    while i < n:
-        reply, i = messages[i], i + 1
-        begin = i
-        while i < n and messages[i].role == "user":
-            i += 1
-        place = len(found)
-        if begin < i:
+    for place, (reply, after) in enumerate(zip(replies, asked[1:])):
+        if after:
             recently = place - trouble <= settings.topics_back
-            own = said[spoken : spoken + i - begin]
-            spoken += i - begin
-            one = _taken(reply, messages[begin:i], own, before, place, reading[place], recently, settings)
+            one = _taken(reply, after, before, place, reading[place], recently, settings)
+            before.extend(after)
         else:
-            one = _unanswered(reply, before, reading[place], superseded=i < n)
-        if one.signals:
-            quiet = False
-            if any(s.name in EXPRESSED for s in one.signals):
-                trouble = place
+            one = _unanswered(reply, before, reading[place], superseded=place + 1 < len(replies))
+        if one.signals and any(s.name in EXPRESSED for s in one.signals):
+            trouble = place
         found.append(one)
-    return found if quiet else followed(found)
+    return followed(found)
 
 
 def _unanswered(reply: Message, before: Sequence[_Asked], reading: float, superseded: bool) -> Reaction:
@@ -96,28 +88,27 @@ def _unanswered(reply: Message, before: Sequence[_Asked], reading: float, supers
 
 def _taken(
     reply: Message,
-    after: Sequence[Message],
-    said: Sequence[UserMessage],
-    before: deque[_Asked],
+    after: Sequence[_Asked],
+    before: Sequence[_Asked],
     place: int,
     reading: float,
     recently: bool,
     settings: Settings,
 ) -> Reaction:
-    """The reaction to a reply after which the user spoke; what was said joins what was asked.
+    """The reaction to a reply after which the user spoke.
 
     `place` counts the replies before, `recently` says whether one of the last few was not liked.
     """
-    first = after[0]
+    first = after[0].message
     gap = None if first.t is None or reply.t is None else first.t - reply.t
     fraction = None
-    signals = _clicked(reply) if reply.feedback else []
+    signals = _clicked(reply)
     broken = interrupted(reply.text)
     if broken:
         signals.append(_broken(reply))
     else:
-        for message, own in zip(after, said):
-            _say(signals, message, own, before, place, settings)
+        for one in after:
+            _say(signals, one, before, place, settings)
         content = bool(signals) and any(s.score > 0.5 and s.name in ("thanks", "ack") for s in signals)
         if gap is not None and gap >= 0 and reading > 0:
             fraction = _used(gap, first, reply, settings) / reading
@@ -127,13 +118,11 @@ def _taken(
             texts = [one.message.text for one in reversed(before)]
             if not same_topic(first.text, [*texts, reply.text]):
                 signals.append(Signal("abandon", 0.4, "weak", "topic", first.idx, 0, len(first.text)))
-    for message, own in zip(after, said):
-        before.append(_Asked(message, own, place + 1))
-    primary, conflict = _primary(signals, "continue") if signals else ("continue", False)
+    primary, conflict = _primary(signals, "continue")
     return Reaction(
         reply.idx,
         first.idx,
-        said[0].lang,
+        after[0].read.lang,
         primary,
         tuple(signals),
         False,
@@ -174,15 +163,10 @@ def _broken(reply: Message) -> Signal:
 
 
 def _say(
-    signals: list[Signal],
-    message: Message,
-    own: UserMessage,
-    before: Sequence[_Asked],
-    place: int,
-    settings: Settings,
+    signals: list[Signal], one: _Asked, before: Sequence[_Asked], place: int, settings: Settings
 ) -> None:
     """Add the signals of what a user message says."""
-    blame, closed = own.blame, own.closed
+    message, blame, closed = one.message, one.read.blame, one.read.closed
     blamed = blame is not None and blame.score >= settings.complained
     if blame is not None and blame.score >= settings.complained_weakly:
         strength: Strength = "strong" if blamed else "weak"
@@ -197,7 +181,7 @@ def _say(
             )
         if not closed.rest:
             return
-    again = _again(message, own, before, place, settings)
+    again = _again(message, one.read, before, place, settings)
     if again is not None:
         signals.append(again)
 
