@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from perslib.cli import main as cli
 from perslib.corpus import load, read_release
 from perslib.corpus.palset import averages, per_user
-from perslib.corpus.palset_records import assistant_action, label, read_side, side_files, user_action
+from perslib.corpus.palset_records import action, label, read_side, side_files
 from perslib.corpus.reading import Intake
 from perslib.errors import DataError, UnknownName
 from perslib.memory.long import sessions_of
@@ -99,7 +99,7 @@ def test_the_english_release_is_accepted_with_its_irregularities_counted(tmp_pat
     "form", ["方案反馈", "<方案反馈>", "Solution Feedback", "solution_feedback", "SOLUTION-FEEDBACK"]
 )
 def test_actions_are_known_in_every_form(form):
-    assert user_action(form) == "solution_feedback" and assistant_action(form) is None
+    assert action("user", form) == "solution_feedback" and action("assistant", form) is None
 
 
 def test_feedback_is_known_in_both_languages():

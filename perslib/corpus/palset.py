@@ -57,15 +57,14 @@ FOLDERS: dict[str, str] = NAMES["folders"]
 _USER = schema_of("user")
 #: The frames among the extras and their columns.
 EXTRAS: dict[str, list[str]] = NAMES["extras"]
+ACTIONS = ["user_action", "assistant_action", "user_action_raw", "assistant_action_raw"]
+TOPIC = ("user", "session", "topic")
 
 
 def looks_like(path: Path) -> bool:
     """Whether a file, or a folder, is this release by its names."""
-    if path.is_file():
-        return path.name in MAIN.values()
-    return any(
-        found for name in MAIN.values() for pattern in (name, f"*/{name}") for found in path.glob(pattern)
-    )
+    files = [path] if path.is_file() else [*path.glob("*.json"), *path.glob("*/*.json")]
+    return any(file.name in MAIN.values() for file in files)
 
 
 def read(path: Path, *, skip_bad: bool = False, name: str | None = None) -> Reading:
@@ -103,22 +102,19 @@ def write_release(folder: str | Path, files: Mapping[str, Any], language: str) -
 
 def _main(path: Path) -> tuple[str, Path]:
     """The main file and its language, which its name says."""
-    if path.is_file():
-        languages = [language for language, name in MAIN.items() if name == path.name]
-        if not languages:
-            raise DataError(
-                Problem(str(path), "is called neither input.json (Chinese) nor input_en.json (English)"),
-                REMEDY,
-            )
-        return languages[0], path
-    found = [(language, file) for language, name in MAIN.items() for file in sorted(path.rglob(name))]
-    if not found:
-        raise DataError(Problem(str(path), "holds neither input.json nor input_en.json"), REMEDY)
+    files = (
+        [path] if path.is_file() else [file for name in MAIN.values() for file in sorted(path.rglob(name))]
+    )
+    found = [(language, file) for file in files for language, name in MAIN.items() if file.name == name]
     if len(found) > 1:
+        listed = ", ".join(str(file) for _, file in found)
         raise DataError(
-            Problem(str(path), "holds several: " + ", ".join(str(file) for _, file in found)),
-            "Import one file at a time, by its path.",
+            Problem(str(path), f"holds several: {listed}"), "Import one file at a time, by its path."
         )
+    if not found:
+        wrong = "is called neither input.json (Chinese) nor input_en.json (English)"
+        wrong = wrong if path.is_file() else "holds neither input.json nor input_en.json"
+        raise DataError(Problem(str(path), wrong), REMEDY)
     return found[0]
 
 
@@ -173,49 +169,44 @@ def _reading(
     name: str, language: str, samples: dict[str, list[tuple[str, Sample]]], side: Side, intake: Intake
 ) -> Reading:
     sessions: Rows = []
-    turns: Rows = []
-    events: Rows = []
-    topics: Rows = []
+    rows: dict[str, Rows] = {"turns": [], "logs": [], "topics": []}
     for user, own in samples.items():
         for position, (part, sample) in enumerate(own):
             where = {"user": user, "scenario": part, "session": sample.session}
             sessions.append({**where, "position": position, "started_at": sample.at})
-            turns += [{**where, **row} for row in sample.turns]
-            events += [{**where, **row} for row in sample.logs]
-            topics += [{**where, **row} for row in sample.topics]
+            for kind, found in rows.items():
+                found += [{**where, **row} for row in getattr(sample, kind)]
     by_date = {(row["user"], f"{row['started_at']:%Y-%m-%d}"): row["session"] for row in sessions}
-    extras = {"topics": topics} | {key: side.rows[key] for key in EXTRAS if key != "topics"}
-    for key, columns in EXTRAS.items():
-        if "date" in columns:
-            extras[key] = [{**row, "session": by_date.get((row["user"], row["date"]))} for row in extras[key]]
+    extras = side.rows | {"topics": rows["topics"]}
+    for row in (row for own in side.rows.values() for row in own if "date" in row):
+        row["session"] = by_date.get((row["user"], row["date"]))
     _join(extras, side, intake)
-    frames = {key: _framed(extras[key], columns) for key, columns in EXTRAS.items()}
     if "background" in side.read:
         intake.note("users without a profile", len(samples.keys() - side.profiles.keys()))
-    actions = ["user_action", "assistant_action", "user_action_raw", "assistant_action_raw"]
     return intake.reading(
         {"kind": "palset", "scenarios": list(PARTS), "files": side.read},
         name,
         language,
         {user: side.profiles.get(user, {}) for user in samples},
         sessions,
-        _framed(turns, [*SCHEMA["turns"], *actions]),
-        events=frame(events, list(SCHEMA["events"])),
-        extras=frames,
+        _framed(rows["turns"], [*SCHEMA["turns"], *ACTIONS]),
+        events=frame(rows["logs"], list(SCHEMA["events"])),
+        extras={key: _framed(extras[key], columns) for key, columns in EXTRAS.items()},
     )
 
 
 def _join(extras: dict[str, Rows], side: Side, intake: Intake) -> None:
     """Give topics the id of their requirement, and count where the files do not say the same."""
-    ids: dict[tuple[str, str], tuple[str, ...]]
     ids = {(row["user"], row["session"]): row["requirement_ids"] for row in extras["situations"]}
-    frameworks = {(row["user"], row["session"], row["topic"]): row for row in extras["frameworks"]}
-    candidates = {(row["user"], row["session"], row["topic"]): row for row in extras["candidate_solutions"]}
+    frameworks, candidates = (
+        {tuple(row[key] for key in TOPIC): row for row in extras[name]}
+        for name in ("frameworks", "candidate_solutions")
+    )
     for topic in extras["topics"]:
-        own = ids.get((topic["user"], topic["session"]), ())
+        own: tuple[str, ...] = ids.get((topic["user"], topic["session"]), ())
         place = int(topic["topic"].removeprefix("topic-")) - 1
         topic["requirement_id"] = own[place] if place < len(own) else None
-        key = (topic["user"], topic["session"], topic["topic"])
+        key = tuple(topic[part] for part in TOPIC)
         if "requirement_framework" in side.read:
             same = frameworks.get(key, {}).get("requirement") == topic["requirement"]
             intake.note("topics whose requirement is not the one of their framework", not same)
@@ -259,8 +250,5 @@ def averages(corpus: Corpus) -> pd.DataFrame:
     """Table 1: the mean per user of each count, with the published one beside it."""
     means = per_user(corpus).groupby("scenario").mean().T[list(PARTS)]
     published = read_csv(__file__, "published/mem_pal_table1.csv").set_index("count")[list(PARTS)]
-    return (
-        means.join(published.add_suffix(", published"))
-        .rename_axis("average per user")
-        .rename_axis(None, axis="columns")
-    )
+    beside = means.join(published.add_suffix(", published"))
+    return beside.rename_axis(index="average per user", columns=None)

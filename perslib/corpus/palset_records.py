@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -29,6 +29,7 @@ Keys: TypeAlias = tuple[str, ...]
 ASPECTS = ("work", "health", "family", "leisure")
 TRAITS = ("Openness", "Conscientiousness", "Extraversion", "Agreeableness", "Neuroticism")
 PARTS = ("history", "query")
+SIDES = ("pos", "neg")
 
 NAMES = read_toml(__file__, "names.toml")["palset"]
 #: What a user does with a turn, and what an assistant does: language → our name → the name in the release.
@@ -37,6 +38,8 @@ ASSISTANT_ACTIONS: dict[str, dict[str, str]] = NAMES["assistant_actions"]
 #: What the profile of a user holds, in the order of the release.
 BACKGROUND: list[str] = NAMES["background"]
 LOG_TYPES: dict[str, list[str]] = NAMES["log_types"]
+#: Stem of a side file → the names of the keys that lead to a record.
+KEYS: dict[str, list[str]] = NAMES["keys"]
 _TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?", re.ASCII)
 _GENDERS = {"woman": "Female", "man": "Male", "female": "Female", "male": "Male"}
 
@@ -46,29 +49,18 @@ def _plain(text: str) -> str:
     return re.sub(r"[\s_<>\uff1c\uff1e\u300a\u300b\-]+", "", text).casefold()
 
 
-def _table(actions: dict[str, dict[str, str]]) -> dict[str, str]:
-    forms = [(name, form) for names in actions.values() for name, form in names.items()]
-    return {_plain(form): name for name, form in forms}
-
-
-_USER, _ASSISTANT = _table(USER_ACTIONS), _table(ASSISTANT_ACTIONS)
-_LABEL = {_plain(form): label for label, forms in NAMES["feedback"].items() for form in forms}
-_AS_PUBLISHED = {
-    form
-    for actions in (USER_ACTIONS, ASSISTANT_ACTIONS)
-    for names in actions.values()
-    for form in names.values()
+#: Role → the name of an action in the release, in either language → our name.
+_PUBLISHED = {
+    role: {form: name for names in actions.values() for name, form in names.items()}
+    for role, actions in (("user", USER_ACTIONS), ("assistant", ASSISTANT_ACTIONS))
 }
+_ACTION = {role: {_plain(form): name for form, name in own.items()} for role, own in _PUBLISHED.items()}
+_LABEL = {_plain(form): label for label, forms in NAMES["feedback"].items() for form in forms}
 
 
-def user_action(text: str) -> str | None:
-    """Our name of what a user does: `Topic Inquiry`, `<Topic_Inquiry>` → `topic_inquiry`; None when it is none."""
-    return _USER.get(_plain(text))
-
-
-def assistant_action(text: str) -> str | None:
-    """Our name of what an assistant does; None when it is none."""
-    return _ASSISTANT.get(_plain(text))
+def action(role: str, text: str) -> str | None:
+    """Our name of what a user or an assistant does: `<Topic_Inquiry>` → `topic_inquiry`; None when it is none."""
+    return _ACTION[role].get(_plain(text))
 
 
 def label(text: str) -> str | None:
@@ -105,6 +97,8 @@ def schema_of(part: str) -> Schema:
 
 _SAMPLE = schema_of("sample")
 CANDIDATES, NEEDS, EACH = 8, 2, 2
+#: What is keyed by number → the word before the number.
+NUMBERED = {"dialogue": "turn", "topics": "topic"}
 
 
 # -- the main file ------------------------------------------------------------------------------------------
@@ -132,25 +126,24 @@ def read_sample(record: Any, place: str, intake: Intake) -> Sample | list[Proble
     intake.note("sessions without logs", not logs)
     intake.note("sessions whose logs were out of order, sorted", times != sorted(times))
     intake.note("logs later than the dialogue of their session", sum(time > at for time in times))
-    turns = [_turn(i, said, intake) for i, said in enumerate(_numbered(record["dialogue"], "turn", intake))]
-    intake.note("sessions without a dialogue", not turns)
-    topics = [
-        _topic(i, said, intake) for i, said in enumerate(_numbered(record["topics"], "topic", intake), 1)
-    ]
-    intake.note("sessions without topics", not topics)
+    said, raised = (_numbered(record[part], word, intake) for part, word in NUMBERED.items())
+    intake.note("sessions without a dialogue", not said)
+    intake.note("sessions without topics", not raised)
+    turns = [_turn(number, turn, intake) for number, turn in enumerate(said)]
+    topics = [_topic(number, topic, intake) for number, topic in enumerate(raised, 1)]
     return Sample(record["sample_id"], at, sorted(logs, key=lambda log: log["at"]), turns, topics)
 
 
 def _misfits(record: Mapping[str, Any], place: str) -> list[Problem]:
     """What is wrong with a session though each of its fields is as it should be."""
     problems = []
-    for part in ("dialogue", "topics"):
+    for part in NUMBERED:
         if len(set(map(_number, record[part]))) < len(record[part]):
             problems.append(Problem(place, f"{part} has two keys of one number, expected each once"))
     for key, topic in record["topics"].items():
         labels = [label(candidate["feedback"]) for candidate in topic["candidate_solutions"]]
         for side, own in topic["solution"].items():
-            if side in ("pos", "neg") and not len(own) == labels.count(side) == EACH:
+            if side in SIDES and not len(own) == labels.count(side) == EACH:
                 found = f"{len(own)} under 'solution', {labels.count(side)} among the candidates"
                 where = f"topics.{key}.solution.{side}"
                 problems.append(Problem(place, f"{where}: expected {EACH} {side} solutions, found {found}"))
@@ -173,18 +166,15 @@ def _numbered(items: Mapping[str, Any], word: str, intake: Intake) -> list[Any]:
 def _turn(number: int, said: Mapping[str, Any], intake: Intake) -> dict[str, Any]:
     intake.note("turns in which the assistant stands first", list(said) == ["assistant", "user"])
     row: dict[str, Any] = {"turn": number}
-    for role, column, known in (
-        ("user", "request", user_action),
-        ("assistant", "response", assistant_action),
-    ):
+    for role, column in (("user", "request"), ("assistant", "response")):
         raw, content = said[role]["action"], said[role]["content"]
-        action = known(raw)
-        if action is None:
+        known = action(role, raw)
+        if known is None:
             intake.note(f"actions of the {role} that are none of the paper's, kept as they stand")
         else:
-            intake.note(f"actions of the {role} written in another way", raw not in _AS_PUBLISHED)
+            intake.note(f"actions of the {role} written in another way", raw not in _PUBLISHED[role])
         intake.note(f"utterances of the {role} without text", not content.strip())
-        row |= {column: content, f"{role}_action": action, f"{role}_action_raw": raw}
+        row |= {column: content, f"{role}_action": known, f"{role}_action_raw": raw}
     return row
 
 
@@ -192,7 +182,7 @@ def _topic(number: int, said: Mapping[str, Any], intake: Intake) -> dict[str, An
     texts = tuple(candidate["solution"] for candidate in said["candidate_solutions"])
     raw = [candidate["feedback"] for candidate in said["candidate_solutions"]]
     labels = tuple(map(label, raw))
-    chosen = {side: tuple(said["solution"][side]) for side in ("pos", "neg")}
+    chosen = {side: tuple(said["solution"][side]) for side in SIDES}
     for side, own in chosen.items():
         among = {text for text, feedback in zip(texts, labels) if feedback == side}
         intake.note("solutions that are not word for word among the candidates", len(set(own) - among))
@@ -200,14 +190,9 @@ def _topic(number: int, said: Mapping[str, Any], intake: Intake) -> dict[str, An
     intake.note("topics with another number of implicit needs than 2", len(said["implicit_needs"]) != NEEDS)
     intake.note("topics with another number of candidates than 8", len(texts) != CANDIDATES)
     intake.note("topics with equal candidates", len(set(texts)) < len(texts))
-    row = {"topic": f"topic-{number}", "user_query": said["user_query"], "requirement": said["requirement"]}
-    return {
-        **row,
-        "implicit_needs": tuple(said["implicit_needs"]),
-        **chosen,
-        "candidates": texts,
-        "labels": labels,
-    }
+    row = {key: said[key] for key in ("user_query", "requirement")} | {"topic": f"topic-{number}"}
+    needs = tuple(said["implicit_needs"])
+    return {**row, "implicit_needs": needs, **chosen, "candidates": texts, "labels": labels}
 
 
 # -- the files beside it ------------------------------------------------------------------------------------
@@ -220,13 +205,13 @@ class Side:
     profiles: dict[str, dict[str, Any]] = field(default_factory=dict)
     rows: defaultdict[str, Rows] = field(default_factory=lambda: defaultdict(list))
     read: list[str] = field(default_factory=list)
-    """Stems of the files that were there."""
+    """Stems of the files that are there."""
 
 
 def side_files(folder: Path, language: str) -> dict[str, Any]:
     """What the side files in a folder or below it say, by stem; English ones end in `_en`."""
     contents: dict[str, Any] = {}
-    for stem in _READERS:
+    for stem in KEYS:
         name = f"{stem}{'_en' if language == 'en' else ''}.json"
         found = sorted(folder.rglob(name))
         if len(found) > 1:  # nothing says which is meant
@@ -247,7 +232,7 @@ def read_side(contents: Mapping[str, Any], intake: Intake) -> Side:
     end. Requirement texts of two files may differ in the English release, so records are joined by id alone.
     """
     side = Side()
-    for stem, (depth, take) in _READERS.items():
+    for stem, names in KEYS.items():
         if stem not in contents:
             intake.note(f"side files that are absent ({stem}.json)")
             continue
@@ -255,18 +240,23 @@ def read_side(contents: Mapping[str, Any], intake: Intake) -> Side:
             raise DataError(Problem(f"{stem}.json", "holds no object keyed by user"))
         side.read.append(stem)
         schema = schema_of(stem)
-        for keys, value in _leaves(contents[stem], depth):
+        for keys, value in _leaves(contents[stem], len(names)):
             place = f"{stem} {'/'.join(keys)}"
             problems = list(unfit("/".join(keys), stem, "/".join(keys)))
-            if not problems and len(keys) < depth:
+            if not problems and len(keys) < len(names):
                 problems = [Problem(place, f"is {show(value)}, expected an object")]
             problems = problems or check(value, schema, place, intake.unknown)
             if not problems and (fault := _misfit(stem, keys, value)):
                 problems = [Problem(place, fault)]
             if problems:
                 intake.reject(problems, value, sessions=0)
-            else:
-                take(keys, value, side, intake)
+                continue
+            if stem == "background":
+                side.profiles[keys[0]] = _profile(value, intake)
+            wrong = stem == "candidate_solution" and len(value) != CANDIDATES
+            intake.note("records of another number of candidates than 8", wrong)
+            for frame, row in _rows(stem, value):
+                side.rows[frame].append({**dict(zip(names, keys)), **row})
     _compare(side, intake)
     return side
 
@@ -293,71 +283,44 @@ def _misfit(stem: str, keys: Keys, value: Any) -> str:
     return ""
 
 
-def _profile(keys: Keys, value: dict[str, Any], side: Side, intake: Intake) -> None:
+def _profile(value: Mapping[str, Any], intake: Intake) -> dict[str, Any]:
+    """What the user told about themselves, in one form."""
     said, sex = value["gender"], gender(value["gender"])
     intake.note(f"genders written {said!r}, read as {sex!r}", said != sex)
     intake.note("ages written as text", isinstance(value["age"], str))
-    known = {key: value[key] for key in BACKGROUND}
     traits = {trait: value["personality"][trait] for trait in TRAITS}
-    side.profiles[keys[0]] = {**known, "gender": sex, "age": int(value["age"]), "personality": traits}
+    told = {key: value[key] for key in BACKGROUND}
+    return told | {"gender": sex, "age": int(value["age"]), "personality": traits}
 
 
-def _requirement(keys: Keys, text: str, side: Side, intake: Intake) -> None:
-    side.rows["requirements"].append({**_named(_REQUIREMENT, keys), "requirement": text})
-
-
-def _preference(keys: Keys, value: dict[str, Any], side: Side, intake: Intake) -> None:
-    liked = {key: value["preference"][key] for key in ("pos", "neg")}
-    row = {**_named(_REQUIREMENT, keys), "requirement": value["requirement"], **liked}
-    side.rows["preferences"].append(row)
-
-
-def _situation(keys: Keys, value: dict[str, Any], side: Side, intake: Intake) -> None:
-    times = {key: time_of(value[f"{key}_timestamp"]) for key in ("start", "end")}
-    ids = tuple(value["requirement_ids"])
-    row = {**_named(_TOPIC, keys), **times, "requirement_ids": ids, "situation": value["situation"]}
-    side.rows["situations"].append(row)
-
-
-def _framework(keys: Keys, value: dict[str, Any], side: Side, intake: Intake) -> None:
-    where = _named(_TOPIC, keys)
-    texts = {key: value[key] for key in ("requirement_type", "user_query", "requirement")}
-    side.rows["frameworks"].append({**where, **texts})
-    for i, need in enumerate(value["implicit_needs"]):
-        own = {"number": i, "need": need["need"], "evidences": tuple(need["evidences"])}
-        side.rows["needs"].append({**where, **own})
-
-
-def _candidates(keys: Keys, texts: list[str], side: Side, intake: Intake) -> None:
-    intake.note("records of another number of candidates than 8", len(texts) != CANDIDATES)
-    side.rows["candidate_solutions"].append({**_named(_TOPIC, keys), "candidates": tuple(texts)})
-
-
-def _verdict(keys: Keys, value: dict[str, Any], side: Side, intake: Intake) -> None:
-    where = {**_named(_TOPIC, keys), "analysis": value["analysis"]}
-    for feedback in ("pos", "neg"):
-        for chosen in value[f"{feedback}_list"]:
-            own = {"solution": chosen["solution"], "reason": chosen["feedback_reason"]}
-            side.rows["solution_preferences"].append({**where, "feedback": feedback, **own})
-
-
-_REQUIREMENT, _TOPIC = ("user", "aspect", "requirement_id"), ("user", "date", "topic")
-
-
-def _named(names: Keys, keys: Keys) -> dict[str, Any]:
-    return dict(zip(names, keys))
-
-
-#: Stem of the file → how many keys lead to a record, and who takes one.
-_READERS: dict[str, tuple[int, Callable[[Keys, Any, Side, Intake], None]]] = {
-    "background": (1, _profile),
-    "requirement": (3, _requirement),
-    "preference": (3, _preference),
-    "situation": (2, _situation),
-    "requirement_framework": (3, _framework),
-    "candidate_solution": (3, _candidates),
-    "solution_preference": (3, _verdict),
-}
+def _rows(stem: str, value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Frame and row of everything that a record of a side file says."""
+    match stem:
+        case "requirement":
+            yield "requirements", {"requirement": value}
+        case "preference":
+            liked = {side: value["preference"][side] for side in SIDES}
+            yield "preferences", {"requirement": value["requirement"], **liked}
+        case "situation":
+            times = {key: time_of(value[f"{key}_timestamp"]) for key in ("start", "end")}
+            ids = tuple(value["requirement_ids"])
+            yield "situations", {**times, "requirement_ids": ids, "situation": value["situation"]}
+        case "requirement_framework":
+            yield "frameworks", {key: value[key] for key in ("requirement_type", "user_query", "requirement")}
+            for i, need in enumerate(value["implicit_needs"]):
+                own = {"number": i, "need": need["need"], "evidences": tuple(need["evidences"])}
+                yield "needs", own
+        case "candidate_solution":
+            yield "candidate_solutions", {"candidates": tuple(value)}
+        case "solution_preference":
+            for side in SIDES:
+                for chosen in value[f"{side}_list"]:
+                    told = {
+                        "feedback": side,
+                        "solution": chosen["solution"],
+                        "reason": chosen["feedback_reason"],
+                    }
+                    yield "solution_preferences", {"analysis": value["analysis"], **told}
 
 
 def _compare(side: Side, intake: Intake) -> None:

@@ -83,8 +83,11 @@ def read_templates(path: str | Path) -> dict[str, Template]:
 
 
 def _read(turns: Mapping[str, Mapping[str, str]]) -> tuple[tuple[str | None, str | None], ...]:
-    ordered = [turns[key] for key in sorted(turns, key=lambda key: int(re.sub(r"\D", "", key)))]
-    return tuple((user_action(turn["user"]), assistant_action(turn["assistant"])) for turn in ordered)
+    ordered = sorted(turns.items(), key=lambda item: int(re.sub(r"\D", "", item[0])))
+    return tuple(
+        tuple(palset_records.action(role, turn[role]) for role in ("user", "assistant"))
+        for _, turn in ordered
+    )
 
 
 #: While the user does these, needs are talked about; otherwise solutions.
