@@ -14,7 +14,7 @@ from perslib.cli import main as cli
 from perslib.corpus import load, read_release
 from perslib.corpus.palset import averages, per_user
 from perslib.corpus.palset_records import action, label, read_side, side_files
-from perslib.corpus.reading import Intake
+from perslib.corpus.reading import Reading
 from perslib.errors import DataError, UnknownName
 from perslib.memory.long import sessions_of
 
@@ -305,9 +305,9 @@ def test_sessions_of_other_corpora_are_told_apart_by_scenario():
     ],
 )
 def test_the_public_side_files_read_as_measured(language, genders, worded):
-    intake = Intake()
-    side = read_side(side_files(real.ROOT / "mem_pal" / language, language), intake)
-    intake.settle()
+    reading = Reading()
+    side = read_side(side_files(real.ROOT / "mem_pal" / language, language), reading)
+    reading.settle()
     assert side.read == ["background", "requirement", "preference"]
     assert list(side.profiles) == [f"{i:04d}" for i in range(100)]
     assert len(side.rows["requirements"]) == len(side.rows["preferences"]) == 1760
@@ -315,7 +315,7 @@ def test_the_public_side_files_read_as_measured(language, genders, worded):
     assert sizes.to_dict() == {4: 240, 5: 160}
     told = pd.Series([p["gender"] for p in side.profiles.values()])
     assert told.value_counts().to_dict() == genders
-    noted = intake.irregularities
+    noted = reading.irregularities
     assert noted["requirements worded differently in the preference file, joined by id"] == worded
     assert noted["genders written 'Woman', read as 'Female'"] == (41 if language == "en" else 0)
     assert json.dumps(side.profiles["0000"])

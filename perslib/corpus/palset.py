@@ -44,7 +44,7 @@ from perslib.corpus.palset_records import (
     schema_of,
     side_files,
 )
-from perslib.corpus.reading import Intake, Reading, frame, read_json
+from perslib.corpus.reading import Reading, frame, read_json
 from perslib.corpus.schema import SCHEMA
 from perslib.errors import DataError, Problem
 from perslib.paths import read_csv
@@ -79,14 +79,31 @@ def read_contents(
     main: Mapping[str, Any], beside: Mapping[str, Any], language: str, name: str, *, skip_bad: bool = False
 ) -> Reading:
     """The corpus from what the main file says and what the files beside it say, by their stems."""
-    intake = Intake(skip_bad)
-    file = MAIN[language]
-    samples = {user: _samples(user, value, file, intake) for user, value in main.items()}
-    side = read_side(beside, intake)
-    intake.settle()
-    if not any(samples.values()):
-        raise DataError(intake.problems or Problem(file, "holds no session"), REMEDY)
-    return _reading(name, language, samples, side, intake)
+    reading, file = Reading(skip_bad), MAIN[language]
+    samples = {user: _samples(user, value, file, reading) for user, value in main.items()}
+    side = read_side(beside, reading)
+    rows: dict[str, Rows] = {"turns": [], "logs": [], "topics": []}
+    for user, own in samples.items():
+        for position, (part, sample) in enumerate(own):
+            where = {"user": user, "scenario": part, "session": sample.session}
+            reading.sessions.append({**where, "position": position, "started_at": sample.at})
+            for kind, found in rows.items():
+                found += [{**where, **row} for row in getattr(sample, kind)]
+    reading.profiles = {user: side.profiles.get(user, {}) for user in samples}
+    if "background" in side.read:
+        reading.note("users without a profile", len(samples.keys() - side.profiles.keys()))
+    extras = side.rows | {"topics": rows["topics"]}
+    _join(extras, side, reading)
+    return reading.finish(
+        {"kind": "palset", "scenarios": list(PARTS), "files": side.read},
+        name,
+        language,
+        Problem(file, "holds no session"),
+        REMEDY,
+        turns=_framed(rows["turns"], [*SCHEMA["turns"], *ACTIONS]),
+        events=frame(rows["logs"], list(SCHEMA["events"])),
+        extras={key: _framed(extras[key], columns) for key, columns in EXTRAS.items()},
+    )
 
 
 def write_release(folder: str | Path, files: Mapping[str, Any], language: str) -> Path:
@@ -118,31 +135,33 @@ def _main(path: Path) -> tuple[str, Path]:
     return found[0]
 
 
-def _samples(user: str, parts: Any, file: str, intake: Intake) -> list[tuple[str, Sample]]:
+def _samples(user: str, parts: Any, file: str, reading: Reading) -> list[tuple[str, Sample]]:
     """The sessions of a user with their part, in the order of time."""
     shape = parts
     if isinstance(parts, Mapping):  # what stands in the lists is checked session by session
         shape = {part: [] if isinstance(items, list) else items for part, items in parts.items()}
     problems = [*unfit(user, file, "the user's name")]
-    problems = problems or check(shape, _USER, f"{file} {user}", intake.unknown)
+    problems = problems or check(shape, _USER, f"{file} {user}", reading.unknown)
     if problems:
         lists = parts.values() if isinstance(parts, Mapping) else ()
-        intake.reject(problems, parts, sessions=sum(len(items) for items in lists if isinstance(items, list)))
+        reading.reject(
+            problems, parts, sessions=sum(len(items) for items in lists if isinstance(items, list))
+        )
         return []
     found: list[tuple[str, Sample]] = []
     seen: set[str] = set()
     for part in PARTS:
         for i, item in enumerate(parts[part]):
             place = f"{file} {_id(item) or f'{user}.{part}[{i}]'}"
-            sample = read_sample(item, place, intake)
+            sample = read_sample(item, place, reading)
             if isinstance(sample, Sample) and sample.session in seen:
                 sample = [Problem(place, "is the sample_id of a second session, expected each once")]
             if isinstance(sample, Sample):
                 found.append((part, sample))
                 seen.add(sample.session)
             else:
-                intake.reject(sample, item)
-    _order(user, found, intake)
+                reading.reject(sample, item)
+    _order(user, found, reading)
     return sorted(found, key=lambda one: one[1].at)
 
 
@@ -152,51 +171,24 @@ def _id(item: Any) -> str:
     return said if isinstance(said, str) and not any(unfit(said, "")) else ""
 
 
-def _order(user: str, found: list[tuple[str, Sample]], intake: Intake) -> None:
+def _order(user: str, found: list[tuple[str, Sample]], reading: Reading) -> None:
     """Count what is not in the order that the release promises."""
     times = [sample.at for _, sample in found]
-    intake.note("users whose sessions were out of order, sorted", times != sorted(times))
+    reading.note("users whose sessions were out of order, sorted", times != sorted(times))
     expected = [f"{user}_sample{i}" for i in range(len(found))]
     named = [sample.session for _, sample in found]
-    intake.note("users whose sessions do not count from sample0 without a gap", named != expected)
+    reading.note("users whose sessions do not count from sample0 without a gap", named != expected)
     for (_, before), (_, after) in pairwise(found):
         early = sum(log["at"] <= before.at for log in after.logs)
-        intake.note("logs no later than the dialogue before their session", early)
-    intake.note("users without a query session", "query" not in {part for part, _ in found})
+        reading.note("logs no later than the dialogue before their session", early)
+    reading.note("users without a query session", "query" not in {part for part, _ in found})
 
 
-def _reading(
-    name: str, language: str, samples: dict[str, list[tuple[str, Sample]]], side: Side, intake: Intake
-) -> Reading:
-    sessions: Rows = []
-    rows: dict[str, Rows] = {"turns": [], "logs": [], "topics": []}
-    for user, own in samples.items():
-        for position, (part, sample) in enumerate(own):
-            where = {"user": user, "scenario": part, "session": sample.session}
-            sessions.append({**where, "position": position, "started_at": sample.at})
-            for kind, found in rows.items():
-                found += [{**where, **row} for row in getattr(sample, kind)]
-    by_date = {(row["user"], f"{row['started_at']:%Y-%m-%d}"): row["session"] for row in sessions}
-    extras = side.rows | {"topics": rows["topics"]}
+def _join(extras: dict[str, Rows], side: Side, reading: Reading) -> None:
+    """Give records of a date its session and topics the id of their requirement; count where files differ."""
+    by_date = {(row["user"], f"{row['started_at']:%Y-%m-%d}"): row["session"] for row in reading.sessions}
     for row in (row for own in side.rows.values() for row in own if "date" in row):
         row["session"] = by_date.get((row["user"], row["date"]))
-    _join(extras, side, intake)
-    if "background" in side.read:
-        intake.note("users without a profile", len(samples.keys() - side.profiles.keys()))
-    return intake.reading(
-        {"kind": "palset", "scenarios": list(PARTS), "files": side.read},
-        name,
-        language,
-        {user: side.profiles.get(user, {}) for user in samples},
-        sessions,
-        _framed(rows["turns"], [*SCHEMA["turns"], *ACTIONS]),
-        events=frame(rows["logs"], list(SCHEMA["events"])),
-        extras={key: _framed(extras[key], columns) for key, columns in EXTRAS.items()},
-    )
-
-
-def _join(extras: dict[str, Rows], side: Side, intake: Intake) -> None:
-    """Give topics the id of their requirement, and count where the files do not say the same."""
     ids = {(row["user"], row["session"]): row["requirement_ids"] for row in extras["situations"]}
     frameworks, candidates = (
         {tuple(row[key] for key in TOPIC): row for row in extras[name]}
@@ -209,15 +201,15 @@ def _join(extras: dict[str, Rows], side: Side, intake: Intake) -> None:
         key = tuple(topic[part] for part in TOPIC)
         if "requirement_framework" in side.read:
             same = frameworks.get(key, {}).get("requirement") == topic["requirement"]
-            intake.note("topics whose requirement is not the one of their framework", not same)
+            reading.note("topics whose requirement is not the one of their framework", not same)
         if "candidate_solution" in side.read:
             same = sorted(candidates.get(key, {}).get("candidates", ())) == sorted(topic["candidates"])
-            intake.note("topics whose candidates are not the ones of the side file", not same)
+            reading.note("topics whose candidates are not the ones of the side file", not same)
     if "situation" in side.read:
         lost = sum(topic["requirement_id"] is None for topic in extras["topics"])
-        intake.note("topics without a requirement id among the situations", lost)
+        reading.note("topics without a requirement id among the situations", lost)
     for name in ("frameworks", "candidate_solutions", "solution_preferences"):
-        intake.note(f"{name} of no session", sum(row["session"] is None for row in extras[name]))
+        reading.note(f"{name} of no session", sum(row["session"] is None for row in extras[name]))
 
 
 def _framed(rows: Rows, columns: list[str]) -> pd.DataFrame:

@@ -18,7 +18,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from perslib.corpus.reading import Intake, parse_json
+from perslib.corpus.reading import Reading, parse_json
 from perslib.errors import DataError, Problem
 from perslib.paths import read_toml
 from perslib.schemas import Schema, check, read_schema, show, unfit
@@ -115,22 +115,22 @@ class Sample:
     topics: Rows
 
 
-def read_sample(record: Any, place: str, intake: Intake) -> Sample | list[Problem]:
+def read_sample(record: Any, place: str, reading: Reading) -> Sample | list[Problem]:
     """A sample, or what is wrong with it."""
-    problems = check(record, _SAMPLE, place, intake.unknown) or _misfits(record, place)
+    problems = check(record, _SAMPLE, place, reading.unknown) or _misfits(record, place)
     if problems:
         return problems
     at = time_of(record["dialogue_timestamp"])
     logs = [{"at": time_of(log["timestamp"]), "content": log["content"]} for log in record["logs"]]
     times = [log["at"] for log in logs]
-    intake.note("sessions without logs", not logs)
-    intake.note("sessions whose logs were out of order, sorted", times != sorted(times))
-    intake.note("logs later than the dialogue of their session", sum(time > at for time in times))
-    said, raised = (_numbered(record[part], word, intake) for part, word in NUMBERED.items())
-    intake.note("sessions without a dialogue", not said)
-    intake.note("sessions without topics", not raised)
-    turns = [_turn(number, turn, intake) for number, turn in enumerate(said)]
-    topics = [_topic(number, topic, intake) for number, topic in enumerate(raised, 1)]
+    reading.note("sessions without logs", not logs)
+    reading.note("sessions whose logs were out of order, sorted", times != sorted(times))
+    reading.note("logs later than the dialogue of their session", sum(time > at for time in times))
+    said, raised = (_numbered(record[part], word, reading) for part, word in NUMBERED.items())
+    reading.note("sessions without a dialogue", not said)
+    reading.note("sessions without topics", not raised)
+    turns = [_turn(number, turn, reading) for number, turn in enumerate(said)]
+    topics = [_topic(number, topic, reading) for number, topic in enumerate(raised, 1)]
     return Sample(record["sample_id"], at, sorted(logs, key=lambda log: log["at"]), turns, topics)
 
 
@@ -154,42 +154,42 @@ def _number(key: str) -> int:
     return int(re.sub("[^0-9]", "", key))
 
 
-def _numbered(items: Mapping[str, Any], word: str, intake: Intake) -> list[Any]:
+def _numbered(items: Mapping[str, Any], word: str, reading: Reading) -> list[Any]:
     """The entries of an object keyed `word`1, `word`2, …, in the order of their numbers."""
     numbers = [_number(key) for key in items]
-    intake.note(f"sessions whose {word}s were out of order, sorted", numbers != sorted(numbers))
+    reading.note(f"sessions whose {word}s were out of order, sorted", numbers != sorted(numbers))
     is_gapless = sorted(numbers) == list(range(1, len(numbers) + 1))
-    intake.note(f"sessions whose {word}s do not count from 1 without a gap", not is_gapless)
+    reading.note(f"sessions whose {word}s do not count from 1 without a gap", not is_gapless)
     return [items[key] for key in sorted(items, key=_number)]
 
 
-def _turn(number: int, said: Mapping[str, Any], intake: Intake) -> dict[str, Any]:
-    intake.note("turns in which the assistant stands first", list(said) == ["assistant", "user"])
+def _turn(number: int, said: Mapping[str, Any], reading: Reading) -> dict[str, Any]:
+    reading.note("turns in which the assistant stands first", list(said) == ["assistant", "user"])
     row: dict[str, Any] = {"turn": number}
     for role, column in (("user", "request"), ("assistant", "response")):
         raw, content = said[role]["action"], said[role]["content"]
         known = action(role, raw)
         if known is None:
-            intake.note(f"actions of the {role} that are none of the paper's, kept as they stand")
+            reading.note(f"actions of the {role} that are none of the paper's, kept as they stand")
         else:
-            intake.note(f"actions of the {role} written in another way", raw not in _PUBLISHED[role])
-        intake.note(f"utterances of the {role} without text", not content.strip())
+            reading.note(f"actions of the {role} written in another way", raw not in _PUBLISHED[role])
+        reading.note(f"utterances of the {role} without text", not content.strip())
         row |= {column: content, f"{role}_action": known, f"{role}_action_raw": raw}
     return row
 
 
-def _topic(number: int, said: Mapping[str, Any], intake: Intake) -> dict[str, Any]:
+def _topic(number: int, said: Mapping[str, Any], reading: Reading) -> dict[str, Any]:
     texts = tuple(candidate["solution"] for candidate in said["candidate_solutions"])
     raw = [candidate["feedback"] for candidate in said["candidate_solutions"]]
     labels = tuple(map(label, raw))
     chosen = {side: tuple(said["solution"][side]) for side in SIDES}
     for side, own in chosen.items():
         among = {text for text, feedback in zip(texts, labels) if feedback == side}
-        intake.note("solutions that are not word for word among the candidates", len(set(own) - among))
-    intake.note("feedback labels written in another way", sum(a != b for a, b in zip(raw, labels)))
-    intake.note("topics with another number of implicit needs than 2", len(said["implicit_needs"]) != NEEDS)
-    intake.note("topics with another number of candidates than 8", len(texts) != CANDIDATES)
-    intake.note("topics with equal candidates", len(set(texts)) < len(texts))
+        reading.note("solutions that are not word for word among the candidates", len(set(own) - among))
+    reading.note("feedback labels written in another way", sum(a != b for a, b in zip(raw, labels)))
+    reading.note("topics with another number of implicit needs than 2", len(said["implicit_needs"]) != NEEDS)
+    reading.note("topics with another number of candidates than 8", len(texts) != CANDIDATES)
+    reading.note("topics with equal candidates", len(set(texts)) < len(texts))
     row = {key: said[key] for key in ("user_query", "requirement")} | {"topic": f"topic-{number}"}
     needs = tuple(said["implicit_needs"])
     return {**row, "implicit_needs": needs, **chosen, "candidates": texts, "labels": labels}
@@ -225,7 +225,7 @@ def side_files(folder: Path, language: str) -> dict[str, Any]:
     return contents
 
 
-def read_side(contents: Mapping[str, Any], intake: Intake) -> Side:
+def read_side(contents: Mapping[str, Any], reading: Reading) -> Side:
     """Check what the side files say; those that are absent are counted.
 
     All are objects keyed by user. Requirement ids are `aspect-n`; what belongs to a dialogue is keyed by the date of its
@@ -234,7 +234,7 @@ def read_side(contents: Mapping[str, Any], intake: Intake) -> Side:
     side = Side()
     for stem, names in KEYS.items():
         if stem not in contents:
-            intake.note(f"side files that are absent ({stem}.json)")
+            reading.note(f"side files that are absent ({stem}.json)")
             continue
         if not isinstance(contents[stem], Mapping):
             raise DataError(Problem(f"{stem}.json", "holds no object keyed by user"))
@@ -245,19 +245,19 @@ def read_side(contents: Mapping[str, Any], intake: Intake) -> Side:
             problems = list(unfit("/".join(keys), stem, "/".join(keys)))
             if not problems and len(keys) < len(names):
                 problems = [Problem(place, f"is {show(value)}, expected an object")]
-            problems = problems or check(value, schema, place, intake.unknown)
+            problems = problems or check(value, schema, place, reading.unknown)
             if not problems and (fault := _misfit(stem, keys, value)):
                 problems = [Problem(place, fault)]
             if problems:
-                intake.reject(problems, value, sessions=0)
+                reading.reject(problems, value, sessions=0)
                 continue
             if stem == "background":
-                side.profiles[keys[0]] = _profile(value, intake)
+                side.profiles[keys[0]] = _profile(value, reading)
             wrong = stem == "candidate_solution" and len(value) != CANDIDATES
-            intake.note("records of another number of candidates than 8", wrong)
+            reading.note("records of another number of candidates than 8", wrong)
             for frame, row in _rows(stem, value):
                 side.rows[frame].append({**dict(zip(names, keys)), **row})
-    _compare(side, intake)
+    _compare(side, reading)
     return side
 
 
@@ -283,11 +283,11 @@ def _misfit(stem: str, keys: Keys, value: Any) -> str:
     return ""
 
 
-def _profile(value: Mapping[str, Any], intake: Intake) -> dict[str, Any]:
+def _profile(value: Mapping[str, Any], reading: Reading) -> dict[str, Any]:
     """What the user told about themselves, in one form."""
     said, sex = value["gender"], gender(value["gender"])
-    intake.note(f"genders written {said!r}, read as {sex!r}", said != sex)
-    intake.note("ages written as text", isinstance(value["age"], str))
+    reading.note(f"genders written {said!r}, read as {sex!r}", said != sex)
+    reading.note("ages written as text", isinstance(value["age"], str))
     traits = {trait: value["personality"][trait] for trait in TRAITS}
     told = {key: value[key] for key in BACKGROUND}
     return told | {"gender": sex, "age": int(value["age"]), "personality": traits}
@@ -323,12 +323,12 @@ def _rows(stem: str, value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
                     yield "solution_preferences", {"analysis": value["analysis"], **told}
 
 
-def _compare(side: Side, intake: Intake) -> None:
+def _compare(side: Side, reading: Reading) -> None:
     """What two files say of the same requirement."""
     texts = {(row["user"], row["requirement_id"]): row["requirement"] for row in side.rows["requirements"]}
     for row in side.rows["preferences"]:
         key = (row["user"], row["requirement_id"])
         if texts and key not in texts:
-            intake.note("preferences for requirements that the requirement file does not have")
+            reading.note("preferences for requirements that the requirement file does not have")
         elif texts and texts[key] != row["requirement"]:
-            intake.note("requirements worded differently in the preference file, joined by id")
+            reading.note("requirements worded differently in the preference file, joined by id")

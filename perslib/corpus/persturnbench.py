@@ -18,8 +18,8 @@ from itertools import islice, product
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
 
-from perslib.corpus.corpus import Corpus, group_shuffle_split
-from perslib.corpus.reading import Intake, Reading, parse_json, turns_of
+from perslib.corpus.corpus import group_shuffle_split
+from perslib.corpus.reading import Reading, parse_json
 from perslib.corpus.schema import SESSION, labels
 from perslib.errors import DataError, Problem
 from perslib.paths import read_toml
@@ -44,15 +44,15 @@ def looks_like(path: Path) -> bool:
 
 def read(path: Path, *, skip_bad: bool = False, name: str = "persturnbench") -> Reading:
     """Read the release; see `perslib import persturnbench`."""
-    intake = Intake(skip_bad)
+    reading = Reading(skip_bad)
     sessions: dict[tuple[str, str, str], bytes] = {}
     shipped: dict[str, bytes] = {}
     for file, raw in _files(path):
-        key = _session_key(file, intake)
+        key = _session_key(file, reading)
         if key in sessions:
             place = "/".join(file.parts[-3:])
             problem = Problem(place, "is a second file for the same session")
-            intake.reject([problem], raw.decode("utf-8", "replace"), sessions=0)
+            reading.reject([problem], raw.decode("utf-8", "replace"), sessions=0)
         elif key:
             sessions[key] = raw
         elif file.name in _SPLIT_FILES:
@@ -64,8 +64,11 @@ def read(path: Path, *, skip_bad: bool = False, name: str = "persturnbench") -> 
             ),
             "Is this the PersTurnBench release? Give the folder that holds data/, or its tar.gz.",
         )
-    reading = _reading(sessions, intake, name)
-    _add_splits(reading.corpus, shipped)
+    for key in sorted(sessions, key=lambda k: (k[0], SCENARIOS.index(k[1]), int(k[2]))):
+        _session(sessions[key], key, "/".join(key) + ".json", reading)
+    meta = {"kind": "persturnbench", "scenarios": SCENARIOS, "reasons": REASONS, "satisfied": SATISFIED}
+    reading.finish(meta, name, "zh", Problem(str(path), "holds no session that can be read"))
+    _add_splits(reading, shipped)
     return reading
 
 
@@ -116,105 +119,87 @@ class _Bounded:
         return self._stream.read(size)
 
 
-def _session_key(file: PurePosixPath, intake: Intake) -> tuple[str, str, str] | None:
+def _session_key(file: PurePosixPath, reading: Reading) -> tuple[str, str, str] | None:
     """(user, scenario, session) of a conversation file; None for any other file."""
     if len(file.parts) < 3 or not file.parts[-3].startswith("User_"):
         return None
     user, scenario = file.parts[-3:-1]
     number = file.name.split(".")[0]
     if scenario not in SCENARIOS:
-        intake.note(f"files in folders that are no scenario, left out ({scenario})")
+        reading.note(f"files in folders that are no scenario, left out ({scenario})")
     elif not number.isdecimal():
-        intake.note(f"files whose name is no number, left out ({file.name})")
+        reading.note(f"files whose name is no number, left out ({file.name})")
     else:
         return user, scenario, str(int(number))
     return None
 
 
-def _reading(sessions: dict[tuple[str, str, str], bytes], intake: Intake, name: str) -> Reading:
-    rows: list[dict[str, Any]] = []
-    turns: list[dict[str, Any]] = []
-    profiles: dict[str, dict[str, Any]] = {}
-    for key in sorted(sessions, key=lambda k: (k[0], SCENARIOS.index(k[1]), int(k[2]))):
-        place = "/".join(key) + ".json"
-        found = _session(sessions[key], key, place, intake)
-        if found is None:
-            continue
-        row, own, profile = found
-        rows.append(row)
-        turns += own
-        # The published programs take the profile of the user's first session; a differing one is kept there.
-        if profiles.setdefault(key[0], profile) != profile:
-            row["profile_here"] = json.dumps(profile, ensure_ascii=False)
-            intake.note("sessions with a profile unlike the user's first")
-    intake.settle()
-    meta = {"kind": "persturnbench", "scenarios": SCENARIOS, "reasons": REASONS, "satisfied": SATISFIED}
-    return intake.reading(meta, name, "zh", profiles, rows, turns)
-
-
-def _session(
-    raw: bytes, key: tuple[str, str, str], place: str, intake: Intake
-) -> tuple[dict[str, Any], list[dict[str, Any]], dict[str, Any]] | None:
+def _session(raw: bytes, key: tuple[str, str, str], place: str, reading: Reading) -> None:
     value: Any = parse_json(raw, place)
     if isinstance(value, dict) and "history" not in value:
-        intake.note("files without a history, left out")
-        return None
+        reading.note("files without a history, left out")
+        return
     problems = [value] if isinstance(value, Problem) else check(value, _SCHEMA, place)
     problems = problems or [p for part in key for p in unfit(part, place, "the name")]
     labels: list[dict[str, Any]] = []
     for i, message in enumerate([] if problems else value["history"]):
-        label = _label(message, f"{place} history[{i}]", intake) if message["role"] == "assistant" else {}
+        label = _label(message, f"{place} history[{i}]", reading) if message["role"] == "assistant" else {}
         if isinstance(label, Problem):
             problems.append(label)
         else:
             labels.append(label)
     if problems:
-        intake.reject(problems, raw.decode("utf-8", "replace") if isinstance(value, Problem) else value)
-        return None
-    said = zip(value["history"], labels, strict=True)
-    turns, trailing = turns_of((message["role"], message["content"], label) for message, label in said)
-    intake.note(FOLLOWED, sum(len(turn["earlier"]) for turn in turns) + max(0, len(trailing) - 1))
-    intake.note("sessions without any assistant message", not turns)
-    intake.note("sessions that end with a user message", bool(trailing and turns))
-    where = dict(zip(SESSION, key))
-    row = {**where, "task": value.get("task_context", ""), "assistant": value.get("chat_model", "unknown")}
+        reading.reject(problems, raw.decode("utf-8", "replace") if isinstance(value, Problem) else value)
+        return
+    row = {"task": value.get("task_context", ""), "assistant": value.get("chat_model", "unknown")}
     profile = {k: v for k, v in value.get("profile", {}).items() if k != "complete_tid"}
-    return {**row, "trailing": trailing}, [{**where, **turn} for turn in turns], profile
+    # The published programs take the profile of the user's first session; a differing one is kept there.
+    if reading.profiles.setdefault(key[0], profile) != profile:
+        row["profile_here"] = json.dumps(profile, ensure_ascii=False)
+        reading.note("sessions with a profile unlike the user's first")
+    said = zip(value["history"], labels, strict=True)
+    messages = ((message["role"], message["content"], label) for message, label in said)
+    turns, trailing = reading.add({**dict(zip(SESSION, key)), **row}, messages)
+    reading.note(FOLLOWED, sum(len(turn["earlier"]) for turn in turns) + max(0, len(trailing) - 1))
+    reading.note("sessions without any assistant message", not turns)
+    reading.note("sessions that end with a user message", bool(trailing and turns))
 
 
-def _label(message: dict[str, Any], at: str, intake: Intake) -> dict[str, Any] | Problem:
+def _label(message: dict[str, Any], at: str, reading: Reading) -> dict[str, Any] | Problem:
     """Score and reason under the legality rule: a reason stands exactly where the score is 3 or lower."""
-    score = intake.score(message["satisfaction"], "satisfaction", at)
+    score = reading.score(message["satisfaction"], "satisfaction", at)
     if isinstance(score, Problem):
         return score
     reason = message.get("reason")
     if score >= 4:
         is_odd = reason not in (None, "", SATISFIED)
-        intake.note("reasons given with a score of 4 or 5, left out", is_odd)
+        reading.note("reasons given with a score of 4 or 5, left out", is_odd)
         reason = None
     elif reason not in REASONS:
-        intake.note(f"scores of 3 or lower without a published reason, stored as {OTHER}")
+        reading.note(f"scores of 3 or lower without a published reason, stored as {OTHER}")
         reason = OTHER
     label = {"score": score, "reason": reason}
     return label | ({"hallucination": message["hallucination"]} if "hallucination" in message else {})
 
 
-def _add_splits(corpus: Corpus, shipped: dict[str, bytes]) -> None:
+def _add_splits(reading: Reading, shipped: dict[str, bytes]) -> None:
     """Attach the split: the one the release ships where it divides the users at hand in two, else the recomputed one.
 
     Official programs always recompute it; a release that holds only some of the users cannot.
     """
-    users = {user for user, _ in corpus.block_ids()} or set(corpus.users["user"])
+    meta = reading.corpus.meta
+    users = {user for user, _ in reading.corpus.block_ids()} or set(reading.profiles)
     drawn = group_shuffle_split(users)
-    splits, origin = drawn, "recomputed (seed 42, users with a block)"
+    meta |= {"splits": drawn, "split_origin": "recomputed (seed 42, users with a block)"}
     for file, raw in shipped.items():
         if parsed := _partition(parse_json(raw, file), users):
             same = {k: sorted(v) for k, v in parsed.items()} == drawn
-            splits, origin = parsed, f"{file}, {'equal to' if same else 'unlike'} the recomputed one"
+            origin = f"{file}, {'equal to' if same else 'unlike'} the recomputed one"
+            meta |= {"splits": parsed, "split_origin": origin}
         else:
             why = f"{file} does not divide these users into train and test, split recomputed"
-            corpus.meta["irregularities"][why] = 1
-    corpus.meta.update(splits=splits, split_origin=origin)
+            reading.note(why)
+            meta["irregularities"][why] = 1
 
 
 def _partition(value: Any, users: set[str]) -> dict[str, list[str]]:

@@ -14,15 +14,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pandas as pd
 
 from perslib.corpus.corpus import Corpus
-from perslib.corpus.schema import SCHEMA
+from perslib.corpus.schema import SCHEMA, SESSION
 from perslib.errors import DataError, Problem
 from perslib.schemas import show
 
+Rows: TypeAlias = list[dict[str, Any]]
 #: From this share of the scores on they are no stray cells; the second one is for a single value that recurs.
 SHARE, RECURRING = 0.1, 0.01
 
@@ -58,35 +59,31 @@ class Scores:
         """What to do where the column is on another scale; None where it is not, a few stray cells apart."""
         n, off = self.given.total(), self.off.total()
         numbers = sorted(v for v in self.given if isinstance(v, float))
+        texts = [v for v in self.given if isinstance(v, str)]
         binary = bool(numbers) and numbers[-1] <= 1
         recurring = max((count for v, count in self.off.items() if isinstance(v, float)), default=0)
         many = off >= max(3, SHARE * n) or recurring >= max(3, RECURRING * n)
         if not off or not (many or binary):
             return None
-        texts = [v for v in self.given if isinstance(v, str)]
         seen = []
         if numbers:
             whole = "whole numbers" if all(v.is_integer() for v in numbers) else "numbers"
             seen.append(f"{whole} from {numbers[0]:g} to {numbers[-1]:g}")
         if texts:
             seen.append(", ".join(texts[:4]) + (" …" if len(texts) > 4 else ""))
-        message = (
-            f"{name} is on another scale than 1–5: {off} of {n} do not fit. Seen: {' and '.join(seen)}. "
-        )
-        if binary or set(texts) >= set(self.given) <= {"true", "false"}:
-            message += (
-                "Yes or no is no scale of five; a table holds it in the column feedback, as like or dislike."
-            )
-        elif texts:
-            message += "Put a number from 1 to 5 for each of these, nothing where there is no rating."
-        else:
-            message += (
-                "Map it onto 1–5 first, such as round(1 + 4 * (score - lowest) / (highest - lowest)) with the ends "
-                "of your scale, and leave a cell empty that means 'not rated'."
-            )
-        return Problem(self.place, message)
+        is_flag = binary or set(texts) >= set(self.given) <= {"true", "false"}
+        remedy = _REMEDIES["flags" if is_flag else "words" if texts else "numbers"]
+        message = f"{name} is on another scale than 1–5: {off} of {n} do not fit. Seen: {' and '.join(seen)}."
+        return Problem(self.place, f"{message} {remedy}")
 
 
+#: What to do about scores that are no 1–5, by what they are.
+_REMEDIES = {
+    "flags": "Yes or no is no scale of five; a table holds it in the column feedback, as like or dislike.",
+    "words": "Put a number from 1 to 5 for each of these, nothing where there is no rating.",
+    "numbers": "Map it onto 1–5 first, such as round(1 + 4 * (score - lowest) / (highest - lowest)) with the ends "
+    "of your scale, and leave a cell empty that means 'not rated'.",
+}
 SKIP_REMEDY = (
     "Mend the file, or import with --skip-bad: good sessions are kept, the others written to rejected.jsonl."
 )
@@ -104,13 +101,16 @@ class Rejected:
 
 
 @dataclass
-class Intake:
-    """What reading a release brings to light, besides the data: problems, rejected records, irregularities.
+class Reading:
+    """What reading a release gives: the corpus, and problems, rejected records and irregularities.
 
     A *problem* stops the import unless `skip_bad`; then the whole session that it is in is rejected, for a
     conversation with a hole in it is not what the user saw. A *fault* is one of the whole table, such as scores
     on another scale: what would be left without its rows is no fair part, so it stops the import in any case. An
     *irregularity* is survived and counted.
+
+    A loader adds conversations, or fills `profiles` (user → profile), `sessions` and `turns` itself, and ends with
+    `finish`, which makes the corpus.
     """
 
     skip_bad: bool = False
@@ -120,6 +120,10 @@ class Intake:
     irregularities: Counter[str] = field(default_factory=Counter)
     lost: int = 0
     """Sessions that were given up."""
+    profiles: dict[str, dict[str, Any]] = field(default_factory=dict)
+    sessions: Rows = field(default_factory=list)
+    turns: Rows = field(default_factory=list)
+    corpus: Corpus = field(init=False)
     _scores: defaultdict[str, Scores] = field(default_factory=lambda: defaultdict(Scores))
 
     def note(self, what: str, times: int = 1) -> None:
@@ -147,6 +151,20 @@ class Intake:
         reason = "; ".join(p.message for p in problems)
         self.rejected.append(Rejected(problems[0].place, reason, record))
 
+    def add(
+        self,
+        session: dict[str, Any],
+        messages: Iterable[tuple[str, str, dict[str, Any]]],
+        unasked: dict[str, Any] | None = None,
+    ) -> tuple[Rows, tuple[str, ...]]:
+        """Add a conversation: its row of `sessions`, and its messages as `turns_of` takes them; what that gives."""
+        own, trailing = turns_of(messages, unasked)
+        rows = [{**{key: session[key] for key in SESSION}, **turn} for turn in own]
+        self.profiles.setdefault(session["user"], {})
+        self.sessions.append({**session, "trailing": trailing})
+        self.turns += rows
+        return rows, trailing
+
     def settle(self) -> None:
         """After reading: raise what was wrong, unless it is in sessions alone and these are to be left out."""
         columns = [column.fault(name) for name, column in self._scores.items()]
@@ -156,40 +174,35 @@ class Intake:
             raise DataError(self.problems, SKIP_REMEDY)
         self.note("sessions left out as bad", self.lost)
 
-    def reading(
+    def finish(
         self,
         meta: dict[str, Any],
         name: str,
         language: str,
-        profiles: dict[str, dict[str, Any]],
-        sessions: list[dict[str, Any]],
-        turns: list[dict[str, Any]] | pd.DataFrame,
-        **further: Any,
+        nothing: Problem,
+        remedy: str = "",
+        **frames: Any,
     ) -> Reading:
-        """The corpus of these users and rows, with what was odd counted in its `meta`, and what was left out."""
-        users = pd.DataFrame({"user": list(profiles), "profile": list(profiles.values())})
-        rows = frame(sessions, list(SCHEMA["sessions"]))
-        said = turns if isinstance(turns, pd.DataFrame) else frame(turns, list(SCHEMA["turns"]))
-        known = {**meta, "irregularities": dict(sorted(self.irregularities.items()))}
-        return Reading(
-            Corpus(name, language, users, rows, said, **further, meta=known), self.rejected, self.lost
-        )
+        """Make the corpus, with what was odd counted in its `meta`; an error where there is no session.
 
-
-@dataclass(frozen=True)
-class Reading:
-    """A corpus as read, and what was left out of it."""
-
-    corpus: Corpus
-    rejected: list[Rejected]
-    lost: int = 0
-    """Sessions among what was left out."""
-
-    @property
-    def irregularities(self) -> dict[str, int]:
-        """What was odd and survived, counted."""
-        counted: dict[str, int] = self.corpus.meta.get("irregularities", {})
-        return counted
+        Parameters
+        ----------
+        meta, name, language
+            Of the corpus.
+        nothing, remedy
+            What to say where nothing was read, and no problem was met.
+        frames
+            `events`, `extras`, and `turns` where they are not the rows read.
+        """
+        self.settle()
+        if not self.sessions:
+            raise DataError(self.problems or nothing, remedy)
+        users = pd.DataFrame({"user": list(self.profiles), "profile": list(self.profiles.values())})
+        rows = {"sessions": self.sessions, "turns": self.turns}
+        made = {key: frame(own, list(SCHEMA[key])) for key, own in rows.items() if key not in frames}
+        meta = {**meta, "irregularities": dict(sorted(self.irregularities.items()))}
+        self.corpus = Corpus(name, language, users, **made, **frames, meta=meta)
+        return self
 
     def rejected_lines(self) -> bytes:
         """One JSON line a rejected session: place, reason, record."""
@@ -210,7 +223,9 @@ def seconds(value: Any) -> float | None:
     if isinstance(value, str):
         value = _parse_moment(value)
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return _epoch(value)
+        if not 0 < value < 1e300:
+            return None  # of hundreds of digits, infinite, or no number
+        return float(value) / 1000 if value > _MILLISECONDS_FROM else float(value)
     if not isinstance(value, datetime):
         return None
     try:
@@ -232,12 +247,6 @@ def _parse_moment(text: str) -> datetime | float | None:
 
 def _from_slashes(text: str) -> datetime:
     return datetime.fromisoformat(text.strip().replace("/", "-"))
-
-
-def _epoch(number: float) -> float | None:
-    if not 0 < number < 1e300:
-        return None  # of hundreds of digits, infinite, or no number
-    return float(number) / 1000 if number > _MILLISECONDS_FROM else float(number)
 
 
 def truth(value: Any) -> bool:
@@ -327,13 +336,13 @@ def csv_lines(
 
 def turns_of(
     messages: Iterable[tuple[str, str, dict[str, Any]]], unasked: dict[str, Any] | None = None
-) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+) -> tuple[Rows, tuple[str, ...]]:
     """The replies of a conversation as rows of `turns`, and what the user said after the last of them.
 
     A message is a role, a text and further columns of the reply that it is, or that answers it; `unasked` are those of
     a reply without a request. Messages of other roles than user and assistant are left out.
     """
-    rows: list[dict[str, Any]] = []
+    rows: Rows = []
     waiting: list[str] = []
     about = nothing = unasked or {}
     for role, text, more in messages:
@@ -348,6 +357,6 @@ def turns_of(
     return rows, tuple(waiting)
 
 
-def frame(rows: list[dict[str, Any]], columns: list[str]) -> pd.DataFrame:
+def frame(rows: Rows, columns: list[str]) -> pd.DataFrame:
     """Rows as a frame that has these columns even when there are no rows."""
     return pd.DataFrame(rows) if rows else pd.DataFrame({c: [] for c in columns})

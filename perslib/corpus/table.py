@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from perslib.corpus.reading import Intake, Reading, Rejected, csv_lines, frame, json_lines, parse_json
+from perslib.corpus.reading import Reading, Rejected, csv_lines, json_lines, parse_json
 from perslib.corpus.schema import SCHEMA, SESSION
 from perslib.errors import DataError, Problem
 from perslib.schemas import check, read_schema, unfit
@@ -35,8 +35,8 @@ def looks_like(path: Path) -> bool:
 
 def read(path: Path, *, skip_bad: bool = False, name: str | None = None, language: str = "en") -> Reading:
     """Read a table of one's own; see `perslib import table`."""
-    intake = Intake(skip_bad)
-    return _read(_rows(path, intake), intake, name or path.stem, language)
+    reading = Reading(skip_bad)
+    return _read(_rows(path, reading), reading, name or path.stem, language)
 
 
 def read_rows(
@@ -44,10 +44,10 @@ def read_rows(
 ) -> Reading:
     """Read rows as of a table: what a loader of one's own makes of its files."""
     placed = ((f"row {number}", dict(row)) for number, row in enumerate(rows, 1))
-    return _read(placed, Intake(skip_bad), name, language)
+    return _read(placed, Reading(skip_bad), name, language)
 
 
-def _read(placed: Iterable[Row | tuple[str, None]], intake: Intake, name: str, language: str) -> Reading:
+def _read(placed: Iterable[Row | tuple[str, None]], reading: Reading, name: str, language: str) -> Reading:
     by_session: dict[tuple[str, str, str], list[Row]] = {}
     spoiled: set[tuple[str, str, str]] = set()
     before: tuple[str, str, str] | None = None
@@ -56,37 +56,36 @@ def _read(placed: Iterable[Row | tuple[str, None]], intake: Intake, name: str, l
             spoiled |= {before} if before else set()
             before = None
             continue
-        problems = _check(row, place, intake)
+        problems = _check(row, place, reading)
         named = [row.get(column) for column in ("user", "scenario", "session")]
         user, scenario, session = (str(d if v is None else v) for v, d in zip(named, ("", "all", "0")))
         key = (user, scenario, session)
-        if before is None and intake.problems:
+        if before is None and reading.problems:
             spoiled.add(key)
         before = key
         if problems:
-            intake.reject(problems, row, sessions=0)
+            reading.reject(problems, row, sessions=0)
             spoiled.add(key)
         else:
             by_session.setdefault(key, []).append((place, row))
     for key, rows in by_session.items():
         if key in spoiled:
-            intake.rejected += [Rejected(p, "another row of the same session is bad", row) for p, row in rows]
+            reading.rejected += [
+                Rejected(p, "another row of the same session is bad", row) for p, row in rows
+            ]
         elif problems := [*_duplicates(rows), *_differing(rows)]:
-            intake.reject(problems, [row for _, row in rows], sessions=0)
+            reading.reject(problems, [row for _, row in rows], sessions=0)
             spoiled.add(key)
         else:
-            intake.faults += _alternatives(rows)
-    intake.faults += _mixed(row for rows in by_session.values() for row in rows)
-    intake.lost = len(spoiled)
-    intake.settle()
-    good = {key: rows for key, rows in by_session.items() if key not in spoiled}
-    if not good:
-        remedy = f"Not one session is left. Each row needs {', '.join(REQUIRED)}."
-        raise DataError(intake.problems or Problem(name, "holds no row"), remedy)
-    return intake.reading({"kind": "table"}, name, language, *_frames(good))
+            reading.faults += _alternatives(rows)
+    reading.faults += _mixed(row for rows in by_session.values() for row in rows)
+    reading.lost = len(spoiled)
+    _fill(reading, {key: rows for key, rows in by_session.items() if key not in spoiled})
+    remedy = f"Not one session is left. Each row needs {', '.join(REQUIRED)}."
+    return reading.finish({"kind": "table"}, name, language, Problem(name, "holds no row"), remedy)
 
 
-def _rows(path: Path, intake: Intake) -> Iterator[Row | tuple[str, None]]:
+def _rows(path: Path, reading: Reading) -> Iterator[Row | tuple[str, None]]:
     """Place and content of each row; None for a line of no known session, which is rejected already."""
     if not path.is_file() or path.suffix.lower() not in SUFFIXES:
         raise DataError(Problem(str(path), f"is no table; expected a file ending in {', '.join(SUFFIXES)}"))
@@ -106,11 +105,11 @@ def _rows(path: Path, intake: Intake) -> Iterator[Row | tuple[str, None]]:
             yield place, value
         else:
             shown = held.decode("utf-8", "replace") if isinstance(held, bytes) else held
-            intake.reject(problems, shown, sessions=0)
+            reading.reject(problems, shown, sessions=0)
             yield place, None
 
 
-def _check(row: dict[str, Any], place: str, intake: Intake) -> list[Problem]:
+def _check(row: dict[str, Any], place: str, reading: Reading) -> list[Problem]:
     """What is wrong with a row; puts ratings and the profile into their form on the way."""
     profile = row.get("profile")
     if isinstance(profile, str) and not any(unfit(profile, place)):
@@ -120,7 +119,7 @@ def _check(row: dict[str, Any], place: str, intake: Intake) -> list[Problem]:
     problems = check(row, _SCHEMA, place)
     for column in ("score", "satisfaction"):
         if row.get(column) is not None and not any(unfit(row[column], place)):
-            row[column] = intake.score(row[column], column, place, whole=column == "score")
+            row[column] = reading.score(row[column], column, place, whole=column == "score")
             problems += [row[column]] if isinstance(row[column], Problem) else []
     if row.get("success") is not None:
         row["success"] = str(row["success"]).lower() in ("true", "1")
@@ -208,26 +207,22 @@ def _mixed(rows: Iterator[Row]) -> Iterator[Problem]:
 _KINDS = {str: "a text", int: "a number", float: "a number", bool: "true or false", list: "a list"}
 
 
-def _frames(
-    by_session: dict[tuple[str, str, str], list[Row]],
-) -> tuple[dict[str, dict[str, Any]], list[dict[str, Any]], pd.DataFrame]:
+def _fill(reading: Reading, by_session: dict[tuple[str, str, str], list[Row]]) -> None:
     """The users' profiles, the sessions and the turns."""
-    sessions, turns = [], []
-    profiles: dict[str, dict[str, Any]] = {}
-    for position, ((user, scenario, session), rows) in enumerate(by_session.items()):
-        key = {"user": user, "scenario": scenario, "session": session}
+    for position, (key, rows) in enumerate(by_session.items()):
+        where = dict(zip(SESSION, key))
         if rows[0][1].get("turn") is not None:
             rows = sorted(rows, key=lambda r: int(r[1]["turn"]))
         first = {
             c: v for _, row in reversed(rows) for c, v in row.items() if c in OF_SESSION and v is not None
         }
-        sessions.append({**key, **first, "position": position})
+        reading.sessions.append({**where, **first, "position": position})
         for i, (_, row) in enumerate(rows):
             own = {k: v for k, v in row.items() if k not in (*OF_SESSION, "profile")}
-            turns.append({**own, **key, "turn": i if row.get("turn") is None else int(row["turn"])})
-            profiles[user] = profiles.get(user) or row.get("profile") or {}
-    times = {c: [_time(t.get(c)) for t in turns] for c in ("asked_at", "answered_at")}
-    return profiles, sessions, frame(turns, list(SCHEMA["turns"])).assign(**times)
+            own |= {c: _time(row.get(c)) for c in ("asked_at", "answered_at")}
+            number = i if row.get("turn") is None else int(row["turn"])
+            reading.turns.append({**own, **where, "turn": number})
+            reading.profiles[key[0]] = reading.profiles.get(key[0]) or row.get("profile") or {}
 
 
 def _time(value: Any) -> pd.Timestamp | None:

@@ -21,9 +21,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from perslib.corpus.reading import Intake, Reading, parse_json, turns_of
-from perslib.corpus.schema import SESSION
-from perslib.errors import DataError, Problem
+from perslib.corpus.reading import Reading, parse_json
+from perslib.errors import Problem
 from perslib.schemas import check, read_schema
 
 RATINGS = ("understanding", "appropriateness")
@@ -40,44 +39,36 @@ def read_convlab(path: Path, *, skip_bad: bool = False, name: str | None = None)
     """Read a JSON file or the JSON files of a folder; see `perslib import convlab`."""
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     placed = chain.from_iterable(_dialogues(file) for file in files)
-    return _read(placed, "convlab", _describe_convlab, Intake(skip_bad), name or "convlab")
+    return _read(placed, "convlab", _describe_convlab, Reading(skip_bad), name or "convlab")
 
 
 def read_dstc(path: Path, *, skip_bad: bool = False, name: str | None = None) -> Reading:
     """Read all calls below a folder; see `perslib import dstc`."""
     folders = sorted(file.parent for file in path.rglob("log.json"))
     placed = ((str(folder.relative_to(path)), _call(folder)) for folder in folders)
-    return _read(placed, "dstc", _describe_dstc, Intake(skip_bad), name or "dstc")
+    return _read(placed, "dstc", _describe_dstc, Reading(skip_bad), name or "dstc")
 
 
 def _read(
     placed: Iterable[tuple[str, Any]],
     kind: str,
-    describe: Callable[[dict[str, Any], str, Intake], Described | list[Problem]],
-    intake: Intake,
+    describe: Callable[[dict[str, Any], str, Reading], Described | list[Problem]],
+    reading: Reading,
     name: str,
 ) -> Reading:
     schema = read_schema(__file__, "task_logs.schema.toml", kind)
-    sessions: list[dict[str, Any]] = []
-    turns: list[dict[str, Any]] = []
     for place, record in placed:
         problems = [record] if isinstance(record, Problem) else check(record, schema, place)
-        found = problems or describe(record, place, intake)
+        found = problems or describe(record, place, reading)
         if isinstance(found, list):
-            intake.reject(found, None if isinstance(record, Problem) else record)
+            reading.reject(found, None if isinstance(record, Problem) else record)
             continue
         session, log = found
         joined = [(side, " ".join(text for _, text in own)) for side, own in groupby(log, itemgetter(0))]
-        own, trailing = turns_of((SIDES[side], text, {}) for side, text in joined)
-        intake.note("dialogues without a system turn", not own)
-        sessions.append({**session, "trailing": trailing})
-        turns += [{**{key: session[key] for key in SESSION}, **turn} for turn in own]
-    intake.settle()
-    if not sessions:
-        remedy = "ConvLab: JSON files of dialogues. DSTC: a folder a call with log.json and label.json."
-        raise DataError(intake.problems or Problem(name, "holds no dialogue"), remedy)
-    users: dict[str, dict[str, Any]] = {session["user"]: {} for session in sessions}
-    return intake.reading({"kind": kind}, name, "en", users, sessions, turns)
+        own, _ = reading.add(session, ((SIDES[side], text, {}) for side, text in joined))
+        reading.note("dialogues without a system turn", not own)
+    remedy = "ConvLab: JSON files of dialogues. DSTC: a folder a call with log.json and label.json."
+    return reading.finish({"kind": kind}, name, "en", Problem(name, "holds no dialogue"), remedy)
 
 
 def _dialogues(file: Path) -> Iterator[tuple[str, Any]]:
@@ -88,9 +79,9 @@ def _dialogues(file: Path) -> Iterator[tuple[str, Any]]:
         yield file.name, held
 
 
-def _describe_convlab(record: dict[str, Any], place: str, intake: Intake) -> Described | list[Problem]:
+def _describe_convlab(record: dict[str, Any], place: str, reading: Reading) -> Described | list[Problem]:
     ratings = {
-        rating: intake.score(record[f"{rating}_score"], rating, place, whole=False)
+        rating: reading.score(record[f"{rating}_score"], rating, place, whole=False)
         for rating in RATINGS
         if record.get(f"{rating}_score") is not None
     }
@@ -127,7 +118,7 @@ def _call(folder: Path) -> Any:
     return record
 
 
-def _describe_dstc(record: dict[str, Any], place: str, intake: Intake) -> Described:
+def _describe_dstc(record: dict[str, Any], place: str, reading: Reading) -> Described:
     log, label = record["log"], record["label"]
     goal, feedback = label["task-information"]["goal"], label["task-information"]["feedback"]
     ratings = {}

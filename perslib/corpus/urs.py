@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from perslib.corpus.reading import Intake, Reading, read_json, turns_of
+from perslib.corpus.reading import Reading, read_json
 from perslib.errors import DataError, Problem
 from perslib.paths import read_toml
 from perslib.schemas import check, read_schema
@@ -40,31 +40,27 @@ def read(path: Path, *, skip_bad: bool = False, name: str | None = None) -> Read
     """Read one of the two files, or a folder that holds one of them; see `perslib import urs`."""
     file, language = _file(path)
     items = read_json(file, list, "a list of conversations")
-    intake = Intake(skip_bad)
-    sessions: list[dict[str, Any]] = []
-    turns: list[dict[str, Any]] = []
+    reading = Reading(skip_bad)
     of_block: Counter[tuple[str, str]] = Counter()
     of_user: Counter[str] = Counter()
     for i, item in enumerate(items):
         place = f"{file.name}[{i}]"
-        session = check(item, _SCHEMA, place) or _session(item, language, place, intake)
+        session = check(item, _SCHEMA, place) or _session(item, language, place, reading)
         if isinstance(session, list):
-            intake.reject(session, item)
+            reading.reject(session, item)
             continue
-        block = session["user"], session["scenario"]
-        key = {"user": session["user"], "scenario": session["scenario"], "session": str(of_block[block])}
-        own, trailing = turns_of((role, text, {}) for role, text in _messages(item["conversation_history"]))
-        sessions.append({**session, **key, "position": of_user[session["user"]], "trailing": trailing})
-        turns += [{**key, **turn} for turn in own]
+        user, block = session["user"], (session["user"], session["scenario"])
+        session |= {"session": str(of_block[block]), "position": of_user[user]}
+        own, _ = reading.add(
+            session, ((role, text, {}) for role, text in _messages(item["conversation_history"]))
+        )
         of_block[block] += 1
-        of_user[session["user"]] += 1
-        intake.note("conversations without any reply", not own)
-        intake.note("conversations without a rating", session["satisfaction"] is None)
-    intake.settle()
-    if not sessions:
-        raise DataError(intake.problems, "No conversation of the file can be read.")
+        of_user[user] += 1
+        reading.note("conversations without any reply", not own)
+        reading.note("conversations without a rating", session["satisfaction"] is None)
     meta, name = {"kind": "urs", "scenarios": INTENTS}, name or f"urs-{language}"
-    return intake.reading(meta, name, language, {user: {} for user in of_user}, sessions, turns)
+    nothing, remedy = Problem(file.name, "holds none"), "No conversation of the file can be read."
+    return reading.finish(meta, name, language, nothing, remedy)
 
 
 def _file(path: Path) -> tuple[Path, str]:
@@ -82,14 +78,14 @@ def _file(path: Path) -> tuple[Path, str]:
 
 
 def _session(
-    item: dict[str, Any], language: str, place: str, intake: Intake
+    item: dict[str, Any], language: str, place: str, reading: Reading
 ) -> dict[str, Any] | list[Problem]:
     """The session's row without its number, or what is wrong with its rating."""
     user, intent = str(item["user_id"]).strip(), str(item["intent_label"]).strip()
     scenario = LABELS.get(intent.lower(), intent.lower() if intent.lower() in INTENTS else intent)
-    intake.note(f"conversations under an intent of another name ({intent})", scenario not in INTENTS)
+    reading.note(f"conversations under an intent of another name ({intent})", scenario not in INTENTS)
     rating = item.get("user_satisfaction")
-    score = None if rating in (None, "") else _score(rating, place, intake)
+    score = None if rating in (None, "") else _score(rating, place, reading)
     if isinstance(score, Problem):
         return [score]
     prefix = f"{language}_"
@@ -108,10 +104,10 @@ def _text(value: Any) -> str | None:
     return str(value).strip() or None if is_named else None
 
 
-def _score(rating: Any, place: str, intake: Intake) -> float | Problem:
+def _score(rating: Any, place: str, reading: Reading) -> float | Problem:
     """1–5 from a digit or one of the five words."""
     word = " ".join(rating.lower().split()) if isinstance(rating, str) else None
-    score = intake.score(_STEPS.get(word or "", rating), "user_satisfaction", place)
+    score = reading.score(_STEPS.get(word or "", rating), "user_satisfaction", place)
     if isinstance(score, Problem):
         known = " < ".join(words[0] for words in WORDS["zh"]), " < ".join(words[0] for words in WORDS["en"])
         return Problem(place, f"{score.message}, {known[0]} or {known[1]}")

@@ -19,8 +19,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from perslib.corpus.reading import Intake, Reading, not_utf8, turns_of
-from perslib.errors import DataError, Problem
+from perslib.corpus.reading import Reading, not_utf8
+from perslib.errors import Problem
 
 ROLES = ("USER", "SYSTEM")
 CHINESE = ("JDDC",)
@@ -37,27 +37,23 @@ def looks_like(path: Path) -> bool:
 
 def read(path: Path, *, skip_bad: bool = False, name: str | None = None) -> Reading:
     """Read one USS file or the dialogue files of a folder; see `perslib import uss`."""
-    intake = Intake(skip_bad)
-    files = _files(path, intake) if path.is_dir() else [path]
-    chinese = any(file.stem in CHINESE for file in files)
-    sessions: list[dict[str, Any]] = []
-    turns: list[dict[str, Any]] = []
+    reading = Reading(skip_bad)
+    files = _files(path, reading) if path.is_dir() else [path]
     for file in files:
         dialogues = _dialogues(file)
         width = max(4, len(str(len(dialogues))))
         for i, lines in enumerate(dialogues):
-            _read_dialogue(lines, f"{file.stem}_{i:0{width}d}", file, intake, sessions, turns)
-    intake.settle()
-    if not sessions:
-        raise DataError(
-            intake.problems or Problem(str(path), "holds no dialogue"),
-            "USS files are tab-separated text such as SGD.txt.",
-        )
+            _read_dialogue(lines, f"{file.stem}_{i:0{width}d}", file, reading)
+    nothing, remedy = (
+        Problem(str(path), "holds no dialogue"),
+        "USS files are tab-separated text such as SGD.txt.",
+    )
+    chinese = any(file.stem in CHINESE for file in files)
     name, language = (name or "uss-zh", "zh") if chinese else (name or "uss", "en")
-    return intake.reading({"kind": "uss"}, name, language, {s["user"]: {} for s in sessions}, sessions, turns)
+    return reading.finish({"kind": "uss"}, name, language, nothing, remedy)
 
 
-def _files(folder: Path, intake: Intake) -> list[Path]:
+def _files(folder: Path, reading: Reading) -> list[Path]:
     """The files of a folder to read together."""
     found = sorted(folder.glob("*.txt"))
     dialogues = [file for file in found if _DIALOGUE.search(_content(file))]
@@ -65,11 +61,11 @@ def _files(folder: Path, intake: Intake) -> list[Path]:
     files = [file for file in rated if file.stem not in CHINESE] or rated
     for file in found:
         if file not in dialogues:
-            intake.note(f"files without a dialogue, left out ({file.name})")
+            reading.note(f"files without a dialogue, left out ({file.name})")
         elif file not in rated:
-            intake.note(f"files without a rating, left out ({file.name})")
+            reading.note(f"files without a rating, left out ({file.name})")
         elif file not in files:
-            intake.note(f"files in Chinese beside English ones, left out ({file.name}: import it by itself)")
+            reading.note(f"files in Chinese beside English ones, left out ({file.name}: import it by itself)")
     return files
 
 
@@ -88,17 +84,9 @@ def _dialogues(file: Path) -> list[list[Line]]:
     return [d for d in dialogues if d]
 
 
-def _read_dialogue(
-    lines: list[Line],
-    user: str,
-    file: Path,
-    intake: Intake,
-    sessions: list[dict[str, Any]],
-    turns: list[dict[str, Any]],
-) -> None:
+def _read_dialogue(lines: list[Line], user: str, file: Path, reading: Reading) -> None:
     problems: list[Problem] = []
-    key = {"user": user, "scenario": file.stem, "session": "0"}
-    session: dict[str, Any] = {**key, "satisfaction": None}
+    session: dict[str, Any] = {"user": user, "scenario": file.stem, "session": "0", "satisfaction": None}
     said: list[tuple[str, str, dict[str, Any]]] = []
     rated: defaultdict[int, tuple[int, ...]] = defaultdict(tuple)  # by how many replies there were before
     for number, raw in lines:
@@ -113,7 +101,7 @@ def _read_dialogue(
             problems.append(Problem(place, wrong))
             continue
         role, text, action, rating, explanations = (*fields, "", "", "")[:5]
-        ratings = _ratings(rating, place, problems, intake)
+        ratings = _ratings(rating, place, problems, reading)
         if text == "OVERALL":
             session |= {"satisfaction": fmean(ratings) if ratings else None, "overall_ratings": ratings}
             session |= {"explanations": tuple(explanations.split(";"))} if explanations else {}
@@ -123,19 +111,18 @@ def _read_dialogue(
             rated[sum(role == "assistant" for role, *_ in said)] += ratings
             said.append(("user", text, {"request_action": action or None}))
     if problems:
-        intake.reject(problems, [raw.decode("utf-8", "replace") for _, raw in lines])
+        reading.reject(problems, [raw.decode("utf-8", "replace") for _, raw in lines])
         return
-    own, trailing = turns_of(said, unasked={"request_action": None})
-    intake.note("dialogues without a system turn", not own)
-    intake.note("dialogues without an OVERALL rating", session["satisfaction"] is None)
-    sessions.append({**session, "opening_ratings": rated[0], "trailing": trailing})
-    scores = [{"ratings": rated[n], "score": consensus(rated[n])} for n in range(1, len(own) + 1)]
-    turns += [{**key, **turn, **score} for turn, score in zip(own, scores, strict=True)]
+    own, _ = reading.add({**session, "opening_ratings": rated[0]}, said, unasked={"request_action": None})
+    for n, turn in enumerate(own, 1):
+        turn |= {"ratings": rated[n], "score": consensus(rated[n])}
+    reading.note("dialogues without a system turn", not own)
+    reading.note("dialogues without an OVERALL rating", session["satisfaction"] is None)
 
 
-def _ratings(text: str, place: str, problems: list[Problem], intake: Intake) -> tuple[int, ...]:
+def _ratings(text: str, place: str, problems: list[Problem], reading: Reading) -> tuple[int, ...]:
     values = [v.strip() for v in text.split(",") if v.strip()]
-    found = [intake.score(v, "rating", place) for v in values]
+    found = [reading.score(v, "rating", place) for v in values]
     problems += (bad := [f for f in found if isinstance(f, Problem)])
     return () if bad else tuple(int(f) for f in found if not isinstance(f, Problem))
 

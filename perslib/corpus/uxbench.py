@@ -19,13 +19,14 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from perslib.corpus.reading import Intake, Reading, Rejected, is_too_deep, turns_of
-from perslib.corpus.uxbench_records import Session, Unreadable, blocks, plain, records, session
+from perslib.corpus.reading import Reading, Rejected, Rows, is_too_deep
+from perslib.corpus.uxbench_records import Message, Session, Unreadable, blocks, plain, records, session
 from perslib.errors import DataError, Problem
 from perslib.schemas import unfit
 
@@ -35,7 +36,6 @@ REMEDY = (
 )
 _HAN = re.compile("[\u3400-\u9fff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-Rows = list[dict[str, Any]]
 #: Name of a split's file, without what follows, → the split.
 SPLITS = {
     "uxbench_task1_judge_bad": "task1_judge_bad",
@@ -73,25 +73,25 @@ def looks_like(path: Path) -> bool:
 
 def read(path: Path, *, skip_bad: bool = False, name: str | None = None) -> Reading:
     """Read splits or raw logs; see `perslib import uxbench`."""
-    intake = Intake(skip_bad=True)
-    built = _Built(intake)
+    reading = _Log(skip_bad=True)
     for file in _files(path):
         split = split_of(file)
         for block in blocks(file):
             for number, record in records(block):
                 place = f"{block.place}:{number}"
                 try:
-                    built.add(_read(record, split, place), split, file)
+                    reading.take(*_read(record, split, place))
                 except Unreadable as error:
                     shown = None if isinstance(record, Unreadable) or is_too_deep(record) else record
-                    intake.rejected.append(Rejected(place, str(error), shown))
-    intake.note("records that are no session, left out", len(intake.rejected))
-    if not built.sessions:
-        reasons = Counter(one.reason for one in intake.rejected)
-        found = [Problem(str(path), f"{n} records: {why}") for why, n in reasons.most_common(10)]
-        raise DataError(found or Problem(str(path), "holds no session"), REMEDY)
-    intake.lost = len(intake.rejected)
-    return built.reading(name or path.stem)
+                    reading.rejected.append(Rejected(place, str(error), shown))
+    reading.note("records that are no session, left out", len(reading.rejected))
+    reasons = Counter(one.reason for one in reading.rejected)
+    reading.problems = [Problem(str(path), f"{n} records: {why}") for why, n in reasons.most_common(10)]
+    extras = {"cases": pd.DataFrame(reading.cases)} if reading.cases else {}
+    nothing = Problem(str(path), "holds no session")
+    reading.finish({"kind": "uxbench"}, name or path.stem, reading.language(), nothing, REMEDY, extras=extras)
+    reading.lost = len(reading.rejected)
+    return reading
 
 
 def _files(path: Path) -> list[Path]:
@@ -108,84 +108,57 @@ def _read(record: Any, split: str | None, place: str) -> tuple[Session, dict[str
     """The session of a record, and its case where it comes from a split."""
     if is_too_deep(record):
         raise Unreadable("nested too deeply")
-    if split is None:
-        return session(record, name=place), {}
-    return split_session(record, split, place)
+    return split_session(record, split, place) if split else (session(record, name=place), {})
 
 
-class _Built:
-    """The rows of a corpus as they come together."""
+@dataclass
+class _Log(Reading):
+    """A log as it is read."""
 
-    def __init__(self, intake: Intake) -> None:
-        self.intake = intake
-        self.users: dict[str, dict[str, Any]] = {}
-        self.sessions: Rows = []
-        self.turns: Rows = []
-        self.cases: Rows = []
-        self._names: Counter[str] = Counter()
-        self._positions: Counter[str] = Counter()
-        self._han = self._texts = 0
+    cases: Rows = field(default_factory=list)
+    names: Counter[str] = field(default_factory=Counter)
+    positions: Counter[str] = field(default_factory=Counter)
 
-    def add(self, found: tuple[Session, dict[str, Any]], split: str | None, file: Path) -> None:
+    def take(self, one: Session, case: Mapping[str, Any]) -> None:
         """Take in one session, with its case where there is one."""
-        one, case = found
         for note in one.notes:
-            self.intake.note(note)
-        user, scenario = self._whose(one, case)
-        where = {"user": user, "scenario": scenario, "session": self._own(f"{user}\0{scenario}\0", one.cid)}
-        rows, trailing = turns(one)
-        first = next((m.t for m in one.messages if m.t is not None), None)
-        self.sessions.append(
-            {**where, "position": self._positions[user], "started_at": _time(first), "trailing": trailing}
-        )
-        self._positions[user] += 1
-        self.turns += [{**where, **row} for row in rows]
-        for message in one.messages:
-            if message.role == "user":
-                self._texts += 1
-                self._han += bool(_HAN.search(message.text))
-        if split is not None:
-            last = len(rows) - 1
-            self.cases.append({**case, **where, "turn": last if case["reply"] and last >= 0 else None})
-
-    def _whose(self, one: Session, case: Mapping[str, Any]) -> tuple[str, str]:
+            self.note(note)
         meta = one.meta
         user = next((meta[k] for k in ("user", "user_id", "uid") if meta.get(k)), None)
         user = self._own("", one.cid) if user is None else _text(str(user))
-        self.users.setdefault(user, _profile(meta.get("user_profile")))
-        return user, _text(str(meta.get("scenario") or case.get("scenario") or "all"))
+        self.profiles.setdefault(user, _profile(meta.get("user_profile")))
+        scenario = _text(str(meta.get("scenario") or case.get("scenario") or "all"))
+        where = {"user": user, "scenario": scenario, "session": self._own(f"{user}\0{scenario}\0", one.cid)}
+        first = next((m.t for m in one.messages if m.t is not None), None)
+        about = {"position": self.positions[user], "started_at": _time(first)}
+        self.positions[user] += 1
+        rows, _ = self.add({**where, **about}, map(_told, one.messages), unasked={"asked_at": None})
+        if case:
+            self.cases.append({**case, **where, "turn": len(rows) - 1 if case["reply"] and rows else None})
 
     def _own(self, space: str, name: str) -> str:
         """The name, with a number where it was there before: a `cid` is not unique."""
         name = _text(name)
-        self._names[space + name] += 1
-        times = self._names[space + name]
+        self.names[space + name] += 1
+        times = self.names[space + name]
         if times == 1:
             return name
-        self.intake.note("cid seen before, numbered", int(space == ""))
+        self.note("cid seen before, numbered", int(space == ""))
         return self._own(space, f"{name}#{times}")
 
-    def reading(self, name: str) -> Reading:
-        """The corpus; its language is that of most user messages."""
-        extras = {"cases": pd.DataFrame(self.cases)} if self.cases else {}
-        language = "zh" if 2 * self._han >= self._texts else "en"
-        rows = self.users, self.sessions, self.turns
-        return self.intake.reading({"kind": "uxbench"}, name, language, *rows, extras=extras)
+    def language(self) -> str:
+        """The language of most user messages."""
+        said = [text for row in self.turns for text in (*row["earlier"], row["request"]) if text is not None]
+        said += [text for row in self.sessions for text in row["trailing"]]
+        return "zh" if 2 * sum(bool(_HAN.search(text)) for text in said) >= len(said) else "en"
 
 
-def turns(one: Session) -> tuple[Rows, tuple[str, ...]]:
-    """A session's replies as rows of `turns`, and what the user said after the last one.
-
-    A reply that follows a reply, a regeneration, has no request of its own. Messages of other roles are left out.
-    """
-    said = []
-    for message in one.messages:
-        more: dict[str, Any] = {"asked_at": _time(message.t)}
-        if message.role == "assistant":
-            feedback = {1: "like", -1: "dislike"}.get(message.feedback)
-            more = {"answered_at": _time(message.t), "feedback": feedback}
-        said.append((message.role, _text(message.text), more))
-    return turns_of(said, unasked={"asked_at": None})
+def _told(message: Message) -> tuple[str, str, dict[str, Any]]:
+    """Role and text of a message, and what the row of its reply says of it."""
+    if message.role != "assistant":
+        return message.role, _text(message.text), {"asked_at": _time(message.t)}
+    feedback = {1: "like", -1: "dislike"}.get(message.feedback)
+    return message.role, _text(message.text), {"answered_at": _time(message.t), "feedback": feedback}
 
 
 def _time(seconds: float | None) -> pd.Timestamp | None:

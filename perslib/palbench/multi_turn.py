@@ -85,7 +85,7 @@ def read_templates(path: str | Path) -> dict[str, Template]:
 def _read(turns: Mapping[str, Mapping[str, str]]) -> tuple[tuple[str | None, str | None], ...]:
     ordered = sorted(turns.items(), key=lambda item: int(re.sub(r"\D", "", item[0])))
     return tuple(
-        tuple(palset_records.action(role, turn[role]) for role in ("user", "assistant"))
+        (palset_records.action("user", turn["user"]), palset_records.action("assistant", turn["assistant"]))
         for _, turn in ordered
     )
 
