@@ -478,12 +478,13 @@ def test_both_languages_have_the_same_material(name: str) -> None:
 
 def test_a_language_changes_ranges_but_adds_none() -> None:
     """What is drawn is drawn in the file's order, so a range of one language alone would stand at the end."""
-    ranges = read_toml(slots.__file__, "ranges.toml")
+    ranges = read_toml(slots.__file__, "numbers.toml")
+    chinese = ranges.pop("zh")
     own = [
-        (kind, scenario, name)
-        for kind in ranges["zh"]
-        for scenario in ranges["zh"][kind]
-        for name in ranges["zh"][kind][scenario]
+        (scenario, part, name)
+        for scenario, parts in chinese.items()
+        for part, numbers in parts.items()
+        for name in numbers
     ]
-    assert own and all(name in ranges[kind][scenario] for kind, scenario, name in own)
-    assert set(ranges) == {"facts", "line", "zh"}
+    assert own and all(name in ranges[scenario][part] for scenario, part, name in own)
+    assert set(ranges) == {"every", *SCENARIOS}

@@ -9,7 +9,7 @@ different habits answer; the text of a reply really has or lacks each quality (`
 an ordinal model with known thresholds, reasons from the largest shortfall (`satisfaction`), times and
 behaviour from the same score. One draw stream per user and conversation makes the same bytes on
 every machine (`Dice`); the first n users do not depend on how many follow. All texts stand in `words/`, the numbers in
-`model.toml` and `slots/ranges.toml`.
+`model.toml` and `numbers.toml`.
 
 `corpus.turns` and the other frames carry nothing latent. The truth stands in `corpus.extras`:
 

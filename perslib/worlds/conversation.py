@@ -10,7 +10,8 @@ from perslib.worlds import satisfaction
 from perslib.worlds.assistants import BY_NAME, plan
 from perslib.worlds.lives import Book, Dice, Life
 from perslib.worlds.replies import Reply, write
-from perslib.worlds.tasks import Task, fresh, opening
+from perslib.worlds.slots import fresh
+from perslib.worlds.tasks import Task, opening
 
 MOST_TURNS = 12
 _MODEL = read_toml(__file__, "model.toml")

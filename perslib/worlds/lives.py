@@ -8,8 +8,8 @@ everywhere).
 Texts come from `words/<language>/*.toml`: `book("zh").talk.DEMANDS`, `book("en").scenario("travel").FOCUS`. Every
 scenario's file has the same names in both languages: its things (destinations, gifts, dishes, skills), `TASKS`,
 `OPENINGS`, `LIMITS` (constraints: as said in the task, as asked for, honoured, broken) and `FOCUS` (what a reply can be
-about: how users ask for it, options, concrete facts, steps, usable and vague advice). Slots in braces are filled by the
-scenario's module in `perslib.worlds.slots`.
+about: how users ask for it, options, concrete facts, steps, usable and vague advice). Slots in braces are filled by
+`perslib.worlds.slots`.
 
 A user has latent taste, strictness and behaviour, and the life that the profile is written from.
 """

@@ -12,10 +12,9 @@ from typing import Any
 from perslib.corpus.palset_records import ASPECTS
 from perslib.paths import read_toml
 from perslib.worlds.lives import Book, Dice, Life
-from perslib.worlds.slots import Slots, clock, draw_all, gift, read_ranges, recipe, skill, travel
+from perslib.worlds.slots import clock, facts, fresh
 
 _TASKS = read_toml(__file__, "model.toml")["tasks"]
-_SLOTS = {"travel": travel, "gift": gift, "recipe": recipe, "skill": skill}
 
 
 @dataclass
@@ -46,26 +45,10 @@ class Task:
         return text if keep or book.language == "zh" else text[:1].lower() + text[1:]
 
 
-def _limits(scenario: str, life: Life, slot: dict[str, Any], dice: Dice) -> list[str]:
-    own = [slot["recipient_limit"]] if scenario == "gift" else life.limits[scenario]
-    keys = [key for key in own if dice.chance(0.9)]
-    if scenario == "travel" and dice.chance(0.6):
-        keys.append("nights")
-    if scenario == "gift" and dice.chance(0.35):
-        keys.append(dice.pick(("useful", "personal")))
-    if scenario == "travel" and slot["household"] == "parents" and dice.chance(0.7):
-        keys.append("knees")
-    if scenario == "gift" and slot["recipient"] == "child":
-        keys = [key for key in keys if key != "useful"]
-    if scenario == "skill":
-        keys = [key for key in keys if skill.allows(slot, key)]
-    return list(dict.fromkeys(keys))
-
-
 def task(scenario: str, life: Life, book: Book, dice: Dice, month: int = 6) -> Task:
     """A task for this life in this month; the slots hold every fact the conversation may use."""
     words = book.scenario(scenario)
-    slot, limits = _SLOTS[scenario].facts(life, book, dice, _limits, month)
+    slot, limits = facts(scenario, life, book, dice, month)
     every = [*_TASKS[scenario]["numeric"], *limits]
     spoken = [key for key in limits if dice.chance(0.88)]
     first = _TASKS[scenario]["opening"]
@@ -78,13 +61,6 @@ def task(scenario: str, life: Life, book: Book, dice: Dice, month: int = 6) -> T
     background = "".join(words.LIMITS[key][0].format(**slot) for key in limits)
     text = dice.pick(words.TASKS).format(**{**slot, "who": slot["who_task"], "limits": background})
     return Task(scenario, words, slot, every, spoken, focuses, text.strip())
-
-
-def fresh(scenario: str, task_slots: Slots, book: Book, dice: Dice, used: set[str]) -> Slots:
-    """Task facts plus new numbers for one option, step or sentence; `used` keeps options from repeating."""
-    every = draw_all(read_ranges("line", "every", book.language), task_slots, dice)
-    slot = {**task_slots, **every, "rating": f"{every['rating'] / 10:.1f}"}
-    return {**slot, **_SLOTS[scenario].line(slot, book, dice, used)}
 
 
 def opening(one: Task, life: Life, book: Book, dice: Dice, limits: bool = True) -> str:

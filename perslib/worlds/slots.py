@@ -1,0 +1,291 @@
+"""The numbers and names that texts are filled with: once for a task, and anew for every line of a reply.
+
+All of them respect the task: prices stay within its budget, dishes leave out what must be left out, sights
+that need climbing are not offered to bad knees. Violations are planted elsewhere, on purpose and in words.
+
+Numbers are formulas in `numbers.toml`. What cannot be a formula stands here: which places, gifts, dishes and drills suit
+a task, and which constraints it has.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import cache
+from types import CodeType, SimpleNamespace
+from typing import Any, TypeAlias
+
+from perslib.paths import read_toml
+from perslib.worlds.lives import Book, Dice, Life
+
+Slots: TypeAlias = dict[str, Any]
+Facts: TypeAlias = tuple[Slots, list[str]]
+
+
+def clock(hour: int, minute: int) -> str:
+    """9:30, as both languages write it here."""
+    return f"{hour}:{minute:02d}"
+
+
+def number(value: float) -> str:
+    """2 and 2.5, never 2.0."""
+    return f"{value:g}"
+
+
+#: What formulas may use besides draws and numbers.
+_TOOLS = {"clock": clock, "number": number, "fsum": math.fsum}
+_DRAWS = ("between", "uniform", "pick", "chance")
+
+
+@cache
+def _formulas(scenario: str, part: str, language: str) -> dict[str, CodeType]:
+    every = read_toml(__file__, "numbers.toml")
+    own = every[scenario][part] | every.get(language, {}).get(scenario, {}).get(part, {})
+    return {name: compile(formula, f"numbers.toml: {name}", "eval") for name, formula in own.items()}
+
+
+def calculate(scenario: str, part: str, slot: Mapping[str, Any], book: Book, dice: Dice) -> Slots:
+    """The numbers of a part of `numbers.toml`, each from the slots and the numbers before it."""
+    names = {**slot, **_TOOLS, **{draw: getattr(dice, draw) for draw in _DRAWS}}
+    found = {}
+    for name, formula in _formulas(scenario, part, book.language).items():
+        found[name] = names[name] = eval(formula, names)
+    return found
+
+
+def facts(scenario: str, life: Life, book: Book, dice: Dice, month: int) -> Facts:
+    """The facts of a task and the constraints that come on top of its numbers."""
+    return _FACTS[scenario](life, book, dice, month)
+
+
+def fresh(scenario: str, task_slots: Slots, book: Book, dice: Dice, used: set[str]) -> Slots:
+    """Task facts plus new numbers for one option, step or sentence; `used` keeps options from repeating."""
+    slot = {**task_slots, **calculate("every", "line", task_slots, book, dice)}
+    own = {**slot, **_LINES[scenario](slot, book, dice, used)}
+    return {**own, **calculate(scenario, "line", own, book, dice)}
+
+
+def limits(scenario: str, life: Life, slot: Slots, dice: Dice) -> list[str]:
+    """The constraints of a task: most of those of a life, and some that come up."""
+    own = [slot["recipient_limit"]] if scenario == "gift" else life.limits[scenario]
+    keys = [key for key in own if dice.chance(0.9)]
+    if scenario == "travel":
+        if dice.chance(0.6):
+            keys.append("nights")
+        if slot["household"] == "parents" and dice.chance(0.7):
+            keys.append("knees")
+    if scenario == "gift":
+        if dice.chance(0.35):
+            keys.append(dice.pick(("useful", "personal")))
+        if slot["recipient"] == "child":
+            keys = [key for key in keys if key != "useful"]
+    if scenario == "skill":  # silence for the noisy, knees for the bodily
+        fits = {"noise": "noisy", "knees": "body", "home": "near", "screen": "still"}
+        keys = [key for key in keys if key not in fits or slot[fits[key]]]
+    return list(dict.fromkeys(keys))
+
+
+def _unused(things: list[Any], used: set[str], dice: Dice, n: int) -> list[Any]:
+    """n things that no earlier line has used, while there are any; they count as used from now on."""
+    new = [t for t in things if str(t) not in used]
+    chosen = dice.some(new, n)
+    if len(chosen) < n:
+        chosen += dice.some([t for t in things if t not in chosen], n - len(chosen))
+    used.update(str(t) for t in chosen)
+    return chosen
+
+
+def _in_season(things: list[str], season: dict[str, tuple[int, ...]], month: int) -> list[str]:
+    """The things that have no season, or are in season this month."""
+    return [thing for thing in things if month in season.get(thing, (month,))]
+
+
+# -- travel: places, times and prices ------------------------------------------------------------------------
+
+
+def _travel(life: Life, book: Book, dice: Dice, month: int) -> Facts:
+    words = book.scenario("travel")
+    household = life.household if dice.chance(0.75) else dice.pick(["alone", "friends", "partner"])
+    dest = dice.pick([name for name in words.DESTINATIONS if name != life.origin])
+    hours, sights, indoor, foods, areas = words.DESTINATIONS[dest]
+    ride = hours[words.ORIGINS.index(life.origin)]
+    who_task, own = words.COMPANIONS[household]
+    slot = {"dest": dest, "origin": life.origin, "household": household, "who_task": who_task, "own": own}
+    slot |= calculate("travel", "task", {"ride": ride}, book, dice)
+    slot |= {"ride": words.RIDE[ride != 1].format(n=number(ride)), "areas": areas}
+    slot |= {"when": dice.pick(_in_season(words.WHEN, words.SEASON, month)), "indoor": dice.pick(indoor)}
+    keys = limits("travel", life, slot, dice)
+    slot["sights"] = [s for s in sights if not ("knees" in keys and s[0] in words.HILLS)]
+    slot["foods"] = [f for f in foods if not ("mild" in keys and f in words.SPICY)]
+    return slot | {"early": "early" in keys}, keys
+
+
+def _travel_line(slot: Slots, book: Book, dice: Dice, used: set[str]) -> Slots:
+    (s1, f1), (s2, f2), third = _unused(slot["sights"], used, dice, 3)
+    used.discard(str(third))
+    *meals, bite = slot["foods"]
+    food1, food2 = dice.some(meals, 2)
+    ticket = book.scenario("travel").TICKET[bool(f1)].format(fee=f1)
+    sights = {"s1": s1, "s2": s2, "s3": third[0], "ticket1": ticket, "fees": f1 + f2}
+    return sights | {"food1": food1, "food2": food2, "bite": bite}
+
+
+# -- gifts: what suits whom, at which price, delivered when --------------------------------------------------
+
+# Gifts that would look odd for a recipient, by place in the list of gifts or by kind.
+FOR_THE_YOUNG = (6, 13, 19, 20, 23)
+CHILD_KINDS = ("play", "child")
+NOT_USEFUL = ("decor", "experience", "jewel", "play")
+CLOSE_ONLY = ("jewel", "scent")
+
+
+def _gift(life: Life, book: Book, dice: Dice, month: int) -> Facts:
+    words = book.scenario("gift")
+    who = dice.pick([w for w in words.RECIPIENTS if not (w == "partner" and life.household != "partner")])
+    who_task, own, _, occasions = words.RECIPIENTS[who]
+    slot = {"recipient": who, "recipient_limit": life.recipients[who]}
+    slot |= {"who_task": who_task, "own": own, "who": own}
+    slot["occasion"] = dice.pick(_in_season(occasions, words.SEASON, month))
+    slot["when"] = dice.pick(words.WHEN)
+    slot |= calculate("gift", "task", {}, book, dice)
+    keys = limits("gift", life, slot, dice)
+    gifts: list[Any] = []
+    while len(gifts) < 5:
+        slot |= calculate("gift", "budget", {}, book, dice)
+        gifts = [g for i, g in enumerate(words.GIFTS) if _suits(i, g, who, slot["budget"], keys)]
+    chosen = dice.pick(gifts)
+    lowest, highest = _price_range(chosen, slot["budget"])
+    slot |= {"gifts": gifts, "chosen": chosen, "gift": chosen[0]}
+    slot |= calculate("gift", "chosen", slot | {"lowest": lowest, "highest": highest}, book, dice)
+    return slot, keys
+
+
+def _price_range(gift: tuple[Any, ...], budget: int) -> tuple[float, float]:
+    """What a gift may cost here: within its own range and the budget, and not far below the budget."""
+    high = min(gift[2], 0.93 * budget)
+    return min(max(gift[1], 0.4 * budget), high), high
+
+
+def _suits(place: int, gift: tuple[Any, ...], who: str, budget: int, keys: list[str]) -> bool:
+    _, low, _, kind, _ = gift
+    close = who in ("partner", "mother", "grandma", "friend")
+    return not (
+        low > 0.9 * budget
+        or kind in keys
+        or ("useful" in keys and kind in NOT_USEFUL and who != "child")
+        or (kind in CLOSE_ONLY and not close)
+        or (kind not in CHILD_KINDS if who == "child" else kind == "child")
+        or (place in FOR_THE_YOUNG and who in ("mother", "father", "grandma", "teacher"))
+        or (place == 23 and who == "colleague")
+    )
+
+
+def _gift_line(slot: Slots, book: Book, dice: Dice, used: set[str]) -> Slots:
+    budget, chosen, usual = slot["budget"], slot["chosen"], slot["chosen_price"]
+    first, second = _unused(slot["gifts"], set(used), dice, 2)
+    price = round(dice.uniform(*_price_range(first, budget)))
+    ship = dice.between(2, slot["slowest"])
+    if slot.get("only"):  # versions of the chosen gift, or shops that have it
+        first = chosen
+        price = round(dice.uniform(max(first[1], 0.85 * usual), min(0.97 * budget, 1.15 * usual)))
+    elif first == chosen or slot.get("fixed"):
+        first, price, ship = chosen, usual, slot["chosen_ship"]
+    used.add(str(first))
+    if second == first:
+        second = next(gift for gift in slot["gifts"] if gift != first)
+    premium = book.scenario("gift").PREMIUM["child" if slot["recipient"] == "child" else "grown"]
+    names = {"gift": first[0], "Gift": book.capital(first[0]), "gift2": second[0], "spec": first[4]}
+    return names | {"price": price, "ship": ship, "premium": premium}
+
+
+# -- recipes: menus that fit the diners, the ban list and the clock ------------------------------------------
+
+TAGS = {"peanut": "peanut", "shrimp": "shrimp", "egg": "egg", "milk": "milk", "mild": "spicy", "oven": "oven"}
+
+
+def _recipe(life: Life, book: Book, dice: Dice, month: int) -> Facts:
+    words = book.scenario("recipe")
+    household = life.household if dice.chance(0.7) else dice.pick(["alone", "friends"])
+    who_task, own, n = words.DINERS[household]
+    portions = f"{n} portion" if n == 1 else f"{n} portions"
+    slot: Slots = {"household": household, "who_task": who_task, "own": own, "n": n, "portions": portions}
+    slot["when"] = dice.pick(words.WHEN)
+    keys = limits("recipe", life, slot, dice)
+    banned = {TAGS[key] for key in keys if key in TAGS}
+    slot["dishes"] = [d for d, row in words.DISHES.items() if not banned & set(row[1].split())]
+    slot["count"] = dice.between(2, 3 if n < 3 else 4)
+    slot["menu_names"] = dice.some(slot["dishes"], slot["count"])
+    slot["total"] = _menu_minutes(words, slot["menu_names"])
+    slot |= calculate("recipe", "task", slot, book, dice)
+    slot["dish"], slot["dish2"] = dice.some(slot["menu_names"], 2)
+    slot["dmin"] = words.DISHES[slot["dish"]][0]
+    return slot, keys
+
+
+def _menu_minutes(words: SimpleNamespace, names: list[str]) -> int:
+    """Minutes until all dishes stand on the table: the longest one, and part of the others beside it."""
+    times = sorted(words.DISHES[name][0] for name in names)
+    return times[-1] + round(0.4 * sum(times[:-1]))
+
+
+def _menu(words: SimpleNamespace, slot: Slots, dice: Dice) -> list[str]:
+    """Other dishes that are ready in time; the task's own where they are hard to find."""
+    for _ in range(40):
+        names = dice.some(slot["dishes"], slot["count"])
+        if _menu_minutes(words, names) <= slot["minutes"]:
+            return names
+    return list(slot["menu_names"])
+
+
+def _recipe_line(slot: Slots, book: Book, dice: Dice, used: set[str]) -> Slots:
+    words = book.scenario("recipe")
+    names = _menu(words, slot, dice)
+    if "menu" not in used:  # the first menu of a reply is the one the conversation goes on with
+        used.add("menu")
+        names = slot["menu_names"]
+    menu, dishes = book.listed(names, words.MENU), [words.DISHES[name] for name in names]
+    amounts = [things[0][1] for _, _, things, _ in dishes]
+    longest, people = max(minutes for minutes, *_ in dishes), words.DINERS[slot["household"]][2]
+    return {
+        "menu": menu,
+        "Menu": book.capital(menu),
+        "mtime": _menu_minutes(words, names),
+        "n": people,
+        "people": people,
+        "main": sum(amount for amount in amounts if amount > 2),
+        "level": 1 + (longest > 15) + (longest > 45),
+        "dearness": [_dearness(set(tags.split())) for _, tags, *_ in dishes],
+    }
+
+
+def _dearness(tags: set[str]) -> int:
+    """Fish and prawns cost most, vegetables least."""
+    return 2 if tags & {"fish", "shrimp"} else 1 if "meat" in tags else 0
+
+
+# -- skills: hours, phases, drills and costs -----------------------------------------------------------------
+
+
+def _skill(life: Life, book: Book, dice: Dice, month: int) -> Facts:
+    words = book.scenario("skill")
+    skill = dice.pick(list(words.SKILLS))
+    goals, phases, drills, resources, (gear, price), noisy, body = words.SKILLS[skill]
+    level, ownlevel = dice.pick(words.LEVELS)
+    slot = {"skill": skill, "goal": dice.pick(goals), "phases": phases, "drills": drills}
+    slot |= {"gear": gear, "gear_price": price, "level": level, "ownlevel": ownlevel, "who_task": ""}
+    slot |= {"noisy": noisy, "body": body, "still": not body, "near": skill not in words.AWAY}
+    (res, res2, *_) = resources
+    slot |= {"res": res, "Res": book.capital(res), "res2": res2, "Res2": book.capital(res2)}
+    slot |= calculate("skill", "task", slot, book, dice)
+    return slot, limits("skill", life, slot, dice)
+
+
+def _skill_line(slot: Slots, book: Book, dice: Dice, used: set[str]) -> Slots:
+    own = calculate("skill", "times", slot, book, dice)
+    drill, drill2 = _unused(slot["drills"], used, dice, 2)
+    used.discard(drill2)
+    return own | {"drill": drill, "drill2": drill2, "prices": book.scenario("skill").PRICE}
+
+
+_FACTS = {"travel": _travel, "gift": _gift, "recipe": _recipe, "skill": _skill}
+_LINES = {"travel": _travel_line, "gift": _gift_line, "recipe": _recipe_line, "skill": _skill_line}
