@@ -23,11 +23,13 @@ import pandas as pd
 
 from perslib.corpus.corpus import Corpus
 from perslib.corpus.palset import FOLDERS, read_contents, write_release
-from perslib.corpus.palset_records import ASPECTS, ASSISTANT_ACTIONS, USER_ACTIONS
+from perslib.corpus.palset_records import ASSISTANT_ACTIONS, PARTS, SIDES, USER_ACTIONS
 from perslib.errors import DataError, Problem
 from perslib.worlds.lives import Dice
 from perslib.worlds.palset_life import Person, person, preference
 from perslib.worlds.palset_months import Part, Raised, Situation, Step, draw_parts, draw_plan, situations
+
+ACTIONS = {"user": USER_ACTIONS, "assistant": ASSISTANT_ACTIONS}
 
 
 @dataclass(frozen=True)
@@ -48,63 +50,43 @@ class Topic:
 def topic(one: Person, raised: Raised, dice: Dice) -> Topic:
     """Two solutions of a kind that the user likes, two of a disliked one, four that leave them cold, shuffled."""
     taste, theme = one.taste(raised.requirement_id), one.themes[raised.requirement_id]
-    kinds = [(style, "pos") for style in taste.liked] + [(style, "neg") for style in taste.disliked]
-    kinds += [(style, "neu") for style in dice.some(taste.neutral, 4)]
-    shuffled = dice.some(kinds, 8)
-    texts = [dice.pick(one.words.STYLES[style]["solutions"]).format(do=theme["do"]) for style, _ in shuffled]
+    kinds = [(style, side) for side in SIDES for style in taste[side]]
+    kinds += [(style, "neu") for style in dice.some(taste["neu"], 4)]
+    styles, labels = zip(*dice.some(kinds, 8))
+    texts = [dice.pick(one.words.STYLES[style]["solutions"]).format(do=theme["do"]) for style in styles]
     need1, need2 = raised.needs
-    return Topic(
-        raised,
-        one.words.REQUIREMENT.format(goal=theme["goal"], need1=need1, need2=need2),
-        tuple(one.book.capital(text) for text in texts),
-        tuple(style for style, _ in shuffled),
-        tuple(label for _, label in shuffled),
-    )
+    requirement = one.words.REQUIREMENT.format(goal=theme["goal"], need1=need1, need2=need2)
+    return Topic(raised, requirement, tuple(map(one.book.capital, texts)), styles, labels)
 
 
-def framework(one: Person, own: Topic) -> dict[str, Any]:
-    """The topic's entry in the requirement frameworks."""
-    needs = [{"need": n, "evidences": list(e)} for n, e in zip(own.raised.needs, own.raised.evidences)]
+def records(one: Person, own: Topic) -> dict[str, Any]:
+    """What the files say of a topic, by their stems ("input" is the main one)."""
+    raised, styles = own.raised, [one.words.STYLES[style] for style in own.styles]
+    needs = [{"need": need, "evidences": list(e)} for need, e in zip(raised.needs, raised.evidences)]
+    candidates = [{"solution": text, "feedback": label} for text, label in zip(own.candidates, own.labels)]
+    names, chosen = {}, {}
+    for side in SIDES:
+        chosen[f"{side}_list"] = []
+        for i, place in enumerate(own.of(side), start=1):
+            style = names[f"{side}{i}"] = styles[place]["name"]
+            why = one.words.REASON[side].format(style=style, why=styles[place][side])
+            chosen[f"{side}_list"].append({"solution": own.candidates[place], "feedback_reason": why})
     return {
-        "requirement_type": one.themes[own.raised.requirement_id]["type"],
-        "user_query": own.raised.query,
-        "implicit_needs": needs,
-        "requirement": own.requirement,
-    }
-
-
-def verdict(one: Person, own: Topic) -> dict[str, Any]:
-    """The topic's entry in the solution preferences."""
-    styles = one.words.STYLES
-    names = {
-        f"{label}{i}": styles[own.styles[place]]["name"]
-        for label in ("pos", "neg")
-        for i, place in enumerate(own.of(label), start=1)
-    }
-    lists = {}
-    for label, why in (("pos", "liked"), ("neg", "disliked")):
-        lists[f"{label}_list"] = [
-            {
-                "solution": own.candidates[place],
-                "feedback_reason": one.words.REASON[label].format(
-                    style=styles[own.styles[place]]["name"], why=styles[own.styles[place]][why]
-                ),
-            }
-            for place in own.of(label)
-        ]
-    return {"analysis": one.words.ANALYSIS.format(**names), **lists}
-
-
-def released(own: Topic) -> dict[str, Any]:
-    """The topic as the main file has it."""
-    return {
-        "user_query": own.raised.query,
-        "implicit_needs": list(own.raised.needs),
-        "requirement": own.requirement,
-        "solution": {side: [own.candidates[i] for i in own.of(side)] for side in ("pos", "neg")},
-        "candidate_solutions": [
-            {"solution": text, "feedback": label} for text, label in zip(own.candidates, own.labels)
-        ],
+        "input": {
+            "user_query": raised.query,
+            "implicit_needs": list(raised.needs),
+            "requirement": own.requirement,
+            "solution": {side: [own.candidates[i] for i in own.of(side)] for side in SIDES},
+            "candidate_solutions": candidates,
+        },
+        "requirement_framework": {
+            "requirement_type": one.themes[raised.requirement_id]["type"],
+            "user_query": raised.query,
+            "implicit_needs": needs,
+            "requirement": own.requirement,
+        },
+        "candidate_solution": list(own.candidates),
+        "solution_preference": {"analysis": one.words.ANALYSIS.format(**names), **chosen},
     }
 
 
@@ -120,45 +102,39 @@ def dialogue(one: Person, topics: list[Topic], part: Part, dice: Dice) -> dict[s
 
 def _turn(one: Person, own: Topic, step: Step, places: list[int], dice: Dice) -> dict[str, Any]:
     words, language = one.words, one.book.language
-    about = _about(one, own, step.user_about, places)
-    asked = {
-        "topic_inquiry": lambda: own.raised.query,
-        "requirement_confirmation": lambda: dice.pick(words.CONFIRM).format(**about),
-        "solution_discussion": lambda: dice.pick(words.DISCUSS).format(**about),
-        "solution_feedback": lambda: dice.pick(words.FEEDBACK[about["label"]]).format(**about),
-    }[step.user]()
-    next_about = _about(one, own, step.assistant_about, places)
-    first = step.user in ("topic_inquiry", "requirement_confirmation")
-    said = {
-        "requirement_prediction": lambda: dice.pick(
-            words.GUESS if step.user == "topic_inquiry" else words.GUESS_NEXT
-        ).format(**next_about),
-        "solution_proposal": lambda: dice.pick(words.PROPOSE if first else words.PROPOSE_NEXT).format(
-            **next_about
-        ),
-        "solution_discussion": lambda: next_about["tell"],
-        "feedback_response": lambda: dice.pick(words.RESPOND[next_about["label"]]),
-    }[step.assistant]()
-    return {
-        "user": {"action": USER_ACTIONS[language][step.user], "content": asked},
-        "assistant": {"action": ASSISTANT_ACTIONS[language][step.assistant], "content": said},
+    about, then = (_about(one, own, of, places) for of in (step.user_about, step.assistant_about))
+    opens, confirms = step.user == "topic_inquiry", step.user == "requirement_confirmation"
+    patterns = {  # several are drawn from
+        "user": {
+            "topic_inquiry": "{query}",
+            "requirement_confirmation": words.CONFIRM,
+            "solution_discussion": words.DISCUSS,
+            "solution_feedback": words.FEEDBACK.get(about["label"]),
+        }[step.user],
+        "assistant": {
+            "requirement_prediction": words.GUESS if opens else words.GUESS_NEXT,
+            "solution_proposal": words.PROPOSE if opens or confirms else words.PROPOSE_NEXT,
+            "solution_discussion": "{tell}",
+            "feedback_response": words.RESPOND.get(then["label"]),
+        }[step.assistant],
     }
+    said = {}
+    for role, slots in (("user", about), ("assistant", then)):
+        pattern = patterns[role] if isinstance(patterns[role], str) else dice.pick(patterns[role])
+        action = ACTIONS[role][language][getattr(step, role)]
+        said[role] = {"action": action, "content": pattern.format(**slots)}
+    return said
 
 
 def _about(one: Person, own: Topic, reference: str, places: list[int]) -> dict[str, str]:
     """What can be said about a query, a need or a solution."""
     kind, number = reference[0], int(reference[1:] or 1) - 1
     if kind != "S":
-        return {"need": own.raised.needs[number]}
+        return {"query": own.raised.query, "need": own.raised.needs[number], "label": ""}
     place = places[number]
     style = one.words.STYLES[own.styles[place]]
-    return {
-        "solution": own.candidates[place],
-        "label": own.labels[place],
-        "style": style["name"],
-        "ask": style["ask"],
-        "tell": style["tell"],
-    }
+    told = {"style": style["name"], "ask": style["ask"], "tell": style["tell"]}
+    return {"solution": own.candidates[place], "label": own.labels[place], **told}
 
 
 VERSION = 1
@@ -205,32 +181,29 @@ def palset_files(users: int = 2, seed: int = 42, language: str = "zh") -> Made:
 
 
 def _of_the_person(one: Person, made: Made) -> None:
-    by_aspect = {aspect: [key for key in one.themes if key.startswith(aspect)] for aspect in ASPECTS}
-    made.files["background"][one.user] = one.profile
-    made.files["requirement"][one.user] = {
-        aspect: {key: one.themes[key]["type"] for key in keys} for aspect, keys in by_aspect.items()
-    }
-    made.files["preference"][one.user] = {
-        aspect: {
-            key: {"requirement": one.themes[key]["type"], "preference": preference(one, key)} for key in keys
-        }
-        for aspect, keys in by_aspect.items()
-    }
+    own: dict[str, dict[str, Any]] = {"requirement": {}, "preference": {}}
     for aspect, taste in one.tastes.items():
-        row = {"user": one.user, "aspect": aspect, "liked": taste.liked, "disliked": taste.disliked}
+        types = {key: theme["type"] for key, theme in one.themes.items() if key.startswith(aspect)}
+        own["requirement"][aspect] = types
+        own["preference"][aspect] = {
+            key: {"requirement": name, "preference": preference(one, key)} for key, name in types.items()
+        }
+        row = {"user": one.user, "aspect": aspect, "liked": taste["pos"], "disliked": taste["neg"]}
         made.preferences.append(row)
+    for stem, content in {"background": one.profile, **own}.items():
+        made.files[stem][one.user] = content
 
 
 def _of_the_year(one: Person, happened: list[Situation], seed: int, made: Made) -> None:
     """Sessions: the logs since the dialogue before, also of situations that nobody spoke of, then a dialogue."""
     dice = Dice(seed, one.book.language, one.user, "dialogues")
-    for stem in ("situation", "requirement_framework", "candidate_solution", "solution_preference"):
-        made.files[stem][one.user] = {}
-    parts: dict[str, list[dict[str, Any]]] = {"history": [], "query": []}
+    dated = ("situation", "requirement_framework", "candidate_solution", "solution_preference")
+    files: dict[str, dict[str, Any]] = {stem: {} for stem in dated}
+    parts: dict[str, list[dict[str, Any]]] = {part: [] for part in PARTS}
     logs: list[dict[str, str]] = []
     count = 0
     for situation, part in zip(happened, draw_parts([s.end.month for s in happened], dice)):
-        made.files["situation"][one.user][situation.date] = {
+        files["situation"][situation.date] = {
             "start_timestamp": f"{situation.start:%Y-%m-%d %H:%M:%S}",
             "end_timestamp": f"{situation.end:%Y-%m-%d %H:%M:%S}",
             "requirement_ids": [raised.requirement_id for raised in situation.raised],
@@ -239,34 +212,22 @@ def _of_the_year(one: Person, happened: list[Situation], seed: int, made: Made) 
         logs += [{"timestamp": f"{at:%Y-%m-%d %H:%M}", "content": line} for at, line in situation.logs]
         if part is None:
             continue
-        topics = [topic(one, raised, dice) for raised in situation.raised]
-        session = f"{one.user}_sample{count}"
-        parts[part].append(
-            {
-                "sample_id": session,
-                "dialogue_timestamp": f"{situation.end:%Y-%m-%d %H:%M:%S}",
-                "logs": logs,
-                "dialogue": dialogue(one, topics, part, dice),
-                "topics": {f"topic-{n}": released(own) for n, own in enumerate(topics, start=1)},
-            }
-        )
-        _frameworks(one, situation.date, topics, made)
-        made.candidates.extend(
-            {
-                "user": one.user,
-                "scenario": part,
-                "session": session,
-                "topic": f"topic-{n}",
-                "styles": own.styles,
-            }
-            for n, own in enumerate(topics, start=1)
-        )
+        topics = {
+            f"topic-{n}": topic(one, raised, dice) for n, raised in enumerate(situation.raised, start=1)
+        }
+        told = {name: records(one, own) for name, own in topics.items()}
+        for stem in dated[1:]:
+            files[stem][situation.date] = {name: own[stem] for name, own in told.items()}
+        sample = {
+            "sample_id": f"{one.user}_sample{count}",
+            "dialogue_timestamp": f"{situation.end:%Y-%m-%d %H:%M:%S}",
+            "logs": logs,
+            "dialogue": dialogue(one, list(topics.values()), part, dice),
+            "topics": {name: own["input"] for name, own in told.items()},
+        }
+        parts[part].append(sample)
+        where = {"user": one.user, "scenario": part, "session": sample["sample_id"]}
+        made.candidates.extend({**where, "topic": name, "styles": own.styles} for name, own in topics.items())
         logs, count = [], count + 1
-    made.files["input"][one.user] = parts
-
-
-def _frameworks(one: Person, date: str, topics: list[Topic], made: Made) -> None:
-    named = {f"topic-{n}": own for n, own in enumerate(topics, start=1)}
-    made.files["requirement_framework"][one.user][date] = {k: framework(one, own) for k, own in named.items()}
-    made.files["candidate_solution"][one.user][date] = {k: list(own.candidates) for k, own in named.items()}
-    made.files["solution_preference"][one.user][date] = {k: verdict(one, own) for k, own in named.items()}
+    for stem, content in {"input": parts, **files}.items():
+        made.files[stem][one.user] = content

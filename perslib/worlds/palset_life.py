@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeAlias
 
 from perslib.corpus.palset_records import ASPECTS
 from perslib.worlds import satisfaction
 from perslib.worlds.lives import Book, Dice, Life, book, life
 
-
-@dataclass(frozen=True)
-class Taste:
-    """What a user likes and dislikes in one aspect: two kinds of solutions each; the rest leaves them cold."""
-
-    liked: tuple[str, str]
-    disliked: tuple[str, str]
-    neutral: tuple[str, ...]
+#: What a user likes (pos), dislikes (neg) and does not care for (neu) in one aspect: kinds of solutions.
+Taste: TypeAlias = dict[str, tuple[str, ...]]
 
 
 @dataclass
@@ -64,7 +58,8 @@ def _taste(opposites: list[tuple[str, str]], dice: Dice) -> Taste:
     first, second, third, *others = dice.some(opposites, len(opposites))
     liked, opposite = dice.some(first, 2)
     neutral = [style for pair in others for style in pair]
-    return Taste((liked, dice.pick(second)), (opposite, dice.pick(third)), tuple(neutral))
+    pos, neg = (liked, dice.pick(second)), (opposite, dice.pick(third))
+    return {"pos": pos, "neg": neg, "neu": tuple(neutral)}
 
 
 def _profile(
@@ -93,7 +88,7 @@ def _profile(
 
 def _personality(tastes: dict[str, Taste], dice: Dice) -> dict[str, str]:
     """Traits that show in what is liked: company in extraversion, plans and figures in conscientiousness."""
-    liked = {style for taste in tastes.values() for style in taste.liked}
+    liked = {style for taste in tastes.values() for style in taste["pos"]}
 
     def level(high: set[str], low: set[str]) -> str:
         lean = len(liked & high) - len(liked & low)
@@ -110,19 +105,11 @@ def _personality(tastes: dict[str, Taste], dice: Dice) -> dict[str, str]:
 
 def preference(one: Person, requirement_id: str) -> dict[str, str]:
     """What the user likes and rejects for a requirement, as the preference file says it."""
-    words, taste = one.words, one.taste(requirement_id)
+    words, taste, subject = one.words, one.taste(requirement_id), one.themes[requirement_id]["type"]
+    subject = subject if one.book.language == "zh" else subject[:1].lower() + subject[1:]
     told = {}
-    for side, pattern, kinds, why in (
-        ("pos", words.LIKES, taste.liked, "liked"),
-        ("neg", words.DISLIKES, taste.disliked, "disliked"),
-    ):
-        first, second = (words.STYLES[kind] for kind in kinds)
-        subject = one.themes[requirement_id]["type"]
-        told[side] = pattern.format(
-            type=subject if one.book.language == "zh" else subject[:1].lower() + subject[1:],
-            first=first["name"],
-            why_first=first[why],
-            second=second["name"],
-            why_second=second[why],
-        )
+    for side, pattern in words.PREFERENCE.items():
+        first, second = (words.STYLES[kind] for kind in taste[side])
+        names = {"first": first["name"], "second": second["name"]}
+        told[side] = pattern.format(type=subject, **names, why_first=first[side], why_second=second[side])
     return told
