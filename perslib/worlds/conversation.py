@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from perslib.paths import read_toml
 from perslib.worlds import satisfaction
@@ -13,6 +13,7 @@ from perslib.worlds.replies import Reply, write
 from perslib.worlds.slots import fresh
 from perslib.worlds.tasks import Task, opening
 
+Rows: TypeAlias = dict[str, list[dict[str, Any]]]
 MOST_TURNS = 12
 _MODEL = read_toml(__file__, "model.toml")
 
@@ -29,24 +30,13 @@ class State:
     missed: str | None = None
 
 
-@dataclass
-class Conversation:
-    """What happened: rows for the frames, without user, scenario and session."""
-
-    turns: list[dict[str, Any]] = field(default_factory=list)
-    truth: list[dict[str, Any]] = field(default_factory=list)
-    candidates: list[dict[str, Any]] = field(default_factory=list)
-    trailing: tuple[str, ...] = ()
-    satisfaction: float = 3.0
-    success: bool = False
-    spent: float = 0.0
-    needs: tuple[str, ...] = ()
-
-
 def converse(
     life: Life, task: Task, assistant: str, book: Book, key: tuple[object, ...], started: int, share: float
-) -> Conversation:
-    """Let the user talk to the assistant about the task; `started` counts seconds, `share` of turns get candidates."""
+) -> Rows:
+    """Let the user talk to the assistant about the task; rows by frame, without user, scenario and session.
+
+    `started` counts seconds; a share of turns get candidates.
+    """
     return _Talk(life, task, assistant, book, key, Dice(*key, "talk")).hold(started, share)
 
 
@@ -60,68 +50,53 @@ class _Talk:
     book: Book
     key: tuple[object, ...]
     dice: Dice
-    conversation: Conversation = field(default_factory=Conversation)
+    rows: Rows = field(default_factory=lambda: {"turns": [], "truth_turns": [], "candidates": []})
 
-    def hold(self, started: int, share: float) -> Conversation:
+    def hold(self, started: int, share: float) -> Rows:
         """Hold the conversation, from the first request to the last word."""
-        life, dice, done, language = self.life, self.dice, self.conversation, self.book.language
-        waiting = self.task.focuses[: int(dice.weighted(_MODEL["needs"]))]
-        done.needs = tuple(waiting)
-        state = self._first()
-        clock, tries = float(started), 0
+        life, dice, language = self.life, self.dice, self.book.language
+        turns, truth = self.rows["turns"], self.rows["truth_turns"]
+        needs = self.task.focuses[: int(dice.weighted(_MODEL["needs"]))]
+        waiting, state = list(needs), self._first()
+        clock, tries, spent = float(started), 0, 0.0
         while True:
-            turn, focus = len(done.turns), waiting[0]
+            turn, focus = len(turns), waiting[0]
             reply = self._answer(self.assistant, focus, state, turn, self.assistant)
             value = satisfaction.utility(life, reply.qualities, turn)
             score = satisfaction.score(life, value, dice)
             reason = satisfaction.reason(life, reply.qualities, dice) if score <= 3 else None
             answered = clock + satisfaction.latency(reply.text, language, dice)
             reaction = satisfaction.react(life, score, reply.text, language, dice)
-            done.turns.append(
-                {
-                    "turn": turn,
-                    "request": state.request,
-                    "earlier": state.earlier,
-                    "response": reply.text,
-                    "score": score,
-                    "reason": self.book.talk.REASONS[reason] if reason else None,
-                    "ratings": (),
-                    "asked_at": int(clock),
-                    "answered_at": int(answered),
-                    "feedback": next((f for f in ("like", "dislike") if f in reaction), None),
-                }
-            )
-            done.truth.append(
-                {
-                    "turn": turn,
-                    **self._truth(reply, value),
-                    "cost": satisfaction.cost(score),
-                    "focus": focus,
-                    "off_topic": reply.plan.off_topic,
-                    "demand": state.demand,
-                    **{wanted: reply.plan.treated(wanted) for wanted in ("kept", "silent", "broken")},
-                }
-            )
+            said = {"request": state.request, "earlier": state.earlier, "response": reply.text}
+            rated = {"score": score, "reason": self.book.talk.REASONS[reason] if reason else None}
+            times = {"asked_at": int(clock), "answered_at": int(answered)}
+            clicked = next((f for f in ("like", "dislike") if f in reaction), None)
+            turns.append({"turn": turn, **said, **rated, **times, "ratings": (), "feedback": clicked})
+            cost, drawn = satisfaction.cost(score), reply.plan
+            treated = {wanted: drawn.treated(wanted) for wanted in ("kept", "silent", "broken")}
+            about = {"focus": focus, "off_topic": drawn.off_topic, "demand": state.demand, **treated}
+            truth.append({"turn": turn, **self._truth(reply, value), "cost": cost, **about})
             if dice.chance(share):
                 self._candidates(focus, state, turn)
-            done.spent += satisfaction.cost(score)
+            spent += cost
             tries = 0 if score >= 4 else tries + 1
             picky = score == 4 and dice.chance(0.22)
             if (score >= 4 and not picky) or tries > 2:
                 waiting.pop(0)
                 tries = 0
-            exhausted = done.spent >= life.patience and score <= 3
+            exhausted = spent >= life.patience and score <= 3
             if not waiting or exhausted or turn + 1 >= MOST_TURNS:
                 break
             if waiting[0] == focus:
                 state = self._once_more(state, reply, score, picky, focus, reaction)
             else:
                 state = self._next_topic(score, waiting[0], reaction)
-            done.truth[-1]["behaviour"] = tuple(reaction)
+            truth[-1]["behaviour"] = tuple(reaction)
             text = " ".join((*state.earlier, state.request))
             clock = answered + satisfaction.gap(reply.text, text, "skim" in reaction, language, dice)
-        self._end(waiting, reaction)
-        return done
+        self.rows["sessions"] = [self._end(len(needs), waiting, reaction)]
+        self.rows["truth_sessions"] = [{"needs": tuple(needs), "spent": spent}]
+        return self.rows
 
     def _first(self) -> State:
         task, life, book, dice = self.task, self.life, self.book, self.dice
@@ -151,7 +126,7 @@ class _Talk:
             reply = self._answer(assistant, focus, state, turn, assistant, "candidate")
             truth = self._truth(reply, satisfaction.utility(self.life, reply.qualities, turn))
             row = {"turn": turn, "candidate": assistant, "response": reply.text, **truth}
-            self.conversation.candidates.append(row)
+            self.rows["candidates"].append(row)
 
     def _once_more(
         self, state: State, reply: Reply, score: int, picky: bool, focus: str, reaction: list[str]
@@ -208,22 +183,23 @@ class _Talk:
         slot["gift"] = task.slots.get("gift", "")
         return str(dice.pick(task.words.FOCUS[focus]["asks"]).format(**slot))
 
-    def _end(self, waiting: list[str], reaction: list[str]) -> None:
+    def _end(self, needs: int, waiting: list[str], reaction: list[str]) -> dict[str, Any]:
         """How it ends: settled or given up, with a last word or none."""
-        life, talk, dice, done = self.life, self.book.talk, self.dice, self.conversation
-        scores = [row["score"] for row in done.turns]
-        settled = sum(score >= 4 for score in scores)
-        done.success = not waiting and scores[-1] >= 4 and settled >= 0.6 * len(done.needs)
-        if done.success and dice.chance(life.thanking * 0.12):
+        life, talk, dice = self.life, self.book.talk, self.dice
+        scores = [row["score"] for row in self.rows["turns"]]
+        settled, trailing = sum(score >= 4 for score in scores), tuple[str, ...]()
+        success = not waiting and scores[-1] >= 4 and settled >= 0.6 * needs
+        if success and dice.chance(life.thanking * 0.12):
             reaction.append("thanks")
-            done.trailing = (dice.pick(talk.THANKS_LAST),)
+            trailing = (dice.pick(talk.THANKS_LAST),)
         elif scores[-1] <= 3 and dice.chance(0.05 + 0.4 * life.complaining):
             reaction.append("dismiss")
-            done.trailing = (dice.pick(talk.DISMISS),)
-        done.truth[-1]["behaviour"] = tuple(reaction)
-        mean, bonus = sum(scores) / len(scores), 0.15 if done.success else -0.5
+            trailing = (dice.pick(talk.DISMISS),)
+        self.rows["truth_turns"][-1]["behaviour"] = tuple(reaction)
+        mean, bonus = sum(scores) / len(scores), 0.15 if success else -0.5
         felt = 0.55 * mean + 0.45 * scores[-1] + bonus + dice.normal(0.0, 0.3)
-        done.satisfaction = float(max(1, min(5, int(felt + 0.5))))
+        rating = float(max(1, min(5, int(felt + 0.5))))
+        return {"satisfaction": rating, "success": success, "trailing": trailing}
 
 
 def _inner(request: str, book: Book) -> str:

@@ -64,7 +64,8 @@ def records(one: Person, own: Topic) -> dict[str, Any]:
     raised, styles = own.raised, [one.words.STYLES[style] for style in own.styles]
     needs = [{"need": need, "evidences": list(e)} for need, e in zip(raised.needs, raised.evidences)]
     candidates = [{"solution": text, "feedback": label} for text, label in zip(own.candidates, own.labels)]
-    names, chosen = {}, {}
+    names: dict[str, str] = {}
+    chosen: dict[str, list[dict[str, str]]] = {}
     for side in SIDES:
         chosen[f"{side}_list"] = []
         for i, place in enumerate(own.of(side), start=1):

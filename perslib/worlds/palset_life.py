@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from perslib.corpus.palset_records import ASPECTS
 from perslib.worlds import satisfaction
 from perslib.worlds.lives import Book, Dice, Life, book, life
+from perslib.worlds.tasks import with_article
 
 #: What a user likes (pos), dislikes (neg) and does not care for (neu) in one aspect: kinds of solutions.
 Taste: TypeAlias = dict[str, tuple[str, ...]]
@@ -68,11 +69,7 @@ def _profile(
     gender = one.profile["gender"]
     given, surname = dice.pick(words.GIVEN[gender]), dice.pick(words.SURNAMES)
     friend = dice.pick(one.friends)
-    job = words.JOB.format(
-        job=one.job,
-        a_job=("an " if one.job[:1] in "aeiou" else "a ") + one.job,
-        background=one.profile["background"],
-    )
+    job = words.JOB.format(job=one.job, a_job=with_article(one.job), background=one.profile["background"])
     interests = own.listed(one.profile["daily_interests"])
     return {
         "name": surname + given if own.language == "zh" else f"{given} {surname}",

@@ -15,14 +15,16 @@ follow on a feedback; as in the authors' programs, it is the next proposal or th
 
 from __future__ import annotations
 
+from calendar import monthrange
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
-from typing import Any, Literal
+from itertools import chain
+from typing import Literal
 
 from perslib.worlds.lives import Dice
 from perslib.worlds.palset_life import Person
-from perslib.worlds.tasks import ORDER, details, ordinal
+from perslib.worlds.tasks import AWAKE, ORDER, details, ordinal
 
 #: A situation is followed by a dialogue when a draw exceeds this, or when the last three were not.
 DROP, DROPS_IN_A_ROW = 0.4, 3
@@ -107,7 +109,6 @@ def draw_hours(dice: Dice) -> tuple[int, int]:
 YEAR = 2024
 COUNT = {1: 0.02, 2: 0.53, 3: 0.45}  # requirements a situation raises
 FEWEST_LOGS = 15
-AWAKE = (8 * 60, 22 * 60)
 
 
 @dataclass(frozen=True)
@@ -145,25 +146,19 @@ def situations(one: Person, seed: int) -> list[Situation]:
     found: list[Situation] = []
     before: set[str] = set()
     for month in range(one.first_month, 13):
-        first = date(YEAR, month, 1)
-        days = ((date(YEAR, month + 1, 1) if month < 12 else date(YEAR + 1, 1, 1)) - first).days
         count = dice.between(4, 6)
-        width = days // count
+        width = monthrange(YEAR, month)[1] // count
         for i in range(count):
             low = i * width + dice.between(0, 1)
             high = (i + 1) * width - 1 - dice.between(0, 1)
             begin, finish = draw_hours(dice)
-            start = datetime.combine(first + timedelta(days=low), time(begin))
-            end = datetime.combine(first + timedelta(days=high), time(finish))
+            start, end = datetime(YEAR, month, 1 + low, begin), datetime(YEAR, month, 1 + high, finish)
             fresh = [key for key in one.themes if key not in before]
             keys = dice.some(fresh, dice.weighted(COUNT))
             before = set(keys)
             raised = tuple(_raised(one, key, dice, end.date()) for key in keys)
-            found.append(
-                Situation(
-                    start, end, raised, _text(one, raised, start, end), _logs(one, raised, start, end, dice)
-                )
-            )
+            logs = _logs(one, raised, start, end, dice)
+            found.append(Situation(start, end, raised, _text(one, raised, start, end), logs))
     return found
 
 
@@ -177,27 +172,19 @@ def _raised(one: Person, key: str, dice: Dice, last: date) -> Raised:
         return pattern.format(**slot | {"n": dice.between(3, 9)})
 
     needs, causes, evidences = [], [], []
-    shown: list[str] = []
     for heard, (need, cause, line) in zip(one.words.HEARD, dice.some(theme["needs"], 2)):
         why = filled(cause)
         pair = (filled(line), one.words.MESSAGE.format(p=slot["p"], cause=why))
         needs.append(need)
         causes.append(one.book.finish(heard.format(cause=why)))
-        evidences.append(tuple(one.book.capital(text) for text in pair))
-        shown += evidences[-1]
+        evidences.append(tuple(map(one.book.capital, pair)))
     usual = [theme["logs"][i] for i in ORDER]
     kept = sorted(dice.some(range(len(usual)), dice.between(3, 5)))
     lines = [one.book.capital(filled(usual[i])) for i in kept]
-    for line in shown:
+    for line in chain(*evidences):
         lines.insert(dice.between(1, len(lines)), line)
-    return Raised(
-        key,
-        dice.pick(theme["queries"]),
-        (needs[0], needs[1]),
-        (evidences[0], evidences[1]),
-        one.book.joined([filled(theme["scene"]), *causes]),
-        tuple(lines),
-    )
+    query, told = dice.pick(theme["queries"]), one.book.joined([filled(theme["scene"]), *causes])
+    return Raised(key, query, (needs[0], needs[1]), (evidences[0], evidences[1]), told, tuple(lines))
 
 
 def _text(one: Person, raised: tuple[Raised, ...], start: datetime, end: datetime) -> str:
@@ -211,16 +198,14 @@ def _logs(
 ) -> tuple[tuple[datetime, str], ...]:
     """The lines of all requirements, interleaved, with everyday lines between, at different waking minutes."""
     waiting = [list(r.lines) for r in raised]
-    wanted = max(FEWEST_LOGS, sum(map(len, waiting)) + dice.between(0, 4))
-    everyday = dice.some(one.words.ROUTINE, wanted - sum(map(len, waiting)))
-    slots: dict[str, Any] = {"p": dice.pick(one.life.friends)}
-    waiting.append([one.book.capital(r.format(**slots, n=dice.between(2, 9))) for r in everyday])
+    own = sum(map(len, waiting))
+    everyday = dice.some(one.words.ROUTINE, max(FEWEST_LOGS, own + dice.between(0, 4)) - own)
+    friend = dice.pick(one.life.friends)
+    waiting.append([one.book.capital(line.format(p=friend, n=dice.between(2, 9))) for line in everyday])
     lines = []
     while any(waiting):
-        queue = dice.pick([queue for queue in waiting for _ in queue])
-        lines.append(queue.pop(0))
-    minutes = _minutes(start, end, len(lines), dice)
-    return tuple(zip(minutes, lines))
+        lines.append(dice.pick([queue for queue in waiting for _ in queue]).pop(0))
+    return tuple(zip(_minutes(start, end, len(lines), dice), lines))
 
 
 def _minutes(start: datetime, end: datetime, count: int, dice: Dice) -> list[datetime]:

@@ -71,6 +71,7 @@ def opening(one: Task, life: Life, book: Book, dice: Dice, limits: bool = True) 
 
 
 DAY = 86_400
+AWAKE = (8 * 60, 22 * 60)  # minutes of a day
 ORDER = (0, 2, 5, 3, 4, 6, 1, 7)  # search, browse, plan, ask, hear, buy, publish, operate
 
 
@@ -93,34 +94,28 @@ def situations(
             slot = details(life, book, dice, last)
             text, need, liked, disliked, lines = topics[number]
             begin, end = start + first * DAY, start + last * DAY
-            told.append(
-                {
-                    "situation": len(told),
-                    "start": begin,
-                    "end": end,
-                    "aspect": aspect,
-                    "text": text.format(**slot),
-                    "requirement": need.format(**slot),
-                    "liked": liked.format(**slot),
-                    "disliked": disliked.format(**slot),
-                }
-            )
+            texts = {"text": text, "requirement": need, "liked": liked, "disliked": disliked}
+            own = {name: pattern.format(**slot) for name, pattern in texts.items()}
+            told.append({"situation": len(told), "start": begin, "end": end, "aspect": aspect, **own})
             logs += _spread(book, dice, lines, slot, begin, end)
     return told, logs
 
 
 def details(life: Life, book: Book, dice: Dice, last: int) -> dict[str, Any]:
     """Names, numbers and days that situations and logs mention; `last` is the last day of the situation."""
-    job = life.job
-    article = "an" if job[:1] in "aeiou" else "a"
     return {
-        "job": job,
-        "a_job": f"{article} {job}",
+        "job": life.job,
+        "a_job": with_article(life.job),
         "p": dice.pick(life.friends),
         "n": dice.between(3, 9),
         "late": clock(dice.between(22, 23), dice.pick([10, 20, 40])),
         "d": ordinal(min(28, last + dice.between(1, 3)), book.language),
     }
+
+
+def with_article(job: str) -> str:
+    """A job as people name it in English: an engineer."""
+    return f"{'an' if job[:1] in 'aeiou' else 'a'} {job}"
 
 
 def ordinal(day: int, language: str) -> str:
@@ -135,14 +130,11 @@ def _spread(
     book: Book, dice: Dice, lines: list[str], slot: dict[str, Any], begin: int, end: int
 ) -> list[dict[str, Any]]:
     """One log of each type between begin and end, at waking hours, in the order a person would do things."""
-    days = max(1, (end - begin) // DAY)
-    times = sorted(
-        begin + dice.between(0, days - 1) * DAY + dice.between(8 * 60, 22 * 60) * 60 for _ in lines
-    )
-    return [
-        {"at": at, "kind": book.life.KINDS[i], "content": book.capital(lines[i].format(**slot))}
-        for at, i in zip(times, ORDER)
-    ]
+    days = max(1, (end - begin) // DAY) - 1
+    times = sorted(begin + dice.between(0, days) * DAY + dice.between(*AWAKE) * 60 for _ in lines)
+    texts = [book.capital(lines[i].format(**slot)) for i in ORDER]
+    kinds = [book.life.KINDS[i] for i in ORDER]
+    return [{"at": at, "kind": kind, "content": text} for at, kind, text in zip(times, kinds, texts)]
 
 
 def before_task(
@@ -151,13 +143,10 @@ def before_task(
     """Logs of the days before a conversation, from which its needs can be guessed."""
     dice = Dice(*key, "logs")
     slot = fresh(task.scenario, task.slots, book, dice, set())
-    slot.update({k: v for k, v in task.slots.items() if k in ("gift", "dish", "dish2")})
+    slot |= {k: v for k, v in task.slots.items() if k in ("gift", "dish", "dish2")}
     hints = [k for k in task.limits if k in book.life.HINTS]
-    slot.update(
-        who=slot.get("who_task", ""),
-        p=dice.pick(life.friends),
-        hint=book.life.HINTS[dice.pick(hints[1:] or hints)],
-    )
+    slot |= {"who": slot["who_task"], "p": dice.pick(life.friends)}
+    slot["hint"] = book.life.HINTS[dice.pick(hints[1:] or hints)]
     lines = book.life.TASK_LOGS[task.scenario]
     midnight = started - started % DAY
     span = dice.between(2, 5)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from calendar import monthrange
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from perslib.corpus.corpus import Corpus
+from perslib.corpus.corpus import FRAMES, Corpus
 from perslib.corpus.store import save
 from perslib.paths import bundled, read_toml
 from perslib.worlds import satisfaction
 from perslib.worlds.assistants import ASSISTANTS
-from perslib.worlds.conversation import Conversation, converse
+from perslib.worlds.conversation import Rows, converse
 from perslib.worlds.lives import LANGUAGES, SCENARIOS, Book, Dice, Life, book, life
 from perslib.worlds.tasks import DAY, before_task, situations, task
 
@@ -21,13 +22,8 @@ VERSION = 1
 _SESSIONS = read_toml(__file__, "model.toml")["sessions"]
 #: Frame → its columns in order.
 COLUMNS: dict[str, list[str]] = read_toml(__file__, "frames.toml")["columns"]
-_TYPES = {
-    column: type
-    for type, columns in read_toml(__file__, "frames.toml")["types"].items()
-    for column in columns
-}
+_TYPES = {name: kind for kind, names in read_toml(__file__, "frames.toml")["types"].items() for name in names}
 YEAR = 2024
-Rows = dict[str, list[dict[str, Any]]]
 
 
 def world(
@@ -50,19 +46,13 @@ def world(
     rows: Rows = {name: [] for name in COLUMNS}
     for number in range(users):
         _live(life(number, seed, words, strictness, noise), number, seed, words, candidates, rows)
-    frames = {key: _frame(key, rows[key]) for key in COLUMNS}
-    extras = {
-        key: frames.pop(key) for key in list(frames) if key not in ("users", "sessions", "turns", "events")
-    }
+    frames = {key: _frame(key, own) for key, own in rows.items()}
+    extras = {key: frames.pop(key) for key in COLUMNS if key not in FRAMES}
     meta = {
         "synthetic": True,
         "generator": f"perslib.worlds {VERSION}",
-        "seed": seed,
-        "users": users,
-        "scenarios": list(words.talk.SCENARIOS.values()),
-        "candidates": candidates,
-        "strictness": strictness,
-        "noise": noise,
+        **{"seed": seed, "users": users, "scenarios": list(words.talk.SCENARIOS.values())},
+        **{"candidates": candidates, "strictness": strictness, "noise": noise},
     }
     return Corpus(name=name or f"synthetic-{language}", language=language, **frames, extras=extras, meta=meta)
 
@@ -71,54 +61,31 @@ def _seconds(month: int, day: int = 1) -> int:
     return int(datetime(YEAR, month, day, tzinfo=UTC).timestamp())
 
 
-def _month(second: int) -> int:
-    return datetime.fromtimestamp(second, UTC).month
-
-
 def _live(one: Life, number: int, seed: int, words: Book, share: float, rows: Rows) -> None:
     """One user's year: the order of conversations, what led up to them, and what was said."""
     key = (seed, words.language, number)
-    dice = Dice(*key, "year")
-    months = [
-        (_seconds(m), (_seconds(m + 1) if m < 12 else _seconds(12, 31) + DAY) - _seconds(m))
-        for m in range(one.first_month, 13)
-    ]
-    told, events = situations(one, words, key, [(start, length // DAY) for start, length in months])
-    calendar = _calendar(one, dice)
-    counts = dict.fromkeys(SCENARIOS, 0)
-    for position, (scenario, started) in enumerate(calendar):
-        where = {
-            "user": one.user,
-            "scenario": words.talk.SCENARIOS[scenario],
-            "session": str(counts[scenario]),
-        }
-        counts[scenario] += 1
-        here = (*key, scenario, where["session"])
-        wanted = task(scenario, one, words, Dice(*here, "task"), _month(started))
+    months = [(_seconds(m), monthrange(YEAR, m)[1]) for m in range(one.first_month, 13)]
+    happened, events = situations(one, words, key, months)
+    talks: dict[str, list[Rows]] = {scenario: [] for scenario in words.talk.SCENARIOS}
+    for position, (scenario, started) in enumerate(_calendar(one, Dice(*key, "year"))):
+        session = str(len(talks[scenario]))
+        where = {"scenario": words.talk.SCENARIOS[scenario], "session": session}
+        here = (*key, scenario, session)
+        wanted = task(scenario, one, words, Dice(*here, "task"), datetime.fromtimestamp(started, UTC).month)
         assistant = Dice(*here, "assistant").pick(ASSISTANTS).name
+        asked = {"task": wanted.text, "assistant": assistant, "position": position, "started_at": started}
         talk = converse(one, wanted, assistant, words, here, started, share)
-        session = {"task": wanted.text, "assistant": assistant, "position": position, "started_at": started}
-        _collect(rows, where, session, talk)
-        events += [
-            {**row, "scenario": where["scenario"], "session": where["session"]}
-            for row in before_task(one, wanted, words, here, started)
-        ]
-    _file_order(rows, one.user, words)
-    rows["users"].append({"user": one.user, "profile": one.profile})
-    rows["truth_users"].append(one.latents())
-    rows["situations"] += [{"user": one.user, **row} for row in told]
+        talk["sessions"][0] |= asked
+        talks[scenario].append({name: [{**where, **row} for row in own] for name, own in talk.items()})
+        events += [{**row, **where} for row in before_task(one, wanted, words, here, started)]
     events.sort(key=lambda row: (row["at"], row["kind"], row["content"]))
-    rows["events"] += [{"user": one.user, "scenario": None, "session": None, **row} for row in events]
-
-
-def _file_order(rows: Rows, user: str, words: Book) -> None:
-    """Sessions by scenario and number, as data sets list them; `position` keeps the order of time."""
-    place = {label: i for i, label in enumerate(words.talk.SCENARIOS.values())}
-    for name in ("sessions", "turns", "truth_turns", "truth_sessions", "candidates"):
-        first = next((i for i, row in enumerate(rows[name]) if row["user"] == user), len(rows[name]))
-        rows[name][first:] = sorted(
-            rows[name][first:], key=lambda row: (place[row["scenario"]], int(row["session"]))
-        )
+    nowhere = {"scenario": None, "session": None}
+    year = {"users": [{"profile": one.profile}], "truth_users": [one.latents()], "situations": happened}
+    year["events"] = [{**nowhere, **row} for row in events]
+    # Sessions by scenario and number, as data sets list them; `position` keeps the order of time.
+    for part in (year, *(talk for own in talks.values() for talk in own)):
+        for name, found in part.items():
+            rows[name] += [{"user": one.user, **row} for row in found]
 
 
 def _calendar(one: Life, dice: Dice) -> list[tuple[str, int]]:
@@ -131,29 +98,12 @@ def _calendar(one: Life, dice: Dice) -> list[tuple[str, int]]:
     return [(s, first + day * DAY + dice.between(9 * 60, 21 * 60) * 60) for s, day in zip(order, days)]
 
 
-def _collect(rows: Rows, where: dict[str, str], session: dict[str, Any], talk: Conversation) -> None:
-    rows["sessions"].append(
-        {
-            **where,
-            **session,
-            "satisfaction": talk.satisfaction,
-            "success": talk.success,
-            "trailing": talk.trailing,
-        }
-    )
-    rows["turns"] += [{**where, **row} for row in talk.turns]
-    rows["truth_turns"] += [{**where, **row} for row in talk.truth]
-    rows["truth_sessions"].append({**where, "needs": talk.needs, "spent": talk.spent})
-    rows["candidates"] += [{**where, **row} for row in talk.candidates]
-
-
 def _frame(name: str, rows: list[dict[str, Any]]) -> pd.DataFrame:
     columns = {}
     for column in COLUMNS[name]:
         values, dtype = [row[column] for row in rows], _TYPES.get(column)
         if dtype == "datetime64[us]":
-            seconds = pd.Series(values, dtype="int64")
-            columns[column] = pd.to_datetime(seconds, unit="s").astype("datetime64[us]")
+            columns[column] = pd.to_datetime(pd.Series(values, dtype="int64"), unit="s").astype(dtype)
         else:
             usual = "str" if values and isinstance(values[0], str) else None
             columns[column] = pd.Series(values, dtype=dtype or usual)
