@@ -169,14 +169,13 @@ class Life:
     def latents(self) -> dict[str, Any]:
         """The row of `truth_users`."""
         weights = {f"weight_{q}": round(w, 6) for q, w in self.weights.items()}
-        rest = ("strictness", "top_shift", "noise", "complaining", "thanking", "clicking", "skimming")
+        numbers = ("strictness", "top_shift", "noise", *_MODEL["habits"])
+        lifelong = tuple(f"{s}:{k}" for s, keys in self.limits.items() for k in keys)
         return {
-            "user": self.user,
+            **{name: getattr(self, name) for name in ("user", "tone", "household")},
+            **{name: round(getattr(self, name), 6) for name in numbers},
             **weights,
-            **{name: round(getattr(self, name), 6) for name in (*rest, "insisting", "patience")},
-            "tone": self.tone,
-            "household": self.household,
-            "constraints": tuple(f"{s}:{k}" for s, keys in self.limits.items() for k in keys),
+            "constraints": lifelong,
         }
 
 
@@ -195,16 +194,20 @@ def _profile(life: Life, dice: Dice, book: Book) -> dict[str, Any]:
     words = book.life
     keen = sorted(QUALITIES[:5], key=lambda q: -(life.weights[q] - _TASTE[q][0] / 1.8))[:2]
     traits = [dice.pick(words.TRAITS[q]) for q in keen]
-    if abs(life.weights["brevity"]) > 0.25:
-        traits.append(dice.pick(words.TRAITS["brevity" if life.weights["brevity"] > 0 else "length"]))
-    if abs(life.strictness) > 0.5:
-        traits.append(dice.pick(words.TRAITS["strict" if life.strictness > 0 else "lenient"]))
+    brevity, strict = life.weights["brevity"], life.strictness
+    if abs(brevity) > 0.25:
+        traits.append(dice.pick(words.TRAITS["brevity" if brevity > 0 else "length"]))
+    if abs(strict) > 0.5:
+        traits.append(dice.pick(words.TRAITS["strict" if strict > 0 else "lenient"]))
     traits.append(dice.pick(words.TRAITS["other"]))
-    travel = [words.TRAVEL[k] for k in life.limits["travel"]] + dice.some(words.TRAVEL[""], 2)
-    dining = [words.DINING[k] for k in life.limits["recipe"] if k in words.DINING] + dice.some(
-        words.DINING[""], 2
-    )
-    spending = [words.SPENDING[q] for q in keen if q in words.SPENDING] + dice.some(words.SPENDING[""], 2)
+
+    def habits(bank: dict[str, Any], keys: Sequence[str]) -> list[str]:
+        """What follows from these keys, and two of what may be said of anybody."""
+        return [bank[key] for key in keys if key in bank] + dice.some(bank[""], 2)
+
+    travel = habits(words.TRAVEL, life.limits["travel"])
+    dining = habits(words.DINING, life.limits["recipe"])
+    spending = habits(words.SPENDING, keen)
     young = life.job == words.OCCUPATIONS[0]
     return {
         "gender": dice.pick(["Female", "Male"]),

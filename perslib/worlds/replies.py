@@ -54,10 +54,8 @@ def lay_out(opening: str, parts: list[Part], closing: str, layout: int, book: Bo
 def _part(part: Part, layout: int, book: Book) -> str:
     if part.numbered and layout == HEADINGS and len(part.pieces) > 1:
         return f"## {part.title}\n\n{_table(part, book)}"
-    if part.numbered:
-        lines = [_option(i, piece, layout, book) for i, piece in enumerate(part.pieces)]
-    else:
-        lines = [_line(i, piece, layout, book) for i, piece in enumerate(part.pieces)]
+    write_line = _option if part.numbered else _line
+    lines = [write_line(i, piece, layout, book) for i, piece in enumerate(part.pieces)]
     if layout == PROSE:
         return book.space.join(lines)
     if layout == NUMBERED:
@@ -94,30 +92,20 @@ def _line(i: int, piece: Piece, layout: int, book: Book) -> str:
         return book.finish(book.talk.LINE.format(name=piece.name, text=book.capital(piece.text)))
     colon = book.marks["colon"]
     if layout == NUMBERED:
-        counted = re.search(book.talk.COUNTED, piece.name)
-        return ("" if counted else f"{i + 1}. ") + book.finish(
-            f"{piece.name}{colon}{book.capital(piece.text)}"
-        )
+        place = "" if re.search(book.talk.COUNTED, piece.name) else f"{i + 1}. "
+        return place + book.finish(f"{piece.name}{colon}{book.capital(piece.text)}")
     return f"- **{piece.name}**{colon}{book.finish(piece.text)}"
 
 
 def _table(part: Part, book: Book) -> str:
     """The alternatives side by side: name, character, and the facts where there are any."""
-    facts = any(piece.facts for piece in part.pieces)
-    columns = 3 if facts else 2
-    rows = [" | ".join(book.talk.TABLE[:columns]), " | ".join(["---"] * columns)]
+    columns = 3 if any(piece.facts for piece in part.pieces) else 2
+    rows = [book.talk.TABLE, ["---"] * columns]
     for i, piece in enumerate(part.pieces):
         name = book.talk.OPTION.format(n=book.talk.ORDINALS[i], name=piece.name)
-        rows.append(
-            " | ".join(
-                [
-                    name,
-                    book.capital(piece.text),
-                    book.capital(book.marks["semicolon"].join(piece.facts)) or "–",
-                ][:columns]
-            )
-        )
-    return "\n".join(f"| {row} |" for row in rows)
+        facts = book.capital(book.marks["semicolon"].join(piece.facts)) or "–"
+        rows.append([name, book.capital(piece.text), facts])
+    return "\n".join(f"| {' | '.join(row[:columns])} |" for row in rows)
 
 
 #: A step or day: its name, what it is vaguely, and concretely.
@@ -168,23 +156,25 @@ class _Writer:
             parts.append(Part(dice.pick(self.focus["body"]), body))
         if kept := self._limits("kept"):
             parts.append(Part(dice.pick(talk.HEADINGS["limits"]), kept))
-        if tips := [Piece("", text.format(**slot)) for text in dice.some(self.focus["tips"], plan.tips)]:
-            parts.append(Part(dice.pick(talk.HEADINGS["tips"]), tips))
-        vague = [text.format(**slot) for text in dice.some(self.focus["vague"], max(0, 2 - plan.tips))]
-        if vague and plan.layout == 3:
+        if tips := self._advice("tips", plan.tips):
+            parts.append(Part(dice.pick(talk.HEADINGS["tips"]), [Piece("", tip) for tip in tips]))
+        vague = self._advice("vague", max(0, 2 - plan.tips))
+        if vague and plan.layout == HEADINGS:
             parts.append(Part(dice.pick(talk.HEADINGS["vague"]), [Piece("", book.joined(vague))]))
             vague = []
         filler = dice.some(talk.FILLER, plan.filler)
         cut = (len(filler) + 1) // 2
         first = [dice.pick(talk.OPENERS[plan.voice]), dice.pick(talk.INTROS[task.scenario]).format(**slot)]
         if plan.demand:
-            acks = talk.ACKS[plan.demand]
-            first = [dice.pick(acks)] if plan.heeded else first[:1]
+            first = [dice.pick(talk.ACKS[plan.demand])] if plan.heeded else first[:1]
         closer = dice.pick(talk.CLOSERS[plan.voice])
         opening = book.joined([*first, *thoughts, *filler[:cut]])
         closing = book.joined([*vague, *filler[cut:], closer])
         text = lay_out(opening, parts, closing, plan.layout, book)
         return Reply(text, _qualities(plan, text, book.language), plan)
+
+    def _advice(self, kind: str, n: int) -> list[str]:
+        return [text.format(**self.slot) for text in self.dice.some(self.focus[kind], n)]
 
     def _options(self) -> list[Piece]:
         """The alternatives, each with as many concrete facts as the level says; facts shared by all are said once."""
@@ -225,17 +215,15 @@ class _Writer:
             ("recipe", "steps"): self._method,
             ("recipe", "shopping"): self._groceries,
             ("skill", "plan"): self._phases,
-        }.get((self.task.scenario, plan.focus))
-        rows = (
-            special()
-            if special
-            else [self._row(head, vague, full, self.slot) for head, vague, full in self.focus["steps"]]
-        )
-        concrete = {0: 0, 1: 0, 2: 2, 3: 1, 4: 1}[plan.detail]
+        }.get((self.task.scenario, plan.focus), self._steps)
+        concrete = {2: 2, 3: 1, 4: 1}.get(plan.detail)
         return [
             Piece(head, full if concrete and i % concrete == 0 else vague)
-            for i, (head, vague, full) in enumerate(rows)
+            for i, (head, vague, full) in enumerate(special())
         ]
+
+    def _steps(self) -> list[Row]:
+        return [self._row(head, vague, full, self.slot) for head, vague, full in self.focus["steps"]]
 
     def _row(self, head: str, vague: str, full: str, slot: dict[str, Any]) -> Row:
         """A step at both levels; the concrete one says what it is about before it gives the facts."""
@@ -271,9 +259,8 @@ class _Writer:
         for dish in task.slots["menu_names"]:
             things = task.words.DISHES[dish][2]
             vague = book.talk.AS_NEEDED.format(things=book.listed([name for name, _, _ in things]))
-            amounts = [
-                _amount(name, one * task.slots["n"], unit, book.language) for name, one, unit in things
-            ]
+            n, language = task.slots["n"], book.language
+            amounts = [_amount(name, one * n, unit, language) for name, one, unit in things]
             rows.append((book.capital(dish), vague, book.marks["between"].join(amounts)))
         return rows
 
@@ -303,12 +290,8 @@ def _amount(name: str, amount: float, unit: str, language: str) -> str:
         return f"{name}{number(round(amount, 1))}{unit}"
     if unit:
         return f"{number(round(amount))} {unit} of {name}"
-    whole = max(1, int(amount + 0.99))
-    return (
-        f"{whole} {name[:-1]}"
-        if whole == 1 and name.endswith("s")
-        else f"{whole} {name}" + ("" if whole == 1 or name.endswith("s") else "s")
-    )
+    whole, stem = max(1, int(amount + 0.99)), name.removesuffix("s")
+    return f"{whole} {stem if whole == 1 else stem + 's'}"
 
 
 def _qualities(plan: Plan, text: str, language: str) -> dict[str, float]:
@@ -319,8 +302,7 @@ def _qualities(plan: Plan, text: str, language: str) -> dict[str, float]:
         met *= 0.2
     if plan.demand and not plan.heeded:
         met *= 0.45
-    length = read_toml(__file__, "model.toml")["lengths"][language]
-    brief, long = length["brief"], length["long"]
+    brief, long, _ = read_toml(__file__, "model.toml")["lengths"][language].values()
     return {
         "detail": plan.detail / 4,
         "diversity": (plan.options - 1) / 4,
