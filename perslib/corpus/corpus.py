@@ -123,18 +123,20 @@ class Corpus:
 
     def task(self, user: str, scenario: str, session: str) -> str:
         """The background that the user was given for a conversation, empty when there was none."""
-        own = self.sessions
-        match = (own["user"] == user) & (own["scenario"] == scenario) & (own["session"] == session)
-        return str(own.loc[match, "task"].fillna("").iloc[0])
+        return str(self._session(user, scenario, session)["task"].fillna("").iloc[0])
 
     def messages(self, user: str, scenario: str, session: str) -> list[Message]:
         """The whole conversation, message by message, as it was said."""
+        trailing = self._session(user, scenario, session)["trailing"].iloc[0]
         spoken = [message for turn in self._cutter.said(user, scenario, session) for message in turn]
-        where = self.sessions
-        match = (where["user"] == user) & (where["scenario"] == scenario) & (where["session"] == session)
-        if not match.any():
-            raise UnknownName("session", f"{user}/{scenario}/{session}", self._session_names(user))
-        return spoken + [{"role": "user", "content": text} for text in where.loc[match, "trailing"].iloc[0]]
+        return spoken + [{"role": "user", "content": text} for text in trailing]
+
+    def _session(self, *key: str) -> pd.DataFrame:
+        """The row of one session."""
+        own = self.sessions[(self.sessions[SESSION] == list(key)).all(axis=1)]
+        if own.empty:
+            raise UnknownName("session", "/".join(key), self._session_names(key[0]))
+        return own
 
     def _session_names(self, user: str) -> list[str]:
         own = self.sessions[self.sessions["user"] == user]
@@ -216,31 +218,24 @@ class Corpus:
         """The rows of PersTurnBench's Table 5: one row a statistic, `value` a number."""
         sessions, turns = self.sessions, self.turns
         labelled = turns["score"].dropna().astype(int)
-        asked = (
-            turns["request"].notna().sum()
-            + turns["earlier"].map(len).sum()
-            + sessions["trailing"].map(len).sum()
-        )
-        participants, conversations = len(self.users), len(sessions)
-        rows: list[tuple[str, float]] = [
-            ("participants", participants),
-            ("task families", len(self.scenarios)),
-            ("conversations", conversations),
-            ("user turns", int(asked)),
-            ("assistant turns", len(turns)),
-            ("assistant turns with satisfaction labels", len(labelled)),
-            ("conversations per participant", conversations / participants if participants else float("nan")),
-            (
-                "assistant turns per conversation",
-                len(turns) / conversations if conversations else float("nan"),
-            ),
-            ("mean satisfaction score", labelled.mean()),
-            ("satisfied turns (4–5)", int((labelled >= 4).sum())),
-            ("dissatisfied or neutral turns (1–3)", int((labelled <= 3).sum())),
-        ]
+        unanswered = turns["earlier"].map(len).sum() + sessions["trailing"].map(len).sum()
+        nan, participants, conversations = float("nan"), len(self.users), len(sessions)
+        value = {
+            "participants": participants,
+            "task families": len(self.scenarios),
+            "conversations": conversations,
+            "user turns": int(turns["request"].notna().sum() + unanswered),
+            "assistant turns": len(turns),
+            "assistant turns with satisfaction labels": len(labelled),
+            "conversations per participant": conversations / participants if participants else nan,
+            "assistant turns per conversation": len(turns) / conversations if conversations else nan,
+            "mean satisfaction score": labelled.mean(),
+            "satisfied turns (4–5)": int((labelled >= 4).sum()),
+            "dissatisfied or neutral turns (1–3)": int((labelled <= 3).sum()),
+        }
         counts = sessions["scenario"].value_counts()
-        rows += [(f"conversations: {scenario}", int(counts.get(scenario, 0))) for scenario in self.scenarios]
-        return pd.DataFrame(rows, columns=["statistic", "value"])
+        value |= {f"conversations: {one}": int(counts.get(one, 0)) for one in self.scenarios}
+        return pd.DataFrame(list(value.items()), columns=["statistic", "value"])
 
     def of_users(self, users: Iterable[str], name: str | None = None) -> Corpus:
         """The same corpus with these users only."""
@@ -253,12 +248,9 @@ class Corpus:
         def own(frame: pd.DataFrame) -> pd.DataFrame:
             return frame[frame["user"].isin(keep)].reset_index(drop=True) if "user" in frame else frame
 
-        splits = self.meta.get("splits", {})
-        meta = (
-            {**self.meta, "splits": {k: [u for u in v if u in keep] for k, v in splits.items()}}
-            if splits
-            else self.meta
-        )
+        meta = dict(self.meta)
+        if splits := meta.get("splits"):
+            meta["splits"] = {part: [u for u in names if u in keep] for part, names in splits.items()}
         frames = {frame: own(getattr(self, frame)) for frame in FRAMES}
         extras = {k: own(v) for k, v in self.extras.items()}
         return Corpus(name or self.name, self.language, **frames, extras=extras, meta=meta)

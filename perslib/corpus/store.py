@@ -35,6 +35,7 @@ loader("convlab")(task_logs.read_convlab)
 loader("dstc")(task_logs.read_dstc)
 _CARD = "corpus.json"
 _FORMAT = 1
+AGAIN = "Import or save the corpus again."
 
 
 def load(path_or_name: str | Path, language: str | None = None) -> Corpus:
@@ -60,9 +61,8 @@ def _find(name: str, language: str | None) -> Path:
         if halves and not (place / _CARD).is_file():
             if language in halves:
                 return place / str(language)
-            raise DataError(
-                f"{name} comes in several languages; say which: {', '.join(f'{name}/{h}' for h in halves)}"
-            )
+            listed = ", ".join(f"{name}/{half}" for half in halves)
+            raise DataError(f"{name} comes in several languages; say which: {listed}")
         return place
     raise UnknownName("corpus", name, corpus_names())
 
@@ -77,10 +77,8 @@ def detect(path: Path) -> str:
     """Which kind of release a path holds."""
     kinds = [kind for kind in loader if getattr(loader[kind], "looks_like", lambda path: False)(path)]
     if not kinds:
-        raise DataError(
-            Problem(str(path), "is no corpus that perslib knows by its looks"),
-            f"Import it by kind: perslib import {{{'|'.join(loader)}}} {path}",
-        )
+        remedy = f"Import it by kind: perslib import {{{'|'.join(loader)}}} {path}"
+        raise DataError(Problem(str(path), "is no corpus that perslib knows by its looks"), remedy)
     return kinds[0]
 
 
@@ -132,9 +130,8 @@ def _name(name: str) -> str:
     """A name that stays inside data/ and leaves the bundled sample alone."""
     parts = Path(name).parts
     if not parts or Path(name).is_absolute() or ".." in parts or parts[0] == "sample":
-        raise DataError(
-            f"{name!r} cannot be the name of a corpus: take a plain one, such as {Path(name).name}-mine"
-        )
+        plain = f"take a plain one, such as {Path(name).name}-mine"
+        raise DataError(f"{name!r} cannot be the name of a corpus: {plain}")
     return name
 
 
@@ -151,9 +148,8 @@ def _stored(corpus: Corpus) -> dict[str, bytes]:
         try:
             written[f"{name}.parquet"] = storable(frame, name).to_parquet(compression="zstd", index=False)
         except (pa.ArrowException, UnicodeError, OverflowError) as error:
-            raise DataError(
-                Problem(f"{corpus.name}: {name}", f"cannot be stored: {str(error)[:200]}")
-            ) from error
+            why = f"cannot be stored: {str(error)[:200]}"
+            raise DataError(Problem(f"{corpus.name}: {name}", why)) from error
     card = {"format": _FORMAT, "name": corpus.name, "language": corpus.language, "digest": corpus.digest}
     card |= {"files": {name: hashlib.sha256(content).hexdigest() for name, content in written.items()}}
     card |= {"extras": sorted(corpus.extras), "meta": corpus.meta}
@@ -187,18 +183,13 @@ def open_parquet(folder: Path) -> Corpus:
     try:
         card = json.loads((folder / _CARD).read_text(encoding="utf-8"))
         missing = {"format", "name", "language", "extras", "meta"} - card.keys()
+        wrong = f"has no {', '.join(sorted(missing))}" if missing else ""
     except (ValueError, AttributeError) as error:
-        raise DataError(
-            Problem(str(folder / _CARD), f"is damaged: {error}"), "Import or save it again."
-        ) from error
-    if missing:
-        raise DataError(
-            Problem(str(folder / _CARD), f"has no {', '.join(sorted(missing))}"), "Import or save it again."
-        )
-    if card.get("format") != _FORMAT:
-        raise DataError(
-            Problem(str(folder / _CARD), f"format is {card.get('format')!r}, this version reads {_FORMAT}")
-        )
+        wrong = f"is damaged: {error}"
+    if not wrong and card["format"] != _FORMAT:
+        wrong = f"format is {card['format']!r}, this version reads {_FORMAT}"
+    if wrong:
+        raise DataError(Problem(str(folder / _CARD), wrong), AGAIN)
     files = card.get("files", {})  # cards of earlier versions have none
     frames = {name: _read(folder / f"{name}.parquet", files) for name in FRAMES}
     extras = {name: _read(folder / f"{name}.parquet", files) for name in card["extras"]}
@@ -208,13 +199,13 @@ def open_parquet(folder: Path) -> Corpus:
 
 def _read(file: Path, digests: Mapping[str, str]) -> pd.DataFrame:
     if not file.is_file():
-        raise DataError(Problem(str(file), "is missing"), "Import or save the corpus again.")
+        raise DataError(Problem(str(file), "is missing"), AGAIN)
     try:
         if file.name in digests:
             with file.open("rb") as stream:
                 if hashlib.file_digest(stream, "sha256").hexdigest() != digests[file.name]:
                     message = f"is not the file that {_CARD} was written with: changed since, or of a save cut short"
-                    raise DataError(Problem(str(file), message), "Import or save the corpus again.")
+                    raise DataError(Problem(str(file), message), AGAIN)
         return read_frame(file)
     except (OSError, ValueError) as error:
         raise DataError(Problem(str(file), f"is no readable Parquet file: {error}")) from error

@@ -28,6 +28,7 @@ import pandas as pd
 from perslib.corpus.reading import Reading, Rejected, Rows, is_too_deep
 from perslib.corpus.uxbench_records import Message, Session, Unreadable, blocks, plain, records, session
 from perslib.errors import DataError, Problem
+from perslib.paths import read_toml
 from perslib.schemas import unfit
 
 REMEDY = (
@@ -36,32 +37,20 @@ REMEDY = (
 )
 _HAN = re.compile("[\u3400-\u9fff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-#: Name of a split's file, without what follows, → the split.
-SPLITS = {
-    "uxbench_task1_judge_bad": "task1_judge_bad",
-    "uxbench_task1_judge_good": "task1_judge_good",
-    "uxbench_task2_eval": "task2_eval",
-    "uxbench_task3_recovery": "task3_recovery",
-}
+_NAMES = read_toml(__file__, "names.toml")["uxbench"]
+#: Split → the name of its file, without what follows.
+SPLITS: dict[str, str] = _NAMES["splits"]
 #: What annotators and models noted about a case; kept as columns where it is there.
-ANNOTATIONS = (
-    *("difficulty", "severity_tier", "overall_quality", "judge_average", "signal_type", "signal_confidence"),
-    *("representativeness", "sentiment", "confidence", "needs_context", "needs_image", "is_duplicate"),
-    *("explanation", "praise_snippet", "qa_verdict", "qa_notes", "failure_dimension_raw"),
-    *("gpt51_verdict", "gpt52_verdict", "gemini_verdict"),
-)
+ANNOTATIONS: list[str] = _NAMES["annotations"]
 #: Annotations that are objects or lists; kept as JSON.
-NESTED = ("judge_scores", "judge_audit", "qa_issues", "selected_turn_indices", "dislike_turn_id")
+NESTED: list[str] = _NAMES["nested"]
 
 
 def split_of(path: Path) -> str | None:
     """The split that a file's name says it holds."""
     names = [path.stem, path.parent.name] if path.suffix in (".jsonl", ".parquet") else []
-    for name in names:
-        for start, split in SPLITS.items():
-            if name.startswith((start, split)):
-                return split
-    return None
+    found = (split for name in names for split, stem in SPLITS.items() if name.startswith((stem, split)))
+    return next(found, None)
 
 
 def looks_like(path: Path) -> bool:

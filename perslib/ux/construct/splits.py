@@ -111,7 +111,6 @@ VERSION = 1
 RELEASED = {"task1_judge_bad": 1000, "task1_judge_good": 1000, "task2_eval": 4900, "task3_recovery": 500}
 #: Signals by which users reject a reply on purpose.
 ON_PURPOSE = ("dislike", "complain")
-_FILES = {split: stem for stem, split in SPLITS.items()}
 
 
 def splits(
@@ -158,9 +157,9 @@ def write_splits(folder: str | Path, made: Mapping[str, pd.DataFrame]) -> Path:
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     for name, cases in made.items():
-        if name not in _FILES:
-            raise UnknownName("split", name, _FILES)
-        file = folder / f"{_FILES[name]}.jsonl"
+        if name not in SPLITS:
+            raise UnknownName("split", name, SPLITS)
+        file = folder / f"{SPLITS[name]}.jsonl"
         file.unlink(missing_ok=True)
         if len(cases):
             lines = [
