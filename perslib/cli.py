@@ -227,7 +227,7 @@ def import_(
         raise click.UsageError(f"--language is for tables of one's own; {kind} knows its language")
     options = {"language": language} if language else {}
     done = import_release(kind, path, name, out, skip_bad=skip_bad, **options)
-    reading, corpus = done.reading, done.corpus
+    corpus = done.corpus
     if kind == "palset":
         from perslib.corpus.palset import averages
 
@@ -235,14 +235,14 @@ def import_(
     else:
         shown = corpus.statistics().dropna()
         lines = [shown.to_string(index=False, header=False, float_format=_figure)]
-    lines += [f"note: {what}: {times}" for what, times in reading.irregularities.items()]
+    lines += [f"note: {what}: {times}" for what, times in done.irregularities.items()]
     if "split_origin" in corpus.meta:
         lines.append(f"split: {corpus.meta['split_origin']}")
-    if reading.rejected:
-        lines.append(f"left out: {len(reading.rejected)} records, see {done.folder / 'rejected.jsonl'}")
+    if done.rejected:
+        lines.append(f"left out: {len(done.rejected)} records, see {done.folder / 'rejected.jsonl'}")
     click.echo(plain("\n".join(lines)))
-    if 10 * reading.lost > (sessions := reading.lost + len(corpus.sessions)):
-        warning = f"{reading.lost} of {sessions} sessions were left out; what remains may not be a fair part"
+    if 10 * done.lost > (sessions := done.lost + len(corpus.sessions)):
+        warning = f"{done.lost} of {sessions} sessions were left out; what remains may not be a fair part"
         click.secho(warning, bold=True)
     name_to_load = done.folder if out else corpus.name
     click.echo(plain(f'Written to {done.folder}; open it with perslib.corpus.load("{name_to_load}")'))

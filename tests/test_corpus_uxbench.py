@@ -68,7 +68,7 @@ def test_a_judged_reply_is_the_last_turn_and_a_case(tmp_path):
     last = corpus.turns.groupby("user", sort=False).tail(1)
     assert last["feedback"].tolist() == ["dislike", "dislike"] and corpus.scenarios == ["办事"]
     assert corpus.turns["score"].isna().all() and corpus.language == "zh"
-    assert done.reading.irregularities == {"cid seen before, numbered": 1}
+    assert done.irregularities == {"cid seen before, numbered": 1}
     again = load(done.folder)
     assert cases_of(again)[0]["history"][0]["content"] == "你好" and again.digest
 
@@ -102,7 +102,7 @@ def test_the_query_is_asked_once_and_last(tmp_path, messages, history, notes):
     (case,) = cases_of(done.corpus)
     assert case["query"] == "q" and [m["content"] for m in case["history"]] == ["a", "b"]
     assert done.corpus.sessions["trailing"].tolist() == [("q",)]
-    assert done.reading.irregularities == notes
+    assert done.irregularities == notes
 
 
 @pytest.mark.parametrize("tail", [(), ("wrong",), ("wrong", "不对，重新说")])
@@ -124,7 +124,7 @@ def test_a_complaint_is_made_once(tmp_path, tail):
     assert [m["content"] for m in case["history"]] == ["a", "b"]
     assert done.corpus.turns["response"].tolist() == ["b", "wrong"]
     assert done.corpus.sessions["trailing"].tolist() == [("不对，重新说",)]
-    assert bool(done.reading.irregularities) == bool(tail)
+    assert bool(done.irregularities) == bool(tail)
 
 
 def raw(cid="r1", **more):
@@ -163,8 +163,8 @@ def test_bad_lines_are_left_out_and_counted(tmp_path):
     with path.open("ab") as file:
         file.write(b'{"cid": "torn", "history": [')
     done = read(path)
-    assert [r.reason for r in done.reading.rejected] == ["not an object", "no history", "torn last line"]
-    assert done.reading.irregularities["records that are no session, left out"] == 3
+    assert [r.reason for r in done.rejected] == ["not an object", "no history", "torn last line"]
+    assert done.irregularities["records that are no session, left out"] == 3
     assert len((done.folder / "rejected.jsonl").read_text().splitlines()) == 3
 
 
@@ -174,7 +174,7 @@ def test_a_time_of_hundreds_of_digits_is_no_time(tmp_path):
     path.write_text(text.replace(": 0", ": " + "1" * 400))
     done = read(path)
     assert done.corpus.sessions["started_at"].isna().all()
-    assert done.reading.irregularities["unreadable time"] == 1
+    assert done.irregularities["unreadable time"] == 1
 
 
 @pytest.mark.parametrize("odd", [pa.array([0, 2**61], pa.timestamp("us")), pa.array([0, 2**30], pa.date32())])
@@ -182,7 +182,7 @@ def test_a_date_that_no_calendar_has_costs_its_row_and_no_other(tmp_path, odd):
     history = json.dumps([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}])
     pq.write_table(pa.table({"history": [history] * 2, "timestamp": odd}), tmp_path / "log.parquet")
     done = read(tmp_path / "log.parquet")
-    assert [(r.place, r.reason) for r in done.reading.rejected] == [("log.parquet:2", "a value out of range")]
+    assert [(r.place, r.reason) for r in done.rejected] == [("log.parquet:2", "a value out of range")]
     assert len(done.corpus.sessions) == 1
     messages = {"cid": ["x", "y"], "role": ["user"] * 2, "content": ["a"] * 2, "create_time": odd}
     pq.write_table(pa.table(messages), tmp_path / "log.parquet")
@@ -195,12 +195,12 @@ def test_a_case_that_no_corpus_can_hold_is_left_out(tmp_path):
     deep = json.dumps(bad(user_profile="deep")).replace('"deep"', "[" * 950 + "]" * 950)
     path.write_text("".join(json.dumps(one) + "\n" for one in odd) + deep)
     done = read(path)
-    assert [r.reason for r in done.reading.rejected] == [
+    assert [r.reason for r in done.rejected] == [
         "case_id holds half a character (a lone surrogate)",
         "judge_average is a whole number of 401 digits; write it as text",
         "nested too deeply",
     ]
-    assert done.reading.lost == 3
+    assert done.lost == 3
     assert cases_of(load(done.folder))[0]["difficulty"] == '["hard", 1]'
 
 

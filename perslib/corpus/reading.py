@@ -124,6 +124,8 @@ class Reading:
     sessions: Rows = field(default_factory=list)
     turns: Rows = field(default_factory=list)
     corpus: Corpus = field(init=False)
+    folder: Path = field(init=False)
+    """Where the corpus lies, once it is imported."""
     _scores: defaultdict[str, Scores] = field(default_factory=lambda: defaultdict(Scores))
 
     def note(self, what: str, times: int = 1) -> None:

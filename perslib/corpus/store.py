@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -93,19 +92,6 @@ def read_release(path: Path, kind: str | None = None, *, skip_bad: bool = False,
     return loader[kind or detect(path)](path, skip_bad=skip_bad, **options)
 
 
-@dataclass(frozen=True)
-class Imported:
-    """What `import_release` did: the corpus, where it lies, and what was left out."""
-
-    reading: Reading
-    folder: Path
-
-    @property
-    def corpus(self) -> Corpus:
-        """The corpus as imported."""
-        return self.reading.corpus
-
-
 def import_release(
     kind: str,
     path: Path,
@@ -114,7 +100,7 @@ def import_release(
     *,
     skip_bad: bool = False,
     **options: Any,
-) -> Imported:
+) -> Reading:
     """Check a release and write it as Parquet to `data/<name>/`; rejected sessions go to `rejected.jsonl` beside."""
     options |= {"name": name} if name else {}
     reading = read_release(path, kind, skip_bad=skip_bad, **options)
@@ -123,7 +109,8 @@ def import_release(
     _put({**_stored(reading.corpus), **rejected}, folder)
     if not rejected:
         (folder / "rejected.jsonl").unlink(missing_ok=True)
-    return Imported(reading, folder)
+    reading.folder = folder
+    return reading
 
 
 def _name(name: str) -> str:

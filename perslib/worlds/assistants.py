@@ -12,25 +12,15 @@ _MODEL = read_toml(__file__, "model.toml")
 
 @dataclass(frozen=True)
 class Assistant:
-    """A habit: typical levels of each quality, and how well it minds what the user said."""
+    """A habit: typical levels of what a reply is made of, and how well it minds what the user said."""
 
     name: str
     voice: str
-    detail: float  # 0–4: concrete facts an option or step carries
-    options: float  # 1–5: alternatives offered
-    tips: float  # 0–3: advice that can be acted on
-    layout: float  # 0–3: prose, numbered, bullets, headings and a table
-    thoughts: float  # sentences of reasoning about the matter
-    filler: float  # sentences that say little
-    keeps: float  # chance to confirm a constraint
-    breaks: float  # chance to violate one
-    listens: float  # chance to act on what the user complained about
-    drifts: float  # chance to answer something else
+    levels: dict[str, float]
+    chances: dict[str, float]
 
 
-ASSISTANTS: tuple[Assistant, ...] = tuple(
-    Assistant(own["name"], own["voice"], **own["levels"], **own["chances"]) for own in _MODEL["assistants"]
-)
+ASSISTANTS: tuple[Assistant, ...] = tuple(Assistant(**own) for own in _MODEL["assistants"])
 BY_NAME = {assistant.name: assistant for assistant in ASSISTANTS}
 
 
@@ -74,21 +64,22 @@ def plan(
     `due` are the constraints that matter here, `missed` the one the user has just insisted on, `others`
     the topics it could drift to.
     """
-    heeded = demand is not None and dice.chance(assistant.listens)
-    off_topic = demand is None and bool(others) and dice.chance(assistant.drifts)
+    chances = assistant.chances
+    heeded = demand is not None and dice.chance(chances["listens"])
+    off_topic = demand is None and bool(others) and dice.chance(chances["drifts"])
     states = []
     for key in due:
         if key == missed and heeded:
             state = "kept"
-        elif dice.chance(assistant.breaks * (0.6 if demand else 1.0)):
+        elif dice.chance(chances["breaks"] * (0.6 if demand else 1.0)):
             state = "broken"
         else:
-            state = "kept" if dice.chance(assistant.keeps) else "silent"
+            state = "kept" if dice.chance(chances["keeps"]) else "silent"
         states.append((key, state))
     drawn = Plan(
         focus=dice.pick(others) if off_topic else focus,
         voice=assistant.voice,
-        **{name: _level(dice, getattr(assistant, name), *own) for name, own in _MODEL["levels"].items()},
+        **{name: _level(dice, assistant.levels[name], *own) for name, own in _MODEL["levels"].items()},
         limits=() if off_topic else tuple(states),
         off_topic=off_topic,
         demand=demand,
