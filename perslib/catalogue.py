@@ -46,6 +46,7 @@ MESSAGES: dict[str, dict[int, str]] = {
     "show_table": {1: "caption"},
     "button": {1: "label", 4: "tip"},
     "heading": {0: ""},
+    "make_field": {1: "label", 2: "hint"},
 }
 #: Arguments that are messages in every call.
 ALWAYS = ("xlabel", "ylabel")

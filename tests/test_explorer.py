@@ -59,7 +59,8 @@ def wait(asking, seconds=10.0):
 
 
 def expected(panel):
-    return panel._seen[0].verdict.expected
+    _, _, mean = panel._seen[0]
+    return mean
 
 
 # -- what is open ----------------------------------------------------------------------------------------------
@@ -129,7 +130,7 @@ def test_a_verdict_shows_raw_and_calibrated_and_marks_what_is_cited_from_nowhere
     panel, change = Judging(looking), Change(looking)
     panel.write.click()
     wait(panel.asking)
-    html = panel.verdict.value
+    html = panel.shown.value
     assert "as the judge gives it" in html and "pooled with" in html
     assert "M99" in html and "does not occur in" in html
     assert "&lt;b&gt;bold" in html and "<b>bold" not in html
@@ -153,7 +154,7 @@ def test_editing_moves_the_verdict_and_what_is_known_costs_nothing(looking, serv
     change.statements._rows[1].text.value = "Wants prices of everything."
     wait(panel.asking)
     assert expected(panel) > first + 0.3
-    assert "reworded" in panel.course.value and "as built" in panel.course.value
+    assert "reworded" in panel.shown.value and "as built" in panel.shown.value
     asked = len(server.bodies)
     change.undo.click()
     assert "answer from the cache" in wait(panel.asking)
@@ -165,11 +166,11 @@ def test_a_stricter_user_changes_what_is_asked_and_the_calibrated_score(looking)
     panel, change = Judging(looking), Change(looking)
     panel.score.click()
     wait(panel.asking)
-    before = calibrated(panel._seen[0].verdict, looking.draft.counts)[1]
+    before = calibrated(looking.verdict, looking.draft.counts)[1]
     change.stricter.click()
     wait(panel.asking)
-    assert calibrated(panel._seen[0].verdict, looking.draft.counts)[1] < before
-    assert "stricter user" in panel.course.value
+    assert calibrated(looking.verdict, looking.draft.counts)[1] < before
+    assert "stricter user" in panel.shown.value
 
 
 def test_leaving_out_shows_what_each_statement_does(looking, server):
@@ -186,7 +187,7 @@ def test_an_unreadable_answer_is_told_and_leaves_no_score(looking):
     looking.reply = "please refuse"
     panel.write.click()
     wait(panel.asking)
-    assert "No score could be read" in panel.verdict.value
+    assert "No score could be read" in panel.shown.value
 
 
 def test_a_backbone_that_is_gone_is_told_in_place_and_can_be_tried_again(looking, server, monkeypatch):
@@ -211,7 +212,7 @@ def test_asking_can_be_stopped_and_a_late_answer_changes_nothing(looking, server
     panel.asking._cancel.click()
     assert not panel.asking.busy and "Stopped" in panel.asking._line.value
     time.sleep(0.8)
-    assert not panel._seen and panel.verdict.value == ""
+    assert not panel._seen and panel.shown.value == ""
 
 
 # -- keeping -----------------------------------------------------------------------------------------------------

@@ -180,7 +180,7 @@ def test_a_rating_says_what_its_rater_had_seen(panel, looking):
     give(panel, 4)
     assert panel.seen.value == ""
     looking.show_gold()
-    assert "user&#x27;s own score" in panel.seen.value
+    assert "user&#39;s own score" in panel.seen.value
     give(panel, 4)
     assert [(line["verdict_shown"], line["gold_shown"]) for line in lines(panel)] == [
         (True, False),

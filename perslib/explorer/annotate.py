@@ -22,14 +22,14 @@ from perslib.corpus.schema import REASONS, SATISFIED
 from perslib.errors import DataError
 from perslib.explorer.looking import Key, Looking, file_of, keys_of
 from perslib.explorer.parts import (
-    WHOLE,
     WINDOW,
     bar,
     button,
     columns,
     div,
+    draw,
     line,
-    profile_fold,
+    make_field,
     reply_place,
     watch,
 )
@@ -37,9 +37,9 @@ from perslib.explorer.ratings import Rating, rate, rater, read_ratings
 from perslib.explorer.so_far import SoFar, unreadable
 from perslib.paths import bundled, state, workspace
 from perslib.replay import stratified_set
-from perslib.report.show import conversation_html, escape, fold_html
+from perslib.report.show import escape
 from perslib.report.words import name_of
-from perslib.text import current_language, join, paragraph, translate
+from perslib.text import current_language, join, mark, paragraph, translate
 
 
 def ratings_file(corpus: str) -> Path:
@@ -93,25 +93,17 @@ class Annotating(widgets.VBox):
         looking.observe(lambda _: self._warn(), ["verdict", "gold_shown"])
 
     def _choices(self) -> None:
-        self.rater = widgets.Text(
-            value=_remembered(),
-            description=translate("Your name"),
-            placeholder=translate("as shown in tables"),
-            continuous_update=False,
-            style=WHOLE,
+        self.rater = make_field(
+            widgets.Text, "Your name", "as shown in tables", value=_remembered(), continuous_update=False
         )
-        here, sample = translate("of this user and scenario"), translate("drawn from all users")
-        self.which = widgets.Dropdown(
-            options=[(here, "here"), (sample, "sample")], description=translate("Turns to rate"), style=WHOLE
-        )
-        most = max(1, len(self.looking.corpus.turns))
-        self.size = widgets.BoundedIntText(
-            50, min=1, max=most, description=translate("How many"), style=WHOLE
-        )
-        self.seed = widgets.BoundedIntText(
-            42, min=0, max=2**31 - 1, description=translate("Seed"), style=WHOLE
-        )
-        self.size.layout.width = self.seed.layout.width = "12em"
+        options = [
+            (translate("of this user and scenario"), "here"),
+            (translate("drawn from all users"), "sample"),
+        ]
+        self.which = make_field(widgets.Dropdown, "Turns to rate", options=options)
+        most, number = max(1, len(self.looking.corpus.turns)), widgets.BoundedIntText
+        self.size = make_field(number, "How many", width="12em", value=50, min=1, max=most)
+        self.seed = make_field(number, "Seed", width="12em", value=42, min=0, max=2**31 - 1)
         for field in (self.size, self.seed, self.which):
             watch(self.looking, field, lambda _: self._other_turns())
         watch(self.looking, self.rater, self._other_rater)
@@ -138,8 +130,7 @@ class Annotating(widgets.VBox):
 
     def _choose_turns(self) -> None:
         is_sample = self.which.value == "sample"
-        for field in (self.size, self.seed):
-            field.layout.display = None if is_sample else "none"
+        self.size.layout.display = self.seed.layout.display = None if is_sample else "none"
         if is_sample:
             self._turns = drawn(self.looking.corpus, self.size.value, self.seed.value)
         else:
@@ -170,27 +161,27 @@ class Annotating(widgets.VBox):
         """Open the next turn that is not rated."""
         key = next_unrated(self._turns, self._own, self.looking.key)
         if key is None:
-            done = translate("All of these turns are rated.") if self._turns else _nothing_here()
-            self._tell(done, "said")
-            return
-        user, scenario, session, turn = key
-        self.looking.open(user, scenario)
-        self.looking.at = (session, turn)
+            self._tell(translate("All of these turns are rated.") if self._turns else _nothing_here(), "said")
+        else:
+            self.looking.open(*key[:2])
+            self.looking.at = key[2:]
 
     # -- showing --------------------------------------------------------------------------------------------
 
     def _show(self) -> None:
-        """The open turn, with the rating it has."""
-        self._open = key = self.looking.key
+        """The open turn, with the rating it has: the recorded reply, whatever was pasted elsewhere."""
+        self._open, block = self.looking.key, self.looking.block
+        key = self._open
         done = sum(k in self._own for k in self._turns)
         progress = translate("{done} of {all} rated", done=done, all=len(self._turns))
-        self.progress.value = f"<b>{escape(progress)}</b>"
-        self.save.disabled = key is None
-        self.form.lock(key is None)
+        self.progress.value = f"<b>{progress}</b>"
+        self.save.disabled = self.form.score.disabled = self.form.note.disabled = key is None
         own = self._own.get(key) if key else None
         self.form.fill(own)
-        self.place.value = escape(_place(key)) if key else ""
-        self.shown.value = self._conversation(key) if key else f"<p>{escape(_nothing_here())}</p>"
+        self.place.value, self.shown.value = "", div("empty", _nothing_here())
+        if key:
+            self.place.value, target = escape(_place(key)), block.target(*key[2:])
+            self.shown.value = draw("to_rate", profile=block.profile, target=target, recent=WINDOW)
         self.message.value = ""
         if own:
             before = translate(
@@ -202,33 +193,21 @@ class Annotating(widgets.VBox):
             self._tell(before, "said")
         self._warn()
 
-    def _conversation(self, key: Key) -> str:
-        """What had been said, the reply, and who the user is: of the recorded reply, whatever was pasted elsewhere."""
-        block = self.looking.block
-        target = block.target(*key[2:])
-        said = conversation_html(target.prefix, target.task or "", recent=WINDOW)
-        role = f'<span class="pl-role">{escape(translate("The reply to rate"))}</span>'
-        whole = (
-            f'<div class="pl-text" dir="auto">{escape(target.response)}</div>'  # nothing of it is folded away
-        )
-        reply = (
-            f'<div class="pl-message pl-assistant pl-rated"><div class="pl-head">{role}</div>{whole}</div>'
-        )
-        return f'{profile_fold(block.profile)}{said}<div class="pl-conversation">{reply}</div>'
-
     def _warn(self) -> None:
         """Say so where the open turn can no longer be rated blind."""
-        said = ""
+        self.seen.value = ""
         if self.looking.is_label_seen():
-            said = translate(
+            seen = translate(
                 "You have seen the user's own score of this turn. The rating is marked as not blind and excluded from "
                 "agreement."
             )
         elif self.looking.is_verdict_shown():
-            said = translate(
+            seen = translate(
                 "You have seen a verdict on this turn. The rating is marked as not blind and excluded from agreement."
             )
-        self.seen.value = div("small", said, "status") if said else ""
+        else:
+            return
+        self.seen.value = div("small", seen, "status")
 
     # -- saving ---------------------------------------------------------------------------------------------
 
@@ -307,21 +286,13 @@ class Form(widgets.VBox):
             style=narrow,
         )
         kept = REASONS.get(labels, REASONS["en"])
+        faults = [(name_of(label), label) for key, label in kept.items() if key != SATISFIED]
         self.reason = widgets.ToggleButtons(
-            options=[(name_of(label), label) for key, label in kept.items() if key != SATISFIED],
-            value=None,
-            description=translate("Main fault"),
-            style=narrow,
+            options=faults, value=None, description=translate("Main fault"), style=narrow
         )
-        self.note = widgets.Textarea(
-            description=translate("Note"),
-            placeholder=translate("only for your own use"),
-            rows=2,
-            style=WHOLE,
-            layout=widgets.Layout(width="min(46em, 100%)"),
-        )
-        rows = "".join(f"<dt>{s}</dt><dd>{escape(meaning)}</dd>" for s, meaning in meanings.items())
-        facts = fold_html(escape(translate("What the scores mean")), f'<dl class="pl-facts">{rows}</dl>')
+        hint = mark("only for your own use")
+        self.note = make_field(widgets.Textarea, "Note", hint, "min(46em, 100%)", rows=2)
+        facts = draw("scale", meanings=meanings)
         self.score.observe(lambda _: self._offer_reasons(), "value")
         self._offer_reasons()
         super().__init__([self.score, widgets.HTML(facts), self.reason, self.note])
@@ -340,10 +311,6 @@ class Form(widgets.VBox):
         given = rating["reason"] if rating else None
         self.reason.value = given if given in [label for _, label in self.reason.options] else None
         self.note.value = rating["note"] if rating else ""
-
-    def lock(self, locked: bool) -> None:
-        """Take no rating, or take one again."""
-        self.score.disabled = self.note.disabled = locked
 
     def _offer_reasons(self) -> None:
         """A reason goes with 3 or less, and with nothing else."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,19 @@ from perslib.explorer.change import Change
 from perslib.explorer.compare import compare
 from perslib.explorer.judging import Judging
 from perslib.explorer.looking import Looking
-from perslib.explorer.parts import WHOLE, Asking, bar, button, columns, div, failure, heading, line, watch
-from perslib.explorer.see import build_free, not_built, see, system_name, systems
+from perslib.explorer.parts import (
+    Asking,
+    bar,
+    button,
+    columns,
+    div,
+    failure,
+    heading,
+    line,
+    make_field,
+    watch,
+)
+from perslib.explorer.see import build_asking, build_free, not_built, see, system_name, systems
 from perslib.llm import Backbone, backbone
 from perslib.memory import Draft, UserMemory
 from perslib.report.page import begin
@@ -67,17 +78,24 @@ class Opened(widgets.VBox):
         names = corpus_names()
         self._named = looking.corpus.name if looking.corpus.name in names else None
         here = [] if self._named else [(looking.corpus.name, None)]
+        self.corpus = make_field(
+            widgets.Dropdown, "Corpus", width="auto", options=[*here, *((n, n) for n in names)]
+        )
+        self.language = make_field(
+            widgets.Dropdown, "Language", width="auto", options=list(map(_language, LANGUAGES))
+        )
         users = [u for u in looking.corpus.users["user"] if u in looking.scenarios]
-        self.corpus = _dropdown(translate("Corpus"), [*here, *((n, n) for n in names)], self._named)
-        self.language = _dropdown(translate("Language"), list(map(_language, LANGUAGES)), looking.language)
-        self.user = _dropdown(translate("User"), [(controls_shown(u), u) for u in users], looking.user)
-        self.scenario = _dropdown(translate("Target scenario"), [], None)
-        self.system = _dropdown(translate("Memory"), [], None)
+        self.user = make_field(
+            widgets.Dropdown, "User", width="auto", options=[(controls_shown(u), u) for u in users]
+        )
+        self.scenario = make_field(widgets.Dropdown, "Target scenario", width="auto")
+        self.system = make_field(widgets.Dropdown, "Memory", width="auto")
         self.build = button(looking, "Build", self._build, "magic", "let the model write this memory")
         self.asking, self.said, self.failed = Asking(looking), widgets.HTML(), widgets.HTML()
+        self._show_choices()
         self._follow()
         watch(looking, self.user, looking.open)
-        watch(looking, self.scenario, self._choose_scenario)
+        watch(looking, self.scenario, lambda scenario: looking.open(looking.user, scenario))
         watch(looking, self.system, self._choose_system)
         watch(looking, self.corpus, self._choose_corpus)
         watch(looking, self.language, self._choose_language)
@@ -91,38 +109,33 @@ class Opened(widgets.VBox):
         )
         self.add_class("pl-opened")
 
+    def _show_choices(self) -> None:
+        with self.looking.filling():
+            self.corpus.value, self.language.value = self._named, self.looking.language
+
     def _follow(self, change: Any = None) -> None:
         looking = self.looking
-        self.user.value = looking.user
-        self._filling = True
-        try:
+        with looking.filling():
+            self.user.value = looking.user
             self.scenario.options = [(name_of(s), s) for s in looking.scenarios[looking.user]]
             self.scenario.value = looking.scenario
             self.system.options = [(system_name(n), n) for n in systems()]
             self.system.value = looking.system
-        finally:
-            self._filling = False
         self._memory()
 
     def _tell(self, error: Exception | None) -> None:
         self.failed.value = "" if error is None else line(failure(error), "failed")
 
-    def _choose_scenario(self, scenario: str | None) -> None:
-        if not self._filling and scenario is not None:
-            self.looking.open(self.looking.user, scenario)
-
-    def _choose_system(self, name: str | None) -> None:
-        if not self._filling and name is not None:
-            self.looking.system = name
-            self._memory()
+    def _choose_system(self, name: str) -> None:
+        self.looking.system = name
+        self._memory()
 
     def _choose_corpus(self, name: str | None) -> None:
-        if name not in (None, self._named):
+        if name is not None:
             self._begin_with(lambda: self.explorer.begin_with(load(name), self.looking.language))
 
     def _choose_language(self, language: str) -> None:
-        if language != self.looking.language:
-            self._begin_with(lambda: self.explorer.begin_with(self.looking.corpus, language))
+        self._begin_with(lambda: self.explorer.begin_with(self.looking.corpus, language))
 
     def _begin_with(self, act: Callable[[], None]) -> None:
         """Build the explorer anew; where that fails, the choices go back to what is still shown."""
@@ -130,7 +143,7 @@ class Opened(widgets.VBox):
             act()
         except Exception:
             begin(language=self.looking.language)
-            self.corpus.value, self.language.value = self._named, self.looking.language
+            self._show_choices()
             raise
 
     def _memory(self) -> None:
@@ -145,13 +158,11 @@ class Opened(widgets.VBox):
         self.said.value = "" if at_once else div("empty", not_built(self.looking.system))
 
     def _build(self) -> None:
-        system, block = self.looking.memory_system(), self.looking.block
-
         def done(memory: UserMemory) -> None:
             self.looking.draft = Draft.of(memory)
             self.said.value = ""
 
-        self.asking.start(partial(system.build, block), done, translate("The model writes the memory …"))
+        build_asking(self.asking, self.looking.system, done)
 
 
 class Tabs(widgets.Tab):
@@ -165,7 +176,6 @@ class Tabs(widgets.Tab):
             (translate("Rate it yourself"), Annotating),
         ]
         self.looking, self.panels = looking, [make for _, make in panels]
-        self.made: dict[int, widgets.Widget] = {}
         places = [widgets.VBox() for _ in panels]
         super().__init__(places, selected_index=0, titles=[title for title, _ in panels])
         self.observe(looking.telling(lambda c: self._turn_to(c["new"])), "selected_index")
@@ -174,9 +184,8 @@ class Tabs(widgets.Tab):
     def _turn_to(self, place: int | None) -> None:
         # Rating oneself is the one thing done without seeing how the user scored elsewhere.
         self.looking.past_in_view = place is not None and self.panels[place] is not Annotating
-        if place is not None and place not in self.made:
-            self.made[place] = self.panels[place](self.looking)
-            self.children[place].children = [self.made[place]]
+        if place is not None and not self.children[place].children:
+            self.children[place].children = [self.panels[place](self.looking)]
 
 
 def judge_and_change(looking: Looking) -> widgets.Widget:
@@ -189,8 +198,3 @@ def _language(language: str) -> tuple[str, str]:
     """A language under its own name."""
     with using_language(language):
         return translate("English"), language
-
-
-def _dropdown(label: str, options: list[Any], value: Any) -> widgets.Dropdown:
-    layout = widgets.Layout(width="auto", max_width="24em")
-    return widgets.Dropdown(options=options, value=value, description=label, style=WHOLE, layout=layout)

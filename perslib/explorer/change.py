@@ -7,21 +7,20 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import ipywidgets as widgets
-import numpy as np
 import pandas as pd
 
 from perslib.errors import PerslibError
 from perslib.explorer.looking import Looking
-from perslib.explorer.parts import Asking, bar, button, div, note, watch
-from perslib.explorer.see import counts_html, evidence_html, missing_memory, statement_about
-from perslib.explorer.verdicts import effects_html, score_of
+from perslib.explorer.parts import Asking, bar, button, div, draw, make_field, watch
+from perslib.explorer.see import missing_memory
+from perslib.explorer.verdicts import score_of
 from perslib.judge import Verdict
 from perslib.llm import Ask
 from perslib.memory import Draft, save_draft
 from perslib.memory.edited import Line
 from perslib.paths import workspace
 from perslib.report.words import controls_shown
-from perslib.text import translate
+from perslib.text import mark, translate
 
 Edit = Callable[[Draft], Draft]
 
@@ -33,42 +32,19 @@ class Change(widgets.VBox):
         self.looking = looking
         self.statements = Statements(looking, self.edit)
         self.counts, self.saved, self.effects = (widgets.HTML() for _ in range(3))
-        wide = widgets.Layout(flex="1 1 auto", width="auto")
-        self.text = widgets.Textarea(placeholder=translate("your own statement"), rows=2, layout=wide)
-        self.name = widgets.Text(
-            placeholder=translate("name to save as"), layout=widgets.Layout(width="14em")
-        )
+        self.text = make_field(widgets.Textarea, "", "your own statement", "100%", rows=2)
+        self.name = make_field(widgets.Text, "", "name to save as", "14em")
         self.asking = Asking(looking)
         self.add = button(looking, "Add", self._add, "plus", "add this statement at the end")
         self.undo = button(looking, "Undo", lambda: self.edit(Draft.undo), "undo", "undo the last edit")
-        self.stricter = button(
-            looking,
-            "Stricter",
-            lambda: self.edit(lambda d: d.stricter(1)),
-            "minus",
-            "what if the user had scored every past reply one lower?",
-        )
-        self.milder = button(
-            looking,
-            "Milder",
-            lambda: self.edit(lambda d: d.stricter(-1)),
-            "plus",
-            "what if the user had scored every past reply one higher?",
-        )
-        self.leave_out = button(
-            looking,
-            "Leave each one out",
-            self._leave_out,
-            "bar-chart",
-            "score the reply without each statement in turn",
-        )
-        self.save = button(
-            looking,
-            "Save",
-            self._save,
-            "save",
-            "save the edited memory for studies; it stays marked as edited by hand",
-        )
+        tip = mark("what if the user had scored every past reply one lower?")
+        self.stricter = button(looking, "Stricter", lambda: self._shift(1), "minus", tip)
+        tip = mark("what if the user had scored every past reply one higher?")
+        self.milder = button(looking, "Milder", lambda: self._shift(-1), "plus", tip)
+        tip = mark("score the reply without each statement in turn")
+        self.leave_out = button(looking, "Leave each one out", self._leave_out, "bar-chart", tip)
+        tip = mark("save the edited memory for studies; it stays marked as edited by hand")
+        self.save = button(looking, "Save", self._save, "save", tip)
         super().__init__(
             [
                 *(self.counts, self.statements, widgets.HBox([self.text, self.add])),
@@ -94,12 +70,14 @@ class Change(widgets.VBox):
         for each in (self.add, self.stricter, self.milder, self.leave_out):
             each.disabled = draft is None
         self.save.disabled = draft is None or not draft.changed
-        mark = note(translate("edited by hand")) if draft and draft.changed else ""
-        self.counts.value = counts_html(draft.memory) + mark if draft else ""
+        self.counts.value = draw("counts", memory=draft.memory, edited=draft.changed) if draft else ""
 
     def _add(self) -> None:
         text, self.text.value = self.text.value, ""
         self.edit(lambda draft: draft.add(text))
+
+    def _shift(self, by: int) -> None:
+        self.edit(lambda draft: draft.stricter(by))
 
     def _leave_out(self) -> None:
         """Ask for the score alone, with the memory as it is and without each of its statements."""
@@ -118,10 +96,15 @@ class Change(widgets.VBox):
             if not statements:
                 self.effects.value = div("empty", missing_memory(draft.memory))
                 return
-            scores = [np.nan if (s := score_of(v[0])) is None else s for v in found]
-            effects = pd.DataFrame({"id": [s.id for s in statements], "text": [s.text for s in statements]})
-            effects = effects.assign(effect=scores[0] - np.array(scores[1:]))
-            self.effects.value = _effects(effects, [v[0].error for v in found if v[0].error])
+            scores = pd.Series([score_of(v[0]) for v in found], dtype=float)
+            effects = scores[0] - scores[1:]
+            most = max(0.05, effects.abs().max())  # NaN, where nothing has a score, is not greater
+            rows = [
+                {"id": s.id, "text": s.text, "effect": e, "width": e / most * 50, "known": e == e}
+                for s, e in zip(statements, effects)
+            ]
+            error = next((v[0].error for v in found if v[0].error), "")
+            self.effects.value = draw("effects", rows=rows, error=error)
 
         said = translate("Requesting {n} scores …", n=len(memories))
         self.asking.start(judged, done, said)
@@ -140,15 +123,6 @@ class Change(widgets.VBox):
         where, how = path.relative_to(workspace()).as_posix(), f"judges='edited: {name}'"
         said = translate("Saved as {where}. In a study: {how}", where=where, how=how)
         self.saved.value = div("small", said, "status")
-
-
-def _effects(effects: pd.DataFrame, errors: Sequence[str]) -> str:
-    said = translate(
-        "Effect of each statement on the expected score: bars to the right raise it, bars to the left lower "
-        "it."
-    )
-    told = div("nowhere", errors[0]) if errors else ""
-    return div("caption", said) + told + effects_html(effects, said)
 
 
 # -- the statements ------------------------------------------------------------------------------------------
@@ -184,43 +158,30 @@ class Row(widgets.VBox):
     """One statement: on or off, its words, up and down, and the turns behind it."""
 
     def __init__(self, looking: Looking, change: Callable[[Edit], None]):
-        self.looking, self._change = looking, change
-        self._id, self._filling = "", False
-        wide = widgets.Layout(flex="1 1 auto", width="auto")
-        tip = translate("on or off")
-        self.on = widgets.Checkbox(indent=False, tooltip=tip, layout=widgets.Layout(width="5.2em"))
-        self.text = widgets.Textarea(continuous_update=False, layout=wide)
-        up = button(looking, "", lambda: self._do(lambda d: d.move(self._id, -1)), "arrow-up", "up")
-        down = button(looking, "", lambda: self._do(lambda d: d.move(self._id, 1)), "arrow-down", "down")
+        self.looking = looking
+        self._id = ""
+        self.on = make_field(widgets.Checkbox, width="5.2em", indent=False, tooltip=translate("on or off"))
+        self.text = make_field(widgets.Textarea, width="100%", continuous_update=False)
+        up = button(looking, "", lambda: change(lambda d: d.move(self._id, -1)), "arrow-up", "up")
+        down = button(looking, "", lambda: change(lambda d: d.move(self._id, 1)), "arrow-down", "down")
         self.about = widgets.HTML()
-        watch(looking, self.on, lambda on: self._do(lambda d: d.switch(self._id, bool(on))))
-        watch(looking, self.text, lambda text: self._do(lambda d: d.edit(self._id, str(text))))
-        buttons = widgets.HBox([up, down], layout=widgets.Layout(flex="0 0 auto"))
+        watch(looking, self.on, lambda on: change(lambda d: d.switch(self._id, bool(on))))
+        watch(looking, self.text, lambda text: change(lambda d: d.edit(self._id, str(text))))
+        buttons = widgets.HBox([up, down], layout={"flex": "0 0 auto"})
         super().__init__([widgets.HBox([self.on, self.text, buttons]), self.about])
         self.add_class("pl-row")
 
     def fill(self, line: Line, cited: bool) -> None:
         """Show this statement."""
-        statement = line.statement
-        self._id, self._filling = statement.id, True
-        try:
-            self.on.description, self.on.value = statement.id, line.on
+        statement, marks = line.statement, {mark("edited by hand"): line.by_hand, mark("cited"): cited}
+        with self.looking.filling():
+            self._id = self.on.description = statement.id
+            self.on.value = line.on
             self.text.value, self.text.rows = controls_shown(statement.text), _rows(statement.text)
-            marks = [
-                statement_about(statement),
-                translate("edited by hand") if line.by_hand else "",
-                translate("cited") if cited else "",
-            ]
-            small = " · ".join(filter(None, marks))
-            self.about.value = (div("small", small) if small else "") + evidence_html(self.looking, statement)
-            (self.add_class if cited else self.remove_class)("pl-cited")
-            (self.remove_class if line.on else self.add_class)("pl-off")
-        finally:
-            self._filling = False
-
-    def _do(self, edit: Edit) -> None:
-        if not self._filling:
-            self._change(edit)
+        shown = [translate(text) for text, holds in marks.items() if holds]
+        self.about.value = draw("about", statement=statement, evidence=self.looking.evidence, marks=shown)
+        (self.add_class if cited else self.remove_class)("pl-cited")
+        (self.remove_class if line.on else self.add_class)("pl-off")
 
 
 def _rows(text: str) -> int:

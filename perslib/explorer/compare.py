@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,34 +13,21 @@ import pandas as pd
 
 from perslib.corpus import TURN, Block
 from perslib.errors import PerslibError
-from perslib.explorer.looking import Looking, keys_of
-from perslib.explorer.parts import (
-    WHOLE,
-    Asking,
-    bar,
-    div,
-    heading,
-    judge_buttons,
-    line,
-    profile_fold,
-    reply_place,
-    watch,
-)
+from perslib.explorer.looking import Looking, among, keys_of
+from perslib.explorer.parts import Judged, bar, div, draw, heading, line, make_field, reply_place, watch
 from perslib.explorer.see import system_name, systems
-from perslib.explorer.verdicts import chip_html, distribution_html, rationale_html, score_of, verdict_html
+from perslib.explorer.verdicts import score_of, shares_of, verdict_html
 from perslib.judge import Verdict
 from perslib.llm import Ask
 from perslib.memory import UserMemory
 from perslib.replay import ORIGINAL, read_replies
-from perslib.report.show import escape, fold_html, reply_html
 from perslib.report.words import name_of
-from perslib.text import join, translate
+from perslib.text import join, mark, translate
 
 #: Choices of a memory beside the systems: the one being edited, and none.
 DRAFT, NONE = "draft", "none"
-#: Scores nearer to each other than this would be written as the same.
-SAME = 0.005
 _COLUMNS = ["candidate", *TURN, "response"]
+_WIDE = "min(46em, 100%)"
 
 
 def compare(looking: Looking) -> widgets.Widget:
@@ -65,45 +51,28 @@ class Side:
         return f"{self.user} · {_called(self.system)}"
 
 
-class Compared(widgets.VBox):
-    """Verdicts on the open turn that are asked for and shown together, until something else is open."""
-
-    def __init__(self, looking: Looking):
-        self.looking, self.asking, self.shown = looking, Asking(looking), widgets.HTML()
-        self.score, self.write = judge_buttons(looking, self.ask)
-        super().__init__()
-
-    def ask(self, *, written: bool) -> None:
-        """Ask the judge, for scores alone or with what it writes about them."""
-        raise NotImplementedError
-
-    def _clear(self, change: Any = None) -> None:
-        self.asking.clear()
-        self.shown.value = ""
-
-
-class Two(Compared):
+class Two(Judged):
     """The open reply before the same judge, with two memories or as two users."""
 
     def __init__(self, looking: Looking):
         super().__init__(looking)
         users = list(dict.fromkeys(user for user, _ in looking.corpus.block_ids())) or [looking.user]
-        self.users = [widgets.Dropdown(options=users, description=translate("User")) for _ in range(2)]
-        self.memories = [widgets.Dropdown(description=translate("Memory")) for _ in range(2)]
+        self.users = [make_field(widgets.Dropdown, "User", options=users) for _ in range(2)]
+        self.memories = [make_field(widgets.Dropdown, "Memory") for _ in range(2)]
         self._offer()
         self._opened()
         self.memories[0].value, self.memories[1].value = looking.system, NONE
         for choice in (*self.users, *self.memories):
-            choice.observe(self._clear, "value")
+            choice.observe(self.clear, "value")
         looking.observe(self._opened, "opened")
         looking.observe(self._edited, "draft")
-        looking.observe(self._clear, ["at", "reply"])
+        looking.observe(self.clear, ["at", "reply"])
         about = translate(
             "The open reply is judged twice. Another user comes with that user's profile and memory; the "
             "conversation before the reply stays the same."
         )
         names = [
-            widgets.HTML(f"<b>{escape(name)}</b>", layout=widgets.Layout(width="5em"))
+            widgets.HTML(f"<b>{name}</b>", layout={"width": "5em"})
             for name in (translate("First"), translate("Second"))
         ]
         self.children = [
@@ -127,16 +96,16 @@ class Two(Compared):
         for user in self.users:
             if self.looking.user in user.options:
                 user.value = self.looking.user
-        self._clear()
+        self.clear()
 
     def _edited(self, change: Any = None) -> None:
         self._offer()
         if DRAFT in (memory.value for memory in self.memories):
-            self._clear()
+            self.clear()
 
     def ask(self, *, written: bool) -> None:
         """Have the open reply judged for both sides."""
-        self._clear()
+        self.clear()
         asked, looking = self.looking.asked(), self.looking
         chosen = [(u.value, m.value) for u, m in zip(self.users, self.memories)]
         if asked is None:
@@ -178,19 +147,16 @@ class Two(Compared):
         verdicts = await looking.judge(memory, written=written).judge(block, ask)
         return Side(user, name, block, memory, verdicts[0])
 
-    # -- what is shown --------------------------------------------------------------------------------------
-
-    def _show(self, sides: Sequence[Side], said: str) -> None:
-        rows = [(side.label, side.verdict.p, score_of(side.verdict)) for side in sides]
-        reply = fold_html(escape(translate("The reply")), reply_html(said))
-        columns = [
-            f"<div>{div('part', side.label)}{profile_fold(side.block.profile)}"
-            f"{verdict_html(side.verdict, side.block, side.memory)}</div>"
-            for side in sides
-        ]
-        grid = "display:grid;grid-template-columns:repeat(auto-fit,minmax(min(20em,100%),1fr));gap:1.5em"
-        columns_html = f"<div style='{grid}'>{''.join(columns)}</div>"
-        self.shown.value = f"{_apart(sides)}{distribution_html(rows)}{reply}{columns_html}"
+    def _show(self, sides: Sequence[Side], response: str) -> None:
+        first, second = (score_of(side.verdict) for side in sides)
+        self.shown.value = draw(
+            "compared",
+            sides=sides,
+            by=None if first is None or second is None else second - first,
+            rows=[shares_of(side.label, side.verdict) for side in sides],
+            response=response,
+            verdicts=[verdict_html(side.verdict, side.block, side.memory) for side in sides],
+        )
 
 
 def _called(name: str) -> str:
@@ -198,25 +164,7 @@ def _called(name: str) -> str:
     return own.get(name) or system_name(name)
 
 
-def _apart(sides: Sequence[Side]) -> str:
-    """By how much the second is above the first, in words."""
-    first, second = (score_of(side.verdict) for side in sides)
-    if first is None or second is None:
-        return ""
-    by = second - first
-    if abs(by) < SAME:
-        said = translate("Both scores are equal.")
-    else:
-        said = translate(
-            "The second is {by:.2f} above the first."
-            if by > 0
-            else "The second is {by:.2f} below the first.",
-            by=abs(by),
-        )
-    return f"<p role='status'>{escape(said)}</p>"
-
-
-class Replayed(Compared):
+class Replayed(Judged):
     """What candidates answered to the open turn, before the judge of its user: the best first.
 
     Their replies come with the corpus or from a file.
@@ -224,19 +172,15 @@ class Replayed(Compared):
 
     def __init__(self, looking: Looking):
         super().__init__(looking)
-        wide: dict[str, Any] = {"style": WHOLE, "layout": widgets.Layout(width="min(46em, 100%)")}
-        hint = translate("a JSONL file of candidates' replies; Enter loads it")
-        self.file = widgets.Text(
-            description=translate("File of replies"), placeholder=hint, continuous_update=False, **wide
-        )
-        self.turn = widgets.Dropdown(description=translate("Replayed turns"), **wide)
+        hint = mark("a JSONL file of candidates' replies; Enter loads it")
+        self.file = make_field(widgets.Text, "File of replies", hint, _WIDE, continuous_update=False)
+        self.turn = make_field(widgets.Dropdown, "Replayed turns", width=_WIDE)
         self.said, self.loaded = widgets.HTML(), widgets.HTML()
-        self._chosen = looking.telling(self._choose)
-        self.turn.observe(self._chosen, "value")
+        watch(looking, self.turn, self._choose)
         watch(looking, self.file, lambda file: self._take(file.strip()))
         self._take("")
         looking.observe(self._moved, ["opened", "at"])
-        looking.observe(self._clear, ["draft", "system"])
+        looking.observe(self.clear, ["draft", "system"])
         self.children = [
             heading("Candidates' replies to the same turn"),
             *(self.file, self.loaded, self.turn, self.said),
@@ -248,7 +192,7 @@ class Replayed(Compared):
     def _take(self, file: str) -> None:
         """Replies from a file; without one, those that the corpus comes with."""
         corpus, said = self.looking.corpus, ""
-        found = corpus.extras.get("candidates", pd.DataFrame())
+        found = corpus.extras.get("candidates", pd.DataFrame()).reindex(columns=_COLUMNS)
         if file:
             try:
                 found = read_replies(Path(file).expanduser(), corpus)
@@ -262,23 +206,21 @@ class Replayed(Compared):
                 path=Path(file).name,
             )
         self.loaded.value = line(said) if said else ""
-        found = found if set(_COLUMNS) <= set(found) else pd.DataFrame(columns=_COLUMNS)
-        given = found[found["response"].notna()].drop_duplicates(["candidate", *TURN], keep="last")
-        self.replies = given[_COLUMNS].reset_index(drop=True)
+        given = found.loc[found["response"].notna(), _COLUMNS].drop_duplicates(
+            ["candidate", *TURN], keep="last"
+        )
+        self.replies = given.reset_index(drop=True)
         self._moved()
 
     def _moved(self, change: Any = None) -> None:
         """Offer the replayed turns of the open block, and say how many answered the open one."""
         looking = self.looking
-        replayed = set(keys_of(self.replies))
-        there = [key[2:] for key in keys_of(looking.block.targets) if key in replayed]
-        options = [(reply_place(*place), place) for place in there]
-        self.turn.unobserve(self._chosen, "value")
-        self.turn.options = options
-        self.turn.value = looking.at if looking.at in there else None
-        self.turn.observe(self._chosen, "value")
-        self.turn.layout.display = None if there else "none"
-        n = len(self._here())
+        places = [key[2:] for key in keys_of(among(looking.block.targets, set(keys_of(self.replies))))]
+        with looking.filling():
+            self.turn.options = [(reply_place(*place), place) for place in places]
+            self.turn.value = looking.at if looking.at in places else None
+        self.turn.layout.display = None if places else "none"
+        n = len(among(self.replies, [looking.key]))
         self.score.disabled = self.write.disabled = not n
         said = translate(
             "{n} candidates answered this turn, in addition to the recorded reply."
@@ -287,65 +229,42 @@ class Replayed(Compared):
             "them."
             if len(self.replies)
             else "This corpus has no candidates' replies. Enter a file of replies.",
-            n=n or len(there),
+            n=n or len(places),
         )
         self.said.value = line(said)
-        self._clear()
+        self.clear()
 
-    def _here(self) -> pd.DataFrame:
-        """The candidates' replies to the open turn."""
-        return self.replies[[key == self.looking.key for key in keys_of(self.replies)]]
-
-    def _choose(self, change: Any) -> None:
-        if change["new"] is not None:
-            self.looking.at = change["new"]
+    def _choose(self, place: tuple[str, int] | None) -> None:
+        if place is not None:
+            self.looking.at = place
 
     # -- what the judge says --------------------------------------------------------------------------------
 
     def ask(self, *, written: bool) -> None:
         """Have the recorded reply and every candidate's judged with the same memory."""
-        looking, key, here = self.looking, self.looking.key, self._here()
+        looking, key, here = self.looking, self.looking.key, among(self.replies, [self.looking.key])
         if key is None or here.empty:
             return
-        self._clear()
-        names = [ORIGINAL, *here["candidate"]]
-        said = [looking.block.target(*key[2:]).response, *here["response"]]
-        targets = looking.block.targets
-        row = targets[(targets["session"] == key[2]) & (targets["turn"] == key[3])]
-        many = row.loc[row.index.repeat(len(said))].reset_index(drop=True)
-        block = replace(looking.block, targets=many.assign(response=said))
+        self.clear()
+        names = [name_of(ORIGINAL), *here["candidate"]]
+        replies = [looking.block.target(*key[2:]).response, *here["response"]]
+        block, draft = looking.with_replies(replies), looking.draft
+
+        async def judged(ask: Ask) -> Sequence[Verdict]:
+            memory = draft.memory if draft else await looking.memory_system().build(looking.block, ask)
+            return await looking.judge(memory, written=written).judge(block, ask)
 
         def done(verdicts: Sequence[Verdict]) -> None:
             looking.journal.note("verdict", key)
-            self._show(names, said, verdicts)
+            self._show(names, replies, verdicts)
 
-        label = translate("The judge reads {n} replies …", n=len(said))
-        self.asking.start(partial(self._judged, block, written), done, label)
+        self.asking.start(judged, done, translate("The judge reads {n} replies …", n=len(replies)))
 
-    async def _judged(self, block: Block, written: bool, ask: Ask) -> Sequence[Verdict]:
-        """With the memory as it is edited, or as it is built where it is not open yet."""
-        looking = self.looking
-        if looking.draft is not None:
-            memory = looking.draft.memory
-        else:
-            memory = await looking.memory_system().build(block, ask)
-        return await looking.judge(memory, written=written).judge(block, ask)
-
-    def _show(self, names: Sequence[str], said: Sequence[str], verdicts: Sequence[Verdict]) -> None:
+    def _show(self, names: Sequence[str], replies: Sequence[str], verdicts: Sequence[Verdict]) -> None:
         """The best first; replies without a score at the end."""
-        found = [(name_of(n) if n == ORIGINAL else n, s, v) for n, s, v in zip(names, said, verdicts)]
-        found.sort(key=lambda of: -(score_of(of[2]) or 0))
-        rows = [(name, verdict.p, score_of(verdict)) for name, _, verdict in found]
+        found = sorted(zip(names, replies, verdicts, map(score_of, verdicts)), key=lambda of: -(of[3] or 0))
         draft, memory = self.looking.draft, system_name(self.looking.system)
         if draft is not None and draft.changed:
             memory = join([memory, _called(DRAFT)])
-        head = line(translate("Judged with: {memory}", memory=memory))
-        replies = "".join(_reply_html(*of) for of in found)
-        self.shown.value = f"{head}{distribution_html(rows)}{replies}"
-
-
-def _reply_html(name: str, text: str, verdict: Verdict) -> str:
-    """A candidate's reply with its verdict, to be opened."""
-    head = chip_html(score_of(verdict), verdict.reason, name)
-    error = div("nowhere", verdict.error, "alert") if verdict.error else ""
-    return fold_html(head, f"{reply_html(text)}{rationale_html(verdict)}{error}", "pl-group")
+        rows = [shares_of(name, verdict) for name, _, verdict, _ in found]
+        self.shown.value = draw("replayed", memory=memory, rows=rows, replies=found)

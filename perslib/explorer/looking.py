@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -19,6 +20,7 @@ from traitlets import Any as AnyValue
 from traitlets import Bool, HasTraits, Instance, Int, Unicode, observe
 
 from perslib.corpus import BLOCK, TURN, Block, Corpus, Target
+from perslib.corpus.reading import json_lines
 from perslib.errors import DataError, UnknownName
 from perslib.judge import Judge, Personal, Verdict
 from perslib.llm import Backbone
@@ -27,15 +29,18 @@ from perslib.paths import state
 from perslib.studies.extent import Extent, extent
 from perslib.text import translate, using_language
 
-#: The memory systems one can look at, by the names that studies use; the first is built at once.
 Key = tuple[str, str, str, int]
 What = Literal["gold", "past", "verdict"]
 
 
 def keys_of(turns: pd.DataFrame) -> list[Key]:
     """The keys of turns, in their order."""
-    rows = turns[TURN].itertuples(index=False, name=None)
-    return [(str(user), str(scenario), str(session), int(turn)) for user, scenario, session, turn in rows]
+    return [(*key, int(turn)) for *key, turn in turns[TURN].itertuples(index=False, name=None)]
+
+
+def among(turns: pd.DataFrame, keys: Container[Key | None]) -> pd.DataFrame:
+    """Those turns that have one of these keys."""
+    return turns[[key in keys for key in keys_of(turns)]]
 
 
 def file_of(corpus: str) -> str:
@@ -50,13 +55,11 @@ class Journal:
         self.path = state() / "explorer" / file_of(corpus)
         self._seen: set[tuple[str, Key]] = set()
         if self.path.is_file():
-            for line in self.path.read_text(encoding="utf-8").splitlines():
-                try:
-                    fact = json.loads(line)
+            fact: Any
+            for _, fact, _ in json_lines(self.path.read_bytes(), self.path.name):
+                with suppress(ValueError, KeyError, TypeError):  # a line cut off by a crash says nothing
                     user, scenario, session, turn = fact["turn"]
                     self._seen.add((fact["shown"], (user, scenario, session, int(turn))))
-                except (ValueError, KeyError, TypeError):
-                    continue  # a line cut off by a crash says nothing
 
     def has(self, what: What, key: Key) -> bool:
         """Whether it was shown."""
@@ -95,7 +98,7 @@ class Looking(HasTraits):
         self.prompts = corpus.language if corpus.language in ("zh", "en") else language
         self.extent: Extent = extent(backbone, 0)
         self.journal = Journal(corpus.name)
-        self._is_telling = False
+        self._is_telling = self.is_filling = False
         pairs = corpus.block_ids() or list(corpus.sessions[BLOCK].itertuples(index=False, name=None))
         pairs = [(user, scenario) for user, scenario in pairs if scenario in self.scenarios.get(user, [])]
         if not pairs:
@@ -133,6 +136,15 @@ class Looking(HasTraits):
                 self._is_telling = False
 
         return run
+
+    @contextmanager
+    def filling(self) -> Iterator[None]:
+        """Fields that get their values in this block get them from the program: nobody who watches them acts."""
+        before, self.is_filling = self.is_filling, True
+        try:
+            yield
+        finally:
+            self.is_filling = before
 
     # -- what is open ---------------------------------------------------------------------------------------
 
@@ -197,7 +209,7 @@ class Looking(HasTraits):
     @property
     def key(self) -> Key | None:
         """The keys of the turn that is open."""
-        return None if self.at is None else (self.user, self.scenario, str(self.at[0]), int(self.at[1]))
+        return None if self.at is None else (self.user, self.scenario, *self.at)
 
     @property
     def target(self) -> Target | None:
@@ -228,13 +240,13 @@ class Looking(HasTraits):
 
     def asked(self) -> Block | None:
         """The block with nothing to judge but the open reply, recorded or pasted."""
-        if self.at is None:
-            return None
-        targets = self.block.targets
-        row = targets[(targets["session"] == self.at[0]) & (targets["turn"] == self.at[1])]
-        if self.reply is not None:
-            row = row.assign(response=self.reply)
-        return replace(self.block, targets=row.reset_index(drop=True))
+        return self.with_replies([self.target.response]) if self.target else None
+
+    def with_replies(self, replies: Sequence[str]) -> Block:
+        """The block with nothing to judge but these replies to the open turn."""
+        row = among(self.block.targets, [self.key])
+        rows = row.loc[row.index.repeat(len(replies))].reset_index(drop=True)
+        return replace(self.block, targets=rows.assign(response=list(replies)))
 
     # -- gold -----------------------------------------------------------------------------------------------
 
@@ -281,6 +293,5 @@ class Looking(HasTraits):
         """The user's score and reason of the open turn, once gold is shown."""
         if self.key is None or not self.is_gold_shown():
             return None, None
-        turns = self.corpus.turns
-        row = turns[(turns[TURN] == list(self.key)).all(axis=1)].iloc[0]
+        row = among(self.corpus.turns, [self.key]).iloc[0]
         return (None if pd.isna(row["score"]) else int(row["score"])), row["reason"]

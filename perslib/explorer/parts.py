@@ -1,4 +1,4 @@
-"""What every panel is made of: lines of text, buttons, and asking a model without making anybody wait.
+"""What every panel is made of: fields, buttons, HTML from a template, and asking a model while the kernel stays free.
 
 The questions run on perslib's own loop; the kernel stays free for the next click. What comes back is handled on the
 kernel's loop again, so panels need no locks.
@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
+from functools import partial
 from typing import Any, TypeVar
 
 import ipywidgets as widgets
@@ -18,32 +19,28 @@ import ipywidgets as widgets
 from perslib.errors import PerslibError
 from perslib.explorer.looking import Looking
 from perslib.llm import Method, Spending
-from perslib.report.show import escape, fold_html, profile_html
+from perslib.report.show import fill
 from perslib.text import paragraph, translate, using_language
 
 T = TypeVar("T")
-#: The style of a field whose description is not cut off.
-WHOLE = {"description_width": "initial"}
+W = TypeVar("W", bound=widgets.Widget)
 #: Messages shown before a reply; earlier ones are folded.
 WINDOW = 5
 
 
+def draw(part: str, **values: Any) -> str:
+    """The HTML of a macro of `perslib/report/template/explorer.html.j2`."""
+    return fill(part, "explorer.html.j2", **values)
+
+
 def div(kind: str, said: object, role: str = "") -> str:
     """Text of one kind: `small`, `empty`, `nowhere` (what is wrong with it), `part` (a heading) …"""
-    spoken = f' role="{role}"' if role else ""
-    return f'<div class="pl-{kind}"{spoken}>{escape(said)}</div>'
+    return draw("div", kind=kind, said=str(said), role=role)
 
 
 def line(said: str, kind: str = "said") -> str:
     """What came of an action, as a line that screen readers speak."""
-    role = "alert" if kind == "failed" else "status"
-    spinner = '<span class="pl-spinner" aria-hidden="true"></span>' if kind == "asking" else ""
-    return f'<div class="pl-line pl-line-{kind}" role="{role}">{spinner}{escape(said)}</div>'
-
-
-def note(said: str) -> str:
-    """A mark beside something: a reason, or that it was edited by hand."""
-    return f' <span class="pl-note">{escape(said)}</span>'
+    return draw("line", said=said, kind=kind)
 
 
 def reply_place(session: str, turn: int) -> str:
@@ -51,14 +48,9 @@ def reply_place(session: str, turn: int) -> str:
     return translate("session {session}, reply {turn}", session=session, turn=turn + 1)
 
 
-def profile_fold(profile: Mapping[str, Any]) -> str:
-    """A user's profile, folded."""
-    return fold_html(escape(translate("What this user said about themselves")), profile_html(profile))
-
-
 def heading(said: str) -> widgets.HTML:
     """The heading of a part of a panel; translated here."""
-    return widgets.HTML(f"<h3 class='pl-h'>{escape(translate(said))}</h3>")
+    return widgets.HTML(f"<h3 class='pl-h'>{translate(said)}</h3>")
 
 
 def bar(*children: widgets.Widget) -> widgets.HBox:
@@ -72,33 +64,27 @@ def columns(left: list[widgets.Widget], right: list[widgets.Widget]) -> widgets.
     return widgets.HBox(both).add_class("pl-columns")
 
 
+def make_field(kind: Callable[..., W], label: str = "", hint: str = "", width: str = "", **further: Any) -> W:
+    """A field with its whole description; texts are translated here. The `width` is one of CSS."""
+    texts = {name: translate(text) for name, text in (("description", label), ("placeholder", hint)) if text}
+    layout = {"width": width} if width else {}
+    return kind(**texts, style={"description_width": "initial"}, layout=layout, **further)
+
+
 def button(
     looking: Looking, label: str, act: Callable[[], object], icon: str = "", tip: str = "", **further: Any
 ) -> widgets.Button:
     """A button as wide as its label, with texts translated here; its errors are shown at the top."""
     texts = {name: translate(text) for name, text in (("description", label), ("tooltip", tip)) if text}
-    made = widgets.Button(**texts, icon=icon, layout=widgets.Layout(width="auto"), **further)
+    made = widgets.Button(**texts, icon=icon, layout={"width": "auto"}, **further)
     made.on_click(looking.telling(lambda _: act()))
     return made
 
 
-def judge_buttons(looking: Looking, ask: Callable[..., None]) -> list[widgets.Button]:
-    """Two buttons that ask the judge: for the score, or for what is written about it as well."""
-    return [
-        button(looking, "Score only", lambda: ask(written=False), "tachometer", "the score alone, one token"),
-        button(
-            looking,
-            "Score with reasons",
-            lambda: ask(written=True),
-            "pencil",
-            "score, reason, evidence, rationale",
-        ),
-    ]
-
-
 def watch(looking: Looking, field: widgets.Widget, act: Callable[[Any], object]) -> None:
-    """Do something with every new value of a field; errors are shown at the top."""
-    field.observe(looking.telling(lambda change: act(change["new"])), "value")
+    """Do something with every value that a person gives a field; errors are shown at the top."""
+    told = looking.telling(lambda change: act(change["new"]))
+    field.observe(lambda change: None if looking.is_filling else told(change), "value")
 
 
 def failure(error: Exception | str) -> str:
@@ -112,12 +98,11 @@ class Asking(widgets.HBox):
 
     def __init__(self, looking: Looking):
         self.looking, self.busy = looking, False
-        self._line = widgets.HTML(layout=widgets.Layout(flex="1 1 auto"))
+        self._line = widgets.HTML(layout={"flex": "1 1 auto"})
         self._cancel = button(looking, "Stop", self.cancel, "times")
         self._again = button(looking, "Try again", lambda: self._retry(), "refresh")
         self._retry: Callable[[], None] = lambda: None
         self._future: Future[Any] | None = None
-        self._number = 0
         super().__init__([self._line])
         self.add_class("pl-asking")
 
@@ -127,11 +112,10 @@ class Asking(widgets.HBox):
         `label` says what is done, in the researcher's words.
         """
         self.cancel()
-        self._number += 1
         self.busy = True
-        self._retry = lambda: self.start(method, done, label)
+        self._retry = partial(self.start, method, done, label)
         self._show("asking", label)
-        number, begun, before, back = self._number, time.monotonic(), self._spent(), _way_back()
+        begun, before, back = time.monotonic(), self._spent(), _way_back()
         try:
             self._future = future = self.looking.backbone.begin(method)
         except PerslibError as error:
@@ -140,18 +124,18 @@ class Asking(widgets.HBox):
 
         def finish() -> None:
             with using_language(self.looking.language):
-                if number == self._number:  # neither cancelled nor asked anew meanwhile
+                if future is self._future:  # neither cancelled nor asked anew meanwhile
                     self._finish(future, done, lambda: self._cost(before, time.monotonic() - begun))
 
         future.add_done_callback(lambda _: back(finish))
 
     def cancel(self) -> None:
         """Give up what is under way; answers that have come are in the cache."""
-        if self.busy and self._future is not None:
-            self._number += 1
-            self._future.cancel()
+        future, self._future = self._future, None
+        if self.busy and future is not None:
+            future.cancel()
             self._show("cancelled", _stopped())
-        self.busy, self._future = False, None
+        self.busy = False
 
     def clear(self) -> None:
         """Give up what is under way and say nothing of it."""
@@ -165,7 +149,6 @@ class Asking(widgets.HBox):
         self._show("failed", failure(error))
 
     def _finish(self, future: Future[T], done: Callable[[T], None], cost: Callable[[], str]) -> None:
-        number, self._future = self._number, None
         try:
             done(future.result())
             kind, said = "asked", translate("Done: {what}", what=cost())
@@ -173,9 +156,9 @@ class Asking(widgets.HBox):
             kind, said = "cancelled", _stopped()
         except Exception as error:  # whatever it is, the researcher reads it here and can try again
             kind, said = "failed", failure(error)
-        if number == self._number:  # what was done has not asked anew
+        if future is self._future:  # what was done has not asked anew
             self._show(kind, said)
-            self.busy = False
+            self._future, self.busy = None, False
 
     def _spent(self) -> Spending:
         return self.looking.backbone.ledger.total
@@ -218,3 +201,25 @@ def _way_back() -> Callable[[Callable[[], None]], None]:
             loop.call_soon_threadsafe(act, context=context)
 
     return on_loop
+
+
+class Judged(widgets.VBox):
+    """A panel with two buttons that ask the judge; what it said is shown until something else is open."""
+
+    def __init__(self, looking: Looking):
+        self.looking, self.asking, self.shown = looking, Asking(looking), widgets.HTML()
+        score, write = partial(self.ask, written=False), partial(self.ask, written=True)
+        self.score = button(looking, "Score only", score, "tachometer", "the score alone, one token")
+        self.write = button(
+            looking, "Score with reasons", write, "pencil", "score, reason, evidence, rationale"
+        )
+        super().__init__()
+
+    def ask(self, *, written: bool) -> None:
+        """Ask the judge, for scores alone or with what it writes about them."""
+        raise NotImplementedError
+
+    def clear(self, change: Any = None) -> None:
+        """Show nothing, and give up what is under way."""
+        self.asking.clear()
+        self.shown.value = ""

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import coerce
-from perslib.corpus.reading import parse_json
+from perslib.corpus.reading import json_lines
 from perslib.corpus.schema import REASONS, SATISFIED
 from perslib.errors import DataError, Problem
 from perslib.schemas import check, read_schema, show
@@ -90,7 +89,7 @@ def rate(path: str | Path, rating: Rating) -> Rating:
     path = Path(path)
     if rating.problem:
         raise DataError(Problem("rating", rating.problem), "Nothing was written.")
-    rating = rating if rating.at else Rating(**{**asdict(rating), "at": _now()})
+    rating = rating if rating.at else replace(rating, at=datetime.now(UTC).isoformat(timespec="seconds"))
     line = json.dumps(asdict(rating), ensure_ascii=False) + "\n"
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab+") as file:
@@ -125,37 +124,20 @@ def read_ratings(path: str | Path, *, blind: bool = True) -> pd.DataFrame:
 def _read(path: Path) -> tuple[list[Rating], list[str]]:
     """The ratings in their order, and the places of lines cut short; an error names all lines that say nothing."""
     ratings, problems, torn = [], [], []
-    for place, line in _lines(path):
-        found = _rating(line)
-        if isinstance(found, Rating):
-            ratings.append(found)
-        elif found is None:
-            torn.append(place)
+    for place, said, line in json_lines(path.read_bytes() if path.exists() else b"", path.name):
+        if isinstance(said, Problem):
+            is_cut = not line.strip().endswith(b"}") or "Unterminated string" in said.message
+            if line.strip().startswith(b"{") and is_cut:
+                torn.append(place)
+            else:
+                problems.append(said)
+        elif faults := check(said, _SCHEMA, place):
+            problems.append(faults[0])
         else:
-            problems.append(Problem(place, found))
+            rating = Rating(**{f.name: said[f.name] for f in fields(Rating) if f.name in said})
+            if rating.problem:
+                problems.append(Problem(place, rating.problem))
+            ratings.append(rating)
     if problems:
         raise DataError(problems, REMEDY)
     return ratings, torn
-
-
-def _lines(path: Path) -> Iterator[tuple[str, bytes]]:
-    raw = path.read_bytes() if path.exists() else b""
-    for number, line in enumerate(raw.split(b"\n"), start=1):
-        if line.strip():
-            yield f"{path.name}:{number}", line.strip()
-
-
-def _rating(line: bytes) -> Rating | str | None:
-    """The rating in a line, or what is wrong with it; None where the line was begun well and is cut short."""
-    said = parse_json(line, "")
-    if isinstance(said, Problem):
-        is_cut = not line.endswith(b"}") or "Unterminated string" in said.message
-        return None if line.startswith(b"{") and is_cut else said.message
-    if faults := check(said, _SCHEMA, ""):
-        return faults[0].message
-    rating = Rating(**{f.name: said[f.name] for f in fields(Rating) if f.name in said})
-    return rating.problem or rating
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

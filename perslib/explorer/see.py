@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import ipywidgets as widgets
 
 from perslib.explorer.looking import Looking
-from perslib.explorer.parts import WHOLE, Asking, bar, button, columns, div, heading, note, watch
-from perslib.explorer.past import by_scenario_html, cited_turns, nowhere, over_time_html, past_html
+from perslib.explorer.parts import Asking, bar, button, columns, div, draw, heading, make_field, watch
+from perslib.explorer.past import by_scenario_html, over_time_html, past_html
 from perslib.llm import compute
-from perslib.memory import Draft, Statement, UserMemory, memory, saved_names
+from perslib.memory import Draft, UserMemory, memory, saved_names
 from perslib.memory.named import EDITED, FREE
-from perslib.report.show import escape, fold_html, profile_html, score_chip
+from perslib.report.show import profile_html
 from perslib.report.words import name_of
 from perslib.text import translate
 
@@ -21,12 +22,8 @@ from perslib.text import translate
 def see(looking: Looking) -> widgets.Widget:
     """The panel to look at a user with."""
     profile, course, levels, past, one, other = (widgets.HTML() for _ in range(6))
-    search = widgets.Text(
-        placeholder=translate("words in request, reply or reason"),
-        description=translate("Search"),
-        layout=widgets.Layout(width="100%"),
-    )
-    second = widgets.Dropdown(description=translate("Side by side"), style=WHOLE)
+    search = make_field(widgets.Text, "Search", "words in request, reply or reason", "100%")
+    second = make_field(widgets.Dropdown, "Side by side")
     asking = Asking(looking)
 
     def show_user(change: Any = None) -> None:
@@ -41,24 +38,18 @@ def see(looking: Looking) -> widgets.Widget:
     def show_memory(change: Any = None) -> None:
         one.value = memory_html(looking, looking.draft.memory if looking.draft else None)
 
+    def show_other(memory: UserMemory) -> None:
+        other.value = memory_html(looking, memory)
+
     def show_second(change: Any = None) -> None:
         asking.clear()
         name = second.value
-        wants_model = bool(name) and not is_free(name)
-        build.layout.display = None if wants_model else "none"
         other.layout.display = None if name else "none"
-        if wants_model:
-            other.value = div("empty", not_built(name))
+        build.layout.display = None if name and not is_free(name) else "none"
+        if name and is_free(name):
+            show_other(build_now(looking, name))
         else:
-            other.value = memory_html(looking, build_now(looking, name)) if name else ""
-
-    def build_second() -> None:
-        system, block = looking.memory_system(second.value), looking.block
-
-        def done(memory: UserMemory) -> None:
-            other.value = memory_html(looking, memory)
-
-        asking.start(partial(system.build, block), done, translate("The model writes the memory …"))
+            other.value = div("empty", not_built(name)) if name else ""
 
     def choose_second(change: Any = None) -> None:
         names = [n for n in systems() if n != looking.system]
@@ -66,7 +57,7 @@ def see(looking: Looking) -> widgets.Widget:
         second.options = [(translate("nothing"), ""), *((system_name(n), n) for n in names)]
         second.value = kept if kept in names else ""
 
-    build = button(looking, "Build", build_second, "magic")
+    build = button(looking, "Build", lambda: build_asking(asking, second.value, show_other), "magic")
     choose_second()
     watch(looking, search, show_past)
     watch(looking, second, show_second)
@@ -117,6 +108,12 @@ def build_free(looking: Looking) -> bool:
     return is_free(looking.system)
 
 
+def build_asking(asking: Asking, name: str, done: Callable[[UserMemory], None]) -> None:
+    """Let a model write the memory of this name."""
+    system, block = asking.looking.memory_system(name), asking.looking.block
+    asking.start(partial(system.build, block), done, translate("The model writes the memory …"))
+
+
 def not_built(name: str) -> str:
     """What to do for a memory that a model has to write."""
     return translate("The {memory} is written by the model: press Build.", memory=system_name(name))
@@ -140,40 +137,5 @@ def memory_html(looking: Looking, memory: UserMemory | None) -> str:
     if memory is None:
         return div("empty", missing_memory(memory))
     name, _, edited = memory.system.partition(", ")
-    mark = note(translate("edited by hand")) if edited else ""
-    parts = [f'<div class="pl-memory-head">{escape(system_name(name))}{mark}</div>', counts_html(memory)]
-    if memory.error or not memory.statements:
-        parts.append(div("nowhere" if memory.error else "empty", missing_memory(memory)))
-    parts += [_statement_html(looking, s) for s in memory.statements]
-    return f'<div class="pl-memory">{"".join(parts)}</div>'
-
-
-def _statement_html(looking: Looking, statement: Statement) -> str:
-    """A statement with what it rests on, to be opened."""
-    text = f"<b>{escape(statement.id)}</b> {escape(statement.text)}"
-    about = statement_about(statement)
-    head = f'<div class="pl-statement-text" dir="auto">{text}</div>' + (div("small", about) if about else "")
-    return f'<div class="pl-statement">{head}{evidence_html(looking, statement)}</div>'
-
-
-def statement_about(statement: Statement) -> str:
-    """What a statement is about: its field, and the kind of task that it holds for."""
-    field = "" if statement.field == "measured" else name_of(statement.field)
-    return " · ".join(filter(None, (field, statement.task)))
-
-
-def evidence_html(looking: Looking, statement: Statement) -> str:
-    """The turns that a statement was drawn from, folded; and what it cites and is nowhere."""
-    missing = "".join(map(nowhere, statement.unfounded))
-    if not statement.turns:
-        return missing or div("small", translate("not supported by any turn"))
-    head = translate("Based on {n} turns", n=len(statement.turns))
-    return fold_html(head, cited_turns(looking, statement.turns), "pl-drawn") + missing
-
-
-def counts_html(memory: UserMemory) -> str:
-    """How often each score was given, and the mean."""
-    counts = " ".join(f"<span>{score_chip(s)} ×{n}</span>" for s, n in enumerate(memory.counts, 1))
-    shown = "–" if memory.average != memory.average else f"{memory.average:.2f}"
-    mean = translate("mean {score}", score=shown)
-    return f'<div class="pl-caption pl-counts">{counts} <span>{mean}</span></div>'
+    about = {"name": system_name(name), "edited": edited, "missing": missing_memory(memory)}
+    return draw("memory", memory=memory, evidence=looking.evidence, **about)

@@ -8,22 +8,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import ipywidgets as widgets
 import pandas as pd
 
-from perslib.corpus import BLOCK, TURN, Block
+from perslib.corpus import BLOCK, TURN
 from perslib.errors import DataError
-from perslib.explorer.looking import Looking, keys_of
+from perslib.explorer.looking import Looking, among, keys_of
 from perslib.explorer.parts import Asking, button, div, reply_place
 from perslib.explorer.ratings import rater, read_ratings
-from perslib.judge import Judge, Personal, Verdict
+from perslib.judge import Personal, Verdict
 from perslib.judge.base import frame
 from perslib.llm import Ask
-from perslib.report.show import escape, fold_html, table_html
-from perslib.report.tables import with_interval
+from perslib.report.show import fold_html, table_html
+from perslib.report.tables import widen
 from perslib.stats import FEWEST_USERS, agreement, agreement_between, with_gold
 from perslib.text import mark, translate
 
@@ -72,22 +72,24 @@ class SoFar(widgets.VBox):
         if own is None:
             return
         self.looking.note_gold(own)
-        judged = self._judged(own)
+        judged = None if self.verdicts is None else among(self.verdicts, set(keys_of(own)))
+        judged = None if judged is None or judged.empty else judged
         parts = [self._left_out(own), self._agreement(own, judged), self._turn_by_turn(own, judged)]
         self.table.value = "\n".join(parts)
-
-    # -- the judge ------------------------------------------------------------------------------------------
 
     def _judge(self) -> None:
         own, looking = self._ratings(), self.looking
         if own is None:
             return
-        judge = Personal(
-            looking.memory_system(),
-            looking.extent.manner(looking.prompts, written=False),
-            name=f"personal ({looking.system})",
-        )
-        blocks = [self._part(rows) for _, rows in own.groupby(BLOCK, sort=False)]
+        keys, manner = set(keys_of(own)), looking.extent.manner(looking.prompts, written=False)
+        judge = Personal(looking.memory_system(), manner, name=f"personal ({looking.system})")
+        rated = [
+            looking.corpus.block(*of) for of in dict.fromkeys(own[BLOCK].itertuples(index=False, name=None))
+        ]
+        blocks = [replace(block, targets=among(block.targets, keys)) for block in rated]
+
+        async def judged(ask: Ask) -> list[Sequence[Verdict]]:
+            return await asyncio.gather(*(judge.judge(block, ask) for block in blocks))
 
         def done(found: list[Sequence[Verdict]]) -> None:
             self.verdicts = frame(judge, looking.corpus, looking.backbone, blocks, found)
@@ -95,20 +97,7 @@ class SoFar(widgets.VBox):
                 looking.journal.note("verdict", key)
             self.update()
 
-        label = translate("The judge rates {n} turns …", n=len(own))
-        self.asking.start(partial(_all, judge, blocks), done, label)
-
-    def _part(self, rows: pd.DataFrame) -> Block:
-        """The block that these turns are of, with no other targets."""
-        block = self.looking.corpus.block(rows["user"].iloc[0], rows["scenario"].iloc[0])
-        return replace(block, targets=_among(block.targets, rows))
-
-    def _judged(self, own: pd.DataFrame) -> pd.DataFrame | None:
-        """The judge's verdicts on turns that this rater rated."""
-        if self.verdicts is None:
-            return None
-        kept = _among(self.verdicts, own)
-        return None if kept.empty else kept
+        self.asking.start(judged, done, translate("The judge rates {n} turns …", n=len(own)))
 
     # -- what is shown --------------------------------------------------------------------------------------
 
@@ -120,7 +109,7 @@ class SoFar(widgets.VBox):
             self.table.value = div("small", unreadable(error), "status")
             return None
         mine = found[found["judge"] == rater(self.name)]
-        own = _among(mine, self.looking.corpus.turns).reset_index(drop=True)
+        own = among(mine, set(keys_of(self.looking.corpus.turns))).reset_index(drop=True)
         if own.empty:
             none = translate("There is no blind rating by {name} yet.", name=self.name)
             self.table.value = div("small", none, "status")
@@ -129,36 +118,30 @@ class SoFar(widgets.VBox):
 
     def _left_out(self, own: pd.DataFrame) -> str:
         every = read_ratings(self.path, blind=False)
-        left_out = int((every["judge"] == rater(self.name)).sum()) - len(own)
-        users, said = own["user"].nunique(), []
-        if left_out:
-            message = translate(
-                "{n} ratings were made after the user's score or a verdict was shown; they are left out.",
-                n=left_out,
-            )
-            said.append(div("small", message, "status"))
-        if users < FEWEST_USERS:
-            message = translate(
-                "Only {n} users: intervals need at least {least}.", n=users, least=FEWEST_USERS
-            )
-            said.append(div("small", message, "status"))
-        return "\n".join(said)
+        left_out, users = int((every["judge"] == rater(self.name)).sum()) - len(own), own["user"].nunique()
+        message = translate(
+            "{n} ratings were made after the user's score or a verdict was shown; they are left out.",
+            n=left_out,
+        )
+        few = translate("Only {n} users: intervals need at least {least}.", n=users, least=FEWEST_USERS)
+        said = {message: left_out > 0, few: users < FEWEST_USERS}
+        return "\n".join(div("small", text, "status") for text, holds in said.items() if holds)
 
     def _agreement(self, own: pd.DataFrame, judged: pd.DataFrame | None) -> str:
         """The rater, the users and the judge, each against each."""
-        corpus, names = self.looking.corpus, list(METRICS)
-        with_users = agreement(own, corpus, metrics=names, resamples=RESAMPLES)
-        found = {translate("You and the users' own labels"): with_users}
+        corpus = self.looking.corpus
+        how: dict[str, Any] = {"metrics": list(METRICS), "resamples": RESAMPLES}
+        found = {translate("You and the users' own labels"): agreement(own, corpus, **how)}
         if judged is not None:
             both = pd.concat([own, judged], ignore_index=True)
             judge = (judged["judge"].iloc[0], judged["backbone"].iloc[0])
-            found[translate("You and the judge")] = agreement_between(
-                both, judge, rater(self.name), metrics=names, resamples=RESAMPLES
-            )
-            found[translate("The judge and the users' own labels")] = agreement(
-                judged, corpus, metrics=names, resamples=RESAMPLES
-            )
-        return table_html(pd.DataFrame([_row(title, table) for title, table in found.items()]))
+            between = agreement_between(both, judge, rater(self.name), **how)
+            found[translate("You and the judge")] = between
+            found[translate("The judge and the users' own labels")] = agreement(judged, corpus, **how)
+        about = translate("between")
+        rows = pd.concat([table.assign(**{about: title}) for title, table in found.items()])
+        rows["metric"] = [translate(METRICS[metric]) for metric in rows["metric"]]
+        return table_html(widen(rows, [about, "turns", "users"], "metric", digits=3, zero=False))
 
     def _turn_by_turn(self, own: pd.DataFrame, judged: pd.DataFrame | None) -> str:
         """Every turn with all opinions of it, where they differ most first."""
@@ -171,25 +154,4 @@ class SoFar(widgets.VBox):
         both["turn"] = [reply_place(session, turn) for session, turn in zip(both["session"], both["turn"])]
         called = {"raw": translate("Your score"), "said": "judge_score"}
         shown = both.drop(columns="session").rename(columns=called)
-        return fold_html(escape(translate("Turn by turn")), table_html(shown, digits=0))
-
-
-def _row(title: str, found: pd.DataFrame) -> dict[str, object]:
-    values = zip(found["metric"], found["value"], found["value_low"], found["value_high"])
-    return {
-        translate("between"): title,
-        **{translate(METRICS[metric]): with_interval(*value) for metric, *value in values},
-        "turns": int(found["turns"].iloc[0]),
-        "users": int(found["users"].iloc[0]),
-    }
-
-
-def _among(turns: pd.DataFrame, wanted: pd.DataFrame) -> pd.DataFrame:
-    """Those turns that are among the wanted ones."""
-    keys = set(keys_of(wanted))
-    return turns[[key in keys for key in keys_of(turns)]]
-
-
-async def _all(judge: Judge, blocks: Sequence[Block], ask: Ask) -> list[Sequence[Verdict]]:
-    """Every block judged."""
-    return list(await asyncio.gather(*(judge.judge(block, ask) for block in blocks)))
+        return fold_html(translate("Turn by turn"), table_html(shown, digits=0))

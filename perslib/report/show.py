@@ -16,8 +16,8 @@ from typing import Any
 import pandas as pd
 
 from perslib.report.markup import reply
-from perslib.report.style import SCORES
-from perslib.report.words import controls_shown, day, name_of, took
+from perslib.report.style import ACCENT, FAINT, RULE, SCORES
+from perslib.report.words import beginning, controls_shown, day, name_of, took
 from perslib.text import current_language, plural, translate
 
 #: Messages of more characters, or more lines, are folded behind "show all".
@@ -50,40 +50,47 @@ def escape(value: object) -> str:
     return html.escape(controls_shown(str(value)))
 
 
-def _named(value: object) -> str:
-    return controls_shown(name_of(str(value)))
-
-
 #: What every template may call.
-CALLABLE = {
-    "_": translate,
-    "plural": plural,
-    "shown": controls_shown,
-    "named": _named,
-    "day": day,
-    "took": took,
-}
+CALLABLE = {"_": translate, "plural": plural, "named": name_of, "day": day, "took": took}
 
 
 def template(name: str) -> Any:
-    """A page template by its file's name; what is filled in is escaped."""
-    return templates().get_template(name)
+    """A template of `perslib/report/template` by its file's name; what is filled in is escaped, and acts no more."""
+    return _templates().get_template(name)
 
 
 @cache
-def templates(**how: Any) -> Any:
-    """The templates that stand beside this file; what is filled in is escaped."""
+def _templates() -> Any:
     import jinja2
+    from markupsafe import Markup
 
-    loader = jinja2.FileSystemLoader(Path(__file__).parent / "template")
-    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, **how)
-    environment.globals |= CALLABLE
-    return environment
+    def show_controls(value: object) -> object:
+        return controls_shown(value) if type(value) is str else value
+
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "template"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=show_controls,  # sees every value before it is escaped; what a filter has made safe is Markup
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    safe = {"chip": score_chip, "conversation": conversation_html, "profile": profile_html}
+    safe |= {"reply": reply_html, "text": text_html}
+    made.filters |= {name: lambda *given, f=f, **how: Markup(f(*given, **how)) for name, f in safe.items()}
+    made.filters |= {"beginning": beginning, "name": name_of}
+    made.globals |= {**CALLABLE, "colors": {"scores": SCORES, "accent": ACCENT, "faint": FAINT, "rule": RULE}}
+    return made
 
 
-def fill(part: str, **values: Any) -> str:
-    """The HTML of a macro of `template/shown.html.j2`."""
-    return str(getattr(template("shown.html.j2").module, part)(**values))
+def fill(part: str, file: str = "shown.html.j2", **values: Any) -> str:
+    """The HTML of a macro of a template."""
+    return str(getattr(template(file).module, part)(**values))
+
+
+def render_cards(name: str, rows: Iterable[Mapping[str, Any]]) -> str:
+    """Render cases as HTML by a template, which has them as `rows`."""
+    return str(template(name).render(rows=rows, language=current_language()))
 
 
 def show_html(body: str, plain: str = "", record: Mapping[str, Any] | None = None) -> None:
