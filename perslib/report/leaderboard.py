@@ -19,8 +19,8 @@ from perslib.report.manifest import Page, common_language, pages_under, write_te
 from perslib.report.render import shelf_css
 from perslib.report.show import template, unbroken
 from perslib.report.tables import interval
-from perslib.report.words import controls_shown, day
-from perslib.text import translate, using_language
+from perslib.report.words import day
+from perslib.text import mark, translate, using_language
 
 FILE = "leaderboard.html"
 TABLE = "leaderboard"
@@ -30,32 +30,19 @@ GROUP = ["corpus_digest", "set_digest", "judge", "judge_prompt", "judge_backbone
 CANDIDATE = ["candidate", "context", "backbone", "temperature"]
 _TEXTS = ["candidate", "context", "backbone", "corpus", "replay_set", "rank_set", *GROUP]
 _SCORES = ["user_macro", "user_macro_low", "user_macro_high"]
-_FLAGS = ["tied_first", "self_judged", "first_look"]
-_COUNTS = ["turns", "users"]
-#: Least and greatest value of a number that may be missing.
-_BOUNDS = {
-    **dict.fromkeys(_SCORES, (1.0, 5.0)),
-    **dict.fromkeys(["dsat", "dsat_low", "dsat_high"], (0.0, 1.0)),
-    "temperature": (0.0, 100.0),
-}
+_NUMBERS = [*_SCORES, "dsat", "dsat_low", "dsat_high", "temperature"]
 _TYPES: dict[Hashable, Any] = {
     **dict.fromkeys(_TEXTS, str),
-    **dict.fromkeys([*_BOUNDS, *_COUNTS], float),
-    **dict.fromkeys(_FLAGS, bool),
+    **dict.fromkeys([*_NUMBERS, "turns", "users"], float),
+    **dict.fromkeys(["tied_first", "self_judged", "first_look"], bool),
 }
-_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
 class Group:
-    """Candidates that may be compared, the best first; all of them share what `first` says."""
+    """Candidates that may be compared, the best first."""
 
     rows: pd.DataFrame
-
-    @property
-    def first(self) -> dict[Hashable, Any]:
-        """The row of the best candidate."""
-        return self.rows.iloc[0].to_dict()
 
     @property
     def axis(self) -> tuple[float, float]:
@@ -90,22 +77,14 @@ def write_leaderboard(root: Path) -> Path | None:
 def standings(pages: Iterable[Page]) -> tuple[list[Group], list[tuple[str, str]]]:
     """The groups of all tables, those of most candidates first, and the tables that cannot be read with the reasons."""
     tables, skipped = [], []
+    message = mark("cannot be read: {why}; render its page again with this version of perslib")
     for page in pages:
         for file in _files(page):
-            name = controls_shown(file.relative_to(page.root).as_posix())
             try:
                 tables.append(_read(file, page))
-            except (OSError, ValueError, RecursionError) as error:
-                why = controls_shown(str(error)).replace(str(file), file.name)
-                skipped.append(
-                    (
-                        name,
-                        translate(
-                            "cannot be read: {why}; render its page again with this version of perslib",
-                            why=why,
-                        ),
-                    )
-                )
+            except (OSError, ValueError) as error:
+                why = str(error).replace(str(file), file.name)
+                skipped.append((file.relative_to(page.root).as_posix(), translate(message, why=why)))
     if not any(map(len, tables)):
         return [], skipped
     rows = pd.concat([table for table in tables if len(table)], ignore_index=True)
@@ -134,25 +113,19 @@ def _files(page: Page) -> list[Path]:
 
 def _read(file: Path, page: Page) -> pd.DataFrame:
     """The table with typed columns, and beside them which run it comes from."""
-    missing = {column: [""] for column in _BOUNDS}  # nothing else: a candidate may be called "null"
+    missing = {column: [""] for column in _NUMBERS}  # nothing else: a candidate may be called "null"
     rows = pd.read_csv(file, usecols=list(_TYPES), dtype=_TYPES, keep_default_na=False, na_values=missing)
-    for column, (low, high) in _BOUNDS.items():
-        if not rows[column].dropna().between(low - _ROUNDING, high + _ROUNDING).all():
-            raise ValueError(f"{column} is not between {low:g} and {high:g}")
-    if (rows[["candidate", "corpus_digest", "set_digest"]] == "").any(axis=None):
-        raise ValueError("a candidate or a digest is empty")
-    if (twice := rows.duplicated([*GROUP, *CANDIDATE])).any():
-        name = controls_shown(rows.loc[twice, "candidate"].iloc[0])
-        raise ValueError(translate("names the candidate “{name}” twice", name=name))
     started = str(page.entry.get("started", ""))
     when = pd.to_datetime(started, utc=True, errors="coerce")
-    typed = rows.assign(
+    shown = {
+        f"{name}_shown": [unbroken(str(c)) for c in interval(name, zero=False)(rows, name)]
+        for name in ("user_macro", "dsat")
+    }
+    return rows.assign(
         of=rows.groupby(GROUP, sort=False)["candidate"].transform("size"),
         when=0.0 if pd.isna(when) else when.timestamp(),
         date=day(started),
         href=f"{page.href}#table-{TABLE}" if page.href else "",
-        page=controls_shown(page.folder.name),
+        page=page.folder.name,
+        **shown,
     )
-    for name in ("user_macro", "dsat"):
-        typed[f"{name}_shown"] = [unbroken(str(c)) for c in interval(name, zero=False)(typed, name)]
-    return typed

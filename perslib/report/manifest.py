@@ -27,10 +27,12 @@ from uuid import uuid4
 
 from perslib.errors import PerslibError
 from perslib.llm import entries
-from perslib.paths import lock, read_toml
+from perslib.paths import lock
+from perslib.schemas import check, read_schema
 
 NAME = "manifest.json"
 FORMAT = 1
+_SCHEMA = read_schema(__file__, "manifest.schema.toml", "pages")
 
 
 def now() -> str:
@@ -169,25 +171,9 @@ def _read(folder: Path) -> tuple[dict[str, Any], list[str]]:
         return good, []
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return good, [f"{file} cannot be read; its pages are left out"]
-    good["pages"] = {name: entry for name, entry in pages.items() if _is_entry(name, entry)}
+    good["pages"] = {name: entry for name, entry in pages.items() if not check({name: entry}, _SCHEMA, name)}
     bad = [name for name in pages if name not in good["pages"]]
     return good, [f"{file}: the entry of {name} cannot be read; left out" for name in bad]
-
-
-def _is_entry(name: str, entry: Any) -> bool:
-    """Whether the index and the leaderboard can read it, and a page can say it: JSON may hold half a character."""
-    try:
-        json.dumps({name: entry}, ensure_ascii=False).encode()
-        return bool(_validator().is_valid(entry))
-    except (UnicodeEncodeError, RecursionError, ValueError):
-        return False
-
-
-@cache
-def _validator() -> Any:
-    from jsonschema_rs import Draft202012Validator
-
-    return Draft202012Validator(read_toml(__file__, "manifest.toml"))
 
 
 def files_of(entry: Mapping[str, Any]) -> list[str]:
