@@ -28,7 +28,7 @@ from perslib.explorer.parts import (
     make_field,
     watch,
 )
-from perslib.explorer.see import build_asking, build_free, not_built, see, system_name, systems
+from perslib.explorer.see import build_asking, build_now, is_free, not_built, see, system_name, systems
 from perslib.llm import Backbone, backbone
 from perslib.memory import Draft, UserMemory
 from perslib.report.page import begin
@@ -97,8 +97,8 @@ class Opened(widgets.VBox):
         watch(looking, self.user, looking.open)
         watch(looking, self.scenario, lambda scenario: looking.open(looking.user, scenario))
         watch(looking, self.system, self._choose_system)
-        watch(looking, self.corpus, self._choose_corpus)
-        watch(looking, self.language, self._choose_language)
+        for choice in (self.corpus, self.language):
+            watch(looking, choice, self._begin_anew)
         looking.observe(self._follow, "opened")
         looking.observe(lambda c: self._tell(c["new"]), "failed")
         super().__init__(
@@ -130,17 +130,12 @@ class Opened(widgets.VBox):
         self.looking.system = name
         self._memory()
 
-    def _choose_corpus(self, name: str | None) -> None:
-        if name is not None:
-            self._begin_with(lambda: self.explorer.begin_with(load(name), self.looking.language))
-
-    def _choose_language(self, language: str) -> None:
-        self._begin_with(lambda: self.explorer.begin_with(self.looking.corpus, language))
-
-    def _begin_with(self, act: Callable[[], None]) -> None:
-        """Build the explorer anew; where that fails, the choices go back to what is still shown."""
+    def _begin_anew(self, _: Any) -> None:
+        """Build the explorer of the corpus and language chosen; where that fails, what is still shown is chosen again."""
+        name = self.corpus.value
         try:
-            act()
+            corpus = self.looking.corpus if name in (None, self._named) else load(name)
+            self.explorer.begin_with(corpus, self.language.value)
         except Exception:
             begin(language=self.looking.language)
             self._show_choices()
@@ -149,13 +144,15 @@ class Opened(widgets.VBox):
     def _memory(self) -> None:
         """Build what can be built without a model; else wait until Build is pressed."""
         self.asking.clear()
+        looking, at_once = self.looking, is_free(self.looking.system)
         try:
-            at_once = build_free(self.looking)
+            if at_once:
+                looking.draft = Draft.of(build_now(looking, looking.system))
         except PerslibError as error:
             self.asking.fail(error)
             return
         self.build.layout.display = "none" if at_once else None
-        self.said.value = "" if at_once else div("empty", not_built(self.looking.system))
+        self.said.value = "" if at_once else div("empty", not_built(looking.system))
 
     def _build(self) -> None:
         def done(memory: UserMemory) -> None:

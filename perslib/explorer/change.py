@@ -137,7 +137,6 @@ class Statements(widgets.VBox):
     def __init__(self, looking: Looking, change: Callable[[Edit], None]):
         self.looking, self._change = looking, change
         self._rows: list[Row] = []
-        self._shown: list[widgets.Widget] = []
         self._empty = widgets.HTML()
         super().__init__()
 
@@ -150,8 +149,8 @@ class Statements(widgets.VBox):
             row.fill(line, line.statement.id in cited)
         self._empty.value = div("empty", missing_memory(draft.built if draft else None))
         wanted: list[widgets.Widget] = [*self._rows[: len(lines)]] if lines else [self._empty]
-        if wanted != self._shown:
-            self.children = self._shown = wanted
+        if self.children != tuple(wanted):
+            self.children = wanted
 
 
 class Row(widgets.VBox):

@@ -108,19 +108,8 @@ class Two(Judged):
         self.clear()
         asked, looking = self.looking.asked(), self.looking
         chosen = [(u.value, m.value) for u, m in zip(self.users, self.memories)]
-        if asked is None:
-            self.asking.fail(translate("There is no reply to judge in this scenario."))
-            return
-        if looking.draft is None and DRAFT in (memory for _, memory in chosen):
-            self.asking.fail(translate("No memory is being edited. Open one under “Judge and change”."))
-            return
-        if any(memory == DRAFT and user != looking.user for user, memory in chosen):
-            message = translate(
-                "The edited memory is that of user {user}. Choose a memory of the other user, or save the edit under "
-                "a name.",
-                user=looking.user,
-            )
-            self.asking.fail(message)
+        if asked is None or (lacks := self._lacks(chosen)):
+            self.asking.fail(lacks if asked else translate("There is no reply to judge in this scenario."))
             return
         recorded = looking.reply is None
 
@@ -133,6 +122,19 @@ class Two(Judged):
             return await asyncio.gather(*(self._side(asked, *side, written, ask) for side in chosen))
 
         self.asking.start(both, done, translate("The judge reads the reply twice …"))
+
+    def _lacks(self, chosen: Sequence[tuple[str, str]]) -> str:
+        """What is wrong with the choices; empty when nothing is."""
+        own = self.looking.user
+        if self.looking.draft is None and DRAFT in (memory for _, memory in chosen):
+            return translate("No memory is being edited. Open one under “Judge and change”.")
+        if all(memory != DRAFT or user == own for user, memory in chosen):
+            return ""
+        return translate(
+            "The edited memory is that of user {user}. Choose a memory of the other user, or save the edit under a "
+            "name.",
+            user=own,
+        )
 
     async def _side(self, asked: Block, user: str, name: str, written: bool, ask: Ask) -> Side:
         """The reply judged as this user with this memory."""

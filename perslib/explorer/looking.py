@@ -184,17 +184,13 @@ class Looking(HasTraits):
         self.at = (targets["session"].iloc[0], int(targets["turn"].iloc[0])) if len(targets) else None
         self.verdict = None
 
-    @observe("at", "reply")
-    def _forget_the_verdict(self, change: Mapping[str, Any]) -> None:
+    @observe("at", "reply", "system")
+    def _forget_what_belonged_to_it(self, change: Mapping[str, Any]) -> None:
         self.verdict = None
-
-    @observe("at")
-    def _forget_the_reply(self, change: Mapping[str, Any]) -> None:
-        self.reply = None
-
-    @observe("system")
-    def _forget_the_memory(self, change: Mapping[str, Any]) -> None:
-        self.draft = self.verdict = None
+        if change["name"] == "at":
+            self.reply = None
+        elif change["name"] == "system":
+            self.draft = None
 
     @cached_property
     def block(self) -> Block:
@@ -250,13 +246,9 @@ class Looking(HasTraits):
 
     # -- gold -----------------------------------------------------------------------------------------------
 
-    def show_gold(self) -> None:
-        """Show the user's own scores in the open scenario; the journal remembers it."""
-        self.note_gold(self.block.targets)
-
-    def note_gold(self, turns: pd.DataFrame) -> None:
-        """The users' scores of these turns are shown now."""
-        for key in keys_of(turns):
+    def show_gold(self, turns: pd.DataFrame | None = None) -> None:
+        """Show the users' own scores of these turns, or of the open scenario; the journal remembers it."""
+        for key in keys_of(self.block.targets if turns is None else turns):
             self.journal.note("gold", key)
         self.gold_shown += 1
 

@@ -12,7 +12,7 @@ from perslib.explorer.looking import Looking
 from perslib.explorer.parts import Asking, bar, button, columns, div, draw, heading, make_field, watch
 from perslib.explorer.past import by_scenario_html, over_time_html, past_html
 from perslib.llm import compute
-from perslib.memory import Draft, UserMemory, memory, saved_names
+from perslib.memory import UserMemory, memory, saved_names
 from perslib.memory.named import EDITED, FREE
 from perslib.report.show import profile_html
 from perslib.report.words import name_of
@@ -99,13 +99,6 @@ def is_free(name: str) -> bool:
 def build_now(looking: Looking, name: str) -> UserMemory:
     """The memory of this name, which asks no model."""
     return compute(partial(looking.memory_system(name).build, looking.block))
-
-
-def build_free(looking: Looking) -> bool:
-    """Build the memory that is looked at, if that asks no model; whether it did."""
-    if is_free(looking.system):
-        looking.draft = Draft.of(build_now(looking, looking.system))
-    return is_free(looking.system)
 
 
 def build_asking(asking: Asking, name: str, done: Callable[[UserMemory], None]) -> None:

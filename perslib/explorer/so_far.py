@@ -71,7 +71,7 @@ class SoFar(widgets.VBox):
         own = self._ratings()
         if own is None:
             return
-        self.looking.note_gold(own)
+        self.looking.show_gold(own)
         judged = None if self.verdicts is None else among(self.verdicts, set(keys_of(own)))
         judged = None if judged is None or judged.empty else judged
         parts = [self._left_out(own), self._agreement(own, judged), self._turn_by_turn(own, judged)]
