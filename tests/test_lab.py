@@ -18,7 +18,7 @@ import nbformat
 import psutil
 import pytest
 
-from perslib.report import app, begin, launcher, show
+from perslib.report import app, begin, index, show
 from perslib.report.plan import find_studies
 from perslib.report.render import title_of
 from perslib.text import set_language, translate_markdown
@@ -29,9 +29,9 @@ NOTEBOOKS = ROOT / "notebooks"
 
 @pytest.fixture
 def shown(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The HTML that the launcher shows."""
+    """The HTML that the index shows."""
     pieces: list[str] = []
-    for module in (launcher, show):
+    for module in (index, show):
         monkeypatch.setattr(module, "show_html", lambda body, plain="", record=None: pieces.append(body))
     begin()
     return pieces
@@ -60,7 +60,7 @@ def test_rendered_pages_are_linked_from_where_the_notebook_lies(home, shown, mon
     folder.mkdir(parents=True)
     (home / "notebooks").mkdir()
     monkeypatch.chdir(home / "notebooks")
-    launcher.show_reports()
+    index.show_reports()
     assert "Nothing has been run yet" in shown.pop()
 
     page = {
@@ -78,7 +78,7 @@ def test_rendered_pages_are_linked_from_where_the_notebook_lies(home, shown, mon
     (folder / "manifest.json").write_text(json.dumps({"pages": pages}), encoding="utf-8")
     for name in ("00_corpus", "01_verification"):
         (folder / f"{name}.html").touch()
-    launcher.show_reports()
+    index.show_reports()
     (html,) = shown
     assert (
         '<a href="../reports/mine/embedded/00_corpus.html">&lt;b&gt;What&lt;/b&gt; is in it</a> · 2026-11-20'
@@ -93,12 +93,12 @@ def test_models_are_listed_without_their_keys(home, shown, monkeypatch):
         '[mine]\nbase_url = "http://localhost:9/v1"\nmodel = "<i>m</i>"\nkey_env = "MY_SECRET"\n',
         encoding="utf-8",
     )
-    launcher.show_backbones()
+    index.show_backbones()
     (html,) = shown
     assert "&lt;i&gt;m&lt;/i&gt;" in html and "MY_SECRET, set" in html and "sk-hidden" not in html
     assert "OPENAI_API_KEY" in html and "started on this machine" in html
     set_language("zh")
-    launcher.show_backbones()
+    index.show_backbones()
     assert ">mine<" in shown[1]
     assert shown[0].count("<th ") == shown[1].count("<th ") == 4
 

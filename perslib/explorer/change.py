@@ -148,9 +148,7 @@ class Statements(widgets.VBox):
         for row, line in zip(self._rows, lines):
             row.fill(line, line.statement.id in cited)
         self._empty.value = div("empty", missing_memory(draft.built if draft else None))
-        wanted: list[widgets.Widget] = [*self._rows[: len(lines)]] if lines else [self._empty]
-        if self.children != tuple(wanted):
-            self.children = wanted
+        self.children = [*self._rows[: len(lines)]] if lines else [self._empty]
 
 
 class Row(widgets.VBox):

@@ -1,18 +1,24 @@
-"""The first page of `reports/`: every page of every run found there, whoever rendered it and when."""
+"""The first page of `reports/`: every page of every run found there, whoever rendered it and when; and that of the lab."""
 
 from __future__ import annotations
 
 import base64
 import io
+import os
 import warnings
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
+import pandas as pd
+
+from perslib.paths import workspace
 from perslib.report.leaderboard import write_leaderboard
 from perslib.report.manifest import NAME, Page, common_language, files_of, pages_under, write_text
+from perslib.report.page import say
 from perslib.report.render import shelf_css
-from perslib.report.show import fill, template
-from perslib.text import using_language
+from perslib.report.show import fill, show_html, show_table, template
+from perslib.text import translate, using_language
 
 _THUMBNAIL_WIDTH = 560
 
@@ -70,3 +76,57 @@ def _thumbnail(page: Page) -> str:
             small.save(buffer, "PNG", optimize=True)
             return base64.b64encode(buffer.getvalue()).decode()
     return ""
+
+
+# -- in the lab ------------------------------------------------------------------------------------------
+
+
+def show_reports(root: str | Path | None = None) -> None:
+    """Link every rendered page under `reports/`, by corpus and backbone."""
+    folder = Path(root) if root else workspace() / "reports"
+    pages = [found for found in pages_under(folder) if found.href]
+    if not pages:
+        say("Nothing has been run yet: make report, or perslib report, runs the bundled studies.")
+        return
+    titles = {"index.html": translate("Reports"), "leaderboard.html": translate("Leaderboard")}
+    overviews = [(_href(folder / file), title) for file, title in titles.items() if (folder / file).is_file()]
+    shelves: dict[tuple[str, str], list[tuple[str, Page]]] = {}
+    for page in pages:
+        own = shelves.setdefault((page.corpus, page.folder.name), [])
+        own.append((_href(folder / page.href), page))
+    show_html(fill("reports", overviews=overviews, shelves=shelves), "\n".join(page.href for page in pages))
+
+
+def _href(path: Path) -> str:
+    """The address of a file: in a browser tab of its own where Jupyter serves it, else seen from the notebook's folder.
+
+    In a tab of its own, since a frame of JupyterLab runs no scripts and long tables could not be sorted.
+    """
+    from jupyter_server.serverapp import list_running_servers
+
+    path = path.resolve()
+    href = quote(Path(os.path.relpath(path, Path.cwd().resolve())).as_posix())
+    for server in list_running_servers():
+        root = Path(server["root_dir"]).resolve()
+        if server["pid"] == os.getppid() and path.is_relative_to(root):
+            href = f"{server['base_url']}files/{quote(path.relative_to(root).as_posix())}"
+    return href
+
+
+def show_backbones() -> None:
+    """Show the models that `backbones.toml` names, ours and the reader's own; none of them is asked anything."""
+    from perslib.llm.registry import entries
+
+    def key(variable: str) -> str:
+        if not variable:
+            return translate("none needed")
+        is_set = bool(os.environ.get(variable))
+        return translate("{name}, set" if is_set else "{name}, not set", name=variable)
+
+    here = translate("started on this machine")
+    rows = [
+        (e.name, e.model or None, here if e.kind == "embedded" else e.base_url, key(e.key_env))
+        for e in entries().values()
+    ]
+    heads = [translate("Backbone"), translate("Model name"), translate("Where"), translate("Key")]
+    show_table(pd.DataFrame(rows, columns=heads))
