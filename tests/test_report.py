@@ -27,7 +27,7 @@ from perslib.report.execute import kernel_environment
 from perslib.report.index import write_index
 from perslib.report.manifest import record, write_text
 from perslib.report.plan import check_choices, find_studies, fitted, plan, read_study
-from perslib.report.progress import Looking
+from perslib.report.progress import Progress
 from perslib.report.render import warnings_in
 
 FIXTURES = Path(__file__).parent / "notebooks"
@@ -751,7 +751,7 @@ def test_the_terminal_line_and_the_ledger_follow_what_the_kernel_writes(tmp_path
         return json.dumps({**said, **sums}) + "\n"
 
     bar = Bar()
-    looking = Looking(tmp_path / "progress.jsonl", bar)
+    looking = Progress(tmp_path / "progress.jsonl", bar)
     looking()
     assert bar.text == ""
     with Path(looking.environment()["PERSLIB_PROGRESS_FILE"]).open("a") as file:

@@ -14,17 +14,17 @@ import hashlib
 import importlib
 import inspect
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from perslib.errors import ReportError, UnknownName
 from perslib.paths import bundled, workspace
 from perslib.report.manifest import corpus_facts
-from perslib.text import LANGUAGES
+from perslib.text import LANGUAGES, check_language
 
 #: The studies, by their number; other notebooks (an explorer, a launcher) run only when they are named.
 _STUDY = re.compile(r"\d\d_.+\.ipynb\Z")
@@ -47,22 +47,18 @@ class Study:
 
 def find_studies(names: Iterable[str | Path] | str | Path | None = None) -> list[Study]:
     """Notebooks by name ("00_corpus"), number ("00") or path; all numbered ones when none is named."""
-    if isinstance(names, (str, Path)):
-        names = [names]
-    shelf = _shelf()
-    if names is None:
-        paths = [path for _, path in sorted(shelf.items()) if _STUDY.match(path.name)]
-    else:
-        paths = [_find(str(name), shelf) for name in names]
-    if not paths:
+    shelf, names = _shelf(), [names] if isinstance(names, (str, Path)) else names
+    numbered = (path for _, path in sorted(shelf.items()) if _STUDY.match(path.name))
+    paths = numbered if names is None else (_find(str(name), shelf) for name in names)
+    studies = [read_study(path) for path in dict.fromkeys(paths)]
+    if not studies:
         raise ReportError(
             f"There is no notebook to run: none is named, and {workspace() / 'notebooks'} has none"
         )
-    studies = [read_study(path) for path in dict.fromkeys(paths)]
-    twice = {s.name for s in studies if sum(t.name == s.name for t in studies) > 1}
-    if twice:
+    counted = Counter(study.name for study in studies)
+    if twice := sorted(name for name, n in counted.items() if n > 1):
         raise ReportError(
-            f"Two notebooks are called {', '.join(sorted(twice))}; their pages would overwrite each other"
+            f"Two notebooks are called {', '.join(twice)}; their pages would overwrite each other"
         )
     return studies
 
@@ -179,8 +175,14 @@ def fitted(value: Any, default: Any, place: str) -> Any:
     raise ReportError(f"{place} is {value!r}, expected {_KINDS.get(kind, kind.__name__)} such as {default!r}")
 
 
-_KINDS = {int: "a whole number", float: "a number", bool: "True or False", str: "a text"}
-_KINDS |= {list: "a list", dict: "a table"}
+_KINDS = {
+    int: "a whole number",
+    float: "a number",
+    bool: "True or False",
+    str: "a text",
+    list: "a list",
+    dict: "a table",
+}
 
 
 # -- pages --------------------------------------------------------------------------------------------------
@@ -221,19 +223,14 @@ class Planned:
         """The page itself; `.failed.html` is where a run that fails leaves its page when the last good one stays."""
         return self.folder / f"{self.name}{ending}"
 
-    @cached_property
-    def parameters(self) -> dict[str, Any]:
-        """Every parameter that the notebook declares, with the value of this run."""
-        values = {**self.values, "out": str(self.folder)}
+    def parameters(self, out: Path) -> dict[str, Any]:
+        """Every parameter that the notebook declares, with the value of a run that writes to the folder `out`."""
+        values = {**self.values, "out": str(out)}
         place = f"{self.study.name}: parameter"
         return {
             name: fitted(values[name], default, f"{place} {name!r}") if name in values else default
             for name, default in self.study.declared.items()
         }
-
-    def parameters_in(self, folder: Path) -> dict[str, Any]:
-        """The parameters of a run that works in a folder of its own."""
-        return self.parameters | ({"out": str(folder)} if "out" in self.parameters else {})
 
 
 def plan(
@@ -263,9 +260,7 @@ def plan(
             raise UnknownName("backbone", name, known)
     if not names:
         raise ReportError("No backbone is given; the bundled one is called embedded")
-    if language is not None and language not in LANGUAGES:
-        raise UnknownName("language", language, LANGUAGES)
-    data = load(corpus, language)
+    data = load(corpus, language and check_language(language))
     spoken = language or (data.language if data.language in LANGUAGES else "en")
     root = Path(out).expanduser().resolve() if out else workspace() / "reports"
     address, label = _address_and_label(corpus, data.name)

@@ -32,7 +32,7 @@ FILE_VARIABLE = "PERSLIB_PROGRESS_FILE"
 
 
 @contextmanager
-def watched(page: Planned, place: str) -> Iterator[Looking]:
+def watched(page: Planned, place: str) -> Iterator[Progress]:
     """Show on the terminal how one notebook run gets on."""
     from tqdm import tqdm
 
@@ -40,11 +40,11 @@ def watched(page: Planned, place: str) -> Iterator[Looking]:
     look = {"bar_format": "{desc} |{bar:24}| {n_fmt}/{total_fmt} cells, {elapsed}{postfix}", "leave": False}
     look |= {"file": sys.stderr, "disable": not sys.stderr.isatty()}
     with scratch("progress") as folder, tqdm(total=cells, desc=f"{place} {page.name}", **look) as bar:
-        yield Looking(folder / "progress.jsonl", bar, page.title)
+        yield Progress(folder / "progress.jsonl", bar, page.title)
 
 
-class Looking:
-    """One notebook run, looked at a few times a second: the cell it is in, and what its calls cost so far."""
+class Progress:
+    """One notebook run, a few times a second: the cell it is in, and what its calls cost so far."""
 
     def __init__(self, file: Path, bar: Any = None, title: str = ""):
         self._file, self._bar, self._title = file, bar, title
@@ -140,11 +140,11 @@ def rehearsed(page: Planned, *, whole: bool) -> str:
     with scratch("rehearsal") as folder:
         copy = folder / page.study.path.name
         nbformat.write(nb, copy)
-        looking = Looking(folder / "progress.jsonl")
-        environment = {**looking.environment(), VARIABLE: "1"}
+        progress = Progress(folder / "progress.jsonl")
+        environment = {**progress.environment(), VARIABLE: "1"}
         study = replace(page.study, path=copy)
-        run = execute(study, page.parameters_in(folder), environment, stop_in_time)
-        asked = _asked(looking.by_backbone())
+        run = execute(study, page.parameters(folder), environment, stop_in_time)
+        asked = _asked(progress.by_backbone())
     if run.status == "success":
         return f"at most {asked}" if asked else "asks no model"
     so_far = f"at least {asked or 'no calls'}"

@@ -30,7 +30,7 @@ from perslib.report.manifest import (
     write_text,
 )
 from perslib.report.plan import Planned, plan, read_notebook
-from perslib.report.progress import Looking, rehearsed, watched
+from perslib.report.progress import Progress, rehearsed, watched
 from perslib.report.render import render_page, title_of
 from perslib.text import using_language
 
@@ -96,10 +96,10 @@ def render(page: Planned, place: str = "1/1") -> Run:
     _record(page, entry, good)
     page.folder.mkdir(parents=True, exist_ok=True)
     try:
-        with scratch("page", page.folder) as folder, watched(page, place) as looking:
-            given, told = page.parameters_in(folder), looking.environment()
-            run = execute(page.study, given, told, looking, looking.cell_started)
-            entry |= _known_after(run, looking)
+        with scratch("page", page.folder) as folder, watched(page, place) as progress:
+            given, told = page.parameters(folder), progress.environment()
+            run = execute(page.study, given, told, progress, progress.cell_started)
+            entry |= _known_after(run, progress)
             if keeps_good := good is not None and run.status != "success":
                 entry |= {"figures": {}, "tables": {}}
             html = render_page(run.notebook, _frame(page, entry)).replace(str(folder), str(page.folder))
@@ -110,7 +110,7 @@ def render(page: Planned, place: str = "1/1") -> Run:
                 good = None
                 _publish(page, before, folder)
                 page.file(".failed.html").unlink(missing_ok=True)
-            looking.ended(run, entry)
+            progress.ended(run, entry)
         _warn_of_shared_files(page, entry)
     except BaseException as error:
         entry["status"] = "cancelled" if isinstance(error, KeyboardInterrupt) else "failed"
@@ -158,7 +158,7 @@ def _known_before(page: Planned) -> dict[str, Any]:
         "status": "started",
         "language": page.language,
         "started": now(),
-        "parameters": {k: v for k, v in page.parameters.items() if k != "out"},
+        "parameters": {k: v for k, v in page.parameters(page.folder).items() if k != "out"},
         "seed": page.values["seed"],
         "corpus": dict(page.corpus),
         "backbone": backbone_facts(page.backbone),
@@ -169,7 +169,7 @@ def _known_before(page: Planned) -> dict[str, Any]:
     }
 
 
-def _known_after(run: Run, looking: Looking) -> dict[str, Any]:
+def _known_after(run: Run, progress: Progress) -> dict[str, Any]:
     counted: Counter[str] = Counter()
     for said in _records(run.notebook, "judgments"):
         counted.update({name: n for name, n in said.items() if name != "kind"})
@@ -181,7 +181,7 @@ def _known_after(run: Run, looking: Looking) -> dict[str, Any]:
         "figures": {said["name"]: list(said["files"]) for said in _records(run.notebook, "figure")},
         "tables": {said["name"]: list(said["files"]) for said in _records(run.notebook, "table")},
         **counted,
-        "ledger": looking.ledger(),
+        "ledger": progress.ledger(),
     }
 
 
@@ -196,7 +196,11 @@ def _records(notebook: Any, kind: str) -> Iterator[Mapping[str, Any]]:
 def _frame(page: Planned, entry: Mapping[str, Any]) -> dict[str, Any]:
     """What the page's template shows around the notebook: what the manifest says of it, under what names it ran."""
     declared = page.study.declared
-    own = (f"{k} = {v!r}" for k, v in page.parameters.items() if k not in _SHOWN_ANYWAY and v != declared[k])
+    own = (
+        f"{k} = {v!r}"
+        for k, v in page.parameters(page.folder).items()
+        if k not in _SHOWN_ANYWAY and v != declared[k]
+    )
     return {
         **entry,
         "corpus": page.corpus["label"],
