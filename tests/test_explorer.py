@@ -18,11 +18,10 @@ from perslib.corpus import import_release, load, save
 from perslib.explorer import Explorer, Looking
 from perslib.explorer.app import Tabs
 from perslib.explorer.change import Change
-from perslib.explorer.judging import Judging
+from perslib.explorer.judging import Judging, calibrated
 from perslib.explorer.parts import Asking
 from perslib.explorer.past import past_html, rated_turns
 from perslib.explorer.see import memory_html, see
-from perslib.explorer.verdicts import calibrated
 from perslib.judge import Verdict
 from perslib.llm import answered
 from perslib.memory import Draft, Edited, Measured, Scores, Statement, UserMemory

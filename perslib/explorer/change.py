@@ -10,10 +10,10 @@ import ipywidgets as widgets
 import pandas as pd
 
 from perslib.errors import PerslibError
+from perslib.explorer.judging import score_of
 from perslib.explorer.looking import Looking
 from perslib.explorer.parts import Asking, bar, button, div, draw, make_field, watch
 from perslib.explorer.see import missing_memory
-from perslib.explorer.verdicts import score_of
 from perslib.judge import Verdict
 from perslib.llm import Ask
 from perslib.memory import Draft, save_draft

@@ -13,10 +13,10 @@ import pandas as pd
 
 from perslib.corpus import TURN, Block
 from perslib.errors import PerslibError
+from perslib.explorer.judging import score_of, shares_of, verdict_html
 from perslib.explorer.looking import Looking, among, keys_of
 from perslib.explorer.parts import Judged, bar, div, draw, heading, line, make_field, reply_place, watch
 from perslib.explorer.see import system_name, systems
-from perslib.explorer.verdicts import score_of, shares_of, verdict_html
 from perslib.judge import Verdict
 from perslib.llm import Ask
 from perslib.memory import UserMemory
@@ -39,16 +39,10 @@ def compare(looking: Looking) -> widgets.Widget:
 class Side:
     """One of two verdicts on the same reply."""
 
-    user: str
-    system: str
+    label: str
     block: Block
     memory: UserMemory | None
     verdict: Verdict
-
-    @property
-    def label(self) -> str:
-        """Whose verdict it is, and with which memory."""
-        return f"{self.user} · {_called(self.system)}"
 
 
 class Two(Judged):
@@ -147,7 +141,7 @@ class Two(Judged):
         elif name != NONE:
             memory = await looking.memory_system(name).build(block, ask)
         verdicts = await looking.judge(memory, written=written).judge(block, ask)
-        return Side(user, name, block, memory, verdicts[0])
+        return Side(f"{user} · {_called(name)}", block, memory, verdicts[0])
 
     def _show(self, sides: Sequence[Side], response: str) -> None:
         first, second = (score_of(side.verdict) for side in sides)

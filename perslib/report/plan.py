@@ -175,14 +175,8 @@ def fitted(value: Any, default: Any, place: str) -> Any:
     raise ReportError(f"{place} is {value!r}, expected {_KINDS.get(kind, kind.__name__)} such as {default!r}")
 
 
-_KINDS = {
-    int: "a whole number",
-    float: "a number",
-    bool: "True or False",
-    str: "a text",
-    list: "a list",
-    dict: "a table",
-}
+_KINDS = {int: "a whole number", float: "a number", bool: "True or False", str: "a text"}
+_KINDS |= {list: "a list", dict: "a table"}
 
 
 # -- pages --------------------------------------------------------------------------------------------------

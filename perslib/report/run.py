@@ -153,12 +153,13 @@ def _warn_of_shared_files(page: Planned, entry: Mapping[str, Any]) -> None:
 
 
 def _known_before(page: Planned) -> dict[str, Any]:
+    given = page.parameters(page.folder)
     return {
         "title": title_of(read_notebook(page.study.path)) or page.name,
         "status": "started",
         "language": page.language,
         "started": now(),
-        "parameters": {k: v for k, v in page.parameters(page.folder).items() if k != "out"},
+        "parameters": {k: v for k, v in given.items() if k != "out"},
         "seed": page.values["seed"],
         "corpus": dict(page.corpus),
         "backbone": backbone_facts(page.backbone),
@@ -195,12 +196,8 @@ def _records(notebook: Any, kind: str) -> Iterator[Mapping[str, Any]]:
 
 def _frame(page: Planned, entry: Mapping[str, Any]) -> dict[str, Any]:
     """What the page's template shows around the notebook: what the manifest says of it, under what names it ran."""
-    declared = page.study.declared
-    own = (
-        f"{k} = {v!r}"
-        for k, v in page.parameters(page.folder).items()
-        if k not in _SHOWN_ANYWAY and v != declared[k]
-    )
+    declared, given = page.study.declared, page.parameters(page.folder)
+    own = (f"{k} = {v!r}" for k, v in given.items() if k not in _SHOWN_ANYWAY and v != declared[k])
     return {
         **entry,
         "corpus": page.corpus["label"],
