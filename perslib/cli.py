@@ -11,8 +11,9 @@ from typing import Any
 
 import click
 
-from perslib import __version__, cli_making, cli_models
-from perslib.cli_models import plain
+from perslib import __version__
+from perslib.cli_making import FILE, FOLDER, LANGUAGE, construct, review, synthesize
+from perslib.cli_models import cache, check, plain
 from perslib.errors import PerslibError
 
 #: What `--parameter` is not for.
@@ -20,6 +21,13 @@ OPTIONS = {name: f"--{name}" for name in ("corpus", "backbone", "language", "lim
 OPTIONS |= {"backbones": "--backbone", "notebooks": "the arguments of `perslib report`"}
 #: Signals that end a command as Ctrl-C does, so that nothing is left behind.
 _ENDINGS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
+USE = click.option(
+    "--use",
+    multiple=True,
+    metavar="MODULE",
+    help="Python module of your own: judges, memories, contexts or loaders.",
+)
 
 
 class _Sentences(click.Group):
@@ -32,22 +40,19 @@ class _Sentences(click.Group):
         try:
             return super().invoke(ctx)
         except PerslibError as error:
-            click.echo(plain(f"perslib: {error}"), err=True)
-            ctx.exit(1)
+            said = str(error)
         except OSError as error:
             if error.errno == errno.EPIPE:
                 raise  # `perslib … | head`: click ends without a word
-            where = f"{error.filename}: " if error.filename else ""
-            click.echo(plain(f"perslib: {where}{error.strerror or error}"), err=True)
-            ctx.exit(1)
+            said = (f"{error.filename}: " if error.filename else "") + (error.strerror or str(error))
         except KeyboardInterrupt:
             click.echo("perslib: stopped; what was answered is kept, run the same command to go on", err=True)
             ctx.exit(130)
+        click.echo(plain(f"perslib: {said}"), err=True)
+        ctx.exit(1)
 
 
-@click.group(
-    cls=_Sentences, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
-)
+@click.group(cls=_Sentences, context_settings=_SETTINGS)
 @click.version_option(__version__, prog_name="perslib")
 def main() -> None:
     """A research workbench for personalized satisfaction with AI assistants.
@@ -75,59 +80,58 @@ class _WithNames(click.Command):
             formatter.write_dl([(kind, ", ".join(known)) for kind, known in names.items()])
 
 
+def _read_parameters(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[str, Any]:
+    """NAME=VALUE, the values as YAML has them: numbers, yes or no, lists, texts."""
+    import yaml
+
+    found = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        name = name.strip()
+        if not equals:
+            raise click.BadParameter(f"{text!r} is not NAME=VALUE")
+        if name in OPTIONS:
+            raise click.BadParameter(f"{name} has an option of its own: {OPTIONS[name]}")
+        try:
+            read = yaml.safe_load(value)
+        except yaml.YAMLError:
+            raise click.BadParameter(f"the value of {name} cannot be read: {value!r}") from None
+        found[name] = value.strip() if isinstance(read, dict) else read  # "edited: mine" is a text
+    return found
+
+
 @main.command(cls=_WithNames)
 @click.argument("notebooks", nargs=-1)
-@click.option(
-    "--corpus", default="sample/en", show_default=True, help="Name under data/, or path of a release."
-)
+@click.option("--corpus", default="sample/en", help="Name under data/, or path of a release.")
 @click.option(
     "--backbone",
     "-b",
     "backbones",
     multiple=True,
     default=["embedded"],
-    show_default=True,
     help="Entry of backbones.toml. Repeat the option to run every notebook for each.",
 )
-@click.option(
-    "--language", type=click.Choice(["en", "zh"]), help="Language of the page. Default: that of the corpus."
-)
+@click.option("--language", type=LANGUAGE, help="Language of the page. Default: that of the corpus.")
 @click.option(
     "--limit",
     type=click.IntRange(min=-1),
-    help="Number of items for the model: judgments per judge, or what the notebook counts (turns answered, "
-    "topics, cases). 0: default of the notebook, -1: all.",
+    help="Number of items for the model: judgments per judge, or what the notebook counts (turns answered, topics, cases). 0: default of the notebook, -1: all.",
 )
-@click.option("--seed", type=int, default=42, show_default=True, help="Random seed.")
-@click.option(
-    "--out", type=click.Path(path_type=Path, file_okay=False), help="Output folder instead of reports/."
-)
+@click.option("--seed", default=42, help="Random seed.")
+@click.option("--out", type=FOLDER, help="Output folder instead of reports/.")
 @click.option(
     "--parameter",
     "-p",
     "parameters",
     multiple=True,
     metavar="NAME=VALUE",
+    callback=_read_parameters,
     help="Any other parameter of a notebook.",
 )
-@click.option(
-    "--use",
-    multiple=True,
-    metavar="MODULE",
-    help="Python module with judges, memories, contexts or loaders of your own.",
-)
+@USE
 @click.option("--dry-run", is_flag=True, help="Only estimate calls, tokens, cost and time of each page.")
 def report(
-    notebooks: tuple[str, ...],
-    corpus: str,
-    backbones: tuple[str, ...],
-    language: str | None,
-    limit: int | None,
-    seed: int,
-    out: Path | None,
-    parameters: tuple[str, ...],
-    use: tuple[str, ...],
-    dry_run: bool,
+    notebooks: tuple[str, ...], use: tuple[str, ...], parameters: dict[str, Any], dry_run: bool, **shared: Any
 ) -> None:
     """Run NOTEBOOKS (default: all bundled ones) and render them as pages.
 
@@ -140,66 +144,29 @@ def report(
     from perslib.registry import use_plugins
 
     use_plugins(*use)
-    further = dict(_name_and_value(p) for p in parameters)
-    if language is not None:
-        further["language"] = language
-    if limit is not None:
-        further["limit"] = limit
     from perslib.report import rehearse_report, run_report
 
-    shared: dict[str, Any] = {"corpus": corpus, "backbones": backbones, "out": out, "seed": seed, **further}
     if dry_run:
-        for line in rehearse_report(notebooks or None, **shared):
+        for line in rehearse_report(notebooks or None, **shared, **parameters):
             click.echo(line)
-        return
-    index = run_report(notebooks or None, **shared)
-    click.echo(f"Open {index}")
-
-
-def _name_and_value(text: str) -> tuple[str, Any]:
-    import yaml
-
-    name, equals, value = text.partition("=")
-    name = name.strip()
-    if not equals:
-        raise click.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--parameter")
-    if name in OPTIONS:
-        raise click.BadParameter(
-            f"{name} has an option of its own: {OPTIONS[name]}", param_hint="--parameter"
-        )
-    try:
-        found = yaml.safe_load(value)
-        return name, value.strip() if isinstance(found, dict) else found  # "edited: mine" is a text
-    except yaml.YAMLError:
-        raise click.BadParameter(
-            f"the value of {name} cannot be read: {value!r}", param_hint="--parameter"
-        ) from None
+    else:
+        click.echo(f"Open {run_report(notebooks or None, **shared, **parameters)}")
 
 
 @main.command("import")
 @click.argument("kind")
-@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("path", type=FILE)
 @click.option("--name", help="Name of the corpus and of its folder under data/.")
-@click.option(
-    "--out", type=click.Path(path_type=Path, file_okay=False), help="Output folder instead of data/<name>."
-)
+@click.option("--out", type=FOLDER, help="Output folder instead of data/<name>.")
 @click.option(
     "--skip-bad",
     is_flag=True,
     help="Keep good sessions and write bad ones to rejected.jsonl, with the reason. Scores on another scale still stop the import.",
 )
-@click.option(
-    "--language", type=click.Choice(["en", "zh"]), help="Language of a table of your own. Default: en."
-)
-@click.option("--use", multiple=True, metavar="MODULE", help="Python module with a loader of your own.")
+@click.option("--language", type=LANGUAGE, help="Language of a table of your own. Default: en.")
+@USE
 def import_(
-    kind: str,
-    path: Path,
-    name: str | None,
-    out: Path | None,
-    skip_bad: bool,
-    language: str | None,
-    use: tuple[str, ...],
+    kind: str, path: Path, out: Path | None, language: str | None, use: tuple[str, ...], **how: Any
 ) -> None:
     """Check a downloaded release and write it as Parquet under data/.
 
@@ -225,9 +192,10 @@ def import_(
     use_plugins(*use)
     if language and kind != "table":
         raise click.UsageError(f"--language is for tables of one's own; {kind} knows its language")
-    options = {"language": language} if language else {}
-    done = import_release(kind, path, name, out, skip_bad=skip_bad, **options)
-    corpus = done.corpus
+    if language:
+        how["language"] = language
+    done = import_release(kind, path, out=out, **how)
+    reading, corpus = done.reading, done.corpus
     if kind == "palset":
         from perslib.corpus.palset import averages
 
@@ -244,14 +212,14 @@ def import_(
     if 10 * done.lost > (sessions := done.lost + len(corpus.sessions)):
         warning = f"{done.lost} of {sessions} sessions were left out; what remains may not be a fair part"
         click.secho(warning, bold=True)
-    name_to_load = done.folder if out else corpus.name
-    click.echo(plain(f'Written to {done.folder}; open it with perslib.corpus.load("{name_to_load}")'))
+    name = done.folder if out else corpus.name
+    click.echo(plain(f'Written to {done.folder}; open it with perslib.corpus.load("{name}")'))
 
 
 @main.command()
 @click.argument("notebook", default="memory_explorer")
-@click.option("--port", type=int, default=8866, show_default=True, help="Port, or the next free one.")
-@click.option("--browser/--no-browser", default=True, show_default=True, help="Open a browser.")
+@click.option("--port", default=8866, help="Port, or the next free one.")
+@click.option("--browser/--no-browser", default=True, help="Open a browser.")
 def app(notebook: str, port: int, browser: bool) -> None:
     """Show the output of NOTEBOOK as an app, without code, through Voilà.
 
@@ -271,16 +239,8 @@ def app(notebook: str, port: int, browser: bool) -> None:
 
 @main.command()
 @click.argument("notebook")
-@click.option(
-    "--language",
-    type=click.Choice(["en", "zh"]),
-    default="en",
-    show_default=True,
-    help="Language of the texts.",
-)
-@click.option(
-    "--out", type=click.Path(path_type=Path), help="Output file. Default: notebooks/LANGUAGE/NAME.ipynb."
-)
+@click.option("--language", type=LANGUAGE, default="en", help="Language of the texts.")
+@click.option("--out", type=FILE, help="Output file. Default: notebooks/LANGUAGE/NAME.ipynb.")
 def notebook(notebook: str, language: str, out: Path | None) -> None:
     """Write a copy of NOTEBOOK to work in, in English or Chinese.
 
@@ -294,13 +254,7 @@ def notebook(notebook: str, language: str, out: Path | None) -> None:
     click.echo(f"Written to {copy_notebook(notebook, language, out)}")
 
 
-for command in (
-    cli_making.synthesize,
-    cli_making.construct,
-    cli_making.review,
-    cli_models.check,
-    cli_models.cache,
-):
+for command in (synthesize, construct, review, check, cache):
     main.add_command(command)
 
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import pandas as pd
 
-if TYPE_CHECKING:
-    from perslib.corpus import Corpus
-
-FOLDER = click.Path(path_type=Path, file_okay=False)
+FILE, FOLDER = click.Path(path_type=Path), click.Path(path_type=Path, file_okay=False)
 LANGUAGE = click.Choice(["en", "zh"])
 CAP = click.option(
     "--cap", type=click.FloatRange(min=0), help="Stop when this cost in US dollars is reached."
@@ -23,25 +20,14 @@ DRY_RUN = click.option(
 
 @click.command()
 @click.argument("folder", type=FOLDER)
-@click.option("--backbone", "-b", "name", required=True, help="Entry of backbones.toml that writes the set.")
-@click.option("--users", type=click.IntRange(min=1), default=2, show_default=True, help="Number of users.")
-@click.option("--language", type=LANGUAGE, default="zh", show_default=True, help="Language of the set.")
-@click.option("--seed", type=int, default=42, show_default=True, help="Random seed.")
-@click.option(
-    "--check/--no-check", default=True, show_default=True, help="Let the model check every session."
-)
+@click.option("--backbone", "-b", required=True, help="Entry of backbones.toml that writes the set.")
+@click.option("--users", type=click.IntRange(min=1), default=2, help="Number of users.")
+@click.option("--language", type=LANGUAGE, default="zh", help="Language of the set.")
+@click.option("--seed", default=42, help="Random seed.")
+@click.option("--check/--no-check", default=True, help="Let the model check every session.")
 @CAP
 @DRY_RUN
-def synthesize(
-    folder: Path,
-    name: str,
-    users: int,
-    language: str,
-    seed: int,
-    check: bool,
-    cap: float | None,
-    dry_run: bool,
-) -> None:
+def synthesize(folder: Path, backbone: str, cap: float | None, dry_run: bool, **how: Any) -> None:
     """Write a synthetic PAL-Set with a model: months of device logs and dialogues, in the format of Mem-PAL's release.
 
     \b
@@ -53,16 +39,15 @@ def synthesize(
     What does not pass its checks is asked for again, then left out and listed in FOLDER/rejected.csv. Run the same
     command again to go on after a break: answers come from the answer cache.
     """
-    from perslib import palsynth
-    from perslib.llm import backbone
+    from perslib import llm, palsynth
 
-    model = backbone(name)
+    model = llm.backbone(backbone)
     if dry_run:
-        click.echo(_with_total(palsynth.estimate(model, users, language, seed, check=check)))
+        click.echo(_with_total(palsynth.estimate(model, **how)))
         return
-    made = palsynth.synthesize(model, users, language, seed=seed, check=check, cap=cap)
+    made = palsynth.synthesize(model, **how, cap=cap)
     made.write(folder)
-    click.echo(f"{len(made.files['input'])} of {users} users; {len(made.rejects)} items rejected")
+    click.echo(f"{len(made.files['input'])} of {how['users']} users; {len(made.rejects)} items rejected")
     click.echo(f"Written to {folder}; import it with: perslib import palset {folder}")
 
 
@@ -82,7 +67,7 @@ def _with_total(table: pd.DataFrame) -> str:
 @click.option(
     "--checker", "checkers", multiple=True, help="Entry that checks them. Repeatable. Default: the judge."
 )
-@click.option("--language", type=LANGUAGE, default="zh", show_default=True, help="Language of the prompts.")
+@click.option("--language", type=LANGUAGE, default="zh", help="Language of the prompts.")
 @CAP
 @DRY_RUN
 def construct(
@@ -107,12 +92,15 @@ def construct(
     FOLDER gets the cases, what was left out and why (rejected.jsonl, funnel.csv), review.csv to give to people, and
     splits/, which `perslib import uxbench` reads. Run the same command again to go on after a break.
     """
+    from perslib.corpus import load
     from perslib.llm import backbone
     from perslib.ux import construct as ux
 
     models: dict[str, Any] = {"miner": backbone(miner), "judge": backbone(judge or miner)}
     models |= {"checkers": [backbone(name) for name in checkers], "language": language}
-    found = _log_or_corpus(source)
+    path = Path(source).expanduser()
+    is_log = path.is_file() or (path.is_dir() and any(path.glob("*.jsonl")))
+    found = path if is_log else load(source)
     if dry_run:
         click.echo(_with_total(ux.estimate(found, **models)))
         return
@@ -126,14 +114,6 @@ def construct(
     ux.write_splits(folder / "splits", ux.splits(made.cases))
     click.echo(f"{len(made.cases)} cases, {len(made.doubtful)} in doubt. For people to review: {sheet}")
     click.echo(f"Import the splits with: perslib import uxbench {folder / 'splits'}")
-
-
-def _log_or_corpus(source: str) -> Path | Corpus:
-    from perslib.corpus import load
-
-    path = Path(source).expanduser()
-    is_log = path.is_file() or (path.is_dir() and any(path.glob("*.jsonl")))
-    return path if is_log else load(source)
 
 
 @click.command()

@@ -46,15 +46,12 @@ def _list_backbones() -> None:
     rows = []
     for name, entry in entries().items():
         place = "started by perslib" if entry.kind == "embedded" else entry.base_url
-        key = "no key needed" if not entry.key_env else f"key in {entry.key_env}" + _is_set(entry.key_env)
+        is_set = "" if os.environ.get(entry.key_env) else " (not set)"
+        key = f"key in {entry.key_env}{is_set}" if entry.key_env else "no key needed"
         rows.append((name, entry.model or "(give a model)", place, key))
     widths = [max(len(row[i]) for row in rows) for i in range(3)]
     for row in rows:
         click.echo("  ".join(text.ljust(width) for text, width in zip(row, widths)) + "  " + row[3])
-
-
-def _is_set(variable: str) -> str:
-    return "" if os.environ.get(variable) else " (not set)"
 
 
 @click.group(invoke_without_command=True)
@@ -105,9 +102,8 @@ def prune(older_than: int | None, keep: float | None, **about: str | None) -> No
     store = Cache()
     age = timedelta(days=older_than) if older_than is not None else None
     size = int(keep * 1e6) if keep is not None else None
-    forgotten = store.prune(
-        older_than=age, keep_bytes=size, **{k: v for k, v in about.items() if v is not None}
-    )
+    given = {name: value for name, value in about.items() if value is not None}
+    forgotten = store.prune(older_than=age, keep_bytes=size, **given)
     click.echo(f"{_entries(forgotten)} forgotten; the file has {_size(store.vacuum())} now")
 
 
