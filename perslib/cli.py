@@ -195,7 +195,7 @@ def import_(
     if language:
         how["language"] = language
     done = import_release(kind, path, out=out, **how)
-    reading, corpus = done.reading, done.corpus
+    corpus = done.corpus
     if kind == "palset":
         from perslib.corpus.palset import averages
 

@@ -23,7 +23,7 @@ from perslib.palbench.topics import Person, Scene, Topic, people, shortened
 
 __all__ = [
     "Dialogue", "Faultless", "Person", "Scene", "Served", "Topic", "agreement_with_people", "as_frame",
-    "begun", "best_bleu", "bleu", "costs", "differences", "draw_templates", "graded", "judged",
-    "outcomes", "people", "read_templates", "read_votes", "results", "run", "scored", "shortened",
-    "talked", "voted", "win_tie_lose",
+    "begun", "best_bleu", "bleu", "costs", "differences", "draw_templates", "graded", "judged", "outcomes",
+    "people", "read_templates", "read_votes", "results", "run", "scored", "shortened", "talked", "voted",
+    "win_tie_lose",
 ]  # fmt: skip

@@ -31,7 +31,7 @@ from typing import Any
 
 import pandas as pd
 
-from perslib.corpus.palset_records import assistant_action, user_action
+from perslib.corpus import palset_records
 from perslib.errors import DataError, Problem
 from perslib.llm import Ask, Backbone
 from perslib.memory.checked import Question, Reading

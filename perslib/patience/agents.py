@@ -182,21 +182,16 @@ class Agent:
     @classmethod
     def load(cls, folder: str | Path) -> Agent:
         """What `save` wrote; refused if it was trained on another action list or other state features."""
-        folder = Path(folder)
-        try:
-            card = json.loads((folder / "card.json").read_text("utf-8"))
-            weights = torch_here().load(folder / "weights.pt", weights_only=True)
-            curve = pd.read_csv(folder / "curve.csv")
-        except (OSError, ValueError) as reason:
-            raise DataError(Problem(str(folder), f"no agent here ({reason})"), "Train it again.") from None
-        for name, now in (("actions", action_list().digest), ("features", len(STATE_NAMES))):
-            if card[name] != now:
-                raise DataError(
-                    Problem(str(folder), f"the agent knows other {name} ({card[name]}, now {now})"),
-                    "Train it again with the present ones.",
-                )
-        network = q_network(tuple(card["settings"]["hidden"]))
-        network.load_state_dict(weights)
+        with loaded(folder, "agent") as (card, weights):
+            for name, now in (("actions", action_list().digest), ("features", len(STATE_NAMES))):
+                if card[name] != now:
+                    raise DataError(
+                        Problem(str(folder), f"the agent knows other {name} ({card[name]}, now {now})"),
+                        "Train it again with the present ones.",
+                    )
+            network = q_network(tuple(card["settings"]["hidden"]))
+            network.load_state_dict({k: torch_here().from_numpy(v) for k, v in weights.items()})
+            curve = pd.DataFrame(card.pop("curve"))
         return cls(network, curve, card)
 
 

@@ -16,6 +16,6 @@ __all__ = [
     "differences", "differing_turns", "generated", "hard_set", "judged_by_themselves", "leaderboard",
     "make_context", "official_interval", "on_reference", "originals", "prediction_powered", "profiles",
     "rank_sets", "ranking_views", "read_labels", "read_predictions", "read_replies", "read_scored",
-    "read_turns", "recorded", "reference", "scored", "self_preference", "stratified_set",
-    "summary", "view_means", "write_replies",
+    "read_turns", "recorded", "reference", "scored", "self_preference", "stratified_set", "summary",
+    "view_means", "write_replies",
 ]  # fmt: skip

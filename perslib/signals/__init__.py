@@ -20,8 +20,8 @@ from perslib.signals.table import table
 from perslib.signals.wording import reading_seconds
 
 __all__ = [
-    "NEGATIVE", "POSITIVE", "PRECEDENCE", "VOTES", "Gate", "GateSettings", "Message", "Reaction",
-    "Session", "Settings", "Signal", "audit", "behavioural", "deidentified", "masked", "mined",
-    "parallel", "reactions", "reading_seconds", "session", "sessions", "sessions_of", "signals_of",
-    "similarity", "table", "weak_labels", "words",
+    "NEGATIVE", "POSITIVE", "PRECEDENCE", "VOTES", "Gate", "GateSettings", "Message", "Reaction", "Session",
+    "Settings", "Signal", "audit", "behavioural", "deidentified", "masked", "mined", "parallel", "reactions",
+    "reading_seconds", "session", "sessions", "sessions_of", "signals_of", "similarity", "table",
+    "weak_labels", "words",
 ]  # fmt: skip
