@@ -121,7 +121,6 @@ def test_embedded_vectors_stand_beside_each_other():
 
 
 def test_a_small_network_learns_what_is_said_next():
-    pytest.importorskip("torch")
     topics = ["hotel", "train", "taxi", "museum", "police", "hospital"]
     ways = ["please find a {}", "now about a {}", "is there any {}", "i need the {}"]
     pairs = [

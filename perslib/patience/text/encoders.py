@@ -2,27 +2,25 @@
 
 bow          counts of words on either side (of characters in Chinese); learns its words from training dialogues
 embedded …   any embedder of `perslib.llm.embeddings`, both sides beside each other
-next turn    a small network that has learned to tell the true next turn from another (extra `patience`)
+next turn    a small network that has learned to tell the true next turn from another
 
 For the last, the paper fine-tunes BERT over simulated dialogues; this is the same with a small network that learns
-from nothing, so that no weights have to be had. Words of either side are added up as vectors, a hidden layer looks
-at both sides and their product, and an output says whether this is what was said next. The hidden layer is the vector.
+from nothing, so that no weights have to be downloaded. Words of either side become a vector by a truncated singular
+value decomposition of their counts, a hidden layer sees both sides and their product, and an output says whether this is
+what was said next. The hidden layer is the vector.
 """
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Sequence
-from types import ModuleType
 from typing import Any, Protocol, Self
 
 import numpy as np
 from scipy import sparse
+from threadpoolctl import threadpool_limits
 
 from perslib.errors import PerslibError
 from perslib.llm.embeddings import Embedder, embedder
-from perslib.patience.networks import seeded
 
 Pairs = Sequence[tuple[str, str]]
 
@@ -100,14 +98,6 @@ class Embedded:
 HELD_OUT = 0.1
 
 
-def words_of(text: str, language: str) -> list[str]:
-    """Words and `[SEP]`; in Chinese, characters."""
-    found: list[str] = re.findall(
-        r"\[SEP\]|\w" if language == "zh" else r"\[SEP\]|\w+", text.lower().replace("[sep]", "[SEP]")
-    )
-    return found
-
-
 class NextTurn:
     """Vectors of a network fitted to tell true next turns from random ones; `accuracy_` says how well it does.
 
@@ -117,80 +107,64 @@ class NextTurn:
     name = "next turn"
 
     def __init__(
-        self,
-        language: str = "en",
-        width: int = 96,
-        epochs: int = 4,
-        longest: int = 96,
-        rate: float = 3e-3,
-        seed: int = 42,
+        self, language: str = "en", width: int = 96, epochs: int = 8, rate: float = 3e-3, seed: int = 42
     ):
-        self.language, self.width, self.epochs = language, width, epochs
-        self.longest, self.rate, self.seed = longest, rate, seed
+        self.language, self.width = language, width
+        self.epochs, self.rate, self.seed = epochs, rate, seed
 
     def fit(self, pairs: Pairs) -> Self:
         """Learn words and network from true pairs; every one is set against a system turn from elsewhere."""
-        counts = Counter(w for pair in pairs for side in pair for w in words_of(side, self.language))
-        kept = [word for word, n in counts.most_common() if n > 1]
-        self._place = {word: i for i, word in enumerate(kept, start=2)}  # 0 is padding, 1 an unknown word
+        from sklearn.decomposition import TruncatedSVD
+        from sklearn.feature_extraction.text import CountVectorizer
+        from sklearn.neural_network import MLPClassifier
+        from sklearn.pipeline import make_pipeline
+
         rng = np.random.default_rng(self.seed)
-        shuffled = [pairs[i] for i in rng.permutation(len(pairs))]
-        cut = max(1, round(HELD_OUT * len(pairs)))
-        with seeded(self.seed) as torch:
-            nn = torch.nn
-            self._words: Any = nn.Embedding(len(self._place) + 2, self.width, padding_idx=0)
-            self._hidden: Any = nn.Sequential(nn.Linear(3 * self.width, self.width), nn.Tanh())
-            self._output: Any = nn.Linear(self.width, 1)
-            self._train(torch, shuffled[cut:], rng)
-            asked, true = _beside_false(shuffled[:cut], rng)
-            with torch.no_grad():
-                said = self._output(self._vectors(torch, asked))[:, 0].numpy() > 0
-        self.accuracy_ = float((said == (true > 0)).mean())
+        pairs = [pairs[i] for i in rng.permutation(len(pairs))]
+        token = r"\[sep\]|\w" if self.language == "zh" else r"\[sep\]|\w+"
+        counter = CountVectorizer(token_pattern=token, min_df=2)
+        self._network = MLPClassifier(
+            (self.width,),
+            activation="tanh",
+            batch_size=128,
+            learning_rate_init=self.rate,
+            random_state=self.seed,
+        )
+        with threadpool_limits(1):
+            counts = counter.fit_transform([text for pair in pairs for text in pair])
+            reduced = TruncatedSVD(min(self.width, counts.shape[1]), random_state=self.seed).fit(counts)
+            self._words = make_pipeline(counter, reduced)
+            sides, cut = self._sides(pairs), max(1, round(HELD_OUT * len(pairs)))
+            for _ in range(self.epochs):  # other false turns every time
+                self._network.partial_fit(*_beside_false(pairs[cut:], sides[:, cut:], rng), classes=(0, 1))
+            self.accuracy_ = float(self._network.score(*_beside_false(pairs[:cut], sides[:, :cut], rng)))
         return self
 
     def encode(self, pairs: Pairs) -> np.ndarray:
         """The hidden layer for each pair, in entries between −1 and 1."""
-        if not hasattr(self, "_hidden"):
+        if not hasattr(self, "_network"):
             raise PerslibError(
                 "This encoder has not learned anything yet: run its fit(pairs) on training dialogues."
             )
-        with seeded(self.seed) as torch, torch.no_grad():
-            found: np.ndarray = self._vectors(torch, pairs).numpy()
-        return found
+        inputs = _both(*self._sides(pairs))
+        found: np.ndarray = np.tanh(inputs @ self._network.coefs_[0] + self._network.intercepts_[0])
+        return found.astype(np.float32)
 
-    def _train(self, torch: ModuleType, pairs: Pairs, rng: np.random.Generator) -> None:
-        parts = torch.nn.ModuleList([self._words, self._hidden, self._output])
-        adam = torch.optim.Adam(parts.parameters(), lr=self.rate)
-        for _ in range(self.epochs):
-            asked, true = _beside_false(pairs, rng)  # other false turns every time
-            for some in np.array_split(rng.permutation(len(asked)), -(-len(asked) // 128)):
-                logits = self._output(self._vectors(torch, [asked[i] for i in some]))[:, 0]
-                wanted = torch.from_numpy(true[some])
-                loss = torch.nn.functional.binary_cross_entropy_with_logits(logits, wanted)
-                adam.zero_grad()
-                loss.backward()
-                adam.step()
-
-    def _vectors(self, torch: ModuleType, pairs: Pairs) -> Any:
-        before, after = (self._side(torch, [pair[side] for pair in pairs]) for side in (0, 1))
-        return self._hidden(torch.cat([before, after, before * after], dim=1))
-
-    def _side(self, torch: ModuleType, texts: Sequence[str]) -> Any:
-        """Words added up; the last ones of a long text, and padding is nothing."""
-        rows = np.zeros((len(texts), self.longest), dtype=np.int64)
-        for row, text in zip(rows, texts):
-            found = [self._place.get(w, 1) for w in words_of(text, self.language)][-self.longest :]
-            row[: len(found)] = found
-        return (
-            self._words(torch.from_numpy(rows[:, : max(1, int((rows > 0).sum(axis=1).max()))])).sum(dim=1) / 4
-        )
+    def _sides(self, pairs: Pairs) -> np.ndarray:
+        return np.stack([self._words.transform([pair[side] for pair in pairs]) for side in (0, 1)])
 
 
-def _beside_false(pairs: Pairs, rng: np.random.Generator) -> tuple[list[tuple[str, str]], np.ndarray]:
+def _both(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    return np.hstack([before, after, before * after])
+
+
+def _beside_false(pairs: Pairs, sides: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Each pair, then each history with a system turn from elsewhere; 1 for true, 0 for false.
 
     A false turn that happens to be the same sentence would be a wrong label, and is left out.
     """
     other = rng.permutation(len(pairs))
-    false = [(h, pairs[j][1]) for (h, true), j in zip(pairs, other) if pairs[j][1] != true]
-    return [*pairs, *false], np.repeat([1.0, 0.0], [len(pairs), len(false)]).astype(np.float32)
+    wrong = np.array([pairs[j][1] != true for (_, true), j in zip(pairs, other)])
+    (before, after), false = sides, sides[1][other[wrong]]
+    inputs = np.vstack([_both(before, after), _both(before[wrong], false)])
+    return inputs, np.repeat([1, 0], [len(pairs), len(false)])
