@@ -95,14 +95,6 @@ def _in_one_piece(texts: pd.Series) -> pd.Series:
     )
 
 
-def _default(kind: str, n: int) -> pd.Series:
-    if kind in ("texts", "integers"):
-        return pd.Series([()] * n, dtype=object)
-    if kind == "json":
-        return pd.Series([{} for _ in range(n)], dtype=object)
-    return pd.Series([None] * n, dtype=_DTYPES[kind])
-
-
 def coerce(frame: pd.DataFrame, name: str, place: str = "") -> pd.DataFrame:
     """Bring a frame into its documented form: columns in order, kinds as declared, further ones behind.
 
@@ -116,7 +108,7 @@ def coerce(frame: pd.DataFrame, name: str, place: str = "") -> pd.DataFrame:
             if spec.required:
                 problems.append(Problem(place, f"column {column!r} is missing ({spec.meaning})"))
             else:
-                out[column] = _default(spec.kind, len(frame))
+                out[column] = _coerce_column(pd.Series([None] * len(frame), dtype=object), spec.kind)
             continue
         try:
             out[column] = _coerce_column(frame[column], spec.kind)

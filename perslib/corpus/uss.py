@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
+from itertools import groupby
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -75,13 +76,8 @@ def _content(file: Path) -> bytes:
 
 def _dialogues(file: Path) -> list[list[Line]]:
     """The dialogues of a file as numbered lines."""
-    dialogues: list[list[Line]] = [[]]
-    for number, raw in enumerate(_content(file).split(b"\n"), start=1):
-        if raw.strip():
-            dialogues[-1].append((number, raw))
-        else:
-            dialogues.append([])
-    return [d for d in dialogues if d]
+    lines = enumerate(_content(file).split(b"\n"), start=1)
+    return [list(own) for is_said, own in groupby(lines, lambda line: bool(line[1].strip())) if is_said]
 
 
 def _read_dialogue(lines: list[Line], user: str, file: Path, reading: Reading) -> None:
