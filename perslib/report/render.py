@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import copy
 import hashlib
-import html
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from perslib.report.markup import narrative, prose, safe_html
-from perslib.report.show import CALLABLE, stylesheet
+from perslib.report.show import CALLABLE, fill, stylesheet
 from perslib.report.words import controls_shown, without_ansi
 from perslib.text import translate, translate_markdown
 
@@ -44,12 +43,12 @@ def output_html(output: Any, numbers: Mapping[Any, int] | None = None) -> str:
 
 def _stream(text: str, name: str) -> str:
     if name == "stderr":
-        return "".join(_note(kind, message) for kind, message in warnings_in(text))
+        return "".join(fill("warning", kind=kind, message=message) for kind, message in warnings_in(text))
     lines = (
         line.rstrip().rsplit("\r", 1)[-1] for line in without_ansi(text).replace("\r\n", "\n").split("\n")
     )
     kept = "\n".join(line for line in lines if not _BAR.search(line)).strip("\n")
-    return f'<pre class="stream">{html.escape(controls_shown(kept))}</pre>' if kept.strip() else ""
+    return fill("pre", kind="stream", text=kept) if kept.strip() else ""
 
 
 def warnings_in(stderr: str) -> list[tuple[str, str]]:
@@ -69,11 +68,6 @@ def _rest_of_message(lines: Iterator[str]) -> Iterator[str]:
         yield line.strip()
 
 
-def _note(kind: str, message: str) -> str:
-    head = f"{translate('Warning')} · {kind}" if kind != "UserWarning" else translate("Warning")
-    return f'<div class="note"><b>{head}</b> {html.escape(controls_shown(message))}</div>'
-
-
 # -- results -----------------------------------------------------------------------------------------------
 
 
@@ -89,17 +83,15 @@ def _display(data: Any, metadata: Any) -> str:
             return _picture(kind, str(data[kind]), metadata.get(kind, {}))
     if "text/markdown" in data:
         return f'<div class="output">{prose(controls_shown(str(data["text/markdown"])))}</div>'
-    plain = html.escape(controls_shown(without_ansi(str(data.get("text/plain", "")))))
-    return f'<pre class="output">{plain}</pre>' if "text/plain" in data else ""
+    plain = data.get("text/plain")
+    return "" if plain is None else fill("pre", kind="output", text=without_ansi(str(plain)))
 
 
 def _picture(kind: str, content: str, size: Any) -> str:
     """A picture as an image of the page itself; an SVG too, so that scripts in it stay dead."""
     is_svg = kind == "image/svg+xml"
     code = base64.b64encode(content.encode()).decode() if is_svg else content.replace("\n", "")
-    width = f' width="{int(size["width"])}"' if "width" in size else ""
-    alt = translate("a figure without a caption")
-    return f'<figure class="pl-figure"><img src="data:{kind};base64,{html.escape(code)}" alt="{alt}"{width}></figure>'
+    return fill("image", kind=kind, code=code, width=int(size["width"]) if "width" in size else None)
 
 
 def _error(output: Any, numbers: Mapping[Any, int]) -> str:
@@ -107,8 +99,7 @@ def _error(output: Any, numbers: Mapping[Any, int]) -> str:
     trace = _IN.sub(
         lambda cell: f"In[{numbers.get(int(cell[1]), cell[1])}]", without_ansi("\n".join(output["traceback"]))
     )
-    said = controls_shown(without_ansi(f"{output['ename']}: {output['evalue']}"))
-    return f'<div class="failure"><b>{html.escape(said)}</b><pre>{html.escape(controls_shown(trace))}</pre></div>'
+    return fill("failure", said=without_ansi(f"{output['ename']}: {output['evalue']}"), trace=trace)
 
 
 HERE = Path(__file__).parent
