@@ -83,11 +83,10 @@ def extent(
 
 
 def require_replies(replies: int) -> None:
-    """Raise NotEnough where fewer replies were judged than a correlation needs."""
+    """Raise NotEnough where fewer replies were judged than a correlation or a share needs."""
     if replies < FEWEST_REPLIES:
         raise NotEnough(
-            "Fewer than {least} judged replies have a score: too few for a correlation, so agreement with people is "
-            "not shown.",
+            "Not shown: fewer than {least} judged replies have a score, too few for shares and agreement.",
             least=FEWEST_REPLIES,
         )
 

@@ -21,7 +21,7 @@ import pandas as pd
 
 from perslib.corpus import Corpus
 from perslib.errors import UnknownName
-from perslib.llm import Ask, Backbone, Method, Request
+from perslib.llm import Ask, Backbone, Request
 from perslib.llm.types import changed, digest
 from perslib.memory.baselines import ConditionMem, MemoryBank, RecurSum, Vanilla, baselines
 from perslib.memory.h2 import H2Dialogues, H2Memory
@@ -94,13 +94,8 @@ class Months:
         query = [s for person in self.who for s in person.query]
         logs = sum(len(s.logs) for s in (*heard, *query))
         users = plural("{n} user", "{n} users", len(self.who))
-        return {
-            "users": users,
-            "history": len(heard),
-            "query": len(query),
-            "topics": self.topics,
-            "logs": logs,
-        }
+        asked = {"query": len(query), "topics": self.topics}
+        return {"users": users, "history": len(heard), "logs": logs, **asked}
 
     @property
     def digest(self) -> str:
@@ -210,13 +205,9 @@ class Brief:
         self.asked = model
         self.name, self.model, self.entry = model.name, model.model, model.entry
 
-    def work(self, methods: Iterable[Method[T]], **settings: Any) -> list[T]:
-        """As the backbone does."""
-        return self.asked.map(_briefly, methods, **settings)
-
     def map(self, method: Callable[[X, Ask], Awaitable[T]], items: Iterable[X], **settings: Any) -> list[T]:
         """As the backbone does."""
-        return self.work([partial(method, item) for item in items], **settings)
+        return self.asked.map(partial(_briefly, method), items, **settings)
 
 
 def brief(model: Backbone) -> Backbone:
@@ -224,8 +215,8 @@ def brief(model: Backbone) -> Backbone:
     return cast(Backbone, Brief(model))
 
 
-async def _briefly(method: Method[T], ask: Ask) -> T:
-    return await method(changed(ask, _short))
+async def _briefly(method: Callable[[X, Ask], Awaitable[T]], item: X, ask: Ask) -> T:
+    return await method(item, changed(ask, _short))
 
 
 def _short(request: Request) -> Request:

@@ -27,7 +27,7 @@ from perslib.patience.personal import with_profiles
 from perslib.patience.text import Bow, TextDialogue, as_dialogues, crowd, read_texts
 from perslib.patience.text.dialogues import SAYS
 from perslib.signals import behavioural
-from perslib.stats import SEED, Resamples, agreement, estimate, floats, mean_by, of_turns
+from perslib.stats import SEED, Resamples, agreement, estimate, floats, mean_by, of_turns, ratio
 from perslib.studies.extent import FEWEST_REPLIES
 from perslib.studies.patience_text import encoder_of
 
@@ -227,11 +227,8 @@ def predict_outcomes(frame: pd.DataFrame, seed: int = SEED, resamples: int = RES
     ends = frame.drop_duplicates("dialogue", keep="last")
     right = (ends[BUDGET] >= 0) == (ends["status"] == SUCCESS)
     users = Resamples(ends["user"], resamples, seed)
-    recalls = []
-    for status in (SUCCESS, FAILURE):
-        own = ends["status"] == status
-        hits, number = users.total(own & right), users.total(own)
-        recalls.append(np.divide(hits, number, out=np.full(len(number), np.nan), where=number > 0))
+    sides = (ends["status"] == status for status in (SUCCESS, FAILURE))
+    recalls = [ratio(users.total(own & right), users.total(own)) for own in sides]
     return estimate(np.mean(recalls, axis=0), "accuracy")
 
 

@@ -72,14 +72,12 @@ class Rated:
 
 def encoder_of(name: str, language: str, texts: Iterable[TextDialogue]) -> Encoder:
     """`bow` and `next turn`, which learn from these dialogues, or `embedded`, the workbench's embedder."""
-    pairs = [pair for text in texts for pair in text.pairs()]
-    if name == "bow":
-        return Bow(language).fit(pairs)
-    if name == "next turn":
-        return NextTurn(language).fit(pairs)
     if name == "embedded":
         return Embedded()
-    raise UnknownName("encoder", name, ("bow", "embedded", "next turn"))
+    learning = {"bow": Bow, "next turn": NextTurn}
+    if name not in learning:
+        raise UnknownName("encoder", name, ("embedded", *learning))
+    return learning[name](language).fit([pair for text in texts for pair in text.pairs()])
 
 
 def rate_crowd(size: Size, encoder: str, language: str, seed: int) -> Rated:

@@ -22,15 +22,13 @@ import pandas as pd
 
 from perslib.corpus import BLOCK, TURN, Block, Corpus
 from perslib.corpus.schema import labels
-from perslib.errors import NotEnough
 from perslib.judge import Judge, Personal, evaluate
 from perslib.llm import Ask, Backbone
 from perslib.memory import UserMemory
 from perslib.memory.base import Key, Noting, turns_by_id
-from perslib.stats import RESAMPLES, SEED, Resamples, reason_agreement, reason_pairs, to_scale
+from perslib.stats import RESAMPLES, SEED, Resamples, ratio, reason_agreement, reason_pairs, to_scale
 from perslib.stats.gold import of_judges, with_gold
 from perslib.stats.reasons import order_of
-from perslib.studies.extent import FEWEST_REPLIES
 from perslib.studies.grounding import HABIT, Grounding, Grounds
 from perslib.text import LANGUAGES
 
@@ -151,12 +149,13 @@ def _estimated(*names: str) -> list[str]:
 def describe_rationales(found: pd.DataFrame) -> dict[str, Any]:
     """Return how much there is to look at.
 
-    scored and written (verdicts, and those with a rationale), low (the user was dissatisfied and gave a reason), both (the
+    replies, scored and written (verdicts, and those with a rationale), low (the user was dissatisfied and gave a reason), both (the
     judge was dissatisfied too); decided (rationales that could be called off-task), share (of them that are).
     """
     has_rationale = found["rationale"].notna()
     decided = found[has_rationale & found["habit"].ge(HABIT).fillna(False).astype(bool)]
     return {
+        "replies": len(found[TURN].drop_duplicates()),
         "scored": len(found),
         "written": int(has_rationale.sum()),
         "low": int(found["pattern"].notna().sum()),
@@ -164,15 +163,6 @@ def describe_rationales(found: pd.DataFrame) -> dict[str, Any]:
         "decided": len(decided),
         "share": decided["off_task"].astype(float).mean(),
     }
-
-
-def require_replies(found: pd.DataFrame) -> None:
-    """Raise NotEnough where fewer than `FEWEST_REPLIES` replies were judged."""
-    if len(found[TURN].drop_duplicates()) < FEWEST_REPLIES:
-        raise NotEnough(
-            "Not shown: fewer than {least} judged replies have a score, too few for shares and agreement.",
-            least=FEWEST_REPLIES,
-        )
 
 
 def count_citations(found: pd.DataFrame, corpus: Corpus, memories: Memories) -> pd.DataFrame:
@@ -300,11 +290,8 @@ def measure_bias(
             given, named = both["gold_reason"].eq(reason), both["reason"].eq(reason)
             counts = {"given": int(given.sum()), "named": int(named.sum())}
             shares = {"given_share": given.mean(), "named_share": named.mean()}
-            totals = users.total(given)
-            ratio = np.divide(users.total(named), totals, out=np.full(totals.shape, np.nan), where=totals > 0)
-            rows.append(
-                {**row._asdict(), "reason": reason, **counts, **shares, **users.estimate(ratio, "ratio")}
-            )
+            times = users.estimate(ratio(users.total(named), users.total(given)), "ratio")
+            rows.append({**row._asdict(), "reason": reason, **counts, **shares, **times})
     columns = ["judge", "backbone", "reason", "given", "named", "given_share", "named_share"]
     return pd.DataFrame(rows, columns=[*columns, *_estimated("ratio")])
 

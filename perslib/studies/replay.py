@@ -186,11 +186,9 @@ def make_candidates(contexts: str, language: str, look: Extent) -> list[replay.C
     about: dict[str, Any] = {"language": language, "max_tokens": 1024}
     if look.is_short:
         about |= {"max_tokens": LOOK_TOKENS, "window": look.window}
-    found = []
-    for name in [] if named == "none" else listed(named):
-        context = replay.make_context(name, language, **look.memory)
-        found.append(replay.Candidate(context=context, **about))
-    return found
+    names = [] if named == "none" else listed(named)
+    made = [replay.make_context(name, language, **look.memory) for name in names]
+    return [replay.Candidate(context=context, **about) for context in made]
 
 
 def add_controls(run: Replay) -> pd.DataFrame:

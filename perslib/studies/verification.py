@@ -14,6 +14,7 @@ from perslib.judge.base import frame
 from perslib.judge.history import OfPopulation, OfTask, controls, nearest_baselines
 from perslib.llm import Backbone
 from perslib.memory import Structured
+from perslib.paths import read_csv
 from perslib.stats import agreement, calibrated, fit_thresholds, histories, with_gold
 from perslib.studies.extent import FEWEST_REPLIES, Extent
 
@@ -42,8 +43,10 @@ def judged(
     limit: int | None = None,
     seed: int = 42,
 ) -> pd.DataFrame:
-    """Verdicts of all these judges on the test users' replies, in one frame, with calibrated columns.
+    """Verdicts of all these judges on the test users' replies, in one frame.
 
+    `real` is the mean of the distribution where there is one, else the score; `mean_shift` and `cdf` are its calibrations
+    on the user's history.
     A judge that finds nothing to learn from leaves every reply unscored and says why.
     """
     judges = list(judges)
@@ -58,7 +61,9 @@ def judged(
             without = Verdict(mode="computed", error=f"no score: {error}")
             found = frame(judge, corpus, backbone, blocks, [[without] * len(block) for block in blocks])
         frames.append(found)
-    return on_history(pd.concat(frames, ignore_index=True), corpus)
+    found = pd.concat(frames, ignore_index=True)
+    real = found.assign(real=found["expected"].fillna(found["raw"]))
+    return calibrated(real, histories(corpus), score="real")
 
 
 def judged_by_session(
@@ -75,13 +80,6 @@ def beside(computed: pd.DataFrame, asked: pd.DataFrame) -> pd.DataFrame:
     if asked.empty:
         return computed
     return pd.concat([computed.merge(asked[TURN].drop_duplicates(), on=TURN), asked], ignore_index=True)
-
-
-def on_history(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
-    """The verdicts with `real` (the mean of the distribution where there is one, else the score) and its
-    calibrations on the user's history, `mean_shift` and `cdf`."""
-    real = verdicts.assign(real=verdicts["expected"].fillna(verdicts["raw"]))
-    return calibrated(real, histories(corpus), score="real")
 
 
 def enough(verdicts: pd.DataFrame) -> pd.DataFrame:
@@ -142,13 +140,7 @@ def beside_gold(verdicts: pd.DataFrame, corpus: Corpus, score: str = "real") -> 
 
 
 #: What the learned evaluator was built to reach on unseen users of PersTurnBench, by metric and score column.
-AIMS = pd.DataFrame(
-    {
-        "metric": ["pearson", "spearman", "wc_pearson", "qwk", "f1_dsat"],
-        "score": ["real", "real", "real", "whole", "whole"],
-        "aim": [0.47, 0.49, 0.20, 0.39, 0.41],
-    }
-)
+AIMS = read_csv(__file__, "published/learned_aims.csv")
 
 
 def with_whole_scores(verdicts: pd.DataFrame, learned: LearnedJudge, corpus: Corpus) -> pd.DataFrame:
