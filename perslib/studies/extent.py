@@ -83,10 +83,11 @@ def extent(
 
 
 def require_replies(replies: int) -> None:
-    """Raise NotEnough where fewer replies were judged than a correlation or a share needs."""
+    """Raise NotEnough where fewer replies were judged than a correlation needs."""
     if replies < FEWEST_REPLIES:
         raise NotEnough(
-            "Not shown: fewer than {least} judged replies have a score, too few for shares and agreement.",
+            "Fewer than {least} judged replies have a score: too few for a correlation, so agreement with people is "
+            "not shown.",
             least=FEWEST_REPLIES,
         )
 

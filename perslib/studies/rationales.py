@@ -22,6 +22,7 @@ import pandas as pd
 
 from perslib.corpus import BLOCK, TURN, Block, Corpus
 from perslib.corpus.schema import labels
+from perslib.errors import NotEnough
 from perslib.judge import Judge, Personal, evaluate
 from perslib.llm import Ask, Backbone
 from perslib.memory import UserMemory
@@ -29,6 +30,7 @@ from perslib.memory.base import Key, Noting, turns_by_id
 from perslib.stats import RESAMPLES, SEED, Resamples, ratio, reason_agreement, reason_pairs, to_scale
 from perslib.stats.gold import of_judges, with_gold
 from perslib.stats.reasons import order_of
+from perslib.studies.extent import FEWEST_REPLIES
 from perslib.studies.grounding import HABIT, Grounding, Grounds
 from perslib.text import LANGUAGES
 
@@ -149,13 +151,12 @@ def _estimated(*names: str) -> list[str]:
 def describe_rationales(found: pd.DataFrame) -> dict[str, Any]:
     """Return how much there is to look at.
 
-    replies, scored and written (verdicts, and those with a rationale), low (the user was dissatisfied and gave a reason), both (the
+    scored and written (verdicts, and those with a rationale), low (the user was dissatisfied and gave a reason), both (the
     judge was dissatisfied too); decided (rationales that could be called off-task), share (of them that are).
     """
     has_rationale = found["rationale"].notna()
     decided = found[has_rationale & found["habit"].ge(HABIT).fillna(False).astype(bool)]
     return {
-        "replies": len(found[TURN].drop_duplicates()),
         "scored": len(found),
         "written": int(has_rationale.sum()),
         "low": int(found["pattern"].notna().sum()),
@@ -163,6 +164,15 @@ def describe_rationales(found: pd.DataFrame) -> dict[str, Any]:
         "decided": len(decided),
         "share": decided["off_task"].astype(float).mean(),
     }
+
+
+def require_replies(found: pd.DataFrame) -> None:
+    """Raise NotEnough where fewer than `FEWEST_REPLIES` replies were judged."""
+    if len(found[TURN].drop_duplicates()) < FEWEST_REPLIES:
+        raise NotEnough(
+            "Not shown: fewer than {least} judged replies have a score, too few for shares and agreement.",
+            least=FEWEST_REPLIES,
+        )
 
 
 def count_citations(found: pd.DataFrame, corpus: Corpus, memories: Memories) -> pd.DataFrame:
