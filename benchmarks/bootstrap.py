@@ -29,13 +29,7 @@ def made(options: argparse.Namespace) -> list[Sums]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    for name, default in (
-        ("users", 90),
-        ("turns", 6474),
-        ("judges", 10),
-        ("resamples", 10_000),
-        ("rounds", 3),
-    ):
+    for name, default in (("users", 90), ("turns", 6474), ("judges", 10), ("resamples", 10_000), ("rounds", 3)):
         parser.add_argument(f"--{name}", type=int, default=default)
     options = parser.parse_args()
     print(f"{'round':>5} {'wall s':>8} {'cpu s':>8}   ({len(METRICS)} metrics, {options.judges} judges)")

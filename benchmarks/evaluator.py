@@ -57,9 +57,7 @@ def serve(latency: float) -> None:
         sys.stdin.read()
 
 
-def judged(
-    judge: Judge, corpus: Corpus, users: list[str], url: str, in_flight: int
-) -> tuple[int, float, float]:
+def judged(judge: Judge, corpus: Corpus, users: list[str], url: str, in_flight: int) -> tuple[int, float, float]:
     """Calls made, seconds, processor seconds."""
     model = backbone("vllm-qwen3-8b", base_url=url, concurrency=in_flight, structured="schema")
     clock, processor = time.perf_counter(), time.process_time()

@@ -25,9 +25,7 @@ def main() -> None:
     print(f"{len(corpus.users)} users, {len(corpus.turns):,} turns")
     wall, cpu = time.perf_counter(), time.process_time()
     shown = explore(corpus, "embedded", "zh")
-    print(
-        f"first paint: {time.perf_counter() - wall:.2f} s wall, {time.process_time() - cpu:.2f} s processor"
-    )
+    print(f"first paint: {time.perf_counter() - wall:.2f} s wall, {time.process_time() - cpu:.2f} s processor")
     for tabs in (1, 4):
         for place in range(tabs):
             shown.children[2].selected_index = place

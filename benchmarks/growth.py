@@ -38,9 +38,7 @@ from perslib.worlds import world
 USERS = 115
 
 
-async def answered(
-    self: Transport, method: str, path: str, body: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
+async def answered(self: Transport, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """A memory or a verdict that fits the schema of the request, at once."""
     assert body is not None
     message = {"role": "assistant", "content": reply(dict(body))}
@@ -77,9 +75,7 @@ def _marked(table: pa.Table, copy: int) -> pa.Table:
         if column in table.column_names:
             place = table.column_names.index(column)
             kind = table.schema.field(column).type
-            marked = pc.binary_join_element_wise(
-                table[column].cast(kind), pa.scalar(mark, kind), pa.scalar("", kind)
-            )
+            marked = pc.binary_join_element_wise(table[column].cast(kind), pa.scalar(mark, kind), pa.scalar("", kind))
             table = table.set_column(place, table.schema.field(column), marked)
     return table
 
@@ -90,9 +86,7 @@ def judge(folder: Path, scheduler: Any = None) -> dict[str, float]:
     corpus = load(folder)
     before = most_held()
     spread = {} if scheduler is None else {"scheduler": scheduler}
-    model = backbone(
-        "vllm-qwen3-8b", base_url="http://127.0.0.1:9", concurrency=64, structured="schema", **spread
-    )
+    model = backbone("vllm-qwen3-8b", base_url="http://127.0.0.1:9", concurrency=64, structured="schema", **spread)
     clock, processor = time.perf_counter(), time.process_time()
     verdicts = evaluate(Personal(Structured("en"), Manner("en")), corpus, model, split=None, progress=False)
     took = {"seconds": time.perf_counter() - clock, "processor": time.process_time() - processor}
@@ -111,9 +105,7 @@ def on_workers(folder: Path, number: int) -> dict[str, float]:
     """Judge it on a cluster of so many processes."""
     from dask.distributed import LocalCluster
 
-    with LocalCluster(
-        n_workers=number, threads_per_worker=1, dashboard_address=None, preload=[__file__]
-    ) as cluster:
+    with LocalCluster(n_workers=number, threads_per_worker=1, dashboard_address=None, preload=[__file__]) as cluster:
         return judge(folder, cluster)
 
 

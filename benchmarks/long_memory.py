@@ -100,10 +100,7 @@ def past(user: int, times: int = 1) -> list[Session]:
             at = f"2024-{month:02}-{first + i * 8 // logs:02} {8 + i % 12:02}:{i % 60:02}"
             lines.append(Log(at, f"{said}, note {dice.randrange(999)}"))
         lines.sort(key=lambda log: log.at)
-        told = [
-            Turn(f"wish {dice.randrange(10**6)} word{dice.randrange(40)}", "reply " * 10)
-            for _ in range(turns)
-        ]
+        told = [Turn(f"wish {dice.randrange(10**6)} word{dice.randrange(40)}", "reply " * 10) for _ in range(turns)]
         at = f"2024-{month:02}-{first + 8:02} 22:00:00"
         found.append(Session(f"{user:04}_sample{j}", at, tuple(lines), tuple(told)))
     return found
@@ -129,9 +126,7 @@ def stopped(memory: LongTermMemory, user: int, url: str, options: argparse.Names
     model = asked(url, options)
 
     async def half() -> None:
-        work = asyncio.ensure_future(
-            model.work_async([partial(memory.build, str(user), past(user))], progress=False)
-        )
+        work = asyncio.ensure_future(model.work_async([partial(memory.build, str(user), past(user))], progress=False))
         while model.ledger.total.calls < options.stop_after:
             await asyncio.sleep(0.005)
         work.cancel()
@@ -204,9 +199,7 @@ def measure(url: str, options: argparse.Namespace) -> None:
         )
         number = 0
         for users in options.users:
-            calls, seconds, processor, failed = built(
-                memory, list(range(number, number + users)), url, options
-            )
+            calls, seconds, processor, failed = built(memory, list(range(number, number + users)), url, options)
             number += users
             total = calls * options.latency
             bound = total / options.in_flight

@@ -27,9 +27,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--dialogues", type=int, default=1000)
     number = parser.parse_args().dialogues
-    print(
-        f"{'policy':<11} {'user':<6} {'turns':>6} {'talked: wall':>13} {'processor':>10} {'kept: processor':>16}"
-    )
+    print(f"{'policy':<11} {'user':<6} {'turns':>6} {'talked: wall':>13} {'processor':>10} {'kept: processor':>16}")
     for name, policy in POLICIES.items():
         for user in (user1(), user2(), user3()):
             talk(policy, World(user, np.random.default_rng(0)))

@@ -43,9 +43,7 @@ class Listener:
     def __init__(self) -> None:
         self.heard: list[Request] = []
 
-    def each(
-        self, method: Callable[..., Any], items: Iterable[Any], sink: Callable[[Any], object], **_: Any
-    ) -> None:
+    def each(self, method: Callable[..., Any], items: Iterable[Any], sink: Callable[[Any], object], **_: Any) -> None:
         """Work on one item after another."""
 
         async def ask(requests: Sequence[Request], stage: str = "ask", rank: int = 0) -> list[Answer]:
@@ -85,9 +83,7 @@ def questions(task: str, options: argparse.Namespace) -> list[Request]:
         given = corpus.extras["candidates"].merge(turns, on=TURN)
         names = list(given["candidate"].unique()[: options.candidates])
         judge = Personal(Measured("en"), Manner("en", written=False))
-        scored(
-            judge, corpus, recorded(given[given["candidate"].isin(names)], turns), listener, progress=False
-        )
+        scored(judge, corpus, recorded(given[given["candidate"].isin(names)], turns), listener, progress=False)
     return list(listener.heard)
 
 
@@ -102,11 +98,7 @@ def measured(task: str, order: str, options: argparse.Namespace) -> dict[str, fl
     answers = model.ask_many(asked, progress=False)
     seconds = time.perf_counter() - started
     assert all(answer.finish for answer in answers), answers[0].error
-    return {
-        "prompts": len(answers),
-        "tokens": sum(answer.tokens_in for answer in answers),
-        "seconds": seconds,
-    }
+    return {"prompts": len(answers), "tokens": sum(answer.tokens_in for answer in answers), "seconds": seconds}
 
 
 def in_a_process(task: str, order: str) -> dict[str, float]:

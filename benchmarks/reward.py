@@ -47,9 +47,7 @@ def cases(number: int, characters: int, language: str, seed: int) -> list[Lesson
         said = [text(40, share), text(characters, share)]
         history = tuple({"role": r, "content": t} for r, t in zip(("user", "assistant"), said))
         reply = text(int(characters * rng.uniform(0.5, 1.5)), liked if good else share)
-        found.append(
-            Lesson(str(i), text(40, share), history, reply, gold=1 if good else -1, user=f"u{i // 10}")
-        )
+        found.append(Lesson(str(i), text(40, share), history, reply, gold=1 if good else -1, user=f"u{i // 10}"))
     return found
 
 

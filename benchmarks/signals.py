@@ -114,9 +114,7 @@ def rates(writer: Writer, messages: int, each: int, times: int) -> dict[str, flo
             n = sum(len(r["history"]) for r in records)
             sessions = [session(record) for record in records]
             log = Path(folder) / "log.jsonl"
-            log.write_text(
-                "".join(json.dumps(r, ensure_ascii=False) + "\n" for r in records), encoding="utf-8"
-            )
+            log.write_text("".join(json.dumps(r, ensure_ascii=False) + "\n" for r in records), encoding="utf-8")
             stages: dict[str, Callable[[], Any]] = {
                 "signals": lambda s=sessions: table(s, private=False),
                 "de-identified": lambda s=sessions: table(s, private=True),
@@ -130,9 +128,7 @@ def rates(writer: Writer, messages: int, each: int, times: int) -> dict[str, flo
 def pair() -> float:
     """Milliseconds for two messages of 20,000 characters that share their words."""
     rng = random.Random(1)
-    text = "".join(
-        rng.choice("我们今天去公园看花草树木天气很好大家都开心然后回家吃饭休息") for _ in range(20_000)
-    )
+    text = "".join(rng.choice("我们今天去公园看花草树木天气很好大家都开心然后回家吃饭休息") for _ in range(20_000))
     other = text[:9_000] + text[9_300:] + text[:300]
 
     def work() -> None:
@@ -150,9 +146,7 @@ def peak(file: Path, out: Path) -> tuple[float, float]:
         "mined(sys.argv[1], sys.argv[2]); "
         "print(time.process_time() - begin, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(file), str(out)], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code, str(file), str(out)], capture_output=True, text=True, check=True)
     seconds, most = map(float, done.stdout.split())
     return seconds, most / (1024 if sys.platform != "darwin" else 1 << 20)
 
@@ -177,7 +171,9 @@ def grown(writer: Writer, sizes: list[int], cluster: bool) -> None:
             folder, file = Path(name), Path(name) / "log.parquet"
             written(writer, file, size)
             seconds, most = peak(file, folder / "here")
-            said = f"{size:9,} messages, {file.stat().st_size / 1e6:6.1f} MB of Parquet: {size / seconds:8,.0f} a second"
+            said = (
+                f"{size:9,} messages, {file.stat().st_size / 1e6:6.1f} MB of Parquet: {size / seconds:8,.0f} a second"
+            )
             print(f"{said}, at most {most:4.0f} MB, {digest(folder / 'here')}", flush=True)
             if cluster:
                 begin = time.perf_counter()
@@ -189,9 +185,7 @@ def grown(writer: Writer, sizes: list[int], cluster: bool) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--messages", type=int, default=10_000)
     parser.add_argument("--times", type=int, default=5)
     parser.add_argument("--lengths", type=int, nargs="*", default=[10, 50, 200, 2_000])

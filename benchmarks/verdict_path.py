@@ -28,9 +28,7 @@ def entered(work: Callable[[], Any]) -> tuple[Any, set[str], set[tuple[str, str]
         file = frame.f_code.co_filename
         if event == "call" and file.startswith(PACKAGE):
             files.add(file[len(PACKAGE) + 1 :])
-            functions.add(
-                (file, frame.f_code.co_qualname if sys.version_info >= (3, 11) else frame.f_code.co_name)
-            )
+            functions.add((file, frame.f_code.co_qualname if sys.version_info >= (3, 11) else frame.f_code.co_name))
 
     threading.setprofile(note)
     sys.setprofile(note)

@@ -23,10 +23,7 @@ OPTIONS |= {"backbones": "--backbone", "notebooks": "the arguments of `perslib r
 _ENDINGS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
 USE = click.option(
-    "--use",
-    multiple=True,
-    metavar="MODULE",
-    help="Python module of your own: judges, memories, contexts or loaders.",
+    "--use", multiple=True, metavar="MODULE", help="Python module of your own: judges, memories, contexts or loaders."
 )
 
 
@@ -165,9 +162,7 @@ def report(
 )
 @click.option("--language", type=LANGUAGE, help="Language of a table of your own. Default: en.")
 @USE
-def import_(
-    kind: str, path: Path, out: Path | None, language: str | None, use: tuple[str, ...], **how: Any
-) -> None:
+def import_(kind: str, path: Path, out: Path | None, language: str | None, use: tuple[str, ...], **how: Any) -> None:
     """Check a downloaded release and write it as Parquet under data/.
 
     \b

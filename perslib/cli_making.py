@@ -10,12 +10,8 @@ import pandas as pd
 
 FILE, FOLDER = click.Path(path_type=Path), click.Path(path_type=Path, file_okay=False)
 LANGUAGE = click.Choice(["en", "zh"])
-CAP = click.option(
-    "--cap", type=click.FloatRange(min=0), help="Stop when this cost in US dollars is reached."
-)
-DRY_RUN = click.option(
-    "--dry-run", is_flag=True, help="Only estimate calls, tokens and cost; nothing is asked."
-)
+CAP = click.option("--cap", type=click.FloatRange(min=0), help="Stop when this cost in US dollars is reached.")
+DRY_RUN = click.option("--dry-run", is_flag=True, help="Only estimate calls, tokens and cost; nothing is asked.")
 
 
 @click.command()
@@ -54,9 +50,7 @@ def synthesize(folder: Path, backbone: str, cap: float | None, dry_run: bool, **
 def _with_total(table: pd.DataFrame) -> str:
     table.loc["in all"] = table.sum(skipna=False)
     counts = ["calls", "tokens_in", "tokens_out"]
-    return table.astype(dict.fromkeys(counts, int)).to_string(
-        na_rep="unpriced", formatters={"cost": "${:,.2f}".format}
-    )
+    return table.astype(dict.fromkeys(counts, int)).to_string(na_rep="unpriced", formatters={"cost": "${:,.2f}".format})
 
 
 @click.command()
@@ -64,9 +58,7 @@ def _with_total(table: pd.DataFrame) -> str:
 @click.argument("folder", type=FOLDER)
 @click.option("--miner", "-b", required=True, help="Entry of backbones.toml that finds and describes cases.")
 @click.option("--judge", help="Entry that grades them, better of another model family. Default: the miner.")
-@click.option(
-    "--checker", "checkers", multiple=True, help="Entry that checks them. Repeatable. Default: the judge."
-)
+@click.option("--checker", "checkers", multiple=True, help="Entry that checks them. Repeatable. Default: the judge.")
 @click.option("--language", type=LANGUAGE, default="zh", help="Language of the prompts.")
 @CAP
 @DRY_RUN

@@ -83,14 +83,9 @@ def cache(context: click.Context) -> None:
 
 @cache.command()
 @click.option(
-    "--older-than",
-    type=click.IntRange(min=-1),
-    metavar="DAYS",
-    help="Entries older than this number of days.",
+    "--older-than", type=click.IntRange(min=-1), metavar="DAYS", help="Entries older than this number of days."
 )
-@click.option(
-    "--keep", type=click.FloatRange(min=0), metavar="MB", help="The oldest entries beyond this total size."
-)
+@click.option("--keep", type=click.FloatRange(min=0), metavar="MB", help="The oldest entries beyond this total size.")
 @click.option("--backbone", help="Entries of this backbone.")
 @click.option("--model", help="Entries of this model.")
 @click.option("--prompt", help="Entries of this prompt, as shown by `perslib cache`.")

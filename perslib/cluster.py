@@ -99,10 +99,7 @@ def spread(
             if keys is not None and result.exists():
                 waiting.append((None, result, None))
             else:
-                given, task = (
-                    write_value(place, chunk, f"chunk-{name}"),
-                    f"perslib-{place.name}-result-{name}",
-                )
+                given, task = (write_value(place, chunk, f"chunk-{name}"), f"perslib-{place.name}-result-{name}")
                 work = partial(_work, todo, given, result, seats, str(workspace()))
                 waiting.append((client.submit(work, key=task, pure=False), result, given))
             while len(waiting) > most:

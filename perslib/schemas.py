@@ -70,9 +70,7 @@ def read_schema(beside: str, name: str, part: str, **formats: Callable[[str], bo
     return Schema(document, Draft202012Validator(document, formats=formats, validate_formats=True))
 
 
-def check(
-    record: Any, schema: Schema, place: str, unknown: Callable[[str], None] | None = None
-) -> list[Problem]:
+def check(record: Any, schema: Schema, place: str, unknown: Callable[[str], None] | None = None) -> list[Problem]:
     """What is wrong with a record: one problem a field. `unknown` takes fields that the schema does not name."""
     if problems := list(unfit(record, place)):
         return problems

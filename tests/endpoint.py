@@ -31,9 +31,7 @@ HASTY = Patience(tries=4, backoff=0.01, longest=0.05, total=2.0)
 Fault = Callable[[web.Request, dict[str, Any]], Awaitable[web.StreamResponse]]
 
 
-def completion(
-    content: str | None = "ok", *, finish: str = "stop", model: str = "m", **message: Any
-) -> dict[str, Any]:
+def completion(content: str | None = "ok", *, finish: str = "stop", model: str = "m", **message: Any) -> dict[str, Any]:
     """The body of an ordinary chat completion; further keywords go into its message."""
     return {
         "id": "chatcmpl-1",
@@ -48,11 +46,7 @@ def completion(
                 "logprobs": None,
             }
         ],
-        "usage": {
-            "prompt_tokens": 100,
-            "completion_tokens": 10,
-            "prompt_tokens_details": {"cached_tokens": 40},
-        },
+        "usage": {"prompt_tokens": 100, "completion_tokens": 10, "prompt_tokens_details": {"cached_tokens": 40}},
     }
 
 
@@ -229,9 +223,7 @@ def main() -> None:
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
         # The parent closes our standard input, by intent or by dying: either way we end.
-        threading.Thread(
-            target=lambda: (sys.stdin.read(), loop.call_soon_threadsafe(stop.set)), daemon=True
-        ).start()
+        threading.Thread(target=lambda: (sys.stdin.read(), loop.call_soon_threadsafe(stop.set)), daemon=True).start()
         await server.serve(lambda: print(json.dumps(server.base_url), flush=True), stop)
 
     asyncio.run(run())

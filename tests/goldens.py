@@ -142,9 +142,7 @@ def tokens(text: str, score: str) -> Any:
         if part == score:
             shares = {k: math.exp(-abs(k - int(score)) * 1.2) for k in range(1, 6)}
             total = sum(shares.values())
-            top = [
-                {"token": str(k), "logprob": math.log(v / total), "bytes": None} for k, v in shares.items()
-            ]
+            top = [{"token": str(k), "logprob": math.log(v / total), "bytes": None} for k, v in shares.items()]
             top.sort(key=lambda token: -token["logprob"])
         yield {**top[0], "token": part, "top_logprobs": top}
 
@@ -170,15 +168,7 @@ def run_corpus(corpus: str, pages: list[str], scratch: Path, base_url: str) -> d
     environment = {**os.environ, "PERSLIB_HOME": str(home), "PYTHONPATH": str(ROOT), "PERSLIB_PROGRESS": "0"}
     found: dict[str, str] = {}
     for page in pages:
-        options = [
-            "--language",
-            corpus[-2:],
-            "--backbone",
-            "scripted",
-            "--out",
-            str(home / page),
-            *PAGES[page],
-        ]
+        options = ["--language", corpus[-2:], "--backbone", "scripted", "--out", str(home / page), *PAGES[page]]
         command = [sys.executable, "-m", "perslib", "report", page, "--corpus", corpus, *options]
         done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
         said = "ok" if done.returncode == 0 else f"FAILED\n{done.stdout[-800:]}{done.stderr[-1500:]}"
@@ -228,9 +218,7 @@ def digest(name: str, content: str) -> dict[str, Any]:
 
 def compare(found: dict[str, str], pages: list[str], kept: Path, seen: Path) -> int:
     """Say what differs from the goldens; the number of differences."""
-    recorded = {
-        k: v for k, v in json.loads(GOLDENS.read_text(encoding="utf-8")).items() if k.split("/")[1] in pages
-    }
+    recorded = {k: v for k, v in json.loads(GOLDENS.read_text(encoding="utf-8")).items() if k.split("/")[1] in pages}
     differing = []
     for name in sorted({*found, *recorded}):
         if name not in found:
@@ -255,16 +243,10 @@ def write(found: dict[str, str], folder: Path) -> None:
 
 def main() -> int:
     """The command."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("record", "compare"))
-    parser.add_argument(
-        "pages", nargs="*", metavar="PAGE", help=f"some of {' '.join(PAGES)}; all if none is named"
-    )
-    parser.add_argument(
-        "--keep", type=Path, default=ROOT / ".perslib" / "goldens", help="where the recorded files lie"
-    )
+    parser.add_argument("pages", nargs="*", metavar="PAGE", help=f"some of {' '.join(PAGES)}; all if none is named")
+    parser.add_argument("--keep", type=Path, default=ROOT / ".perslib" / "goldens", help="where the recorded files lie")
     given = parser.parse_args()
     pages = given.pages or list(PAGES)
     if unknown := set(pages) - set(PAGES):

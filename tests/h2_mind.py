@@ -83,8 +83,7 @@ class Mind:
         first, last = map(int, re.findall(r"logs (\d+) to (\d+)", said)[-1])
         again = {int(i) for i in re.findall(r"^\[(\d+)\].* again", said, re.M)}
         relations = [
-            {"log": i, "caused_by": [i - 1] if i and i in again else [], "follows": []}
-            for i in range(first, last + 1)
+            {"log": i, "caused_by": [i - 1] if i and i in again else [], "follows": []} for i in range(first, last + 1)
         ]
         return {"relations": relations}
 
@@ -101,9 +100,7 @@ class Mind:
 
     def h2_background(self, said: str) -> dict[str, Any]:
         new = said.partition("<<<new situations>>>")[2]
-        return {
-            "updates": [{"aspect": "work", "text": "Lately " + ", ".join(re.findall(r"^- (.*)", new, re.M))}]
-        }
+        return {"updates": [{"aspect": "work", "text": "Lately " + ", ".join(re.findall(r"^- (.*)", new, re.M))}]}
 
     def h2_outline(self, said: str) -> dict[str, Any]:
         turns = [int(n) for n in re.findall(r"<<<user, turn (\d+)>>>", said)]
@@ -143,9 +140,7 @@ class Mind:
 def session(number: int, logs: Sequence[str] = (), wishes: Sequence[str] = ()) -> Session:
     """A session of ten days; each log says what it says, each wish is a turn of the user."""
     month, day = number // 2 + 1, 10 + 10 * (number % 2)
-    lines = tuple(
-        Log(f"2024-{month:02}-{day - 9 + i % 9:02} {i // 9:02}:00", text) for i, text in enumerate(logs)
-    )
+    lines = tuple(Log(f"2024-{month:02}-{day - 9 + i % 9:02} {i // 9:02}:00", text) for i, text in enumerate(logs))
     turns = tuple(Turn(wish, f"about {wish}") for wish in wishes)
     return Session(f"ada_sample{number}", f"2024-{month:02}-{day:02} 18:00:00", _by_time(lines), turns)
 
@@ -157,11 +152,7 @@ def _by_time(logs: tuple[Log, ...]) -> tuple[Log, ...]:
 
 #: 12 logs in 10 groups and 2 topics; 3 logs in 2 groups and 1 topic; no logs and 1 topic; 1 log, no dialogue.
 PAST = [
-    session(
-        0,
-        ["knee", "again knee", *[f"desk{i}" for i in range(8)], "paper", "again paper"],
-        ["knee", "x", "desk"],
-    ),
+    session(0, ["knee", "again knee", *[f"desk{i}" for i in range(8)], "paper", "again paper"], ["knee", "x", "desk"]),
     session(1, ["garden", "again garden", "knee"], ["garden", "y"]),
     session(2, [], ["knee", "z"]),
     session(3, ["desk"], []),

@@ -22,13 +22,7 @@ def message(role: str, content: str, score: Any = None, reason: str | None = Non
 def session(*history: dict[str, Any], **further: Any) -> dict[str, Any]:
     """One session file of the PersTurnBench release."""
     profile = {"gender": "Female", "age": 30, "personality": ["calm"]}
-    base = {
-        "history": list(history),
-        "task_context": "a task",
-        "task_type": "x",
-        "chat_model": "m",
-        "profile": profile,
-    }
+    base = {"history": list(history), "task_context": "a task", "task_type": "x", "chat_model": "m", "profile": profile}
     return base | further
 
 
@@ -46,9 +40,7 @@ def write_release(root: Path, sessions: dict[tuple[str, str, str], Any]) -> Path
         if isinstance(content, bytes):
             file.write_bytes(content)
         else:
-            file.write_text(
-                content if isinstance(content, str) else json.dumps(content, ensure_ascii=False), "utf-8"
-            )
+            file.write_text(content if isinstance(content, str) else json.dumps(content, ensure_ascii=False), "utf-8")
     return root
 
 
@@ -78,13 +70,7 @@ def tiny_corpus() -> Corpus:
     turns["earlier"] = [(), ("Hm.",), (), (), ()]
     turns["asked_at"] = pd.Timestamp("2026-01-01 10:00") + pd.to_timedelta(range(5), unit="h")
     events = pd.DataFrame(
-        {
-            "user": ["ada"],
-            "session": ["0"],
-            "at": ["2026-01-01 09:00"],
-            "kind": ["Web Search"],
-            "content": ["Lisbon"],
-        }
+        {"user": ["ada"], "session": ["0"], "at": ["2026-01-01 09:00"], "kind": ["Web Search"], "content": ["Lisbon"]}
     )
     extras = {"truth": pd.DataFrame({"user": ["ada", "bo"], "weights": [[0.5, 0.5], [1.0, 0.0]]})}
     return Corpus("tiny", "en", users, sessions, turns, events, extras, {"scenarios": ["gift", "travel"]})

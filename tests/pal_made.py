@@ -79,9 +79,7 @@ class Model:
         said = self.say(request)
         if isinstance(said, Answer):
             return said
-        return Answer(
-            text=str(said), data=said, tokens_in=100, tokens_out=10, seconds=0.5, cost=0.01, finish="stop"
-        )
+        return Answer(text=str(said), data=said, tokens_in=100, tokens_out=10, seconds=0.5, cost=0.01, finish="stop")
 
 
 def session(number: int, day: str, turns: int = 2, logs: int = 3) -> Session:

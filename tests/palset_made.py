@@ -20,9 +20,7 @@ LABELS = ["neu", "pos", "neg", "neu", "pos", "neu", "neg", "neu"]
 def topic(name: str = "a") -> dict[str, Any]:
     """A topic with eight candidates: pos are S2 and S5, neg S3 and S7."""
     candidates = [f"{name}: solution {i}" for i in range(1, 9)]
-    chosen = {
-        side: [c for c, label in zip(candidates, LABELS) if label == side] for side in ("pos", "neg", "neu")
-    }
+    chosen = {side: [c for c, label in zip(candidates, LABELS) if label == side] for side in ("pos", "neg", "neu")}
     return {
         "user_query": f"What about {name}?",
         "implicit_needs": [f"{name} soon", f"{name} cheap"],
@@ -54,10 +52,7 @@ def main_file(language: str = "zh") -> dict[str, Any]:
     """Two users; the first has two history sessions and one in December, the second one of each."""
     return {
         "0000": {
-            "history": [
-                sample("0000", 0, "2024-10-05", language),
-                sample("0000", 1, "2024-11-09", language, topics=2),
-            ],
+            "history": [sample("0000", 0, "2024-10-05", language), sample("0000", 1, "2024-11-09", language, topics=2)],
             "query": [sample("0000", 2, "2024-12-20", language, topics=2)],
         },
         "0001": {
@@ -79,16 +74,10 @@ def side_files(main: dict[str, Any]) -> dict[str, Any]:
             **{key: f"{key}." for key in ("occupation", "health status", "family members", "hobbies")},
             "personality": dict.fromkeys(traits, "high"),
         }
-        ids = {
-            aspect: [f"{aspect}-{n}" for n in range(1, 5)]
-            for aspect in ("work", "health", "family", "leisure")
-        }
+        ids = {aspect: [f"{aspect}-{n}" for n in range(1, 5)] for aspect in ("work", "health", "family", "leisure")}
         files["requirement"][user] = {a: {i: f"need {i}" for i in own} for a, own in ids.items()}
         files["preference"][user] = {
-            a: {
-                i: {"requirement": f"need {i}", "preference": {"pos": f"likes {i}", "neg": f"no {i}"}}
-                for i in own
-            }
+            a: {i: {"requirement": f"need {i}", "preference": {"pos": f"likes {i}", "neg": f"no {i}"}} for i in own}
             for a, own in ids.items()
         }
         for session in parts["history"] + parts["query"]:
@@ -140,9 +129,7 @@ FOLDERS = {
 }
 
 
-def write_palset(
-    folder: Path, main: Any = None, side: dict[str, Any] | None = None, language: str = "zh"
-) -> Path:
+def write_palset(folder: Path, main: Any = None, side: dict[str, Any] | None = None, language: str = "zh") -> Path:
     """Write the release as it is laid out; `side={}` writes the main file alone."""
     main = main_file(language) if main is None else main
     ending = "_en.json" if language == "en" else ".json"

@@ -12,9 +12,7 @@ import numpy as np
 
 from perslib.patience import Actions, Dialogue, Dialogues, User, user2
 
-GOAL = tuple(
-    f"{d}.{kind}.{slot}" for d in ("hotel", "train") for kind in ("info", "reqt") for slot in "abcde"
-)
+GOAL = tuple(f"{d}.{kind}.{slot}" for d in ("hotel", "train") for kind in ("info", "reqt") for slot in "abcde")
 ATOMS = tuple(f"inform:{i}" for i in range(12))
 
 
@@ -26,9 +24,7 @@ def action_list(n: int = 40, seed: int = 1) -> Actions:
     return Actions(tuple(f"a{i}" for i in range(n)), ATOMS, rows)
 
 
-def made(
-    n: int = 300, seed: int = 7, *, limit: int = 12, scale: float = 1.6, extra: float = 0.0
-) -> Dialogues:
+def made(n: int = 300, seed: int = 7, *, limit: int = 12, scale: float = 1.6, extra: float = 0.0) -> Dialogues:
     """n dialogues; patience is scale · items + extra · trait, where the trait (0 or 1) is the user's profile."""
     rng, actions = np.random.default_rng(seed), action_list()
     found = []
@@ -47,9 +43,7 @@ def made(
             for item in rng.permutation(np.flatnonzero(rest))[: rng.integers(0, 4)]:
                 rest[item] = 0
             rests.append(rest.copy())
-            status, reason = (
-                (-1, "budget") if budget < 0 else (1, "success") if not rest.any() else (0, "maxturn")
-            )
+            status, reason = (-1, "budget") if budget < 0 else (1, "success") if not rest.any() else (0, "maxturn")
             if status or len(taken) == limit:
                 break
         found.append(

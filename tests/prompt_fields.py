@@ -39,11 +39,7 @@ FIELDS: dict[str, Any] = {
     "evidence": [{**_TURN, "id": "E1", "task": "a gift", "similarity": 0.4142}],
     "sessions": [{"task_name": "gift", "task": "for father", "turns": [_TURN]}],
     "conversations": [
-        {
-            "task_name": "gift",
-            "task": "for father",
-            "turns": [{"id": 1, "request": "Hm?", "response": "A hat."}],
-        }
+        {"task_name": "gift", "task": "for father", "turns": [{"id": 1, "request": "Hm?", "response": "A hat."}]}
     ],
     "records": [
         {
@@ -110,16 +106,12 @@ def answer(prompt: Prompt) -> dict[str, Any]:
             "three_vs_four_distinction": _SAID,
             "user_specific_requirements": [_SAID],
             "preferred_response_format": {"statement": "Nothing to be seen.", "turns": []},
-            "task_specific_observations": [
-                {"task_name": "gift", "observation": "Wants a shop.", "turns": [1]}
-            ],
+            "task_specific_observations": [{"task_name": "gift", "observation": "Wants a shop.", "turns": [1]}],
         },
         "memory_unrated": {
             "user_specific_requirements": [_SAID],
             "preferred_response_format": {"statement": "Nothing to be seen.", "turns": []},
-            "task_specific_observations": [
-                {"task_name": "gift", "observation": "Wants a shop.", "turns": [1]}
-            ],
+            "task_specific_observations": [{"task_name": "gift", "observation": "Wants a shop.", "turns": [1]}],
         },
         "spur_induce": {"rules": ["The reply is vague."]},
         "spur_reduce": {"rules": ["The reply is vague."]},

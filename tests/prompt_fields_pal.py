@@ -14,10 +14,7 @@ FIELDS: dict[str, Any] = {
     "query": "What can I eat at work?",
     "blocks": [{"field": "log", "texts": ["bought a thermos", "called a doctor"]}],
     "requirement": "Warm meals on night shift, easy on the stomach.",
-    "candidates": [
-        {"id": "S1", "text": "A thermos of porridge."},
-        {"id": "S2", "text": "A vending machine."},
-    ],
+    "candidates": [{"id": "S1", "text": "A thermos of porridge."}, {"id": "S2", "text": "A vending machine."}],
     "needs": [{"need": "easy on the stomach", "evidences": ["saw a doctor"]}],
     "prediction": "Wants something warm.",
     "rubric": "Works at night and has a weak stomach.",
@@ -38,11 +35,7 @@ UNSEEN = {"pos", "neg", "log", "solution_discussion"}
 
 _WRITTEN = {"recursum_dialogue": "summary", "recursum_logs": "summary", "memorybank_day": "summary"}
 _WRITTEN |= {"memorybank_events": "summary", "memorybank_portrait": "portrait"}
-_WRITTEN |= {
-    "memorybank_personality": "insight",
-    "pal_requirement": "requirement",
-    "pal_summary": "requirement",
-}
+_WRITTEN |= {"memorybank_personality": "insight", "pal_requirement": "requirement", "pal_summary": "requirement"}
 _WRITTEN |= {"pal_solution": "solution", "pal_user": "content", "pal_assistant": "content"}
 _JUDGED = {
     "analysis": {"assistant_1": "Vague.", "assistant_2": "Specific.", "overall": "The second."},

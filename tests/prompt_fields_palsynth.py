@@ -54,38 +54,25 @@ DIALOGUE_TOPICS = [
 SESSION = {
     "situations": FIELDS["earlier"],
     "topics": DIALOGUE_TOPICS,
-    "turns": [
-        {"id": "U1", "role": "user", "action": "Topic Inquiry", "about": "T1 Q", "text": "Why am I so tired?"}
-    ],
+    "turns": [{"id": "U1", "role": "user", "action": "Topic Inquiry", "about": "T1 Q", "text": "Why am I so tired?"}],
     "logs": [{"id": "L1", "at": "2024-11-04 08:15", "type": "Web Search", "text": "tired; two pages"}],
     "wrong": [{"id": "L1", "what": "contradicts: there is no phone"}],
 }
 #: Values that are translated.
 UNSEEN = {"high"}
 
-_LEVELS = dict.fromkeys(
-    ("Openness", "Conscientiousness", "Extraversion", "Agreeableness", "Neuroticism"), "low"
-)
+_LEVELS = dict.fromkeys(("Openness", "Conscientiousness", "Extraversion", "Agreeableness", "Neuroticism"), "low")
 _TOLD = dict.fromkeys(("occupation", "health", "family", "hobbies"), "Told.")
 _NEEDS = [{"need": n, "evidences": ["seen"]} for n in ("eat warm", "sleep")]
 _PICKS = [{"id": f"S{i}", "reason": "warm"} for i in range(1, 5)]
 ANSWERS: dict[str, dict[str, Any]] = {
-    "palsynth_profiles": {
-        "people": [{"name": "Ann", "gender": "female", "age": 30, **_TOLD, "personality": _LEVELS}]
-    },
+    "palsynth_profiles": {"people": [{"name": "Ann", "gender": "female", "age": 30, **_TOLD, "personality": _LEVELS}]},
     "palsynth_timeline": {"months": [{"month": "2024-11", "events": "Night shifts."}]},
     "palsynth_requirements": {a: ["a", "b", "c", "d"] for a in ("work", "health", "family", "leisure")},
-    "palsynth_preferences": {
-        "preferences": [{"id": "work-1", "analysis": "Frugal.", "pos": "Cheap.", "neg": "Dear."}]
-    },
+    "palsynth_preferences": {"preferences": [{"id": "work-1", "analysis": "Frugal.", "pos": "Cheap.", "neg": "Dear."}]},
     "palsynth_situations": {
         "situations": [
-            {
-                "start": "2024-11-03",
-                "end": "2024-11-08",
-                "requirement_ids": ["work-1"],
-                "situation": "Nights.",
-            }
+            {"start": "2024-11-03", "end": "2024-11-08", "requirement_ids": ["work-1"], "situation": "Nights."}
         ]
     },
     "palsynth_experience": {"experience": "On Monday …"},

@@ -20,11 +20,7 @@ FIELDS: dict[str, Any] = {
     "failed": "Bath is a city in England.",
     "complaint": "I asked for a plan.",
     "groups": [
-        {
-            "name": "knowledge_qa",
-            "about": "wants to know",
-            "domains": [{"name": "travel", "about": "places to go"}],
-        }
+        {"name": "knowledge_qa", "about": "wants to know", "domains": [{"name": "travel", "about": "places to go"}]}
     ],
 }
 

@@ -13,18 +13,14 @@ DISLIKED = ["it depends on many things", "maybe ask a friend there", "perhaps th
 ASIDES = ["today", "again", "often", "rather", "indeed", "mostly"]
 
 
-def made(
-    users: int = 20, each: int = 8, wrong: float = 0.0, seed: int = 0, prefix: str = "u"
-) -> list[Lesson]:
+def made(users: int = 20, each: int = 8, wrong: float = 0.0, seed: int = 0, prefix: str = "u") -> list[Lesson]:
     """So many cases a user, half of them good; a share `wrong` of the labels is turned round."""
     rng = np.random.default_rng(seed)
     found = []
     for u in range(users):
         for i in range(each):
             good = i % 2 == 0
-            reply = (
-                str(rng.choice(LIKED if good else DISLIKED)) + f" {rng.choice(ASIDES)} {rng.choice(ASIDES)}"
-            )
+            reply = str(rng.choice(LIKED if good else DISLIKED)) + f" {rng.choice(ASIDES)} {rng.choice(ASIDES)}"
             turned = rng.random() < wrong
             found.append(
                 Lesson(

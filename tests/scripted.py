@@ -13,9 +13,7 @@ from perslib.llm import Answer, Method, Request, loop
 Reply = Callable[[str, Sequence[Request]], Sequence[Answer]]
 
 
-def in_rounds(
-    method: Method[Any], reply: Reply, *, at_once: int = 10**6, rounds: list[int] | None = None
-) -> Any:
+def in_rounds(method: Method[Any], reply: Reply, *, at_once: int = 10**6, rounds: list[int] | None = None) -> Any:
     """The result of a method. `reply(stage, requests)` answers what is asked before any answer came, all in one round.
 
     A round holds `at_once` questions at most, those of the lowest rank first; `rounds` gets their numbers.

@@ -222,11 +222,7 @@ def test_variants_by_name():
     memory = ["structured memory", "no memory"]
     assert names("", LOOK) == [*memory, "written analysis"], "a first look is short"
     further = ["window of 1", "whole conversation", "prompts in Chinese", "written analysis"]
-    assert names("", USUAL) == [
-        *memory,
-        *("measured", "scores only", "personal + measured", "full evidence"),
-        *further,
-    ]
+    assert names("", USUAL) == [*memory, *("measured", "scores only", "personal + measured", "full evidence"), *further]
     assert names("language", USUAL, "zh") == ["structured memory", "prompts in English"]
     assert names("language", USUAL, "en", languages=["en"]) == ["structured memory"]
     assert names("window", LOOK) == ["structured memory", "window of 5", "whole conversation"]
@@ -240,9 +236,7 @@ def test_variants_judge_the_same_replies_and_differ_in_one_thing(small, model, s
     made = ablations.make_variants(ablations.FAMILIES, Manner("en", False), USUAL.memory)
     judges = [judge for family in made.values() for judge in family]
     asked = verification.judged(judges, small, model(), limit=30)
-    turns = asked.groupby("judge")[["user", "scenario", "session", "turn"]].apply(
-        lambda f: f.to_numpy().tolist()
-    )
+    turns = asked.groupby("judge")[["user", "scenario", "session", "turn"]].apply(lambda f: f.to_numpy().tolist())
     assert len(turns) == len(judges) == len({judge.name for judge in judges})
     assert all(own == turns["structured memory"] for own in turns)
     assert asked["raw"].notna().all() and set(asked.query("judge == 'no memory'")["memory"].isna()) == {True}
@@ -268,8 +262,7 @@ def test_variants_judge_the_same_replies_and_differ_in_one_thing(small, model, s
 # -- the page ----------------------------------------------------------------------------------------------
 
 BACKBONES = "".join(
-    f'[{name}]\nbase_url = "{{address}}"\nmodel = "{name}"\nstructured = "schema"\n'
-    for name in ("one", "two")
+    f'[{name}]\nbase_url = "{{address}}"\nmodel = "{name}"\nstructured = "schema"\n' for name in ("one", "two")
 )
 
 

@@ -115,9 +115,7 @@ def test_no_module_imports_itself_by_a_detour():
 def test_exports_are_listed_and_real(name):
     module = importlib.import_module(name)
     listed = list(module.__all__)
-    assert listed == sorted(listed, key=lambda n: (not n.isupper(), not n[0].isupper(), n)), (
-        "sorted as ruff does"
-    )
+    assert listed == sorted(listed, key=lambda n: (not n.isupper(), not n[0].isupper(), n)), "sorted as ruff does"
     public = {n for n, v in vars(module).items() if not n.startswith("_") and not inspect.ismodule(v)}
     assert set(listed) == public - {"annotations"}
     for export in listed:
@@ -137,9 +135,7 @@ def test_nothing_tells_of_a_machine():
     """No absolute paths, and no addresses of package registries, in what the project ships."""
     root = PACKAGE.parent
     files = [
-        f
-        for folder in (PACKAGE, root / "prompts", root / "notebooks", root / "tests")
-        for f in folder.rglob("*.*")
+        f for folder in (PACKAGE, root / "prompts", root / "notebooks", root / "tests") for f in folder.rglob("*.*")
     ]
     for file in [*files, *root.glob("*.*")]:
         if file.suffix in {".py", ".md", ".toml", ".yml", ".ipynb", ".j2", ".css"}:
@@ -152,20 +148,13 @@ def test_published_tables_name_their_source():
     tables = sorted(PACKAGE.rglob("published/*.csv"))
     assert {table.parents[1].name for table in tables} >= {"corpus", "patience", "studies", "ux"}
     for table in tables:
-        assert table.read_text("utf-8").startswith("# "), (
-            f"{table} does not say in its first line where it is from"
-        )
+        assert table.read_text("utf-8").startswith("# "), f"{table} does not say in its first line where it is from"
         frame = read_csv(str(table), table.name)
         assert len(frame) and not frame.columns.str.startswith("Unnamed").any(), table
 
 
 def test_documents_import_what_there_is():
     root = PACKAGE.parent
-    for file in (
-        root / "README.md",
-        *root.glob("docs/*.md"),
-        *root.glob("data/*.md"),
-        *root.glob("prompts/*.md"),
-    ):
+    for file in (root / "README.md", *root.glob("docs/*.md"), *root.glob("data/*.md"), *root.glob("prompts/*.md")):
         for line in re.findall(r"^from perslib[\w.]* import [\w, ]+$", file.read_text("utf-8"), flags=re.M):
             exec(line, {})

@@ -36,10 +36,7 @@ def built(memory, past=PAST, model=None):
 
 def shown(memory, query="asks1 item2", **options):
     pieces = memory.recall(built(memory, **options), NOW, query, "solution")
-    return {
-        field: [p.text for p in pieces if p.field == field]
-        for field in dict.fromkeys(p.field for p in pieces)
-    }
+    return {field: [p.text for p in pieces if p.field == field] for field in dict.fromkeys(p.field for p in pieces)}
 
 
 def all_of(language="en"):
@@ -128,16 +125,11 @@ def test_recursum_folds_dialogues_and_logs_side_by_side():
     assert store.of_dialogues == ("summary 1", "summary 3", "summary 5", "summary 7")
     assert "There is none yet." in seen[0] and "summary 1" in seen[2] and "summary 2" not in seen[2]
     pieces = RecurSum().recall(store, NOW, "", "solution")
-    assert [(p.field, p.text) for p in pieces[:2]] == [
-        ("dialogue_summary", "summary 7"),
-        ("log_summary", "summary 8"),
-    ]
+    assert [(p.field, p.text) for p in pieces[:2]] == [("dialogue_summary", "summary 7"), ("log_summary", "summary 8")]
 
 
 def test_recursum_keeps_the_summary_before_where_a_model_fails():
-    model = Model(
-        lambda request: {"summary": " "} if "asks1" in str(request.messages) else {"summary": "good"}
-    )
+    model = Model(lambda request: {"summary": " "} if "asks1" in str(request.messages) else {"summary": "good"})
     store = model.of(partial(RecurSum().build, "u", PAST[:2]))
     assert store.of_dialogues == ("good", "good")
     assert store.failed == ("u_sample1: dialogue summary: summary is empty",)
@@ -161,9 +153,7 @@ def test_conditionmem_writes_records_of_all_sessions_at_once():
     assert [p.id for p in pieces[:2]] == ["u_sample0/record_0", "u_sample1/record_0"]
 
 
-@pytest.mark.parametrize(
-    "records", [None, "none", [None], [{"condition": "x"}], [{"condition": "", "content": "y"}]]
-)
+@pytest.mark.parametrize("records", [None, "none", [None], [{"condition": "x"}], [{"condition": "", "content": "y"}]])
 def test_conditionmem_leaves_out_what_is_no_record(records):
     model = Model(lambda request: {"records": records})
     store = model.of(partial(ConditionMem().build, "u", PAST[:1]))
@@ -287,17 +277,13 @@ def test_odd_pasts(memory, odd):
 
 def test_5000_logs_are_folded_in_several_questions():
     model = Model(usual)
-    past = [
-        Session("u_a", "2024-09-01 18:00:00", tuple(Log("2024-08-01 08:00", "same") for _ in range(5000)))
-    ]
+    past = [Session("u_a", "2024-09-01 18:00:00", tuple(Log("2024-08-01 08:00", "same") for _ in range(5000)))]
     model.of(partial(RecurSum().build, "u", past))
     assert model.prompts() == ["recursum_logs"] * 17
 
 
 def test_logs_are_shown_in_the_order_of_time():
-    now = Session(
-        "u_now", "2024-12-03 18:00:00", (Log("2024-12-02 10:00", "b"), Log("2024-12-01 10:00", "a"))
-    )
+    now = Session("u_now", "2024-12-03 18:00:00", (Log("2024-12-02 10:00", "b"), Log("2024-12-01 10:00", "a")))
     memory = Vanilla()
     assert [p.text for p in memory.recall(memory.start("u"), now, "", "reply")] == [
         "[2024-12-01 10:00] a",

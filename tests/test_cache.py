@@ -42,8 +42,7 @@ def path(tmp_path: Path) -> Path:
 def test_a_digest_known_by_hand():
     # printf '{"model":"m","temperature":0}' | sha256sum
     assert (
-        digest({"temperature": 0.0, "model": "m"})
-        == "5ea0bd3062f3367622f9db5beb24c92616972474713a12dc2db70d63c9e08824"
+        digest({"temperature": 0.0, "model": "m"}) == "5ea0bd3062f3367622f9db5beb24c92616972474713a12dc2db70d63c9e08824"
     )
 
 
@@ -60,9 +59,7 @@ def test_what_differs_has_another(other):
 
 
 @settings(max_examples=50, deadline=None)
-@given(
-    st.dictionaries(st.text(max_size=4), st.text(max_size=9) | st.integers() | st.floats(0, 2), max_size=6)
-)
+@given(st.dictionaries(st.text(max_size=4), st.text(max_size=9) | st.integers() | st.floats(0, 2), max_size=6))
 def test_the_order_of_keys_does_not_matter(parts):
     assert digest(parts) == digest(dict(reversed(parts.items())))
 
@@ -93,9 +90,7 @@ def test_an_answer_comes_back_as_it_was(path):
 def test_many_at_once(path):
     with Cache(path) as cache:
         cache.put_many((f"{n}", {"n": n}, META) for n in range(2500))
-        assert cache.get_many([f"{n}" for n in range(0, 5000, 2)]) == {
-            f"{n}": {"n": n} for n in range(0, 2500, 2)
-        }
+        assert cache.get_many([f"{n}" for n in range(0, 5000, 2)]) == {f"{n}": {"n": n} for n in range(0, 2500, 2)}
 
 
 @pytest.mark.parametrize(
@@ -347,9 +342,7 @@ def test_an_entry_that_is_none_is_left_out_with_a_word(path, body, why):
         cache.put("bad", {"text": "short"}, META)
         cache.connection().execute("UPDATE entries SET body = ?", (body,))
         cache.put("good", LONG, META)
-        with pytest.warns(
-            CacheWarning, match=re.escape("one entry cannot be read") + ".*bad: .*" + re.escape(why)
-        ):
+        with pytest.warns(CacheWarning, match=re.escape("one entry cannot be read") + ".*bad: .*" + re.escape(why)):
             assert cache.get_many(["bad", "good"]) == {"good": LONG}
         with pytest.warns(CacheWarning, match="one entry"):
             assert cache.latest("embedded", 5) == [LONG]

@@ -150,9 +150,7 @@ counts = st.lists(st.integers(0, 9), min_size=5, max_size=5)
 cases = st.integers(1, 3).flatmap(
     lambda n: st.tuples(
         st.lists(
-            st.tuples(st.integers(0, n - 1), st.sampled_from([1, 2, 3, 3.5, 4, 5, np.nan])),
-            min_size=1,
-            max_size=25,
+            st.tuples(st.integers(0, n - 1), st.sampled_from([1, 2, 3, 3.5, 4, 5, np.nan])), min_size=1, max_size=25
         ),
         st.lists(counts, min_size=n, max_size=n),
     )
@@ -242,12 +240,7 @@ def test_histories_of_a_user_with_one_scenario_are_empty():
 
 
 def verdicts(raw=RAW, judge="a", candidate=None):
-    keys = {
-        "user": "u",
-        "scenario": "t",
-        "session": ["0", "0", "0", "10", "2", "2"],
-        "turn": [0, 1, 2, 0, 0, 1],
-    }
+    keys = {"user": "u", "scenario": "t", "session": ["0", "0", "0", "10", "2", "2"], "turn": [0, 1, 2, 0, 0, 1]}
     who = {"judge": judge, "backbone": None, "candidate": candidate}
     return pd.DataFrame({**keys, "raw": pd.array(raw, dtype="Float64"), **who})
 
@@ -274,9 +267,7 @@ def test_calibrated_says_where_it_fell_back():
     done = calibrated(pd.concat([verdicts(), strangers], ignore_index=True), LOCAL, ["cdf"], prefix="own_")
     assert done["own_cdf_fallback"].isna().sum() == 7
     found = fallbacks(done)
-    assert found[["judge", "method", "reason", "n", "of"]].values.tolist() == [
-        ["a", "own_cdf", "no history", 5, 12]
-    ]
+    assert found[["judge", "method", "reason", "n", "of"]].values.tolist() == [["a", "own_cdf", "no history", 5, 12]]
     assert pd.isna(done["own_cdf"].iloc[6])
     assert done["own_cdf"].iloc[7:].tolist() == RAW[1:]
 
@@ -316,9 +307,7 @@ def test_a_judge_that_never_judged_the_recorded_replies_is_refused():
         (new.assign(backbone="q"), "judge a, backbone q"),
         (new.assign(corpus="en"), "corpus en, judge a"),
     ):
-        with pytest.raises(
-            DataError, match=rf"reference: has no verdict of {named}\n.*same judge and backbone"
-        ):
+        with pytest.raises(DataError, match=rf"reference: has no verdict of {named}\n.*same judge and backbone"):
             reference_calibrated(pd.concat([new, wrong]), recorded, LOCAL)
     with pytest.raises(DataError, match="no verdict of judge a"):
         reference_calibrated(new, recorded[:0], LOCAL)

@@ -10,15 +10,7 @@ from scipy.special import expit
 
 from perslib.corpus import Corpus
 from perslib.errors import DataError
-from perslib.stats import (
-    calibrated,
-    coverage,
-    fit_conformal,
-    fit_isotonic,
-    fit_ordinal,
-    fit_population,
-    fit_tilt,
-)
+from perslib.stats import calibrated, coverage, fit_conformal, fit_isotonic, fit_ordinal, fit_population, fit_tilt
 from perslib.stats.fitted import Population
 
 P = [f"p{s}" for s in range(1, 6)]
@@ -75,9 +67,7 @@ def test_strength_is_found_again():
 
 def test_a_shrunk_history_calibrates_a_user_without_any():
     table = pd.DataFrame({"user": ["u"], "scenario": ["t"], **{n: [0] for n in N}})
-    verdicts = pd.DataFrame(
-        {"user": "u", "scenario": "t", "judge": "j", "raw": [1.0, 2.0, 3.0, 4.0], "turn": 0}
-    )
+    verdicts = pd.DataFrame({"user": "u", "scenario": "t", "judge": "j", "raw": [1.0, 2.0, 3.0, 4.0], "turn": 0})
     shrunk = Population((0.0, 0.0, 0.25, 0.25, 0.5), 3.0).shrink(table)
     done = calibrated(verdicts, shrunk, ["cdf"], min_history=0)
     assert done["cdf"].tolist() == [3, 4, 5, 5]
@@ -96,9 +86,7 @@ def test_proportional_odds_finds_the_coefficients():
     p = fitted.distribution(train, table)
     np.testing.assert_allclose(p.sum(axis=1), 1)
     # Maximum likelihood with free thresholds: predicted and given shares agree.
-    np.testing.assert_allclose(
-        p.mean(axis=0), np.bincount(train["gold"], minlength=6)[1:] / len(train), atol=0.01
-    )
+    np.testing.assert_allclose(p.mean(axis=0), np.bincount(train["gold"], minlength=6)[1:] / len(train), atol=0.01)
 
 
 @pytest.mark.parametrize("fit", [fit_ordinal, fit_isotonic])
@@ -243,13 +231,7 @@ def test_the_threshold_weighs_users_not_turns():
     assert (found.threshold, found.users) == (0.25, 9)
     assert fit_conformal(both, alpha=0.19).threshold == 0.5
     sets = found.transform(both.head(1))
-    assert sets[["set1", "set2", "set3", "set4", "set5"]].iloc[0].tolist() == [
-        False,
-        False,
-        False,
-        True,
-        True,
-    ]
+    assert sets[["set1", "set2", "set3", "set4", "set5"]].iloc[0].tolist() == [False, False, False, True, True]
 
 
 def test_too_few_users_promise_nothing_smaller_than_everything():

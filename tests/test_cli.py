@@ -36,8 +36,7 @@ def test_every_command_and_option_is_explained(run, name):
 
 def test_import_says_what_it_read(run, tmp_path):
     release = write_release(
-        tmp_path / "release",
-        {("User_0", TRAVEL, "0"): simple_session(), ("User_0", GIFT, "0"): simple_session("2")},
+        tmp_path / "release", {("User_0", TRAVEL, "0"): simple_session(), ("User_0", GIFT, "0"): simple_session("2")}
     )
     done = run("import", "persturnbench", release)
     assert done.exit_code == 0, done.output
@@ -48,8 +47,7 @@ def test_import_says_what_it_read(run, tmp_path):
 
 def test_import_skips_bad_sessions_only_when_told(run, tmp_path):
     release = write_release(
-        tmp_path / "release",
-        {("User_0", TRAVEL, "0"): simple_session(), ("User_0", GIFT, "0"): simple_session("0")},
+        tmp_path / "release", {("User_0", TRAVEL, "0"): simple_session(), ("User_0", GIFT, "0"): simple_session("0")}
     )
     refused = run("import", "persturnbench", release)
     assert refused.exit_code == 1
@@ -59,9 +57,7 @@ def test_import_skips_bad_sessions_only_when_told(run, tmp_path):
 
 
 @pytest.mark.parametrize(("bad", "is_said"), [(1, False), (2, True)])
-def test_import_warns_in_bold_when_more_than_a_tenth_of_the_sessions_are_gone(
-    tmp_path, monkeypatch, bad, is_said
-):
+def test_import_warns_in_bold_when_more_than_a_tenth_of_the_sessions_are_gone(tmp_path, monkeypatch, bad, is_said):
     monkeypatch.setenv("PERSLIB_HOME", str(tmp_path / "work"))
     file = tmp_path / "mine.jsonl"
     rows = [{"user": f"u{i}", "request": "q", "response": "r"} for i in range(12)]
@@ -205,16 +201,12 @@ def test_check_prints_what_an_endpoint_can_do_and_remembers_it(run, mine):
     assert found["model"] == "m"
     assert "JSON schema         no" in done.output and "token usage         reported" in done.output
     kept = mine / ".perslib" / "probes.json"
-    assert kept.stat().st_mode == (mine / "backbones.toml").stat().st_mode, (
-        "who may read it is for the umask to say"
-    )
+    assert kept.stat().st_mode == (mine / "backbones.toml").stat().st_mode, "who may read it is for the umask to say"
 
 
 def test_check_says_in_a_sentence_what_is_wrong(run, mine, monkeypatch):
     nobody = run("check", "vllm-qwen3-8b", "--model", "x")
-    assert nobody.exit_code == 1 and nobody.stderr.startswith(
-        "perslib: Nobody answers at http://127.0.0.1:8000"
-    )
+    assert nobody.exit_code == 1 and nobody.stderr.startswith("perslib: Nobody answers at http://127.0.0.1:8000")
     monkeypatch.delenv("MY_API_KEY")
     assert "MY_API_KEY" in run("check", "mine").stderr
     assert "Did you mean mine" in run("check", "mien").stderr
@@ -252,12 +244,7 @@ def test_a_key_is_in_no_file_and_on_no_screen(run, mine, server):
 
     model = backbone("mine")
     server.next(status(401, "Incorrect API key provided: sk-not-to-be-found-anywhere"))
-    shown = [
-        run("check", "mine").output,
-        run("check", "mine").output,
-        run("check").output,
-        run("cache").output,
-    ]
+    shown = [run("check", "mine").output, run("check", "mine").output, run("check").output, run("cache").output]
     server.reply = lambda body: "your key is sk-not-to-be-found-anywhere"
     answer = model.ask("Hello")
     shown += [repr(answer), repr(model), str(model.ledger.table())]

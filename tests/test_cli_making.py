@@ -18,7 +18,9 @@ from perslib.llm import Request
 
 @pytest.fixture
 def run(home, server):
-    entry = f'[here]\nbase_url = "{server.base_url}"\nmodel = "m"\nstructured = "schema"\nprices = {{ in = 1, out = 2 }}\n'
+    entry = (
+        f'[here]\nbase_url = "{server.base_url}"\nmodel = "m"\nstructured = "schema"\nprices = {{ in = 1, out = 2 }}\n'
+    )
     (home / "backbones.toml").write_text(entry)
     return lambda *words: CliRunner().invoke(main, [str(word) for word in words], prog_name="perslib")
 
@@ -49,9 +51,7 @@ def bench(run, home, server):
             message["message"] += f" ({n})"
     source.write_text("\n".join(map(json.dumps, rows)))
     steps = {
-        shown(f"{step}_{side}"): f"{step}_{side}"
-        for step in ("mine", "grade", "check")
-        for side in ("good", "bad")
+        shown(f"{step}_{side}"): f"{step}_{side}" for step in ("mine", "grade", "check") for side in ("good", "bad")
     }
 
     def says(body):

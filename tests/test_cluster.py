@@ -28,18 +28,7 @@ from perslib.llm.registry import entry
 from perslib.worlds import world
 
 VERDICT = {"score": 4, "reason": "satisfied", "rationale": "Fits."}
-TOLD = [
-    "user",
-    "scenario",
-    "session",
-    "turn",
-    "raw",
-    "reason",
-    "rationale",
-    "tokens_in",
-    "tokens_out",
-    "prompt",
-]
+TOLD = ["user", "scenario", "session", "turn", "raw", "reason", "rationale", "tokens_in", "tokens_out", "prompt"]
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
 
 
@@ -66,9 +55,7 @@ def corpus():
 
 def judged(corpus, url, home, **options):
     os.environ["PERSLIB_HOME"] = str(home)
-    model = backbone(
-        "vllm-qwen3-8b", base_url=url, structured="schema", concurrency=8, patience=HASTY, **options
-    )
+    model = backbone("vllm-qwen3-8b", base_url=url, structured="schema", concurrency=8, patience=HASTY, **options)
     judge = Personal(None, Manner("en"))
     return evaluate(judge, corpus, model, split=None, limit=40, progress=False), model
 
@@ -80,9 +67,7 @@ def test_the_table_is_the_one_of_this_process_and_the_ledger_adds_up(cluster, ho
         pd.testing.assert_frame_equal(here[TOLD], there[TOLD])
         assert spread_out.ledger.total.calls == alone.ledger.total.calls == len(here) == 40
         again, cached = judged(corpus, server.base_url, home / "there", scheduler=cluster)
-        pd.testing.assert_frame_equal(
-            there.drop(columns=["seconds", "cost"]), again.drop(columns=["seconds", "cost"])
-        )
+        pd.testing.assert_frame_equal(there.drop(columns=["seconds", "cost"]), again.drop(columns=["seconds", "cost"]))
         assert (cached.ledger.total.calls, cached.ledger.total.hits) == (0, 40)
         assert len(server.bodies) == 80
     assert not list((home / "there" / ".perslib" / "spread").iterdir()), "nothing is left behind"
@@ -184,9 +169,7 @@ def test_errors_of_workers_come_whole(cluster, home):
         list(spread(at, refuses, [[1]]))
     assert caught.value.problems[0].place == "turns.jsonl:17" and caught.value.remedy == "Mend it."
     unknown = pickle.loads(pickle.dumps(UnknownName("judge", "persnal", ["personal"])))
-    assert str(unknown) == str(UnknownName("judge", "persnal", ["personal"])) and unknown.known == [
-        "personal"
-    ]
+    assert str(unknown) == str(UnknownName("judge", "persnal", ["personal"])) and unknown.known == ["personal"]
 
 
 def test_a_judge_that_asks_nothing_needs_no_cluster(corpus):
@@ -195,9 +178,7 @@ def test_a_judge_that_asks_nothing_needs_no_cluster(corpus):
 
 def test_equal_values_are_written_once(tmp_path):
     one, two = write_value(tmp_path, {"a": [1, 2]}), write_value(tmp_path, {"a": [1, 2]})
-    assert (
-        one == two and pickle.loads(one.read_bytes()) == {"a": [1, 2]} and len(list(tmp_path.iterdir())) == 1
-    )
+    assert one == two and pickle.loads(one.read_bytes()) == {"a": [1, 2]} and len(list(tmp_path.iterdir())) == 1
 
 
 class Lazy:

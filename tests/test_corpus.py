@@ -41,9 +41,7 @@ def test_targets_cannot_leak():
         seen = json.dumps(vars(target), default=str)
         assert "GOLD" not in seen and "1.25" not in seen and "(9" not in seen
         assert not {"score", "reason", "feedback", "ratings", "satisfaction", "success"} & set(vars(target))
-    assert not {"score", "reason", "feedback", "ratings", "asked_at", "answered_at"} & set(
-        block.targets.columns
-    )
+    assert not {"score", "reason", "feedback", "ratings", "asked_at", "answered_at"} & set(block.targets.columns)
     assert "Cheaper" not in json.dumps(vars(first)), "a target must not show what was said after it"
     assert not (block.evidence["scenario"] == "travel").any()
     with pytest.raises(AttributeError):
@@ -171,9 +169,7 @@ def test_statistics_are_table_5():
 def test_digest_changes_with_any_cell_and_not_otherwise():
     corpus = tiny_corpus()
     assert corpus.digest == tiny_corpus().digest
-    other = Corpus(
-        "other name", "en", corpus.users, corpus.sessions, corpus.turns, corpus.events, corpus.extras
-    )
+    other = Corpus("other name", "en", corpus.users, corpus.sessions, corpus.turns, corpus.events, corpus.extras)
     assert other.digest == corpus.digest
     turns = corpus.turns.copy()
     turns.loc[0, "response"] = "A plan."
@@ -201,10 +197,7 @@ def test_a_score_off_the_scale_is_refused():
 
 def test_coerce_names_every_column_at_fault():
     with pytest.raises(DataError) as error:
-        coerce(
-            pd.DataFrame({"user": ["a", None], "scenario": "s", "session": "0", "score": ["high", "low"]}),
-            "turns",
-        )
+        coerce(pd.DataFrame({"user": ["a", None], "scenario": "s", "session": "0", "score": ["high", "low"]}), "turns")
     text = str(error.value)
     assert "column 'turn' is missing" in text
     assert "column 'response' is missing" in text

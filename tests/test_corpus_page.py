@@ -28,9 +28,7 @@ from perslib.text import LANGUAGES, using_language
 
 
 def test_means_by_group_and_their_intervals():
-    frame = pd.DataFrame(
-        {"user": list("aabcdeabcd"), "group": list("xxxxxxyyyy"), "score": [1, 2, *[6] * 4, *[4] * 4]}
-    )
+    frame = pd.DataFrame({"user": list("aabcdeabcd"), "group": list("xxxxxxyyyy"), "score": [1, 2, *[6] * 4, *[4] * 4]})
     table = mean_by(frame, "score", "group").set_index("group")
     assert table.loc["x", "mean"] == 4.5 and table.loc["x", "turns"] == 6 and table.loc["x", "users"] == 5
     # One of five users has a mean of 1.5 on two turns; drawn thrice in five, she makes it 21 / 8, and never drawn, 6.
@@ -44,9 +42,7 @@ def test_intervals_cover_the_truth_when_turns_of_a_user_resemble_each_other():
     covered = 0
     for trial in range(150):
         level = np.repeat(rng.normal(4, 1, 40), 10)
-        frame = pd.DataFrame(
-            {"user": np.repeat(np.arange(40), 10), "g": 0, "score": level + rng.normal(0, 0.5, 400)}
-        )
+        frame = pd.DataFrame({"user": np.repeat(np.arange(40), 10), "g": 0, "score": level + rng.normal(0, 0.5, 400)})
         row = mean_by(frame, "score", "g", resamples=400, seed=trial).iloc[0]
         covered += row["mean_low"] <= 4 <= row["mean_high"]
     assert 0.87 <= covered / 150 <= 0.99  # resampling turns instead of users would cover about half
@@ -79,9 +75,7 @@ def test_user_share_uses_the_other_scenarios_only():
     share = study.user_share(tiny_corpus())
     # ada: travel 4, 2 against her gift mean (5 + 3) / 2 = 4; gift 5, 3 against her travel mean 3. bo has one scenario.
     assert share["turns"] == 4
-    assert share["r"] == pytest.approx(np.corrcoef([4, 4, 3, 3], [4, 2, 5, 3])[0, 1]) or math.isnan(
-        share["r"]
-    )
+    assert share["r"] == pytest.approx(np.corrcoef([4, 4, 3, 3], [4, 2, 5, 3])[0, 1]) or math.isnan(share["r"])
     # Scores 4 2 5 3 4: squares about 3.6 sum to 5.2; user means 3.5 and 4 give 4·0.1² + 0.4² = 0.2.
     assert share["between_users"] == pytest.approx(0.2 / 5.2)
 
@@ -94,12 +88,8 @@ def test_distribution_shares_add_up():
     assert wide.loc["all", [1, 2, 3, 4, 5]].to_list() == [0, 0.2, 0.2, 0.4, 0.2]
     assert wide.loc["all", "mean"] == 3.6 and len(wide) == 3
     everything = table[table["scenario"] == "all"].set_index("score")
-    assert everything[["mean_low", "mean_high"]].isna().all(axis=None), (
-        "two users are too few for an interval"
-    )
-    assert (
-        everything["turns"].to_dict() == {1: 0, 2: 1, 3: 1, 4: 2, 5: 1} and everything["mean"].iloc[0] == 3.6
-    )
+    assert everything[["mean_low", "mean_high"]].isna().all(axis=None), "two users are too few for an interval"
+    assert everything["turns"].to_dict() == {1: 0, 2: 1, 3: 1, 4: 2, 5: 1} and everything["mean"].iloc[0] == 3.6
 
 
 def test_positions_from_the_last_on_are_taken_together():
@@ -118,14 +108,7 @@ def test_the_conversation_shown_carries_each_replys_score():
     user, scenario, session = study.telling_session(corpus)
     assert (user, scenario, session) == ("ada", "travel", "0")  # scores 4 and 2, and a reason
     messages = study.conversation(corpus, user, scenario, session)
-    assert [m["content"] for m in messages] == [
-        "Plan it",
-        "A plan",
-        "Hm.",
-        "Cheaper?",
-        "A cheaper plan",
-        "thanks!",
-    ]
+    assert [m["content"] for m in messages] == ["Plan it", "A plan", "Hm.", "Cheaper?", "A cheaper plan", "thanks!"]
     assert [m["score"] for m in messages if m["role"] == "assistant"] == [4, 2]
     assert corpus.task(user, scenario, session) == "Three days in Lisbon"
 
@@ -181,9 +164,7 @@ def cells_of(notebook: str) -> list[str]:
 
 
 @pytest.mark.parametrize(("kind", "language"), list(zip(CORPORA, LANGUAGES * len(CORPORA))))
-def test_the_page_of_every_corpus_draws_and_says_all_without_a_warning(
-    kind, language, tmp_path, monkeypatch, capsys
-):
+def test_the_page_of_every_corpus_draws_and_says_all_without_a_warning(kind, language, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("perslib.corpus.load", lambda *_: CORPORA[kind])
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.setattr(Figure, "savefig", save_small)
@@ -265,9 +246,7 @@ def test_the_answers_of_an_endpoint_and_what_they_cost(rendered):
     entry = entry_of(rendered, "small", "loop")
     assert entry["ledger"]["total"]["calls"] == 3 and entry["ledger"]["total"]["cost"] > 0
     assert list(entry["ledger"]["stages"]) == ["judge"]
-    assert entry["backbone"]["model"] == "judge-of-all" and entry["backbone"]["endpoint"].startswith(
-        "127.0.0.1:"
-    )
+    assert entry["backbone"]["model"] == "judge-of-all" and entry["backbone"]["endpoint"].startswith("127.0.0.1:")
     html = (rendered / "small" / "loop" / "00_corpus.html").read_text("utf-8")
     assert "模型评分" in html and "3 条得到评分" in html
 

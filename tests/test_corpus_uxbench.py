@@ -48,17 +48,10 @@ def read(path, **options):
 
 
 def test_a_judged_reply_is_the_last_turn_and_a_case(tmp_path):
-    done = read(
-        write(tmp_path / "uxbench_task1_judge_bad_1k.jsonl", [bad(), bad(agent_response_full="另一条")])
-    )
+    done = read(write(tmp_path / "uxbench_task1_judge_bad_1k.jsonl", [bad(), bad(agent_response_full="另一条")]))
     corpus = done.corpus
     one, other = cases_of(corpus)
-    assert (one["query"], one["reply"], one["gold"], one["dimension"]) == (
-        "公积金怎么提取",
-        REPLY,
-        -1,
-        "incomplete",
-    )
+    assert (one["query"], one["reply"], one["gold"], one["dimension"]) == ("公积金怎么提取", REPLY, -1, "incomplete")
     assert list(one["history"]) == [
         {"role": "user", "content": "你好"},
         {"role": "assistant", "content": "你好，请讲。"},
@@ -86,11 +79,7 @@ def test_the_file_says_good_or_bad_where_the_record_does_not(tmp_path):
     "messages, history, notes",
     [
         (said("a", "b", "q", key="content"), None, {}),
-        (
-            said("a", "b", key="content"),
-            None,
-            {"messages that do not end with the query, which was added": 1},
-        ),
+        (said("a", "b", key="content"), None, {"messages that do not end with the query, which was added": 1}),
         (None, said("a", "b"), {}),
         (None, json.dumps(said("a", "b")), {}),
         (None, str(said("a", "b", key="content")), {}),
@@ -115,12 +104,7 @@ def test_a_complaint_is_made_once(tmp_path, tail):
     }
     done = read(write(tmp_path / "uxbench_task3_recovery_500.jsonl", [record]))
     (case,) = cases_of(done.corpus)
-    assert (case["query"], case["reply"], case["complaint"], case["gold"]) == (
-        "q",
-        "wrong",
-        "不对，重新说",
-        -1,
-    )
+    assert (case["query"], case["reply"], case["complaint"], case["gold"]) == ("q", "wrong", "不对，重新说", -1)
     assert [m["content"] for m in case["history"]] == ["a", "b"]
     assert done.corpus.turns["response"].tolist() == ["b", "wrong"]
     assert done.corpus.sessions["trailing"].tolist() == [("不对，重新说",)]

@@ -87,12 +87,7 @@ def test_no_words_take_a_statement_back_and_remove_one_of_ones_own(draft):
 
 
 def test_an_edit_that_changes_nothing_is_no_edit(draft):
-    for same in (
-        draft.edit("M1", "Wants prices."),
-        draft.switch("M1", on=True),
-        draft.move("M1", -1),
-        draft.add(" "),
-    ):
+    for same in (draft.edit("M1", "Wants prices."), draft.switch("M1", on=True), draft.move("M1", -1), draft.add(" ")):
         assert same is draft
     with pytest.raises(UnknownName, match="M9"):
         draft.edit("M9", "x")
@@ -133,10 +128,7 @@ def test_an_unedited_draft_a_bad_name_and_a_broken_file_are_told(draft, block):
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (
-            r'{"lines": [{"statement": {"text": "a\ud83d"}}]}',
-            r"lines\[0\].statement.text holds half a character",
-        ),
+        (r'{"lines": [{"statement": {"text": "a\ud83d"}}]}', r"lines\[0\].statement.text holds half a character"),
         ("[" * 100_000, "is nested deeper"),
         ('{"counts": 1' + "0" * 400 + "}", "counts is a whole number of 401 digits"),
         ('{"user": ', ":1: the JSON text ends too early"),
@@ -166,9 +158,7 @@ def test_a_study_uses_saved_memories_and_says_so(draft, block):
 def test_a_judge_of_the_studies_takes_saved_memories_by_name(draft, block):
     save_draft(draft.edit("M1", "Wants exact prices."), "mine")
     (judge,) = make_judges("edited: mine", Manner("en"))
-    (verdicts,) = Scripted(reply=lambda r: Answer(text="4", data={"score": 4})).work(
-        [partial(judge.judge, block)]
-    )
+    (verdicts,) = Scripted(reply=lambda r: Answer(text="4", data={"score": 4})).work([partial(judge.judge, block)])
     assert judge.name == "edited: mine" and {v.memory for v in verdicts} == {"structured, edited by hand"}
     with pytest.raises(UnknownName, match="nobody"):
         make_judges("edited: nobody", Manner("en"))
@@ -178,9 +168,7 @@ def test_a_given_memory_is_this_users_alone(draft, block):
     assert answered(partial(Given(draft.memory).build, block)) == draft.memory
     corpus = load("sample/en")
     with pytest.raises(DataError, match="of user"):
-        answered(
-            partial(Given(draft.memory).build, corpus.block(corpus.users["user"][1], corpus.scenarios[0]))
-        )
+        answered(partial(Given(draft.memory).build, corpus.block(corpus.users["user"][1], corpus.scenarios[0])))
 
 
 def test_a_measured_statement_switched_off_is_not_told_of_the_reply_either(block):
@@ -221,18 +209,13 @@ def test_a_method_begun_does_not_wait_and_can_be_cancelled(model, server):
 @pytest.mark.parametrize("name", ["H²Memory", "turn-level RAG"])
 def test_a_long_term_memory_from_a_file_recalls_as_it_did(name, home):
     block = made_corpus().block("ada", "gift")
-    system = (
-        H2Memory("en", embedder=Words()) if name == "H²Memory" else TurnRetrieval("en", embedder=Words(), k=1)
-    )
+    system = H2Memory("en", embedder=Words()) if name == "H²Memory" else TurnRetrieval("en", embedder=Words(), k=1)
     memory = Mind().work(partial(Remembered(system).build, block))
     first, last = block.target("0", 0), block.target("1", 0)
     own, other = memory.recall(first), memory.recall(last)
     assert own != other and len(own) < len(memory.statements), "each is shown what bears on it"
     edited = (
-        Draft.of(memory)
-        .edit(own[0]["id"], "In my words.")
-        .switch(other[-1]["id"], on=False)
-        .add("Wants it wrapped.")
+        Draft.of(memory).edit(own[0]["id"], "In my words.").switch(other[-1]["id"], on=False).add("Wants it wrapped.")
     )
     save_draft(edited, "mine")
     again = read_draft("mine", block)
@@ -241,9 +224,7 @@ def test_a_long_term_memory_from_a_file_recalls_as_it_did(name, home):
         assert Draft.of(again.built).memory.recall(target) == memory.recall(target)
     texts = [n["text"] for n in again.memory.recall(first)]
     assert texts[0] == "In my words." and texts[-1] == "Wants it wrapped."
-    assert answered(partial(Edited("mine", otherwise=Scores()).build, block)).recall(
-        last
-    ) == edited.memory.recall(last)
+    assert answered(partial(Edited("mine", otherwise=Scores()).build, block)).recall(last) == edited.memory.recall(last)
     unasked = replace(first, session="7")
     shown = {n["id"] for n in again.memory.recall(unasked)}
     assert shown == {s.id for s in again.memory.statements}, "asked something else, it shows all it says"

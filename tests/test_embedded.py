@@ -24,9 +24,7 @@ from perslib.llm import Patience, backbone, digit_distribution, local
 from perslib.llm.reply import read
 
 MEMORY = "The user travels with two small children, avoids crowds and keeps to a budget of 3000. " * 4
-REPLIES = [
-    f"Day {n}: take the {n} o'clock train, rest at the lake, home for supper." * (1 + n % 3) for n in range(5)
-]
+REPLIES = [f"Day {n}: take the {n} o'clock train, rest at the lake, home for supper." * (1 + n % 3) for n in range(5)]
 SCHEMA = {
     "type": "object",
     "properties": {
@@ -44,9 +42,7 @@ def chat(engine: local.Engine, content: str, **options: Any) -> dict[str, Any]:
 
 def judged(engine: local.Engine, reply: str) -> tuple[Any, ...]:
     """The probabilities of the first token, to the last digit."""
-    choice = chat(engine, f"{reply}\nScore, 1 to 5?", max_tokens=1, logprobs=True, top_logprobs=10)[
-        "choices"
-    ][0]
+    choice = chat(engine, f"{reply}\nScore, 1 to 5?", max_tokens=1, logprobs=True, top_logprobs=10)["choices"][0]
     return tuple((top["token"], top["logprob"]) for top in choice["logprobs"]["content"][0]["top_logprobs"])
 
 
@@ -92,10 +88,7 @@ def test_it_answers_like_any_endpoint():
         {"type": "array", "items": {"enum": ["a b", "ü", 3, None]}, "minItems": 2, "maxItems": 3},
         {"type": "array", "items": {"type": "boolean"}, "maxItems": 1},
         {"type": "object", "properties": {"n": {"type": ["integer", "null"]}, "x": {"type": "number"}}},
-        {
-            "type": "object",
-            "properties": {"in": {"type": "object", "properties": {"s": {"const": 'say "hi"'}}}},
-        },
+        {"type": "object", "properties": {"in": {"type": "object", "properties": {"s": {"const": 'say "hi"'}}}}},
         {"anyOf": [{"type": "boolean"}, {"const": 5}]},
         {"type": "string", "maxLength": 45},
     ],
@@ -109,9 +102,7 @@ def test_a_reply_follows_its_schema(schema):
 def test_a_reply_that_is_cut_off_says_so_and_stops_where_it_is_told():
     reply = chat(local.engine(), "Count from 1 to 100.", max_tokens=5)
     assert reply["choices"][0]["finish_reason"] == "length" and reply["usage"]["completion_tokens"] == 5
-    words = chat(local.engine(), "Tell a story.", max_tokens=40, stop=["the"])["choices"][0]["message"][
-        "content"
-    ]
+    words = chat(local.engine(), "Tell a story.", max_tokens=40, stop=["the"])["choices"][0]["message"]["content"]
     assert "the" not in words
 
 

@@ -111,9 +111,7 @@ def test_unknown_and_missing_embedders_say_what_to_do(home):
 @pytest.fixture
 def remote(home, server):
     """Makes embedders at the loopback endpoint, which gives each text (its length, 1)."""
-    return lambda **options: embedder(
-        "vllm-qwen3-8b", base_url=server.base_url, model="e", patience=HASTY, **options
-    )
+    return lambda **options: embedder("vllm-qwen3-8b", base_url=server.base_url, model="e", patience=HASTY, **options)
 
 
 def test_an_endpoint_is_asked_once_for_each_text(remote, server):

@@ -79,9 +79,7 @@ def test_a_limit_beyond_the_corpus_is_the_whole_split(sample):
 
 
 def test_where_users_have_few_turns_more_are_taken_of_the_others():
-    rows: list[Row] = [
-        row for i in range(20) for row in scored_past([4] * (1 if i < 10 else 4), 2, f"u{i:02}")
-    ]
+    rows: list[Row] = [row for i in range(20) for row in scored_past([4] * (1 if i < 10 else 4), 2, f"u{i:02}")]
     corpus = corpus_of(rows)
     have = corpus.turns.groupby("user").size()
     took: dict[str, int] = {}
@@ -108,9 +106,7 @@ def test_which_users(sample):
 def test_parts_of_blocks_are_without_labels(sample):
     for part in targets(sample, limit=30):
         whole = sample.block(part.user, part.scenario)
-        assert {(t.session, t.turn): t for t in part}.items() <= {
-            (t.session, t.turn): t for t in whole
-        }.items()
+        assert {(t.session, t.turn): t for t in part}.items() <= {(t.session, t.turn): t for t in whole}.items()
         assert not {"score", "reason"} & set(part.targets)
 
 
@@ -250,9 +246,7 @@ def test_unscored_rows_are_rows(server, model):
 
     server.reply = reply
     rows = [*scored_past([4], 3), ("ada", "gift", "0", "wish", "z" * 50_000, 5)]
-    verdicts = evaluate(
-        Personal(None, Manner(window=0)), corpus_of(rows), model(), split=None, progress=False
-    )
+    verdicts = evaluate(Personal(None, Manner(window=0)), corpus_of(rows), model(), split=None, progress=False)
     gifts = verdicts[verdicts["scenario"] == "gift"].sort_values("turn")
     assert gifts["raw"].isna().tolist() == [False, True, True, False]
     assert gifts["satisfied"].isna().tolist() == [False, True, True, False]

@@ -42,8 +42,7 @@ def looking(model, server, corpus):
     begin(language="en")
     found = Looking(corpus, model(), "en")
     said = [
-        Statement(f"M{i}", "user_specific_requirements", t)
-        for i, t in enumerate(["Wants prices.", "Hates lists."], 1)
+        Statement(f"M{i}", "user_specific_requirements", t) for i, t in enumerate(["Wants prices.", "Hates lists."], 1)
     ]
     found.draft = Draft.of(UserMemory(found.user, found.scenario, "structured", (0, 1, 2, 3, 4), tuple(said)))
     return found
@@ -432,10 +431,7 @@ def test_a_corpus_that_cannot_be_shown_is_refused_and_the_old_one_keeps_its_name
     save(silent, home / "data" / "silent")
     shown = Explorer(corpus, model(), "en")
     before, panels = head_of(shown), shown.children
-    for name, why in (
-        ("broken", "is not the file that corpus.json was written with"),
-        ("silent", "has no replies"),
-    ):
+    for name, why in (("broken", "is not the file that corpus.json was written with"), ("silent", "has no replies")):
         shown.children[1].corpus.value = name
         said = shown.children[1].failed.value
         assert 'role="alert"' in said and why in said, said

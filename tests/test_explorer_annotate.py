@@ -182,10 +182,7 @@ def test_a_rating_says_what_its_rater_had_seen(panel, looking):
     looking.show_gold()
     assert "user&#39;s own score" in panel.seen.value
     give(panel, 4)
-    assert [(line["verdict_shown"], line["gold_shown"]) for line in lines(panel)] == [
-        (True, False),
-        (False, True),
-    ]
+    assert [(line["verdict_shown"], line["gold_shown"]) for line in lines(panel)] == [(True, False), (False, True)]
     assert read_ratings(panel.path).empty and read_ratings(panel.path).attrs["not_blind"] == 2
     assert tuple(lines(panel)[1][c] for c in TURN) == turns[1]
 

@@ -81,9 +81,7 @@ def test_a_judge_defined_in_a_cell_works_there_at_once():
 
 
 def test_a_command_uses_the_module_that_it_is_told_of(workspace):
-    cell = nbformat.v4.new_code_cell(
-        'corpus = "sample/en"\nbackbone = "embedded"\njudges = ""\nout = ""\nseed = 42'
-    )
+    cell = nbformat.v4.new_code_cell('corpus = "sample/en"\nbackbone = "embedded"\njudges = ""\nout = ""\nseed = 42')
     cell.metadata = {"tags": ["parameters"], "choices": {"judges": ["perslib.judge:judge_names"]}}
     text = (
         "from perslib import report\nfrom perslib.corpus import load\nfrom perslib.judge import evaluate, make_judges\n"
@@ -94,16 +92,7 @@ def test_a_command_uses_the_module_that_it_is_told_of(workspace):
     nbformat.write(notebook, workspace / "mine.ipynb")
 
     def run(judges: str, *further: str) -> subprocess.CompletedProcess[str]:
-        command = [
-            sys.executable,
-            "-m",
-            "perslib",
-            "report",
-            "mine.ipynb",
-            "-p",
-            f"judges={judges}",
-            *further,
-        ]
+        command = [sys.executable, "-m", "perslib", "report", "mine.ipynb", "-p", f"judges={judges}", *further]
         return subprocess.run(command, cwd=workspace, capture_output=True, text=True, timeout=300)
 
     assert "longer is better" in run("longer is bettr", "--use", "mymodule").stderr

@@ -44,10 +44,7 @@ def test_they_see_the_dialogue_and_nothing_of_the_user(variant):
 
 
 def test_a_long_dialogue_loses_its_beginning():
-    rows = [
-        *scored_past([4], 0),
-        *[("ada", "gift", "0", "q", f"reply {i} " + "x" * 2500, 4) for i in range(4)],
-    ]
+    rows = [*scored_past([4], 0), *[("ada", "gift", "0", "q", f"reply {i} " + "x" * 2500, 4) for i in range(4)]]
     words = shown(Generic(), rows)[3]
     assert "reply 0" not in words and "reply 1 " in words and "reply 2 " in words and "reply 3 " in words
     assert words.count("…x") == 1, "the end of reply 0"

@@ -67,11 +67,7 @@ def test_logs_that_are_missing_or_were_not_asked_about_are_named():
 def test_sequels_are_shown_beside_causes():
     def other(name, request):
         if name == "h2_relations":
-            return {
-                "relations": [
-                    {"log": i, "caused_by": [0] * (i == 2), "follows": [1] * (i == 2)} for i in range(3)
-                ]
-            }
+            return {"relations": [{"log": i, "caused_by": [0] * (i == 2), "follows": [1] * (i == 2)} for i in range(3)]}
 
     mind = Mind(other)
     heard = graph(mind, session(0, ["a", "b", "c"]))
@@ -81,9 +77,7 @@ def test_sequels_are_shown_beside_causes():
 
 def test_one_question_a_window_and_one_a_component():
     mind = Mind()
-    heard = graph(
-        mind, session(0, ["knee", "again knee", *[f"d{i}" for i in range(8)], "paper", "again paper"])
-    )
+    heard = graph(mind, session(0, ["knee", "again knee", *[f"d{i}" for i in range(8)], "paper", "again paper"]))
     assert mind.rounds == [2, 10] and len(heard.situations) == 10 and heard.failed == ()
     assert heard.situations[0].logs == (0, 1) and heard.situations[0].aspects == ("health",)
     assert heard.relations == (Relation(1, (0,)), Relation(11, (10,)))
@@ -120,9 +114,7 @@ def test_logs_are_put_in_order_and_equal_times_stay_as_they_came():
 def test_five_thousand_logs_and_one_and_none():
     assert graph(Mind(), session(0)).situations == ()
     assert len(graph(Mind(), session(0, ["x"])).situations) == 1
-    many = Session(
-        "s", "2025-01-01 10:00:00", tuple(Log("2024-01-01 00:00", "again on") for _ in range(5000))
-    )
+    many = Session("s", "2025-01-01 10:00:00", tuple(Log("2024-01-01 00:00", "again on") for _ in range(5000)))
 
     mind = Mind()
     heard = graph(mind, many)

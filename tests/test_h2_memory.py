@@ -109,9 +109,7 @@ def test_a_background_goes_from_session_to_session_and_knows_its_days():
 
 
 def test_a_background_that_fails_stays_as_it_was():
-    mind = Mind(
-        lambda name, r: {"updates": [{"aspect": "money", "text": "x"}]} if name == "h2_background" else None
-    )
+    mind = Mind(lambda name, r: {"updates": [{"aspect": "money", "text": "x"}]} if name == "h2_background" else None)
     _, store = built(mind)
     assert {c.background["work"] for c in store.chapters} == {""} and len(store.failed) == 3
     assert mind.counts["h2_background"] == 6
@@ -158,9 +156,7 @@ def test_principles_are_learned_once_there_is_something_to_learn_from():
     assert len(store.principles) == 1 and {o.cluster for o in store.outlines} == {0}
 
 
-@pytest.mark.parametrize(
-    "data", [{"outlines": None}, {"outlines": [topic(1, 2, requirement=None)]}, None, [3]]
-)
+@pytest.mark.parametrize("data", [{"outlines": None}, {"outlines": [topic(1, 2, requirement=None)]}, None, [3]])
 def test_a_dialogue_that_fails_is_recorded_and_the_rest_goes_on(data):
     def other(name, request):
         if name == "h2_outline" and "garden" in text_of(request):
@@ -271,9 +267,7 @@ def test_an_ablation_leaves_one_block_out_and_nothing_else(part):
 def test_a_session_without_logs_has_the_whole_background():
     system, store = heard()
     pieces = system.recall(store, session(6), "knee", "reply")
-    assert [p.text for p in pieces if p.field == "background"] == [
-        "Work: " + store.chapters[-1].background["work"]
-    ]
+    assert [p.text for p in pieces if p.field == "background"] == ["Work: " + store.chapters[-1].background["work"]]
     assert system.recall(system.start("bo"), session(0), "knee", "reply") == []
 
 
@@ -338,9 +332,7 @@ def test_a_build_that_was_cut_off_goes_on_and_one_that_ended_asks_nothing(model,
 
     def reply(body):
         schema = body["response_format"]["json_schema"]["schema"]
-        return json.dumps(
-            getattr(mind, names[json.dumps(schema, sort_keys=True)])(body["messages"][1]["content"])
-        )
+        return json.dumps(getattr(mind, names[json.dumps(schema, sort_keys=True)])(body["messages"][1]["content"]))
 
     class Broken(Words):
         def embed(self, texts, kind="passage"):

@@ -47,9 +47,7 @@ def test_equally_near_rows_come_in_their_order():
     assert nearest(np.array([1, 1]), rows, 9) == [1, 0, 3, 2]
 
 
-@pytest.mark.parametrize(
-    ("points", "expected"), [(0, 0), (1, 1), (2, 1), (3, 1), (4, 2), (15, 7), (16, 8), (90, 8)]
-)
+@pytest.mark.parametrize(("points", "expected"), [(0, 0), (1, 1), (2, 1), (3, 1), (4, 2), (15, 7), (16, 8), (90, 8)])
 def test_eight_clusters_or_half_as_many_as_outlines(points, expected):
     drawn = np.random.default_rng(3).normal(size=(points, 6))
     assert len(set(clusters(drawn)) if points else ()) == expected
@@ -76,9 +74,7 @@ def test_a_principle_is_learned_in_two_questions_from_ten_members_at_most():
     mind = Mind()
     learned = mind.work(partial(learn, [[outline(i) for i in range(25)], [outline(99)]], 42, RENDER))
     assert mind.rounds == [2, 2]
-    assert (
-        mind.of("h2_requirement")[0].count("\n- wish") == mind.of("h2_principle")[0].count("\n- calm") == 10
-    )
+    assert mind.of("h2_requirement")[0].count("\n- wish") == mind.of("h2_principle")[0].count("\n- calm") == 10
     assert learned[1] == (Principle("kind of wish 99", "always calm"), ())
     other = Mind()
     other.work(partial(learn, [[outline(i) for i in range(25)], [outline(99)]], 42, RENDER))
@@ -95,9 +91,7 @@ def test_only_clusters_that_were_joined_are_revised_and_no_keeps_the_text():
 
 
 def test_a_revision_that_fails_keeps_the_principle_and_one_never_learned_is_learned():
-    mind = Mind(
-        lambda name, r: {"adjust": True, "principle": "  "} if name == "h2_principle_update" else None
-    )
+    mind = Mind(lambda name, r: {"adjust": True, "principle": "  "} if name == "h2_principle_update" else None)
     old = [Principle("", ""), Principle("c", "d")]
     members = [[outline(1), outline(2)], [outline(3)]]
     kept, failed = mind.work(partial(revise, old, {1: [outline(3)], 0: [outline(2)]}, members, 42, RENDER))
@@ -107,6 +101,4 @@ def test_a_revision_that_fails_keeps_the_principle_and_one_never_learned_is_lear
 
 def test_an_answer_in_a_fence_is_read():
     schema = RENDER("h2_requirement", requirements=["a"]).schema
-    assert parse('```json\n{"general_requirement": "walks"}\n```', schema)[0] == {
-        "general_requirement": "walks"
-    }
+    assert parse('```json\n{"general_requirement": "walks"}\n```', schema)[0] == {"general_requirement": "walks"}

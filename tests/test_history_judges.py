@@ -166,9 +166,7 @@ LETTERS = TextForm(lambda task, request, reply: reply, (1, 1))
 def letters_block():
     """Replies of one word each, so that cosines can be counted out."""
     past = [("ada", "travel", "0", "q", reply, score) for reply, score in [("ab", 5), ("ac", 2), ("dd", 3)]]
-    return corpus_of([*past, *(("ada", "gift", "0", "q", reply, 1) for reply in ("ab", "xyz"))]).block(
-        "ada", "gift"
-    )
+    return corpus_of([*past, *(("ada", "gift", "0", "q", reply, 1) for reply in ("ab", "xyz"))]).block("ada", "gift")
 
 
 def test_nearest_turns_by_hand():
@@ -189,9 +187,7 @@ def test_nearest_turns_by_hand():
     assert judged(Nearest(1, False, LETTERS), block)[0] == 5
     assert judged(Nearest(2, False, LETTERS), block)[0] == 3.5
     assert judged(Nearest(2, False, LETTERS, "half even"), block)[0] == 4
-    assert judged(Nearest(9, False, LETTERS), block) == pytest.approx([10 / 3] * 2), (
-        "fewer turns than asked for"
-    )
+    assert judged(Nearest(9, False, LETTERS), block) == pytest.approx([10 / 3] * 2), "fewer turns than asked for"
     # To xyz the first two turns are equally near: the earlier is cited first.
     assert second.evidence[:2] == ("travel/0/0", "travel/0/1")
 
@@ -225,9 +221,7 @@ def test_on_real_users():
         for judge in judges:
             found.setdefault(judge.name, []).extend(judged(judge, block))
     assert len(scores) == 1594
-    correlation = {
-        name: round(float(np.corrcoef(v, scores)[0, 1]), 4) for name, v in found.items() if len(set(v)) > 1
-    }
+    correlation = {name: round(float(np.corrcoef(v, scores)[0, 1]), 4) for name, v in found.items() if len(set(v)) > 1}
     assert correlation == {
         "task majority": -0.008,
         "user mean, rounded half up": 0.2965,
@@ -240,11 +234,7 @@ def test_on_real_users():
 @needs("persturnbench/persturnbench_42users.tar.gz")
 @pytest.mark.parametrize(
     ("place", "pearson", "spearman", "qwk", "f1_dsat"),
-    [
-        (0, 0.3378, 0.3711, 0.2950, 0.2000),
-        (1, 0.2297, 0.2759, 0.2294, 0.3374),
-        (2, 0.2675, 0.3176, 0.2580, 0.2884),
-    ],
+    [(0, 0.3378, 0.3711, 0.2950, 0.2000), (1, 0.2297, 0.2759, 0.2294, 0.3374), (2, 0.2675, 0.3176, 0.2580, 0.2884)],
 )
 def test_nearest_turns_of_real_users(place, pearson, spearman, qwk, f1_dsat):
     """Scores rounded as published, against the gold of 20 users; what the code gives, to catch a change of it."""

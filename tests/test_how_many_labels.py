@@ -50,12 +50,7 @@ def measured() -> pd.DataFrame:
 
 def test_a_pool_has_what_turns_sum_to():
     known = pd.DataFrame(
-        {
-            "candidate": list("aabb"),
-            "user": ["u", "v", "u", "v"],
-            "gold": [1.0, 2, 5, 4],
-            "judged": [3.0, 4, 2, 3],
-        }
+        {"candidate": list("aabb"), "user": ["u", "v", "u", "v"], "gold": [1.0, 2, 5, 4], "judged": [3.0, 4, 2, 3]}
     ).assign(scenario="s", session="1", turn=0)
     pool = study.build_pool(pd.concat([known, known.assign(turn=1)]), "judge")
     assert (pool.users, pool.candidates, pool.is_paired) == (["u", "v"], ["a", "b"], True)
@@ -73,9 +68,7 @@ def test_studies_say_what_the_library_says_of_the_same_turns():
     parts = {"few": who[0, :7], "many": who[0, 7:]}
     rows: dict[str, list[pd.DataFrame]] = {}
     for part, drawn in parts.items():  # one drawn twice is two users
-        named = [
-            known[known["user"] == pool.users[u]].assign(cluster=f"{part}{i}") for i, u in enumerate(drawn)
-        ]
+        named = [known[known["user"] == pool.users[u]].assign(cluster=f"{part}{i}") for i, u in enumerate(drawn)]
         rows[part] = [pd.concat(named).query("candidate == @c") for c in "abc"]
     few, many = rows["few"], rows["many"]
     of = {"cluster": few[0]["cluster"], "cluster_unlabelled": many[0]["cluster"]}
@@ -92,9 +85,7 @@ def test_studies_say_what_the_library_says_of_the_same_turns():
                 **of,
                 lam=lam,
             )
-            assert (pairs.value[place, 0], 2 * pairs.half()[place, 0]) == pytest.approx(
-                (two.value, two.high - two.low)
-            )
+            assert (pairs.value[place, 0], 2 * pairs.half()[place, 0]) == pytest.approx((two.value, two.high - two.low))
     everyone = pd.concat([few[0], many[0]])
     alone = classical_mean(everyone["judged"], cluster=everyone["cluster"])
     found = study.estimate_means(pool, who, 7, "judge", ALONE)
@@ -110,9 +101,7 @@ def test_a_good_judge_is_worth_labels_and_a_kind_one_is_wrong_alone(measured):
     assert alone["bias"] == pytest.approx(0.5, abs=0.1) and alone["holds_truth"] < 0.05
     for method in (LABELS, BOTH):
         assert at.loc[(20, method), "holds_truth_high"] > 0.92 > 1 - at.loc[(20, method), "holds_truth_low"]
-        assert at.loc[(3, method)][["interval_width", "holds_truth", "apart"]].isna().all(), (
-            "three users have none"
-        )
+        assert at.loc[(3, method)][["interval_width", "holds_truth", "apart"]].isna().all(), "three users have none"
         assert at.loc[(20, method), "best"] > at.loc[(3, method), "best"] - 0.02
     # Half a point apart, .5 of noise on 80 turns: told apart nearly always, and never wrongly.
     assert labels["apart"] > 0.95 and labels["wrong"] == 0
@@ -152,9 +141,7 @@ def test_one_candidate_and_candidates_on_unlike_turns():
     table = study.measure_budgets(pool, study.draw_studies(pool, 40, 50), [8])
     assert "worth_pairs" not in table and table["best"].notna().all()
     # Each user knows one candidate only: of three asked, nobody may know a candidate, who then has no estimate.
-    own = world()[
-        lambda f: f["candidate"].to_numpy() == np.array(list("abc"))[f["user"].str[1:].astype(int) % 3]
-    ]
+    own = world()[lambda f: f["candidate"].to_numpy() == np.array(list("abc"))[f["user"].str[1:].astype(int) % 3]]
     pool = study.build_pool(own, "judge")
     table = study.measure_budgets(pool, study.draw_studies(pool, 40, 60), [3, 12])
     found = table[table["method"] != ALONE]
@@ -219,23 +206,17 @@ def test_replies_and_labels_of_ones_own(sample, tmp_path):
     both.to_csv(tmp_path / "labels.csv", index=False)
     both.to_json(tmp_path / "labels.jsonl", orient="records", lines=True)
     for name in ("labels.csv", "labels.jsonl"):
-        known = study.collect_ratings(
-            bare, replies=str(tmp_path / "replies.jsonl"), labels=str(tmp_path / name)
-        )
+        known = study.collect_ratings(bare, replies=str(tmp_path / "replies.jsonl"), labels=str(tmp_path / name))
         assert known["candidate"].value_counts().to_dict() == {"mine": 40, ORIGINAL: 40}
         assert (known["gold"] == 4).all()
     with pytest.raises(PerslibError, match="give both or neither"):
         study.collect_ratings(bare, labels="labels.csv")
     both.assign(score=7).to_csv(tmp_path / "seven.csv", index=False)
     with pytest.raises(DataError, match=r"seven\.csv:2: score is not between 1 and 5"):
-        study.collect_ratings(
-            bare, replies=str(tmp_path / "replies.jsonl"), labels=str(tmp_path / "seven.csv")
-        )
+        study.collect_ratings(bare, replies=str(tmp_path / "replies.jsonl"), labels=str(tmp_path / "seven.csv"))
     both.drop(columns="score").to_csv(tmp_path / "none.csv", index=False)
     with pytest.raises(DataError, match=r"none\.csv:1: has no column score"):
-        study.collect_ratings(
-            bare, replies=str(tmp_path / "replies.jsonl"), labels=str(tmp_path / "none.csv")
-        )
+        study.collect_ratings(bare, replies=str(tmp_path / "replies.jsonl"), labels=str(tmp_path / "none.csv"))
 
 
 @pytest.mark.parametrize(
@@ -282,13 +263,7 @@ def test_what_cannot_be_is_said(sample):
 def test_what_the_page_shows_has_a_name_in_both_languages(measured):
     pool = study.build_pool(world(), "judge")
     chosen = study.measure_choices(pool, study.draw_studies(pool, 20, 10), 8)
-    headings = [
-        *measured["method"].unique(),
-        study.SHUFFLED,
-        study.CONSTANT,
-        study.PARTIAL,
-        *chosen["chosen"].unique(),
-    ]
+    headings = [*measured["method"].unique(), study.SHUFFLED, study.CONSTANT, study.PARTIAL, *chosen["chosen"].unique()]
     measures = [c for c in measured if not c.endswith(("_low", "_high")) and c != "lam"]
     headings += [*measures, "by_people", "by_judge", "r_turns", "r_users", "chosen"]
     with using_language("zh"):
@@ -311,18 +286,11 @@ def test_pages_say_of_few_train_users_and_of_a_judge_below_zero(sample, home, pa
     turns = turns.assign(score=pd.array(number % 2 * 3 + 1 + turns["turn"] % 2, "Int64"))
     sessions = sample.sessions.merge(turns[SESSION].drop_duplicates(), on=SESSION)
     odd = dataclasses.replace(
-        sample,
-        name="odd",
-        turns=turns.reset_index(drop=True),
-        sessions=sessions,
-        events=sample.events[:0],
-        extras={},
+        sample, name="odd", turns=turns.reset_index(drop=True), sessions=sessions, events=sample.events[:0], extras={}
     )
     save(odd, home / "data" / "odd")
     run_report(page, corpus="odd", language="zh", seed=1, **settings)
     html = (home / "reports" / "odd" / "embedded" / f"{page}.html").read_text("utf-8")
     shown = re.sub(r"<details class=.code.>.*?</details>", "", html, flags=re.DOTALL)
-    assert (
-        shown.count("评判者“learned”只有 4 位训练用户可学，少于 10 位") == 1 and 'class="note"' not in shown
-    )
+    assert shown.count("评判者“learned”只有 4 位训练用户可学，少于 10 位") == 1 and 'class="note"' not in shown
     assert re.search(r"低于零</strong>：.*习得评判者 r = −", shown)

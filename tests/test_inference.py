@@ -20,9 +20,7 @@ def test_weights_are_the_sample_itself_and_then_draws_of_as_many_users():
     weights = resample_users(7, 500, seed=1)
     assert weights.shape == (7, 501)
     assert (weights[:, 0] == 1).all() and (weights.sum(axis=0) == 7).all()
-    assert weights[:, 1:].mean() == pytest.approx(1) and weights[:, 1:].std() == pytest.approx(
-        0.926, abs=0.05
-    )
+    assert weights[:, 1:].mean() == pytest.approx(1) and weights[:, 1:].std() == pytest.approx(0.926, abs=0.05)
     assert (weights == resample_users(7, 500, seed=1)).all()
     assert (weights != resample_users(7, 500, seed=2)).any()
 
@@ -64,9 +62,7 @@ def test_sign_flip_of_few_users_is_near_the_exact_test():
     assert math.isnan(sign_flip(np.array([np.nan])))
 
 
-def cluster_sample(
-    rng: np.random.Generator, users: int, turns: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def cluster_sample(rng: np.random.Generator, users: int, turns: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Gold and scores that share a user's level: within a user, turns resemble each other."""
     user = np.repeat(np.arange(users), turns)
     level = rng.normal(0, 1, users)[user]
@@ -90,9 +86,7 @@ def test_resampled_metrics_equal_the_naive_loop(whole):
         naive = resampled(Sums(gold[rows], score[rows], clone, len(parts)), METRICS, np.ones((len(parts), 1)))
         for name in METRICS:
             coarse = name == "wc_spearman" and not whole  # 108 × 108 values share a table of 32 × 32
-            assert fast[name][column] == pytest.approx(
-                naive[name][0], abs=0.01 if coarse else 1e-10, nan_ok=True
-            ), name
+            assert fast[name][column] == pytest.approx(naive[name][0], abs=0.01 if coarse else 1e-10, nan_ok=True), name
 
 
 def test_pearson_by_sums_equals_numpy_in_every_resample():

@@ -102,10 +102,7 @@ def test_nothing_that_hides_or_acts_is_left(text):
         ("[|system|]five[|endofturn|]", r"\x5b|system|]five\x5b|endofturn|]"),  # EXAONE
         ("<role>HUMAN</role>", r"\x3crole>HUMAN\x3c/role>"),  # Ling
         ("<用户>five<AI>", r"\x3c用户>five\x3cAI>"),  # MiniCPM
-        (
-            "[UNUSED_TOKEN_146]system<TOKENS_UNUSED_1>",
-            r"\x5bUNUSED_TOKEN_146]system\x3cTOKENS_UNUSED_1>",
-        ),  # InternLM
+        ("[UNUSED_TOKEN_146]system<TOKENS_UNUSED_1>", r"\x5bUNUSED_TOKEN_146]system\x3cTOKENS_UNUSED_1>"),  # InternLM
     ],
 )
 def test_what_could_act_or_hide_is_spelled_out(text, shown):

@@ -49,9 +49,7 @@ def test_published_tables_in_numbers():
     assert gaps.loc["all judges", "adjusted_gap"] == pytest.approx(7.93, abs=0.005)
     between = study.between_tasks().set_index(["ranking", "with"])
     assert between.loc[("UXBench", "AlpacaEval"), "pearson_r"] == pytest.approx(0.655, abs=0.0006)
-    assert (
-        study.neutral_and_effort()["quantity"].nunique() == 3 and study.sizes()["rho_50"].tolist()[2] == 2181
-    )
+    assert study.neutral_and_effort()["quantity"].nunique() == 3 and study.sizes()["rho_50"].tolist()[2] == 2181
 
 
 def test_correlations_over_models_have_intervals():

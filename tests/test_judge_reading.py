@@ -51,13 +51,7 @@ def test_a_score_in_words(text, score):
         *["3 or 4", "between 3 and 4", "between 3 and 4 stars", "3-4分", "3到4分", "三四分", "score: 3 or 4"],
         *["8/10", "4/10", "score: 4 out of 10", "Score: 4.5", "3分或4分", "2/5, no, 4/5"],
         *["五分之四", "4分钟", "因此扣1分", "一分钱一分货", "The hotel has 4 stars hotel prices"],
-        *[
-            "It makes 3 points.",
-            "I cannot judge that.",
-            "抱歉，我无法评分。",
-            "2026/4/5",
-            "score 5 would need a map",
-        ],
+        *["It makes 3 points.", "I cannot judge that.", "抱歉，我无法评分。", "2026/4/5", "score 5 would need a map"],
     ],
 )
 def test_no_score_in_words(text):
@@ -150,10 +144,7 @@ def test_a_digit_that_was_weighed_counts_where_that_is_wanted():
     assert verdict.p == pytest.approx((0, 0.25, 0, 0.75, 0)) and verdict.expected == pytest.approx(3.5)
     hardly = answer("I", logprobs=[token("I", 0.9, **{"4": 1e-6})])
     assert read_digit(hardly, weighed=True).mode == "unscored"
-    assert (
-        read_digit(answer("4 or 5", logprobs=[token("4", 0.9), token(" or", 1.0), token(" 5", 1.0)])).raw
-        is None
-    )
+    assert read_digit(answer("4 or 5", logprobs=[token("4", 0.9), token(" or", 1.0), token(" 5", 1.0)])).raw is None
 
 
 def test_a_written_answer_has_the_distribution_at_its_score():

@@ -63,13 +63,7 @@ def test_rendered_pages_are_linked_from_where_the_notebook_lies(home, shown, mon
     index.show_reports()
     assert "Nothing has been run yet" in shown.pop()
 
-    page = {
-        "title": "<b>What</b> is in it",
-        "language": "en",
-        "corpus": {"label": "mine"},
-        "figures": {},
-        "tables": {},
-    }
+    page = {"title": "<b>What</b> is in it", "language": "en", "corpus": {"label": "mine"}, "figures": {}, "tables": {}}
     pages = {
         "00_corpus": {**page, "status": "success", "started": "2026-11-20T10:00:00+00:00"},
         "01_verification": {**page, "status": "failed", "title": "Judges"},
@@ -80,18 +74,14 @@ def test_rendered_pages_are_linked_from_where_the_notebook_lies(home, shown, mon
         (folder / f"{name}.html").touch()
     index.show_reports()
     (html,) = shown
-    assert (
-        '<a href="../reports/mine/embedded/00_corpus.html">&lt;b&gt;What&lt;/b&gt; is in it</a> · 2026-11-20'
-        in html
-    )
+    assert '<a href="../reports/mine/embedded/00_corpus.html">&lt;b&gt;What&lt;/b&gt; is in it</a> · 2026-11-20' in html
     assert "Judges</a> · failed" in html and "02_ablations" not in html and "index.html" not in html
 
 
 def test_models_are_listed_without_their_keys(home, shown, monkeypatch):
     monkeypatch.setenv("MY_SECRET", "sk-hidden")
     (home / "backbones.toml").write_text(
-        '[mine]\nbase_url = "http://localhost:9/v1"\nmodel = "<i>m</i>"\nkey_env = "MY_SECRET"\n',
-        encoding="utf-8",
+        '[mine]\nbase_url = "http://localhost:9/v1"\nmodel = "<i>m</i>"\nkey_env = "MY_SECRET"\n', encoding="utf-8"
     )
     index.show_backbones()
     (html,) = shown
@@ -115,9 +105,7 @@ def test_an_app_listens_on_this_machine_only_and_shows_no_code(home):
     assert policy.startswith("default-src 'self';") and "http:" not in policy and "*" not in policy
     assert 0 < settings["MappingKernelManager"]["cull_idle_timeout"] <= 600
     told = app.environment({"JUPYTER_PATH": "elsewhere"})
-    assert told["JUPYTER_PATH"].split(os.pathsep)[0] == app.SETTINGS and told["JUPYTER_PATH"].endswith(
-        "elsewhere"
-    )
+    assert told["JUPYTER_PATH"].split(os.pathsep)[0] == app.SETTINGS and told["JUPYTER_PATH"].endswith("elsewhere")
     assert told["PERSLIB_HOME"] == str(home)
 
 
@@ -199,14 +187,8 @@ def test_no_two_notebooks_give_a_figure_or_table_the_same_name():
     for path in NOTEBOOKS.glob("[0-9]*.ipynb"):
         for cell in nbformat.read(path, as_version=4).cells:
             for call in ast.walk(ast.parse(cell.source)) if cell.cell_type == "code" else ():
-                if (
-                    isinstance(call, ast.Call)
-                    and isinstance(call.func, ast.Attribute)
-                    and call.func.attr in place
-                ):
-                    given = (
-                        call.args[place[call.func.attr]] if len(call.args) > place[call.func.attr] else None
-                    )
+                if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in place:
+                    given = call.args[place[call.func.attr]] if len(call.args) > place[call.func.attr] else None
                     if isinstance(given, ast.Constant) and isinstance(given.value, str):
                         kind = "table" if call.func.attr == "save_table" else "figure"
                         made.setdefault(f"{kind} {given.value}", set()).add(path.name)

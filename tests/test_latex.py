@@ -31,9 +31,7 @@ def frames() -> dict[str, pd.DataFrame]:
     return {
         "symbols": pd.DataFrame({"symbol": list(SYMBOLS), "what": [f"a {s} b" for s in SYMBOLS]}),
         "acting": pd.DataFrame({"[first]": ["[.1, .2]", "*", "<a|b>", "a--b---c"], "*b": list("\\&%$")}),
-        "words": pd.DataFrame(
-            {"digest": ["0123456789abcdef" * 4], "text": ["A short text; it is broken. " * 4]}
-        ),
+        "words": pd.DataFrame({"digest": ["0123456789abcdef" * 4], "text": ["A short text; it is broken. " * 4]}),
         "sees": pd.DataFrame({"judge": judges, "reply": [True, False, True, True]}),
         "wide": pd.DataFrame([[1 / 7] * 30] * 2, columns=[f"column {i}" for i in range(30)]),
         "intervals": pd.DataFrame({"judge": judges} | dict.fromkeys(metrics, interval)),
@@ -131,9 +129,7 @@ def test_chinese_names_what_sets_it(tmp_path):
 def test_every_table_compiles_and_stands_in_the_text(tmp_path, name, columns):
     table = saved(tmp_path, frames()[name], name)
     packages = re.match(r"% (\\usepackage\{.*\})\n", table)[1]
-    whole = (
-        f"\\documentclass[{columns}]{{article}}\n{packages}\n\\begin{{document}}\n{table}\\end{{document}}\n"
-    )
+    whole = f"\\documentclass[{columns}]{{article}}\n{packages}\n\\begin{{document}}\n{table}\\end{{document}}\n"
     (tmp_path / "paper.tex").write_text(whole, "utf-8")
     order = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
     done = subprocess.run(order, cwd=tmp_path, capture_output=True, text=True, errors="replace", timeout=120)

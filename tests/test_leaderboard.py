@@ -213,9 +213,7 @@ def test_a_table_that_is_none_is_left_out_by_name_and_the_rest_stands(tmp_path, 
         bad.write_bytes(text.encode("utf-8", "surrogateescape"))
     run(tmp_path, "good", row("good", 4.0))
     html = written(tmp_path)
-    assert re.search(
-        rf"<code>sample-en/bad/tables/leaderboard\.csv</code> cannot be read: .*{re.escape(why)}", html
-    )
+    assert re.search(rf"<code>sample-en/bad/tables/leaderboard\.csv</code> cannot be read: .*{re.escape(why)}", html)
     assert str(tmp_path) not in html
     assert html.count("<tr>") == 2 and ">good" in html
 
@@ -229,9 +227,7 @@ def test_tables_outside_of_the_page_s_folder_are_not_read(tmp_path):
     outside = tmp_path / "outside.csv"
     pd.DataFrame([row("spy", 4.0)]).to_csv(outside, index=False)
     folder = tmp_path / "root" / "a" / "b"
-    record(
-        folder, "p", {"status": "success", "tables": {"leaderboard": ["../../../outside.csv", str(outside)]}}
-    )
+    record(folder, "p", {"status": "success", "tables": {"leaderboard": ["../../../outside.csv", str(outside)]}})
     assert write_leaderboard(tmp_path / "root") is None
 
 

@@ -78,9 +78,7 @@ def test_probabilities_sum_to_one_and_the_score_is_their_mean(judge, sample, use
 def test_beats_the_user_mean_within_users(judge, sample, users):
     found = judged(judge, sample, users[12:20]).merge(sample.turns[[*KEYS, "score"]], on=KEYS)
     found["score"] = found["score"].astype(float)
-    rated = sample.turns.assign(score=sample.turns["score"].astype(float)).groupby(["user", "scenario"])[
-        "score"
-    ]
+    rated = sample.turns.assign(score=sample.turns["score"].astype(float)).groupby(["user", "scenario"])["score"]
     total, count = (rated.agg(how).groupby("user").sum() for how in ("sum", "count"))
     found["mean"] = [
         (total[u] - rated.get_group((u, s)).sum()) / (count[u] - rated.get_group((u, s)).count())
@@ -127,9 +125,7 @@ def test_another_judge_can_advise(sample, users):
 def test_targets_do_not_see_each_other(judge, sample, users):
     block = sample.block(users[10], sample.scenarios[0])
     alone = replace(block, targets=block.targets.iloc[[3]].reset_index(drop=True))
-    assert answered(partial(judge.judge, alone))[0].raw == pytest.approx(
-        answered(partial(judge.judge, block))[3].raw
-    )
+    assert answered(partial(judge.judge, alone))[0].raw == pytest.approx(answered(partial(judge.judge, block))[3].raw)
 
 
 def test_the_same_data_give_the_same_verdicts(judge, sample, users):

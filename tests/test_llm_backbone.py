@@ -166,9 +166,7 @@ def test_endpoint_and_model_are_in_the_address_names_and_limits_are_not(server, 
     assert model(model="other").digest("Hello?") != base
     assert model(extra_body={"top_k": 1}).digest("Hello?") != base
     assert model(base_url="http://127.0.0.1:1/v1").digest("Hello?") != base
-    assert model(cache_as="node").digest("Hello?") == model(base_url="http://n2/v1", cache_as="node").digest(
-        "Hello?"
-    )
+    assert model(cache_as="node").digest("Hello?") == model(base_url="http://n2/v1", cache_as="node").digest("Hello?")
     same = model(concurrency=1, rpm=5, prices=PRICES, timeout=9, about="x")
     assert same.digest("Hello?") == base
 
@@ -184,9 +182,7 @@ def test_the_estimate_counts_calls_tokens_and_cost(server, model):
     asked = model(prices=PRICES)
     asked.ask("x" * 40)
     asked.ask_many([], progress=False)
-    estimate = asked.estimate(
-        ["x" * 40, *[Request("y" * 40, max_tokens=100)] * 2, Request("偏好" * 20, max_tokens=50)]
-    )
+    estimate = asked.estimate(["x" * 40, *[Request("y" * 40, max_tokens=100)] * 2, Request("偏好" * 20, max_tokens=50)])
     assert (estimate.requests, estimate.answered, estimate.repeated, estimate.calls) == (4, 1, 1, 2)
     # 4 a message for its frame; 40 ASCII characters are 10 tokens, 40 Chinese ones 30.
     assert estimate.tokens_in == 4 + 10 + 4 + 30
@@ -201,9 +197,7 @@ def test_the_estimate_counts_calls_tokens_and_cost(server, model):
 def test_a_cap_stops_cleanly_and_the_run_goes_on_with_a_higher_one(server, model):
     asked = model(prices=PRICES, concurrency=4)
     questions = [str(n) for n in range(40)]
-    with pytest.raises(
-        BudgetReached, match=r"Stopped at the spending cap of \$0.00: .* of 40 requests answered"
-    ):
+    with pytest.raises(BudgetReached, match=r"Stopped at the spending cap of \$0.00: .* of 40 requests answered"):
         asked.ask_many(questions, cap=10 * PRICE, progress=False)
     made = len(server.bodies)
     assert 10 <= made <= 13, "calls under way are counted, so the cap is passed by less than they cost"
@@ -277,9 +271,7 @@ def test_settings_may_be_given_with_the_question(server, model):
     assert (server.bodies[0]["temperature"], server.bodies[0]["max_tokens"]) == (0.5, 7)
 
 
-@pytest.mark.parametrize(
-    "messages", ["", [], [{"role": "user"}], [{"role": "robot", "content": "x"}], ["text"]]
-)
+@pytest.mark.parametrize("messages", ["", [], [{"role": "user"}], [{"role": "robot", "content": "x"}], ["text"]])
 def test_a_malformed_request_is_refused_before_it_is_sent(messages):
     with pytest.raises(ValueError, match=r"Request\.messages"):
         Request(messages)

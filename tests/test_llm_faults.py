@@ -223,9 +223,7 @@ def test_nobody_there():
 
 def test_missing_key(server, model, monkeypatch):
     monkeypatch.delenv("SOME_KEY", raising=False)
-    with pytest.raises(
-        MissingKey, match=r"needs a key in the environment variable SOME_KEY, which is not set"
-    ):
+    with pytest.raises(MissingKey, match=r"needs a key in the environment variable SOME_KEY, which is not set"):
         model(key_env="SOME_KEY").ask("Hello?")
     monkeypatch.setenv("SOME_KEY", "sk-“pasted”")
     with pytest.raises(MissingKey, match="SOME_KEY holds characters") as caught:
@@ -245,14 +243,7 @@ def test_the_key_is_sent_and_shown_nowhere(server, model, monkeypatch, home, cap
     with pytest.raises(Refused) as caught:
         backbone.ask("Again?")
     assert "Incorrect API key provided: [key], or [key]" in str(caught.value)
-    seen = [
-        repr(backbone),
-        repr(answer),
-        repr(backbone.entry),
-        str(caught.value),
-        caplog.text,
-        *capfd.readouterr(),
-    ]
+    seen = [repr(backbone), repr(answer), repr(backbone.entry), str(caught.value), caplog.text, *capfd.readouterr()]
     seen += [path.read_bytes().decode("latin-1") for path in home.rglob("*") if path.is_file()]
     assert not [text for text in seen if KEY in text]
 
@@ -275,8 +266,7 @@ def test_server_words_are_plain_text(server, model):
 
 
 @pytest.mark.parametrize(
-    "words",
-    ["top_logprobs must be <= 5, got 20", "max_tokens < 1, for the maximum context length is 8192 tokens"],
+    "words", ["top_logprobs must be <= 5, got 20", "max_tokens < 1, for the maximum context length is 8192 tokens"]
 )
 def test_what_is_no_tag_is_not_cut_from_a_servers_words(server, model, words):
     server.next(status(422, words))
@@ -377,11 +367,7 @@ def sends(**changes):
     """A completion with these texts put into its JSON as they are, for what no JSON library would write."""
     body = json.dumps(completion("CONTENT", model="MODEL", finish="FINISH"))
     for name, text in {"content": '"ok"', "model": '"m"', "finish": '"stop"', **changes}.items():
-        body = (
-            body.replace(f'"{name.upper()}"', text)
-            if name != "usage"
-            else re.sub(r'"usage": .*', text + "}", body)
-        )
+        body = body.replace(f'"{name.upper()}"', text) if name != "usage" else re.sub(r'"usage": .*', text + "}", body)
     return raw(body)
 
 
@@ -406,9 +392,7 @@ def test_half_a_character_in_an_object_reaches_no_table(server, model):
 
 def test_half_a_character_that_an_older_version_kept_is_replaced(server, model):
     asked = model()
-    asked.cache.put(
-        asked.digest(Request("Hello?")), {"text": "a\ud83d", "raw": "a\ud83d"}, {"model": "m\ud83d"}
-    )
+    asked.cache.put(asked.digest(Request("Hello?")), {"text": "a\ud83d", "raw": "a\ud83d"}, {"model": "m\ud83d"})
     assert asked.ask("Hello?").text == "a\ufffd" and server.bodies == []
 
 
@@ -452,18 +436,12 @@ def test_a_probability_that_is_none_leaves_the_score_without_a_distribution(serv
     server.reply = lambda _: raw(json.dumps(body).replace("-7", value))
     asked = model()
     verdicts = evaluate(
-        Generic(manner=Manner("en", written=False)),
-        corpus_of(scored_past([4], 1)),
-        asked,
-        split=None,
-        progress=False,
+        Generic(manner=Manner("en", written=False)), corpus_of(scored_past([4], 1)), asked, split=None, progress=False
     )
     assert set(verdicts["raw"]) == {4.0} and verdicts["p4"].isna().all()
 
 
-@pytest.mark.parametrize(
-    "told", ["Sun, 22 Nov 2026 10:00:00 +" + "9" * 20, "nan", "Mon, 99 Nov 2026 10:00:00 GMT"]
-)
+@pytest.mark.parametrize("told", ["Sun, 22 Nov 2026 10:00:00 +" + "9" * 20, "nan", "Mon, 99 Nov 2026 10:00:00 GMT"])
 def test_a_time_to_wait_that_is_none_is_not_waited_for(server, model, told):
     server.next(status(429, retry_after=told))
     assert model().ask("Hello?").text == "ok"

@@ -208,11 +208,7 @@ def test_an_endpoint_that_forbids_log_probabilities_is_asked_without(server, mod
     [
         ("Unsupported value: 'temperature' does not support 0.2.", {}, 'put omit = ["temperature"] into'),
         ("`seed` is not a known field", {}, 'put omit = ["seed"] into'),
-        (
-            "top_k: extra inputs are not permitted",
-            {"extra_body": {"top_k": 3}},
-            "take it out of extra_body in",
-        ),
+        ("top_k: extra inputs are not permitted", {"extra_body": {"top_k": 3}}, "take it out of extra_body in"),
     ],
 )
 def test_a_refusal_names_the_field_and_how_to_leave_it_out(server, model, words, options, remedy):
@@ -267,13 +263,7 @@ def test_what_an_endpoint_does_not_take_is_left_out_and_remembered(server, model
 
 def test_the_body_holds_what_was_asked_and_what_the_entry_adds(server, model):
     request = Request(
-        "Hello?",
-        temperature=0.2,
-        max_tokens=9,
-        seed=3,
-        stop=["END"],
-        extra={"top_p": 0.5},
-        prompt="en/x@1:ab",
+        "Hello?", temperature=0.2, max_tokens=9, seed=3, stop=["END"], extra={"top_p": 0.5}, prompt="en/x@1:ab"
     )
     model().ask(request)
     assert server.bodies[0] == {

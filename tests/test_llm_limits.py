@@ -109,11 +109,7 @@ def within(times, window):
 def test_requests_a_minute(server, home):
     minute = 0.4
     backbone = Backbone(
-        entry("vllm-qwen3-8b", base_url=server.base_url, rpm=4),
-        Cache(policy="off"),
-        None,
-        HASTY,
-        minute=minute,
+        entry("vllm-qwen3-8b", base_url=server.base_url, rpm=4), Cache(policy="off"), None, HASTY, minute=minute
     )
     backbone.ask_many(map(str, range(10)), progress=False)
     # A request takes a moment to arrive, by which the server's clock may differ from ours.

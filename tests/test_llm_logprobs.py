@@ -45,9 +45,7 @@ def test_the_digit_in_json_is_found_by_its_key():
 
 
 def test_the_last_score_counts_and_thought_does_not():
-    answer = tokens(
-        '<think>"score": ', ("1", {"1": 1.0}), "</think>", '{"score": ', ("5", {"5": 0.9, "4": 0.1}), "}"
-    )
+    answer = tokens('<think>"score": ', ("1", {"1": 1.0}), "</think>", '{"score": ', ("5", {"5": 0.9, "4": 0.1}), "}")
     assert digit_distribution(answer)["5"] == pytest.approx(0.9)
     answer = tokens("<think>", "1", "</think>", "\n\n", ("5", {"5": 0.9, "4": 0.1}))
     assert digit_distribution(answer)["5"] == pytest.approx(0.9)
@@ -76,7 +74,5 @@ def test_no_distribution_where_there_is_no_score_token(answer):
 
 
 def test_other_options_and_keys():
-    found = digit_distribution(
-        tokens('{"side": "', ("A", {"A": 0.9, "B": 0.1}), '"}'), options=("A", "B"), key="side"
-    )
+    found = digit_distribution(tokens('{"side": "', ("A", {"A": 0.9, "B": 0.1}), '"}'), options=("A", "B"), key="side")
     assert found == pytest.approx({"A": 0.9, "B": 0.1})

@@ -14,10 +14,9 @@ SCORE = {"type": "object", "properties": {"score": {"type": "integer"}}, "requir
 def able(body):
     """An endpoint that can do everything."""
     form = body.get("response_format", {}).get("type")
-    content = {
-        "json_schema": '{"colour": "ultramarine", "score": 11}',
-        "json_object": '{"greeting": "hi"}',
-    }.get(form, f"Hello {body.get('seed')}!")
+    content = {"json_schema": '{"colour": "ultramarine", "score": 11}', "json_object": '{"greeting": "hi"}'}.get(
+        form, f"Hello {body.get('seed')}!"
+    )
     reply = completion(content)
     if body.get("logprobs"):
         top = [{"token": str(n), "logprob": -1.0 - n} for n in range(body["top_logprobs"])]

@@ -18,17 +18,7 @@ def mine(home):
 def test_our_entries_are_complete(home):
     found = entries()
     assert {"embedded", "vllm-qwen3-8b", "gguf"} <= found.keys()
-    hosted = {
-        "openai",
-        "anthropic",
-        "google",
-        "deepseek",
-        "moonshot",
-        "zhipu",
-        "dashscope",
-        "minimax",
-        "openrouter",
-    }
+    hosted = {"openai", "anthropic", "google", "deepseek", "moonshot", "zhipu", "dashscope", "minimax", "openrouter"}
     assert hosted <= found.keys()
     for name in hosted:
         assert found[name].base_url.startswith("https://")
@@ -53,9 +43,7 @@ def test_cost_by_the_price_table():
 
 
 def test_the_users_file_adds_and_overrides_field_by_field(mine):
-    mine(
-        '[openai]\nmodel = "gpt-x"\nconcurrency = 3\n\n[campus]\nbase_url = "http://gpu7:8000/v1"\nmodel = "m"\n'
-    )
+    mine('[openai]\nmodel = "gpt-x"\nconcurrency = 3\n\n[campus]\nbase_url = "http://gpu7:8000/v1"\nmodel = "m"\n')
     found = entries()
     assert (found["openai"].model, found["openai"].concurrency) == ("gpt-x", 3)
     assert found["openai"].key_env == "OPENAI_API_KEY"
@@ -103,10 +91,7 @@ def test_an_entry_without_a_model_says_so(home):
             'api_key = "sk-secret-123"',
             "api_key is not shown here, expected no key in a file: name the environment variable",
         ),
-        (
-            'key_env = "sk-secret-123"',
-            "key_env is not shown here, expected the name of an environment variable",
-        ),
+        ('key_env = "sk-secret-123"', "key_env is not shown here, expected the name of an environment variable"),
     ],
 )
 def test_mistakes_name_file_table_and_field(home, mine, line, words):

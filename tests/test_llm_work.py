@@ -52,9 +52,7 @@ def test_methods_get_their_own_answers_in_order(model, echoing):
 def test_results_are_handed_on_in_order_as_soon_as_it_is_their_turn(model, echoing):
     heard = []
     items = [["0"], ["1", "1-b", "1-c"], ["2"], ["3"]]
-    model(concurrency=2).each(
-        one_batch, items, lambda said: heard.append((said, len(echoing.bodies))), progress=False
-    )
+    model(concurrency=2).each(one_batch, items, lambda said: heard.append((said, len(echoing.bodies))), progress=False)
     assert [said for said, _ in heard] == items
     assert heard[0][1] < 6, "the first was handed on before the last was asked"
 
@@ -154,9 +152,7 @@ def test_what_a_part_raises_comes_through_and_nothing_goes_on_asking(model, serv
         raise ValueError("boom")
 
     async def together(ask):
-        await asyncio.gather(
-            failing(ask), *(asking(*[[f"{i}.{j}"] for j in range(5)])(ask) for i in range(3))
-        )
+        await asyncio.gather(failing(ask), *(asking(*[[f"{i}.{j}"] for j in range(5)])(ask) for i in range(3)))
 
     with pytest.raises(ValueError, match="boom"):
         model().work([together], progress=False)

@@ -24,10 +24,7 @@ VAGUE = "Take some tram in the morning, ride for a while, and look for a shop on
 
 
 def history(*scores_and_texts: tuple[int, str]) -> list[Row]:
-    return [
-        ("ada", "travel", str(i), "How do I get there?", text, s)
-        for i, (s, text) in enumerate(scores_and_texts)
-    ]
+    return [("ada", "travel", str(i), "How do I get there?", text, s) for i, (s, text) in enumerate(scores_and_texts)]
 
 
 def block_of(rows: list[Row], *replies: str) -> Block:
@@ -61,8 +58,7 @@ def test_a_reply_is_placed_among_those_it_resembles() -> None:
 
 def test_the_score_is_ridge_regression_on_the_users_own_turns() -> None:
     block = block_of(
-        history((5, NUMBERS), (4, NUMBERS + VAGUE), (2, VAGUE), (3, "No."), (1, "Sorry?"), (4, NUMBERS)),
-        "Ok.",
+        history((5, NUMBERS), (4, NUMBERS + VAGUE), (2, VAGUE), (3, "No."), (1, "Sorry?"), (4, NUMBERS)), "Ok."
     )
     said, y = said_of(block.evidence), np.array([5.0, 4, 2, 3, 1, 4])
     x = _measured(said)
@@ -147,9 +143,7 @@ class Says(MemorySystem):
     name = "told"
 
     async def build(self, block, ask, judged=None):  # type: ignore[no-untyped-def]
-        return UserMemory(
-            block.user, block.scenario, "told", (0,) * 5, (Statement("M1", "scoring_style", "Strict."),)
-        )
+        return UserMemory(block.user, block.scenario, "told", (0,) * 5, (Statement("M1", "scoring_style", "Strict."),))
 
 
 def test_beside_another_memory_its_statements_follow_on() -> None:

@@ -79,9 +79,7 @@ def test_every_memory_meets_the_same_judge_on_the_same_replies(small, model, ser
     assert own["tokens"] == pytest.approx(own["answer_tokens"] + own["build_tokens"] * blocks / 60)
     assert spent.loc["memory: measured", "build_tokens"] == 0 < spent.loc["memory: measured", "build_seconds"]
 
-    again = study.sum_costs(study.judge_memories("structured", small, model(), USUAL, "en")).set_index(
-        "judge"
-    )
+    again = study.sum_costs(study.judge_memories("structured", small, model(), USUAL, "en")).set_index("judge")
     assert again.loc["memory: structured", "build_tokens"] == own["build_tokens"]  # out of the cache
 
     agreed = study.compare_memories(found, small)
@@ -115,9 +113,7 @@ def test_what_building_takes_comes_home_from_other_processes(small, model, serve
     server.reply = answer
     here = study.sum_costs(study.judge_memories("structured", small, model(), FIRST, "en")).set_index("judge")
     monkeypatch.setattr(Backbone, "each", each_elsewhere)
-    there = study.sum_costs(study.judge_memories("structured", small, model(), FIRST, "en")).set_index(
-        "judge"
-    )
+    there = study.sum_costs(study.judge_memories("structured", small, model(), FIRST, "en")).set_index("judge")
     columns = ["build_calls", "build_tokens", "tokens"]
     pd.testing.assert_frame_equal(here[columns], there[columns])
     assert there.loc["memory: structured", "build_calls"] >= 1
@@ -129,9 +125,7 @@ def test_the_best_memories_are_surely_better_or_the_cheapest_for_their_r():
         gain_low=[None, 0.1, -0.2, 0.1], gain_high=[None, 0.3, -0.1, 0.5], gain_p_holm=[None, 0.01, 0.02, 0.2]
     )
     spent = pd.DataFrame({"judge": list(r), "tokens": [10, 20, 30, 40]})
-    best = study.find_best(
-        agreed.astype({"gain_low": float, "gain_high": float, "gain_p_holm": float}), spent
-    )
+    best = study.find_best(agreed.astype({"gain_low": float, "gain_high": float, "gain_p_holm": float}), spent)
     assert best == {"better": ["b"], "worse": ["c"], "frontier": ["a", "b", "d"]}
 
 

@@ -104,9 +104,7 @@ def by_others(gold: np.ndarray, score: np.ndarray, user: np.ndarray) -> dict[str
             "false_sat": said[~sat].mean() if (~sat).any() else np.nan,
             "false_dsat": (~said)[sat].mean() if sat.any() else np.nan,
             "wc_mae": (centred["g"] - centred["s"]).abs().mean(),
-            "wc_pearson": stats.pearsonr(centred["g"], centred["s"])[0]
-            if (centred.std() > 1e-9).all()
-            else np.nan,
+            "wc_pearson": stats.pearsonr(centred["g"], centred["s"])[0] if (centred.std() > 1e-9).all() else np.nan,
             "pu_pearson": np.tanh(np.average([a for a, _ in z], weights=[n for _, n in z])) if z else np.nan,
         }
     return values
@@ -176,9 +174,7 @@ def rated(users: int = 12, turns: int = 8, seed: int = 0) -> Corpus:
     return Corpus("rated", "en", pd.DataFrame({"user": names}), sessions, frame)
 
 
-def judged(
-    corpus: Corpus, noise: dict[str, float], seed: int = 1, backbone: str | None = None
-) -> pd.DataFrame:
+def judged(corpus: Corpus, noise: dict[str, float], seed: int = 1, backbone: str | None = None) -> pd.DataFrame:
     """Verdicts of judges that see the gold score through this much noise; inf is the constant 4."""
     rng = np.random.default_rng(seed)
     gold = corpus.turns["score"].to_numpy(float)
@@ -275,16 +271,11 @@ def test_several_backbones_and_score_columns():
         ignore_index=True,
     )
     verdicts["cdf"] = verdicts["raw"].clip(lower=2)
-    found = agreement(
-        verdicts, corpus, scores=("raw", "cdf"), metrics=("mae",), controls=("c",), resamples=50
-    )
+    found = agreement(verdicts, corpus, scores=("raw", "cdf"), metrics=("mae",), controls=("c",), resamples=50)
     assert len(found) == 6 and (found.loc[found["judge"] == "p", "control"] == "c").all()
     with pytest.raises(DataError, match="several backbones"):
         paired(verdicts, corpus, "p", "c")
-    assert (
-        paired(verdicts, corpus, ("p", "m1"), ("p", "m2"), metrics=("mae",), resamples=50)["difference"][0]
-        > 0
-    )
+    assert paired(verdicts, corpus, ("p", "m1"), ("p", "m2"), metrics=("mae",), resamples=50)["difference"][0] > 0
     shift = paired(verdicts, corpus, ("p", "m1"), ("p", "m1"), score_b="cdf", metrics=("mae",), resamples=50)
     assert shift["a"][0] != shift["b"][0]
     with pytest.raises(UnknownName, match="column of the verdicts"):
@@ -296,9 +287,7 @@ def test_strata():
     verdicts = judged(corpus, {"a": 1.0})
     found = agreement(verdicts, corpus, by="scenario", metrics=("mae",), resamples=50)
     assert found["scenario"].tolist() == ["gift", "travel"] and found["turns"].tolist() == [96, 96]
-    assert agreement(verdicts, corpus, by="assistant", metrics=("mae",), resamples=50)["turns"].tolist() == [
-        192
-    ]
+    assert agreement(verdicts, corpus, by="assistant", metrics=("mae",), resamples=50)["turns"].tolist() == [192]
     with pytest.raises(UnknownName, match="column"):
         agreement(verdicts, corpus, by="weather")
 
@@ -409,10 +398,7 @@ def history_verdicts(corpus: Corpus, split: str) -> pd.DataFrame:
     for block in corpus.blocks(split):
         scores = block.evidence["score"].dropna().astype(float)
         own = block.targets[TURN]
-        parts += [
-            own.assign(judge="mean", raw=scores.mean()),
-            own.assign(judge="median", raw=scores.median()),
-        ]
+        parts += [own.assign(judge="mean", raw=scores.mean()), own.assign(judge="median", raw=scores.median())]
     return pd.concat(parts, ignore_index=True)
 
 

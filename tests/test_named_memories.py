@@ -46,9 +46,7 @@ def test_options_go_to_the_memories_that_have_a_use_for_them_and_others_are_refu
         own = getattr(made, "system", getattr(made, "beside", made))
         assert own.seed == 7 and getattr(own, "prompts", tmp_path) == tmp_path
     for name in memory:
-        with pytest.raises(
-            UnknownName, match=r"no option of memories called 'promts'\. Did you mean prompts"
-        ):
+        with pytest.raises(UnknownName, match=r"no option of memories called 'promts'\. Did you mean prompts"):
             make_memory(name, "en", promts=tmp_path)
 
 
@@ -66,9 +64,7 @@ def test_a_long_term_memory_is_a_judge_of_the_studies(block):
     )
     (verdicts,) = model.work([partial(judge.judge, block)])
     assert len(verdicts) == len(block) and {v.memory for v in verdicts} == {"RecurSum"}
-    assert any(
-        "Wants exact prices." in str(request.messages) for stage, request in model.asked if stage == "judge"
-    )
+    assert any("Wants exact prices." in str(request.messages) for stage, request in model.asked if stage == "judge")
 
 
 def test_a_replay_takes_any_memory_as_a_context():

@@ -47,11 +47,7 @@ def test_questions_of_one_type_with_their_dialogues_in_order_of_time(file):
     path = file(record(1), record(2, "multi-session"), record(3))
     one, three = read_questions(path)
     assert (one.id, three.id, one.at) == ("q1", "q3", "2023-05-30 23:40:00")
-    assert [s.at for s in one.haystack] == [
-        "2023-05-19 11:00:00",
-        "2023-05-20 02:21:00",
-        "2023-05-25 08:05:00",
-    ]
+    assert [s.at for s in one.haystack] == ["2023-05-19 11:00:00", "2023-05-20 02:21:00", "2023-05-25 08:05:00"]
     assert len({s.id for s in one.haystack}) == 3, "a dialogue that comes twice is two sessions"
     loving = one.haystack[1].turns
     assert [(t.user, t.assistant) for t in loving] == [("I love green tea.", "Noted."), ("No sugar.", "")]
@@ -68,29 +64,17 @@ def test_questions_of_one_type_with_their_dialogues_in_order_of_time(file):
             json.dumps([record(1, haystack_sessions=[[{"role": "user"}]])]),
             r"\[0\]: haystack_sessions\[0\]\[0\].content is missing",
         ),
-        (
-            json.dumps([record(1, haystack_sessions=3)]),
-            r"\[0\]: haystack_sessions is 3, expected a list of sessions",
-        ),
+        (json.dumps([record(1, haystack_sessions=3)]), r"\[0\]: haystack_sessions is 3, expected a list of sessions"),
         (json.dumps([record(1, haystack_sessions=None)]), r"\[0\]: haystack_sessions is missing"),
-        (
-            json.dumps([record(1, haystack_sessions=["hi"])]),
-            r'sessions\[0\] is "hi", expected a list of messages',
-        ),
+        (json.dumps([record(1, haystack_sessions=["hi"])]), r'sessions\[0\] is "hi", expected a list of messages'),
         (
             json.dumps([record(1, haystack_dates=["2023/05/20"])]),
             "haystack_dates holds 1 items, expected one for each of the 3",
         ),
-        (
-            json.dumps([record(1, haystack_dates=[1, 2, 3])]),
-            r"haystack_dates\[0\] is 1, expected a date in a text",
-        ),
+        (json.dumps([record(1, haystack_dates=[1, 2, 3])]), r"haystack_dates\[0\] is 1, expected a date in a text"),
         (json.dumps([record(1, haystack_session_ids="s1")]), 'haystack_session_ids is "s1", expected a list'),
         (json.dumps([record(1, question_type=None)]), "question_type is missing, expected a text"),
-        (
-            json.dumps([record(1, question="\ud83d")]),
-            r"longmemeval_s.json\[0\]: question holds half a character",
-        ),
+        (json.dumps([record(1, question="\ud83d")]), r"longmemeval_s.json\[0\]: question holds half a character"),
         ("[" * 100_000, "is nested deeper than 100 levels"),
         (json.dumps([record(1, "temporal")]), "no question of type 'single-session-preference'"),
     ],

@@ -57,10 +57,7 @@ def test_english_counts_words_under_another_name():
     ours = bleu(*CALM, tokens="words")
     assert list(ours) == ["word_bleu_1", "word_bleu_2", "word_bleu_3", "word_bleu_4"]
     # The, user, a, calm, morning and the full stop of 8; "The user", "a calm", "calm morning" of 7
-    assert (
-        six(ours)[:2] == [0.75, round((6 / 8 * 3 / 7) ** 0.5, 6)]
-        and ours["word_bleu_4"] < published["bleu_4"]
-    )
+    assert six(ours)[:2] == [0.75, round((6 / 8 * 3 / 7) ** 0.5, 6)] and ours["word_bleu_4"] < published["bleu_4"]
     assert (tokens_of("zh"), tokens_of("en")) == ("jieba", "words")
     assert words("don't re-read it.", "words") == ("don't", "re-read", "it", ".")
     with pytest.raises(UnknownName):

@@ -48,15 +48,10 @@ def samples(values, task="selection", metric="s_score"):
 
 def test_means_are_pooled_over_samples_and_scaled_as_published():
     table = results(samples({"m": {"A": [2, 1], "B": [-1]}}), **FEW).iloc[0]
-    assert round(table["value"], 3) == 33.333 and np.isnan(
-        table["value_low"]
-    )  # two users say nothing of users
+    assert round(table["value"], 3) == 33.333 and np.isnan(table["value_low"])  # two users say nothing of users
     assert (table["samples"], table["users"], table["failed"]) == (3, 2, 0)
     assert results(samples({"m": {"A": [0.25]}}, "solution", "bleu_1"), **FEW)["value"].item() == 25.0
-    assert (
-        results(samples({"m": {"A": [2, 1.5, 0, 0.5]}}, "requirement", "g_score"), **FEW)["value"].item()
-        == 50.0
-    )
+    assert results(samples({"m": {"A": [2, 1.5, 0, 0.5]}}, "requirement", "g_score"), **FEW)["value"].item() == 50.0
 
 
 def test_what_failed_is_counted_and_left_out():
@@ -82,9 +77,7 @@ def test_differences_are_paired_on_common_samples_and_corrected():
     own, other = (np.array(list(v.values()), float) for v in (better, base))
     assert table["difference"][0] == pytest.approx((own - other).mean() * 50)
     assert (
-        table["difference_low"][0] > 0
-        and table["samples"].tolist() == [240, 239]
-        and table["difference_p"][0] < 0.01
+        table["difference_low"][0] > 0 and table["samples"].tolist() == [240, 239] and table["difference_p"][0] < 0.01
     )
     assert np.allclose(table["difference_p_holm"], holm(table["difference_p"]))
     pairs = differences(samples({"ours": better, "a": base, "b": third}), **FEW)
@@ -125,10 +118,7 @@ def knowing(who):
         text = request.messages[-1]["content"]
         if name_of(request) == "pal_selection" and "上次对话以来的设备日志" in text:
             (topic,) = {t.id: t for r, t in liked.items() if r in text}.values()
-            return {
-                "analysis": "",
-                "selected_solutions": [i for i, f in topic.feedback.items() if f == "pos"],
-            }
+            return {"analysis": "", "selected_solutions": [i for i, f in topic.feedback.items() if f == "pos"]}
         return usual(request)
 
     return say
@@ -154,9 +144,7 @@ def test_from_answers_to_the_table_with_costs(who):
     table = results(one, **FEW)
     s = table[table.metric == "s_score"].set_index("method")["value"]
     assert s["vanilla (with log)"] == 100.0 == s["ConditionMem"] and s["vanilla (without log)"] < 100
-    restated = one[
-        (one.metric == "bleu_1") & (one.method == "vanilla (with log)") & (one.task == "requirement")
-    ]
+    restated = one[(one.metric == "bleu_1") & (one.method == "vanilla (with log)") & (one.task == "requirement")]
     topic = who[0].scenes[0].topic
     assert restated["value"].iloc[0] == bleu("Warm meals.", topic.requirement)["bleu_1"]
     assert table[table.metric == "g_score"]["value"].tolist() == [25.0] * 3
@@ -164,9 +152,7 @@ def test_from_answers_to_the_table_with_costs(who):
     assert list(taken["method"]) == [memory.name for memory in memories]
     records = taken[taken.method == "ConditionMem"].iloc[0]
     assert records["build_calls"] == np.mean([len(p.history) + len(p.query) for p in who])
-    assert (
-        records["answer_calls"] == 1 and records["answer_seconds"] == 0.5 and records["answer_tokens"] == 110
-    )
+    assert records["answer_calls"] == 1 and records["answer_seconds"] == 0.5 and records["answer_tokens"] == 110
     assert records["memory_failed"] == records["answers_failed"] == 0
 
 
@@ -185,9 +171,7 @@ def test_an_answer_that_failed_has_no_score_of_any_kind(who):
 
 
 def test_h2memory_goes_through_the_same_tasks(who):
-    answers, served = run(
-        [H2Memory("zh", embedder=Letters())], who[:1], Model(usual_h2), PromptSettings("zh")
-    )
+    answers, served = run([H2Memory("zh", embedder=Letters())], who[:1], Model(usual_h2), PromptSettings("zh"))
     assert answers["error"].isna().all() and served[0].build["calls"] > 50
     assert answers["pieces"].gt(0).all()
 

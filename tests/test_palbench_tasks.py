@@ -41,14 +41,7 @@ def topic(number: int, name: str = "topic-1") -> Topic:
     pick = {side: tuple(t for t, label in zip(texts, LABELS) if label == side) for side in ("pos", "neg")}
     return Topic(
         *("u", f"u_sample{number}", name, f"question about {name}"),
-        *(
-            (f"{name} warm", f"{name} soon"),
-            f"requirement of {name}",
-            pick["pos"],
-            pick["neg"],
-            texts,
-            LABELS,
-        ),
+        *((f"{name} warm", f"{name} soon"), f"requirement of {name}", pick["pos"], pick["neg"], texts, LABELS),
     )
 
 
@@ -113,9 +106,7 @@ def test_the_frame_of_answers_says_what_each_took():
     frame, served = run(baselines(embedder=Letters()), [PERSON], Model())
     assert len(frame) == 7 * 9 and frame["method"].iloc[0] == "vanilla (without log)"
     assert set(frame["calls"]) == {1} and frame["cost"].sum() == pytest.approx(0.63)
-    assert (
-        frame["error"].isna().all() and frame[frame.method == "vanilla (without log)"]["pieces"].eq(0).all()
-    )
+    assert frame["error"].isna().all() and frame[frame.method == "vanilla (without log)"]["pieces"].eq(0).all()
     said = frame[frame.task == "selection"]["said"]
     assert set(said) == {"S1 S2"}
     build = {s.method: s.build["calls"] for s in served}
@@ -125,14 +116,11 @@ def test_the_frame_of_answers_says_what_each_took():
 
 
 @pytest.mark.parametrize(
-    "selected",
-    [["S1"], [], ["S1", "S2", "S3"], ["S2", "S2"], ["S1", "S9"], None, "S1 S2", [1, 2], ["S1", None]],
+    "selected", [["S1"], [], ["S1", "S2", "S3"], ["S2", "S2"], ["S1", "S9"], None, "S1 S2", [1, 2], ["S1", None]]
 )
 def test_no_proper_selection_is_asked_again_once_and_then_recorded(selected):
     model = Model(
-        lambda r: (
-            {"analysis": "", "selected_solutions": selected} if name_of(r) == "pal_selection" else usual(r)
-        )
+        lambda r: {"analysis": "", "selected_solutions": selected} if name_of(r) == "pal_selection" else usual(r)
     )
     frame, _ = run([Vanilla()], [PERSON], model)
     assert model.prompts().count("pal_selection") == 2 * 3
@@ -191,13 +179,7 @@ def test_a_memory_that_keeps_better_what_was_recalled_is_told():
 def test_a_memory_that_reflects_is_let_to():
     model = Model()
     model.of(
-        partial(
-            serve,
-            ConditionMem(embedder=Letters(), reflection=1),
-            PERSON,
-            PromptSettings(),
-            tasks=["selection"],
-        )
+        partial(serve, ConditionMem(embedder=Letters(), reflection=1), PERSON, PromptSettings(), tasks=["selection"])
     )
     assert model.prompts().count("conditionmem_reflect") == 3
     model = Model()
@@ -261,9 +243,7 @@ def test_templates_are_read_as_published(tmp_path):
         assert found == {"a": (("topic_inquiry", "requirement_prediction"),)}, "a byte order mark is no part"
 
 
-@pytest.mark.parametrize(
-    "content", ["[]", "{", '{"a": 1}', '{"a": {"turn_1": {"user": "<x>", "assistant": "<y>"}}}']
-)
+@pytest.mark.parametrize("content", ["[]", "{", '{"a": 1}', '{"a": {"turn_1": {"user": "<x>", "assistant": "<y>"}}}'])
 def test_files_that_hold_no_templates(content, tmp_path):
     (tmp_path / "t.json").write_text(content)
     with pytest.raises(DataError, match=r"t\.json"):
@@ -314,9 +294,7 @@ def test_an_assistant_sees_its_memory_and_what_was_said_alone():
 
 
 def test_the_last_words_are_looked_up_where_no_summary_comes():
-    done, _, _ = held(
-        assistant=Model(lambda r: {"requirement": " "} if name_of(r) == "pal_summary" else usual(r))
-    )
+    done, _, _ = held(assistant=Model(lambda r: {"requirement": " "} if name_of(r) == "pal_summary" else usual(r)))
     assert all(d.error is None and line.query == "Warm meals." for d in done for line in d.lines)
 
 
@@ -345,9 +323,7 @@ def test_a_line_that_does_not_come_ends_its_dialogue_and_no_other():
 def test_one_model_that_plays_both_holds_the_same_dialogues():
     def say(request):
         return (
-            {"content": f"{name_of(request)} {len(shown(request))}"}
-            if "content" in usual(request)
-            else usual(request)
+            {"content": f"{name_of(request)} {len(shown(request))}"} if "content" in usual(request) else usual(request)
         )
 
     apart, _, _ = held(user=Model(say), assistant=Model(say))

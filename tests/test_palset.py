@@ -155,14 +155,8 @@ FAULTS = {
         lambda m: first(m).update(dialogue_timestamp="soon"),
         r'dialogue_timestamp is "soon", expected a time such as 2024-12-01 18:00',
     ),
-    "null logs": (
-        lambda m: first(m).update(logs=None),
-        r"input.json 0000_sample0: logs is missing, expected a list",
-    ),
-    "a number": (
-        lambda m: first(m)["logs"][0].update(content=3),
-        r"logs\[0\]\.content is 3, expected a text",
-    ),
+    "null logs": (lambda m: first(m).update(logs=None), r"input.json 0000_sample0: logs is missing, expected a list"),
+    "a number": (lambda m: first(m)["logs"][0].update(content=3), r"logs\[0\]\.content is 3, expected a text"),
     "feedback": (
         lambda m: first(m)["topics"]["topic-1"]["candidate_solutions"][0].update(feedback="so-so"),
         r'topics\.topic-1\.candidate_solutions\[0\]\.feedback is "so-so", expected pos, neg or neu',
@@ -205,9 +199,7 @@ def test_half_a_character_costs_its_record_and_no_other(tmp_path):
     folder = made.write_palset(tmp_path, main, side)
     for file in folder.rglob("*.json"):  # as JSON escapes it, which UTF-8 can hold
         file.write_text(file.read_text("utf-8").replace("\\\\u", "\\u"), "utf-8")
-    with pytest.raises(
-        DataError, match=r"input.json 0000_sample0: logs\[0\].content holds half a character"
-    ) as caught:
+    with pytest.raises(DataError, match=r"input.json 0000_sample0: logs\[0\].content holds half a character") as caught:
         load(folder)
     assert "requirement 0001/work/work-1: " in str(caught.value)
     reading = read_release(folder, skip_bad=True)
@@ -255,9 +247,7 @@ def test_what_is_no_release_is_told_what_to_give(tmp_path):
 
 def test_it_is_imported_from_the_command_line_and_comes_back_equal(tmp_path, corpus):
     out = tmp_path / "out"
-    done = CliRunner().invoke(
-        cli, ["import", "palset", str(tmp_path), "--out", str(out)], catch_exceptions=False
-    )
+    done = CliRunner().invoke(cli, ["import", "palset", str(tmp_path), "--out", str(out)], catch_exceptions=False)
     assert done.exit_code == 0 and "Written to" in done.output
     again = load(out)
     assert again.digest == corpus.digest

@@ -16,17 +16,7 @@ from perslib.llm import Answer, backbone
 from perslib.memory.long import sessions_of
 from perslib.palsynth import estimate, synthesize
 from perslib.palsynth import topics as talk
-from perslib.palsynth.persons import (
-    Persona,
-    Situation,
-    _account,
-    _likings,
-    _months,
-    _people,
-    _situations,
-    _types,
-    logs,
-)
+from perslib.palsynth.persons import Persona, Situation, _account, _likings, _months, _people, _situations, _types, logs
 from perslib.palsynth.rehearsal import StandIn
 from perslib.palsynth.topics import Topic
 from perslib.palsynth.writing import Fault, Writing
@@ -55,9 +45,7 @@ class Model:
         return tuple(m["content"] for m in request.messages[:2])
 
     def work(self, methods, **settings):
-        return [
-            in_rounds(method, lambda _, requests: list(map(self._answer, requests))) for method in methods
-        ]
+        return [in_rounds(method, lambda _, requests: list(map(self._answer, requests))) for method in methods]
 
     def says(self, body):
         """The answer to a question that came over HTTP."""
@@ -110,8 +98,7 @@ def test_independent_questions_go_together(monkeypatch):
     rounds = []
     model = Model(monkeypatch)
     model.work = lambda methods, **settings: [
-        in_rounds(method, lambda _, requests: list(map(model._answer, requests)), rounds=rounds)
-        for method in methods
+        in_rounds(method, lambda _, requests: list(map(model._answer, requests)), rounds=rounds) for method in methods
     ]
     made = synthesize(model, users=1)
     months = len({d[:7] for d in made.files["situation"]["0000"]})
@@ -250,14 +237,7 @@ def test_logs_out_of_order_are_sorted_and_those_outside_left_out():
     read = logs(ONE, OWN, "account", WRITING).read
     assert read({"logs": good}).faults == ()
     reading = read(
-        {
-            "logs": [
-                *good[::-1],
-                entry("2024-12-07 09:00"),
-                entry("noon"),
-                entry("2024-12-03 11:00", content="…"),
-            ]
-        }
+        {"logs": [*good[::-1], entry("2024-12-07 09:00"), entry("noon"), entry("2024-12-03 11:00", content="…")]}
     )
     assert [f"{e.at:%M}" for e in reading.value] == [f"{i:02d}" for i in range(15)]
     assert [fault.split(":")[0] for fault in reading.faults] == [
@@ -341,15 +321,10 @@ def test_the_beginnings_are_checked_too():
 
 def test_the_estimate_is_near_what_the_published_programs_took():
     table = estimate(backbone("vllm-qwen3-8b"), 100, "zh")
-    assert (
-        list(table.index[:3]) == ["profiles", "timeline", "requirements"]
-        and table.loc["profiles", "calls"] == 10
-    )
+    assert list(table.index[:3]) == ["profiles", "timeline", "requirements"] and table.loc["profiles", "calls"] == 10
     plain = estimate(backbone("vllm-qwen3-8b"), 100, "zh", check=False)
     assert plain["calls"].sum() == pytest.approx(26_700, rel=0.2) and "check" not in plain.index
-    assert table.loc["check", "calls"] == table.loc["dialogue", "calls"], (
-        "each session is looked through once"
-    )
+    assert table.loc["check", "calls"] == table.loc["dialogue", "calls"], "each session is looked through once"
     assert table["tokens_in"].sum() / 61e6 < 1.5 and table["tokens_out"].sum() / 31e6 < 1.5
     priced = estimate(backbone("openai"), 100, "zh")
     assert priced["cost"].sum() == pytest.approx(

@@ -55,9 +55,7 @@ def test_words_and_spans_are_told_apart():
     assert "expected product, service as its purchase, not 'cash'" in pattern_fault(
         "Transaction Record", "shop; cash; a pillow", "en"
     )
-    assert "from when to when, not 'soon'" in pattern_fault(
-        "Schedule Management", "phone; physio; soon; clinic", "en"
-    )
+    assert "from when to when, not 'soon'" in pattern_fault("Schedule Management", "phone; physio; soon; clinic", "en")
     assert pattern_fault("Web Search", "sore neck; … ", "en")
     assert "is no Content Browsing" in pattern_fault("Content Browsing", GOOD["Message Sending"], "en")
 
@@ -89,8 +87,7 @@ STEPS = [
     ("Solution Feedback", "T1 S2", "Feedback Response", "T1 S2"),
 ]
 SCRIPT = Script(
-    [TOPIC],
-    [dict(zip(("user", "user_about", "assistant", "assistant_about"), step, strict=True)) for step in STEPS],
+    [TOPIC], [dict(zip(("user", "user_about", "assistant", "assistant_about"), step, strict=True)) for step in STEPS]
 )
 SAID = [
     ("So tired lately.", "You want to eat warm at night?"),
@@ -103,16 +100,11 @@ SAID = [
 def session(said=SAID, logs=("sore neck; two pages",)):
     at = datetime(2024, 12, 3, 9)
     dialogue = {
-        f"turn_{n}": {
-            "user": {"action": "x", "content": user},
-            "assistant": {"action": "y", "content": reply},
-        }
+        f"turn_{n}": {"user": {"action": "x", "content": user}, "assistant": {"action": "y", "content": reply}}
         for n, (user, reply) in enumerate(said, start=1)
     }
     entries = [Entry(at.replace(minute=i), "Web Search", text) for i, text in enumerate(logs)]
-    return Session(
-        [Chapter(OWN, None, entries[:1]), Chapter(OWN, "query", entries[1:], [], SCRIPT, dialogue)]
-    )
+    return Session([Chapter(OWN, None, entries[:1]), Chapter(OWN, "query", entries[1:], [], SCRIPT, dialogue)])
 
 
 def test_a_sound_session_has_no_faults():
@@ -216,9 +208,7 @@ def test_a_repair_that_fails_leaves_the_session_and_says_so(monkeypatch):
     model = Model(monkeypatch, "en", change)
     made = synthesize(model, users=1, language="en")
     count, rejected = steps_of(model), made.rejected
-    assert count["check"] == 2 * count["dialogue"], (
-        "asked again for the id that nobody gave, not after the repair"
-    )
+    assert count["check"] == 2 * count["dialogue"], "asked again for the id that nobody gave, not after the repair"
     by_step = rejected.groupby("step")["reason"].unique().map(list).to_dict()
     assert by_step["correction"] == ["is of the wrong type: It is a message."]
     assert by_step["check"] == ["L999 is no id that was given"] and "repair" in by_step

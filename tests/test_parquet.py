@@ -19,9 +19,7 @@ FRAME = pd.DataFrame(
         "number": pd.Series([None if i % 7 == 0 else i for i in range(ROWS)], dtype="Int64"),
         "real": np.linspace(0, 1, ROWS),
         "yes": pd.Series([None, True, False, *[True] * (ROWS - 3)], dtype="boolean"),
-        "when": pd.to_datetime(["2026-01-31 18:30:00", None, *["2026-02-01 09:00:00"] * (ROWS - 2)]).as_unit(
-            "us"
-        ),
+        "when": pd.to_datetime(["2026-01-31 18:30:00", None, *["2026-02-01 09:00:00"] * (ROWS - 2)]).as_unit("us"),
         "kind": pd.Categorical([["a", "b"][i % 2] for i in range(ROWS)]),
         "said": [None, [], *[[f"{i}", "x" * i] for i in range(ROWS - 2)]],
         "marks": [[i, i + 1] for i in range(ROWS)],

@@ -68,9 +68,7 @@ def test_estimates_stand_beside_their_controls(estimates, world):
     assert set(compared["judge"]) == set(study.PREDICTORS)
     own = compared.set_index(["judge", "metric"])
     turns = estimates[estimates["compared"]]
-    assert own.loc[("outcome alone", "pearson"), "value"] == pytest.approx(
-        turns["status"].corr(turns["rating"])
-    )
+    assert own.loc[("outcome alone", "pearson"), "value"] == pytest.approx(turns["status"].corr(turns["rating"]))
     f = own.loc[(study.F, "pearson")]
     assert f["gain"] == pytest.approx(f["value"] - own.loc[(f["control"], "pearson"), "value"])
     assert f["control"] in study.CONTROLS and f["control"] != "outcome alone"
@@ -100,9 +98,7 @@ def test_means_at_each_rating_are_in_standard_deviations(estimates):
 
 
 def test_users_who_hardly_return_are_not_known(known):
-    once = replace(
-        known.dialogues, dialogues=tuple(replace(d, user=str(i)) for i, d in enumerate(known.dialogues))
-    )
+    once = replace(known.dialogues, dialogues=tuple(replace(d, user=str(i)) for i, d in enumerate(known.dialogues)))
     assert known.returning and not replace(known, dialogues=once).returning
 
 
@@ -112,9 +108,7 @@ def test_the_fit_finds_costs_where_people_leave_because_of_them():
 
 
 def test_the_budget_at_the_end_foretells():
-    ends = pd.DataFrame(
-        {"dialogue": list("aabcd"), "status": [1, 1, 1, -1, -1], study.BUDGET: [-1, 1, -1, -1, -2]}
-    )
+    ends = pd.DataFrame({"dialogue": list("aabcd"), "status": [1, 1, 1, -1, -1], study.BUDGET: [-1, 1, -1, -1, -2]})
     found = study.predict_outcomes(ends.assign(user="u"))
     assert found["accuracy"] == pytest.approx(0.75)
     assert np.isnan(found["accuracy_low"])  # one user says nothing of users

@@ -56,16 +56,7 @@ def test_recovers_costs_and_patience():
 
 def test_frames_add_up(fitted, some):
     turns, ends = fitted.turn_satisfaction(some), fitted.remaining_budget(some)
-    assert list(turns.columns) == [
-        "dialogue",
-        "user",
-        "turn",
-        "action",
-        "satisfaction",
-        "budget",
-        "patience",
-        "ahead",
-    ]
+    assert list(turns.columns) == ["dialogue", "user", "turn", "action", "satisfaction", "budget", "patience", "ahead"]
     assert len(turns) == some.turns.sum()
     by_dialogue = turns.groupby("dialogue", sort=False)
     np.testing.assert_allclose(by_dialogue["satisfaction"].sum(), -ends["cost"], rtol=1e-5)
@@ -168,24 +159,15 @@ def test_by_domains_the_rate_is_that_of_what_was_paid_for_them(some):
 
     seen = features(some, forward=True, granularity="domain").batch(torch)
     counted, mask = seen["counted"], seen["mask"]
-    found = estimate(
-        lambda x: -torch.ones(len(x), 1), lambda x: x.sum(1, keepdim=True), seen, 1.0, unproven=0.0
-    )
+    found = estimate(lambda x: -torch.ones(len(x), 1), lambda x: x.sum(1, keepdim=True), seen, 1.0, unproven=0.0)
     done, rest = (seen[name].sum(1) for name in ("done", "rest"))
-    by_hand = (
-        (counted / (done + 1e-6)).clamp(0, 10).where(seen["begun"], torch.zeros(())) * rest * seen["left"]
-    )
+    by_hand = (counted / (done + 1e-6)).clamp(0, 10).where(seen["begun"], torch.zeros(())) * rest * seen["left"]
     np.testing.assert_allclose(found.ahead[mask], by_hand, rtol=1e-5)
 
 
 def test_looking_forward_leaves_less(some):
     pytest.importorskip("torch")
-    for options in (
-        {},
-        {"granularity": "domain"},
-        {"detach_ratio": True},
-        {"h_output": "raw", "margin": 0.5},
-    ):
+    for options in ({}, {"granularity": "domain"}, {"detach_ratio": True}, {"h_output": "raw", "margin": 0.5}):
         turns = quick(gamma=0.3, **options).fit(some).turn_satisfaction(some)
         finished = np.concatenate([~d.rest.any(axis=1) for d in some])
         assert (turns["ahead"][finished] == 0).all()

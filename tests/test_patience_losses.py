@@ -142,10 +142,7 @@ def test_batch_loss_is_the_mean_over_dialogues_of_sums_over_turns():
 @pytest.mark.parametrize("c", [0.5, 3.0])
 def test_everything_times_c_makes_the_loss_times_c(variant, c):
     rng = torch.Generator().manual_seed(3)
-    f, h = (
-        -4 * torch.rand(50, 6, generator=rng, dtype=torch.float64),
-        12 * torch.rand(50, generator=rng).double(),
-    )
+    f, h = (-4 * torch.rand(50, 6, generator=rng, dtype=torch.float64), 12 * torch.rand(50, generator=rng).double())
     mask = torch.arange(6) < torch.randint(1, 7, (50, 1), generator=rng)
     y = torch.randint(-1, 2, (50,), generator=rng).double()
     ahead = torch.rand(50, 6, generator=rng).double()

@@ -46,11 +46,7 @@ def test_three_users_with_one_goal():
     assert first["left"].nunique() == 1
     assert last.loc["User 1", "left"] > 0 > last.loc["User 2", "left"]
     assert last.loc["User 3", "left"] >= 0 > last.loc["User 3", "left"] - last.loc["User 3", "needed"]
-    assert last["dialogue"].tolist() == [
-        "User 1: left_success",
-        "User 2: left_budget",
-        "User 3: left_forward",
-    ]
+    assert last["dialogue"].tolist() == ["User 1: left_success", "User 2: left_budget", "User 3: left_forward"]
     assert frame["estimated"].isna().all()
 
 
@@ -157,9 +153,7 @@ def test_recorded_dialogues_of_an_imported_corpus(tmp_path):
 
 
 def test_ratings_of_one_kind_are_enough():
-    texts = [
-        TextDialogue(f"d{i}", (("u", "s"),), ("g",), 1, {"overall": float(i % 5 + 1)}) for i in range(20)
-    ]
+    texts = [TextDialogue(f"d{i}", (("u", "s"),), ("g",), 1, {"overall": float(i % 5 + 1)}) for i in range(20)]
     budgets = pd.DataFrame({"dialogue": [t.id for t in texts], "budget": range(20)})
     found = written.Rated(budgets, written.rated(texts), {"accuracy": 1.0}, float("nan"))
     assert found.kinds == ["overall"]
@@ -200,9 +194,7 @@ def test_the_notebook_goes_through_without_torch(tmp_path, monkeypatch, capsys):
     for cell in notebook.cells:
         if cell.cell_type == "code":
             source = (
-                f'{cell.source}\nout = "{tmp_path}"'
-                if "parameters" in cell.metadata.get("tags", ())
-                else cell.source
+                f'{cell.source}\nout = "{tmp_path}"' if "parameters" in cell.metadata.get("tags", ()) else cell.source
             )
             exec(compile(source, "06_patience", "exec"), namespace)
     assert 'pip install "perslib[patience]"' in capsys.readouterr().out

@@ -82,9 +82,7 @@ def test_language_changes_words_and_nothing_else():
 
 
 def test_pairs_hold_the_last_utterances_before_a_system_turn():
-    text = TextDialogue(
-        "d", (("hello", "hi"), ("a hotel", "which area?"), ("north", "found one")), ("hotel",), 1
-    )
+    text = TextDialogue("d", (("hello", "hi"), ("a hotel", "which area?"), ("north", "found one")), ("hotel",), 1)
     assert text.pairs() == [
         ("hello", "hi"),
         ("hi [SEP] a hotel", "which area?"),
@@ -123,9 +121,7 @@ def test_embedded_vectors_stand_beside_each_other():
 def test_a_small_network_learns_what_is_said_next():
     topics = ["hotel", "train", "taxi", "museum", "police", "hospital"]
     ways = ["please find a {}", "now about a {}", "is there any {}", "i need the {}"]
-    pairs = [
-        (w.format(t), f"the {t} is {a}") for t in topics for w in ways for a in ("near", "far", "open")
-    ] * 2
+    pairs = [(w.format(t), f"the {t} is {a}") for t in topics for w in ways for a in ("near", "far", "open")] * 2
     encoder = NextTurn("en", width=16, epochs=60, rate=0.01).fit(pairs)
     assert encoder.accuracy_ > 0.75  # guessing has .5, and one false turn in six is about the same thing
     found = encoder.encode(pairs[:50])
@@ -161,9 +157,7 @@ def test_ratings_worked_by_hand():
     assert means["mean"].tolist() == pytest.approx([-1.5, 0.5, 3.5])
     assert means["dialogues"].tolist() == [2, 2, 2]
     table = against_ratings(budgets, frame, "overall", resamples=20).set_index("predictor")
-    assert table.loc["budget", "level_means_r"] == pytest.approx(
-        np.corrcoef([1, 3, 5], [-1.5, 0.5, 3.5])[0, 1]
-    )
+    assert table.loc["budget", "level_means_r"] == pytest.approx(np.corrcoef([1, 3, 5], [-1.5, 0.5, 3.5])[0, 1])
     ranks = np.corrcoef([1, 2, 3, 4, 5, 6], [1.5, 1.5, 3.5, 3.5, 5.5, 5.5])[0, 1]
     assert table.loc["budget", "spearman"] == pytest.approx(ranks)
     assert table.loc["fewer turns", "spearman"] > 0.9
@@ -184,10 +178,7 @@ def test_convlab_logs(tmp_path):
     (tmp_path / "b.json").write_text(json.dumps([{**CONVLAB, "success": False}, CONVLAB]))
     corpus = load(import_release("convlab", tmp_path, out=tmp_path / "corpus").folder)
     first, second, _ = read_texts(corpus)
-    assert first.turns == (
-        ("A hotel, please. In the north.", "There is one. Do you like it?"),
-        ("Yes.", "Fine."),
-    )
+    assert first.turns == (("A hotel, please. In the north.", "There is one. Do you like it?"), ("Yes.", "Fine."))
     assert first.goal == ("hotel", "hotel.info.area", "hotel.reqt.phone")
     assert (first.status, second.status) == (1, -1)
     assert first.ratings == {"understanding": 4.0, "appropriateness": 5.0}
@@ -252,11 +243,7 @@ def test_uss_by_proxies_that_do_not_look_at_ratings(tmp_path):
         ]  # fmt: skip
         return "\n".join("\t".join(line) for line in lines)
 
-    ends = [
-        ("THANK_YOU", "NOTIFY_SUCCESS", "4,4"),
-        ("THANK_YOU", "NOTIFY_FAILURE", "5"),
-        ("INFORM", "OFFER", "2"),
-    ]
+    ends = [("THANK_YOU", "NOTIFY_SUCCESS", "4,4"), ("THANK_YOU", "NOTIFY_FAILURE", "5"), ("INFORM", "OFFER", "2")]
     (tmp_path / "SGD.txt").write_text("\n\n".join(dialogue(*end) for end in ends))
     found = read_texts(read_release(tmp_path / "SGD.txt", "uss").corpus)
     assert [t.status for t in found] == [1, -1, -1]

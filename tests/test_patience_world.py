@@ -16,10 +16,7 @@ from perslib.patience.world import STATE_NAMES, Seen, World
 
 ACTIONS = action_list()
 GOAL = Goal(
-    (
-        Part("restaurant", {"food": 3, "area": 1}, ("phone",), {}),
-        Part("taxi", {"destination": 4}, ("car",), {}),
-    )
+    (Part("restaurant", {"food": 3, "area": 1}, ("phone",), {}), Part("taxi", {"destination": 4}, ("car",), {}))
 )
 MORE = ACTIONS.index(Atom("", "reqmore"))
 
@@ -98,9 +95,7 @@ def test_by_domains_only_finished_domains_count():
     assert len(turn.rest) == 3 and turn.outlook == pytest.approx(4 / 4 * 3 * 0.3)
 
 
-@pytest.mark.parametrize(
-    "user", [user1(), user2(), user3(), user3(granularity="domain")], ids=lambda u: u.kind
-)
+@pytest.mark.parametrize("user", [user1(), user2(), user3(), user3(granularity="domain")], ids=lambda u: u.kind)
 def test_done_and_unfinished_add_up_to_the_goal_at_every_turn(user):
     for i in range(200):
         played = talk(exploring(rule, 0.5), World(user, np.random.default_rng((5, i))))
@@ -213,9 +208,7 @@ def test_the_state_says_what_was_said():
 def test_misheard_words_are_said_again():
     deaf = World(user1(), np.random.default_rng(1), GOAL, mishears=1.0)
     assert deaf.seen.told == {} and deaf._misheard
-    heard = [
-        talk(rule, World(user1(), np.random.default_rng((2, i)), mishears=0.3)).reason for i in range(60)
-    ]
+    heard = [talk(rule, World(user1(), np.random.default_rng((2, i)), mishears=0.3)).reason for i in range(60)]
     assert heard.count("success") > 50
 
 
@@ -226,7 +219,5 @@ def test_gamma_outside_its_range_is_refused(gamma):
 
 
 def test_policies_stand_in_the_expected_order():
-    success = {
-        p.__name__: np.mean(collect(p, user2(), 300, seed=8).status == 1) for p in (at_random, rule, patient)
-    }
+    success = {p.__name__: np.mean(collect(p, user2(), 300, seed=8).status == 1) for p in (at_random, rule, patient)}
     assert success["at_random"] < 0.05 < success["rule"] < success["patient"]

@@ -71,9 +71,7 @@ def test_the_window_is_five_messages():
     assert "wish 0.1" not in words(
         run(Personal(None, Manner(window=3)), block([*scored_past([4], 0), *gifts(4)]))[2][3]
     )
-    assert "wish 0.0" in words(
-        run(Personal(None, Manner(window=None)), block([*scored_past([4], 0), *gifts(4)]))[2][3]
-    )
+    assert "wish 0.0" in words(run(Personal(None, Manner(window=None)), block([*scored_past([4], 0), *gifts(4)]))[2][3])
 
 
 def test_a_prompt_shows_no_label_and_no_word_of_other_scenarios():
@@ -113,9 +111,7 @@ def test_without_rated_history_it_judges_without_memory():
 
 
 def test_a_failed_memory_does_not_end_the_judging():
-    verdicts, _, questions = run(
-        Personal(Structured()), block([*scored_past([4, 2], 0), *gifts(2)]), failed=True
-    )
+    verdicts, _, questions = run(Personal(Structured()), block([*scored_past([4, 2], 0), *gifts(2)]), failed=True)
     assert {(v.raw, v.memory) for v in verdicts} == {(4.0, "structured, scores only: truncated")}
     assert "2 replies, mean 3.00" in words(questions[0])
 

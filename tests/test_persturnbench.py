@@ -27,10 +27,7 @@ def release(tmp_path):
             ("User_10", GIFT, "2"): simple_session(2),
             ("User_10", TRAVEL, "0"): simple_session("1"),
             ("User_2", SKILL, "0"): session(
-                message("user", "一"),
-                message("user", "二"),
-                message("assistant", "答", "3"),
-                message("user", "三"),
+                message("user", "一"), message("user", "二"), message("assistant", "答", "3"), message("user", "三")
             ),
             ("User_2", RECIPE, "3"): session(message("user", "没有人回答")),
         },
@@ -66,9 +63,7 @@ def test_irregular_shapes_are_survived_and_counted(release):
 
 def test_optional_keys_may_be_missing_or_present(tmp_path):
     bare = {"history": [message("user", "问"), message("assistant", "答", "4") | {"hallucination": "否"}]}
-    full = simple_session(
-        "5", questionnaire={"a": 1}, strategy_V3="x", profile={"age": 20, "complete_tid": [1]}
-    )
+    full = simple_session("5", questionnaire={"a": 1}, strategy_V3="x", profile={"age": 20, "complete_tid": [1]})
     corpus = load(write_release(tmp_path, {("User_0", TRAVEL, "0"): bare, ("User_1", TRAVEL, "0"): full}))
     assert list(corpus.sessions["task"]) == ["", "a task"]
     assert list(corpus.sessions["assistant"]) == ["unknown", "m"]
@@ -82,30 +77,19 @@ def test_reasons_obey_the_legality_rule(tmp_path):
         for i, (score, reason) in enumerate([("5", "满意"), ("4", "不可用"), ("3", "其他"), ("2", "不可用")])
     }
     corpus = load(write_release(tmp_path, sessions))
-    assert [r if isinstance(r, str) else None for r in corpus.turns["reason"]] == [
-        None,
-        None,
-        "其它",
-        "不可用",
-    ]
+    assert [r if isinstance(r, str) else None for r in corpus.turns["reason"]] == [None, None, "其它", "不可用"]
     counted = corpus.meta["irregularities"]
     assert counted["reasons given with a score of 4 or 5, left out"] == 1
     assert counted["scores of 3 or lower without a published reason, stored as 其它"] == 1
 
 
 BAD = {
-    "score": (
-        session(message("user", "问"), message("assistant", "答", "7")),
-        'satisfaction is "7", expected 1–5',
-    ),
+    "score": (session(message("user", "问"), message("assistant", "答", "7")), 'satisfaction is "7", expected 1–5'),
     "no score": (
         session(message("user", "问"), message("assistant", "答")),
         "history[1].satisfaction is missing, expected 1–5 on every",
     ),
-    "role": (
-        session({"role": "system", "content": "x"}),
-        'history[0].role is "system", expected user or assistant',
-    ),
+    "role": (session({"role": "system", "content": "x"}), 'history[0].role is "system", expected user or assistant'),
     "content": (session({"role": "user"}), "history[0].content is missing, expected a text"),
     "history": ({"history": "text"}, 'history is "text", expected a list of messages'),
     "profile": (simple_session("4", profile="x"), 'profile is "x", expected an object'),
@@ -140,9 +124,7 @@ def test_many_problems_are_listed_at_once_but_not_all(tmp_path):
 
 
 def test_two_files_for_one_session_are_refused(tmp_path):
-    root = write_release(
-        tmp_path, {("User_0", GIFT, "0"): simple_session(), ("User_0", GIFT, "00"): simple_session()}
-    )
+    root = write_release(tmp_path, {("User_0", GIFT, "0"): simple_session(), ("User_0", GIFT, "00"): simple_session()})
     with pytest.raises(DataError, match=f"^User_0/{GIFT}/00?.json: is a second file for the same session"):
         load(root)
 
@@ -158,9 +140,7 @@ def test_another_data_set_is_recognised_as_such(tmp_path):
 
 
 def test_shipped_split_is_read_leniently(release):
-    (release / "splits.json").write_text(
-        '{"meta": 1, "users": {"train_users": ["User_2"], "test_users": ["User_10"]}}'
-    )
+    (release / "splits.json").write_text('{"meta": 1, "users": {"train_users": ["User_2"], "test_users": ["User_10"]}}')
     corpus = load(release)
     assert corpus.split() == {"train": ["User_2"], "test": ["User_10"]}
     assert corpus.meta["split_origin"] == "splits.json, unlike the recomputed one"
@@ -210,9 +190,7 @@ def test_a_shipped_split_that_is_no_partition_is_recomputed(ten, shipped):
 @pytest.mark.parametrize("said", ["half \ud83d", {"deep": ["\udc00"]}], ids=["content", "profile"])
 def test_half_a_character_is_named_with_file_and_field(tmp_path, said):
     bad = simple_session(profile=said) if isinstance(said, dict) else session(message("user", said))
-    root = write_release(
-        tmp_path, {("User_0", GIFT, "0"): json.dumps(bad), ("User_1", GIFT, "0"): simple_session()}
-    )
+    root = write_release(tmp_path, {("User_0", GIFT, "0"): json.dumps(bad), ("User_1", GIFT, "0"): simple_session()})
     field = "profile.deep[0]" if isinstance(said, dict) else "history[0].content"
     expected = f"User_0/{GIFT}/0.json: {field} holds half a character (a lone surrogate)"
     with pytest.raises(DataError) as error:
@@ -228,9 +206,7 @@ def test_a_file_that_was_cut_off_is_said_to_be(tmp_path):
     whole = json.dumps(simple_session(), ensure_ascii=False).encode()
     start = whole.index("问".encode())
     root = write_release(tmp_path, {("User_0", GIFT, "0"): whole[: start + 2]})
-    with pytest.raises(
-        DataError, match=rf"/0.json:1: ends within a character, at byte {start}; the file may be"
-    ):
+    with pytest.raises(DataError, match=rf"/0.json:1: ends within a character, at byte {start}; the file may be"):
         load(root)
 
 

@@ -60,9 +60,7 @@ def test_intervals_stand_where_the_frame_says():
     assert at.tolist() == [[v, i] for i, v in enumerate(own["value"])]
     expected = own[["value_low", "value_high"]].to_numpy()
     assert bars(ax)[:, [0, 2]] == pytest.approx(expected)
-    assert (
-        labels(ax) == ["personal", "user mean", r"costs \$5 and \$6"] and ax.get_ylim()[0] > ax.get_ylim()[1]
-    )
+    assert labels(ax) == ["personal", "user mean", r"costs \$5 and \$6"] and ax.get_ylim()[0] > ax.get_ylim()[1]
     colors = [to_hex(c) for c in ax.collections[-1].get_facecolor()]
     assert colors == [CATEGORIES[0], FAINT, CATEGORIES[0]]
 
@@ -86,9 +84,7 @@ def test_several_estimates_share_a_row():
 
 
 def test_shares_add_up_and_carry_their_numbers():
-    frame = pd.DataFrame(
-        {"judge": JUDGES, "good": [0.5, 0.2, 1.0], "bad": [0.46, 0.8, 0.0], "none": [0.04, 0, 0]}
-    )
+    frame = pd.DataFrame({"judge": JUDGES, "good": [0.5, 0.2, 1.0], "bad": [0.46, 0.8, 0.0], "none": [0.04, 0, 0]})
     fig = plots.shares(frame, "judge", {"good": "Good $", "bad": "Bad", "none": "None"}, dark=["good"])
     (ax,) = fig.axes
     widths = np.array([patch.get_width() for patch in ax.patches]).reshape(3, 3).T
@@ -112,9 +108,7 @@ def test_curves_run_along_x_with_their_bands():
     band = ax.collections[0].get_paths()[0].vertices[:, 1]
     assert (band.min(), band.max()) == pytest.approx((0.05, 0.45))
     assert ax.get_xscale() == "log" and labels(ax, "x") == ["1", "2", "4"] and legend(fig) == JUDGES[:2]
-    assert (
-        ax.lines[-1].get_ydata() == [0.5, 0.5] and ax.lines[0].get_linestyle() != ax.lines[1].get_linestyle()
-    )
+    assert ax.lines[-1].get_ydata() == [0.5, 0.5] and ax.lines[0].get_linestyle() != ax.lines[1].get_linestyle()
 
 
 def test_units_are_thin_lines_behind_their_mean():

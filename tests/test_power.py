@@ -67,11 +67,7 @@ def test_the_stated_power_is_reached(turns, difference):
     made = Components(difference, 0.09, 0.5, 30, 90)
     users = int(users_needed(made, turns_per_user=[turns])["users"].item())
     rng, trials = np.random.default_rng(turns), 4000
-    d = (
-        difference
-        + rng.normal(0, 0.3, (trials, users, 1))
-        + rng.normal(0, math.sqrt(0.5), (trials, users, turns))
-    )
+    d = difference + rng.normal(0, 0.3, (trials, users, 1)) + rng.normal(0, math.sqrt(0.5), (trials, users, turns))
     found = (stats.ttest_1samp(d.mean(axis=2), 0, axis=1).pvalue < 0.05).mean()
     assert found == pytest.approx(0.8, abs=0.03)
 

@@ -92,13 +92,9 @@ def test_difference_of_two_candidates_is_the_mean_of_paired_differences():
     other, judged_other = gold - 0.5 + rng.normal(0, 0.3, len(gold)), judged - 0.4
     of = {"cluster": user[known], "cluster_unlabelled": user[~known]}
     two = ppi_difference(
-        *(gold[known], other[known], judged[known], judged_other[known]),
-        *(judged[~known], judged_other[~known]),
-        **of,
+        *(gold[known], other[known], judged[known], judged_other[known]), *(judged[~known], judged_other[~known]), **of
     )
-    one = ppi_mean(
-        (gold - other)[known], (judged - judged_other)[known], (judged - judged_other)[~known], **of
-    )
+    one = ppi_mean((gold - other)[known], (judged - judged_other)[known], (judged - judged_other)[~known], **of)
     assert two == pytest.approx(one)
     assert two.low < 0.5 < two.high
 
@@ -129,11 +125,7 @@ def test_four_users_have_a_mean_and_no_interval():
         ("1 of 2 gold scores are missing", ([4, None], [4, 3], [3]), {}),
         ("one part only", ([4, 3], [4, 3], [3]), {"cluster": ["a", "b"]}),
         ("2 users are named for 3", ([4, 3], [4, 3], [3]), {"cluster": ["a", "b"], "cluster_unlabelled": []}),
-        (
-            "1 turns have no user",
-            ([4, 3], [4, 3], [3]),
-            {"cluster": ["a", None], "cluster_unlabelled": ["a"]},
-        ),
+        ("1 turns have no user", ([4, 3], [4, 3], [3]), {"cluster": ["a", None], "cluster_unlabelled": ["a"]}),
     ],
 )
 def test_input_that_does_not_fit_is_refused(said, arguments, named):

@@ -81,12 +81,7 @@ def test_missing_and_unknown_placeholders_are_named_together(folder):
 
 @pytest.mark.parametrize(
     ("value", "said"),
-    [
-        (None, "would print None"),
-        (["a"], "would print ['a']"),
-        (True, "would print True"),
-        (float("nan"), "nan"),
-    ],
+    [(None, "would print None"), (["a"], "would print ['a']"), (True, "would print True"), (float("nan"), "nan")],
 )
 def test_what_is_no_text_or_number_is_not_printed(folder, value, said):
     with pytest.raises(PromptError, match=re.escape(said)) as caught:
@@ -116,11 +111,7 @@ def test_a_message_needs_role_and_text():
 # -- checks at loading -------------------------------------------------------------------------------------
 
 FAULTS = {
-    "unknown key": (
-        "max_tokens",
-        "max_token",
-        r"own\.md:5: there is no field 'max_token'. Did you mean max_tokens\?",
-    ),
+    "unknown key": ("max_tokens", "max_token", r"own\.md:5: there is no field 'max_token'. Did you mean max_tokens\?"),
     "missing key": ("version: 3\n", "", r"own\.md:1: version is missing, expected a whole number"),
     "wrong type": ("version: 3", "version: three", r'own\.md:2: version is "three", expected a whole number'),
     "bad YAML": ("description: a prompt", "description: a: b", r"own\.md:3: .*not YAML"),
@@ -350,11 +341,7 @@ def test_the_score_alone_asks_for_no_json(name, language):
 def test_what_is_constant_for_a_block_comes_first(name, language):
     """So that a server's prefix cache serves a block: instructions, memory and profile, task, talk, reply."""
     judge = prompt(name, language)
-    said = {
-        "task": "THE-TASK",
-        "reply": "THE-REPLY",
-        "conversation": [{"role": "user", "content": "THE-TALK"}],
-    }
+    said = {"task": "THE-TASK", "reply": "THE-REPLY", "conversation": [{"role": "user", "content": "THE-TALK"}]}
     said |= {"profile": "THE-PROFILE", "memory": "THE-MEMORY"}
     known = {k: v for k, v in said.items() if k in judge.placeholders}
     whole = text(judge, **known)
@@ -410,9 +397,7 @@ def test_what_is_not_known_leaves_no_empty_section(language):
 
 
 def test_any_memory_may_be_given_as_text():
-    assert "Likes short answers." in text(
-        prompt("judge_personal"), memory="Likes short answers.", counts=None
-    )
+    assert "Likes short answers." in text(prompt("judge_personal"), memory="Likes short answers.", counts=None)
 
 
 def test_a_prompt_is_read_once_until_a_file_of_it_changes_or_another_comes_before_it(home):
@@ -453,9 +438,7 @@ def test_a_value_changed_in_place_is_seen():
 def test_a_prompt_that_a_language_lacks_is_taken_from_english_with_one_warning(folder):
     put(folder, PLAIN.replace("Be", '{% include "_tone.md" %}Be'), "mine")
     put(folder, "In English.\n", "_tone")
-    with pytest.warns(
-        PromptWarning, match=r"'mine' does not exist in the language 'zh'.*zh/mine\.md"
-    ) as told:
+    with pytest.warns(PromptWarning, match=r"'mine' does not exist in the language 'zh'.*zh/mine\.md") as told:
         lent = [prompt("mine", "zh", folder) for _ in range(3)]
     assert len(told) == 1 and lent[0] is lent[1] is lent[2]
     english = prompt("mine", folder=folder)

@@ -123,12 +123,7 @@ def test_only_the_line_break_lost_is_nothing_lost(path):
 def test_bad_lines_are_all_named_with_their_place(path):
     rate(path, ONE)
     line = json.loads(path.read_text("utf-8"))
-    bad = [
-        json.dumps(line | {"score": 9}),
-        "[1]",
-        "hello",
-        json.dumps({k: line[k] for k in line if k != "session"}),
-    ]
+    bad = [json.dumps(line | {"score": 9}), "[1]", "hello", json.dumps({k: line[k] for k in line if k != "session"})]
     path.write_text("\n".join([json.dumps(line), *bad]), "utf-8")
     with pytest.raises(DataError) as caught:
         read_ratings(path)
@@ -140,9 +135,7 @@ def test_bad_lines_are_all_named_with_their_place(path):
 
 @pytest.mark.parametrize(("field", "value"), [("note", "\ud83d"), ("rater", "A\ud83d"), ("turn", 10**400)])
 def test_what_no_table_can_hold_is_neither_written_nor_read(path, field, value):
-    with pytest.raises(
-        DataError, match=rf"rating: {field} (holds half a character|is a whole number of 401)"
-    ):
+    with pytest.raises(DataError, match=rf"rating: {field} (holds half a character|is a whole number of 401)"):
         rate(path, replace(ONE, **{field: value}))
     line = json.loads(json.dumps(asdict(ONE)))
     path.parent.mkdir()
@@ -150,9 +143,7 @@ def test_what_no_table_can_hold_is_neither_written_nor_read(path, field, value):
     with pytest.raises(DataError) as caught:
         read_ratings(path)
     first, second = map(str, caught.value.problems)
-    assert (
-        first.startswith(f"zh.jsonl:1: {field} ") and second == "zh.jsonl:2: is nested deeper than 100 levels"
-    )
+    assert first.startswith(f"zh.jsonl:1: {field} ") and second == "zh.jsonl:2: is nested deeper than 100 levels"
 
 
 def test_two_notebooks_can_rate_at_once(path):

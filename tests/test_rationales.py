@@ -125,9 +125,7 @@ def two_scenarios(users: int = 12) -> Corpus:
 
 
 def said_by_all(corpus: Corpus, text: str) -> pd.DataFrame:
-    return pd.DataFrame(
-        [(u, "gift", text) for u in corpus.users["user"]], columns=["user", "scenario", "rationale"]
-    )
+    return pd.DataFrame([(u, "gift", text) for u in corpus.users["user"]], columns=["user", "scenario", "rationale"])
 
 
 def test_words_at_home_in_another_scenario_are_far():
@@ -137,9 +135,7 @@ def test_words_at_home_in_another_scenario_are_far():
     grounding = Grounding(corpus, said_by_all(corpus, "The vase is dull."))
     unknown = grounding.grounds("It names no hotel near the harbour.", block, target)
     assert math.isnan(unknown.far), "the terms of a rationale that it was not made for weigh nothing"
-    heard = pd.concat(
-        [said_by_all(corpus, "The vase is dull."), said_by_all(corpus, "no hotel near the harbour")[:1]]
-    )
+    heard = pd.concat([said_by_all(corpus, "The vase is dull."), said_by_all(corpus, "no hotel near the harbour")[:1]])
     grounding = Grounding(corpus, heard)
     grounds = grounding.grounds("The vase has no hotel near the harbour.", block, target)
     assert grounds.terms == ("hotel", "harbour") and grounds.is_off_task and not grounds.is_grounded
@@ -175,9 +171,7 @@ def known_origin(corpus: Corpus, seed: int = 0) -> tuple[pd.DataFrame, list[str]
     return pd.DataFrame(rows, columns=[*KEYS, "rationale"]), strange
 
 
-@pytest.mark.parametrize(
-    ("name", "precision", "recall"), [("sample/en", 0.93, 0.85), ("sample/zh", 0.95, 0.78)]
-)
+@pytest.mark.parametrize(("name", "precision", "recall"), [("sample/en", 0.93, 0.85), ("sample/zh", 0.95, 0.78)])
 def test_rationales_of_known_origin_are_told_apart(name, precision, recall):
     """Measured: en .96 and .89 (205 rationales of either kind), zh 1.00 and .82 (194)."""
     corpus = load(name)
@@ -247,10 +241,7 @@ def test_a_case_names_what_it_cites_and_the_turns_behind_it(tmp_path):
     lines = dict(cases.describe_case(row, corpus, memories).to_numpy().tolist())
     assert lines["The user"] == "3, too short" and lines["M3"] == "Wants ferries."
     assert "no such statement" in lines["M9"]
-    assert (
-        lines["travel/0/0"].startswith("Which hotel?\n→ A hotel by the harbour")
-        and "4" in lines["travel/0/0"]
-    )
+    assert lines["travel/0/0"].startswith("Which hotel?\n→ A hotel by the harbour") and "4" in lines["travel/0/0"]
     assert cases.end_of_conversation(corpus, row)[-1]["score"] == 3
 
 
@@ -296,12 +287,7 @@ MEMORY = {
     "preferred_response_format": STATEMENT,
     "task_specific_observations": [],
 }
-SAID = [
-    "The budget is ignored.",
-    "No exact time is given.",
-    "The hotel and the train are missing.",
-    "没有写预算",
-]
+SAID = ["The budget is ignored.", "No exact time is given.", "The hotel and the train are missing.", "没有写预算"]
 
 
 def answer(body: dict[str, Any]) -> str:
@@ -318,9 +304,7 @@ def answer(body: dict[str, Any]) -> str:
 def rendered(tmp_path_factory):
     """The English sample with a lively judge; a Chinese corpus in which nobody gave a reason."""
     home = tmp_path_factory.mktemp("rationales")
-    bare = corpus_of(
-        [(f"u{i:02}", s, "0", "问", "答", 5) for i in range(20) for s in ("travel", "gift")], "bare", "zh"
-    )
+    bare = corpus_of([(f"u{i:02}", s, "0", "问", "答", 5) for i in range(20) for s in ("travel", "gift")], "bare", "zh")
     save(bare, home / "data" / "bare")
     with pytest.MonkeyPatch.context() as patch, Endpoint(answer) as server:
         patch.setenv("PERSLIB_HOME", str(home))
@@ -342,10 +326,7 @@ def test_the_page_of_the_sample(rendered):
     assert len(listed) == 60 and set(listed["rationale"]) <= set(SAID)
     html = (folder / "03_rationales.html").read_text("utf-8")
     assert (
-        "Do rationales say why?" in html
-        and "Wants exact times" in html
-        and ">nan" not in html
-        and "[nan" not in html
+        "Do rationales say why?" in html and "Wants exact times" in html and ">nan" not in html and "[nan" not in html
     )
 
 

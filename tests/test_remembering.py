@@ -96,10 +96,7 @@ def test_evidence_becomes_sessions_in_the_order_of_time_with_logs_and_ratings():
 def test_without_labels_no_rating_and_no_time_of_a_session_is_told():
     block = corpus().block("ada", "gift").unlabelled()
     past, _ = sessions(block, block.evidence)
-    assert [(s.id, s.at) for s in past] == [
-        ("travel/0", "2026-03-04 00:00"),
-        ("recipe/0", "2026-03-14 00:00"),
-    ]
+    assert [(s.id, s.at) for s in past] == [("travel/0", "2026-03-04 00:00"), ("recipe/0", "2026-03-14 00:00")]
     assert not any("rating of" in t.user for s in past for t in s.turns)
     scores = [(*row[:5], None) for row in ROWS]
     other = replace(block, evidence=corpus_of(scores).block("ada", "gift").unlabelled().evidence)
@@ -136,9 +133,7 @@ def test_each_target_is_shown_what_bears_on_it_and_on_the_logs_before_it():
     assert all(set(n) == {"id", "field", "text", "task"} for n in first + last)
     known = {s.id: s for s in memory.statements}
     assert all(n["id"] in known for n in first + last)
-    assert "lamp" not in "".join(map(text_of, mind.asked)) and "stick" not in "".join(
-        map(text_of, mind.asked)
-    )
+    assert "lamp" not in "".join(map(text_of, mind.asked)) and "stick" not in "".join(map(text_of, mind.asked))
 
 
 def test_citations_are_found_again():
@@ -154,12 +149,7 @@ def test_edits_by_hand_change_what_is_shown():
     target = corpus().block("ada", "gift").target("0", 0)
     shown = memory.recall(target)
     outline = next(n for n in shown if n["field"] == "outline")
-    draft = (
-        Draft.of(memory)
-        .edit(outline["id"], "In my words.")
-        .add("Wants it wrapped.")
-        .switch(shown[0]["id"], False)
-    )
+    draft = Draft.of(memory).edit(outline["id"], "In my words.").add("Wants it wrapped.").switch(shown[0]["id"], False)
     now = draft.memory.recall(target)
     texts = {n["id"]: n["text"] for n in now}
     assert texts[outline["id"]] == "In my words." and shown[0]["id"] not in texts
@@ -239,12 +229,9 @@ def test_the_personal_judge_judges_with_it():
 
 def test_replies_judged_since_are_heard_when_the_memory_is_updated():
     mind = Judging()
-    mind.work(
-        partial(Personal(Remembered(system()), update="per session").judge, corpus().block("ada", "gift"))
-    )
+    mind.work(partial(Personal(Remembered(system()), update="per session").judge, corpus().block("ada", "gift")))
     assert any(
-        "knee present" in said and "(My rating of the last reply: 4 of 5.)" in said
-        for said in mind.of("h2_outline")
+        "knee present" in said and "(My rating of the last reply: 4 of 5.)" in said for said in mind.of("h2_outline")
     )
 
 
@@ -283,8 +270,8 @@ def test_what_was_taken_out_of_a_memory_is_not_cited_and_a_memory_from_a_file_ci
 
 def test_scripted_backbones_work_it():
     assert isinstance(
-        Scripted(memory=Answer(error="no")).work(
-            [partial(Remembered(system()).build, corpus().block("ada", "gift"))]
-        )[0],
+        Scripted(memory=Answer(error="no")).work([partial(Remembered(system()).build, corpus().block("ada", "gift"))])[
+            0
+        ],
         Recalled,
     )

@@ -37,9 +37,7 @@ def verdicts(turns: Sequence[tuple[str, str]], judge: str = "personal", **scores
     return pd.concat(parts, ignore_index=True)
 
 
-def made(
-    rng: np.random.Generator, users: int = 9, turns: int = 60, candidates: int = 3, missing: float = 0.1
-):
+def made(rng: np.random.Generator, users: int = 9, turns: int = 60, candidates: int = 3, missing: float = 0.1):
     """Random verdicts, some of them unscored."""
     places = [(f"u{rng.integers(users)}", str(rng.choice(["gift", "travel", "skill"]))) for _ in range(turns)]
     scores = np.clip(np.round(rng.normal(4, 1, (candidates, turns)), 1), 1, 5)
@@ -131,11 +129,7 @@ def test_intervals_are_those_of_the_naive_loop(seed):
     of = frame[frame["candidate"] == "c1"].dropna(subset="reference_cdf")
     values = []
     for column in weights.T[1:]:
-        parts = [
-            of[of["user"] == u].assign(clone=f"{u}-{i}")
-            for u, times in zip(users, column)
-            for i in range(times)
-        ]
+        parts = [of[of["user"] == u].assign(clone=f"{u}-{i}") for u, times in zip(users, column) for i in range(times)]
         drawn = pd.concat(parts)
         score = drawn["reference_cdf"].astype(float)
         means = [
@@ -170,10 +164,7 @@ def test_pairs_by_hand():
     assert row[["user_win", "user_tie", "block_lose"]].tolist() == pytest.approx([0.4, 0.4, 0.2])
     assert row[["task_win", "task_tie", "task_mean_delta"]].tolist() == pytest.approx([1, 0, 0.4])
     # Of the 8 patterns of signs of +1, −1, +2, those with |sum| ≥ 2 are ±(1, −1, 2), ±(−1, 1, 2), ±(1, 1, 2).
-    assert (
-        row["mean_delta_p"] == pytest.approx(6 / 8, abs=0.02)
-        and row["mean_delta_p_holm"] == row["mean_delta_p"]
-    )
+    assert row["mean_delta_p"] == pytest.approx(6 / 8, abs=0.02) and row["mean_delta_p_holm"] == row["mean_delta_p"]
 
 
 def test_users_scenarios_and_blocks_have_one_vote_each():
@@ -192,20 +183,10 @@ def test_the_original_replies_again_come_out_as_all_ties():
     null = frame[frame["candidate"] == ORIGINAL].assign(candidate="null")
     row = against(pd.concat([frame, null])).set_index("candidate").loc["null"]
     for group in ("", "user_", "task_", "block_"):
-        assert row[[f"{group}win", f"{group}tie", f"{group}lose", f"{group}mean_delta"]].tolist() == [
-            0,
-            1,
-            0,
-            0,
-        ]
+        assert row[[f"{group}win", f"{group}tie", f"{group}lose", f"{group}mean_delta"]].tolist() == [0, 1, 0, 0]
         assert row[[f"{group}tie_low", f"{group}tie_high"]].tolist() == [1, 1]
         assert math.isnan(row[f"{group}non_tie_win_rate"])
-    assert (row["mean_delta_p"], row["mean_delta_p_holm"], row["left_out"], row["left_out_other"]) == (
-        1,
-        1,
-        0,
-        0,
-    )
+    assert (row["mean_delta_p"], row["mean_delta_p_holm"], row["left_out"], row["left_out_other"]) == (1, 1, 0, 0)
 
 
 def test_turns_that_one_side_lacks_are_counted_and_left_out():
@@ -234,14 +215,9 @@ def test_p_flips_whole_users_and_is_corrected_over_the_candidates_of_a_judge():
 def test_every_pair_stands_once_and_mirrors_its_reverse():
     frame = made(np.random.default_rng(8), candidates=4)
     pairs = against(frame, None)
-    assert len(pairs) == 6 and pairs["mean_delta_p_holm"].to_numpy() == pytest.approx(
-        holm(pairs["mean_delta_p"])
-    )
+    assert len(pairs) == 6 and pairs["mean_delta_p_holm"].to_numpy() == pytest.approx(holm(pairs["mean_delta_p"]))
     there, back = pairs.set_index("other").loc["c3"].iloc[0], against(frame, "c3").iloc[0]
-    assert (
-        there[["candidate", "win", "mean_delta"]].tolist()
-        == back[["candidate", "win", "mean_delta"]].tolist()
-    )
+    assert there[["candidate", "win", "mean_delta"]].tolist() == back[["candidate", "win", "mean_delta"]].tolist()
     reverse = against(frame, ORIGINAL).set_index("candidate").loc["c3"]
     assert reverse[["win", "lose", "left_out"]].tolist() == back[["lose", "win", "left_out_other"]].tolist()
     assert reverse["user_mean_delta_low"] == pytest.approx(-back["user_mean_delta_high"])
@@ -251,9 +227,7 @@ def test_a_null_candidate_is_the_recorded_reply_and_doubles_are_refused():
     frame = verdicts(ONE_EACH, **{ORIGINAL: [4, 4, 5, 3, 3], "new": [5, 4, 4, 3, 5]})
     recorded = frame.assign(candidate=frame["candidate"].mask(frame["candidate"] == ORIGINAL))
     pd.testing.assert_frame_equal(against(recorded), against(frame))
-    with pytest.raises(
-        DataError, match=r"verdicts row 0: original on u0 / gift / 0 / 1 stands twice[\s\S]*5 in all"
-    ):
+    with pytest.raises(DataError, match=r"verdicts row 0: original on u0 / gift / 0 / 1 stands twice[\s\S]*5 in all"):
         summary(pd.concat([frame, recorded[:5]]))
     with pytest.raises(DataError, match="several corpora"):
         summary(frame.assign(corpus=["a", "b"] * 5))

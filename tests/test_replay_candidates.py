@@ -65,9 +65,7 @@ def test_a_turn_that_answers_no_request_is_an_error_row(corpus):
 
 
 def test_every_setting_is_recorded(corpus):
-    candidate = Candidate(
-        context="task", temperature=0.2, max_tokens=9, seed=7, system="Be brief.", window=1, name="c"
-    )
+    candidate = Candidate(context="task", temperature=0.2, max_tokens=9, seed=7, system="Be brief.", window=1, name="c")
     model = Scripted(
         reply=lambda r: Answer(
             text="Hm", finish="length", tokens_in=8, tokens_cached=3, tokens_out=9, seconds=0.5, cost=0.01
@@ -167,9 +165,7 @@ def test_a_fence_around_all_of_a_reply_is_taken_off(text, bare):
 
 def test_replay_turns_that_the_corpus_lacks_or_that_come_twice(corpus):
     turns = turns_of(corpus)
-    with pytest.raises(
-        DataError, match=r"occurs more than once: bo/travel/0/0[\s\S]*Draw the replay set anew"
-    ):
+    with pytest.raises(DataError, match=r"occurs more than once: bo/travel/0/0[\s\S]*Draw the replay set anew"):
         generated(Candidate(), corpus, pd.concat([turns, turns.head(1)]), Scripted())
     with pytest.raises(DataError, match="not in made: bo/travel/0/9"):
         originals(corpus, turns.assign(turn=[9, *turns["turn"][1:]]))

@@ -120,10 +120,7 @@ def test_several_judges_are_refused_with_the_remedy() -> None:
 
 def small() -> Corpus:
     past = [("ada", "travel", "0", f"where to sleep {i}", f"an inn {i}", s) for i, s in enumerate([5, 4, 4])]
-    own = [
-        ("ada", "gift", "0", "what to give", "a book", 2),
-        ("ada", "gift", "0", "where to buy", "there", 2),
-    ]
+    own = [("ada", "gift", "0", "what to give", "a book", 2), ("ada", "gift", "0", "where to buy", "there", 2)]
     return corpus_of([*past, *own])
 
 
@@ -139,13 +136,7 @@ def case(
     texts = texts or REPLIES
     replies = pd.DataFrame(
         [
-            {
-                "candidate": c,
-                **at,
-                "response": text,
-                "system": f"Be {c}.",
-                "error": None if text else "time-out",
-            }
+            {"candidate": c, **at, "response": text, "system": f"Be {c}.", "error": None if text else "time-out"}
             for c, text in texts.items()
         ]
     )
@@ -198,9 +189,7 @@ def test_what_a_verdict_cites_is_resolved_where_the_memory_is_given() -> None:
     statement = Statement("M1", "scoring_style", "Likes inns.", ("travel/0/1",))
     memory = UserMemory("ada", "gift", "structured", (0, 0, 0, 2, 1), (statement,))
     with_it = Seen(shown(*made, memories={("j", "ada", "gift"): memory})).text
-    first = with_it[
-        with_it.index("Cited by the verdict") : with_it.index("The user's most similar rated turns")
-    ]
+    first = with_it[with_it.index("Cited by the verdict") : with_it.index("The user's most similar rated turns")]
     assert "M1 Likes inns." in first and "an inn 1" in first and "an inn 2" in first
     assert first.count("there is no such statement") == 1
     without = Seen(shown(*made)).text
@@ -230,9 +219,7 @@ def test_what_strangers_wrote_is_shown_as_text() -> None:
         ("zh", ("各候选的回复（评分从高到低）", "证据", "系统消息", "原回复", "会话 0，轮次 1")),
     ],
 )
-def test_a_case_passes_the_pages_sanitizer_as_it_is(
-    tmp_path: Path, language: str, words: tuple[str, ...]
-) -> None:
+def test_a_case_passes_the_pages_sanitizer_as_it_is(tmp_path: Path, language: str, words: tuple[str, ...]) -> None:
     begin(tmp_path, language)
     body = shown(*case(rationale=HOSTILE))
     clean = Seen(safe_html(body))

@@ -151,16 +151,12 @@ def test_a_context_of_ones_own_is_given_no_label_either():
     generated(Candidate(context=Curious()), labelled(), target_turns(1), model)  # type: ignore[arg-type]
     (block,) = seen
     frames = [block.evidence, block.sessions, block.targets]
-    said = " ".join(frame.to_json(date_format="iso", default_handler=str) for frame in frames) + str(
-        block.profile
-    )
+    said = " ".join(frame.to_json(date_format="iso", default_handler=str) for frame in frames) + str(block.profile)
     assert not any(str(s) in said for k, s in SECRETS.items() if k != "target") and "SHOWN" not in said
     assert "REPLY-ONE" in said and "REPLY-TWO" not in said, "the prefix of the turn, and not its reply"
     assert block.evidence[["score", "reason", "feedback", "answered_at"]].isna().all(axis=None)
     assert set(block.evidence["ratings"]) == {()} and "further" not in block.evidence
-    assert (
-        block.sessions[["satisfaction", "success"]].isna().all(axis=None) and "outcome" not in block.sessions
-    )
+    assert block.sessions[["satisfaction", "success"]].isna().all(axis=None) and "outcome" not in block.sessions
 
 
 def test_an_unlabelled_block_is_the_block_without_labels():
@@ -180,9 +176,7 @@ def test_prefix_task_and_profile_by_hand():
     block = labelled().block("ada", "gift")
     assert shown("prefix", block)[0] == Shown()
     task = shown("task", block)[0]
-    assert "<<<task>>>\na gift task\n<<</task>>>" in task.system and task.prompt.startswith(
-        "en/candidate_task@"
-    )
+    assert "<<<task>>>\na gift task\n<<</task>>>" in task.system and task.prompt.startswith("en/candidate_task@")
     assert "Occupation: SHOWN-OCCUPATION" in shown("profile", block)[2].system
     assert "职业" in shown("profile", block, "zh")[0].system
     bare = replace(block, profile={"travel_habits": ["x"]}, targets=block.targets.assign(task=None))
@@ -233,12 +227,7 @@ def test_tfidf_shows_the_four_most_similar_and_diverse_takes_turns():
         assert [r.split("/")[0] for r in mixed.records[:3]] == scenarios
         firsts = [next(ids[i] for i in order if ids[i].startswith(s)) for s in scenarios]
         assert list(mixed.records[:3]) == firsts and len(set(mixed.records)) == 4
-    assert chosen(np.array([0.9, 0.8, 0.7, 0.1, 0.2]), np.array([0, 0, 0, 1, 2]), 4, "diverse") == [
-        0,
-        4,
-        3,
-        1,
-    ]
+    assert chosen(np.array([0.9, 0.8, 0.7, 0.1, 0.2]), np.array([0, 0, 0, 1, 2]), 4, "diverse") == [0, 4, 3, 1]
 
 
 def test_records_are_cut_and_numbered():

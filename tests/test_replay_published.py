@@ -32,13 +32,7 @@ def corpus() -> Corpus:
 
 def response(user: str = "u1", scenario: str = "gift", turn: int = 1, **further: Any) -> dict[str, Any]:
     """A line of a published response file about a turn of the corpus above."""
-    said = [
-        f"{user} asks {scenario} 0",
-        "reply 0",
-        f"{user} asks {scenario} 1",
-        "reply 1",
-        f"{user} asks {scenario} 2",
-    ]
+    said = [f"{user} asks {scenario} 0", "reply 0", f"{user} asks {scenario} 1", "reply 1", f"{user} asks {scenario} 2"]
     roles = ("user", "assistant")
     return {
         "sample_id": f"{user}__{scenario}__0.json__turn_{turn}",
@@ -54,9 +48,7 @@ def response(user: str = "u1", scenario: str = "gift", turn: int = 1, **further:
         "dialogue_memory_top_k": 0,
         "dialogue_memory_records": [],
         "task_context": f"a {scenario} task",
-        "dialogue_prefix": [
-            {"role": roles[i % 2], "content": text} for i, text in enumerate(said[: 2 * turn + 1])
-        ],
+        "dialogue_prefix": [{"role": roles[i % 2], "content": text} for i, text in enumerate(said[: 2 * turn + 1])],
         "candidate_response": "a better reply",
         "source_assistant_reply": f"reply {turn}",
         "source_chat_model": "m",
@@ -78,10 +70,7 @@ def scored(score: Any = 4, **further: Any) -> dict[str, Any]:
 
 
 def predicted(score: Any = 4, **further: Any) -> dict[str, Any]:
-    core = {
-        k: response()[k]
-        for k in ("sample_id", "user", "target_task", "target_file", "turn_idx", "gold_score")
-    }
+    core = {k: response()[k] for k in ("sample_id", "user", "target_task", "target_file", "turn_idx", "gold_score")}
     judge = {"model": "Qwen/Qwen3-8B", "memory_model": "none", "with_memory": False, "memory_version": "none"}
     return core | judge | {"pred_score": score, "reason_prediction": "不可用", "analysis": "x"} | further
 
@@ -152,14 +141,7 @@ def test_gold_and_what_tells_of_it_stay_in_the_file(tmp_path):
 
 
 def test_plain_lines_and_lines_that_name_the_turn_by_its_id_alone(tmp_path, corpus):
-    plain = {
-        "candidate": "mine",
-        "user": "u2",
-        "scenario": "trip",
-        "session": "0",
-        "turn": 0,
-        "response": "hello",
-    }
+    plain = {"candidate": "mine", "user": "u2", "scenario": "trip", "session": "0", "turn": 0, "response": "hello"}
     by_id = {"sample_id": HERE, "candidate_model": "theirs", "candidate_response": "hi", "further": [1]}
     replies = read_replies(written(tmp_path, "", plain, by_id), corpus)
     assert replies[["candidate", *TURN]].to_numpy().tolist() == [
@@ -223,10 +205,7 @@ def test_an_empty_reply_is_kept_as_an_error(tmp_path, empty):
 BROKEN = [
     ("{not json", "is not JSON"),
     ("[1]", "is no JSON object"),
-    (
-        response(turn_idx=2),
-        "is about u1__gift__0.json__turn_2, but its sample_id is 'u1__gift__0.json__turn_1'",
-    ),
+    (response(turn_idx=2), "is about u1__gift__0.json__turn_2, but its sample_id is 'u1__gift__0.json__turn_1'"),
     (response(sample_id=None, user=None), "has no user, and no sample_id"),
     (response(sample_id=None, turn_idx="one"), "turn is 'one', expected a whole number"),
     (response(candidate_model=None), "has no candidate_model or candidate"),
@@ -284,9 +263,7 @@ def test_a_file_with_nothing_in_it_or_no_file(tmp_path):
 
 def replies_to(corpus: Corpus, context: str = "prefix") -> pd.DataFrame:
     turns = corpus.turns[TURN].iloc[[1, 2, 8]]
-    return turns.assign(
-        candidate="mine", response=["一", "b", None], context=context, error=[None, None, "timeout"]
-    )
+    return turns.assign(candidate="mine", response=["一", "b", None], context=context, error=[None, None, "timeout"])
 
 
 def test_written_replies_are_published_lines_without_gold(tmp_path, corpus):
@@ -395,26 +372,12 @@ def test_a_score_between_two_is_satisfied_as_judges_of_here_have_it(tmp_path, sc
 
 
 def test_who_predicted(tmp_path):
-    spur = {
-        "baseline_name": "spur",
-        "model": "gpt",
-        "spur_reason": "because",
-        "pred_reason": "其它",
-        "analysis": None,
-    }
+    spur = {"baseline_name": "spur", "model": "gpt", "spur_reason": "because", "pred_reason": "其它", "analysis": None}
     cases = [
         (predicted(), "no memory", "Qwen/Qwen3-8B"),
-        (
-            predicted(with_memory=True, memory_model="m", memory_version="v2"),
-            "structured memory",
-            "Qwen/Qwen3-8B",
-        ),
+        (predicted(with_memory=True, memory_model="m", memory_version="v2"), "structured memory", "Qwen/Qwen3-8B"),
         (predicted(baseline_name="user_mean", model="user_mean"), "user_mean", None),
-        (
-            predicted(baseline_name="generic_llm_judge_x", model="generic_llm_judge:a/b"),
-            "generic_llm_judge_x",
-            "a/b",
-        ),
+        (predicted(baseline_name="generic_llm_judge_x", model="generic_llm_judge:a/b"), "generic_llm_judge_x", "a/b"),
         (predicted(**spur), "spur", "gpt"),
         (predicted(2, baseline_name="bert", model="bert", pred_score_float=2.4), "bert", None),
     ]

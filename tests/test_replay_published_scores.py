@@ -20,11 +20,7 @@ JUDGE = {"judge_model": "Qwen3-8B", "judge_memory_model": "qwen", "judge_config"
 
 @pytest.fixture(scope="module")
 def corpus() -> Corpus:
-    rows = [
-        (user, "travel", "0", f"wish {i}", f"reply {i}", 4)
-        for user, own in RAW.items()
-        for i in range(len(own))
-    ]
+    rows = [(user, "travel", "0", f"wish {i}", f"reply {i}", 4) for user, own in RAW.items() for i in range(len(own))]
     return corpus_of(rows)
 
 
@@ -59,10 +55,7 @@ def test_published_scores_aggregate_to_the_published_numbers(corpus: Corpus, tmp
 
 
 def test_candidates_of_published_files_against_the_recorded_replies(corpus: Corpus, tmp_path: Path) -> None:
-    scored = [
-        lines(tmp_path / "m.jsonl", candidate("m"), add=-1),
-        lines(tmp_path / "n.jsonl", candidate("n"), add=-2),
-    ]
+    scored = [lines(tmp_path / "m.jsonl", candidate("m"), add=-1), lines(tmp_path / "n.jsonl", candidate("n"), add=-2)]
     recorded = lines(tmp_path / "recorded.jsonl", PREDICTED)
     found = elsewhere.compare_scores(", ".join(scored), recorded, corpus)
     shown = found.set_index(["candidate", "other"])[["n", "win", "tie", "lose", "mean_delta"]]
@@ -78,25 +71,19 @@ def test_candidates_of_published_files_against_the_recorded_replies(corpus: Corp
     assert elsewhere.compare_scores(scored[0], "", corpus).empty
 
 
-def test_the_calibration_of_the_recorded_replies_takes_its_place_and_is_named(
-    corpus: Corpus, tmp_path: Path
-) -> None:
+def test_the_calibration_of_the_recorded_replies_takes_its_place_and_is_named(corpus: Corpus, tmp_path: Path) -> None:
     scored = lines(tmp_path / "m_refCDF.jsonl", candidate("m"), add=-1, method="reference_cdf")
     recorded = lines(tmp_path / "recorded_calCDF.jsonl", PREDICTED, method="cdf")
     (row,) = elsewhere.compare_scores(scored, recorded, corpus).to_dict("records")
     assert row["score"] == "reference_cdf / cdf" and row["lose"] == 3 / 12 and row["other"] == "original"
     raw = lines(tmp_path / "recorded.jsonl", PREDICTED)
-    with pytest.raises(
-        DataError, match=r"recorded\.jsonl: has no scores under cdf, to compare reference_cdf with"
-    ):
+    with pytest.raises(DataError, match=r"recorded\.jsonl: has no scores under cdf, to compare reference_cdf with"):
         elsewhere.compare_scores(scored, raw, corpus)
 
 
 def test_predictions_of_another_judge_are_refused(corpus: Corpus, tmp_path: Path) -> None:
     scored = lines(tmp_path / "m.jsonl", candidate("m"))
     other = lines(tmp_path / "recorded.jsonl", {**PREDICTED, "model": "Llama"})
-    said = (
-        r"is by structured memory of Llama, while the candidates were scored by structured memory of Qwen3-8B"
-    )
+    said = r"is by structured memory of Llama, while the candidates were scored by structured memory of Qwen3-8B"
     with pytest.raises(DataError, match=said):
         elsewhere.compare_scores(scored, other, corpus)

@@ -57,9 +57,7 @@ def test_joint_sign_flip_is_the_single_test_when_alone_and_beats_bonferroni():
     alone = rng.normal(0.3, 1, 20)
     assert joint_sign_flip(alone[:, None])[0] == pytest.approx(sign_flip(alone), abs=1e-12)
     # The same test many times over is one test.
-    assert joint_sign_flip(np.repeat(alone[:, None], 30, axis=1)) == pytest.approx(
-        np.full(30, sign_flip(alone))
-    )
+    assert joint_sign_flip(np.repeat(alone[:, None], 30, axis=1)) == pytest.approx(np.full(30, sign_flip(alone)))
     several = rng.normal(0.4, 1, (20, 6))
     adjusted, single = joint_sign_flip(several), np.array([sign_flip(d) for d in several.T])
     assert (adjusted >= single - 0.02).all() and (adjusted <= np.minimum(1, 6 * single) + 0.02).all()
@@ -183,9 +181,7 @@ def test_interval_of_a_view_is_that_of_the_naive_loop():
         one, other = (by_user.loc[j].to_numpy()[drawn].mean(axis=0) for j in "jk")
         taus.append(stats.kendalltau(one, other).statistic)
     assert table.loc[0, "tau"] == pytest.approx(taus[0])
-    assert table.loc[0, ["tau_low", "tau_high"]].tolist() == pytest.approx(
-        np.quantile(taus[1:], [0.025, 0.975])
-    )
+    assert table.loc[0, ["tau_low", "tau_high"]].tolist() == pytest.approx(np.quantile(taus[1:], [0.025, 0.975]))
 
 
 FAMILIES = {"q1": "qwen", "g1": "glm", "g2": "glm", "model-q": "qwen", "model-g": "glm"}

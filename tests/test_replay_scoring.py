@@ -72,9 +72,7 @@ def judge() -> Personal:
 def test_every_reply_has_one_row_in_the_order_given() -> None:
     given = replies(a="good", b="poor", c=None)
     found = scored(judge(), small(), given, Counts())  # type: ignore[arg-type]
-    assert (
-        found[["candidate", "turn"]].to_numpy().tolist() == given[["candidate", "turn"]].to_numpy().tolist()
-    )
+    assert found[["candidate", "turn"]].to_numpy().tolist() == given[["candidate", "turn"]].to_numpy().tolist()
     assert found["raw"].tolist()[:4] == [5, 5, 2, 2]
     missing = found[found["candidate"] == "c"]
     assert missing["raw"].isna().all() and (missing["error"] == "no reply: time-out").all()
@@ -126,9 +124,7 @@ def recorded(sample: Corpus) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("make", [LearnedJudge, Supervised, Nearest])
-def test_no_verdict_depends_on_which_candidates_stand_beside(
-    make: Any, sample: Corpus, recorded: pd.DataFrame
-) -> None:
+def test_no_verdict_depends_on_which_candidates_stand_beside(make: Any, sample: Corpus, recorded: pd.DataFrame) -> None:
     one = recorded["candidate"].unique()[0]
     judge = make()
     together = scored(judge, sample, recorded)
@@ -137,9 +133,7 @@ def test_no_verdict_depends_on_which_candidates_stand_beside(
     np.testing.assert_allclose(of_it["raw"].astype(float), alone["raw"].astype(float), atol=1e-9)
 
 
-def test_the_recorded_replies_as_a_candidate_tie_with_themselves(
-    sample: Corpus, recorded: pd.DataFrame
-) -> None:
+def test_the_recorded_replies_as_a_candidate_tie_with_themselves(sample: Corpus, recorded: pd.DataFrame) -> None:
     judge = Nearest()
     twice = recorded[recorded["candidate"] == ORIGINAL]
     given = pd.concat([twice, twice.assign(candidate="again")], ignore_index=True)
@@ -148,9 +142,7 @@ def test_the_recorded_replies_as_a_candidate_tie_with_themselves(
     assert (wide[ORIGINAL] == wide["again"]).all() and wide[ORIGINAL].nunique() > 3
 
 
-def test_one_candidates_calibrated_scores_stand_whoever_is_in_the_table(
-    sample: Corpus, recorded: pd.DataFrame
-) -> None:
+def test_one_candidates_calibrated_scores_stand_whoever_is_in_the_table(sample: Corpus, recorded: pd.DataFrame) -> None:
     judge = LearnedJudge()
     verdicts, beside = scored(judge, sample, recorded), reference(judge, sample, recorded)
     one = recorded["candidate"].unique()[0]

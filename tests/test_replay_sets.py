@@ -54,13 +54,7 @@ def test_selection_scores_are_the_sum_of_their_reasons():
         "a/trip/1/1": 1 + 1 - 0.5,
     }
     why = dict(zip(keys(chosen), chosen["why"]))
-    assert why["a/gift/0/1"] == (
-        "dissatisfied",
-        "near the boundary",
-        "specific reason",
-        "substantive",
-        "long request",
-    )
+    assert why["a/gift/0/1"] == ("dissatisfied", "near the boundary", "specific reason", "substantive", "long request")
     assert why["a/gift/2/1"] == ("dissatisfied", "specific reason", "not substantive")
     assert why["a/trip/1/1"] == ("substantive", "long request", "rated 5")
     assert chosen["inclusion"].isna().all()
@@ -89,16 +83,11 @@ def test_a_reason_that_says_nothing_earns_nothing(reason):
 def test_what_is_substantive(request_, reply, substantive):
     rows = [*session("a", "gift", "0", (request_, 2), reply=reply), *session("a", "trip", "0", (LONG, 2))]
     (found,) = (
-        w
-        for k, w in zip(*hard_set(corpus_of(rows), split=None)[["scenario", "why"]].T.to_numpy())
-        if k == "gift"
+        w for k, w in zip(*hard_set(corpus_of(rows), split=None)[["scenario", "why"]].T.to_numpy()) if k == "gift"
     )
     assert ("substantive" in found) is substantive
     assert ("not substantive" in found) is not substantive
-    satisfied = [
-        *session("a", "gift", "0", (request_, 4), reply=reply),
-        *session("a", "trip", "0", (LONG, 2)),
-    ]
+    satisfied = [*session("a", "gift", "0", (request_, 4), reply=reply), *session("a", "trip", "0", (LONG, 2))]
     assert ("gift" in set(hard_set(corpus_of(satisfied), split=None)["scenario"])) is substantive
 
 
@@ -136,18 +125,11 @@ def test_each_users_best_then_quotas_then_the_rest(monkeypatch):
         for scenario, score in zip(("gift", "trip", "food"), given)
         for row in session(user, scenario, "0", (LONG, score))
     ]
-    corpus = corpus_of(
-        [*rows, *session("u3", "gift", "0", (LONG, 3)), *session("u3", "trip", "0", (MIDDLING, 3))]
-    )
+    corpus = corpus_of([*rows, *session("u3", "gift", "0", (LONG, 3)), *session("u3", "trip", "0", (MIDDLING, 3))])
 
     def gold(budget: int) -> list[int]:
         chosen = hard_set(corpus, budget, split=None)
-        return (
-            chosen.merge(corpus.turns, on=TURN)["score"]
-            .value_counts()
-            .reindex(range(1, 5), fill_value=0)
-            .tolist()
-        )
+        return chosen.merge(corpus.turns, on=TURN)["score"].value_counts().reindex(range(1, 5), fill_value=0).tolist()
 
     assert gold(1) == [1, 0, 0, 0]  # users in the order of their names as text
     assert gold(2) == [1, 1, 0, 0]  # … so that u10 precedes u2
@@ -234,9 +216,7 @@ def test_rounding_keeps_the_sum_and_the_mean():
 
 
 def test_users_get_their_share_and_scenarios_do_not_alternate():
-    rows = [
-        row for u in range(12) for s in ("a", "b", "c", "d") for row in session(f"u{u:02}", s, "0", (LONG, 4))
-    ]
+    rows = [row for u in range(12) for s in ("a", "b", "c", "d") for row in session(f"u{u:02}", s, "0", (LONG, 4))]
     corpus = corpus_of(rows)
     one_each = stratified_set(corpus, 12, split=None)
     assert one_each["user"].value_counts().tolist() == [1] * 12
@@ -250,10 +230,7 @@ def test_scores_are_never_looked_at():
     corpus = uneven()
     chosen = stratified_set(corpus, 20, split=None)
     shuffled = np.random.default_rng(1).permutation(corpus.turns["score"].to_numpy())
-    for turns in (
-        corpus.turns.assign(score=shuffled, reason=None),
-        corpus.turns.assign(score=None, reason=None),
-    ):
+    for turns in (corpus.turns.assign(score=shuffled, reason=None), corpus.turns.assign(score=None, reason=None)):
         pd.testing.assert_frame_equal(stratified_set(replace(corpus, turns=turns), 20, split=None), chosen)
     assert chosen["selection_score"].isna().all() and set(chosen["why"]) == {()}
     other = stratified_set(corpus, 20, split=None, seed=43)

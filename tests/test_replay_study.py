@@ -65,23 +65,15 @@ def test_recorded_replies_say_which_turns_are_replayed(sample: Corpus, run: stud
     assert run.selection == "recorded" and run.inclusion is None
     assert len(run.turns) == len(given[given["user"].isin(test)].drop_duplicates(TURN))
     each = run.replies.groupby("candidate").size()
-    assert set(each) == {len(run.turns)} and {ORIGINAL, "aster-large", "scripted", "scripted · task"} <= set(
-        each.index
-    )
+    assert set(each) == {len(run.turns)} and {ORIGINAL, "aster-large", "scripted", "scripted · task"} <= set(each.index)
 
 
 def test_without_recorded_replies_turns_are_drawn_by_lot(sample: Corpus) -> None:
     corpus = small(sample, extras=False)
-    drawn = study.collect_replies(
-        corpus, Scripted(), Extent(20, 5, "published", 6000, False), contexts="prefix"
-    )  # type: ignore[arg-type]
+    drawn = study.collect_replies(corpus, Scripted(), Extent(20, 5, "published", 6000, False), contexts="prefix")  # type: ignore[arg-type]
     assert len(drawn.turns) == 20 and drawn.selection == "stratified" and drawn.inclusion is not None
     hard = study.collect_replies(corpus, Scripted(), WHOLE, contexts="none", selection="hard")  # type: ignore[arg-type]
-    assert (
-        hard.selection == "hard"
-        and set(hard.replies["candidate"]) == {ORIGINAL}
-        and (hard.turns["turn"] > 0).all()
-    )
+    assert hard.selection == "hard" and set(hard.replies["candidate"]) == {ORIGINAL} and (hard.turns["turn"] > 0).all()
     with pytest.raises(UnknownName, match=r"selection of turns called 'booth'\. Did you mean both"):
         study.collect_replies(corpus, Scripted(), WHOLE, selection="booth")  # type: ignore[arg-type]
 
@@ -96,11 +88,7 @@ def test_both_sets_are_replayed_in_full_and_told_apart(sample: Corpus) -> None:
     every = pd.concat([t[TURN] for t in alone.values()]).drop_duplicates()
     assert len(every) > 10 and set(made.everywhere.groupby("candidate").size()) == {len(every)}
     assert made.selection == "stratified" and made.inclusion is not None and made.is_whole
-    assert (
-        set(made.replies.groupby("candidate").size())
-        == {10}
-        == set(made.contexts.groupby("candidate").size())
-    )
+    assert set(made.replies.groupby("candidate").size()) == {10} == set(made.contexts.groupby("candidate").size())
     judged, _ = study.judge_replies([Nearest()], corpus, study.add_controls(made))
     found = results.rank_candidates(made, judged)
     for name, turns in alone.items():
@@ -125,9 +113,7 @@ def test_turns_may_be_listed_in_a_file_instead(sample: Corpus, tmp_path: Any) ->
     file = str(tmp_path / "mine.csv")
     made = study.collect_replies(corpus, Scripted(), WHOLE, contexts="none", turns_file=file)  # type: ignore[arg-type]
     assert made.selection == "listed" and made.inclusion is None
-    assert set(made.replies.groupby("candidate").size()) == {7} and "aster-large" in set(
-        made.replies["candidate"]
-    )
+    assert set(made.replies.groupby("candidate").size()) == {7} and "aster-large" in set(made.replies["candidate"])
     assert made.turns[TURN].astype(str).equals(turns.reset_index(drop=True).astype(str))
     with pytest.raises(PerslibError, match="leave one out"):
         study.collect_replies(corpus, Scripted(), WHOLE, selection="hard", turns_file=file)  # type: ignore[arg-type]
@@ -195,9 +181,7 @@ def test_rankings_are_named_by_both_views() -> None:
 
 def test_few_labels_and_the_judge_give_narrower_intervals_than_the_labels_alone() -> None:
     rng = np.random.default_rng(0)
-    keys = [
-        {"user": f"u{u}", "scenario": "s", "session": "0", "turn": t} for u in range(40) for t in range(4)
-    ]
+    keys = [{"user": f"u{u}", "scenario": "s", "session": "0", "turn": t} for u in range(40) for t in range(4)]
     true = rng.normal(3.5, 0.8, len(keys))
     frame = pd.DataFrame(keys).assign(candidate="m", judge="j", backbone=None)
     judged = frame.assign(reference_cdf=pd.array(true + rng.normal(0, 0.2, len(keys)), "Float64"))
@@ -306,9 +290,7 @@ def test_the_page_of_a_corpus_that_brings_no_replies(sample: Corpus, home: Any) 
     with Endpoint(answer) as server:
         (home / "backbones.toml").write_text(BACKBONE.format(address=server.base_url), "utf-8")
         settings = {"judge": "nearest", "others": "no memory", "contexts": "prefix, structured"}
-        run_report(
-            "04_replay", corpus="few", backbones="loop", language="zh", limit=6, selection="both", **settings
-        )
+        run_report("04_replay", corpus="few", backbones="loop", language="zh", limit=6, selection="both", **settings)
     folder = home / "reports" / "few" / "loop"
     page = json.loads((folder / "manifest.json").read_text("utf-8"))["pages"]["04_replay"]
     assert page["status"] == "success"

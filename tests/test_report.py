@@ -40,11 +40,7 @@ def home(tmp_path_factory):
     folder = tmp_path_factory.mktemp("a work space")
     save(tiny_corpus(), folder / "data" / "tiny" / "en")
     (folder / "locale").mkdir()
-    own = {
-        "# Everything a page can show": "# 一页能展示的一切",
-        "In English.": "中文说明。",
-        "Two bars.": "两根柱。",
-    }
+    own = {"# Everything a page can show": "# 一页能展示的一切", "In English.": "中文说明。", "Two bars.": "两根柱。"}
     entries = (f'msgid "{english}"\nmsgstr "{chinese}"\n' for english, chinese in own.items())
     (folder / "locale" / "zh.po").write_text("\n".join(entries), "utf-8")
     with pytest.MonkeyPatch.context() as patch:
@@ -86,9 +82,7 @@ def test_unknown_parameter_shows_near_ones(home):
     assert not (home / "nowhere").exists()
 
 
-@pytest.mark.parametrize(
-    "name, value", [("limit", "abc"), ("limit", True), ("limit", 2.5), ("share", "half")]
-)
+@pytest.mark.parametrize("name, value", [("limit", "abc"), ("limit", True), ("limit", 2.5), ("share", "half")])
 def test_value_of_another_type_is_refused(home, name, value):
     with pytest.raises(ReportError, match=rf"shows: parameter '{name}' is .*expected a.* number"):
         run_report(FIXTURES / "shows.ipynb", corpus="tiny/en", out=home / "nowhere", **{name: value})
@@ -181,9 +175,7 @@ class Loads(HTMLParser):
     def handle_starttag(self, tag, attrs):
         found = dict(attrs)
         self.scripts += tag in ("script", "iframe", "object", "embed", "link", "base", "form")
-        self.loads += [
-            v for k, v in attrs if k in ("src", "srcset", "poster", "data", "action", "background")
-        ]
+        self.loads += [v for k, v in attrs if k in ("src", "srcset", "poster", "data", "action", "background")]
         self.loads += [v for k, v in attrs if k == "style" and "url(" in (v or "")]
         self.scripts += any(k.startswith("on") for k in found)
         self.folds += tag == "details"
@@ -257,10 +249,7 @@ def test_figures_come_in_all_formats_with_their_numbers(reports):
     assert b"/FontFile2" in pdf and b"/Type3" not in pdf
     assert b"<svg" in (folder / "figures" / "bars.svg").read_bytes()
     assert (folder / "figures" / "bars.png").read_bytes().startswith(b"\x89PNG")
-    assert pd.read_csv(folder / "figures" / "bars.csv").to_dict("list") == {
-        "what": ["满意", "satisfied"],
-        "n": [1, 2],
-    }
+    assert pd.read_csv(folder / "figures" / "bars.csv").to_dict("list") == {"what": ["满意", "satisfied"], "n": [1, 2]}
     assert "missing from" not in page(reports)  # matplotlib's words for a glyph that no font has
 
 
@@ -305,12 +294,7 @@ def test_the_error_names_notebook_cell_and_line(reports):
 
 def test_a_failing_notebook_leaves_its_page_up_to_the_failure(reports):
     html = page(reports, "fails")
-    assert (
-        'id="failure"' in html
-        and "Cell 3 failed" in html
-        and 'href="#cell-3"' in html
-        and 'id="cell-3"' in html
-    )
+    assert 'id="failure"' in html and "Cell 3 failed" in html and 'href="#cell-3"' in html and 'id="cell-3"' in html
     assert "this was reached" in html and "RuntimeError" in html and "\x1b" not in html
     assert "Cell In[3], line 10" in html  # as JupyterLab numbers it, though the kernel counted one more
     assert "this was not reached" not in html and "Never reached" not in html
@@ -419,16 +403,11 @@ def test_running_again_replaces_what_the_last_run_left(home):
     file = folder / "manifest.json"
     record = json.loads(file.read_text("utf-8"))
     (folder / "figures" / "renamed.pdf").write_bytes(b"old")
-    record["pages"]["shows"]["figures"]["renamed"] = [
-        "figures/renamed.pdf",
-        "../../../data/tiny/en/corpus.json",
-    ]
+    record["pages"]["shows"]["figures"]["renamed"] = ["figures/renamed.pdf", "../../../data/tiny/en/corpus.json"]
     file.write_text(json.dumps(record), "utf-8")
     run_report(FIXTURES / "shows.ipynb", **where)
     assert not (folder / "figures" / "renamed.pdf").exists() and (folder / "figures" / "bars.pdf").exists()
-    assert (
-        home / "data" / "tiny" / "en" / "corpus.json"
-    ).exists()  # nothing outside of the page's own folder
+    assert (home / "data" / "tiny" / "en" / "corpus.json").exists()  # nothing outside of the page's own folder
 
 
 def study(folder: Path, *cells: str, tags: dict[int, str] | None = None, name: str = "own.ipynb") -> Path:
@@ -519,9 +498,7 @@ def test_a_plan_that_takes_long_to_work_out_holds_up_no_run(home, tmp_path, caps
     began = time.monotonic()
     run_report(own, corpus="tiny/en", out=home / "late")
     assert time.monotonic() - began < 45
-    assert (
-        "at least no calls; counting on took too long, `--dry-run` counts it all" in capsys.readouterr().err
-    )
+    assert "at least no calls; counting on took too long, `--dry-run` counts it all" in capsys.readouterr().err
 
 
 def test_unscored_is_one_number_on_the_page_in_the_manifest_and_on_the_terminal(home, tmp_path, capsys):
@@ -569,9 +546,7 @@ def test_what_a_page_asks_is_said_before_it_runs_and_nobody_is_asked_for_that(ho
 
 
 def test_a_notebook_that_tags_nothing_is_gone_through_as_a_whole(home, tmp_path):
-    own = study(
-        tmp_path, 'out = ""', 'from perslib.llm import backbone\nbackbone("embedded").ask_many(["hi"])'
-    )
+    own = study(tmp_path, 'out = ""', 'from perslib.llm import backbone\nbackbone("embedded").ask_many(["hi"])')
     assert "at most 1 calls" in next(rehearse_report(own, corpus="tiny/en"))
     own = study(tmp_path, 'out = ""', 'from perslib.llm import backbone\nbackbone("embedded").probe()')
     assert "is not asked" in next(rehearse_report(own, corpus="tiny/en"))
@@ -603,11 +578,7 @@ def test_manifests_that_cannot_be_read_harm_nobody(tmp_path):
 def test_a_damaged_manifest_is_kept_aside_before_it_is_written_anew(home):
     folder = home / "damaged" / "tiny-en" / "embedded"
     own = {"corpus": "tiny/en", "out": home / "damaged"}
-    for aside, text in (
-        ("", "no JSON at all {"),
-        ("2", '{"pages": {"old": {"status": "odd"}}}'),
-        ("3", "[" * 100_000),
-    ):
+    for aside, text in (("", "no JSON at all {"), ("2", '{"pages": {"old": {"status": "odd"}}}'), ("3", "[" * 100_000)):
         write_text(folder / "manifest.json", text)
         kept = rf"damaged; it was kept as manifest\.json\.damaged{aside},"
         with pytest.warns(UserWarning, match="left out"), pytest.warns(UserWarning, match=kept):
@@ -643,11 +614,7 @@ def test_a_damaged_picture_is_skipped_with_a_word(tmp_path):
     shelf = tmp_path / "corpus" / "backbone"
     huge = struct.pack(">IIBBBBB", 60_000, 60_000, 8, 2, 0, 0, 0)
     huge = struct.pack(">I", 13) + b"IHDR" + huge + struct.pack(">I", zlib.crc32(b"IHDR" + huge))
-    for content in (
-        b"no picture",
-        b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
-        b"\x89PNG\r\n\x1a\n" + huge + b"\0\0\0\0IDAT",
-    ):
+    for content in (b"no picture", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", b"\x89PNG\r\n\x1a\n" + huge + b"\0\0\0\0IDAT"):
         write_text(shelf / "figures" / "a.png", "")
         (shelf / "figures" / "a.png").write_bytes(content)
         record(shelf, "page", {"status": "success", "title": "One", "figures": {"a": ["figures/a.png"]}})
@@ -755,9 +722,7 @@ def test_the_terminal_line_and_the_ledger_follow_what_the_kernel_writes(tmp_path
     looking()
     assert bar.text == ""
     with Path(looking.environment()["PERSLIB_PROGRESS_FILE"]).open("a") as file:
-        file.write(
-            say(1, "memory", 40, calls=40, hits=0, cost=0.5) + say(1, "judge", 5, calls=3, hits=2, cost=0.25)
-        )
+        file.write(say(1, "memory", 40, calls=40, hits=0, cost=0.5) + say(1, "judge", 5, calls=3, hits=2, cost=0.25))
         file.write(say(1, "judge", 10, calls=6, hits=4, cost=0.5)[:20])
         file.flush()
         looking()

@@ -51,11 +51,7 @@ class Elements(HTMLParser):
             not tags & {"script", "iframe", "object", "embed", "form", "base", "svg", "math", "link"}
             and not [k for k, _ in attributes if k.startswith("on")]
             and all(v.startswith("data:image/") for v in loads)
-            and not [
-                v
-                for k, v in attributes
-                if k == "href" and re.match(r"\s*(javascript|data|vbscript):", v, re.I)
-            ]
+            and not [v for k, v in attributes if k == "href" and re.match(r"\s*(javascript|data|vbscript):", v, re.I)]
         )
 
 
@@ -102,9 +98,7 @@ def test_controls_are_marks_in_conversations(page):
 def test_long_replies_are_folded_and_complete(page):
     part = cell(page, 3)
     assert 'class="pl-more"' in part
-    assert (
-        Elements(part).text.count("<script>alert(1)</script>") == 1 + 1 + 20 + 1
-    )  # title, request, reply, reason
+    assert Elements(part).text.count("<script>alert(1)</script>") == 1 + 1 + 20 + 1  # title, request, reply, reason
 
 
 def test_markdown_html_svg_and_javascript_outputs(page):
@@ -124,10 +118,7 @@ def test_saved_tables_keep_the_text_and_latex_escapes_it():
     frame = pd.DataFrame({"a_b": ["100% & $x$ {y} \\input{/etc/passwd} ~^#"]})
     tex = latex_table(frame, "t", "50% of_it")
     row = next(line for line in tex.splitlines() if line.startswith("100"))
-    assert (
-        row
-        == r"100\% \& \$x\$ \{y\} \textbackslash{}input\{/etc/passwd\} \textasciitilde{}\textasciicircum{}\# \\"
-    )
+    assert row == r"100\% \& \$x\$ \{y\} \textbackslash{}input\{/etc/passwd\} \textasciitilde{}\textasciicircum{}\# \\"
     assert r"\caption{50\% of\_it}" in tex and r"a\_b \\" in tex
 
 
@@ -160,9 +151,7 @@ ATTACKS = [
 def test_known_attacks_do_nothing(way, attack):
     shown = way(f"before {attack} after")
     assert Elements(shown).harmless()
-    styles = re.findall(r"<style[^>]*>(.*?)</style>", shown, re.DOTALL) + re.findall(
-        r'style="([^"]*)"', shown
-    )
+    styles = re.findall(r"<style[^>]*>(.*?)</style>", shown, re.DOTALL) + re.findall(r'style="([^"]*)"', shown)
     assert not [s for s in styles if "tracker.example" in s]
     assert "meta" not in {tag for tag, _ in Elements(shown).elements}
 
@@ -170,17 +159,7 @@ def test_known_attacks_do_nothing(way, attack):
 @given(st.text())
 def test_any_text_is_shown_as_itself_in_a_table(text):
     shown = Elements(table_html(pd.DataFrame({"column": [text]})))
-    assert [tag for tag, _ in shown.elements] == [
-        "div",
-        "div",
-        "table",
-        "thead",
-        "tr",
-        "th",
-        "tbody",
-        "tr",
-        "td",
-    ]
+    assert [tag for tag, _ in shown.elements] == ["div", "div", "table", "thead", "tr", "th", "tbody", "tr", "td"]
     assert controls_shown(text) in shown.text.replace("column", "", 1) or not text
 
 
@@ -193,9 +172,7 @@ def test_a_reply_is_set_as_markdown_and_a_request_stays_as_it_was_typed():
         *("strong", "br", "em", "strong", "ol", "li", "li")
     ]
     assert "**" not in shown.text and "port (https://tracker.example)" in shown.text
-    assert not {"a", "h1"} & {tag for tag, _ in shown.elements} and not any(
-        "id" in a for _, a in shown.elements
-    )
+    assert not {"a", "h1"} & {tag for tag, _ in shown.elements} and not any("id" in a for _, a in shown.elements)
 
 
 def test_a_long_reply_opens_where_a_paragraph_ends_and_code_stays_code():

@@ -44,10 +44,7 @@ def by_sklearn(block, form: TextForm) -> np.ndarray:
     past = [text(row) for row in rated(block)[["task", "request", "response"]].itertuples(index=False)]
     now = [text((t.task, t.request, t.response)) for t in block]
     vectors = TfidfVectorizer(
-        analyzer="char_wb",
-        ngram_range=form.ngrams,
-        sublinear_tf=form.sublinear,
-        max_features=form.max_features,
+        analyzer="char_wb", ngram_range=form.ngrams, sublinear_tf=form.sublinear, max_features=form.max_features
     )
     known = vectors.fit_transform(past)
     return (vectors.transform(now) @ known.T).toarray()
@@ -82,12 +79,7 @@ def test_anchors_carry_their_turn_and_cite_it(block):
     first, second, third = anchors[0]
     assert [a.id for a in (first, second)] == ["recipe/7/0", "recipe/7/1"]
     assert turn_id(first.scenario, first.session, first.turn) == first.id
-    assert (first.task, first.request, first.score, first.reason) == (
-        "a recipe task",
-        "A soup with leek",
-        4,
-        None,
-    )
+    assert (first.task, first.request, first.score, first.reason) == ("a recipe task", "A soup with leek", 4, None)
     assert second.score == 3 and second.reason == "too short"
     assert first.similarity == second.similarity > third.similarity >= 0
     assert all(a.response != "Leek soup in May by train" for found in anchors for a in found)
@@ -95,13 +87,7 @@ def test_anchors_carry_their_turn_and_cite_it(block):
 
 def test_anchors_among_all_turns_are_the_turns_that_were_found(block):
     first = Retrieval(among="all").anchors(block, k=5)[2]
-    assert sorted(a.id for a in first) == [
-        "recipe/7/0",
-        "recipe/7/1",
-        "recipe/7/2",
-        "travel/0/0",
-        "travel/0/1",
-    ]
+    assert sorted(a.id for a in first) == ["recipe/7/0", "recipe/7/1", "recipe/7/2", "travel/0/0", "travel/0/1"]
     assert (first[0].id, first[0].response) == ("travel/0/1", "There is no direct train.")
     (unrated,) = (a for a in first if a.id == "recipe/7/2")
     assert unrated.response == "Leek soup in May by train" and math.isnan(unrated.score)

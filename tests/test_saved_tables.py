@@ -42,9 +42,7 @@ def test_every_caption_has_its_table(page):
     assert "<details" not in empty and "No rows: nothing to list." in empty
 
 
-@pytest.mark.parametrize(
-    "dtype", ["Float64", "Int64", "boolean", "float64", "object", "str", "datetime64[ns]"]
-)
+@pytest.mark.parametrize("dtype", ["Float64", "Int64", "boolean", "float64", "object", "str", "datetime64[ns]"])
 def test_a_table_without_rows_says_so(dtype):
     frame = pd.DataFrame({"score": pd.Series([], dtype=dtype)})
     assert "No rows" in table_html(frame)
@@ -70,15 +68,8 @@ def test_the_csv_keeps_the_numbers_that_the_page_rounds(tmp_path):
     kept = pd.read_csv(csv)
     assert all(pd.api.types.is_numeric_dtype(kept[c]) for c in kept if c.startswith(("qwk", "pearson")))
     own = found[found["metric"] == "qwk"].set_index("judge").loc[kept["judge"]]
-    for column, true in (
-        ("qwk", "value"),
-        ("qwk_low", "value_low"),
-        ("qwk_high", "value_high"),
-        ("gain: qwk", "gain"),
-    ):
-        assert kept[column].tolist() == pytest.approx(
-            own[true].astype(float).tolist(), rel=1e-12, nan_ok=True
-        )
+    for column, true in (("qwk", "value"), ("qwk_low", "value_low"), ("qwk_high", "value_high"), ("gain: qwk", "gain")):
+        assert kept[column].tolist() == pytest.approx(own[true].astype(float).tolist(), rel=1e-12, nan_ok=True)
     assert set(kept.get("gain: qwk_mark", pd.Series(["*"])).dropna()) <= {"*"}
     assert kept["pearson"].isna().sum() == 1 and "−" not in csv.read_text("utf-8")
     value, bounds = str(shown["qwk"][1]).split(" ", 1)

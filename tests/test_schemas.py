@@ -56,9 +56,7 @@ def schema(tmp_path_factory):
 
 
 def test_a_good_record_has_no_problems(schema):
-    assert (
-        check({**GOOD, "age": None, "day": "Monday", "either": True, "rated": {"t1": 3}}, schema, "p") == []
-    )
+    assert check({**GOOD, "age": None, "day": "Monday", "either": True, "rated": {"t1": 3}}, schema, "p") == []
 
 
 @pytest.mark.parametrize(
@@ -70,10 +68,7 @@ def test_a_good_record_has_no_problems(schema):
         ({"said": []}, "said holds 0 items, expected at least 1 items"),
         ({"said": [{"content": "x"}, {"content": 4}]}, "said[1].content is 4, expected a text"),
         ({"said": [{}]}, "said[0].content is missing, expected a text"),
-        (
-            {"said": [{"content": "x", "contnt": 1}]},
-            "there is no field 'said[0].contnt'. Did you mean content?",
-        ),
+        ({"said": [{"content": "x", "contnt": 1}]}, "there is no field 'said[0].contnt'. Did you mean content?"),
         ({"zzz": 1}, "there is no field 'zzz'. Known: name, said, "),
         ({"age": "old"}, 'age is "old", expected a whole number'),
         ({"age": -1}, "age is -1, expected at least 0"),
@@ -103,12 +98,7 @@ def test_each_fault_is_a_sentence_with_its_field(schema, change, said):
 
 def test_all_fields_at_fault_are_named_once(schema):
     problems = check({"name": 1, "said": [{"content": 1}, {"content": 2}], "age": -1.5}, schema, "p")
-    assert sorted(p.message.split(" is ")[0] for p in problems) == [
-        "age",
-        "name",
-        "said[0].content",
-        "said[1].content",
-    ]
+    assert sorted(p.message.split(" is ")[0] for p in problems) == ["age", "name", "said[0].content", "said[1].content"]
     assert check([1], schema, "p") == [Problem("p", "is [1], expected an object")]
 
 

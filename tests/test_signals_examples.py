@@ -47,9 +47,7 @@ class Talk:
         return reactions(session(self.record()))
 
 
-def round_(
-    first: str, second: str | None, n: int | None = None, lang: str | None = None, **more: Any
-) -> Talk:
+def round_(first: str, second: str | None, n: int | None = None, lang: str | None = None, **more: Any) -> Talk:
     lang = lang or ("en" if first.isascii() else "zh")
     reply = pad(n or (150 if lang == "zh" else 90), lang)
     said = [("user", first), ("assistant", reply)]
@@ -58,9 +56,7 @@ def round_(
 
 def negative(reaction: Reaction) -> set[str]:
     """Its signals that speak against the reply with more than weak strength, or at least 0.5."""
-    return {
-        s.name for s in reaction.signals if s.name in NEGATIVE and (s.score >= 0.5 or s.strength != "weak")
-    }
+    return {s.name for s in reaction.signals if s.name in NEGATIVE and (s.score >= 0.5 or s.strength != "weak")}
 
 
 ANY = "怎么申请发票"
@@ -75,18 +71,12 @@ EXAMPLES = {
     "R8": (round_('Translate "apple" to French', 'Translate "banana" to French'), "parallel_request", set()),
     "P1": (round_("手机充电很慢怎么解决", "我的手机充电特别慢，应该怎么解决"), "rephrase", {"rephrase"}),
     "P2": (
-        round_(
-            "How can I make my laptop battery last longer", "What can I do so my laptop battery lasts longer"
-        ),
+        round_("How can I make my laptop battery last longer", "What can I do so my laptop battery lasts longer"),
         "rephrase",
         {"rephrase"},
     ),
     "P3": (round_("怎么备份相册", "我的意思是怎么把相册备份到电脑上"), "rephrase", {"rephrase"}),
-    "P4": (
-        round_("What is the capital of France?", "Please recommend a good laptop for coding"),
-        "continue",
-        set(),
-    ),
+    "P4": (round_("What is the capital of France?", "Please recommend a good laptop for coding"), "continue", set()),
     "P5": (round_("推荐一本好看的小说", "推荐一部好看的电影"), "parallel_request", set()),
     "P6": (round_("北京有什么好玩的地方", "那交通方便吗"), "continue", set()),
     "P7": (round_("解释一下量子纠缠", "能举个生活中的例子吗"), "continue", set()),
@@ -121,9 +111,7 @@ EXAMPLES = {
     "C13": (round_("check my essay", "Not bad! Now make the ending stronger"), "ack", set()),
     "C14": (round_("一百除以四等于二十五", "对不对"), "continue", set()),
     "C15": (
-        round_(
-            ANY, "你根本没看懂我的问题，" + "我在外地工作三年，单位每月都交钱，现在想把余额转回老家，" * 14
-        ),
+        round_(ANY, "你根本没看懂我的问题，" + "我在外地工作三年，单位每月都交钱，现在想把余额转回老家，" * 14),
         "complain",
         {"complain"},
     ),
@@ -140,11 +128,7 @@ EXAMPLES = {
     "L2b": (round_(ANY, None, clicks={1: {"is_unliked": True}}), "dislike", {"dislike"}),
     "L3": (round_(ANY, None, clicks={1: {"is_unliked": None}}), "no_followup", set()),
     "L4": (round_(ANY, "谢谢", clicks={1: {"is_liked": 1}}), "like", set()),
-    "L6": (
-        round_("公积金怎么提取", "公积金怎么提取", clicks={1: {"is_unliked": 1}}),
-        "dislike",
-        {"dislike", "repeat"},
-    ),
+    "L6": (round_("公积金怎么提取", "公积金怎么提取", clicks={1: {"is_unliked": 1}}), "dislike", {"dislike", "repeat"}),
     "S5": (Talk([("user", "6×7=?"), ("assistant", "42")]), "no_followup", set()),
     "S6": (Talk([("user", ANY), ("assistant", "已停止生成"), ("user", "继续")]), "system_failure", set()),
     "S10": (round_(ANY, "你是傻子吗，根本没用"), "complain", {"complain"}),

@@ -71,12 +71,7 @@ def test_duplicates_are_found_exactly_and_nearly():
     one = talk("公积金怎么提取", REPLY * 5, "答非所问")
     near = talk("公积金怎么提取", REPLY * 5 + "祝顺利", "答非所问")
     other = talk("怎么给猫洗澡", "先剪指甲，再用温水慢慢打湿，避开耳朵和眼睛，洗完立刻吹干。" * 3, "答非所问")
-    assert [gate(s, reactions(s)) for s in (one, one, near, other)] == [
-        None,
-        "duplicate",
-        "near_duplicate",
-        None,
-    ]
+    assert [gate(s, reactions(s)) for s in (one, one, near, other)] == [None, "duplicate", "near_duplicate", None]
     assert gate.counts == {"pass": 2, "duplicate": 1, "near_duplicate": 1}
     loose = Gate(replace(GateSettings(), alike=None))
     assert [loose(s, reactions(s)) for s in (one, one)] == [None, None]

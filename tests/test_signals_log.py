@@ -8,16 +8,7 @@ from datetime import datetime
 import pandas as pd
 import pytest
 
-from perslib.corpus.uxbench_records import (
-    PICTURE,
-    Reject,
-    Unreadable,
-    plain,
-    seconds,
-    session,
-    sessions,
-    truth,
-)
+from perslib.corpus.uxbench_records import PICTURE, Reject, Unreadable, plain, seconds, session, sessions, truth
 from perslib.errors import DataError
 from perslib.signals import mined
 from perslib.signals.mining import REJECTED, TABLE
@@ -146,8 +137,7 @@ def test_an_empty_text_gives_way_to_the_other_field():
 
 
 GOOD = json.dumps(
-    record(("user", "公积金怎么提取"), ("assistant", "先准备材料。"), ("user", "公积金怎么提取")),
-    ensure_ascii=False,
+    record(("user", "公积金怎么提取"), ("assistant", "先准备材料。"), ("user", "公积金怎么提取")), ensure_ascii=False
 )
 
 
@@ -165,9 +155,7 @@ def test_a_broken_log_is_mined_all_the_same(tmp_path):
     assert found.sessions == 2 and found.primary == {"repeat": 2}
     rejected = dict(found.rejected)
     assert rejected.pop("nested too deeply", 0) + rejected.get("not JSON", 0) >= 1  # depends on the Python
-    assert {k: rejected[k] for k in REASONS if k != "not JSON"} == {
-        k: v for k, v in REASONS.items() if k != "not JSON"
-    }
+    assert {k: rejected[k] for k in REASONS if k != "not JSON"} == {k: v for k, v in REASONS.items() if k != "not JSON"}
     assert found.notes == {"cid seen before": 1}
     assert Reject("log.jsonl:3", "not an object") in found.rejects
 
@@ -233,9 +221,7 @@ def talks(n):
 def logs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("logs")
     rows = list(talks(40))
-    (folder / "log.jsonl").write_text(
-        "".join(json.dumps(r, ensure_ascii=False) + "\n" for r in rows), encoding="utf-8"
-    )
+    (folder / "log.jsonl").write_text("".join(json.dumps(r, ensure_ascii=False) + "\n" for r in rows), encoding="utf-8")
     nested = pd.DataFrame(rows)
     nested.to_parquet(folder / "nested.parquet")
     nested.assign(history=[json.dumps(h) for h in nested["history"]]).to_parquet(folder / "text.parquet")

@@ -23,9 +23,7 @@ def said(*texts):
     return session(
         {
             "cid": "c",
-            "history": [
-                {"role": "user", "message": t, "create_time": 1_767_268_800 + i} for i, t in enumerate(texts)
-            ],
+            "history": [{"role": "user", "message": t, "create_time": 1_767_268_800 + i} for i, t in enumerate(texts)],
         }
     )
 
@@ -123,15 +121,7 @@ def test_what_has_no_sign_of_it_but_itself_is_replaced_too(text, shown):
     assert deidentified(said(text)).messages[0].text == shown
 
 
-PERSONAL = [
-    "13800138000",
-    "a@b.org",
-    "我叫张伟",
-    "12 Oak St",
-    "京A12345",
-    "order no. AB-123456",
-    "生日是1990-01-01",
-]
+PERSONAL = ["13800138000", "a@b.org", "我叫张伟", "12 Oak St", "京A12345", "order no. AB-123456", "生日是1990-01-01"]
 PIECE = st.one_of(st.sampled_from([*PERSONAL, "护照", "Ｄr. ", "İ", "ı", "ſ", "\ud800", "٣", "1" * 7, ": ", "-", "."]), st.text(max_size=4))  # fmt: skip
 
 
@@ -196,9 +186,7 @@ def test_of_a_thousand_lines_of_figures_hardly_one_is_touched():
 def test_a_key_hides_id_and_times_and_keeps_gaps():
     one = said("你好", "再见")
     hidden = deidentified(one, b"key")
-    assert (
-        hidden.cid != "c" and hidden.cid == deidentified(one, b"key").cid != deidentified(one, b"other").cid
-    )
+    assert hidden.cid != "c" and hidden.cid == deidentified(one, b"key").cid != deidentified(one, b"other").cid
     assert hidden.messages[1].t - hidden.messages[0].t == 1 and hidden.messages[0].t < one.messages[0].t
 
 

@@ -185,9 +185,7 @@ def test_what_is_private_once_is_private(talk):
     assert len(hidden.messages) == len(one.messages)
     # As a number of its own; as a part of something longer it is no telephone number.
     if any(m.text == "13800138000" for m in one.messages):
-        assert not any(
-            re.search(r"(?<![\dA-Za-z.])13800138000(?![\dA-Za-z.])", m.text) for m in hidden.messages
-        )
+        assert not any(re.search(r"(?<![\dA-Za-z.])13800138000(?![\dA-Za-z.])", m.text) for m in hidden.messages)
 
 
 @pytest.mark.parametrize("rounds", [10, 100, 1_000])
@@ -201,8 +199,7 @@ def test_comparisons_grow_with_the_length_of_a_session(rounds, monkeypatch):
 
     monkeypatch.setattr(module, "similarity", counted)
     history = [
-        {"role": ("user", "assistant")[i % 2], "message": f"第{i}个关于天气的问题怎么看"}
-        for i in range(2 * rounds)
+        {"role": ("user", "assistant")[i % 2], "message": f"第{i}个关于天气的问题怎么看"} for i in range(2 * rounds)
     ]
     reactions(session({"cid": "a", "history": history}))
     assert asked <= Settings().rounds_back * rounds

@@ -16,13 +16,10 @@ POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri
 
 
 def rendered(*frames: pd.DataFrame, before: str = "") -> str:
-    outputs = [
-        nbformat.v4.new_output("display_data", {"text/html": before + table_html(frame)}) for frame in frames
-    ]
+    outputs = [nbformat.v4.new_output("display_data", {"text/html": before + table_html(frame)}) for frame in frames]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("", outputs=outputs)])
     return render_page(
-        notebook,
-        {"language": "en", "title": "Tables", "corpus": "tiny", "backbone": "none", "index": "index.html"},
+        notebook, {"language": "en", "title": "Tables", "corpus": "tiny", "backbone": "none", "index": "index.html"}
     )
 
 

@@ -107,10 +107,7 @@ def test_a_merge_that_fails_keeps_the_first_rules():
 
 @pytest.mark.parametrize(
     ("answer", "score", "evidence"),
-    [
-        (matches([1], [], "SAT"), 4, ("SAT 1",)),
-        (matches([1, 9], [2], "DSAT"), 3, ("SAT 1", "SAT 9", "DSAT 2")),
-    ],
+    [(matches([1], [], "SAT"), 4, ("SAT 1",)), (matches([1, 9], [2], "DSAT"), 3, ("SAT 1", "SAT 9", "DSAT 2"))],
 )
 def test_sat_is_a_four_and_dsat_a_three(answer, score, evidence):
     found = judged(fitted(), said(answer))

@@ -28,12 +28,7 @@ def test_parquet_gives_everything_back_unchanged(tmp_path):
     for name in ("users", "sessions", "turns", "events"):
         pd.testing.assert_frame_equal(getattr(again, name), getattr(corpus, name))
     pd.testing.assert_frame_equal(again.extras["truth"], corpus.extras["truth"])
-    assert (again.name, again.language, again.meta, again.digest) == (
-        "tiny",
-        "en",
-        corpus.meta,
-        corpus.digest,
-    )
+    assert (again.name, again.language, again.meta, again.digest) == ("tiny", "en", corpus.meta, corpus.digest)
 
 
 def test_saving_twice_writes_the_same_bytes(tmp_path):
@@ -61,8 +56,7 @@ def test_a_corpus_in_two_languages_asks_which(workspace):
 
 def test_import_writes_parquet_and_what_was_rejected(workspace, tmp_path):
     release = write_release(
-        tmp_path / "release",
-        {("User_0", GIFT, "0"): simple_session(), ("User_0", TRAVEL, "0"): simple_session("8")},
+        tmp_path / "release", {("User_0", GIFT, "0"): simple_session(), ("User_0", TRAVEL, "0"): simple_session("8")}
     )
     with pytest.raises(DataError):
         import_release("persturnbench", release)
@@ -70,9 +64,7 @@ def test_import_writes_parquet_and_what_was_rejected(workspace, tmp_path):
     done = import_release("persturnbench", release, skip_bad=True)
     assert done.folder == workspace / "data" / "persturnbench"
     assert load("persturnbench").digest == done.corpus.digest
-    (rejected,) = [
-        json.loads(line) for line in (done.folder / "rejected.jsonl").read_text("utf-8").splitlines()
-    ]
+    (rejected,) = [json.loads(line) for line in (done.folder / "rejected.jsonl").read_text("utf-8").splitlines()]
     assert "expected 1–5" in rejected["reason"] and rejected["record"]["chat_model"] == "m"
 
 
@@ -190,10 +182,7 @@ def test_a_full_disk_leaves_the_older_corpus(workspace, tmp_path):
     """Files of a process may have so many bytes and no more: the last of the frames does not fit."""
     folder = import_release("table", table(tmp_path / "a.jsonl", "old"), "mine").folder
     (tmp_path / "b.jsonl").write_text(
-        "".join(
-            json.dumps({"user": "new", "request": f"q{i}", "response": f"{i * i}"}) + "\n"
-            for i in range(9_999)
-        )
+        "".join(json.dumps({"user": "new", "request": f"q{i}", "response": f"{i * i}"}) + "\n" for i in range(9_999))
     )
     program = """
 import pathlib, resource, signal, sys

@@ -115,9 +115,7 @@ def test_methods_go_by_the_names_of_table_2(corpus):
     assert [m.name for m in study.memories_named("", corpus, "tfidf", first_look=True)] == list(study.LOOK)
     with pytest.raises(UnknownName, match="Did you mean MemoryBank"):
         study.memories_named("MemoryBnk", corpus, "tfidf")
-    assert study.FAULTLESS not in {
-        m.name for m in study.memories_named("", replace(corpus, meta={}), "tfidf")
-    }
+    assert study.FAULTLESS not in {m.name for m in study.memories_named("", replace(corpus, meta={}), "tfidf")}
     assert [m.name for m in study.talking("", known, first_look=False)] == list(study.TALKING)
     assert study.talking("none", known, first_look=False) == []
     with pytest.raises(UnknownName):
@@ -174,9 +172,7 @@ def test_a_faultless_memory_recalls_what_is_liked_before_it_is_asked(corpus):
     pieces = memory.recall(first, one.query[0].before(), topic.requirement, "solution")
     assert {p.field for p in pieces} == {"background", "situation", "principle", "outline"}
     assert not any(one.query[0].id in p.sessions for p in pieces if p.field == "outline")
-    alone = H2Memory("en", embedder=Letters()).recall(
-        first, one.query[0].before(), topic.requirement, "solution"
-    )
+    alone = H2Memory("en", embedder=Letters()).recall(first, one.query[0].before(), topic.requirement, "solution")
     assert alone == pieces  # one recall serves both
 
 
@@ -353,9 +349,7 @@ def test_a_diff_strikes_out_what_went_and_underlines_what_came():
     changes = [("work", "s", "", "They cook at <Mondays>.", "They cook at Fridays.")]
     frame = pd.DataFrame(changes * 8, columns=["aspect", "session", "at", "before", "after"])
     html = render_cards("pal_revisions.html.j2", list(grown.describe_revisions(frame, "en")))
-    assert re.search(
-        r">They cook at <span [^>]*line-through[^>]*>&lt;Mondays&gt;\.</span> <span [^>]*underline", html
-    )
+    assert re.search(r">They cook at <span [^>]*line-through[^>]*>&lt;Mondays&gt;\.</span> <span [^>]*underline", html)
     assert "8 versions" in html and "2 earlier versions" in html
     assert html.count("<ul") == 2 and html.count("<li>") == 8
 

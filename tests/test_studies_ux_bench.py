@@ -84,9 +84,7 @@ def test_behaviour_against_ratings_and_in_their_place(world):
     assert by_signal.loc["complain", "difference_high"] < 0 < by_signal.loc["like", "difference_low"]
     shows = (signals.signals_of(world)["complain"] > 0).to_numpy()
     score = world.turns["score"].astype(float)
-    assert by_signal.loc["complain", "difference"] == pytest.approx(
-        score[shows].mean() - score[~shows].mean()
-    )
+    assert by_signal.loc["complain", "difference"] == pytest.approx(score[shows].mean() - score[~shows].mean())
     kept = signals.compare_memories(world, 120, judges=[UserMean()])
     own = kept.set_index(["judge", "memory"])
     assert own.loc[("user mean", "behaviour"), "kept"] == pytest.approx(
@@ -141,12 +139,8 @@ def test_judges_beside_the_wall(bench):
 
 
 def test_neutral_is_a_way_out():
-    scored = pd.DataFrame(
-        {"judge": "learned", "gold": [-1, -1, 1], "said": [-1, 1, 1], "score": [2.0, 3.0, 4.5]}
-    )
-    out = stats.escapes(
-        study.allow_neutral(pd.DataFrame(), scored.astype({"gold": "Int64", "said": "Int64"}))
-    )
+    scored = pd.DataFrame({"judge": "learned", "gold": [-1, -1, 1], "said": [-1, 1, 1], "score": [2.0, 3.0, 4.5]})
+    out = stats.escapes(study.allow_neutral(pd.DataFrame(), scored.astype({"gold": "Int64", "said": "Int64"})))
     assert out.set_index("side").loc["bad", "neutral_percent"] == 50
 
 
@@ -187,11 +181,7 @@ def test_tasks_by_what_was_asked(world, rewards, bench):
     there = parts.count_topics(topics, "scenario").set_index("scenario")
     assert there["cases"].sum() == len(topics) and there.loc["entertainment", "published_percent"] == 9.39
     judge = parts.mark_right(bench.verdicts[bench.verdicts["judge"] == "reward"])
-    tasks = {
-        "judge task": judge,
-        "eval task": pd.DataFrame(),
-        "recovery task": rewards.score(recoveries, complained),
-    }
+    tasks = {"judge task": judge, "eval task": pd.DataFrame(), "recovery task": rewards.score(recoveries, complained)}
     table = parts.share_good_by_topic(tasks, topics, "scenario")
     own = table[table["task"] == "judge task"]
     assert own["cases"].sum() == len(bench.cases) and table["task"].tolist() == sorted(table["task"])
@@ -246,9 +236,7 @@ def test_ways_of_asking_are_compared_with_the_first(bench):
 
 
 def test_replies_are_written_under_each_prompt(world, rewards):
-    model = Scripted(
-        reply=lambda request: Answer(text="Here is a plan: 1. the baths, 2. a walk.", finish="stop")
-    )
+    model = Scripted(reply=lambda request: Answer(text="Here is a plan: 1. the baths, 2. a walk.", finish="stop"))
     cases = parts.cases_to_answer(world, "task2")[:12]
     shares = parts.share_good_replies(rewards.score(parts.write_replies(cases, model, "en", 10), cases))
     assert shares["how"].tolist() == ["helpful", "none", "experience", "empathy"]

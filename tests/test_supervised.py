@@ -54,8 +54,7 @@ def test_lessons_are_rated_targets_of_users_with_a_rated_history():
         ("c", "gift", "0", "q", "r6", None),
     ]
     found = [
-        (block.id, [t.response for t in targets], list(scores))
-        for block, targets, scores in lessons(corpus_of(rows))
+        (block.id, [t.response for t in targets], list(scores)) for block, targets, scores in lessons(corpus_of(rows))
     ]
     # b has one scenario only; c's history for travel is unrated, and c's gift reply is.
     assert found == [("a__travel", ["r1"], [5]), ("a__gift", ["r3"], [2])]
@@ -68,9 +67,7 @@ def test_a_history_in_seven_numbers():
 def test_distributions_from_cumulative_probabilities():
     """P(> 2) above P(> 1) is brought down to it."""
     exceed = np.array([[0.9, 0.8, 0.5, 0.1], [0.6, 0.7, 0.5, 0.0]])
-    assert distribution(exceed) == pytest.approx(
-        np.array([[0.1, 0.1, 0.3, 0.4, 0.1], [0.4, 0.0, 0.1, 0.5, 0.0]])
-    )
+    assert distribution(exceed) == pytest.approx(np.array([[0.1, 0.1, 0.3, 0.4, 0.1], [0.4, 0.0, 0.1, 0.5, 0.0]]))
 
 
 @pytest.mark.parametrize("head", ["ridge", "ordinal"])
@@ -108,9 +105,7 @@ def test_learned_and_applied_on_the_sample(language):
     assert len(verdicts) == len(block) and all(1 <= v.raw <= 5 and v.error is None for v in verdicts)
     shuffled = dataclasses.replace(block, evidence=block.evidence.sample(frac=1, random_state=0))
     assert [v.raw for v in judged(judge, shuffled)] == pytest.approx([v.raw for v in verdicts])
-    assert [v.raw for v in judged(fitted(Supervised(features=2_000), train), block)] == [
-        v.raw for v in verdicts
-    ]
+    assert [v.raw for v in judged(fitted(Supervised(features=2_000), train), block)] == [v.raw for v in verdicts]
 
 
 @pytest.mark.parametrize("head", ["ridge", "ordinal"])

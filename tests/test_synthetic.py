@@ -165,9 +165,7 @@ def read_qualities(text: str, language: str) -> dict[str, float]:
 def test_a_simple_reader_recovers_the_qualities_from_the_text(corpus: Corpus) -> None:
     truth = corpus.extras["truth_turns"]
     some = corpus.turns.index[::3]
-    read = pd.DataFrame(
-        [read_qualities(corpus.turns["response"][i], corpus.language) for i in some], index=some
-    )
+    read = pd.DataFrame([read_qualities(corpus.turns["response"][i], corpus.language) for i in some], index=some)
     found = {q: read[q].corr(truth.loc[some, q], method="spearman") for q in read}
     assert all(r >= 0.7 for r in found.values()), found
 
@@ -188,9 +186,7 @@ def test_constraints_are_confirmed_or_contradicted_in_so_many_words(corpus: Corp
             expected = [key in row["kept"], key in row["broken"]]
             assert hits == expected, (key, text)
             found.append(1.0 if hits[0] else 0.0 if hits[1] else 0.5)
-        ignored = row["off_topic"] or (
-            pd.notna(row["demand"]) and row["requirement"] < 0.5 * np.mean(found or [0.85])
-        )
+        ignored = row["off_topic"] or (pd.notna(row["demand"]) and row["requirement"] < 0.5 * np.mean(found or [0.85]))
         met.append((np.mean(found or [0.85]) * (0.3 if ignored else 1.0), row["requirement"]))
     read, true = np.array(met).T
     assert np.corrcoef(read, true)[0, 1] >= 0.7
@@ -207,9 +203,7 @@ def test_numbers_show_the_violation(corpus: Corpus) -> None:
     skill = book(corpus.language).talk.SCENARIOS["skill"]
     tasks = corpus.sessions.set_index(KEY)["task"]
     limit = {"zh": r"(?:不超过|预算)(\d+)元", "en": r"£(\d+)"}[corpus.language]
-    price = {"zh": r"整期(\d+)元|买(\d+)元的高级班", "en": r"£(\d+) (?:for the term|premium)"}[
-        corpus.language
-    ]
+    price = {"zh": r"整期(\d+)元|买(\d+)元的高级班", "en": r"£(\d+) (?:for the term|premium)"}[corpus.language]
     rows = truth[truth["broken"].map(lambda keys: "budget" in keys) & (truth["scenario"] == skill)]
     assert len(rows) > 10
     for i, row in rows.iterrows():
@@ -324,9 +318,7 @@ def test_repeated_requests_repeat(corpus: Corpus) -> None:
     truth, request = corpus.extras["truth_turns"], corpus.turns["request"]
     for i in truth.index[truth["behaviour"].map(lambda labels: "repeat" in labels)]:
         assert (
-            request[i].endswith(request[i + 1])
-            or corpus.turns["earlier"][i]
-            or request[i + 1] in " ".join(request[:i])
+            request[i].endswith(request[i + 1]) or corpus.turns["earlier"][i] or request[i + 1] in " ".join(request[:i])
         )
 
 

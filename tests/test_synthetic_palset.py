@@ -89,10 +89,7 @@ def test_the_same_seed_gives_the_same_bytes_and_more_users_change_nothing():
     assert all(more[stem]["0000"] == content["0000"] for stem, content in files.items())
     assert palset_files(1, 4, "zh").files["input"] != files["input"]
     digest = hashlib.sha256(json.dumps(files, ensure_ascii=False).encode()).hexdigest()
-    assert (
-        digest
-        == hashlib.sha256(json.dumps(palset_files(1, 3, "zh").files, ensure_ascii=False).encode()).hexdigest()
-    )
+    assert digest == hashlib.sha256(json.dumps(palset_files(1, 3, "zh").files, ensure_ascii=False).encode()).hexdigest()
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -149,9 +146,7 @@ def test_history_dialogues_teach_what_the_query_needs(corpus):
     """Counting who liked what in the history finds most of the liked candidates of the query set."""
     styles = book(corpus.language).palset.STYLES
     heard: Counter[tuple[str, str]] = Counter()
-    turns = corpus.turns[
-        (corpus.turns["scenario"] == "history") & (corpus.turns["user_action"] == "solution_feedback")
-    ]
+    turns = corpus.turns[(corpus.turns["scenario"] == "history") & (corpus.turns["user_action"] == "solution_feedback")]
     liking = [p.split("{style}")[0] for p in book(corpus.language).palset.FEEDBACK["pos"]]
     for user, request in zip(turns["user"], turns["request"]):
         (kind,) = [k for k, style in styles.items() if style["name"] in request]
@@ -163,9 +158,7 @@ def test_history_dialogues_teach_what_the_query_needs(corpus):
         if part == "query":
             picks = sorted(range(8), key=lambda i: -heard[user, own[i]])[:2]
             scores.append(sum({"pos": 1, "neg": -1, "neu": 0}[labels[i]] for i in picks))
-    assert (
-        sum(scores) / len(scores) * 50 > 15
-    )  # chance is 0; tastes differ by aspect, which this does not know
+    assert sum(scores) / len(scores) * 50 > 15  # chance is 0; tastes differ by aspect, which this does not know
 
 
 def test_times_are_as_the_release_promises(corpus):
@@ -189,9 +182,7 @@ def test_texts_are_filled_in(corpus):
 
 def test_what_is_said_can_be_so_and_is_not_said_twice(corpus):
     said = pd.concat([corpus.turns["request"], corpus.turns["response"], corpus.events["content"]])
-    assert not said.str.contains(
-        r"本周[89]天|on [89] days this week|hundred (?:photos )?(?:saved|moved)"
-    ).any()
+    assert not said.str.contains(r"本周[89]天|on [89] days this week|hundred (?:photos )?(?:saved|moved)").any()
     assert not said.str.contains(r"的事(?:这件事|的同时)|我就是想|rather not have \w+ing").any()
     if corpus.language == "zh":
         assert (corpus.extras["preferences"]["pos"].str.count("用户") == 2).all()
@@ -206,6 +197,4 @@ def test_both_languages_have_the_same_material():
     assert zh.OPPOSITES == en.OPPOSITES and list(zh.STYLES) == list(en.STYLES)
     for aspect, themes in zh.THEMES.items():
         assert [theme.keys() for theme in themes] == [theme.keys() for theme in en.THEMES[aspect]]
-        assert all(
-            len(t["needs"]) == 3 and len(t.get("logs", range(8))) == 8 for t in themes + en.THEMES[aspect]
-        )
+        assert all(len(t["needs"]) == 3 and len(t.get("logs", range(8))) == 8 for t in themes + en.THEMES[aspect])

@@ -11,14 +11,7 @@ from perslib.errors import DataError
 from perslib.judge import by_session
 
 ROWS = [
-    {
-        "user": "u1",
-        "scenario": "trips",
-        "session": "a",
-        "request": "Where?",
-        "response": "There.",
-        "score": "4",
-    },
+    {"user": "u1", "scenario": "trips", "session": "a", "request": "Where?", "response": "There.", "score": "4"},
     {
         "user": "u1",
         "scenario": "trips",
@@ -117,22 +110,14 @@ def test_a_bad_row_takes_its_session_with_it_and_nothing_else(tmp_path):
     assert reading.rejected[1].reason == "another row of the same session is bad"
     out = tmp_path / "rejected.jsonl"
     out.write_bytes(reading.rejected_lines())
-    assert [json.loads(line)["place"] for line in out.read_text().splitlines()] == [
-        "mine.jsonl:2",
-        "mine.jsonl:1",
-    ]
+    assert [json.loads(line)["place"] for line in out.read_text().splitlines()] == ["mine.jsonl:2", "mine.jsonl:1"]
 
 
 def test_duplicate_turns_are_refused(tmp_path):
     rows = [{"user": "u", "request": "a", "response": "b", "turn": 0}] * 2
-    with pytest.raises(
-        DataError, match=r"mine.jsonl:2: turn 0 of this session stands already at mine.jsonl:1"
-    ):
+    with pytest.raises(DataError, match=r"mine.jsonl:2: turn 0 of this session stands already at mine.jsonl:1"):
         load(write(tmp_path / "mine.jsonl", rows))
-    mixed = [
-        {"user": "u", "request": "a", "response": "b", "turn": 0},
-        {"user": "u", "request": "a", "response": "b"},
-    ]
+    mixed = [{"user": "u", "request": "a", "response": "b", "turn": 0}, {"user": "u", "request": "a", "response": "b"}]
     with pytest.raises(DataError, match="has no turn number"):
         load(write(tmp_path / "mine.jsonl", mixed))
 
@@ -214,26 +199,14 @@ def scored(tmp_path, scores, column="score"):
 OFF = {
     "ten steps": ([i % 10 + 1 for i in range(360)], "whole numbers from 1 to 10", "Map it onto 1–5"),
     "liked or not": ([i % 2 for i in range(360)], "whole numbers from 0 to 1", "the column feedback"),
-    "nearly all liked": (
-        [int(i != 7) for i in range(360)],
-        "whole numbers from 0 to 1",
-        "the column feedback",
-    ),
+    "nearly all liked": ([int(i != 7) for i in range(360)], "whole numbers from 0 to 1", "the column feedback"),
     "true or false": ([i % 3 == 0 for i in range(60)], "true, false", "the column feedback"),
     "minus one or one": (["-1", "1"] * 30, "whole numbers from -1 to 1", "the column feedback"),
     "per cent": ([i % 101 for i in range(300)], "whole numbers from 0 to 100", "Map it onto 1–5"),
     "fractions": ([1 + i % 40 / 10 for i in range(300)], "numbers from 1 to 4.9", "Map it onto 1–5"),
     "words": (["good", "bad"] * 30, '"good", "bad"', "Put a number from 1 to 5"),
-    "six steps, the last one rare": (
-        [i % 5 + 1 for i in range(294)] + [6] * 6,
-        "from 1 to 6",
-        "Map it onto 1–5",
-    ),
-    "a code for not rated": (
-        [4] * 290 + [99] * 10,
-        "from 4 to 99",
-        "leave a cell empty that means 'not rated'",
-    ),
+    "six steps, the last one rare": ([i % 5 + 1 for i in range(294)] + [6] * 6, "from 1 to 6", "Map it onto 1–5"),
+    "a code for not rated": ([4] * 290 + [99] * 10, "from 4 to 99", "leave a cell empty that means 'not rated'"),
 }
 
 
@@ -292,15 +265,11 @@ def test_a_session_is_rated_once_or_alike(tmp_path):
 @pytest.mark.parametrize("skip_bad", [False, True])
 def test_replies_to_choose_from_are_not_taken_for_a_conversation(tmp_path, skip_bad):
     three = [{"user": "u", "request": "Plan it", "response": r} for r in ("A", "B", "C")]
-    with pytest.raises(
-        DataError, match=r"mine.jsonl:2: has the request of mine.jsonl:1 again, and no turn"
-    ) as error:
+    with pytest.raises(DataError, match=r"mine.jsonl:2: has the request of mine.jsonl:1 again, and no turn") as error:
         read_release(write(tmp_path / "mine.jsonl", three), "table", skip_bad=skip_bad)
     assert "session of its own" in str(error.value) and "column turn" in str(error.value)
     assert "skip-bad" not in str(error.value)
-    models = [
-        {"user": "u", "request": q, "response": q + m, "assistant": m} for m in ("x", "y") for q in ("1", "2")
-    ]
+    models = [{"user": "u", "request": q, "response": q + m, "assistant": m} for m in ("x", "y") for q in ("1", "2")]
     with pytest.raises(DataError, match=r"mine.jsonl:3: has the request of mine.jsonl:1 again"):
         read_release(write(tmp_path / "mine.jsonl", models), "table", skip_bad=skip_bad)
 
@@ -328,9 +297,7 @@ BAD_JSON = {
 }
 
 
-@pytest.mark.parametrize(
-    "column", ["user", "session", "turn", "score", "satisfaction", "profile", "asked_at", "mine"]
-)
+@pytest.mark.parametrize("column", ["user", "session", "turn", "score", "satisfaction", "profile", "asked_at", "mine"])
 @pytest.mark.parametrize("name", BAD_JSON)
 def test_what_no_corpus_can_hold_is_a_fault_of_its_row(tmp_path, name, column):
     value, said = BAD_JSON[name]
@@ -344,9 +311,7 @@ def test_what_no_corpus_can_hold_is_a_fault_of_its_row(tmp_path, name, column):
     assert "mine.jsonl:3" in str(error.value) and said in str(error.value)
     done = import_release("table", file, out=tmp_path / "out", skip_bad=True)
     assert {"u", "x"} <= set(done.corpus.users["user"]) <= {"u", "w", "x"}
-    rejected = [
-        json.loads(line) for line in (tmp_path / "out" / "rejected.jsonl").read_text("utf-8").splitlines()
-    ]
+    rejected = [json.loads(line) for line in (tmp_path / "out" / "rejected.jsonl").read_text("utf-8").splitlines()]
     assert any(said in one["reason"] for one in rejected)
     assert load(tmp_path / "out").digest == done.corpus.digest
 
@@ -369,9 +334,7 @@ def test_turns_are_numbers_of_a_size(tmp_path, turn, ending):
 @pytest.mark.parametrize("values", [(1, "x"), ([1], "x"), ({"a": 1}, [1]), (True, 2), ("x", {"a": 1})])
 def test_columns_of_mixed_kinds_are_named(tmp_path, values):
     file = write(tmp_path / "mine.jsonl", [{**row, "tag": v} for row, v in zip(ROWS, (*values, None))])
-    with pytest.raises(
-        DataError, match=r"mine.jsonl:2: tag is .*, but .* at mine.jsonl:1; give the column one kind"
-    ):
+    with pytest.raises(DataError, match=r"mine.jsonl:2: tag is .*, but .* at mine.jsonl:1; give the column one kind"):
         import_release("table", file, out=tmp_path / "out", skip_bad=True)
     file = write(tmp_path / "mine.jsonl", [{**row, "tag": v} for row, v in zip(ROWS, (1, 2.5, None))])
     assert import_release("table", file, out=tmp_path / "out").corpus.turns["tag"].tolist()[:2] == [1, 2.5]

@@ -67,9 +67,7 @@ HEAD = "user,scenario,session,turn,inclusion\n"
         (HEAD, ["turns.csv: holds no line"]),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_told_with_line_and_remedy(
-    corpus: Corpus, tmp_path: Path, text: str, told: list[str]
-) -> None:
+def test_what_is_wrong_is_told_with_line_and_remedy(corpus: Corpus, tmp_path: Path, text: str, told: list[str]) -> None:
     with pytest.raises(DataError) as caught:
         read_turns(written(tmp_path, "turns.csv", text), corpus)
     assert [str(p)[: len(t)] for p, t in zip(caught.value.problems, told, strict=True)] == told

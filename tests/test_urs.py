@@ -76,12 +76,7 @@ def test_five_words_or_digits_are_scores(tmp_path, rating, score):
 
 @pytest.mark.parametrize(
     ("label", "scenario"),
-    [
-        ("解决专业问题", "professional"),
-        ("其他", "other"),
-        ("Ask for Advice", "advice"),
-        ("Leisure", "leisure"),
-    ],
+    [("解决专业问题", "professional"), ("其他", "other"), ("Ask for Advice", "advice"), ("Leisure", "leisure")],
 )
 def test_both_files_name_the_same_intents(tmp_path, label, scenario):
     assert load(write(tmp_path, item(intent_label=label))).scenarios == [scenario]
@@ -101,11 +96,7 @@ def test_a_word_that_is_no_step_is_shown_with_what_was_expected(tmp_path):
 @pytest.mark.parametrize(
     "history",
     [
-        [
-            {"role": "User", "content": "a"},
-            {"role": "assistant", "content": "b"},
-            {"role": "user", "content": "c"},
-        ],
+        [{"role": "User", "content": "a"}, {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"}],
         [["a", "b"], "c"],
         ["a", "b", "c"],
     ],
@@ -124,20 +115,14 @@ def test_histories_come_in_several_shapes(tmp_path, history):
     ("bad", "said"),
     [
         ("x", r'\[0\]: is "x", expected an object'),
-        (
-            {"id": 1},
-            r"\[0\]: user_id is missing, expected a name or a number\n.*\[0\]: intent_label is missing",
-        ),
+        ({"id": 1}, r"\[0\]: user_id is missing, expected a name or a number\n.*\[0\]: intent_label is missing"),
         (item(conversation_history="hi"), r'conversation_history is "hi", expected a list of messages'),
         (item(conversation_history=[]), "conversation_history holds 0 items, expected a list of messages"),
         (
             item(conversation_history=[{"role": "system", "content": "x"}]),
             r'history\[0\] is {"role": "system", .*expected {role, content} of user or assistant',
         ),
-        (
-            item(conversation_history=[{"text": "x"}]),
-            r'history\[0\] is {"text": "x"}, expected {role, content}',
-        ),
+        (item(conversation_history=[{"text": "x"}]), r'history\[0\] is {"text": "x"}, expected {role, content}'),
         (item(conversation_history=[["a", "b", "c"]]), r"history\[0\] is .*expected"),
     ],
 )
@@ -150,9 +135,7 @@ def test_unknown_shapes_are_named_with_their_place(tmp_path, bad, said):
 
 def test_what_is_odd_is_read_and_counted(tmp_path):
     silent = [{"role": "user", "content": "在吗"}]
-    file = write(
-        tmp_path, item(intent_label="购物"), item(user_satisfaction=None), item(conversation_history=silent)
-    )
+    file = write(tmp_path, item(intent_label="购物"), item(user_satisfaction=None), item(conversation_history=silent))
     corpus = load(file)
     assert corpus.meta["irregularities"] == {
         "conversations under an intent of another name (购物)": 1,
@@ -186,9 +169,7 @@ def test_files_that_are_something_else(tmp_path):
 
 
 def test_sessions_are_what_is_judged(tmp_path):
-    items = [
-        item(intent_label=i, user_satisfaction=w) for i, w in (("文本事务", "不满意"), ("检索信息", "一般"))
-    ]
+    items = [item(intent_label=i, user_satisfaction=w) for i, w in (("文本事务", "不满意"), ("检索信息", "一般"))]
     block = by_session(load(write(tmp_path, *items))).block("zh_7", "text")
     assert block.evidence[["scenario", "score"]].values.tolist() == [["retrieval", 3]]
     (target,) = block
@@ -208,9 +189,7 @@ def test_half_a_character_costs_its_conversation_and_no_other(tmp_path):
     file.write_text(json.dumps([item(), half]), encoding="utf-8")
     with pytest.raises(DataError, match=r"chinese_merged.json\[1\]: title holds half a character"):
         load(file)
-    done = CliRunner().invoke(
-        main, ["import", "urs", str(file), "--skip-bad", "--out", str(tmp_path / "out")]
-    )
+    done = CliRunner().invoke(main, ["import", "urs", str(file), "--skip-bad", "--out", str(tmp_path / "out")])
     assert done.exit_code == 0 and load(tmp_path / "out").users["user"].tolist() == ["zh_7"]
     (rejected,) = (tmp_path / "out" / "rejected.jsonl").read_text("utf-8").splitlines()
     assert json.loads(rejected)["record"] == half

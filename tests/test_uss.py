@@ -105,9 +105,7 @@ def published(dialogues):
     """The folder as it is published: five files of dialogues and two others."""
     folder = dialogues.parent
     for name in ("CCPE", "MWOZ", "ReDial"):
-        (folder / f"{name}.txt").write_text(
-            f"USER\tHi {name}\tX\t\nSYSTEM\tHello\tX\t\nUSER\tBye\tX\t3,4,4\n"
-        )
+        (folder / f"{name}.txt").write_text(f"USER\tHi {name}\tX\t\nSYSTEM\tHello\tX\t\nUSER\tBye\tX\t3,4,4\n")
     chinese = "SYSTEM\t在的\t\t\t\nUSER\t谢谢\tOTHER\t3,3,4\t\nUSER\tOVERALL\t\t3,3,3\t好;行;可以\n"
     (folder / "JDDC.txt").write_text("\n" + chinese, encoding="utf-8")
     (folder / "JDDC-ActionList.txt").write_text("配送     ['配送周期', '物流全程跟踪']\n", encoding="utf-8")

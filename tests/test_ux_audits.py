@@ -60,9 +60,7 @@ def pairs(corpus: Corpus) -> pd.DataFrame:
 
 
 def test_pairs_are_of_the_same_turn_and_drawn_by_the_seed(corpus, pairs):
-    assert (
-        len(pairs) == 40 and (pairs["a"] != pairs["b"]).all() and (pairs["reply_a"] != pairs["reply_b"]).all()
-    )
+    assert len(pairs) == 40 and (pairs["a"] != pairs["b"]).all() and (pairs["reply_a"] != pairs["reply_b"]).all()
     assert pairs.equals(pairs_of(corpus.extras["candidates"].head(600), 40))
     assert not pairs.equals(pairs_of(corpus.extras["candidates"].head(600), 40, seed=1))
 
@@ -117,30 +115,21 @@ def test_length_where_nobody_rated_and_where_nobody_scored(corpus, blocks):
     bare = Corpus("bare", "en", corpus.users, corpus.sessions, corpus.turns.assign(score=None))
     row = length_audit(found, bare).iloc[0]
     assert (row["turns"], row["users"], row["unscored"]) == (0, 0, 0)
-    assert (
-        row[["of_score", "of_gold", "excess"]].isna().all() and row.filter(like="at_equal_gold").isna().all()
-    )
+    assert row[["of_score", "of_gold", "excess"]].isna().all() and row.filter(like="at_equal_gold").isna().all()
     mute = length_audit(found.assign(raw=pd.NA), corpus).iloc[0]
     assert (mute["turns"], mute["unscored"]) == (0, len(found)) and np.isnan(mute["of_score"])
 
     keys = ["user", "scenario", "session", "turn"]
     turns = corpus.turns.merge(found[keys].head(30), on=keys, how="left", indicator="judged")
     some = turns.assign(score=turns["score"].mask(turns["judged"].eq("both"))).drop(columns="judged")
-    half = length_audit(found, Corpus("half", "en", corpus.users, corpus.sessions, some), resamples=200).iloc[
-        0
-    ]
+    half = length_audit(found, Corpus("half", "en", corpus.users, corpus.sessions, some), resamples=200).iloc[0]
     assert (half["turns"], half["unscored"]) == (len(found) - 30, 0), "unrated turns are not unscored"
     assert list(half.index) == list(row.index)
 
 
 def test_padding_raises_only_the_score_of_who_counts_characters(corpus):
     up = padding_audit(ByCharacters(), corpus, limit=100, resamples=500, progress=False).iloc[0]
-    assert (
-        up["padding_change"] > 0.5
-        and up["padding_change_low"] > 0
-        and up["raised"] > 0.8
-        and up["lowered"] == 0
-    )
+    assert up["padding_change"] > 0.5 and up["padding_change_low"] > 0 and up["raised"] > 0.8 and up["lowered"] == 0
     same = padding_audit(Constant(4), corpus, limit=100, resamples=500, progress=False).iloc[0]
     assert same["padding_change"] == 0 and same["raised"] == 0 and same["turns"] == 100
 

@@ -8,14 +8,7 @@ import pytest
 from scipy import stats
 
 from perslib.errors import DataError
-from perslib.stats import (
-    bradley_terry,
-    centre_doubly,
-    order_effects,
-    own_family_gaps,
-    preferences,
-    share_good,
-)
+from perslib.stats import bradley_terry, centre_doubly, order_effects, own_family_gaps, preferences, share_good
 from perslib.stats.choices import exact_test
 from perslib.stats.preference import permutation_test
 from perslib.ux import families, published
@@ -58,10 +51,7 @@ def test_published_self_preference(table9):
     gaps = own_family_gaps(table9, families()).set_index("judge")
     assert gaps["raw_gap"].iloc[:3].round(2).tolist() == [29.53, 0.87, 0.49]
     assert gaps["adjusted_gap"].iloc[:3].round(2).tolist() == [18.47, 2.84, 2.47]
-    assert (
-        gaps.loc["GPT-5.2", "adjusted_gap_p"] == pytest.approx(1 / 816, rel=1e-9)
-        and gaps.loc["GPT-5.2", "exact"]
-    )
+    assert gaps.loc["GPT-5.2", "adjusted_gap_p"] == pytest.approx(1 / 816, rel=1e-9) and gaps.loc["GPT-5.2", "exact"]
     assert gaps.loc["GPT-5.2", "adjusted_gap_low"] > 10 and gaps.loc["Gemini 3.1 Pro", "adjusted_gap_low"] < 0
     assert gaps.loc["all judges", "adjusted_gap"] == pytest.approx(7.93, abs=0.005)
 
@@ -80,9 +70,7 @@ def test_published_pairs():
     assert own[judges].tolist() == pytest.approx([1.923, 1.169, -0.597], abs=0.0006)
     rows = fitted.table[fitted.table["kind"] != "strength"].set_index("term")
     assert rows.loc["tie", "estimate"] == pytest.approx(-3.168, abs=0.0006)
-    assert rows.loc[[*judges, "tie"], "se"].tolist() == pytest.approx(
-        [0.097, 0.099, 0.090, 0.089], abs=0.0006
-    )
+    assert rows.loc[[*judges, "tie"], "se"].tolist() == pytest.approx([0.097, 0.099, 0.090, 0.089], abs=0.0006)
     assert fitted.judgments == 7500 and fitted.tests["chi2_p"].max() < 1e-10
 
 
@@ -105,9 +93,7 @@ def test_double_centring_takes_out_models_and_judges():
 def test_permutation_intervals_cover():
     rng = np.random.default_rng(3)
     own = np.arange(12) < 4
-    covered = [
-        (f := permutation_test(rng.normal(size=12) + 1.5 * own, own)).low <= 1.5 <= f.high for _ in range(150)
-    ]
+    covered = [(f := permutation_test(rng.normal(size=12) + 1.5 * own, own)).low <= 1.5 <= f.high for _ in range(150)]
     assert np.mean(covered) >= 0.9
     shifted = permutation_test(np.r_[10.0 + np.arange(4), np.arange(8)], own)
     assert shifted.p < 0.05 and shifted.low > 0 and shifted.low < shifted.gap < shifted.high
@@ -168,9 +154,7 @@ def test_bradley_terry_finds_what_was_put_in():
     fitted = bradley_terry(counts_of(choices(400, first=0.4, own=0.8)), FAMILY)
     rows = fitted.table.set_index("term")["estimate"]
     assert rows[["A1", "B1", "C1"]].tolist() == pytest.approx([0.6, 0.0, -0.6], abs=0.15)
-    assert rows["own family"] == pytest.approx(0.8, abs=0.15) and rows["shown first"] == pytest.approx(
-        0.4, abs=0.1
-    )
+    assert rows["own family"] == pytest.approx(0.8, abs=0.15) and rows["shown first"] == pytest.approx(0.4, abs=0.1)
     assert np.exp(rows["tie"]) == pytest.approx(0.2, abs=0.03)
     assert fitted.tests["chi2_p"].max() < 1e-6
     fair = bradley_terry(counts_of(choices(200, seed=3)), FAMILY)

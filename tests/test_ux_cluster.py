@@ -90,6 +90,4 @@ def test_judging_answering_labelling_and_construction_are_spread(cluster, tmp_pa
     assert alone["judged"]["said"].tolist() == [1] * 6
     assert alone["answered"]["reply"].tolist() == [f"Sorry. Here is the plan of day {i}." for i in range(6)]
     assert alone["labelled"]["strategy"].tolist() == ["apology"] * 6
-    assert alone["rejected"]["reason"].tolist().count("declined") == 2, (
-        "the miner names no case of either side"
-    )
+    assert alone["rejected"]["reason"].tolist().count("declined") == 2, "the miner names no case of either side"

@@ -64,10 +64,7 @@ def test_the_synthetic_world_becomes_splits_that_the_loader_reads(tmp_path, lang
     made = built(corpus, language=language, folder=tmp_path / "run")
     stages = made.funnel.set_index("stage")
     assert (stages["in"] == stages["left"] + stages["rejected"]).all()
-    assert (
-        stages["left"]["candidates"] == stages["in"]["mine"]
-        and stages["left"]["clean"] == len(made.cases) > 10
-    )
+    assert stages["left"]["candidates"] == stages["in"]["mine"] and stages["left"]["clean"] == len(made.cases) > 10
     assert len(made.rejected) == stages["rejected"].sum() == made.reasons["count"].sum()
     assert set(made.cases["side"]) == {"bad", "good"}
     texts = {m["cid"]: m for m in made.cases.to_dict("records")}
@@ -87,23 +84,13 @@ def test_the_synthetic_world_becomes_splits_that_the_loader_reads(tmp_path, lang
             [m["content"] for m in h] for h in one["history"]
         ]
         if name != "task2_eval":
-            assert list(read["reply"]) == list(one["reply"]) and list(read["dimension"]) == list(
-                one["dimension"]
-            )
+            assert list(read["reply"]) == list(one["reply"]) and list(read["dimension"]) == list(one["dimension"])
         if name.startswith("task1"):
-            assert list(read["gold"]) == list(one["gold"]) and list(read["judge_average"]) == list(
-                one["mean"]
-            )
+            assert list(read["gold"]) == list(one["gold"]) and list(read["judge_average"]) == list(one["mean"])
     read = back[back["task"] == "task3_recovery"]
     assert list(read["complaint"]) == list(drawn["task3_recovery"]["complaint"]) and len(read) > 0
     files = {f.name for f in (tmp_path / "run").iterdir()}
-    assert {
-        "1_candidates.jsonl",
-        "2_mined.jsonl",
-        "3_graded.jsonl",
-        "4_checked.jsonl",
-        "cases.jsonl",
-    } <= files
+    assert {"1_candidates.jsonl", "2_mined.jsonl", "3_graded.jsonl", "4_checked.jsonl", "cases.jsonl"} <= files
     kept = read_cases(tmp_path / "run")
     pd.testing.assert_frame_equal(kept, made.cases)
     with pytest.raises(DataError, match="that ended"):
@@ -131,9 +118,7 @@ def test_a_happy_path_in_numbers():
     assert cases["severity_tier"].to_dict() == {"good": "", "bad": "mild"}
     assert cases["gold"].to_dict() == {"good": 1, "bad": -1}
     assert cases["query_turn"].tolist() == [2, 2] and cases["reply_turn"].tolist() == [3, 3]
-    assert (
-        cases.loc["bad", "complaint"] == "That is not what I asked." and cases.loc["good", "complaint"] == ""
-    )
+    assert cases.loc["bad", "complaint"] == "That is not what I asked." and cases.loc["good", "complaint"] == ""
     assert made.agreement["judge_consistent"] == 0.5 and made.agreement["dimension_kappa"] == 1
 
 
@@ -180,13 +165,7 @@ LEADS_TO = {
     ),
     ("candidates", "interrupted"): (log(talk(ASKED, "[stopped by user]", is_unliked=1), LIKED), None, 1),
     ("candidates", "no_query"): (
-        log(
-            [
-                ("assistant", PLAN, {"is_liked": 1}),
-                ("user", "Where is York?"),
-                ("assistant", LONG, {"is_liked": 1}),
-            ]
-        ),
+        log([("assistant", PLAN, {"is_liked": 1}), ("user", "Where is York?"), ("assistant", LONG, {"is_liked": 1})]),
         None,
         1,
     ),
@@ -214,11 +193,7 @@ LEADS_TO = {
     ("clean", "private"): (log(LIKED), mined(explanation="They can be reached at 13812345678."), 0),
     ("clean", "same_turn"): (log(SIBLINGS), None, 1),
     ("clean", "duplicate"): (log(LIKED, LIKED), None, 1),
-    ("clean", "near_duplicate"): (
-        log(talk(ASKED, LONG, is_liked=1), talk(ASKED, LONG + " Yes!", is_liked=1)),
-        None,
-        1,
-    ),
+    ("clean", "near_duplicate"): (log(talk(ASKED, LONG, is_liked=1), talk(ASKED, LONG + " Yes!", is_liked=1)), None, 1),
 }
 #: The gate looks at whole sessions before; here it lets pass what later stages are there to find.
 OPEN = GateSettings(query=None, alike=None, conflicts=True)
@@ -258,10 +233,7 @@ def test_half_characters_in_a_log_or_an_answer_break_nothing(tmp_path):
     record["history"][3]["message"] += " \udc00 at last."
     (tmp_path / "log.jsonl").write_text(json.dumps(record) + "\n")
     made = built(tmp_path / "log.jsonl", mined(explanation="Half a sign \ud83d"), folder=tmp_path / "run")
-    assert (
-        made.cases["reply"][0].endswith("\ufffd at last.")
-        and made.cases["explanation"][0] == "Half a sign \ufffd"
-    )
+    assert made.cases["reply"][0].endswith("\ufffd at last.") and made.cases["explanation"][0] == "Half a sign \ufffd"
     assert len(load(write_splits(tmp_path / "out", {"task1_judge_good": made.cases})).turns) == 2
 
 
@@ -275,9 +247,7 @@ def shown(name):
 
 
 def test_a_run_that_was_broken_off_asks_nothing_twice(server, model):
-    said = [
-        talk(f"Plan {n} days in town {n}, please.", f"{n} {PLAN} {'x' * n}", is_liked=1) for n in range(6)
-    ]
+    said = [talk(f"Plan {n} days in town {n}, please.", f"{n} {PLAN} {'x' * n}", is_liked=1) for n in range(6)]
     live = model(concurrency=1)
     steps = {shown(name): name for name in ("mine_good", "grade_good", "check_good")}
 
@@ -301,9 +271,7 @@ def test_a_run_that_was_broken_off_asks_nothing_twice(server, model):
 
 
 def test_an_estimate_of_every_second_session_counts_it_twice():
-    source = log(
-        LIKED, LIKED[:2] + talk("Plan two days in Ely, please.", PLAN, is_liked=1), COMPLAINED, LIKED
-    )
+    source = log(LIKED, LIKED[:2] + talk("Plan two days in Ely, please.", PLAN, is_liked=1), COMPLAINED, LIKED)
     rules, small = Rules(gate=OPEN), backbone("embedded")
     whole = estimate(source, miner=small, language="en", rules=rules)
     read = talks(source, rules, [])

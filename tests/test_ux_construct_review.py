@@ -13,10 +13,7 @@ from perslib.ux.construct.review import CELL
 
 @pytest.fixture(scope="module")
 def cases():
-    more = [
-        talk(f"Plan {n} days in town {n}, please.", f"{n} days: {'go ' * n * 5}", is_liked=1)
-        for n in range(2, 5)
-    ]
+    more = [talk(f"Plan {n} days in town {n}, please.", f"{n} days: {'go ' * n * 5}", is_liked=1) for n in range(2, 5)]
     return construct(log(LIKED, COMPLAINED, *more), miner=model(), language="en").cases
 
 
@@ -36,9 +33,7 @@ def test_a_sheet_goes_out_and_comes_back(tmp_path, cases):
     assert set(sheet["query"]) == set(cases["query"]) and set(sheet["verdict"]) == {""}
     back = import_review(filled(path, ["keep", " Reject ", "不确定", "保留", ""], notes="=1+1"), cases)
     ids = sorted(cases["case"])
-    assert (
-        back["verdict"].tolist() == ["keep", "reject", "unsure", "keep"] and back["case"].tolist() == ids[:4]
-    )
+    assert back["verdict"].tolist() == ["keep", "reject", "unsure", "keep"] and back["case"].tolist() == ids[:4]
     assert set(back["reviewer"]) == {"anna"} and set(back["notes"]) == {"=1+1"}
 
 

@@ -27,9 +27,7 @@ def cases(n, sides=("bad",), **columns):
             "history": [()] * n,
             "asked_at": [f"2026-{1 + i % 6:02d}-10 09:00:00" for i in range(n)],
             "complaint": ["That is wrong." if i % 4 == 0 else "" for i in range(n)],
-            "signals": [
-                ("complain",) if i % 4 == 0 else ("dislike",) if i % 4 == 1 else ("skim",) for i in range(n)
-            ],
+            "signals": [("complain",) if i % 4 == 0 else ("dislike",) if i % 4 == 1 else ("skim",) for i in range(n)],
         }
     )
     return frame.assign(**columns)
@@ -82,9 +80,7 @@ def test_a_session_gives_one_case_and_its_chance_says_so():
 def test_matched_sides_are_alike_in_length_and_place():
     pool = cases(200, sides=("bad", "good"))
     pool.loc[pool["side"] == "good", "query"] += "word " * 20  # good requests are longer
-    pool["history"] = [
-        ({"turn_index": 0, "role": "user", "content": "x"},) * (i // 2 % 4) for i in range(200)
-    ]
+    pool["history"] = [({"turn_index": 0, "role": "user", "content": "x"},) * (i // 2 % 4) for i in range(200)]
     drawn = matched(pool, 30)
     table = drawn.groupby(["length", "rounds", "side"]).size().unstack("side")
     assert (table["bad"] == table["good"]).all() and len(drawn) == 60

@@ -3,20 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from ux_construct_made import (
-    COMPLAINED,
-    LIKED,
-    LONG,
-    built,
-    checked,
-    extra,
-    log,
-    mined,
-    model,
-    numbers,
-    of,
-    talk,
-)
+from ux_construct_made import COMPLAINED, LIKED, LONG, built, checked, extra, log, mined, model, numbers, of, talk
 
 from perslib.ux.construct import AXES, Rules
 from perslib.ux.construct.rules import quality
@@ -60,9 +47,7 @@ def test_a_quote_that_nobody_said_is_dropped():
 def test_an_answer_has_no_more_cases_than_it_has_room_for():
     asked = []
     built(log(LIKED), lambda s, d, r: asked.append((s, r.schema["properties"])) or d)
-    bounds = {
-        step: own[kind]["maxItems"] for step, own in asked for kind in ("cases", "grades") if kind in own
-    }
+    bounds = {step: own[kind]["maxItems"] for step, own in asked for kind in ("cases", "grades") if kind in own}
     assert bounds == {"mine_good": 2, "grade_good": 1}, "the miner may name one that the rules missed"
 
 
@@ -77,11 +62,7 @@ def test_an_answer_has_room_for_its_cases_and_models_that_think_get_more():
 
 
 def test_long_sessions_are_asked_about_in_parts():
-    said = [
-        m
-        for i in range(11)
-        for m in talk(f"Plan {i} days in town number {i}.", f"{i} {LONG}", is_liked=1)[2:]
-    ]
+    said = [m for i in range(11) for m in talk(f"Plan {i} days in town number {i}.", f"{i} {LONG}", is_liked=1)[2:]]
     asked = []
     built(log(said), lambda s, d, r: asked.append((s, numbers(r))) or d, rules=Rules(dialogue=9_000))
     assert [len(n) for s, n in asked if s == "mine_good"] == [8, 3]
@@ -107,17 +88,9 @@ def test_quality_follows_from_mean_and_lowest_axis(axes, mean, said):
 def test_grades_are_counted_anew_whatever_the_model_claims():
     def change(step, data, request):
         if step == "grade_good":  # boasts
-            return {
-                "grades": [
-                    {**g, **dict.fromkeys(AXES, 2), "mean": 5, "quality": "high"} for g in data["grades"]
-                ]
-            }
+            return {"grades": [{**g, **dict.fromkeys(AXES, 2), "mean": 5, "quality": "high"} for g in data["grades"]]}
         if step == "grade_bad":  # talks down
-            return {
-                "grades": [
-                    {**g, **dict.fromkeys(AXES, 5), "mean": 1, "quality": "low"} for g in data["grades"]
-                ]
-            }
+            return {"grades": [{**g, **dict.fromkeys(AXES, 5), "mean": 1, "quality": "low"} for g in data["grades"]]}
         return data
 
     made = built(log(LIKED, COMPLAINED), change)
@@ -133,9 +106,7 @@ def test_grades_are_counted_anew_whatever_the_model_claims():
 def test_missing_grades_are_asked_for_by_themselves():
     said = [
         *LIKED,
-        *talk("A letter to my landlord, please.", "Dear Sir, the roof leaks. Yours, a tenant.", is_liked=1)[
-            2:
-        ],
+        *talk("A letter to my landlord, please.", "Dear Sir, the roof leaks. Yours, a tenant.", is_liked=1)[2:],
     ]
     asked = []
 

@@ -70,12 +70,7 @@ def test_correlations_of_the_published_tasks(zero_shot, x, y, values):
 
 @pytest.mark.parametrize(
     ("model", "d", "c"),
-    [
-        ("GRM", 1.51, 0.16),
-        ("DeepSeek V3", 1.55, 1.97),
-        ("GPT-5.2", 1.42, 0.32),
-        ("Gemini 3.0 Flash", 1.67, 1.16),
-    ],
+    [("GRM", 1.51, 0.16), ("DeepSeek V3", 1.55, 1.97), ("GPT-5.2", 1.42, 0.32), ("Gemini 3.0 Flash", 1.67, 1.16)],
 )
 def test_sensitivity_and_criterion(table3, model, d, c):
     row = table3.set_index("model").loc[model]
@@ -87,12 +82,7 @@ def test_most_of_the_published_gain_is_a_threshold(table3, zero_shot):
     assert zero_shot["accuracy"].corr(zero_shot["d"]) == pytest.approx(0.394, abs=0.0006)
     rows = table3.set_index("model")
     assert (zero_shot["d"] >= rows.loc[REWARD_MODEL, "d"]).sum() == 9
-    for model, best in (
-        ("Claude Opus 4.7", 77.7),
-        ("Gemini 3.0 Flash", 79.8),
-        ("GPT-5.1", 79.2),
-        ("GRM", 77.5),
-    ):
+    for model, best in (("Claude Opus 4.7", 77.7), ("Gemini 3.0 Flash", 79.8), ("GPT-5.1", 79.2), ("GRM", 77.5)):
         assert 100 * rows.loc[model, "best"] == pytest.approx(best, abs=0.06)
     for model, error in (("GRM", 0.06), ("Claude Opus 4.7", 0.06), ("DeepSeek V3", 0.20)):
         assert rows.loc[model, "se"] == pytest.approx(error, abs=0.01)
@@ -167,9 +157,7 @@ def test_detection_stays_finite_at_the_ends():
     assert np.isfinite(found.d_prime).all() and found.d_prime[1] == pytest.approx(0, abs=1e-9)
     assert found.accuracy.tolist() == [1.0, 0.5]
     assert np.isnan(detection(0, 0, 3, 10).d_prime)
-    assert detection(0, 50, 0, 720).d_prime == pytest.approx(0, abs=1e-9), (
-        "always good: it tells nothing apart"
-    )
+    assert detection(0, 50, 0, 720).d_prime == pytest.approx(0, abs=1e-9), "always good: it tells nothing apart"
     from_equal = stats.norm.ppf(1000.5 / 1001) - stats.norm.ppf(0.5 / 1001)
     assert found.d_prime[0] == pytest.approx(from_equal)
 
@@ -232,9 +220,7 @@ def test_labels_that_are_none_are_named():
     with pytest.raises(DataError, match="no column case"):
         measure_verdicts(pd.DataFrame({"gold": [1], "said": [1], "judge": "j"}))
     with pytest.raises(UnknownName, match="kapa"):
-        measure_verdicts(
-            pd.DataFrame({"gold": [1], "said": [1], "case": [1], "judge": "j"}), metrics=["kapa"]
-        )
+        measure_verdicts(pd.DataFrame({"gold": [1], "said": [1], "case": [1], "judge": "j"}), metrics=["kapa"])
 
 
 # -- probabilities ----------------------------------------------------------------------------------------------
@@ -289,16 +275,12 @@ def test_mcnemar_is_the_binomial_of_the_discordant():
 def outcomes(n: int, seed: int = 0) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     hard = rng.normal(size=n)
-    right = {
-        name: (rng.normal(size=n) + skill > hard).astype(float) for name, skill in zip("abc", (1.2, 0.0, 0.0))
-    }
+    right = {name: (rng.normal(size=n) + skill > hard).astype(float) for name, skill in zip("abc", (1.2, 0.0, 0.0))}
     return pd.DataFrame(right)
 
 
 def test_pairs_on_the_same_cases():
-    table = compare_paired(outcomes(400), tests=("bootstrap", "mcnemar"), resamples=2000).set_index(
-        ["a", "b"]
-    )
+    table = compare_paired(outcomes(400), tests=("bootstrap", "mcnemar"), resamples=2000).set_index(["a", "b"])
     better, equal = table.loc[("a", "b")], table.loc[("b", "c")]
     assert better["difference_low"] > 0 and better["difference_p_holm"] < 0.01
     assert better["difference_p_mcnemar_holm"] < 0.001

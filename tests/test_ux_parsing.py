@@ -57,9 +57,7 @@ def test_verdicts(text, scheme, label):
     assert parse_verdict(text, scheme).label == label
 
 
-@pytest.mark.parametrize(
-    "said", ["不好", "不差", "好的，我认为这个回复很差", "not good", "not bad", "不满意"]
-)
+@pytest.mark.parametrize("said", ["不好", "不差", "好的，我认为这个回复很差", "not good", "not bad", "不满意"])
 def test_a_negated_word_is_never_its_opposite(said):
     label = parse_verdict(said).label
     assert label != 1 if "好" in said or "good" in said or "满意" in said else label != -1

@@ -83,9 +83,7 @@ def test_blind_to_length(model):
     for u in range(20):
         for i in range(8):
             words = rng.choice(list("abcdefghij"), 40 if i % 2 else 8)
-            cases.append(
-                Lesson(f"{u}/{i}", "question", (), " ".join(words), gold=1 if i % 2 else -1, user=f"u{u}")
-            )
+            cases.append(Lesson(f"{u}/{i}", "question", (), " ".join(words), gold=1 if i % 2 else -1, user=f"u{u}"))
     lengths = [Reward(Words(views=(), length=length)).learn(cases) for length in (True, False)]
     gap = [abs(m.backend.coef).max() for m in lengths]
     assert len(lengths[0].backend.names) - len(lengths[1].backend.names) == 7
@@ -115,8 +113,7 @@ def test_weights_count():
         cases = [Lesson(**vars(c) | {"weight": w}) for of, w in ((trusted, 1.0), (other, 0.05)) for c in of]
         model = Reward(held=0, calibration="none").learn(cases)
         good, bad = (
-            model.score((), "how", reply)
-            for reply in ("clear steps and then prices", "it depends on many things")
+            model.score((), "how", reply) for reply in ("clear steps and then prices", "it depends on many things")
         )
         assert sign * (good - bad) > 0.2
 
@@ -195,9 +192,7 @@ def test_lessons_of_weak_labels():
 
 def test_it_scores_generated_replies():
     model, cases = Reward().learn(made(prefix="elsewhere")), made(3, prefix="asked")
-    texts = [
-        "clear steps and then prices" if i % 4 else "it depends on many things" for i in range(len(cases))
-    ]
+    texts = ["clear steps and then prices" if i % 4 else "it depends on many things" for i in range(len(cases))]
     about = {"case": [c.case for c in cases], "user": [c.user for c in cases], "scenario": "s"}
     replies = pd.DataFrame({**about, "reply": texts, "model": "m", "how": "baseline"})
     found = scored_replies(replies, cases, model)

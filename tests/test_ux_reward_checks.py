@@ -142,9 +142,7 @@ def test_auroc_and_its_interval():
     gold = rng.choice([1, -1], 300)
     p = np.round(1 / (1 + np.exp(-(gold * 0.5 + rng.normal(size=300)))), 1)  # ties count half
     user = [f"u{i % 30}" for i in range(300)]
-    table = compare_auroc(
-        pd.concat([frame(gold, p, user=user), frame(gold, 1 - p, user=user, judge="turned")])
-    )
+    table = compare_auroc(pd.concat([frame(gold, p, user=user), frame(gold, 1 - p, user=user, judge="turned")]))
     assert table.loc[0, "auroc"] == pytest.approx(roc_auc_score(gold, p), abs=1e-12)
     assert table.loc[1, "auroc"] == pytest.approx(1 - roc_auc_score(gold, p), abs=1e-12)
     assert table.loc[0, "auroc_low"] < table.loc[0, "auroc"] < table.loc[0, "auroc_high"]

@@ -28,22 +28,13 @@ def tiny(tmp_path_factory):
     torch.set_num_threads(1)  # a tiny model is slowed by company
     torch.manual_seed(0)
     folder = tmp_path_factory.mktemp("causal")
-    text = [
-        *ASKED,
-        *LIKED,
-        *DISLIKED,
-        *ASIDES,
-        *map(str, phrases("reward", "en").values()),
-        "user assistant 0",
-    ]
+    text = [*ASKED, *LIKED, *DISLIKED, *ASIDES, *map(str, phrases("reward", "en").values()), "user assistant 0"]
     splitter = tokenizers.pre_tokenizers.Whitespace()
     words = sorted({word for t in text for word, _ in splitter.pre_tokenize_str(t)} | set("<>/:\n"))
     vocabulary = {token: i for i, token in enumerate(["[PAD]", "[UNK]", *words])}
     made_of = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="[UNK]"))
     made_of.pre_tokenizer = splitter
-    fast = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=made_of, unk_token="[UNK]", pad_token="[PAD]"
-    )
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=made_of, unk_token="[UNK]", pad_token="[PAD]")
     fast.save_pretrained(folder)
     config = transformers.LlamaConfig(
         vocab_size=len(vocabulary), hidden_size=32, intermediate_size=64, num_hidden_layers=2,

@@ -20,13 +20,7 @@ from perslib.errors import DataError, NotEnough
 from perslib.report import run_report
 
 NOTEBOOKS = Path(__file__).parent.parent / "notebooks"
-ANSWER = {
-    "verdict": "good",
-    "scenario": "entertainment",
-    "domain": "games",
-    "primary": "apology",
-    "all": ["apology"],
-}
+ANSWER = {"verdict": "good", "scenario": "entertainment", "domain": "games", "primary": "apology", "all": ["apology"]}
 BACKBONE = '[loop]\nbase_url = "{address}"\nmodel = "m"\nstructured = "json"\n'
 
 
@@ -37,8 +31,7 @@ def home(tmp_path_factory):
     sample = load("sample/en")
     sample = sample.of_users(sorted(sample.users["user"])[:9])
     save(
-        replace(sample.of_users(sorted(sample.users["user"])[:3]), name="three-users"),
-        folder / "data" / "three-users",
+        replace(sample.of_users(sorted(sample.users["user"])[:3]), name="three-users"), folder / "data" / "three-users"
     )
     scenario = sample.scenarios[0]
     own = {f: getattr(sample, f) for f in ("sessions", "turns")}
@@ -49,9 +42,7 @@ def home(tmp_path_factory):
         patch.setenv("PERSLIB_HOME", str(folder))
         (folder / "backbones.toml").write_text(BACKBONE.format(address=server.base_url), "utf-8")
         for kind in KINDS:
-            done = CliRunner().invoke(
-                main, ["import", "uxbench", str(written(folder / "given", kind)), "--name", kind]
-            )
+            done = CliRunner().invoke(main, ["import", "uxbench", str(written(folder / "given", kind)), "--name", kind])
             assert done.exit_code == 0, done.output
         yield folder
 
@@ -80,12 +71,7 @@ LEARNS = "one half lacks either"
 #: Corpus → what page 07 says is missing, and some of what is there.
 LACKING_07 = {
     "benchmark": (NO_RATINGS, NO_LEARNED, "No candidates' replies are recorded", "No recovery is recorded"),
-    "bad-only": (
-        NO_RATINGS,
-        LEARNS,
-        "Baselines and reward models need two or more good",
-        "6 cases, 0 good and 6 bad",
-    ),
+    "bad-only": (NO_RATINGS, LEARNS, "Baselines and reward models need two or more good", "6 cases, 0 good and 6 bad"),
     "answers-only": (
         NO_RATINGS,
         NO_CASE,
@@ -134,9 +120,7 @@ def test_one_judge_that_cannot_learn_leaves_the_others(home, capsys, tmp_path):
     given = {"corpus": "three-users", "judges": "learned, nearest"}
     said = said_on("08_judge_bias", capsys, tmp_path, "## Audit", **given)
     assert "Judge 'learned' learns from train users" in said and "nearest" in said
-    assert "At equal gold labels, longer replies get higher scores from" in said and not re.search(
-        r"\bnan", said
-    )
+    assert "At equal gold labels, longer replies get higher scores from" in said and not re.search(r"\bnan", said)
 
 
 @pytest.mark.parametrize("notebook, begins", [("07_ux_bench", ""), ("08_judge_bias", "## Audit")])

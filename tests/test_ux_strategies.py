@@ -47,14 +47,7 @@ def test_only_the_opening_counts():
 
 
 def test_two_labellers_and_their_agreement():
-    texts = [
-        "Sorry. Here.",
-        "You're right. Here.",
-        "Oops! Here.",
-        "Nine o'clock.",
-        "Sorry! Again.",
-        "I misread it.",
-    ]
+    texts = ["Sorry. Here.", "You're right. Here.", "Oops! Here.", "Nine o'clock.", "Sorry! Again.", "I misread it."]
     names = ["apology", "agreement", "humor", "other", "apology", "apology"]
     replies = pd.DataFrame({"case": [f"c{i % 6}" for i in range(24)], "model": "m", "reply": texts * 4})
 

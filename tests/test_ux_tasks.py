@@ -43,9 +43,7 @@ TALK = ({"role": "user", "content": "Hello."}, {"role": "assistant", "content": 
 
 def case(i: int, gold: int | None = 1, **other: object) -> Case:
     reply = "Good plan, in detail." if gold == 1 else "No."
-    return Case(
-        **{"case": f"c{i}", "query": f"Plan {i}?", "history": TALK, "reply": reply, "gold": gold, **other}
-    )
+    return Case(**{"case": f"c{i}", "query": f"Plan {i}?", "history": TALK, "reply": reply, "gold": gold, **other})
 
 
 def said(request: Request) -> str:
@@ -73,9 +71,7 @@ def test_cases_of_a_corpus(corpus):
     for c in cases[:10]:
         user, scenario, session, number = c.case.split("/")
         row = turn.loc[(user, scenario, session, int(number))]
-        assert (
-            (row["score"] >= 5) == (c.gold == 1) and row["response"] == c.reply and row["request"] == c.query
-        )
+        assert (row["score"] >= 5) == (c.gold == 1) and row["response"] == c.reply and row["request"] == c.query
         whole = corpus.messages(user, scenario, session)
         place = len(c.history)
         assert whole[place]["content"] == c.query and whole[place + 1]["content"] == c.reply
@@ -171,13 +167,9 @@ def test_gains_of_strategies_are_paired():
     cases = [case(i, 1 if i % 2 else -1) for i in range(40)]
     right = judged_by(UXJudge(), cases, Scripted(reply=verdict))
     lenient = right.assign(said=1)
-    table = strategy_gains(
-        pd.concat([lenient.assign(judge="plain"), right.assign(judge="careful")])
-    ).set_index("judge")
+    table = strategy_gains(pd.concat([lenient.assign(judge="plain"), right.assign(judge="careful")])).set_index("judge")
     assert (
-        table.loc["careful", "gain"] == 50
-        and table.loc["careful", "gain_low"] > 0
-        and table.loc["plain", "gain"] == 0
+        table.loc["careful", "gain"] == 50 and table.loc["careful", "gain_low"] > 0 and table.loc["plain", "gain"] == 0
     )
 
 
@@ -230,20 +222,14 @@ def test_good_percent_counts_what_is_missing():
 
     def reply(request: Request) -> Answer:
         number = int(re.search(r"Plan (\d+)", said(request))[1])
-        return (
-            Answer(error="filtered") if number % 5 == 0 else Answer(text="in detail" if number % 2 else "no")
-        )
+        return Answer(error="filtered") if number % 5 == 0 else Answer(text="in detail" if number % 2 else "no")
 
     replies = answered(Generation(), cases, Scripted(reply=reply))
     assert replies["reply"].isna().sum() == 6 and set(replies["error"].dropna()) == {"filtered"}
     scored = scored_replies(replies, cases, UXJudge(), Scripted(reply=verdict))
     row = good_share(scored).iloc[0]
     assert (row["cases"], row["replies"], row["verdicts"], row["good"]) == (30, 24, 24, 12)
-    assert (
-        row["percent"] == 40
-        and row["percent_of_verdicts"] == 50
-        and row["percent_low"] < 40 < row["percent_high"]
-    )
+    assert row["percent"] == 40 and row["percent_of_verdicts"] == 50 and row["percent_low"] < 40 < row["percent_high"]
     table = good_share(scored, ("model", "scenario"), fewest=20).set_index("scenario")
     assert np.isfinite(table.loc["gift", "percent"]) and np.isnan(table.loc["travel", "percent"])
 
@@ -275,9 +261,7 @@ class Short(Computed):
 
 def test_any_judge_scores_replies():
     cases = [case(1, None), case(2, None)]
-    replies = answered(
-        Generation(), cases, Scripted(reply=lambda r: Answer(text="x" * (5 if "1?" in said(r) else 50)))
-    )
+    replies = answered(Generation(), cases, Scripted(reply=lambda r: Answer(text="x" * (5 if "1?" in said(r) else 50))))
     scored = scored_replies(replies, cases, Short())
     assert scored["said"].tolist() == [1, -1] and scored["p_good"].tolist() == pytest.approx([1 / 1.5, 1 / 6])
     with pytest.raises(PerslibError, match="asks a model"):
@@ -305,13 +289,9 @@ def test_recovery_in_both_layouts(variant, answer, note):
         frame = answered(Recovery(variant, layout), [FAILED], model)
         assert frame["reply"].tolist() == ["Here."] and (frame["note"][0] == note or note is None)
         (_, request), *_ = model.asked
-        assert all(
-            words in said(request) for words in ("Hello.", "Plan it.", "Bath is a city.", "That is no plan.")
-        )
+        assert all(words in said(request) for words in ("Hello.", "Plan it.", "Bath is a city.", "That is no plan."))
         roles = [m["role"] for m in request.messages]
-        assert roles == (
-            ["system", "user"] if layout == "briefed" else ["system", *["user", "assistant"] * 2, "user"]
-        )
+        assert roles == (["system", "user"] if layout == "briefed" else ["system", *["user", "assistant"] * 2, "user"])
 
 
 def test_a_recovery_without_a_reply_says_so():
@@ -340,9 +320,7 @@ def test_the_wall_knows_what_each_baseline_sees():
     for i in range(120):
         gold = 1 if i % 2 else -1
         query = "Please plan a long weekend away" if rng.random() < (0.8 if gold > 0 else 0.2) else "weather?"
-        cases.append(
-            Case(f"c{i}", query, TALK, reply=f"Reply {i % 7}", gold=gold, user=f"u{i // 4}", scenario="gift")
-        )
+        cases.append(Case(f"c{i}", query, TALK, reply=f"Reply {i % 7}", gold=gold, user=f"u{i // 4}", scenario="gift"))
     verdicts = wall(cases)
     right = measure_verdicts(verdicts, metrics=["balanced_accuracy"], resamples=0).set_index("judge")["value"]
     assert right["query only"] > 0.7 and right["length only"] > 0.7

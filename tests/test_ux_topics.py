@@ -12,15 +12,7 @@ from scripted import Scripted
 import perslib.ux.labels as topics
 from perslib.llm import Answer, Request
 from perslib.prompts import PromptSettings
-from perslib.ux import (
-    INTENTS,
-    SCENARIOS,
-    Case,
-    label_topic_by_rules,
-    labeller_agreement,
-    published,
-    topics_of,
-)
+from perslib.ux import INTENTS, SCENARIOS, Case, label_topic_by_rules, labeller_agreement, published, topics_of
 
 DOMAINS = [domain for domains in INTENTS.values() for domain in domains]
 
@@ -40,10 +32,7 @@ def test_every_domain_is_told_in_both_languages_and_belongs_to_a_scenario():
         for domain in domains:
             own = said[group]["domains"][domain]
             assert (
-                own["scenario"] in SCENARIOS
-                and own["en"]
-                and own["zh"]
-                and len(set(own["cues"])) == len(own["cues"])
+                own["scenario"] in SCENARIOS and own["en"] and own["zh"] and len(set(own["cues"])) == len(own["cues"])
             )
             assert all(cue == cue.casefold() for cue in own["cues"]), "cues are looked for in folded text"
 
@@ -101,9 +90,7 @@ def test_a_model_labels_and_is_held_against_the_rules():
     model = Scripted(reply=label)
     out = topics_of(cases, PromptSettings("en"), model).set_index("case")
     assert out.loc["b", "intent_labelled"] == "knowledge_qa" and out.loc["b", "domain_labelled"] == "travel"
-    assert (
-        pd.isna(out.loc["a", "scenario_labelled"]) and "no label in 'I cannot" in out.loc["a", "label_error"]
-    )
+    assert pd.isna(out.loc["a", "scenario_labelled"]) and "no label in 'I cannot" in out.loc["a", "label_error"]
     request = model.asked[0][1]
     assert request.schema["properties"]["domain"]["enum"] == [*DOMAINS, "other"]
     assert "- pets: animals at home" in str(request.messages[0]["content"])

@@ -41,9 +41,7 @@ def talk(query: str, reply: str, after: str | None = None, **clicked: Any) -> li
 
 #: A good session and a bad one.
 LIKED = talk("Plan two days in Bath for my father.", PLAN, is_liked=1)
-COMPLAINED = talk(
-    "Plan a weekend in York for three people.", "York is a city in England.", "That is not what I asked."
-)
+COMPLAINED = talk("Plan a weekend in York for three people.", "York is a city in England.", "That is not what I asked.")
 
 
 def step_of(request: Request) -> str:
@@ -63,9 +61,7 @@ def good_answer(request: Request) -> dict[str, Any]:
     """What keeps everything."""
     data = ANSWERS[f"uxc_{step_of(request)}"]
     if "cases" in data:
-        return {
-            "cases": [{**data["cases"][0], "reply": n, "shown_in": 0, "quote": ""} for n in numbers(request)]
-        }
+        return {"cases": [{**data["cases"][0], "reply": n, "shown_in": 0, "quote": ""} for n in numbers(request)]}
     if "grades" in data:
         return {"grades": [{**data["grades"][0], "case": n} for n in numbers(request)]}
     return dict(data)
@@ -76,9 +72,7 @@ def model(change: Change = lambda step, data, request: data, name: str = "script
 
     def reply(request: Request) -> Answer:
         data = change(step_of(request), good_answer(request), request)
-        return Answer(
-            text=str(data), data=data, error=None if data is not None else "no JSON", earlier=("x",)
-        )
+        return Answer(text=str(data), data=data, error=None if data is not None else "no JSON", earlier=("x",))
 
     made = Scripted(reply=reply)
     made.name = made.model = name

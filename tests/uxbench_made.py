@@ -19,9 +19,7 @@ REQUESTS = (
     "Help me calm down before the exam tomorrow.",
     "Translate this menu into French for the guests.",
 )
-GOOD = (
-    "First the baths, which open at nine, then a walk along the river; the last train leaves at six. Step {}."
-)
+GOOD = "First the baths, which open at nine, then a walk along the river; the last train leaves at six. Step {}."
 BAD = "It depends on many things, and there are many ways to look at question {}."
 Record = dict[str, Any]
 
@@ -79,12 +77,7 @@ def session(i: int, *said: str, seconds: int = 90, **last: Any) -> Record:
 def reacting(i: int) -> Record:
     """A session in which the user does something after the first reply that can be read."""
     request = REQUESTS[i % len(REQUESTS)]
-    after = (
-        "That is not what I asked, this is useless.",
-        "Thank you, that helps a lot.",
-        request,
-        "And on Sunday?",
-    )
+    after = ("That is not what I asked, this is useless.", "Thank you, that helps a lot.", request, "And on Sunday?")
     good = i % 4 in (1, 3)
     return session(i, request, (GOOD if good else BAD).format(i), after[i % 4], GOOD.format(i + 50))
 
@@ -116,9 +109,7 @@ KINDS: dict[str, Callable[[], Files]] = {
     "log": lambda: {"log": [*(clicking(i) for i in range(30)), *(reacting(i) for i in range(30, 60))]},
     "no-likes": lambda: {"log": [reacting(i) for i in range(12)]},
     "silent": lambda: {"log": [session(i, REQUESTS[i], GOOD.format(i)) for i in range(6)]},
-    "few-users": lambda: {
-        "log": [of_user((clicking if i % 3 else reacting)(i), f"u{i % 3}") for i in range(24)]
-    },
+    "few-users": lambda: {"log": [of_user((clicking if i % 3 else reacting)(i), f"u{i % 3}") for i in range(24)]},
 }
 
 

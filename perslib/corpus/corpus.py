@@ -56,9 +56,7 @@ class Corpus:
     users: pd.DataFrame
     sessions: pd.DataFrame
     turns: pd.DataFrame
-    events: pd.DataFrame = field(
-        default_factory=lambda: pd.DataFrame(columns=["user", "at", "kind", "content"])
-    )
+    events: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=["user", "at", "kind", "content"]))
     extras: dict[str, pd.DataFrame] = field(default_factory=dict)
     meta: dict[str, Any] = field(default_factory=dict)
 
@@ -94,9 +92,7 @@ class Corpus:
 
     def __repr__(self) -> str:
         n_users, n_sessions, n_turns = len(self.users), len(self.sessions), len(self.turns)
-        return (
-            f"Corpus({self.name}, {self.language}: {n_users} users, {n_sessions} sessions, {n_turns} turns)"
-        )
+        return f"Corpus({self.name}, {self.language}: {n_users} users, {n_sessions} sessions, {n_turns} turns)"
 
     # -- looking things up ---------------------------------------------------------------------------
 
@@ -182,11 +178,7 @@ class Corpus:
         return [(u, s) for u, s in pairs if total[u] - counts[u, s] >= least]
 
     def blocks(
-        self,
-        split: str | None = None,
-        *,
-        users: Iterable[str] | None = None,
-        min_history_sessions: int | None = None,
+        self, split: str | None = None, *, users: Iterable[str] | None = None, min_history_sessions: int | None = None
     ) -> Iterator[Block]:
         """The blocks of all users, of a split ("train", "test", …) or of the users given."""
         if split is not None:

@@ -119,15 +119,11 @@ def write_release(folder: str | Path, files: Mapping[str, Any], language: str) -
 
 def _main(path: Path) -> tuple[str, Path]:
     """The main file and its language, which its name says."""
-    files = (
-        [path] if path.is_file() else [file for name in MAIN.values() for file in sorted(path.rglob(name))]
-    )
+    files = [path] if path.is_file() else [file for name in MAIN.values() for file in sorted(path.rglob(name))]
     found = [(language, file) for file in files for language, name in MAIN.items() if file.name == name]
     if len(found) > 1:
         listed = ", ".join(str(file) for _, file in found)
-        raise DataError(
-            Problem(str(path), f"holds several: {listed}"), "Import one file at a time, by its path."
-        )
+        raise DataError(Problem(str(path), f"holds several: {listed}"), "Import one file at a time, by its path.")
     if not found:
         wrong = "is called neither input.json (Chinese) nor input_en.json (English)"
         wrong = wrong if path.is_file() else "holds neither input.json nor input_en.json"
@@ -144,9 +140,7 @@ def _samples(user: str, parts: Any, file: str, reading: Reading) -> list[tuple[s
     problems = problems or check(shape, _USER, f"{file} {user}", reading.unknown)
     if problems:
         lists = parts.values() if isinstance(parts, Mapping) else ()
-        reading.reject(
-            problems, parts, sessions=sum(len(items) for items in lists if isinstance(items, list))
-        )
+        reading.reject(problems, parts, sessions=sum(len(items) for items in lists if isinstance(items, list)))
         return []
     found: list[tuple[str, Sample]] = []
     seen: set[str] = set()

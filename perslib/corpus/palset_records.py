@@ -90,9 +90,7 @@ def time_of(text: str) -> datetime:
 
 def schema_of(part: str) -> Schema:
     """The schema of a user, of a sample or of what stands in a side file, by its stem."""
-    return read_schema(
-        __file__, "palset.schema.toml", part, time=_is_time, feedback=lambda text: bool(label(text))
-    )
+    return read_schema(__file__, "palset.schema.toml", part, time=_is_time, feedback=lambda text: bool(label(text)))
 
 
 _SAMPLE = schema_of("sample")
@@ -272,9 +270,7 @@ def _leaves(content: Any, depth: int, keys: Keys = ()) -> Iterator[tuple[Keys, A
 
 def _misfit(stem: str, keys: Keys, value: Any) -> str:
     """What is wrong with a record though each of its fields is as it should be; empty where nothing is."""
-    if stem in ("requirement", "preference") and not (
-        keys[1] in ASPECTS and keys[2].rsplit("-", 1)[0] == keys[1]
-    ):
+    if stem in ("requirement", "preference") and not (keys[1] in ASPECTS and keys[2].rsplit("-", 1)[0] == keys[1]):
         return f"expected an aspect of {', '.join(ASPECTS)} and an id of that aspect"
     if stem == "situation":
         start, end = time_of(value["start_timestamp"]), time_of(value["end_timestamp"])
@@ -315,11 +311,7 @@ def _rows(stem: str, value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
         case "solution_preference":
             for side in SIDES:
                 for chosen in value[f"{side}_list"]:
-                    told = {
-                        "feedback": side,
-                        "solution": chosen["solution"],
-                        "reason": chosen["feedback_reason"],
-                    }
+                    told = {"feedback": side, "solution": chosen["solution"], "reason": chosen["feedback_reason"]}
                     yield "solution_preferences", {"analysis": value["analysis"], **told}
 
 

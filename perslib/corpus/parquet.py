@@ -35,9 +35,7 @@ class Texts:
         own = np.frombuffer(ends, np.int64)[part.offset : part.offset + len(part) + 1]
         self._ends.frombytes((own[1:] - own[0] + len(self._data)).tobytes())
         self._there += part.is_valid().to_numpy(zero_copy_only=False).tobytes()
-        self._data += memoryview(data or b"")[
-            own[0] : own[-1]
-        ]  # a large block grows by pages, nothing is copied
+        self._data += memoryview(data or b"")[own[0] : own[-1]]  # a large block grows by pages, nothing is copied
 
     def series(self) -> pd.Series:
         """The column; to be called once, at the end."""

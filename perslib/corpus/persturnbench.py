@@ -59,9 +59,7 @@ def read(path: Path, *, skip_bad: bool = False, name: str = "persturnbench") -> 
             shipped[file.name] = raw
     if not sessions:
         raise DataError(
-            Problem(
-                str(path), "no User_<n>/<scenario>/<k>.json with one of the scenarios " + ", ".join(SCENARIOS)
-            ),
+            Problem(str(path), "no User_<n>/<scenario>/<k>.json with one of the scenarios " + ", ".join(SCENARIOS)),
             "Is this the PersTurnBench release? Give the folder that holds data/, or its tar.gz.",
         )
     for key in sorted(sessions, key=lambda k: (k[0], SCENARIOS.index(k[1]), int(k[2]))):

@@ -84,9 +84,7 @@ _REMEDIES = {
     "numbers": "Map it onto 1–5 first, such as round(1 + 4 * (score - lowest) / (highest - lowest)) with the ends "
     "of your scale, and leave a cell empty that means 'not rated'.",
 }
-SKIP_REMEDY = (
-    "Mend the file, or import with --skip-bad: good sessions are kept, the others written to rejected.jsonl."
-)
+SKIP_REMEDY = "Mend the file, or import with --skip-bad: good sessions are kept, the others written to rejected.jsonl."
 #: JSON that is nested deeper is no record of a conversation.
 DEEPEST = 100
 
@@ -177,13 +175,7 @@ class Reading:
         self.note("sessions left out as bad", self.lost)
 
     def finish(
-        self,
-        meta: dict[str, Any],
-        name: str,
-        language: str,
-        nothing: Problem,
-        remedy: str = "",
-        **frames: Any,
+        self, meta: dict[str, Any], name: str, language: str, nothing: Problem, remedy: str = "", **frames: Any
     ) -> Reading:
         """Make the corpus, with what was odd counted in its `meta`; an error where there is no session.
 
@@ -266,9 +258,7 @@ def parse_json(raw: bytes, place: str) -> Any | Problem:
         return not_utf8(raw, error, place)
     except json.JSONDecodeError as error:
         at_end = error.pos >= len(error.doc.rstrip())
-        what = (
-            "the JSON text ends too early" if at_end else f"is not JSON: {error.msg} (column {error.colno})"
-        )
+        what = "the JSON text ends too early" if at_end else f"is not JSON: {error.msg} (column {error.colno})"
         return Problem(f"{place}:{error.lineno}", what)
     except RecursionError:
         return Problem(place, f"is nested deeper than {DEEPEST} levels")
@@ -324,9 +314,7 @@ def csv_lines(
     csv.field_size_limit(2**31 - 1)
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
     if missing := [c for c in required if c not in (reader.fieldnames or [])]:
-        raise DataError(
-            Problem(f"{place}:1", f"has no column {', '.join(missing)}"), f"Found: {reader.fieldnames}"
-        )
+        raise DataError(Problem(f"{place}:1", f"has no column {', '.join(missing)}"), f"Found: {reader.fieldnames}")
     line = reader.line_num + 1
     for row in reader:
         at, line = f"{place}:{line}", reader.line_num + 1

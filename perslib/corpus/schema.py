@@ -53,13 +53,7 @@ KEYS = {
     "verdicts": ["corpus", "candidate", "judge", "backbone", *TURN],
 }
 
-_DTYPES = {
-    "text": "str",
-    "integer": "Int64",
-    "real": "Float64",
-    "boolean": "boolean",
-    "time": "datetime64[us]",
-}
+_DTYPES = {"text": "str", "integer": "Int64", "real": "Float64", "boolean": "boolean", "time": "datetime64[us]"}
 
 
 def _cell_tuple(value: Any) -> tuple[Any, ...]:
@@ -90,9 +84,7 @@ def _in_one_piece(texts: pd.Series) -> pd.Series:
     pieces = held.__arrow_array__()
     if getattr(pieces, "num_chunks", 1) == 1:
         return texts
-    return pd.Series(
-        pd.arrays.ArrowStringArray(pieces.combine_chunks(), dtype=texts.dtype), index=texts.index
-    )
+    return pd.Series(pd.arrays.ArrowStringArray(pieces.combine_chunks(), dtype=texts.dtype), index=texts.index)
 
 
 def coerce(frame: pd.DataFrame, name: str, place: str = "") -> pd.DataFrame:
@@ -147,8 +139,7 @@ def storable(frame: pd.DataFrame, name: str) -> pd.DataFrame:
 def describe(name: str) -> pd.DataFrame:
     """A frame's columns as a table, for people: `describe("turns")`."""
     rows: list[Mapping[str, Any]] = [
-        {"column": c, "kind": s.kind, "required": s.required, "meaning": s.meaning}
-        for c, s in SCHEMA[name].items()
+        {"column": c, "kind": s.kind, "required": s.required, "meaning": s.meaning} for c, s in SCHEMA[name].items()
     ]
     return pd.DataFrame(rows)
 

@@ -93,13 +93,7 @@ def read_release(path: Path, kind: str | None = None, *, skip_bad: bool = False,
 
 
 def import_release(
-    kind: str,
-    path: Path,
-    name: str | None = None,
-    out: Path | None = None,
-    *,
-    skip_bad: bool = False,
-    **options: Any,
+    kind: str, path: Path, name: str | None = None, out: Path | None = None, *, skip_bad: bool = False, **options: Any
 ) -> Reading:
     """Check a release and write it as Parquet to `data/<name>/`; rejected sessions go to `rejected.jsonl` beside."""
     options |= {"name": name} if name else {}

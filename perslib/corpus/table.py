@@ -39,9 +39,7 @@ def read(path: Path, *, skip_bad: bool = False, name: str | None = None, languag
     return _read(_rows(path, reading), reading, name or path.stem, language)
 
 
-def read_rows(
-    rows: Iterable[dict[str, Any]], name: str, *, language: str = "en", skip_bad: bool = False
-) -> Reading:
+def read_rows(rows: Iterable[dict[str, Any]], name: str, *, language: str = "en", skip_bad: bool = False) -> Reading:
     """Read rows as of a table: what a loader of one's own makes of its files."""
     placed = ((f"row {number}", dict(row)) for number, row in enumerate(rows, 1))
     return _read(placed, Reading(skip_bad), name, language)
@@ -70,9 +68,7 @@ def _read(placed: Iterable[Row | tuple[str, None]], reading: Reading, name: str,
             by_session.setdefault(key, []).append((place, row))
     for key, rows in by_session.items():
         if key in spoiled:
-            reading.rejected += [
-                Rejected(p, "another row of the same session is bad", row) for p, row in rows
-            ]
+            reading.rejected += [Rejected(p, "another row of the same session is bad", row) for p, row in rows]
         elif problems := [*_duplicates(rows), *_differing(rows)]:
             reading.reject(problems, [row for _, row in rows], sessions=0)
             spoiled.add(key)
@@ -181,7 +177,9 @@ def _alternatives(rows: list[Row]) -> list[Problem]:
         n, at, other = seen.get(request, (i, place, assistant))
         is_in_a_row = n == i - 1 and (is_one_request or requests[max(0, i - 2) : i] == [request] * 2)
         if request is not None and at != place and (is_in_a_row or other != assistant):
-            message = f"has the request of {at} again, and no turn: are these replies to choose from, or one after the other?"
+            message = (
+                f"has the request of {at} again, and no turn: are these replies to choose from, or one after the other?"
+            )
             remedy = "Give each alternative a session of its own, or number the rows in the column turn."
             problems.append(Problem(place, f"{message} {remedy}"))
         seen[request] = i, place, assistant
@@ -199,9 +197,7 @@ def _mixed(rows: Iterator[Row]) -> Iterator[Problem]:
             first, at = kinds.setdefault(column, (kind, place))
             if kind != first:
                 kinds[column] = kind, place
-                yield Problem(
-                    place, f"{column} is {kind}, but {first} at {at}; give the column one kind of value"
-                )
+                yield Problem(place, f"{column} is {kind}, but {first} at {at}; give the column one kind of value")
 
 
 _KINDS = {str: "a text", int: "a number", float: "a number", bool: "true or false", list: "a list"}
@@ -213,9 +209,7 @@ def _fill(reading: Reading, by_session: dict[tuple[str, str, str], list[Row]]) -
         where = dict(zip(SESSION, key))
         if rows[0][1].get("turn") is not None:
             rows = sorted(rows, key=lambda r: int(r[1]["turn"]))
-        first = {
-            c: v for _, row in reversed(rows) for c, v in row.items() if c in OF_SESSION and v is not None
-        }
+        first = {c: v for _, row in reversed(rows) for c, v in row.items() if c in OF_SESSION and v is not None}
         reading.sessions.append({**where, **first, "position": position})
         for i, (_, row) in enumerate(rows):
             own = {k: v for k, v in row.items() if k not in (*OF_SESSION, "profile")}

@@ -51,9 +51,7 @@ def read(path: Path, *, skip_bad: bool = False, name: str | None = None) -> Read
             continue
         user, block = session["user"], (session["user"], session["scenario"])
         session |= {"session": str(of_block[block]), "position": of_user[user]}
-        own, _ = reading.add(
-            session, ((role, text, {}) for role, text in _messages(item["conversation_history"]))
-        )
+        own, _ = reading.add(session, ((role, text, {}) for role, text in _messages(item["conversation_history"])))
         of_block[block] += 1
         of_user[user] += 1
         reading.note("conversations without any reply", not own)
@@ -77,9 +75,7 @@ def _file(path: Path) -> tuple[Path, str]:
     return found[0], language
 
 
-def _session(
-    item: dict[str, Any], language: str, place: str, reading: Reading
-) -> dict[str, Any] | list[Problem]:
+def _session(item: dict[str, Any], language: str, place: str, reading: Reading) -> dict[str, Any] | list[Problem]:
     """The session's row without its number, or what is wrong with its rating."""
     user, intent = str(item["user_id"]).strip(), str(item["intent_label"]).strip()
     scenario = LABELS.get(intent.lower(), intent.lower() if intent.lower() in INTENTS else intent)

@@ -45,10 +45,7 @@ def read(path: Path, *, skip_bad: bool = False, name: str | None = None) -> Read
         width = max(4, len(str(len(dialogues))))
         for i, lines in enumerate(dialogues):
             _read_dialogue(lines, f"{file.stem}_{i:0{width}d}", file, reading)
-    nothing, remedy = (
-        Problem(str(path), "holds no dialogue"),
-        "USS files are tab-separated text such as SGD.txt.",
-    )
+    nothing, remedy = (Problem(str(path), "holds no dialogue"), "USS files are tab-separated text such as SGD.txt.")
     chinese = any(file.stem in CHINESE for file in files)
     name, language = (name or "uss-zh", "zh") if chinese else (name or "uss", "en")
     return reading.finish({"kind": "uss"}, name, language, nothing, remedy)

@@ -228,9 +228,7 @@ class Block(NamedTuple):
     """The number of a line that was skipped because it is too long; such a block holds nothing else."""
 
 
-def blocks(
-    source: Source, *, size: int = AT_ONCE, rows: int = ROWS, longest: int = LONGEST
-) -> Iterator[Block]:
+def blocks(source: Source, *, size: int = AT_ONCE, rows: int = ROWS, longest: int = LONGEST) -> Iterator[Block]:
     """The blocks of a file, of a folder's files in the order of their names, or of a frame."""
     if isinstance(source, pd.DataFrame):
         yield from _of_tables(_slices(source, rows), "frame")
@@ -244,12 +242,8 @@ def blocks(
 
 def _files(path: Path) -> list[Path]:
     if not path.exists():
-        raise DataError(
-            Problem(str(path), "does not exist"), "Give a .jsonl or .parquet log, or a folder of them."
-        )
-    files = (
-        sorted(f for f in path.iterdir() if f.suffix in (*_LINES, ".parquet")) if path.is_dir() else [path]
-    )
+        raise DataError(Problem(str(path), "does not exist"), "Give a .jsonl or .parquet log, or a folder of them.")
+    files = sorted(f for f in path.iterdir() if f.suffix in (*_LINES, ".parquet")) if path.is_dir() else [path]
     if not files or any(f.suffix not in (*_LINES, ".parquet") for f in files):
         raise DataError(Problem(str(path), "is no .jsonl or .parquet log, nor a folder that holds any"))
     return files
@@ -340,9 +334,7 @@ def read(block: Block, longest: int = LONGEST) -> Iterator[tuple[int, Session | 
             yield number, Reject(place, str(error))
 
 
-def sessions(
-    source: Source, rejected: list[Reject] | None = None, *, longest: int = LONGEST
-) -> Iterator[Session]:
+def sessions(source: Source, rejected: list[Reject] | None = None, *, longest: int = LONGEST) -> Iterator[Session]:
     """The sessions of a log one by one; what is none is added to `rejected`."""
     for block in blocks(source, longest=longest):
         for _, one in read(block, longest):

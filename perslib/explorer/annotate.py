@@ -21,18 +21,7 @@ from perslib.corpus import Corpus
 from perslib.corpus.schema import REASONS, SATISFIED
 from perslib.errors import DataError
 from perslib.explorer.looking import Key, Looking, file_of, keys_of
-from perslib.explorer.parts import (
-    WINDOW,
-    bar,
-    button,
-    columns,
-    div,
-    draw,
-    line,
-    make_field,
-    reply_place,
-    watch,
-)
+from perslib.explorer.parts import WINDOW, bar, button, columns, div, draw, line, make_field, reply_place, watch
 from perslib.explorer.ratings import Rating, rate, rater, read_ratings
 from perslib.explorer.so_far import SoFar, unreadable
 from perslib.paths import bundled, state, workspace
@@ -74,9 +63,7 @@ class Annotating(widgets.VBox):
         self.form, self.so_far = Form(looking.corpus.language), SoFar(looking, self.path)
         self.save = button(looking, "Save and next", self._save, "check", button_style="primary")
         self.skip = button(looking, "Next unrated", self._next, "step-forward")
-        self.progress, self.place, self.shown, self.seen, self.message, self.file = (
-            widgets.HTML() for _ in range(6)
-        )
+        self.progress, self.place, self.shown, self.seen, self.message, self.file = (widgets.HTML() for _ in range(6))
         saving = [bar(self.save, self.skip), self.message, self.file]
         super().__init__(
             [
@@ -96,10 +83,7 @@ class Annotating(widgets.VBox):
         self.rater = make_field(
             widgets.Text, "Your name", "as shown in tables", value=_remembered(), continuous_update=False
         )
-        options = [
-            (translate("of this user and scenario"), "here"),
-            (translate("drawn from all users"), "sample"),
-        ]
+        options = [(translate("of this user and scenario"), "here"), (translate("drawn from all users"), "sample")]
         self.which = make_field(widgets.Dropdown, "Turns to rate", options=options)
         most, number = max(1, len(self.looking.corpus.turns)), widgets.BoundedIntText
         self.size = make_field(number, "How many", width="12em", value=50, min=1, max=most)

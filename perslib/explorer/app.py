@@ -16,18 +16,7 @@ from perslib.explorer.change import Change
 from perslib.explorer.compare import compare
 from perslib.explorer.judging import Judging
 from perslib.explorer.looking import Looking
-from perslib.explorer.parts import (
-    Asking,
-    bar,
-    button,
-    columns,
-    div,
-    failure,
-    heading,
-    line,
-    make_field,
-    watch,
-)
+from perslib.explorer.parts import Asking, bar, button, columns, div, failure, heading, line, make_field, watch
 from perslib.explorer.see import build_asking, build_now, is_free, not_built, see, system_name, systems
 from perslib.llm import Backbone, backbone
 from perslib.memory import Draft, UserMemory
@@ -78,16 +67,10 @@ class Opened(widgets.VBox):
         names = corpus_names()
         self._named = looking.corpus.name if looking.corpus.name in names else None
         here = [] if self._named else [(looking.corpus.name, None)]
-        self.corpus = make_field(
-            widgets.Dropdown, "Corpus", width="auto", options=[*here, *((n, n) for n in names)]
-        )
-        self.language = make_field(
-            widgets.Dropdown, "Language", width="auto", options=list(map(_language, LANGUAGES))
-        )
+        self.corpus = make_field(widgets.Dropdown, "Corpus", width="auto", options=[*here, *((n, n) for n in names)])
+        self.language = make_field(widgets.Dropdown, "Language", width="auto", options=list(map(_language, LANGUAGES)))
         users = [u for u in looking.corpus.users["user"] if u in looking.scenarios]
-        self.user = make_field(
-            widgets.Dropdown, "User", width="auto", options=[(controls_shown(u), u) for u in users]
-        )
+        self.user = make_field(widgets.Dropdown, "User", width="auto", options=[(controls_shown(u), u) for u in users])
         self.scenario = make_field(widgets.Dropdown, "Target scenario", width="auto")
         self.system = make_field(widgets.Dropdown, "Memory", width="auto")
         self.build = button(looking, "Build", self._build, "magic", "let the model write this memory")

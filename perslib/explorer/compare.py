@@ -202,9 +202,7 @@ class Replayed(Judged):
                 path=Path(file).name,
             )
         self.loaded.value = line(said) if said else ""
-        given = found.loc[found["response"].notna(), _COLUMNS].drop_duplicates(
-            ["candidate", *TURN], keep="last"
-        )
+        given = found.loc[found["response"].notna(), _COLUMNS].drop_duplicates(["candidate", *TURN], keep="last")
         self.replies = given.reset_index(drop=True)
         self._moved()
 

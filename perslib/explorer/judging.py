@@ -37,9 +37,7 @@ class Judging(Judged):
         super().__init__(looking)
         self._seen: list[Shares] = []
         self.turn = make_field(widgets.Dropdown, "Turn", width="100%")
-        hint = mark(
-            "Paste any reply here to have it judged instead of the recorded one; clear it to go back."
-        )
+        hint = mark("Paste any reply here to have it judged instead of the recorded one; clear it to go back.")
         self.paste = make_field(widgets.Textarea, "", hint, "100%", rows=4, continuous_update=False)
         self.context, self.gold = widgets.HTML(), widgets.HTML()
         tip = mark("of all replies of this scenario; it is recorded that you saw them")
@@ -123,9 +121,7 @@ class Judging(Judged):
             verdict = verdict_html(found[0], looking.block, draft.memory)
             self.shown.value = verdict + (draw("changes", rows=self._seen) if len(self._seen) > 1 else "")
 
-        label = translate(
-            "The judge reads the reply and writes …" if written else "The judge reads the reply …"
-        )
+        label = translate("The judge reads the reply and writes …" if written else "The judge reads the reply …")
         self.asking.start(partial(looking.judge(draft.memory, written=written).judge, block), done, label)
 
     def _edited(self, change: Any) -> None:

@@ -210,9 +210,7 @@ class Judged(widgets.VBox):
         self.looking, self.asking, self.shown = looking, Asking(looking), widgets.HTML()
         score, write = partial(self.ask, written=False), partial(self.ask, written=True)
         self.score = button(looking, "Score only", score, "tachometer", "the score alone, one token")
-        self.write = button(
-            looking, "Score with reasons", write, "pencil", "score, reason, evidence, rationale"
-        )
+        self.write = button(looking, "Score with reasons", write, "pencil", "score, reason, evidence, rationale")
         super().__init__()
 
     def ask(self, *, written: bool) -> None:

@@ -54,11 +54,7 @@ def by_scenario_html(looking: Looking) -> str:
     _, levels = population(looking.corpus)
     levels = levels.assign(own=own["mean"], turns=own["size"]).fillna({"turns": 0})
     rows = levels.reindex([s for s in looking.scenarios[looking.user] if s in levels.index])
-    return (
-        draw("levels", rows=rows.rename_axis("scenario").reset_index().to_dict("records"))
-        if len(rows)
-        else ""
-    )
+    return draw("levels", rows=rows.rename_axis("scenario").reset_index().to_dict("records")) if len(rows) else ""
 
 
 def past_html(looking: Looking, wanted: str = "") -> str:

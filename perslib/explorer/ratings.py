@@ -70,9 +70,13 @@ class Rating:
         if faults := check(asdict(self), _SCHEMA, ""):
             return faults[0].message
         if self.score >= 4 and self.reason is not None:
-            return f"reason is {show(self.reason)} with score {self.score}; from 4 on the user is satisfied: expected none"
+            return (
+                f"reason is {show(self.reason)} with score {self.score}; from 4 on the user is satisfied: expected none"
+            )
         if self.score <= 3 and self.reason not in FAULTS:
-            return f"reason is {show(self.reason)} with score {self.score}, expected one of: {', '.join(sorted(FAULTS))}"
+            return (
+                f"reason is {show(self.reason)} with score {self.score}, expected one of: {', '.join(sorted(FAULTS))}"
+            )
         return None
 
 

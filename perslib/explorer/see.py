@@ -69,10 +69,7 @@ def see(looking: Looking) -> widgets.Widget:
     two = widgets.HBox([one, other]).add_class("pl-two")
     return columns(
         [heading("Profile"), profile, heading("Scores"), course, levels],
-        [
-            *(heading("Memory"), bar(second, build, asking), two),
-            *(heading("Past replies, by score"), search, past),
-        ],
+        [*(heading("Memory"), bar(second, build, asking), two), *(heading("Past replies, by score"), search, past)],
     )
 
 

@@ -39,9 +39,7 @@ RESAMPLES = 2000
 
 def unreadable(error: Exception) -> str:
     """What to do about a file of ratings that cannot be read."""
-    return translate(
-        "The file of ratings cannot be read; nothing is saved until it is repaired. {what}", what=error
-    )
+    return translate("The file of ratings cannot be read; nothing is saved until it is repaired. {what}", what=error)
 
 
 class SoFar(widgets.VBox):
@@ -83,9 +81,7 @@ class SoFar(widgets.VBox):
             return
         keys, manner = set(keys_of(own)), looking.extent.manner(looking.prompts, written=False)
         judge = Personal(looking.memory_system(), manner, name=f"personal ({looking.system})")
-        rated = [
-            looking.corpus.block(*of) for of in dict.fromkeys(own[BLOCK].itertuples(index=False, name=None))
-        ]
+        rated = [looking.corpus.block(*of) for of in dict.fromkeys(own[BLOCK].itertuples(index=False, name=None))]
         blocks = [replace(block, targets=among(block.targets, keys)) for block in rated]
 
         async def judged(ask: Ask) -> list[Sequence[Verdict]]:
@@ -120,8 +116,7 @@ class SoFar(widgets.VBox):
         every = read_ratings(self.path, blind=False)
         left_out, users = int((every["judge"] == rater(self.name)).sum()) - len(own), own["user"].nunique()
         message = translate(
-            "{n} ratings were made after the user's score or a verdict was shown; they are left out.",
-            n=left_out,
+            "{n} ratings were made after the user's score or a verdict was shown; they are left out.", n=left_out
         )
         few = translate("Only {n} users: intervals need at least {least}.", n=users, least=FEWEST_USERS)
         said = {message: left_out > 0, few: users < FEWEST_USERS}

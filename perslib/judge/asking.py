@@ -99,9 +99,7 @@ def spent(answer: Answer) -> Verdict:
     )
 
 
-def _of_object(
-    answer: Answer, said: Mapping[str, Any], language: str, keys: Mapping[str, str], mode: str
-) -> Verdict:
+def _of_object(answer: Answer, said: Mapping[str, Any], language: str, keys: Mapping[str, str], mode: str) -> Verdict:
     def field(name: str) -> Any:
         return said.get(keys.get(name, name))
 
@@ -120,9 +118,7 @@ def _unscored(answer: Answer, why: str) -> Verdict:
     return replace(spent(answer), mode="unscored", error=answer.error or why)
 
 
-def _scored(
-    answer: Answer, score: Any, reason: str | None, rationale: str | None, language: str, mode: str
-) -> Verdict:
+def _scored(answer: Answer, score: Any, reason: str | None, rationale: str | None, language: str, mode: str) -> Verdict:
     legal = legal_reason(score, reason, language)
     verdict = replace(spent(answer), raw=float(score), reason=legal, rationale=rationale or None, mode=mode)
     return _with_distribution(verdict, answer)

@@ -109,9 +109,7 @@ class Computed(Judge):
 def like_for_like(judges: Iterable[Judge]) -> pd.DataFrame:
     """What each judge sees, one a row; judges with the same marks can be compared like for like."""
     names = [f.name for f in fields(Sees)]
-    return pd.DataFrame(
-        [[j.name, *(getattr(j.sees, n) for n in names)] for j in judges], columns=["judge", *names]
-    )
+    return pd.DataFrame([[j.name, *(getattr(j.sees, n) for n in names)] for j in judges], columns=["judge", *names])
 
 
 #: Verdicts become rows of a frame by so many: as objects they take several times the room.
@@ -150,9 +148,7 @@ class Rows:
         self._rows: list[dict[str, object]] = []
         self._frame = Growing()
 
-    def add(
-        self, found: tuple[Block, Sequence[Verdict]], candidates: Iterable[str | None] = RECORDED
-    ) -> None:
+    def add(self, found: tuple[Block, Sequence[Verdict]], candidates: Iterable[str | None] = RECORDED) -> None:
         """A block and its verdicts, a row a target."""
         block, verdicts = found
         if len(verdicts) != len(block):

@@ -57,10 +57,7 @@ class Bert(Judge):
         self.head, self.model, self.cut = head, model, cut
         self.length, self.threshold, self.training = length, threshold, training
         self.name = ", ".join(
-            [
-                "BERT" if head == "classes" else "BERT ordinal",
-                *(["cut at the right"] if cut == "right" else []),
-            ]
+            ["BERT" if head == "classes" else "BERT ordinal", *(["cut at the right"] if cut == "right" else [])]
         )
         self._net: Any = None
 
@@ -80,11 +77,7 @@ class Bert(Judge):
             raise no_lessons(self, train)
         how = self.training
         held = validation_users({user for user, *_ in rated}, how.validation, how.seed)
-        rows = [
-            (ids, score, how.dsat_weight if score <= 3 else 1.0)
-            for user, ids, score in rated
-            if user not in held
-        ]
+        rows = [(ids, score, how.dsat_weight if score <= 3 else 1.0) for user, ids, score in rated if user not in held]
         check = [(ids, score) for user, ids, score in rated if user in held]
         with torch.random.fork_rng():
             torch.manual_seed(how.seed)
@@ -169,10 +162,7 @@ def _about(block: Block, target: Target, labels: Mapping[str, str]) -> str:
         *[f"{s}:{int(counts.get(s, 0))}" for s in range(1, 6)],
         *[f"{scenario}={mean:.2f}" for scenario, mean in tasks.items()],
     ]
-    profile = [
-        f"{k}: {', '.join(map(str, v)) if isinstance(v, list | tuple) else v}"
-        for k, v in block.profile.items()
-    ]
+    profile = [f"{k}: {', '.join(map(str, v)) if isinstance(v, list | tuple) else v}" for k, v in block.profile.items()]
     parts = {
         "profile": "; ".join(profile),
         "scores": " ".join(numbers),

@@ -48,9 +48,7 @@ class Episodic(Judge):
         self.boundary_first, self.k, self.strategy, self.profile = boundary_first, k, strategy, profile
         self.manner = manner or Manner()
         if boundary_first and not self.manner.written:
-            raise DataError(
-                Problem("manner", "is one digit, but the boundary-first answer has several fields")
-            )
+            raise DataError(Problem("manner", "is one digit, but the boundary-first answer has several fields"))
         self.name = name or ("episodic, boundary first" if boundary_first else "episodic")
         self.sees = Sees(True, True, profile != "none", history=True, model=True)
         self._retrieval = Retrieval()
@@ -90,9 +88,7 @@ class Episodic(Judge):
         side = (answer.data or {}).get(key)
         if side is not None and verdict.raw is not None and (side == "sat") != (verdict.raw >= 4):
             problem = f"{key} is {side}, but the score is {verdict.raw:.0f}"
-            return replace(
-                verdict, raw=None, expected=None, p=None, reason=None, mode="unscored", error=problem
-            )
+            return replace(verdict, raw=None, expected=None, p=None, reason=None, mode="unscored", error=problem)
         return verdict
 
 

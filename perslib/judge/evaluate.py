@@ -54,9 +54,7 @@ def evaluate(
     if blocks is None:
         blocks = list(targets(corpus, split=split, users=users, limit=limit, seed=seed))
     fit(judge, corpus, blocks, backbone, progress=progress, cap=cap)
-    return frame(
-        judge, corpus, backbone, blocks, verdicts_on(judge, blocks, backbone, progress=progress, cap=cap)
-    )
+    return frame(judge, corpus, backbone, blocks, verdicts_on(judge, blocks, backbone, progress=progress, cap=cap))
 
 
 def _streamed(
@@ -103,12 +101,7 @@ def fit(
 
 
 def _learn(
-    judge: Judge,
-    corpus: Corpus,
-    judged: set[str],
-    backbone: Backbone | None,
-    progress: bool,
-    cap: float | None,
+    judge: Judge, corpus: Corpus, judged: set[str], backbone: Backbone | None, progress: bool, cap: float | None
 ) -> None:
     if not judge.sees.train:
         return
@@ -183,8 +176,7 @@ def _nothing_to_judge(corpus: Corpus, users: Iterable[str] | None) -> NotEnough:
         sessions = sessions[sessions["user"].isin(list(users))]
     if sessions.empty:
         return NotEnough(
-            "{corpus}: the users to be judged have no sessions, so there is nothing to judge.",
-            corpus=corpus.name,
+            "{corpus}: the users to be judged have no sessions, so there is nothing to judge.", corpus=corpus.name
         )
     scenarios = sessions["scenario"].unique()
     named = f" ({scenarios[0]!r})" if len(scenarios) == 1 else ""

@@ -69,10 +69,7 @@ def padded(torch: Any, encoded: Sequence[list[int]], pad: int, device: Any) -> d
     longest = max(map(len, encoded))
     rows = [row + [pad] * (longest - len(row)) for row in encoded]
     mask = [[1] * len(row) + [0] * (longest - len(row)) for row in encoded]
-    return {
-        "input_ids": torch.tensor(rows, device=device),
-        "attention_mask": torch.tensor(mask, device=device),
-    }
+    return {"input_ids": torch.tensor(rows, device=device), "attention_mask": torch.tensor(mask, device=device)}
 
 
 def fine_tune(
@@ -128,10 +125,7 @@ def fine_tune(
 
     schedule: dict[str, Any] = {"lr_scheduler_type": "linear"}
     if how.floor is not None:
-        schedule = {
-            "lr_scheduler_type": "cosine_with_min_lr",
-            "lr_scheduler_kwargs": {"min_lr_rate": how.floor},
-        }
+        schedule = {"lr_scheduler_type": "cosine_with_min_lr", "lr_scheduler_kwargs": {"min_lr_rate": how.floor}}
     validates = "no" if error is None else ("steps" if how.every else "epoch")
     # The Trainer seeds all generators; the caller's are put back.
     states = np.random.get_state(), random.getstate()
@@ -162,9 +156,7 @@ def fine_tune(
     return history
 
 
-def predict(
-    net: Any, forward: Callable[[list[list[int]]], Any], encoded: Sequence[list[int]], batch: int
-) -> Floats:
+def predict(net: Any, forward: Callable[[list[list[int]]], Any], encoded: Sequence[list[int]], batch: int) -> Floats:
     """Run texts through a model without gradients, those of like length together; one row each."""
     (torch,) = packages("bert", "torch")
     net.eval()

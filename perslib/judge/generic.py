@@ -79,9 +79,7 @@ def drawn(train: Corpus, number: int, seed: int = 42) -> list[dict[str, Any]]:
         order.shuffle(rows)
         chosen += rows[: -(-number // 5)]
     order.shuffle(chosen)
-    return [
-        _example(row, tasks.get((row["user"], row["scenario"], row["session"]))) for row in chosen[:number]
-    ]
+    return [_example(row, tasks.get((row["user"], row["scenario"], row["session"]))) for row in chosen[:number]]
 
 
 def _example(row: pd.Series, task: str | None) -> dict[str, Any]:

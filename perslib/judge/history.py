@@ -129,9 +129,7 @@ class UserCdfByHash(Computed):
         if not len(history):
             return [None] * n
         ids = [f"{block.id}__{t.session}.json__turn_{t.turn}" for t in block]
-        rank = np.argsort(
-            np.argsort([hashlib.sha1(i.encode("utf-8", "surrogatepass")).hexdigest() for i in ids])
-        )
+        rank = np.argsort(np.argsort([hashlib.sha1(i.encode("utf-8", "surrogatepass")).hexdigest() for i in ids]))
         # In whole numbers, so that no quotient falls a hair short of the place it should reach.
         return list(history[(2 * rank + 1) * len(history) // (2 * n)])
 
@@ -237,10 +235,7 @@ class Random(Computed):
         if self.pool is None:
             raise _unfitted(self.name)
         pool = self.pool
-        return [
-            float(pool[self._draw(block, t.session, t.turn) % len(pool)]) if len(pool) else None
-            for t in block
-        ]
+        return [float(pool[self._draw(block, t.session, t.turn) % len(pool)]) if len(pool) else None for t in block]
 
     def _draw(self, block: Block, session: str, turn: int) -> int:
         key = "\0".join([str(self.seed), block.user, block.scenario, session, str(turn)])
@@ -274,9 +269,7 @@ class Nearest(Judge):
     `ANCHORS`). The published code gives a block without history a 4; here it stays unscored.
     """
 
-    def __init__(
-        self, k: int = 6, weighted: bool = True, form: TextForm | None = None, rounded: Rounding = None
-    ):
+    def __init__(self, k: int = 6, weighted: bool = True, form: TextForm | None = None, rounded: Rounding = None):
         self.k, self.weighted, self.rounded = k, weighted, rounded
         form = form or (EPISODES if weighted else ANCHORS)
         self.sees = Sees(reply=True, task=form is not ANCHORS, history=True)
@@ -299,8 +292,4 @@ class Nearest(Judge):
 
 def nearest_baselines(rounded: Rounding = None) -> list[Judge]:
     """k = 6 weighted, k = 1 and k = 3; `rounded="half even"` gives the published scores."""
-    return [
-        Nearest(6, True, rounded=rounded),
-        Nearest(1, False, rounded=rounded),
-        Nearest(3, False, rounded=rounded),
-    ]
+    return [Nearest(6, True, rounded=rounded), Nearest(1, False, rounded=rounded), Nearest(3, False, rounded=rounded)]

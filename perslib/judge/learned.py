@@ -89,14 +89,10 @@ class LearnedJudge(Judge):
         blocks = [b for b in train.blocks(min_history_sessions=0) if len(b)]
         found = pd.concat([b.targets[TURN] for b in blocks], ignore_index=True)
         heard = await self._heard(blocks, ask, train)
-        found = found.assign(said=[s for b in blocks for s in said_in(b)[1]], heard=heard).merge(
-            scored, on=TURN
-        )
+        found = found.assign(said=[s for b in blocks for s in said_in(b)[1]], heard=heard).merge(scored, on=TURN)
         said, gold = list(found["said"]), found["gold"].to_numpy(float)
         heard_scores = _scores(found["heard"])
-        self._usual = (
-            float(np.nanmean(heard_scores)) if np.isfinite(heard_scores).any() else float(gold.mean())
-        )
+        self._usual = float(np.nanmean(heard_scores)) if np.isfinite(heard_scores).any() else float(gold.mean())
         if (users := scored["user"].nunique()) < FEW_TRAIN_USERS:
             few = FewTrainUsers(
                 "The judge “{judge}” learns from few train users ({users}, fewer than {least}): its scores are mostly the mean "
@@ -182,9 +178,9 @@ class Reading:
     def __init__(self, said: Sequence[Said]):
         numbers = np.array([read(s) for s in said])
         self._mean, self._spread = numbers.mean(0), numbers.std(0).clip(0.05)
-        self._words = TfidfVectorizer(
-            analyzer=_terms, sublinear_tf=True, min_df=3 if len(said) > 100 else 1
-        ).fit([s.reply for s in said])
+        self._words = TfidfVectorizer(analyzer=_terms, sublinear_tf=True, min_df=3 if len(said) > 100 else 1).fit(
+            [s.reply for s in said]
+        )
         self._counted: dict[str, csr_matrix] = {}
         self._ends = np.cumsum([len(group) for group in FEATURES.values()])[:-1]
 
@@ -192,9 +188,7 @@ class Reading:
         """These turns of these users, one a row."""
         numbers = np.array([read(s) for s in said]).reshape(len(said), len(self._mean))
         scaled = ((numbers - self._mean) / self._spread).clip(-4, 4)
-        assistant, scenario = (
-            np.array([getattr(s, n) for s in said], object) for n in ("assistant", "scenario")
-        )
+        assistant, scenario = (np.array([getattr(s, n) for s in said], object) for n in ("assistant", "scenario"))
         session = np.array([f"{s.scenario}/{s.session}" for s in said], object)
         text = self._text([s.reply for s in said])
         return Turns(np.split(scaled, self._ends, axis=1), text, user, assistant, scenario, session)
@@ -236,9 +230,7 @@ def _held_out(turns: Turns, gold: Array, whole: Population) -> tuple[Array, Arra
     for fold in np.array_split(users, min(FOLDS, len(users))):
         theirs = np.isin(turns.user, fold)
         rest = np.flatnonzero(~theirs)
-        population = (
-            Population(turns.take(rest), gold[rest], whole.variances, whole.mean) if len(rest) else whole
-        )
+        population = Population(turns.take(rest), gold[rest], whole.variances, whole.mean) if len(rest) else whole
         tied = np.zeros((len(gold), len(population.turns)))
         tied[theirs] = population.project(turns.take(np.flatnonzero(theirs)))
         for user in fold:

@@ -94,9 +94,7 @@ def make_judge(name: str, manner: Manner | None = None, **memory: Any) -> Judge:
     raise UnknownName("judge", name, judge_names())
 
 
-def make_judges(
-    names: str | Iterable[str | Judge], manner: Manner | None = None, **memory: Any
-) -> list[Judge]:
+def make_judges(names: str | Iterable[str | Judge], manner: Manner | None = None, **memory: Any) -> list[Judge]:
     """Make the judges of a parameter, separated by commas, each once; "all" is every one that asks a model for 1 to 5.
 
     In a list, a judge stands for itself.

@@ -64,21 +64,15 @@ class Personal(Judge):
             for _, group in groupby(block, key=lambda t: (t.session, t.turn if alone else 0)):
                 yield list(group)
 
-    async def _asked(
-        self, block: Block, group: list[Target], memory: UserMemory | None, ask: Ask
-    ) -> list[Verdict]:
-        fields: dict[str, Any] = {
-            "profile": profile_shown(block.profile, self.profile),
-            "written": self.manner.written,
-        }
+    async def _asked(self, block: Block, group: list[Target], memory: UserMemory | None, ask: Ask) -> list[Verdict]:
+        fields: dict[str, Any] = {"profile": profile_shown(block.profile, self.profile), "written": self.manner.written}
         if memory is None or memory.is_empty:
             name, questions = "judge_no_memory", [{**fields, **self.manner.shown(t)} for t in group]
         else:
             name = "judge_personal"
             fields |= {"counts": list(memory.counts), "average": memory.average}
             questions = [
-                {**fields, "memory": memory.recall(t), "about": memory.about(t), **self.manner.shown(t)}
-                for t in group
+                {**fields, "memory": memory.recall(t), "about": memory.about(t), **self.manner.shown(t)} for t in group
             ]
         verdicts = await self.manner.ask(name, questions, ask)
         said = None if memory is None else memory.state
@@ -88,10 +82,7 @@ class Personal(Judge):
 def _judged(target: Target, verdict: Verdict) -> dict[str, Any]:
     """A judged reply as a further turn of evidence, under the judge's own score."""
     return {
-        **{
-            name: getattr(target, name)
-            for name in ("user", "scenario", "session", "turn", "task", "assistant")
-        },
+        **{name: getattr(target, name) for name in ("user", "scenario", "session", "turn", "task", "assistant")},
         "request": target.request,
         "earlier": (),
         "response": target.response,

@@ -37,9 +37,7 @@ def by_session(corpus: Corpus) -> Corpus:
     rated = corpus.sessions["satisfaction"]
     if rated.isna().all():
         raise DataError(
-            Problem(
-                f"{corpus.name}: sessions", "no session is rated, so there is nothing to judge by session"
-            ),
+            Problem(f"{corpus.name}: sessions", "no session is rated, so there is nothing to judge by session"),
             "This needs ratings of whole conversations, such as URS has, in the column 'satisfaction'.",
         )
     own = corpus.sessions.assign(score=rated.round().clip(1, 5).astype("Int64"))
@@ -74,9 +72,7 @@ def written(messages: Sequence[dict[str, str]], language: str) -> str:
 def conversation(target: Target) -> list[dict[str, str]]:
     """The messages of a session that `by_session` made a target; of any other target, those up to its reply."""
     found: list[tuple[str, list[str]]] = []
-    roles = {
-        heading: role for language in LANGUAGES for role, heading in phrases("speakers", language).items()
-    }
+    roles = {heading: role for language in LANGUAGES for role, heading in phrases("speakers", language).items()}
     for line in target.response.split("\n"):
         if line in roles:
             found.append((roles[line], []))

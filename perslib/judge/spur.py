@@ -39,9 +39,7 @@ SEED = 42
 _MATCHES = {
     "type": "object",
     "required": ["sat_matches", "dsat_matches"],
-    "properties": {
-        k: {"type": "array", "items": {"type": "integer"}} for k in ("sat_matches", "dsat_matches")
-    },
+    "properties": {k: {"type": "array", "items": {"type": "integer"}} for k in ("sat_matches", "dsat_matches")},
 }
 
 
@@ -216,9 +214,7 @@ class Spur(Judge):
 
 def _rules(answer: Answer) -> list[str]:
     """The rules in an answer, each on one line."""
-    return [
-        line for rule in (answer.data or {}).get("rules", []) if (line := re.sub(r"\s+", " ", rule).strip())
-    ]
+    return [line for rule in (answer.data or {}).get("rules", []) if (line := re.sub(r"\s+", " ", rule).strip())]
 
 
 def _matches(answer: Answer) -> dict[str, Any] | None:

@@ -122,12 +122,8 @@ def _words(language: str, features: int) -> Any:
     """Chinese is written without blanks: letters and their pairs and triples. Otherwise words and word parts."""
     if language == "zh":
         return TfidfVectorizer(analyzer="char", ngram_range=(1, 3), sublinear_tf=True, max_features=features)
-    words = TfidfVectorizer(
-        token_pattern=r"\S+", ngram_range=(1, 2), sublinear_tf=True, max_features=features // 2
-    )
-    parts = TfidfVectorizer(
-        analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True, max_features=features // 2
-    )
+    words = TfidfVectorizer(token_pattern=r"\S+", ngram_range=(1, 2), sublinear_tf=True, max_features=features // 2)
+    parts = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True, max_features=features // 2)
     return FeatureUnion([("words", words), ("parts", parts)])
 
 
@@ -151,8 +147,7 @@ class _Ordinal:
 
     def verdicts(self, inputs: sparse.csr_array) -> list[Verdict]:
         exceed = [
-            np.full(inputs.shape[0], m) if isinstance(m, float) else m.predict_proba(inputs)[:, 1]
-            for m in self.models
+            np.full(inputs.shape[0], m) if isinstance(m, float) else m.predict_proba(inputs)[:, 1] for m in self.models
         ]
         found = distribution(np.stack(exceed, axis=1))
         means = found @ np.arange(1, 6)

@@ -100,10 +100,7 @@ class Engine:
         config.max_new_tokens, config.num_beams, config.num_return_sequences = 1, top, top
         config.diversity_penalty = 0.0
         result = self.pipe.generate(ov.Tensor(np.append(prompt, [said], axis=1) if said else prompt), config)
-        return {
-            tokens[0]: round(score, DIGITS)
-            for tokens, score in zip(result.tokens, result.scores, strict=True)
-        }
+        return {tokens[0]: round(score, DIGITS) for tokens, score in zip(result.tokens, result.scores, strict=True)}
 
     def written(self, token: int) -> str:
         """Return a token as text."""

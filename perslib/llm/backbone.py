@@ -133,9 +133,7 @@ class Backbone:
         one = partial(_asked, [_request(question, settings)], stage)
         return (await self.work_async([one], progress=False))[0][0]
 
-    def ask_many(
-        self, questions: Iterable[Question], *, stage: str = "ask", **shown: Unpack[Shown]
-    ) -> list[Answer]:
+    def ask_many(self, questions: Iterable[Question], *, stage: str = "ask", **shown: Unpack[Shown]) -> list[Answer]:
         """The answers to many questions, in their order.
 
         Calls start in that order, so requests with a common beginning meet the endpoint's prefix cache when
@@ -163,9 +161,7 @@ class Backbone:
         self.each(method, items, results.append, **shown)
         return results
 
-    def each(
-        self, method: Each[X, T], items: Iterable[X], sink: Callable[[T], object], **shown: Unpack[Shown]
-    ) -> None:
+    def each(self, method: Each[X, T], items: Iterable[X], sink: Callable[[T], object], **shown: Unpack[Shown]) -> None:
         """`map` that keeps nothing: each result goes to `sink`, in the order of items, as soon as it is its turn."""
         if self.scheduler is not None:
             self._spread(method, items, sink, **shown)
@@ -212,10 +208,7 @@ class Backbone:
                 backbone=self.name,
             )
         stage = next(iter(totals or {}), "work")
-        with (
-            connected(self.scheduler) as client,
-            Progress(None, stage, self.ledger, enabled=progress) as shown,
-        ):
+        with connected(self.scheduler) as client, Progress(None, stage, self.ledger, enabled=progress) as shown:
             part, seats = share(self.entry, workers_of(client))
             work = partial(_map, method, part, self.cache, self.patience, self._forced)
             rest = iter(items)
@@ -253,9 +246,7 @@ class Backbone:
             async def models() -> Mapping[str, Any]:
                 return await self._client.transport.exchange("GET", "/models")
 
-            return await probe.take(
-                self.name, self.entry.address, self.model, self._client.complete, body, models
-            )
+            return await probe.take(self.name, self.entry.address, self.model, self._client.complete, body, models)
 
         self._probe = loop.run(take())
         self._client.unsupported.clear()
@@ -298,9 +289,7 @@ class DryRun(Backbone):
     asked twice is asked once. With `cache="use"` what the answer cache has is not counted as a call.
     """
 
-    def __init__(
-        self, of: Entry | str, reply: Callable[[Request], Any] | None = None, cache: Cache | Policy = "off"
-    ):
+    def __init__(self, of: Entry | str, reply: Callable[[Request], Any] | None = None, cache: Cache | Policy = "off"):
         super().__init__(entry(of) if isinstance(of, str) else of, cache)
         self._stand_in = StandIn(reply)
 

@@ -61,9 +61,7 @@ _REMEDIES = {  # by the beginning of SQLite's name of the error
     ("SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_ERROR"): (
         "It is damaged or not a cache. Move it away to begin a new one: mv {path} {path}.damaged"
     ),
-    ("SQLITE_BUSY", "SQLITE_LOCKED"): (
-        "Another process has been using it for long; try again when that is done."
-    ),
+    ("SQLITE_BUSY", "SQLITE_LOCKED"): ("Another process has been using it for long; try again when that is done."),
     ("SQLITE_FULL",): "Free some space on the disk of {folder}.",
 }
 _MAY_NOT_READ = "Is the path right, and may you read it?"
@@ -165,9 +163,7 @@ class Cache:
             sizes = "SELECT rowid, SUM(LENGTH(body)) OVER (ORDER BY created_at DESC, rowid DESC) AS size FROM entries"
             conditions[f"rowid IN (SELECT rowid FROM ({sizes}) WHERE size > ?)"] = keep_bytes
         if not conditions:
-            raise CacheError(
-                "Say what to forget: an age, a size, a model … (to forget all, delete the file)."
-            )
+            raise CacheError("Say what to forget: an age, a size, a model … (to forget all, delete the file).")
         query = f"DELETE FROM entries WHERE {' AND '.join(conditions)}"
         with self._using("changed") as db:
             return db.execute(query, list(conditions.values())).rowcount
@@ -228,9 +224,7 @@ class Cache:
 
     def _open(self, mode: str) -> sqlite3.Connection:
         uri = _URI.format(path=self.path.absolute().as_uri(), mode=mode)
-        connection = sqlite3.connect(
-            uri, uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
-        )
+        connection = sqlite3.connect(uri, uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
         try:
             # In this order: another process may be making the file, and it writes both in one transaction.
             tables = _only_value(connection, "SELECT COUNT(*) FROM sqlite_master")
@@ -239,9 +233,7 @@ class Cache:
             if tables and application != _APPLICATION_ID:
                 raise CacheError(f"{self.path} is a database of another program; name another file.")
             if version > _FORMAT:
-                raise CacheError(
-                    f"{self.path} was written by a newer perslib; update perslib or move it away."
-                )
+                raise CacheError(f"{self.path} was written by a newer perslib; update perslib or move it away.")
             if self._writes:
                 # Fails where nothing can be written, before anything is.
                 create = _CREATE if version < _FORMAT else ""

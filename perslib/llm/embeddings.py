@@ -128,11 +128,7 @@ class Embedder(Protocol):
 
 
 def embedder(
-    name: str = "embedded",
-    *,
-    cache: Cache | Policy = "use",
-    patience: Patience | None = None,
-    **overrides: Any,
+    name: str = "embedded", *, cache: Cache | Policy = "use", patience: Patience | None = None, **overrides: Any
 ) -> Embedder:
     """The embedder called `name`; `overrides` are fields of an endpoint's entry, above all `model`."""
     if name == "auto":
@@ -152,9 +148,7 @@ def embedder(
 class CachedEmbedder:
     """A model whose vectors are kept in the cache; each text is encoded once."""
 
-    def __init__(
-        self, name: str, encode: Callable[[list[str], Kind], Vectors], cache: Cache, *, address: str = ""
-    ):
+    def __init__(self, name: str, encode: Callable[[list[str], Kind], Vectors], cache: Cache, *, address: str = ""):
         self.name = name
         self._encode, self._cache, self._address = encode, cache, address
 
@@ -169,9 +163,7 @@ class CachedEmbedder:
         found = self._cache.get_vectors(dict.fromkeys(keys))
         missing = {key: text for key, text in zip(keys, texts) if key not in found}
         if missing and self._cache.policy == "only":
-            raise BackboneError(
-                f"{len(missing)} embeddings of {self.name} are not in the cache", backbone=self.name
-            )
+            raise BackboneError(f"{len(missing)} embeddings of {self.name} are not in the cache", backbone=self.name)
         waiting = list(missing.items())
         for start in range(0, len(waiting), AT_ONCE):
             some = dict(waiting[start : start + AT_ONCE])
@@ -202,9 +194,7 @@ class CharacterTfidf:
         if self._vectorizer is None:
             from sklearn.feature_extraction.text import TfidfVectorizer
 
-            counted = TfidfVectorizer(
-                analyzer="char", ngram_range=(1, 3), max_features=20_000, sublinear_tf=True
-            )
+            counted = TfidfVectorizer(analyzer="char", ngram_range=(1, 3), max_features=20_000, sublinear_tf=True)
             # A vocabulary needs at least one character, whatever the texts are.
             self._vectorizer = counted.fit([*texts, " "])
         return unit(self._vectorizer.transform(texts).toarray())
@@ -251,11 +241,7 @@ class Endpoint:
 
     async def _ask(self, texts: list[str], client: Client) -> Vectors:
         # OpenAI refuses empty texts; a space stands for nothing at all.
-        body = {
-            "model": self.entry.model,
-            "input": [text or " " for text in texts],
-            "encoding_format": "float",
-        }
+        body = {"model": self.entry.model, "input": [text or " " for text in texts], "encoding_format": "float"}
 
         async def attempt() -> _Encoded:
             return _read(await client.transport.exchange("POST", "/embeddings", body), len(texts))
@@ -287,11 +273,7 @@ def unit(vectors: npt.ArrayLike) -> Vectors:
 def _checked(texts: Sequence[str]) -> list[str]:
     if isinstance(texts, str):
         raise TypeError("embed takes a list of texts; for a single one write embed([text])")
-    wrong = [
-        Problem(f"texts[{i}]", f"is {t!r}, expected text")
-        for i, t in enumerate(texts)
-        if not isinstance(t, str)
-    ]
+    wrong = [Problem(f"texts[{i}]", f"is {t!r}, expected text") for i, t in enumerate(texts) if not isinstance(t, str)]
     if wrong:
         raise DataError(wrong)
     return list(texts)

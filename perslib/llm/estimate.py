@@ -46,8 +46,7 @@ def tokens_of(text: str, languages: Collection[str] = ()) -> int:
 def tokens_of_messages(messages: Iterable[Message], languages: Collection[str] = ()) -> int:
     """Tokens of a conversation, with four a message for its frame."""
     return sum(
-        4 + tokens_of(m["content"] if isinstance(m["content"], str) else str(m["content"]), languages)
-        for m in messages
+        4 + tokens_of(m["content"] if isinstance(m["content"], str) else str(m["content"]), languages) for m in messages
     )
 
 

@@ -11,16 +11,7 @@ from typing import Any
 from perslib.errors import GaveUp, Refused
 from perslib.llm import loop
 from perslib.llm.estimate import USUAL_REPLY, tokens_of_messages
-from perslib.llm.parsing import (
-    RUNGS,
-    Rung,
-    asked_again,
-    is_strict,
-    language_of,
-    parse,
-    response_format,
-    spelled_out,
-)
+from perslib.llm.parsing import RUNGS, Rung, asked_again, is_strict, language_of, parse, response_format, spelled_out
 from perslib.llm.probe import Probe
 from perslib.llm.registry import Entry
 from perslib.llm.retry import Allowance, Client
@@ -72,13 +63,9 @@ class Ladder:
         unsupported = self.client.unsupported
         if not unsupported:  # as a rule; a schema as text takes time
             return first
-        return next(
-            (r for r in RUNGS[RUNGS.index(first) :] if _unsupported(r, schema) not in unsupported), "text"
-        )
+        return next((r for r in RUNGS[RUNGS.index(first) :] if _unsupported(r, schema) not in unsupported), "text")
 
-    def body(
-        self, request: Request, messages: Sequence[Message], form: dict[str, Any] | None = None
-    ) -> dict[str, Any]:
+    def body(self, request: Request, messages: Sequence[Message], form: dict[str, Any] | None = None) -> dict[str, Any]:
         """What is sent."""
         sent = {"model": self.entry.model, "messages": messages, **parameters(self.entry, request)}
         if "max_tokens" in self.client.unsupported and "max_tokens" in sent:
@@ -98,11 +85,7 @@ class Ladder:
         return self.entry.logprobs if self.probe is None else self.probe.logprobs > 0
 
     async def _send(
-        self,
-        request: Request,
-        messages: Sequence[Message],
-        allowance: Allowance,
-        form: dict[str, Any] | None = None,
+        self, request: Request, messages: Sequence[Message], allowance: Allowance, form: dict[str, Any] | None = None
     ) -> Answer:
         """One completion; settings that the endpoint turns out not to take are left out and remembered."""
         tokens = 0

@@ -63,9 +63,7 @@ def cores() -> int | None:
     if not hasattr(os, "sched_getaffinity"):
         return None
     cpus = os.sched_getaffinity(0)
-    siblings = {
-        _first_line(f"devices/system/cpu/cpu{n}/topology/thread_siblings_list") or str(n) for n in cpus
-    }
+    siblings = {_first_line(f"devices/system/cpu/cpu{n}/topology/thread_siblings_list") or str(n) for n in cpus}
     quota, _, period = _first_line("fs/cgroup/cpu.max").partition(" ")
     bound = int(quota) // int(period) if quota.isdigit() else len(siblings)  # no cgroup, or "max"
     return max(1, min(len(siblings), bound))

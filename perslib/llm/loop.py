@@ -43,9 +43,7 @@ def on_close(close: Callable[[], Awaitable[None]]) -> None:
     _closing.append(close)
 
 
-def submit(
-    work: Coroutine[Any, Any, T], stopped: threading.Event | None = None
-) -> concurrent.futures.Future[T]:
+def submit(work: Coroutine[Any, Any, T], stopped: threading.Event | None = None) -> concurrent.futures.Future[T]:
     """Start `work` on the background loop; `stopped` is set when it has ended, also by being cancelled."""
     if is_here():
         work.close()

@@ -72,9 +72,7 @@ def faults(data: Any, schema: Mapping[str, Any]) -> str | None:
     if validator.is_valid(data):
         return None
     errors = sorted(validator.iter_errors(data), key=lambda e: [str(p) for p in e.instance_path])
-    named = [
-        f"{'.'.join(str(p) for p in e.instance_path) or 'reply'}: {_short(e.message)}" for e in errors[:SHOWN]
-    ]
+    named = [f"{'.'.join(str(p) for p in e.instance_path) or 'reply'}: {_short(e.message)}" for e in errors[:SHOWN]]
     return "; ".join(named) + (f"; and {len(errors) - SHOWN} more" if len(errors) > SHOWN else "")
 
 
@@ -225,9 +223,7 @@ def response_format(schema: Mapping[str, Any], rung: Rung) -> dict[str, Any] | N
     return {"type": "json_object"} if rung == "json" else None
 
 
-def spelled_out(
-    messages: Sequence[Message], schema: Mapping[str, Any], rung: Rung, language: str
-) -> list[Message]:
+def spelled_out(messages: Sequence[Message], schema: Mapping[str, Any], rung: Rung, language: str) -> list[Message]:
     """The messages for this rung; below the first, where the endpoint does not enforce the schema, with it.
 
     It goes to the end of the last message, so that what was constant at the beginning stays so.

@@ -63,9 +63,7 @@ class Probe:
             "model": self.model,
             "JSON schema": "enforced" if self.schema else "no",
             "JSON mode": "enforced" if self.json else "no",
-            "log probabilities": f"{self.logprobs} alternatives a token"
-            if self.logprobs
-            else "not supported",
+            "log probabilities": f"{self.logprobs} alternatives a token" if self.logprobs else "not supported",
             "seed": {True: "repeats a reply", False: "has no effect", None: "could not be told"}[self.seed],
             "token usage": "reported" if self.usage else "no",
             "prefix-cache usage": "reported" if self.cached else "no",
@@ -79,12 +77,7 @@ Listing = Callable[[], Awaitable[Mapping[str, Any]]]
 
 
 async def take(
-    backbone: str,
-    endpoint: str,
-    model: str,
-    complete: Complete,
-    body: Callable[..., dict[str, Any]],
-    models: Listing,
+    backbone: str, endpoint: str, model: str, complete: Complete, body: Callable[..., dict[str, Any]], models: Listing
 ) -> Probe:
     """Ask the endpoint, seven small calls in all."""
 

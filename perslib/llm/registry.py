@@ -153,9 +153,7 @@ def _checked(table: Mapping[str, Any], place: str, problems: list[Problem]) -> d
         problems += found
         return {}
     good = {name: tuple(value) if isinstance(value, list) else value for name, value in table.items()}
-    good |= {
-        name: int(value) for name, value in good.items() if isinstance(value, float) and value.is_integer()
-    }
+    good |= {name: int(value) for name, value in good.items() if isinstance(value, float) and value.is_integer()}
     if isinstance(prices, dict):
         good["prices"] = Prices(input=prices["in"], output=prices["out"], cached=prices.get("cached"))
     return good

@@ -193,9 +193,7 @@ class Client:
         entry = self.transport.entry
         return Allowance(entry.deadline or 3 * entry.timeout + self.patience.total)
 
-    async def complete(
-        self, body: Mapping[str, Any], tokens: int = 0, allowance: Allowance | None = None
-    ) -> Answer:
+    async def complete(self, body: Mapping[str, Any], tokens: int = 0, allowance: Allowance | None = None) -> Answer:
         """The reply to one chat completion; `tokens` is our estimate of its size, for the pace.
 
         `allowance` is what its question has left. Raises `GaveUp` when that, retries or waiting are used up,
@@ -276,6 +274,4 @@ class Client:
         self.failures += 1
         too_long = "" if is_over else f" (the next wait of {pause:.0f} s would pass {bound})"
         tries = "1 try" if tried == 1 else f"{tried} tries"
-        raise GaveUp(
-            f"gave up after {tries}{too_long}: {fault.words}", backbone=self.transport.entry.name
-        ) from None
+        raise GaveUp(f"gave up after {tries}{too_long}: {fault.words}", backbone=self.transport.entry.name) from None

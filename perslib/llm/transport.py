@@ -94,9 +94,7 @@ class Transport:
         if key:
             headers["Authorization"] = f"Bearer {key}"
         data = None if body is None else content
-        sent = self._session.request(
-            method, self.base_url + path, data=data, headers=headers, allow_redirects=False
-        )
+        sent = self._session.request(method, self.base_url + path, data=data, headers=headers, allow_redirects=False)
         started = time.perf_counter()
         try:
             async with asyncio.timeout(self.entry.timeout), sent as response:
@@ -160,9 +158,7 @@ class Transport:
             return Fault(f"no complete reply within {self.entry.timeout:g} s")
         return Fault(f"the connection broke: {_clean(str(error)) or type(error).__name__}")
 
-    def _decoded(
-        self, status: int, headers: Headers, content: bytes, key: str | None, body: Body
-    ) -> dict[str, Any]:
+    def _decoded(self, status: int, headers: Headers, content: bytes, key: str | None, body: Body) -> dict[str, Any]:
         """The object in a reply with status 200, without the key; raises what anything else means."""
         text = whole_characters(content.decode("utf-8", "replace"))
         # A short key is a word (EMPTY, local …) that a reply may well contain; in an error it is hidden all the same.
@@ -199,9 +195,7 @@ class Transport:
         table = f"[{self.entry.name}]"
         if field:
             setting = _SETTINGS.get(field, f'omit = ["{field}"]')
-            change = (
-                "take it out of extra_body in" if field in self.entry.extra_body else f"put {setting} into"
-            )
+            change = "take it out of extra_body in" if field in self.entry.extra_body else f"put {setting} into"
             return f" — it refused {field!r}: {change} {table} of backbones.toml."
         if status in (401, 403) and self.entry.key_env:
             return f" — check the key in {self.entry.key_env}."

@@ -79,9 +79,7 @@ class Request:
             if not isinstance(message, Mapping) or "content" not in message:
                 raise ValueError(f"Request.messages[{place}] has no content; expected {{role, content}}")
             if message.get("role") not in ROLES:
-                raise ValueError(
-                    f"Request.messages[{place}].role is {message.get('role')!r}, expected one of {ROLES}"
-                )
+                raise ValueError(f"Request.messages[{place}].role is {message.get('role')!r}, expected one of {ROLES}")
 
     @classmethod
     def of(cls, what: Request | str | Sequence[Message]) -> Request:
@@ -149,8 +147,7 @@ class Answer:
         known.update(cached=True, retries=0, earlier=tuple(record.get("earlier") or ()))
         if known.get("logprobs"):
             known["logprobs"] = [
-                {**token, "top": [(text, value) for text, value in token.get("top", ())]}
-                for token in known["logprobs"]
+                {**token, "top": [(text, value) for text, value in token.get("top", ())]} for token in known["logprobs"]
             ]
         return cls(**known)
 
@@ -162,9 +159,7 @@ class Answer:
 class Ask(Protocol):
     """Ask questions that can be asked at the same time."""
 
-    def __call__(
-        self, requests: Sequence[Request], stage: str = "ask", rank: int = 0
-    ) -> Awaitable[Sequence[Answer]]:
+    def __call__(self, requests: Sequence[Request], stage: str = "ask", rank: int = 0) -> Awaitable[Sequence[Answer]]:
         """Return the answers, in order.
 
         `stage` is the line of the ledger that they count under. Questions go out in the order of asking, those of a
@@ -247,8 +242,7 @@ def whole_characters(text: str) -> str:
 
 
 _ESCAPE = re.compile(
-    r"(?:\\[^u])++|\\(?:u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|(u[dD][89a-fA-F][\da-fA-F]{2})|.)",
-    re.S,
+    r"(?:\\[^u])++|\\(?:u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|(u[dD][89a-fA-F][\da-fA-F]{2})|.)", re.S
 )
 
 
@@ -257,9 +251,7 @@ def digest(parts: Mapping[str, Any]) -> str:
 
     In the sense of RFC 8785 (JSON canonicalization), for the values that occur in requests.
     """
-    text = json.dumps(
-        _canonical(parts), sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":")
-    )
+    text = json.dumps(_canonical(parts), sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -175,9 +175,7 @@ class Given(MemorySystem):
 def drafts_folder(name: str) -> Path:
     """Where the edited memories of this name are kept."""
     if not _NAME.match(name):
-        raise DataError(
-            Problem("name of the edited memory", f"{name!r}: use letters, digits, spaces, - and _ only")
-        )
+        raise DataError(Problem("name of the edited memory", f"{name!r}: use letters, digits, spaces, - and _ only"))
     return workspace() / "memories" / name
 
 
@@ -263,9 +261,7 @@ def _draft(record: dict[str, Any], block: Block) -> Draft:
         built = _measured(built, record, block)
     elif record.get("recalled"):
         built = Recalled.of_json(built, record["recalled"])
-    lines = tuple(
-        Line(_statement(r["statement"]), bool(r["on"]), bool(r["by_hand"])) for r in record["lines"]
-    )
+    lines = tuple(Line(_statement(r["statement"]), bool(r["on"]), bool(r["by_hand"])) for r in record["lines"])
     return Draft(built, lines, _counts(record["counts"]))
 
 

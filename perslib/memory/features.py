@@ -97,9 +97,7 @@ def _between(said: Said) -> dict[str, float]:
     before = said.replies[-1] if said.replies else ""
     growth = _reply(said.reply)["length"] - _reply(before)["length"]
     return {
-        "foreign": float(
-            bool(said.request) and bool(_CJK.search(said.request)) != bool(_CJK.search(said.reply))
-        ),
+        "foreign": float(bool(said.request) and bool(_CJK.search(said.request)) != bool(_CJK.search(said.reply))),
         "answers": _share(asked, replied),
         "on_task": _share(_pairs(said.task), replied),
         "keeps_numbers": len(numbers & set(_NUMBER.findall(said.reply))) / len(numbers) if numbers else 1.0,

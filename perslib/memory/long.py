@@ -149,9 +149,7 @@ class LongTermMemory(ABC):
         """Write a store to a file, whole or not at all."""
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_suffix(path.suffix + ".part")
-        part.write_text(
-            json.dumps({"system": self.name, **self.to_json(store)}, ensure_ascii=False), encoding="utf-8"
-        )
+        part.write_text(json.dumps({"system": self.name, **self.to_json(store)}, ensure_ascii=False), encoding="utf-8")
         return part.replace(path)
 
     def load(self, path: Path) -> Store:
@@ -184,9 +182,7 @@ def sessions_of(corpus: Corpus, user: str, part: str | None = None) -> list[Sess
     is_shared = own["session"].duplicated(keep=False)
     turns, logs = _turns(corpus, user), logs_by_session(corpus.events[corpus.events["user"] == user])
     found = []
-    for scenario, session, started, shared in zip(
-        own["scenario"], own["session"], own["started_at"], is_shared
-    ):
+    for scenario, session, started, shared in zip(own["scenario"], own["session"], own["started_at"], is_shared):
         if part in (None, scenario):
             found.append(
                 Session(
@@ -257,9 +253,7 @@ class Space:
             missing = list(dict.fromkeys(texts))
         if missing:
             self._known |= {(kind, t): v for t, v in zip(missing, self.model.embed(missing, kind))}
-        return (
-            np.stack([self._known[kind, text] for text in texts]) if texts else np.zeros((0, 0), np.float32)
-        )
+        return np.stack([self._known[kind, text] for text in texts]) if texts else np.zeros((0, 0), np.float32)
 
     def nearest(self, query: str, texts: Sequence[str], k: int) -> list[int]:
         """Places of the k texts nearest to a query, the nearest first."""

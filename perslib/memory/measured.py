@@ -93,22 +93,14 @@ class Measured(MemorySystem):
         other = None if self.beside is None else await self.beside.build(block, ask, judged)
         return self.measure(block, judged, other)
 
-    def measure(
-        self, block: Block, judged: pd.DataFrame | None = None, other: UserMemory | None = None
-    ) -> UserMemory:
+    def measure(self, block: Block, judged: pd.DataFrame | None = None, other: UserMemory | None = None) -> UserMemory:
         """Return the measured memory, with what another one says in front."""
         known = block.evidence if judged is None else pd.concat([block.evidence, judged], ignore_index=True)
         rated = known[known["score"].notna()].reset_index(drop=True)
         said = () if other is None else other.statements
         update = "" if judged is None else f"with {len(judged)} judged replies"
         memory = MeasuredMemory(
-            block.user,
-            block.scenario,
-            self.name,
-            score_counts(rated),
-            said,
-            update=update,
-            language=self.language,
+            block.user, block.scenario, self.name, score_counts(rated), said, update=update, language=self.language
         )
         if other is not None:
             memory = replace(memory, error=other.error, prompt=other.prompt)
@@ -141,9 +133,7 @@ class Traits:
         self._mean, self._spread = self.values.mean(0), np.maximum(self.values.std(0), 0.05)
         self._z = (self.values - self._mean) / self._spread
         n, off = len(scores), scores - scores.mean()
-        self.weights = np.linalg.solve(
-            self._z.T @ self._z + PENALTY * n * np.eye(len(TRAITS)), self._z.T @ off
-        )
+        self.weights = np.linalg.solve(self._z.T @ self._z + PENALTY * n * np.eye(len(TRAITS)), self._z.T @ off)
         self.correlations = self._z.T @ off / n / max(float(scores.std()), 1e-9)
         names = list(TRAITS)
         worth = [i for i in np.argsort(-np.abs(self.correlations), kind="stable") if self._says(names[i], i)]

@@ -13,14 +13,7 @@ from typing import Any
 
 from perslib.errors import UnknownName
 from perslib.memory.base import MemorySystem
-from perslib.memory.baselines import (
-    ConditionMem,
-    MemoryBank,
-    RecurSum,
-    SessionRetrieval,
-    TurnRetrieval,
-    Vanilla,
-)
+from perslib.memory.baselines import ConditionMem, MemoryBank, RecurSum, SessionRetrieval, TurnRetrieval, Vanilla
 from perslib.memory.edited import Edited
 from perslib.memory.h2 import H2Memory
 from perslib.memory.long import LongTermMemory

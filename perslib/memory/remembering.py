@@ -60,8 +60,7 @@ class Recalled(UserMemory):
         fresh = (f"M{n}" for n in range(1, 10_000) if f"M{n}" not in taken)
         named = phrases("parts", self.language)
         return [
-            {"id": id or next(fresh), "field": named.get(f, f), "text": text, "task": None}
-            for id, f, text in found
+            {"id": id or next(fresh), "field": named.get(f, f), "text": text, "task": None} for id, f, text in found
         ]
 
     def cited(self, target: Target) -> tuple[str, ...]:
@@ -112,8 +111,7 @@ class Recalled(UserMemory):
             language=data["language"],
             pieces={piece: statements[id] for piece, id in data["statements"].items()},
             at_hand={
-                (shown["session"], shown["query"]): tuple(pieces[i] for i in shown["pieces"])
-                for shown in data["shown"]
+                (shown["session"], shown["query"]): tuple(pieces[i] for i in shown["pieces"]) for shown in data["shown"]
             },
         )
 

@@ -92,9 +92,7 @@ EPISODES = TextForm(
 )
 
 #: What candidates are shown of the user's past; what was said before stands with the task.
-DIALOGUES = DialogueForm(
-    lambda task, request, reply: f"{task}\n{request}\n{reply}", (2, 5), max_features=50_000
-)
+DIALOGUES = DialogueForm(lambda task, request, reply: f"{task}\n{request}\n{reply}", (2, 5), max_features=50_000)
 
 
 @dataclass(frozen=True)
@@ -155,9 +153,7 @@ class Retrieval:
         """Cosine of each target (row) with each turn of `history(block)` (column)."""
         history, targets = self.form.of_turns(block.evidence), [self.form.of_target(t) for t in block]
         kept = np.ones(len(history), bool)
-        if (
-            self.among == "rated"
-        ):  # the others are counted all the same: they are targets of the user's other blocks
+        if self.among == "rated":  # the others are counted all the same: they are targets of the user's other blocks
             kept = block.evidence["score"].notna().to_numpy(bool)
         if not self._ngrams.holds([*history, *targets]):
             self._ngrams = _Ngrams([*history, *targets], self.form.ngrams)
@@ -177,10 +173,7 @@ class Retrieval:
             labels = pd.factorize(history["scenario"])[0]
         else:
             labels = np.rint(history["score"].to_numpy(float, na_value=np.nan))
-        return [
-            [(i, float(near[i])) for i in chosen(near, labels, k, strategy)]
-            for near in self.similarities(block)
-        ]
+        return [[(i, float(near[i])) for i in chosen(near, labels, k, strategy)] for near in self.similarities(block)]
 
     def anchors(self, block: Block, k: int = 6, strategy: Strategy = "topk") -> list[tuple[Anchor, ...]]:
         """k turns of `history(block)` for each target, chosen by `chosen`."""
@@ -304,7 +297,5 @@ def _weighted(counts: sparse.csr_array, idf: Values, sublinear: bool) -> sparse.
     tf = 1 + np.log(counts.data) if sublinear else counts.data
     weights = sparse.csr_array((tf * idf[counts.indices], counts.indices, counts.indptr), counts.shape)
     length = np.sqrt(weights.multiply(weights).sum(axis=1))
-    rows = np.repeat(
-        np.divide(1, length, out=np.zeros_like(length), where=length > 0), np.diff(counts.indptr)
-    )
+    rows = np.repeat(np.divide(1, length, out=np.zeros_like(length), where=length > 0), np.diff(counts.indptr))
     return sparse.csr_array((weights.data * rows, weights.indices, weights.indptr), weights.shape)

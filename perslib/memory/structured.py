@@ -111,10 +111,7 @@ def _label(row: dict[str, Any]) -> dict[str, Any]:
     if pd.isna(row["score"]):
         return {"score": None, "reason": None}
     score = int(row["score"])
-    return {
-        "score": score,
-        "reason": row["reason"] if score <= 3 and isinstance(row["reason"], str) else None,
-    }
+    return {"score": score, "reason": row["reason"] if score <= 3 and isinstance(row["reason"], str) else None}
 
 
 def _turn(turn: dict[str, Any], request: int, response: int) -> dict[str, Any]:

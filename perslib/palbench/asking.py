@@ -38,10 +38,7 @@ def text_of(key: str) -> Callable[[Any], Reading[str]]:
 
 def spent_on(answers: Sequence[Answer]) -> Spent:
     """What answers took, also those read from the cache: `seconds` one after another, `cost` as priced."""
-    tokens = {
-        f"tokens_{name}": sum(getattr(a, f"tokens_{name}") for a in answers)
-        for name in ("in", "cached", "out")
-    }
+    tokens = {f"tokens_{name}": sum(getattr(a, f"tokens_{name}") for a in answers) for name in ("in", "cached", "out")}
     costs = [a.cost for a in answers if a.cost is not None]
     seconds = sum((a.seconds for a in answers), 0.0)
     return {"calls": len(answers), **tokens, "seconds": seconds, "cost": sum(costs) if costs else None}

@@ -59,9 +59,7 @@ def question_of(
     request = form.request(f"pal_judge_{dimension}", **shown)
     again = run.number - 1
     seed = None if form.seed is None else form.seed + again
-    return Question(
-        f"{scene.topic.id}: {dimension} {run.id}", replace(request, sample=again, seed=seed), read
-    )
+    return Question(f"{scene.topic.id}: {dimension} {run.id}", replace(request, sample=again, seed=seed), read)
 
 
 def judged(
@@ -157,8 +155,7 @@ def read_votes(path: str | Path) -> pd.DataFrame:
     for name, known in (("vote", OUTCOMES), ("dimension", DIMENSIONS)):
         strange = frame[name][~frame[name].isin(known)]
         problems += [
-            Problem(places[i], f"{name} is {value!r}, expected {', '.join(known)}")
-            for i, value in strange.items()
+            Problem(places[i], f"{name} is {value!r}, expected {', '.join(known)}") for i, value in strange.items()
         ]
     columns = [name for name in (*VOTES, "method", "other") if name in frame]
     twice = frame.index[frame.duplicated([name for name in columns if name != "vote"])]

@@ -96,19 +96,13 @@ class Faultless(H2Memory):
         relations: list[h2.Relation] = []
         told: dict[int, Raised] = {}
         for since, until, raised in self.raised[store.user]:
-            own = [
-                i for i, log in enumerate(logs) if since <= log.at <= until and log.content in raised.lines
-            ]
+            own = [i for i, log in enumerate(logs) if since <= log.at <= until and log.content in raised.lines]
             told |= dict.fromkeys(own, raised)
             for before, i in pairwise(own):
                 earlier = _same_need(raised, logs[i].content, {j: logs[j].content for j in own if j < i})
-                relations += [
-                    h2.Relation(i, caused_by=earlier) if earlier else h2.Relation(i, follows=(before,))
-                ]
+                relations += [h2.Relation(i, caused_by=earlier) if earlier else h2.Relation(i, follows=(before,))]
         groups = [group for group in components(len(logs), relations) if group[0] in told]
-        happened = tuple(
-            h2.Situation(told[g[0]].told, (_aspect(told[g[0]].requirement_id),), tuple(g)) for g in groups
-        )
+        happened = tuple(h2.Situation(told[g[0]].told, (_aspect(told[g[0]].requirement_id),), tuple(g)) for g in groups)
         before_that = store.chapters[-1].background if store.chapters else h2.EMPTY
         first, last = (logs[0].at, logs[-1].at) if logs else (None, None)
         state = _background(before_that, happened)
@@ -120,17 +114,13 @@ class Faultless(H2Memory):
             return store
         topics = self.topics.get(session.id, []) if session.turns else []
         starts = [*self.starts.get(session.id, []), len(session.turns) + 1]
-        outlines = tuple(
-            self._outline(store.user, session, topic, i, starts) for i, topic in enumerate(topics)
-        )
+        outlines = tuple(self._outline(store.user, session, topic, i, starts) for i, topic in enumerate(topics))
         *earlier, chapter = store.chapters
         return replace(
             store, heard=(*store.heard, session.id), chapters=(*earlier, replace(chapter, outlines=outlines))
         )
 
-    def _outline(
-        self, user: str, session: Session, topic: dict[str, Any], place: int, starts: list[int]
-    ) -> h2.Outline:
+    def _outline(self, user: str, session: Session, topic: dict[str, Any], place: int, starts: list[int]) -> h2.Outline:
         last = len(session.turns)
         first, end = (starts[place], starts[place + 1] - 1) if place + 1 < len(starts) else (1, last)
         _, likes, dislikes = self.likings[user, topic["requirement_id"]]

@@ -99,9 +99,7 @@ def differences(
     for (task, metric), part in samples.groupby(_WHAT, sort=False):
         table = _by_sample(part, _WHO) * scale_of(str(metric))
         user = table.index.get_level_values("user")
-        pairs = [
-            (a, b) for a, b in combinations(table, 2) if a[1] == b[1] and reference in (None, a[0], b[0])
-        ]
+        pairs = [(a, b) for a, b in combinations(table, 2) if a[1] == b[1] and reference in (None, a[0], b[0])]
         found = []
         for a, b in pairs:
             one, other = (b, a) if b[0] == reference else (a, b)
@@ -111,9 +109,7 @@ def differences(
             every = pd.concat(found, ignore_index=True)
             parts.append(every.assign(difference_p_holm=holm(every["difference_p"])))
     names = {"a": "method", "b": "other", "rows": "samples", "units": "users"}
-    table = (
-        pd.concat(parts, ignore_index=True).rename(columns=names) if parts else pd.DataFrame(columns=columns)
-    )
+    table = pd.concat(parts, ignore_index=True).rename(columns=names) if parts else pd.DataFrame(columns=columns)
     return table[columns]
 
 
@@ -200,9 +196,7 @@ def _kappa(decided: pd.DataFrame, resamples: int, seed: int) -> dict[str, float]
     """Fleiss' κ of judge and people, who both decide, with its interval: it depends on counts of label pairs alone."""
     users = Resamples(decided["user"], resamples, seed, sort=True)
     judge, people = (decided[name].eq("win").to_numpy() for name in ("outcome", "people"))
-    wins, equal, total = (
-        users.total(v) for v in (judge * 1.0 + people, judge == people, np.ones(len(judge)))
-    )
+    wins, equal, total = (users.total(v) for v in (judge * 1.0 + people, judge == people, np.ones(len(judge))))
     with np.errstate(invalid="ignore", divide="ignore"):
         share = wins / (2 * total)
         expected = share**2 + (1 - share) ** 2

@@ -93,9 +93,7 @@ class Served:
         return self.stores[-1].failed
 
 
-async def remembered(
-    memory: LongTermMemory, person: Person, ask: Ask, tasks: Sequence[Task] = ()
-) -> list[Store]:
+async def remembered(memory: LongTermMemory, person: Person, ask: Ask, tasks: Sequence[Task] = ()) -> list[Store]:
     """The memory during each query session, its logs heard and its dialogue not, and once all are over.
 
     A memory that keeps better what was recalled is told what these tasks recall.

@@ -183,8 +183,5 @@ def shortened(
     asked = person.query[: query or None]
     kept = [scene for session in asked for scene in person.of(session)[: topics or None]]
     return replace(
-        person,
-        history=tuple(map(cut, person.history[-history:])),
-        query=tuple(map(cut, asked)),
-        scenes=tuple(kept),
+        person, history=tuple(map(cut, person.history[-history:])), query=tuple(map(cut, asked)), scenes=tuple(kept)
     )

@@ -24,12 +24,7 @@ BATCH = 10
 """People invented by one call; each call is given another example."""
 YEAR, SPAN = 2024, (7, 12)
 EACH = (4, 5)
-_FIELDS = {
-    "occupation": "occupation",
-    "health": "health status",
-    "family": "family members",
-    "hobbies": "hobbies",
-}
+_FIELDS = {"occupation": "occupation", "health": "health status", "family": "family members", "hobbies": "hobbies"}
 Read = Callable[[Any], Any]
 
 
@@ -104,9 +99,7 @@ async def persona(user: str, profile: dict[str, Any], writing: Writing, ask: Ask
         own = [{"id": key, "text": text} for key, text in types.items() if key.startswith(aspect)]
         about = {"profile": profile, "timeline": told, "types": own}
         tasks.append(writing.task("preferences", f"{user} {aspect}", _likings(own), **about))
-    likings = {
-        key: both for found in await writing.written(tasks, ask) for key, both in (found or {}).items()
-    }
+    likings = {key: both for found in await writing.written(tasks, ask) for key, both in (found or {}).items()}
     kinds = {key: text for key, text in types.items() if key in likings}
     return Persona(user, profile, timeline, kinds, likings) if likings else None
 

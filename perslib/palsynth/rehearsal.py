@@ -44,9 +44,7 @@ class StandIn:
         return f"{mark}{filler * (length // len(filler) + 1)}"[:length]
 
     def _profiles(self, fields: Mapping[str, Any]) -> Any:
-        told: dict[str, Any] = dict.fromkeys(
-            ("occupation", "health", "family", "hobbies"), self._text("sentence")
-        )
+        told: dict[str, Any] = dict.fromkeys(("occupation", "health", "family", "hobbies"), self._text("sentence"))
         told |= {"gender": "female", "age": 30, "personality": dict.fromkeys(TRAITS, "medium")}
         return {"people": [{"name": f"P{i}", **told} for i in range(fields["count"])]}
 
@@ -81,9 +79,7 @@ class StandIn:
         for i in range(22):
             kind = LOG_TYPES[self.language][i % len(LOG_TYPES[self.language])]
             at = f"{start + i * (end - start) / 22:{MINUTE}}"
-            entries.append(
-                {"at": at, "event": self._text("short")[:12], "type": kind, "content": self._log(kind, i)}
-            )
+            entries.append({"at": at, "event": self._text("short")[:12], "type": kind, "content": self._log(kind, i)})
         return {"logs": entries}
 
     def _log(self, kind: str, mark: object) -> str:
@@ -92,10 +88,7 @@ class StandIn:
     def _frameworks(self, fields: Mapping[str, Any]) -> Any:
         evidences = [self._text("sentence")] * 2
         needs = [{"need": self._text("short", n), "evidences": evidences} for n in ("a", "b")]
-        ids, said = (
-            [one["id"] for one in fields["types"]],
-            {"user_query": self._text("short"), "needs": needs},
-        )
+        ids, said = ([one["id"] for one in fields["types"]], {"user_query": self._text("short"), "needs": needs})
         return {"topics": [{"id": id, **said, "requirement": self._text("sentence", id)} for id in ids]}
 
     def _candidates(self, fields: Mapping[str, Any]) -> Any:

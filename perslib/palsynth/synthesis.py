@@ -125,13 +125,7 @@ def _files(one: Persona, chapters: list[Chapter]) -> Files:
         told["requirement_framework"][own.date] = {k: _framework(t, one) for k, t in topics.items()}
         told["candidate_solution"][own.date] = {k: t.solutions for k, t in topics.items()}
         told["solution_preference"][own.date] = {k: _verdict(t) for k, t in topics.items()}
-    return {
-        "background": one.profile,
-        "requirement": by_aspect,
-        "preference": likings,
-        **told,
-        "input": parts,
-    }
+    return {"background": one.profile, "requirement": by_aspect, "preference": likings, **told, "input": parts}
 
 
 def _released(topic: Topic) -> dict[str, Any]:

@@ -80,9 +80,7 @@ def verdicts(one: Persona, own: Situation, topic: Topic, writing: Writing) -> Ta
     names = {f"S{i}": i - 1 for i in range(1, CANDIDATES + 1)}
 
     def read(data: Any) -> dict[str, Any]:
-        sides = {
-            side: [(names.get(p["id"].strip().upper()), p["reason"]) for p in data[side]] for side in SIDES
-        }
+        sides = {side: [(names.get(p["id"].strip().upper()), p["reason"]) for p in data[side]] for side in SIDES}
         picks = [pick for side in sides.values() for pick in side]
         places = {place for place, _ in picks}
         if None in places or len(places) != 4 or any(len(side) != 2 for side in sides.values()):
@@ -118,11 +116,7 @@ def script(one: Persona, own: Situation, topics: Sequence[Topic], part: Part, wr
             {"id": f"S{i}", "text": topic.solutions[place], "feedback": side, "reason": reason}
             for i, (side, place, reason) in enumerate(picks, start=1)
         ]
-        about: dict[str, Any] = {
-            "id": f"T{n}",
-            "user_query": topic.user_query,
-            "requirement": topic.requirement,
-        }
+        about: dict[str, Any] = {"id": f"T{n}", "user_query": topic.user_query, "requirement": topic.requirement}
         about |= {"needs": [{"id": f"N{i}", "text": text} for i, text in enumerate(needs, start=1)]}
         shown.append({**about, "solutions": solutions})
         turns += [

@@ -109,9 +109,7 @@ def in_list(name: str, items: Iterable[Any]) -> dict[str, Any]:
     return {f"{name}[{i}]": item for i, item in enumerate(items)}
 
 
-def by_id(
-    given: Iterable[Mapping[str, Any]], wanted: Iterable[str], read: Callable[[Any], T]
-) -> Reading[dict[str, T]]:
+def by_id(given: Iterable[Mapping[str, Any]], wanted: Iterable[str], read: Callable[[Any], T]) -> Reading[dict[str, T]]:
     """What an answer gives for each id that it was asked for, in their order; whole items are kept, the rest is told."""
     items = {item["id"].strip(): item for item in given}
 

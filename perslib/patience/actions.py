@@ -87,6 +87,4 @@ def action_list() -> Templates:
     stored = json.loads(FILE.read_text("utf-8"))["templates"]
     templates = tuple(tuple(Atom(*atom) for atom in t) for t in stored)
     rows = np.array([[atom in t for atom in ATOMS] for t in templates], dtype=np.float32)
-    return Templates(
-        tuple(" + ".join(map(str, t)) for t in templates), tuple(map(str, ATOMS)), rows, templates
-    )
+    return Templates(tuple(" + ".join(map(str, t)) for t in templates), tuple(map(str, ATOMS)), rows, templates)

@@ -109,8 +109,7 @@ class Replay:
         self.size, self.discount, self.added = size, discount, 0
         bits = (np.uint8, features)  # all features are 0 or 1
         self.turns = np.zeros(
-            size,
-            [("state", *bits), ("action", np.int64), ("reward", "f4"), ("discount", "f4"), ("later", *bits)],
+            size, [("state", *bits), ("action", np.int64), ("reward", "f4"), ("discount", "f4"), ("later", *bits)]
         )
 
     def __len__(self) -> int:

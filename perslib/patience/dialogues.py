@@ -41,9 +41,7 @@ class Actions:
                 "Give one row of features an action and one column an atom.",
             )
         if not np.isfinite(self.multihot).all():
-            raise DataError(
-                "The features of the action list hold NaN or infinity.", "Fill or drop them first."
-            )
+            raise DataError("The features of the action list hold NaN or infinity.", "Fill or drop them first.")
 
     def __len__(self) -> int:
         return len(self.names)
@@ -175,9 +173,7 @@ class Dialogues(Sequence[Dialogue]):
     def save(self, path: str | Path) -> Path:
         """Write everything into one Parquet file; `Dialogues.read` returns the same."""
         path = Path(path)
-        columns = {
-            own.name: [_flat(getattr(d, own.name)) for d in self.dialogues] for own in fields(Dialogue)
-        }
+        columns = {own.name: [_flat(getattr(d, own.name)) for d in self.dialogues] for own in fields(Dialogue)}
         actions = (self.action_list.names, self.action_list.atoms, self.action_list.multihot.tolist())
         names = {name: getattr(self, name) for name in _NAMES}
         about = json.dumps({"actions": actions, "names": names})

@@ -107,9 +107,7 @@ class Patience(BaseEstimator):
         """
         self._check()
         known = dialogues.by_status(SUCCESS, FAILURE) if self.timeout == "drop" else dialogues
-        status = np.where(
-            known.status == CENSORED, FAILURE if self.timeout == "failed" else CENSORED, known.status
-        )
+        status = np.where(known.status == CENSORED, FAILURE if self.timeout == "failed" else CENSORED, known.status)
         _check_both_ends(status, len(dialogues) - len(known))
         seen = self._features(known)
         with seeded(self.seed) as torch:
@@ -128,9 +126,7 @@ class Patience(BaseEstimator):
         unproven = 1.0 if self.granularity == "slot" else 0.0
         return estimate(self.f_, self.h_, batch, self.gamma, unproven=unproven, detach=self.detach_ratio)
 
-    def _train(
-        self, torch: ModuleType, seen: Features, status: np.ndarray, validation: Dialogues | None
-    ) -> None:
+    def _train(self, torch: ModuleType, seen: Features, status: np.ndarray, validation: Dialogues | None) -> None:
         networks = torch.nn.ModuleList([self.f_, self.h_])
         adam = torch.optim.Adam(networks.parameters(), lr=self.rate, fused=True)
         order, y = np.random.default_rng(self.seed), status.astype(np.float32)
@@ -148,9 +144,7 @@ class Patience(BaseEstimator):
                 adam.step()
                 sums += [float(part.detach().sum()) for part in (found.loss1, found.loss2, found.loss3)]
             means = sums / len(y)
-            rows.append(
-                {"epoch": epoch, "loss": means.sum(), **dict(zip(("loss1", "loss2", "loss3"), means))}
-            )
+            rows.append({"epoch": epoch, "loss": means.sum(), **dict(zip(("loss1", "loss2", "loss3"), means))})
             if validation is not None:
                 balanced = status_accuracy(self.predict_status(validation), validation.status)["balanced"]
                 rows[-1]["balanced"] = balanced
@@ -208,9 +202,7 @@ class Patience(BaseEstimator):
     def save(self, folder: str | Path) -> Path:
         """Weights, and a card of what they were learned from, in this folder (`perslib.saved`)."""
         parts = {"f": self.f_, "h": self.h_}
-        weights = {
-            f"{p}.{name}": v.numpy() for p, own in parts.items() for name, v in own.state_dict().items()
-        }
+        weights = {f"{p}.{name}": v.numpy() for p, own in parts.items() for name, v in own.state_dict().items()}
         return save(folder, self.card_, weights)
 
     @classmethod
@@ -253,9 +245,7 @@ class Patience(BaseEstimator):
                 f"gamma is {self.gamma}; expected 0 < gamma ≤ 1, or None for users who do not look ahead."
             )
 
-    def _describe(
-        self, fitted: Dialogues, status: np.ndarray, validation: Dialogues | None
-    ) -> dict[str, Any]:
+    def _describe(self, fitted: Dialogues, status: np.ndarray, validation: Dialogues | None) -> dict[str, Any]:
         """What a model was fitted on, how, and how far it explains the endings it has seen."""
         numbers = {"fitted": status_accuracy(self.predict_status(fitted), status)}
         if validation is not None:

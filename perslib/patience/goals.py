@@ -88,11 +88,7 @@ class Part:
     @cached_property
     def items(self) -> tuple[int, ...]:
         """Positions in the goal vector, the domain's own bit last."""
-        named = [
-            f"{self.domain}.{kind}.{slot}"
-            for kind in ("info", "reqt", "book")
-            for slot in getattr(self, kind)
-        ]
+        named = [f"{self.domain}.{kind}.{slot}" for kind in ("info", "reqt", "book") for slot in getattr(self, kind)]
         return tuple(GOAL_INDEX[name] for name in (*named, self.domain))
 
 

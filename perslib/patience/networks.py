@@ -131,10 +131,7 @@ def features(
     goal = np.stack([d.goal for d in dialogues]).astype(np.float32)
     profiles = np.zeros((len(dialogues), 0), np.float32)
     if profile:
-        lacking, remedy = (
-            "have no profile of their user",
-            'Give every dialogue a profile, or fit with profile="".',
-        )
+        lacking, remedy = ("have no profile of their user", 'Give every dialogue a profile, or fit with profile="".')
         profiles = np.stack(dialogues.each("profile", lacking, remedy)).astype(np.float32)
     for_h = profiles if "h" in profile else profiles[:, :0]
     shown = [profiles[of]] if "f" in profile else []
@@ -257,9 +254,7 @@ class Losses(NamedTuple):
         return (self.loss1 + self.loss2 + self.loss3).mean()
 
 
-def losses(
-    of: Estimate, y: Tensor, mask: Tensor, v_b: float, variant: Variant = "full", margin: float = 0.0
-) -> Losses:
+def losses(of: Estimate, y: Tensor, mask: Tensor, v_b: float, variant: Variant = "full", margin: float = 0.0) -> Losses:
     """The losses of a batch; y has one value a dialogue. Budgets are to end `margin` away from zero.
 
     Before the first turn, h'_0 = 0. A dialogue that was cut off (y = 0) only says that its user had budget left: loss1

@@ -60,13 +60,9 @@ def with_profiles(dialogues: Dialogues, words: Mapping[str, Sequence[str]], leas
         raise DataError(f"There is no profile of {', '.join(missing[:5])}.", "Give one for every user.")
     counts = pd.Series([entry for own in words.values() for entry in dict.fromkeys(own)]).value_counts()
     names = tuple(sorted(counts.index[counts >= least]))
-    vectors = {
-        user: np.array([name in set(own) for name in names], dtype=np.float32) for user, own in words.items()
-    }
+    vectors = {user: np.array([name in set(own) for name in names], dtype=np.float32) for user, own in words.items()}
     return replace(
-        dialogues,
-        dialogues=tuple(replace(d, profile=vectors[d.user]) for d in dialogues),
-        profile_names=names,
+        dialogues, dialogues=tuple(replace(d, profile=vectors[d.user]) for d in dialogues), profile_names=names
     )
 
 

@@ -22,16 +22,7 @@ import pandas as pd
 from tqdm.auto import tqdm
 
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.patience.agents import (
-    Agent,
-    Reward,
-    Settings,
-    estimated,
-    learn,
-    task_reward,
-    training,
-    true_cost,
-)
+from perslib.patience.agents import Agent, Reward, Settings, estimated, learn, task_reward, training, true_cost
 from perslib.patience.dialogues import Dialogues
 from perslib.patience.estimator import Patience
 from perslib.patience.policies import Policy, collect, exploring, patient, rule, shrewd
@@ -75,12 +66,7 @@ TRAINED: dict[str, tuple[str, str]] = {
 }
 #: Which dialogues an estimate is made from, and whether its losses look ahead.
 ESTIMATED = {"R2": ("user2", False), "R3": ("user3", True), "R4": ("user3", False)}
-HAND: dict[str, Policy] = {
-    "noisy rule": exploring(rule, 0.25),
-    "rule": rule,
-    "patient": patient,
-    "shrewd": shrewd,
-}
+HAND: dict[str, Policy] = {"noisy rule": exploring(rule, 0.25), "rule": rule, "patient": patient, "shrewd": shrewd}
 
 #: Dialogues that agents are judged on have seeds of their own.
 JUDGED = 7_000_000
@@ -89,9 +75,7 @@ JUDGED = 7_000_000
 class Pipeline:
     """A run in a folder; `finish` makes what is missing, the other methods make what they need."""
 
-    def __init__(
-        self, folder: Path | str, preset: str = "smoke", seeds: tuple[int, ...] = (), progress: bool = True
-    ):
+    def __init__(self, folder: Path | str, preset: str = "smoke", seeds: tuple[int, ...] = (), progress: bool = True):
         if preset not in PRESETS:
             raise UnknownName("preset", preset, PRESETS)
         self.folder, self.sizes, self.progress = Path(folder), PRESETS[preset], progress

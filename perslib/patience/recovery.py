@@ -34,14 +34,10 @@ def reward_shares(dialogues: Dialogues) -> pd.DataFrame:
     """How often each true reward occurs (Table 2): true, share, turns."""
     true = pd.Series(-_costs(dialogues).round(6), name="true")
     counts = true.value_counts().sort_index(ascending=False)
-    return pd.DataFrame(
-        {"true": counts.index, "share": counts.to_numpy() / len(true), "turns": counts.to_numpy()}
-    )
+    return pd.DataFrame({"true": counts.index, "share": counts.to_numpy() / len(true), "turns": counts.to_numpy()})
 
 
-def recovered(
-    model: Patience, dialogues: Dialogues, *, resamples: int = RESAMPLES, seed: int = SEED
-) -> pd.DataFrame:
+def recovered(model: Patience, dialogues: Dialogues, *, resamples: int = RESAMPLES, seed: int = SEED) -> pd.DataFrame:
     """Everything in numbers: a row a measure, with value, value_low and value_high (95 %, over resampled dialogues).
 
     step_r             Pearson over all turns, of f and the true reward
@@ -97,8 +93,6 @@ def _of_levels(f: np.ndarray, true: np.ndarray, turns: Resamples) -> dict[str, n
 
 def _costs(dialogues: Dialogues) -> np.ndarray:
     costs = dialogues.each(
-        "true_costs",
-        "carry no true turn costs",
-        "Recovery is measured where the truth is known, on simulated users.",
+        "true_costs", "carry no true turn costs", "Recovery is measured where the truth is known, on simulated users."
     )
     return np.concatenate(costs).astype(float)

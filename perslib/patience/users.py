@@ -69,10 +69,7 @@ class Agenda:
         return [*untold, *details, Item("book", name, "ref")]
 
     def hear(
-        self,
-        template: Template,
-        entity: Callable[[str, str], int | None],
-        noted: Mapping[tuple[str, str], int],
+        self, template: Template, entity: Callable[[str, str], int | None], noted: Mapping[tuple[str, str], int]
     ) -> None:
         """Take in a system action about the current part; wrong domains and general acts change nothing.
 

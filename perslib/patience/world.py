@@ -129,14 +129,7 @@ class Seen:
         return state
 
 
-STATUS = {
-    "success": SUCCESS,
-    "budget": FAILURE,
-    "forward": FAILURE,
-    "quit": FAILURE,
-    "maxturn": CENSORED,
-    "": CENSORED,
-}
+STATUS = {"success": SUCCESS, "budget": FAILURE, "forward": FAILURE, "quit": FAILURE, "maxturn": CENSORED, "": CENSORED}
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,9 +190,7 @@ class World:
         if self.over:
             raise PerslibError(f"The dialogue is over ({self.reason}); begin a new one.")
         if not 0 <= action < len(self.actions.templates):
-            raise PerslibError(
-                f"Action {action} is not in the list, which has {len(self.actions.templates)} (0 …)."
-            )
+            raise PerslibError(f"Action {action} is not in the list, which has {len(self.actions.templates)} (0 …).")
         template, state, agenda = self.actions.templates[action], self.seen.vector, self.agenda
         position, cost = agenda.position, int(self.actions.slot_numbers[action]) + 1
         agenda.hear(template, self.seen.entity, self.seen.told)
@@ -208,9 +199,7 @@ class World:
         if agenda.position > position:
             self.settled = self.spent
         rest = agenda.unfinished(self.user.granularity)
-        turn = Turn(
-            self._said, self._misheard, state, action, cost, tuple(rest), self.left, self._outlook(len(rest))
-        )
+        turn = Turn(self._said, self._misheard, state, action, cost, tuple(rest), self.left, self._outlook(len(rest)))
         self.turns.append(turn)
         self.reason = self._ending(turn)
         if not self.over:

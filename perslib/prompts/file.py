@@ -139,17 +139,13 @@ def _bullets(items: Sequence[str]) -> str:
     return "\n".join(f"- {item}" for item in items)
 
 
-def _conversation(
-    messages: Sequence[Mapping[str, Any]], user: str = "user", assistant: str = "assistant"
-) -> str:
+def _conversation(messages: Sequence[Mapping[str, Any]], user: str = "user", assistant: str = "assistant") -> str:
     """Messages under `<<<user>>>` and `<<<assistant>>>`, headings that no message can imitate."""
     headings, shown = {"user": user, "assistant": assistant}, []
     for message in messages:
         role, content = message.get("role", ""), message.get("content")
         if role not in headings or not isinstance(content, str):
-            raise TypeError(
-                f"a message has a role (user or assistant) and a text as content; got {message!r:.80}"
-            )
+            raise TypeError(f"a message has a role (user or assistant) and a text as content; got {message!r:.80}")
         shown.append(f"<<<{headings[role]}>>>\n{content}")
     return "\n".join(shown)
 
@@ -171,12 +167,7 @@ ENVIRONMENT = _Environment(
     keep_trailing_newline=True,
     autoescape=False,
 )
-ENVIRONMENT.filters |= {
-    "fence": _fenced,
-    "conversation": _conversation,
-    "bullets": _bullets,
-    "in_marker": in_marker,
-}
+ENVIRONMENT.filters |= {"fence": _fenced, "conversation": _conversation, "bullets": _bullets, "in_marker": in_marker}
 
 
 class Sources:
@@ -280,9 +271,7 @@ def _check_node(node: nodes.Node, scope: _Scope) -> None:
 def _check_include(node: nodes.Node, scope: _Scope) -> None:
     """Check the file that comes in."""
     if not isinstance(node, nodes.Include) or not isinstance(node.template, nodes.Const):
-        raise PromptError(
-            f'{scope.path}:{node.lineno}: prompts share pieces by {{% include "_file.md" %}} only'
-        )
+        raise PromptError(f'{scope.path}:{node.lineno}: prompts share pieces by {{% include "_file.md" %}} only')
     name = str(node.template.value)
     if name in scope.within or scope.sources.find(name) is None:
         why = "includes itself" if name in scope.within else f"is in none of {scope.sources.folders}"
@@ -297,6 +286,4 @@ def _names(node: nodes.Node) -> set[str]:
 
 
 def _fences(chain: nodes.Node) -> bool:
-    return any(
-        f.name == "fence" for f in [chain, *chain.find_all(nodes.Filter)] if isinstance(f, nodes.Filter)
-    )
+    return any(f.name == "fence" for f in [chain, *chain.find_all(nodes.Filter)] if isinstance(f, nodes.Filter))

@@ -65,9 +65,7 @@ class Prompt:
             raise PromptError(f"{self.path}: {'; '.join(faults)}. This prompt takes: {takes}.")
         values = {name: self._shown(value, name) for name, value in fields.items()}
         try:
-            messages = [
-                {"role": role, "content": body.render(values).strip()} for role, body in self._messages
-            ]
+            messages = [{"role": role, "content": body.render(values).strip()} for role, body in self._messages]
         except Exception as error:  # a template can fail in any way that Python can
             raise PromptError(f"{_place(error, self.path)}: {error}") from error
         return Request(messages, self.schema, self.temperature, self.max_tokens, prompt=self.label)
@@ -161,9 +159,7 @@ def _shelves(folder: str | Path | None) -> list[Path]:
         if value is not None:
             shelves.append(Path(value).expanduser().resolve())
             if not shelves[-1].is_dir():
-                raise PromptError(
-                    f"There is no folder {shelves[-1]} to take prompts from (given by {source})"
-                )
+                raise PromptError(f"There is no folder {shelves[-1]} to take prompts from (given by {source})")
     return list(dict.fromkeys([*shelves, workspace() / "prompts", bundled("prompts")]))
 
 

@@ -79,9 +79,7 @@ def _row(of: Scores, place: int, drawn: Resamples) -> dict[str, Any]:
     }
     bounds = {k: v for name, values in means.items() for k, v in drawn.estimate(values, name).items()}
     by_score = {s: whole == s for s in range(1, 6)}
-    shares = {
-        f"share{s}": of.weight[at].sum() / of.weight[known].sum() for s, at in by_score.items() if known.any()
-    }
+    shares = {f"share{s}": of.weight[at].sum() / of.weight[known].sum() for s, at in by_score.items() if known.any()}
     return {**counts, **bounds, **{f"n{s}": int(at.sum()) for s, at in by_score.items()}, **shares}
 
 

@@ -78,9 +78,7 @@ class Context:
         """What a prompt of this name says."""
         request = prompt(name, self.language, self.prompts).render(**fields)
         if [message["role"] for message in request.messages] != ["system"]:
-            raise PromptError(
-                f"{request.prompt}: the conversation follows, so this prompt has # system alone"
-            )
+            raise PromptError(f"{request.prompt}: the conversation follows, so this prompt has # system alone")
         return Shown(request.messages[0]["content"], request.prompt)
 
 
@@ -182,10 +180,7 @@ class Remembered(Context):
 
 
 def make_context(
-    which: str | MemorySystem | Context,
-    language: str = "en",
-    prompts: str | Path | None = None,
-    **memory: Any,
+    which: str | MemorySystem | Context, language: str = "en", prompts: str | Path | None = None, **memory: Any
 ) -> Context:
     """Make the context of this name, or the one that shows what a memory writes; `memory` are that one's options."""
     if isinstance(which, Context):

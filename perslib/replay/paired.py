@@ -145,10 +145,5 @@ def self_preference(
     made_by, users = (replies.index.get_level_values(name) for name in ("candidate", "user"))
     how: dict[str, Any] = {"judge_families": known, "resamples": resamples, "seed": seed}
     found = own_family_preference(replies, made_by, users, families, **how).drop(columns="judge")
-    names = {
-        "own_makers": "own_candidates",
-        "other_makers": "other_candidates",
-        "rows": "turns",
-        "units": "users",
-    }
+    names = {"own_makers": "own_candidates", "other_makers": "other_candidates", "rows": "turns", "units": "users"}
     return pd.DataFrame(judges, columns=["judge", "backbone"]).join(found.rename(columns=names))

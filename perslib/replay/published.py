@@ -185,9 +185,7 @@ def read_scored(path: Path | str, corpus: Corpus | None = None, *, skip_bad: boo
     return _read_verdicts(path, corpus, skip_bad, of_candidates=True)
 
 
-def read_predictions(
-    path: Path | str, corpus: Corpus | None = None, *, skip_bad: bool = False
-) -> pd.DataFrame:
+def read_predictions(path: Path | str, corpus: Corpus | None = None, *, skip_bad: bool = False) -> pd.DataFrame:
     """A published evaluator's or baseline's scores of the recorded replies: the verdicts frame, `candidate` missing.
 
     `judge` is the `baseline_name`, else "structured memory" or "no memory"; `backbone` the model behind it, missing for
@@ -196,9 +194,7 @@ def read_predictions(
     return _read_verdicts(path, corpus, skip_bad, of_candidates=False)
 
 
-def _read_verdicts(
-    path: Path | str, corpus: Corpus | None, skip_bad: bool, *, of_candidates: bool
-) -> pd.DataFrame:
+def _read_verdicts(path: Path | str, corpus: Corpus | None, skip_bad: bool, *, of_candidates: bool) -> pd.DataFrame:
     def make(record: Record, odd: Counter[str]) -> Record:
         name = None if corpus is None else corpus.name
         return {"corpus": name, "candidate": _whose(record, of_candidates), **_verdict(record)}
@@ -254,11 +250,7 @@ def _score(record: Record, column: str) -> float | None:
 
 def _judge(record: Record) -> Record:
     """Which judge, the model behind it, its memory and its prompt, from whichever keys the program wrote."""
-    model, baseline, memory = (
-        field(record, "model"),
-        record.get("baseline_name"),
-        field(record, "memory_model"),
-    )
+    model, baseline, memory = (field(record, "model"), record.get("baseline_name"), field(record, "memory_model"))
     remembers = bool(record.get("with_memory", memory not in (None, "none")))
     version = field(record, "memory_version") or "structured"
     return {

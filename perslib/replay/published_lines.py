@@ -29,9 +29,7 @@ Turn = tuple[str, str, str, int]
 Record = dict[str, Any]
 
 REMEDY = "Mend the file, or read it with skip_bad=True: these lines are left out then and listed in .attrs['left_out']."
-STRICT_REMEDY = (
-    "Mend the file: each line names a turn by user, scenario, session and turn, and stands but once."
-)
+STRICT_REMEDY = "Mend the file: each line names a turn by user, scenario, session and turn, and stands but once."
 _SAMPLE = re.compile(r"(?P<user>.+?)__(?P<scenario>.+)__(?P<session>.+)\.json__turn_(?P<turn>\d+)")
 _PUBLISHED = read_toml(__file__, "published.toml")
 NAMES: dict[str, list[str]] = _PUBLISHED["names"]

@@ -137,8 +137,7 @@ def _blanks(replies: pd.DataFrame) -> pd.DataFrame:
     """Empty replies as rows without a response that say so."""
     blank = replies["response"].fillna("").str.strip() == ""
     return replies.assign(
-        response=replies["response"].mask(blank),
-        error=replies["error"].mask(blank & replies["error"].isna(), NO_REPLY),
+        response=replies["response"].mask(blank), error=replies["error"].mask(blank & replies["error"].isna(), NO_REPLY)
     )
 
 

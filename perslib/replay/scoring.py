@@ -70,12 +70,7 @@ def scored(
     keys = ["candidate", *TURN]
     every = replies[keys].merge(verdicts, how="left", on=keys, validate="1:1")
     asked = backbone.name if backbone is not None and judge.sees.model else None
-    missing: dict[str, Any] = {
-        "corpus": corpus.name,
-        "judge": judge.name,
-        "backbone": asked,
-        "mode": "unscored",
-    }
+    missing: dict[str, Any] = {"corpus": corpus.name, "judge": judge.name, "backbone": asked, "mode": "unscored"}
     missing["error"] = "no reply: " + replies["error"].fillna("it is empty")
     told = {name: every[name].where(is_given, value) for name, value in missing.items()}
     return coerce(every.assign(**told), "verdicts")

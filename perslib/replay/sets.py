@@ -28,9 +28,7 @@ Ints = npt.NDArray[np.int64]
 SIZE = 300
 
 
-def stratified_set(
-    corpus: Corpus, size: int = SIZE, split: str | None = "test", seed: int = 42
-) -> pd.DataFrame:
+def stratified_set(corpus: Corpus, size: int = SIZE, split: str | None = "test", seed: int = 42) -> pd.DataFrame:
     """Turns drawn from the blocks (user, scenario) of a split, with the probability of each: a replay set.
 
     All turns with a request can be drawn, also the first of a session and unrated ones. Of block h with N_h of the
@@ -158,17 +156,12 @@ def hard_set(corpus: Corpus, budget: int = SIZE, split: str | None = "test") -> 
     turns = turns[turns["score"].notna()]
     if turns.empty:
         raise DataError(
-            Problem(
-                corpus.name,
-                f"no turn in split {split!r} is rated, and the published selection goes by ratings",
-            ),
+            Problem(corpus.name, f"no turn in split {split!r} is rated, and the published selection goes by ratings"),
             "Take stratified_set, which needs no ratings.",
         )
     turns = turns[turns["turn"] >= 1]
     candidates = _best_of_blocks(_ranked(turns))
-    return coerce(
-        candidates.loc[_within(candidates, budget), [*TURN, "selection_score", "why"]], "replay_turns"
-    )
+    return coerce(candidates.loc[_within(candidates, budget), [*TURN, "selection_score", "why"]], "replay_turns")
 
 
 def _ranked(turns: pd.DataFrame) -> pd.DataFrame:
@@ -206,9 +199,7 @@ def _best_of_blocks(ranked: pd.DataFrame) -> pd.DataFrame:
     best = ranked.groupby(SESSION, sort=False).head(1)
     low, controls = best[best["gold"] <= 4], best[best["gold"] == 5].groupby("block", sort=False).head(1)
     full = low["block"].value_counts().loc[lambda held: held >= OF_BLOCK].index
-    taken = pd.concat(
-        [low.groupby("block", sort=False).head(OF_BLOCK), controls[~controls["block"].isin(full)]]
-    )
+    taken = pd.concat([low.groupby("block", sort=False).head(OF_BLOCK), controls[~controls["block"].isin(full)]])
     return taken.sort_values(["rank", "block", "sample"])
 
 

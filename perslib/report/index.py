@@ -50,8 +50,7 @@ def _card(page: Page) -> str:
         page=page,
         entry=page.entry,
         last=last,
-        failure="failed" in (page.entry["status"], last.get("status"))
-        and (last or page.entry).get("failure"),
+        failure="failed" in (page.entry["status"], last.get("status")) and (last or page.entry).get("failure"),
         picture=_thumbnail(page),
         manifest=(page.folder / NAME).relative_to(page.root).as_posix(),
         failed=failed.relative_to(page.root).as_posix() if last and failed.is_file() else "",

@@ -79,9 +79,7 @@ def latex_table(
     texts = cell_texts(frame, digits)
     kinds = [_column(own, is_numeric(frame.iloc[:, i])) for i, own in enumerate(texts)]
     size, small = next(sizes for most, *sizes in _SIZES if len(kinds) <= most)
-    cells = [
-        [_cell(text, small, (row, i) in bold) for row, text in enumerate(own)] for i, own in enumerate(texts)
-    ]
+    cells = [[_cell(text, small, (row, i) in bold) for row, text in enumerate(own)] for i, own in enumerate(texts)]
     if frame.empty:
         none = escaped(translate("No rows: nothing to list."))
         cells = [[none], *[[""]] * len(kinds)][: len(kinds)]

@@ -61,9 +61,7 @@ def code_revision() -> dict[str, Any]:
 
 
 def _git(folder: Path, *words: str) -> str:
-    done = subprocess.run(
-        ["git", "-C", str(folder), *words], capture_output=True, text=True, timeout=10, check=True
-    )
+    done = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True, timeout=10, check=True)
     return done.stdout.strip()
 
 
@@ -178,9 +176,7 @@ def _read(folder: Path) -> tuple[dict[str, Any], list[str]]:
 
 def files_of(entry: Mapping[str, Any]) -> list[str]:
     """All figures and tables of a page, relative to its folder."""
-    return [
-        file for kind in ("figures", "tables") for files in entry.get(kind, {}).values() for file in files
-    ]
+    return [file for kind in ("figures", "tables") for files in entry.get(kind, {}).values() for file in files]
 
 
 def record(folder: Path, name: str, entry: Mapping[str, Any]) -> None:

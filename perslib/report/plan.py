@@ -52,14 +52,10 @@ def find_studies(names: Iterable[str | Path] | str | Path | None = None) -> list
     paths = numbered if names is None else (_find(str(name), shelf) for name in names)
     studies = [read_study(path) for path in dict.fromkeys(paths)]
     if not studies:
-        raise ReportError(
-            f"There is no notebook to run: none is named, and {workspace() / 'notebooks'} has none"
-        )
+        raise ReportError(f"There is no notebook to run: none is named, and {workspace() / 'notebooks'} has none")
     counted = Counter(study.name for study in studies)
     if twice := sorted(name for name, n in counted.items() if n > 1):
-        raise ReportError(
-            f"Two notebooks are called {', '.join(twice)}; their pages would overwrite each other"
-        )
+        raise ReportError(f"Two notebooks are called {', '.join(twice)}; their pages would overwrite each other")
     return studies
 
 

@@ -45,9 +45,7 @@ def stack(frame: pd.DataFrame, columns: Sequence[str], name: str = "quantity") -
     own = {c: {c: "value", f"{c}_low": "value_low", f"{c}_high": "value_high"} for c in columns}
     every = {column for names in own.values() for column in names}
     about = [c for c in frame if c not in every]
-    parts = [
-        frame[[*about, *(c for c in names if c in frame)]].rename(columns=names) for names in own.values()
-    ]
+    parts = [frame[[*about, *(c for c in names if c in frame)]].rename(columns=names) for names in own.values()]
     return pd.concat([part.assign(**{name: c}) for c, part in zip(columns, parts)], ignore_index=True)
 
 
@@ -73,9 +71,7 @@ def colors_of(palette: Palette, values: Sequence[Any]) -> dict[Any, Any]:
     return dict(zip(values, sns.color_palette(chosen, len(values))))
 
 
-def subplots(
-    lines: int, columns: int, width: Width, height: float, **shared: Any
-) -> tuple[Figure, list[Axes]]:
+def subplots(lines: int, columns: int, width: Width, height: float, **shared: Any) -> tuple[Figure, list[Axes]]:
     """Open a figure in the page's style; return it with its axes."""
     import matplotlib.pyplot as plt
 

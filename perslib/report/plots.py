@@ -300,9 +300,7 @@ def heatmap(
         said = texts[title] if isinstance(texts, Mapping) else texts
         look |= {"annot": True, "fmt": said} if isinstance(said, str) else {"annot": said, "fmt": ""}
         sns.heatmap(matrix.astype(float), ax=ax, **look)
-        ax.set_xticklabels(
-            [literal_name(c) for c in matrix.columns], rotation=40, ha="right", rotation_mode="anchor"
-        )
+        ax.set_xticklabels([literal_name(c) for c in matrix.columns], rotation=40, ha="right", rotation_mode="anchor")
         ax.set_yticklabels([literal_name(r) for r in matrix.index], rotation=0)
         ax.set(xlabel="", ylabel="")
         ax.tick_params(length=0)
@@ -370,18 +368,12 @@ def arcs(
     for (row, earlier), name in zip(ends, edges[kind] if kind else [None] * len(ends)):
         size = 4 * (0.25 + 0.75 * (row - earlier) / longest)
         look = {"color": colors.get(owners[int(row)], FAINT), "linestyle": DASHES[kinds.index(name)]}
-        ax.add_patch(
-            Arc((0, (row + earlier) / 2), size, row - earlier, theta1=90, theta2=270, linewidth=1.3, **look)
-        )
+        ax.add_patch(Arc((0, (row + earlier) / 2), size, row - earlier, theta1=90, theta2=270, linewidth=1.3, **look))
     for place, (owner, words) in enumerate(zip(owners, nodes[text])):
         ax.scatter(0, place, color=colors.get(owner, RULE), s=26, zorder=3)
         start = f"{nodes[label].iloc[place]}  " if label else ""
         ax.text(0.35, place, literal(f"{start}{words}", 100), fontsize=8.5, color=INK, va="center")
     ax.set(xlim=(-2.3, 22), ylim=(len(nodes) - 0.4, -0.9))
     ax.axis("off")
-    lines = [
-        line_handle(i, FAINT, name_of(str(name)), marker="")
-        for i, name in enumerate(kinds)
-        if name is not None
-    ]
+    lines = [line_handle(i, FAINT, name_of(str(name)), marker="") for i, name in enumerate(kinds) if name is not None]
     return add_legend(fig, lines)

@@ -162,9 +162,7 @@ def _asked(spent: Mapping[str, Spending]) -> str:
         return describe(total) if total.hits else ""
     # A stage that was cut off before its first answer does not say which backbone it asked.
     pace = {
-        name: seconds(entries()[name], one.tokens_in, one.tokens_out, one.calls)
-        if name in entries()
-        else None
+        name: seconds(entries()[name], one.tokens_in, one.tokens_out, one.calls) if name in entries() else None
         for name, one in spent.items()
         if one.calls
     }

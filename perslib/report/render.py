@@ -44,9 +44,7 @@ def output_html(output: Any, numbers: Mapping[Any, int] | None = None) -> str:
 def _stream(text: str, name: str) -> str:
     if name == "stderr":
         return "".join(fill("warning", kind=kind, message=message) for kind, message in warnings_in(text))
-    lines = (
-        line.rstrip().rsplit("\r", 1)[-1] for line in without_ansi(text).replace("\r\n", "\n").split("\n")
-    )
+    lines = (line.rstrip().rsplit("\r", 1)[-1] for line in without_ansi(text).replace("\r\n", "\n").split("\n"))
     kept = "\n".join(line for line in lines if not _BAR.search(line)).strip("\n")
     return fill("pre", kind="stream", text=kept) if kept.strip() else ""
 
@@ -179,9 +177,7 @@ def page_css() -> str:
     own = (HERE / "page.css").read_text(encoding="utf-8")
     shown = re.sub(r"</?style>", "", stylesheet())
     code, night = (
-        re.sub(
-            r"^(pre|td|span)[^{]*\{[^}]*\}\n?", "", styles.get_style_defs(".highlight"), flags=re.MULTILINE
-        )
+        re.sub(r"^(pre|td|span)[^{]*\{[^}]*\}\n?", "", styles.get_style_defs(".highlight"), flags=re.MULTILINE)
         for styles in (HtmlFormatter(style="friendly"), HtmlFormatter(style="github-dark"))
     )
     return f"{shown}\n{code}\n@media screen and (prefers-color-scheme: dark) {{\n{night}\n}}\n{own}"

@@ -75,9 +75,7 @@ def run_report(
     return pages[0].root / "index.html"
 
 
-def rehearse_report(
-    notebooks: Iterable[str | Path] | str | Path | None = None, **asked: Any
-) -> Iterator[str]:
+def rehearse_report(notebooks: Iterable[str | Path] | str | Path | None = None, **asked: Any) -> Iterator[str]:
     """What `run_report` of the same would ask for, a line a page: calls, tokens, cost, time. Nobody is asked."""
     for page in plan(notebooks, **asked):
         yield f"{page.title} {rehearsed(page, whole=True)}"
@@ -144,9 +142,7 @@ def _warn_of_shared_files(page: Planned, entry: Mapping[str, Any]) -> None:
     own = set(files_of(entry))
     for name, other in read_manifest(page.folder)["pages"].items():
         if name != page.name and (shared := sorted(own & set(files_of(other)))):
-            warnings.warn(
-                f"{page.name} has overwritten {shared[0]} of {name}: give it another name", stacklevel=2
-            )
+            warnings.warn(f"{page.name} has overwritten {shared[0]} of {name}: give it another name", stacklevel=2)
 
 
 # -- what the manifest says --------------------------------------------------------------------------------

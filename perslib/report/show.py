@@ -277,9 +277,7 @@ def cell_texts(frame: pd.DataFrame, digits: int = 2) -> list[list[str]]:
     ]
 
 
-def table_html(
-    frame: pd.DataFrame, caption: str = "", digits: int = 2, bold: Collection[tuple[int, int]] = ()
-) -> str:
+def table_html(frame: pd.DataFrame, caption: str = "", digits: int = 2, bold: Collection[tuple[int, int]] = ()) -> str:
     """A frame as a table whose every cell is text; wide ones scroll in their own box, long ones can be sorted."""
     kinds = [_class(frame.iloc[:, i]) for i in range(frame.shape[1])]
     heads = [(kind, controls_shown(header_of(column))) for kind, column in zip(kinds, frame.columns)]

@@ -50,9 +50,7 @@ def _by_rule(frame: pd.DataFrame, name: str) -> Any:
     return frame[name]
 
 
-def widen(
-    frame: pd.DataFrame, rows: Sequence[str], columns: str, x: str = "value", **form: Any
-) -> pd.DataFrame:
+def widen(frame: pd.DataFrame, rows: Sequence[str], columns: str, x: str = "value", **form: Any) -> pd.DataFrame:
     """Return a row for each combination of `rows` and a column for each value of `columns`, holding the estimates `x`.
 
     All stand in the order of their first appearance; what is missing is `–`. `form` are the options of `interval`.
@@ -64,9 +62,7 @@ def widen(
     return ordered.fillna("–").rename_axis(columns=None).reset_index()
 
 
-def interval(
-    value: str = "", low: str = "", high: str = "", digits: int = 2, zero: bool = True, p: str = ""
-) -> Form:
+def interval(value: str = "", low: str = "", high: str = "", digits: int = 2, zero: bool = True, p: str = "") -> Form:
     """An estimate with its interval, `0.36 [0.30, 0.41]`, or `.36 [.30, .41]` without `zero`.
 
     A star marks those whose p, in the column `p`, is below .05.
@@ -93,9 +89,7 @@ def deviation(value: str = "", digits: int = 2) -> Form:
         alone = with_interval(mean, digits=digits, zero=True)
         return alone if np.isnan(std) else Shown(f"{alone} ± {std:.{digits}f}", mean, std=std)
 
-    return lambda frame, head: [
-        cell(*row) for row in frame[[value or head, f"{value or head}_std"]].to_numpy(float)
-    ]
+    return lambda frame, head: [cell(*row) for row in frame[[value or head, f"{value or head}_std"]].to_numpy(float)]
 
 
 def bounds(low: str = "low", high: str = "high", digits: int = 1) -> Form:

@@ -59,9 +59,7 @@ def sessions_of(corpus: Corpus) -> tuple[list[Session], list[int]]:
     """The conversations of a corpus as sessions of a log, and the rows of `turns` that their replies are."""
     turns = corpus.turns
     asked, answered = _seconds(turns["asked_at"]), _seconds(turns["answered_at"])
-    said = list(
-        zip(turns["earlier"], turns["request"], turns["response"], turns["feedback"], asked, answered)
-    )
+    said = list(zip(turns["earlier"], turns["request"], turns["response"], turns["feedback"], asked, answered))
     trailing = dict(zip(zip(*(corpus.sessions[c] for c in SESSION)), corpus.sessions["trailing"]))
     sessions, places = [], []
     for key, rows in turns.groupby(SESSION, sort=False).indices.items():
@@ -97,9 +95,7 @@ def weak_labels(signals: pd.DataFrame, votes: Mapping[str, tuple[float, float]] 
         raise DataError(Problem("votes", f"{min(unknown)!r} is no signal"), f"Known: {', '.join(VOTES)}.")
     strengths = {name: signals[name].to_numpy(float) for name in SCORED if name in votes}
     primary = signals["primary"].to_numpy()
-    strengths |= {
-        name: (primary == name).astype(float) for name in ("continue", "no_followup") if name in votes
-    }
+    strengths |= {name: (primary == name).astype(float) for name in ("continue", "no_followup") if name in votes}
     weights = np.array([votes[name][1] * strength for name, strength in strengths.items()])
     scores = np.array([votes[name][0] for name in strengths])
     mute = (signals["superseded"] | signals["interrupted"] | signals["conflict"]).to_numpy(bool)

@@ -22,13 +22,7 @@ import numpy as np
 import re2
 
 _LOOKS_AROUND = re.compile(r"\(\?<?[=!](?:[^()]|\([^()]*\))*\)")
-_LOOSER = {
-    r"\w": r"[\w\x{80}-\x{10ffff}]",
-    r"\s": r"[\s\v\x1c-\x1f\x{80}-\x{10ffff}]",
-    r"\b": "",
-    "$": "",
-    "^": "",
-}
+_LOOSER = {r"\w": r"[\w\x{80}-\x{10ffff}]", r"\s": r"[\s\v\x1c-\x1f\x{80}-\x{10ffff}]", r"\b": "", "$": "", "^": ""}
 _STRICT = re.compile(r"\\[wsb]|(?<!\\)\$|(?<![\[\\])\^")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _MEMORY = 64 << 20

@@ -29,17 +29,7 @@ import pyarrow.parquet as pq
 
 from perslib import __version__
 from perslib.cluster import Scheduler, connected, spread
-from perslib.corpus.uxbench_records import (
-    AT_ONCE,
-    LONGEST,
-    ROWS,
-    Block,
-    Reject,
-    Session,
-    Source,
-    blocks,
-    read,
-)
+from perslib.corpus.uxbench_records import AT_ONCE, LONGEST, ROWS, Block, Reject, Session, Source, blocks, read
 from perslib.errors import DataError, Problem
 from perslib.signals.model import DEFAULT, PRECEDENCE, Settings
 from perslib.signals.table import SCHEMA, table, uncollected
@@ -74,15 +64,11 @@ def block_table(
     notes = Counter(note for session in sessions for note in session.notes)
     ids = np.array([_digest(session.cid) for session in sessions], np.uint64)
     rejected = [one for _, one in found if isinstance(one, Reject)]
-    return BlockTable(
-        table(sessions, settings, numbers=numbers, private=private, key=key), rejected, notes, ids
-    )
+    return BlockTable(table(sessions, settings, numbers=numbers, private=private, key=key), rejected, notes, ids)
 
 
 def _digest(cid: str) -> int:
-    return int.from_bytes(
-        hashlib.blake2b(cid.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big"
-    )
+    return int.from_bytes(hashlib.blake2b(cid.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
 
 
 @dataclass
@@ -174,9 +160,7 @@ def _on_cluster(
     """The blocks' tables in their order, made by the workers of a cluster."""
     shards = None if out is None else out / SHARDS
     with connected(scheduler) as client:
-        yield from spread(
-            client, work, cut, keys=None if out is None else partial(_called, work), folder=shards
-        )
+        yield from spread(client, work, cut, keys=None if out is None else partial(_called, work), folder=shards)
     if shards is not None:
         shutil.rmtree(shards, ignore_errors=True)
 

@@ -114,9 +114,7 @@ def filled(pattern: str) -> str:
     return re.sub(r"\{([a-z_]+)\}", lambda piece: filled(_SAID["pieces"][piece[1]]), pattern)
 
 
-def _rule(
-    kind: str, needs: str, pattern: str, group: int = 0, check: str = "", any_case: bool = False
-) -> Rule:
+def _rule(kind: str, needs: str, pattern: str, group: int = 0, check: str = "", any_case: bool = False) -> Rule:
     compiled = re.compile(filled(pattern), re.IGNORECASE if any_case else 0)
     needs = filled(needs)
     if any_case:  # `re` takes the Turkish letters for an i as well

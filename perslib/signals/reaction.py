@@ -31,9 +31,7 @@ class _Asked(NamedTuple):
     round: int
 
 
-def reactions(
-    session: Session, settings: Settings = DEFAULT, reading: Sequence[float] | None = None
-) -> list[Reaction]:
+def reactions(session: Session, settings: Settings = DEFAULT, reading: Sequence[float] | None = None) -> list[Reaction]:
     """Return one reaction per reply, in the order of the session.
 
     `reading` are the seconds that it took to read the replies, if texts were replaced since then.
@@ -162,23 +160,17 @@ def _broken(reply: Message) -> Signal:
 # -- what the next message says ---------------------------------------------------------------------------
 
 
-def _say(
-    signals: list[Signal], one: _Asked, before: Sequence[_Asked], place: int, settings: Settings
-) -> None:
+def _say(signals: list[Signal], one: _Asked, before: Sequence[_Asked], place: int, settings: Settings) -> None:
     """Add the signals of what a user message says."""
     message, blame, closed = one.message, one.read.blame, one.read.closed
     blamed = blame is not None and blame.score >= settings.complained
     if blame is not None and blame.score >= settings.complained_weakly:
         strength: Strength = "strong" if blamed else "weak"
-        signals.append(
-            Signal("complain", blame.score, strength, blame.rule, message.idx, blame.start, blame.end)
-        )
+        signals.append(Signal("complain", blame.score, strength, blame.rule, message.idx, blame.start, blame.end))
     if closed is not None:
         if closed.name != "more" and not (blamed and closed.name in ("thanks", "ack")):
             end = closed.rest or len(message.text)
-            signals.append(
-                Signal(closed.name, closed.score, closed.strength, closed.rule, message.idx, 0, end)
-            )
+            signals.append(Signal(closed.name, closed.score, closed.strength, closed.rule, message.idx, 0, end))
         if not closed.rest:
             return
     again = _again(message, one.read, before, place, settings)

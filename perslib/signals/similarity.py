@@ -186,9 +186,7 @@ def _is_cjk(token: str) -> bool:
 
 
 LEAST_TOKENS = 5
-_TAKES_UP = re.compile(
-    rf"\s*(?:{'|'.join(word for lang in LANGUAGES for word in cues(lang)['again']['takes_up'])})"
-)
+_TAKES_UP = re.compile(rf"\s*(?:{'|'.join(word for lang in LANGUAGES for word in cues(lang)['again']['takes_up'])})")
 
 
 def same_topic(text: str, earlier: Sequence[str]) -> bool:

@@ -42,12 +42,7 @@ SCHEMA = pa.schema(
         *[("lang", pa.string()), ("primary", pa.string())],
         *[(name, pa.float32()) for name in SCORED],
         *[(name, pa.bool_()) for name in ("superseded", "interrupted", "conflict", "bad_clock")],
-        *[
-            ("gap", pa.float64()),
-            ("reading", pa.float32()),
-            ("fraction", pa.float32()),
-            ("n_chars", pa.int32()),
-        ],
+        *[("gap", pa.float64()), ("reading", pa.float32()), ("fraction", pa.float32()), ("n_chars", pa.int32())],
         *[("ratio", pa.float32()), ("left_after_negative", pa.bool_()), ("outcome", pa.string())],
         ("signals", pa.list_(_SIGNAL)),
     ]

@@ -23,22 +23,8 @@ from perslib.stats.gold import disagreements, of_turns, reliability, with_gold
 from perslib.stats.measures import METRICS, measure
 from perslib.stats.pairs import compare_paired, mcnemar, rank_sets, rank_sets_of_shares, ranks_left_open
 from perslib.stats.power import Components, cases_needed, components, power_of, users_needed
-from perslib.stats.ppi import (
-    Estimate,
-    Powered,
-    UserSums,
-    classical_mean,
-    ppi_difference,
-    ppi_mean,
-    ppi_of_sums,
-)
-from perslib.stats.preference import (
-    centre_doubly,
-    length_audit,
-    own_family_gaps,
-    own_family_preference,
-    share_good,
-)
+from perslib.stats.ppi import Estimate, Powered, UserSums, classical_mean, ppi_difference, ppi_mean, ppi_of_sums
+from perslib.stats.preference import centre_doubly, length_audit, own_family_gaps, own_family_preference, share_good
 from perslib.stats.probabilities import (
     at_learned_threshold,
     best_threshold,

@@ -14,32 +14,13 @@ from perslib.errors import DataError, Problem, UnknownName
 from perslib.stats.calibration import to_scale
 from perslib.stats.gold import Row, find, of_judges, with_gold
 from perslib.stats.measures import metric, resampled
-from perslib.stats.resamples import (
-    FEWEST_USERS,
-    RESAMPLES,
-    SEED,
-    Resamples,
-    estimate,
-    floats,
-    holm,
-    resample_users,
-)
+from perslib.stats.resamples import FEWEST_USERS, RESAMPLES, SEED, Resamples, estimate, floats, holm, resample_users
 from perslib.stats.sums import Sums
 
 _KEYS = ["candidate", *TURN]
 #: What an agreement table shows unless told otherwise: the paper's columns, both error rates, and what is
 #: left within users.
-DEFAULT = (
-    "pearson",
-    "spearman",
-    "qwk",
-    "f1_dsat",
-    "mae",
-    "false_sat",
-    "false_dsat",
-    "pu_pearson",
-    "wc_pearson",
-)
+DEFAULT = ("pearson", "spearman", "qwk", "f1_dsat", "mae", "false_sat", "false_dsat", "pu_pearson", "wc_pearson")
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,10 +70,7 @@ class _Bootstrap:
             return self.values(one), self.values(other)
         shared = np.intersect1d(one.place, other.place)
         mark = shared.tobytes()
-        return (
-            self._computed((id(one), mark), one.on(shared)),
-            self._computed((id(other), mark), other.on(shared)),
-        )
+        return (self._computed((id(one), mark), one.on(shared)), self._computed((id(other), mark), other.on(shared)))
 
     def _computed(self, key: tuple[int, bytes], scored: _Scored) -> dict[str, np.ndarray]:
         if key not in self.known:
@@ -172,15 +150,11 @@ def paired(
     frame = with_gold(verdicts, corpus, columns)
     frame["number"], users = pd.factorize(frame["user"], sort=True)
     judges = dict(of_judges(frame))
-    one, other = (
-        _Scored.of(judges[find(judges, name)], column) for name, column in zip((a, b), columns, strict=True)
-    )
+    one, other = (_Scored.of(judges[find(judges, name)], column) for name, column in zip((a, b), columns, strict=True))
     bootstrap = _Bootstrap(len(users), _checked(metrics), resamples, seed)
     left, right = bootstrap.common(one, other)
     shared = one.on(other.place)
-    rows = [
-        {"metric": m, "a": left[m][0], "b": right[m][0], **_difference(left[m], right[m], m)} for m in metrics
-    ]
+    rows = [{"metric": m, "a": left[m][0], "b": right[m][0], **_difference(left[m], right[m], m)} for m in metrics]
     table = pd.DataFrame(rows)
     place = table.columns.get_loc("difference_p") + 1
     table.insert(place, "difference_p_holm", holm(table["difference_p"]))
@@ -229,9 +203,7 @@ def _scores_of(own: pd.DataFrame, name: str, score: str, called: str) -> pd.Data
         raise DataError(Problem("verdicts", f"{name} has no score column {score!r}"))
     if (twice := own.duplicated(_KEYS)).any():
         place = "/".join(map(str, own.loc[twice, TURN].iloc[0]))
-        raise DataError(
-            Problem("verdicts", f"{name} has two verdicts on {place}"), "Keep one of each judge and reply."
-        )
+        raise DataError(Problem("verdicts", f"{name} has two verdicts on {place}"), "Keep one of each judge and reply.")
     scored = own[_KEYS].assign(**{called: floats(own[score])})
     return scored[np.isfinite(scored[called])]
 

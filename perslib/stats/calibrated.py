@@ -156,8 +156,7 @@ def of_blocks(blocks: pd.DataFrame, histories: pd.DataFrame) -> Floats:
 def _refuse_without_reference(verdicts: pd.DataFrame, reference: pd.DataFrame) -> None:
     who = [c for c in JUDGED_BY if c in verdicts or c in reference]
     judges, known = (
-        {*map(tuple, v.reindex(columns=who).astype("str").fillna("").to_numpy())}
-        for v in (verdicts, reference)
+        {*map(tuple, v.reindex(columns=who).astype("str").fillna("").to_numpy())} for v in (verdicts, reference)
     )
     if lacking := sorted(judges - known):
         named = ([f"{c} {n}" for c, n in zip(who, names, strict=True) if n] for names in lacking)
@@ -177,12 +176,7 @@ def _columns(name: str, done: Calibrated, index: pd.Index) -> dict[str, Any]:
 
 
 def _pooled(
-    pooled: pd.DataFrame,
-    raw: Floats,
-    block: Ints,
-    is_reference: np.ndarray,
-    counts: Floats,
-    min_history: float,
+    pooled: pd.DataFrame, raw: Floats, block: Ints, is_reference: np.ndarray, counts: Floats, min_history: float
 ) -> Calibrated:
     """The pooled rule, one candidate after another: the published program reads one candidate's file."""
     keys = (pooled[c].astype(str) for c in (*BLOCK, "session", "turn"))

@@ -28,9 +28,7 @@ SCORES: Ints = np.arange(1, 6)
 #: Fewer history turns than this say too little about a user's scale (PersTurnBench, appendix D).
 MIN_HISTORY = 5
 
-Why = Literal[
-    "no history", "short history", "single prediction", "no reference", "no finite mean", "empty map"
-]
+Why = Literal["no history", "short history", "single prediction", "no reference", "no finite mean", "empty map"]
 
 
 @dataclass(frozen=True)
@@ -58,9 +56,7 @@ def or_raw(calibrated: Floats, raw: Floats, *obstacles: tuple[Why, npt.NDArray[n
     return Calibrated(np.where(np.isnan(raw), np.nan, scores), fallback)
 
 
-def history_obstacles(
-    history: Floats, block: Ints, least: float
-) -> tuple[tuple[Why, npt.NDArray[np.bool_]], ...]:
+def history_obstacles(history: Floats, block: Ints, least: float) -> tuple[tuple[Why, npt.NDArray[np.bool_]], ...]:
     """What a block's history can lack, for each of its entries."""
     total = history.sum(axis=1)[block]
     return ("no history", total <= 0), ("short history", total < least)

@@ -136,9 +136,7 @@ def reference_transfer(
     return or_raw(to_scale(calibrated), scores, ("empty map", empty))
 
 
-def _reference(
-    reference: npt.ArrayLike, reference_block: npt.ArrayLike, counts: Floats
-) -> tuple[Floats, Ints, Ints]:
+def _reference(reference: npt.ArrayLike, reference_block: npt.ArrayLike, counts: Floats) -> tuple[Floats, Ints, Ints]:
     """Scores and blocks of the scored recorded replies, and how many each block has."""
     others, codes, _ = prepared(reference, reference_block, counts)
     scored = ~np.isnan(others)

@@ -64,12 +64,7 @@ def preferences(counts: pd.DataFrame) -> pd.DataFrame:
 
 
 def order_effects(
-    choices: pd.DataFrame,
-    *,
-    unit: str = "case",
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
-    level: float = LEVEL,
+    choices: pd.DataFrame, *, unit: str = "case", resamples: int = RESAMPLES, seed: int = SEED, level: float = LEVEL
 ) -> pd.DataFrame:
     """Measure what the order of showing does, from pairs that a judge saw in both orders; one row a judge.
 
@@ -85,9 +80,7 @@ def order_effects(
     known = check_choices(choices)
     shown = known.dropna(subset=["first", "choice"]).drop_duplicates([*key, "first"])
     sides = {"a": 1.0, "b": -1.0, "tie": 0.0}
-    shown = shown.assign(
-        place=shown["first"].map(sides) * shown["choice"].map(sides)
-    )  # 1: the first was chosen
+    shown = shown.assign(place=shown["first"].map(sides) * shown["choice"].map(sides))  # 1: the first was chosen
     rows = []
     for judge, every in known.groupby("judge", sort=False):
         own = shown[shown["judge"] == judge]
@@ -100,11 +93,7 @@ def order_effects(
         means = {"consistent": places["a"] == -places["b"], "first_twice": first, "second_twice": second}
         rows.append(
             {
-                **{
-                    "judge": judge,
-                    "pairs": len(places),
-                    **{k: pd.Series(v).mean() for k, v in means.items()},
-                },
+                **{"judge": judge, "pairs": len(places), **{k: pd.Series(v).mean() for k, v in means.items()}},
                 **bias,
                 "position_bias_p": mcnemar(int(first.sum()), int(second.sum())),
                 **{"first_share": (decided > 0).mean(), "units": len(units)},
@@ -129,11 +118,7 @@ class Strengths:
 
 
 def bradley_terry(
-    counts: pd.DataFrame,
-    families: Mapping[str, str] | None = None,
-    *,
-    by_judge: bool = False,
-    level: float = LEVEL,
+    counts: pd.DataFrame, families: Mapping[str, str] | None = None, *, by_judge: bool = False, level: float = LEVEL
 ) -> Strengths:
     """Fit strengths to a table of wins, with ties, the order of showing, and own-family preference.
 

@@ -92,9 +92,7 @@ def detection(
     return Detection(d_prime, error, -(z[0] + z[1]) / 2, error / 2, accuracy, norm.cdf(d_prime / 2))
 
 
-def count_verdicts(
-    gold: Sequence[object], said: Sequence[object], group: npt.ArrayLike = 0, groups: int = 1
-) -> Floats:
+def count_verdicts(gold: Sequence[object], said: Sequence[object], group: npt.ArrayLike = 0, groups: int = 1) -> Floats:
     """Count cases by gold (good, bad) × called (good, bad, neutral, unread) × number of the group."""
     g, s = labels(gold, place="gold"), labels(said, 3, place="said")
     if len(g) != len(s):
@@ -243,17 +241,13 @@ def compare_auroc(verdicts: pd.DataFrame, *, resamples: int = RESAMPLES, seed: i
     about = verdicts.drop_duplicates("case").set_index("case").loc[wide.index]
     gold, p = labels(about["gold"], place="gold"), np.column_stack([floats(wide[name]) for name in names])
     known = ~np.isnan(gold) & ~np.isnan(p).any(axis=1)
-    users = Resamples(
-        about["user"].where(about["user"] != "", wide.index.to_series())[known], resamples, seed
-    )
+    users = Resamples(about["user"].where(about["user"] != "", wide.index.to_series())[known], resamples, seed)
     drawn = [resampled_auroc(gold[known] == GOOD, of, users.group, users.weights) for of in p[known].T]
     rows = []
     for name, own in zip(names, drawn):
         row = {"judge": name, "cases": int(known.sum()), "users": len(users), **estimate(own, "auroc")}
         rows.append(row if own is drawn[0] else row | estimate(drawn[0] - own, "ahead", p=True))
-    return pd.DataFrame(rows).reindex(
-        columns=[*rows[0], *(f"ahead{end}" for end in ("", "_low", "_high", "_p"))]
-    )
+    return pd.DataFrame(rows).reindex(columns=[*rows[0], *(f"ahead{end}" for end in ("", "_low", "_high", "_p"))])
 
 
 def resampled_auroc(

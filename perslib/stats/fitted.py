@@ -67,9 +67,7 @@ class Fitted(ABC):
         p = self.distribution(verdicts, histories)
         columns = {self.name: p @ SCORES} | {f"{self.name}_p{s}": p[:, s - 1] for s in SCORES}
         index = verdicts.index
-        return verdicts.assign(
-            **{c: pd.Series(pd.array(v, dtype="Float64"), index=index) for c, v in columns.items()}
-        )
+        return verdicts.assign(**{c: pd.Series(pd.array(v, dtype="Float64"), index=index) for c, v in columns.items()})
 
 
 def scored(train: pd.DataFrame, columns: list[str]) -> tuple[pd.DataFrame, Ints]:
@@ -235,9 +233,7 @@ def fit_tilt(train: pd.DataFrame, histories: pd.DataFrame) -> Tilted:
         miss = np.exp(log_p) - hit
         gradient = np.r_[np.einsum("nk,nkj->j", miss, terms), miss.sum(axis=0)] / len(rows)
         penalty = RIDGE * np.r_[0, 0, offsets]
-        return -log_p[np.arange(len(gold)), gold].mean() + RIDGE / 2 * float(
-            offsets @ offsets
-        ), gradient + penalty
+        return -log_p[np.arange(len(gold)), gold].mean() + RIDGE / 2 * float(offsets @ offsets), gradient + penalty
 
     best = minimize(loss, np.r_[1.0, np.zeros(6)], jac=True, method="L-BFGS-B").x
     return Tilted(float(best[0]), float(best[1]), best[2:] - best[2:].mean())

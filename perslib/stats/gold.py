@@ -143,15 +143,11 @@ def reliability(
         if frame.empty:
             continue
         few = frame["predicted"].nunique() <= 2 * bins
-        cut = (
-            frame["predicted"] if few else pd.qcut(frame["predicted"], bins, labels=False, duplicates="drop")
-        )
+        cut = frame["predicted"] if few else pd.qcut(frame["predicted"], bins, labels=False, duplicates="drop")
         frame = frame.assign(group=cut)
         predicted = frame.groupby("group")["predicted"].mean().to_numpy()
         found = mean_by(frame, "gold", "group", resamples=resamples, seed=seed)
         about = {"judge": row.judge, "backbone": row.backbone, "predicted": predicted}
-        tables.append(
-            found.drop(columns="group").rename(columns=lambda c: c.replace("mean", "gold")).assign(**about)
-        )
+        tables.append(found.drop(columns="group").rename(columns=lambda c: c.replace("mean", "gold")).assign(**about))
     columns = ["judge", "backbone", "predicted", "gold", "gold_low", "gold_high", "turns", "users"]
     return pd.concat(tables, ignore_index=True)[columns] if tables else pd.DataFrame(columns=columns)

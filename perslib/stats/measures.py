@@ -208,14 +208,10 @@ METRICS: dict[str, Metric] = {
         _rate(_SAT_SCORE, ~_SAT_GOLD, np.nan), "FalseSAT: share of dissatisfied turns judged satisfied", False
     ),
     "false_dsat": Metric(
-        _rate(~_SAT_SCORE, _SAT_GOLD, np.nan),
-        "FalseDSAT: share of satisfied turns judged dissatisfied",
-        False,
+        _rate(~_SAT_SCORE, _SAT_GOLD, np.nan), "FalseDSAT: share of satisfied turns judged dissatisfied", False
     ),
     "pu_pearson": Metric(_pooled_correlation(lambda sums: sums), "Pearson's r a user, pooled by Fisher's z"),
-    "pu_spearman": Metric(
-        _pooled_correlation(lambda sums: sums.ranked), "Spearman's ρ a user, pooled by Fisher's z"
-    ),
+    "pu_spearman": Metric(_pooled_correlation(lambda sums: sums.ranked), "Spearman's ρ a user, pooled by Fisher's z"),
     "pu_kappa": Metric(pu_kappa, "quadratically weighted κ a user, averaged"),
     "pu_mae": Metric(mae, "mean absolute error a user, averaged (equal to mae)", False),
     "pu_rmse": Metric(pu_rmse, "root of the mean squared error a user, averaged", False),

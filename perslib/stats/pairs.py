@@ -82,12 +82,7 @@ def compare_paired(
     rows = []
     for i, j in pairs:
         apart = values[:, i] - values[:, j]
-        about = {
-            "a": columns[i],
-            "b": columns[j],
-            "rows": int(np.isfinite(apart).sum()),
-            "units": drawn.count(apart),
-        }
+        about = {"a": columns[i], "b": columns[j], "rows": int(np.isfinite(apart).sum()), "units": drawn.count(apart)}
         about |= {"ahead": int((apart > EXACT).sum()), "behind": int((apart < -EXACT).sum())}
         means = drawn.mean(apart)
         p = {_column(test, tests): _p(test, apart, means, drawn, seed) for test in tests}

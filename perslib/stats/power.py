@@ -42,8 +42,7 @@ def proper_share(name: str, value: float) -> None:
     """Refuse a level or a power that is not strictly between 0 and 1."""
     if not 0 < value < 1:
         raise DataError(
-            Problem(name, f"{value:g} is not between 0 and 1"),
-            "Give a share: 0.95 says 95 %; 1 is out of reach.",
+            Problem(name, f"{value:g} is not between 0 and 1"), "Give a share: 0.95 says 95 %; 1 is out of reach."
         )
 
 
@@ -79,9 +78,7 @@ def components(differences: pd.DataFrame) -> Components:
     if turns > users:
         own = by_user.transform("mean")
         within = float(((known["difference"].astype(float) - own) ** 2).sum() / (turns - users))
-    return Components(
-        float(means.mean()), max(0.0, float((between - within) / typical)), within, users, turns
-    )
+    return Components(float(means.mean()), max(0.0, float((between - within) / typical)), within, users, turns)
 
 
 def power_of(
@@ -146,12 +143,7 @@ def _fewest(turns: int, power: float, level: float, **about: float) -> int | Non
 
 
 def cases_needed(
-    difference: float,
-    *,
-    share: float = 0.5,
-    correlation: float = 0.5,
-    power: float = 0.8,
-    level: float = LEVEL,
+    difference: float, *, share: float = 0.5, correlation: float = 0.5, power: float = 0.8, level: float = LEVEL
 ) -> int:
     """Compute how many cases it takes to find a paired difference of two shares, `difference` in percentage points.
 
@@ -167,9 +159,7 @@ def cases_needed(
     if not -1 <= correlation < 1:
         raise DataError(Problem("correlation", f"is {correlation:g}, expected −1 to below 1"))
     if difference == 0:
-        raise DataError(
-            Problem("difference", "is 0, which no number of cases shows"), "Say how many points matter."
-        )
+        raise DataError(Problem("difference", "is 0, which no number of cases shows"), "Say how many points matter.")
     z = stats.norm.ppf((1 + level) / 2) + stats.norm.ppf(power)
     variance = 2 * share * (1 - share) * (1 - correlation)
     return ceil(z**2 * variance / (difference / 100) ** 2)

@@ -144,9 +144,7 @@ def ppi_mean(
     return Estimate(value, value - half, value + half, float(found.lam), n, len(f) - n, users)
 
 
-def classical_mean(
-    gold: npt.ArrayLike, *, cluster: npt.ArrayLike | None = None, level: float = LEVEL
-) -> Estimate:
+def classical_mean(gold: npt.ArrayLike, *, cluster: npt.ArrayLike | None = None, level: float = LEVEL) -> Estimate:
     """The mean of the gold scores alone, with the same kind of interval: what `ppi_mean` has to beat."""
     others = None if cluster is None else np.array([])
     return ppi_mean(gold, gold, [], cluster=cluster, cluster_unlabelled=others, level=level)
@@ -199,9 +197,7 @@ def _users(
         return np.arange(n + unlabelled)
     names = pd.concat([pd.Series(cluster, dtype=object), pd.Series(cluster_unlabelled, dtype=object)])
     if len(names) != n + unlabelled or len(pd.Series(cluster)) != n:
-        raise DataError(
-            f"{len(names)} users are named for {n + unlabelled} turns", "Name one user for every turn."
-        )
+        raise DataError(f"{len(names)} users are named for {n + unlabelled} turns", "Name one user for every turn.")
     if names.isna().any():
         raise DataError(f"{int(names.isna().sum())} turns have no user", "Name one user for every turn.")
     return pd.factorize(names)[0].astype(np.int64)

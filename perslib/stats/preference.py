@@ -67,12 +67,7 @@ def centre_doubly(shares: pd.DataFrame) -> pd.DataFrame:
 
 
 def permutation_test(
-    values: npt.ArrayLike,
-    own: npt.ArrayLike,
-    *,
-    draws: int = RESAMPLES,
-    seed: int = SEED,
-    level: float = LEVEL,
+    values: npt.ArrayLike, own: npt.ArrayLike, *, draws: int = RESAMPLES, seed: int = SEED, level: float = LEVEL
 ) -> Permuted:
     """Test the mean of the own models less the mean of the others: how often do chance labels part them as far?
 
@@ -173,12 +168,7 @@ def _mean_gap(
 
 
 def length_audit(
-    verdicts: pd.DataFrame,
-    corpus: Corpus,
-    *,
-    score: str = "raw",
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
+    verdicts: pd.DataFrame, corpus: Corpus, *, score: str = "raw", resamples: int = RESAMPLES, seed: int = SEED
 ) -> pd.DataFrame:
     """Measure whether a judge likes long replies more than the users do, one row a judge and backbone.
 

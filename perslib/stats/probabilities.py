@@ -117,18 +117,14 @@ def selective_risk(verdicts: pd.DataFrame, steps: int = 20) -> pd.DataFrame:
     sure = floats(verdicts["sure"]) if "sure" in verdicts else np.abs(p - 0.5)
     known = np.flatnonzero(~np.isnan(gold) & ~np.isnan(said) & ~np.isnan(p))
     if not len(known):
-        raise NotEnough(
-            "There is no case with a label, a verdict and a probability: label some of the judged replies."
-        )
+        raise NotEnough("There is no case with a label, a verdict and a probability: label some of the judged replies.")
     order = known[np.argsort(-sure[known], kind="stable")]
     wrong = pd.Series((said != gold)[order], dtype=float)
     rows = []
     for n in sorted({max(1, round(len(order) * i / steps)) for i in range(1, steps + 1)}):
         sides = wrong[:n].groupby(gold[order[:n]]).mean()
         balanced = sides.mean() if len(sides) == 2 else np.nan
-        rows.append(
-            {"coverage": n / len(order), "cases": n, "risk": wrong[:n].mean(), "balanced_risk": balanced}
-        )
+        rows.append({"coverage": n / len(order), "cases": n, "risk": wrong[:n].mean(), "balanced_risk": balanced})
     return pd.DataFrame(rows)
 
 
@@ -195,9 +191,7 @@ def cheapest_threshold(good: Bools, p: Floats, cost: tuple[float, float]) -> flo
     return _threshold(good[known], p[known], cost, cost[0] / sum(cost), (0.0, float(np.nextafter(1.0, 2.0))))
 
 
-def _threshold(
-    good: Bools, p: Floats, cost: tuple[float, float], usual: float, ends: tuple[float, float]
-) -> float:
+def _threshold(good: Bools, p: Floats, cost: tuple[float, float], usual: float, ends: tuple[float, float]) -> float:
     """The cheapest of the places that do not part equal values; of equally cheap ones the nearest to the usual."""
     order = np.argsort(p, kind="stable")
     q, y = p[order], good[order]
@@ -269,9 +263,7 @@ def fit_calibration(kind: Kind, logits: Floats, good: Bools, weight: Floats | No
 
     def loss(at: Floats) -> tuple[float, Floats]:
         z = at @ terms
-        return float(w @ (np.logaddexp(0, z) - target * z)) / len(s), terms @ (w * (expit(z) - target)) / len(
-            s
-        )
+        return float(w @ (np.logaddexp(0, z) - target * z)) / len(s), terms @ (w * (expit(z) - target)) / len(s)
 
     bounds = [(0.0, None), (None, None)][: len(terms)]
     found = minimize(loss, [1.0, 0.0][: len(terms)], jac=True, bounds=bounds, method="L-BFGS-B").x
@@ -302,9 +294,7 @@ class Abstention:
         return ~(-s > self.good_misfit), ~(s > self.bad_misfit)
 
 
-def fit_abstention(
-    logits: Floats, good: Bools, owner: npt.NDArray[np.object_], alpha: float = 0.1
-) -> Abstention:
+def fit_abstention(logits: Floats, good: Bools, owner: npt.NDArray[np.object_], alpha: float = 0.1) -> Abstention:
     """Fit misfits that keep the promise of `Abstention` to cases of users that the model has not seen."""
     if not 0 < alpha < 1:
         raise DataError(Problem("alpha", f"is {alpha}, expected a share between 0 and 1 such as 0.1"))

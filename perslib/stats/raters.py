@@ -102,17 +102,11 @@ def krippendorff(ratings: pd.DataFrame, level: Level = "nominal") -> float:
     names = sorted(pd.unique(rated.stack().dropna()))
     if len(names) < 2:
         return float("nan")
-    values = (
-        rated
-        if level == "interval"
-        else rated.apply(lambda column: column.map(names.index, na_action="ignore"))
-    )
+    values = rated if level == "interval" else rated.apply(lambda column: column.map(names.index, na_action="ignore"))
     try:
         numbers = values.astype("Float64").to_numpy(float, na_value=np.nan)
     except (TypeError, ValueError):
-        raise DataError(
-            Problem("ratings", "are no numbers"), 'Take level="nominal" or number them.'
-        ) from None
+        raise DataError(Problem("ratings", "are no numbers"), 'Take level="nominal" or number them.') from None
     return float(alpha(numbers.T, level_of_measurement=level))
 
 

@@ -31,9 +31,7 @@ def reason_pairs(verdicts: pd.DataFrame, corpus: Corpus, score: str = "raw") -> 
     frame = with_gold(verdicts, corpus, [*dict.fromkeys([score, "reason"])])
     scores = floats(frame[score])
     frame = frame.assign(score=to_scale(scores))
-    keep = (
-        np.isfinite(scores) & frame["gold"].le(3).fillna(False).to_numpy(bool) & frame["gold_reason"].notna()
-    )
+    keep = np.isfinite(scores) & frame["gold"].le(3).fillna(False).to_numpy(bool) & frame["gold_reason"].notna()
     frame = frame[keep]
     reason = frame["reason"].fillna(NO_REASON).where(frame["score"] <= 3, SATISFIED)
     keys = ["user", "scenario", "session", "turn", "judge", "backbone", "gold", "score", "gold_reason"]

@@ -109,9 +109,7 @@ class Resamples:
         return estimate(drawn, name, p=p, level=self.level)
 
 
-def estimate(
-    drawn: Floats, name: str = "value", *, p: bool = False, level: float = LEVEL
-) -> dict[str, float]:
+def estimate(drawn: Floats, name: str = "value", *, p: bool = False, level: float = LEVEL) -> dict[str, float]:
     """Return the sample's value with its interval from values that begin with it, and its p on request.
 
     They are called `name`, `name_low`, `name_high` and `name_p`.

@@ -31,9 +31,7 @@ class Sums:
     including those of whom this judge scored nothing.
     """
 
-    def __init__(
-        self, gold: np.ndarray, score: np.ndarray, user: np.ndarray, users: int, cells: int = CELLS
-    ) -> None:
+    def __init__(self, gold: np.ndarray, score: np.ndarray, user: np.ndarray, users: int, cells: int = CELLS) -> None:
         self.gold, self.score = np.asarray(gold, float), np.asarray(score, float)
         self.user, self.users, self.cells = np.asarray(user, int), users, cells
 

@@ -131,9 +131,7 @@ def judge_train_users(judges: Iterable[Judge], corpus: Corpus) -> pd.DataFrame:
     """
     train = corpus.split().get("train", [])
     if len(train) < 2:
-        raise PerslibError(
-            f"{corpus.name} has {len(train)} train users; calibrators are learned from two or more"
-        )
+        raise PerslibError(f"{corpus.name} has {len(train)} train users; calibrators are learned from two or more")
     frames = []
     for judge in judges:
         if isinstance(judge, LearnedJudge):
@@ -170,9 +168,7 @@ def calibrate_each_way(verdicts: pd.DataFrame, taught: pd.DataFrame, corpus: Cor
         part = stats.fit_ordinal(lesson, shrunk, score="real").transform(part, shrunk)
         part = stats.fit_isotonic(lesson, shrunk, score="real").transform(part, shrunk)
         part = stats.fit_thresholds(lesson, "real").transform(part, "thresholds")
-        part = stats.fit_thresholds(cross_calibrate(lesson, shrunk), "ordinal").transform(
-            part, "ordinal_thresholds"
-        )
+        part = stats.fit_thresholds(cross_calibrate(lesson, shrunk), "ordinal").transform(part, "ordinal_thresholds")
         if lesson[_P].notna().all(axis=1).any():
             part = stats.fit_tilt(lesson, shrunk).transform(part, shrunk)
         found.append(part)

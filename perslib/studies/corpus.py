@@ -178,14 +178,10 @@ def ask_first(corpus: Corpus, name: str, turns: int = 3, seed: int = 42) -> pd.D
         raise NotEnough("No reply has a score, so there is nothing to ask about.")
     judge, replies = Generic(manner=Manner(corpus.language, seed=None)), rows[[*TURN, "response"]]
     try:
-        said = judge_replies(
-            judge, corpus, replies.assign(candidate=ORIGINAL), backbone(name), progress=False
-        )
+        said = judge_replies(judge, corpus, replies.assign(candidate=ORIGINAL), backbone(name), progress=False)
     except (PerslibError, ImportError) as error:
         why = literally(" ".join(str(error).split()))
-        raise NotEnough(
-            "Backbone **{name}** could not be asked: {reason}", name=literally(name), reason=why
-        ) from error
+        raise NotEnough("Backbone **{name}** could not be asked: {reason}", name=literally(name), reason=why) from error
     asked = rows[["scenario", "score"]].reset_index(drop=True)
     asked.insert(1, "reply_begins", [_beginning(text) for text in rows["response"]])
     return asked.assign(

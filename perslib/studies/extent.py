@@ -56,9 +56,7 @@ class Extent:
         return {"evidence": self.evidence, "budget": self.budget, "max_tokens": most}
 
 
-def extent(
-    model: Backbone | None, limit: int, usual: int = 300, look: int = 3, corpus: Corpus | None = None
-) -> Extent:
+def extent(model: Backbone | None, limit: int, usual: int = 300, look: int = 3, corpus: Corpus | None = None) -> Extent:
     """What `limit` means for a backbone: that many replies, -1 all of them, 0 what suits the backbone.
 
     How the backbone is asked is no matter of `limit`. Most are asked as published: a window of five messages, the

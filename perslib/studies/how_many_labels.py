@@ -74,9 +74,7 @@ def collect_ratings(
     """
     test = corpus.split().get("test", corpus.users["user"])
     if bool(replies) != bool(labels):
-        raise PerslibError(
-            "Replies of candidates and people's labels of them go together: give both or neither."
-        )
+        raise PerslibError("Replies of candidates and people's labels of them go together: give both or neither.")
     if labels:
         given = pd.concat([read_replies(file, corpus) for file in listed(replies)], ignore_index=True)
         turns = given[TURN].drop_duplicates()
@@ -110,9 +108,7 @@ def _world_ratings(replies: pd.DataFrame, users: pd.DataFrame, seed: int) -> Flo
     return np.asarray(1.0 + (latent[:, None] > steps).sum(axis=1))
 
 
-def score_replies(
-    known: pd.DataFrame, judge: Judge, corpus: Corpus, backbone: Backbone | None = None
-) -> pd.DataFrame:
+def score_replies(known: pd.DataFrame, judge: Judge, corpus: Corpus, backbone: Backbone | None = None) -> pd.DataFrame:
     """Return the rated replies with the frozen judge's score (expected, else as given); unscored ones at its mean."""
     verdicts = scored(judge, corpus, known[["candidate", *TURN, "response"]], backbone, progress=False)
     score = floats(verdicts["expected"])
@@ -187,9 +183,7 @@ def _correlate(pairs: pd.DataFrame) -> float:
 def draw_studies(pool: Pool, users: int, draws: int, seed: int = stats.SEED) -> np.ndarray:
     """Draw studies × users: who takes part; one drawn twice counts as two who are alike."""
     if users < 2 or draws < 2:
-        raise PerslibError(
-            f"A study of {users} users, drawn {draws} times, says nothing: take two of each or more."
-        )
+        raise PerslibError(f"A study of {users} users, drawn {draws} times, says nothing: take two of each or more.")
     return np.random.default_rng(seed).integers(0, len(pool.users), size=(draws, users))
 
 
@@ -208,11 +202,7 @@ def estimate_means(
     few = np.arange(who.shape[1]) < labelled
     turns, gold, score = pool.turns.T, pool.gold.T, pool.judged[judge].T
     if pairs:
-        turns, gold, score = (
-            turns[np.triu_indices(len(turns), 1)[0]],
-            _subtract_pairs(gold),
-            _subtract_pairs(score),
-        )
+        turns, gold, score = (turns[np.triu_indices(len(turns), 1)[0]], _subtract_pairs(gold), _subtract_pairs(score))
     n, y, f = turns[:, who], gold[:, who], score[:, who]
     if judge == SHUFFLED:
         mean = np.where(turns > 0, score, score.sum(axis=1, keepdims=True)) / np.where(
@@ -221,9 +211,7 @@ def estimate_means(
         f = n * mean[:, np.random.default_rng([stats.SEED, 1]).integers(0, len(pool.users), who.shape)]
     parts = stats.UserSums(n * few, y * few, f * few, n * ~few, f * ~few)
     with np.errstate(invalid="ignore", divide="ignore"):  # without a labelled turn there is no estimate
-        return stats.ppi_of_sums(
-            stats.UserSums(n, f, f, 0 * n, 0 * n) if method == ALONE else parts, _LAM[method]
-        )
+        return stats.ppi_of_sums(stats.UserSums(n, f, f, 0 * n, 0 * n) if method == ALONE else parts, _LAM[method])
 
 
 def measure_budgets(pool: Pool, who: np.ndarray, budgets: Sequence[int]) -> pd.DataFrame:
@@ -239,9 +227,7 @@ def measure_budgets(pool: Pool, who: np.ndarray, budgets: Sequence[int]) -> pd.D
     """
     few = [k for k in budgets if k < who.shape[1]]
     if not few:
-        raise PerslibError(
-            f"No budget of {list(budgets)} is below the {who.shape[1]} users that the judge scores."
-        )
+        raise PerslibError(f"No budget of {list(budgets)} is below the {who.shape[1]} users that the judge scores.")
     cases = [(pool.judge, method) for method in _LAM]
     return pd.concat([_measure_all(pool, who, k, cases) for k in few], ignore_index=True)
 

@@ -58,9 +58,7 @@ def sensitivity() -> pd.DataFrame:
     columns = ["model", "family", "accuracy", "good_acc", "bad_acc"]
     table = stats.with_wilson(published("table3")[columns], "accuracy", CASES["accuracy"])
     n_good, n_bad = CASES["good_acc"], CASES["bad_acc"]
-    found = stats.detection(
-        table["bad_acc"] / 100 * n_bad, n_bad, n_good - table["good_acc"] / 100 * n_good, n_good
-    )
+    found = stats.detection(table["bad_acc"] / 100 * n_bad, n_bad, n_good - table["good_acc"] / 100 * n_good, n_good)
     reach = 1.96 * found.d_prime_se
     return table.assign(
         positive_bias=table["good_acc"] - table["bad_acc"],

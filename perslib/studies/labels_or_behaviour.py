@@ -78,9 +78,7 @@ def find_labels(corpus: Corpus, seed: int = SEED) -> pd.DataFrame:
         behaviour = to_ratings.predict(known["said"])
     rng = np.random.default_rng(seed)
     dealt = known["rated"].to_numpy()[rng.permutation(len(known))]
-    return known.drop(columns="said").assign(
-        behaviour=behaviour, dealt=dealt, order=rng.permutation(len(known))
-    )
+    return known.drop(columns="said").assign(behaviour=behaviour, dealt=dealt, order=rng.permutation(len(known)))
 
 
 def relabel(block: Block, known: pd.DataFrame, ways: Iterable[Way], *, whole: bool = False) -> list[Block]:

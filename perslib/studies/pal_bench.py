@@ -104,9 +104,7 @@ class Months:
         return digest({"asked": asked})[:12]
 
 
-def pal_set(
-    corpus: Corpus, model: Backbone, language: str, users: int = USERS, seed: int = 42
-) -> tuple[Corpus, bool]:
+def pal_set(corpus: Corpus, model: Backbone, language: str, users: int = USERS, seed: int = 42) -> tuple[Corpus, bool]:
     """The corpus if it has topics to ask about, else a synthetic PAL-Set, and whether that stands in.
 
     The synthetic one is in the page's language, or in one that the model reads.
@@ -119,13 +117,7 @@ def pal_set(
 
 
 def months(
-    corpus: Corpus,
-    model: Backbone,
-    *,
-    stands_in: bool = False,
-    limit: int = 0,
-    history: int = 0,
-    logs: int = 0,
+    corpus: Corpus, model: Backbone, *, stands_in: bool = False, limit: int = 0, history: int = 0, logs: int = 0
 ) -> Months:
     """Whole users of the corpus until there are `limit` topics (0: `TOPICS`, -1: all).
 
@@ -340,9 +332,7 @@ def memories(embedder: str = "auto") -> list[LongTermMemory]:
     ]
 
 
-def preferences(
-    path: str, model: Backbone, judge: Backbone, embedder: str = "auto", seed: int = 42
-) -> pd.DataFrame:
+def preferences(path: str, model: Backbone, judge: Backbone, embedder: str = "auto", seed: int = 42) -> pd.DataFrame:
     """Accuracy in per cent with its interval: columns of `perslib.palbench.longmemeval.accuracies`."""
     questions = read_questions(path)
     table = accuracies(answered(memories(embedder), questions, model, judge, PromptSettings("en", seed=seed)))

@@ -45,8 +45,7 @@ def growth(store: H2Store, person: Person) -> pd.DataFrame:
             "situations": [situation.text for situation in chapter.situations],
             "background": [text for text in chapter.background.values() if text],
             "outlines": [
-                o.requirement + o.preference + "".join(s.text + s.said for s in o.solutions)
-                for o in chapter.outlines
+                o.requirement + o.preference + "".join(s.text + s.said for s in o.solutions) for o in chapter.outlines
             ],
             "principles": [p.requirement + p.preference for p in principles],
         }
@@ -105,9 +104,7 @@ def graph_of(store: H2Store, person: Person, session: str = "") -> Graph:
 
 def _edges(chapter: Chapter) -> list[tuple[int, int, str]]:
     kinds = ("caused_by", "follows")
-    return [
-        (r.log, earlier, kind) for r in chapter.relations for kind in kinds for earlier in getattr(r, kind)
-    ]
+    return [(r.log, earlier, kind) for r in chapter.relations for kind in kinds for earlier in getattr(r, kind)]
 
 
 def name_aspect(aspect: str) -> str:

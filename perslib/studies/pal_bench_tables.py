@@ -52,9 +52,7 @@ def widen_tasks(table: pd.DataFrame, *tasks: str) -> pd.DataFrame:
 def select_short(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows that stand for each task, BLEU-1, G-Score and S-Score, with their title in the column `panel`."""
     own = table[table["metric"].isin(["bleu_1", "word_bleu_1", *SHORT])]
-    titles = [
-        f"{name_of(f'pal_{task}')}, {name_of(metric)}" for task, metric in zip(own["task"], own["metric"])
-    ]
+    titles = [f"{name_of(f'pal_{task}')}, {name_of(metric)}" for task, metric in zip(own["task"], own["metric"])]
     return own.assign(panel=titles).reset_index(drop=True)
 
 
@@ -76,11 +74,7 @@ def find_significant(differences: pd.DataFrame) -> dict[str, str] | None:
     sure = own[own["difference_p_holm"] < 0.05]
     names = sure["other"].map(name_of) + " (" + sure["metric"].map(name_of) + ")"
     above = sure["difference"] > 0
-    return {
-        "method": name_of(own["method"].iloc[0]),
-        "better": join(names[above]),
-        "worse": join(names[~above]),
-    }
+    return {"method": name_of(own["method"].iloc[0]), "better": join(names[above]), "worse": join(names[~above])}
 
 
 def costs_and_scores(bench: Bench, table: pd.DataFrame) -> pd.DataFrame:
@@ -103,10 +97,7 @@ def describe_topics(asked: Months, bench: Bench, most: int = 4) -> Iterator[dict
     for topic in [scene.topic for scene in scenes[:most]]:
         own = answers[(answers[list(topic.key)] == list(topic.key.values())).all(axis=1)]
         methods = [
-            (
-                name,
-                [{**row, "said": _shown(topic, row["task"], row["said"])} for row in part.to_dict("records")],
-            )
+            (name, [{**row, "said": _shown(topic, row["task"], row["said"])} for row in part.to_dict("records")])
             for name, part in own.groupby("method", sort=False)
         ]
         yield {"topic": topic, "methods": methods}

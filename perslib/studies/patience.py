@@ -129,9 +129,7 @@ def compare_reward_shares(data: Mapping[str, Dialogues]) -> pd.DataFrame:
 # -- fits --------------------------------------------------------------------------------------------------
 
 
-def fit_each(
-    data: Collected, size: Size, seed: int, ways: Mapping[str, Mapping[str, Any]]
-) -> dict[str, Patience]:
+def fit_each(data: Collected, size: Size, seed: int, ways: Mapping[str, Mapping[str, Any]]) -> dict[str, Patience]:
     """Fit once for each way: its name → settings of `Patience`."""
     common = {"epochs": size.epochs, "seed": seed}
     return {name: Patience(**{**common, **own}).fit(data.train) for name, own in ways.items()}
@@ -157,9 +155,7 @@ def measure_recovery(
     for name, model in models.items():
         found = recovered(model, dialogues, seed=seed, resamples=resamples).set_index("measure")
         ends = {"value": "", "value_low": "_low", "value_high": "_high"}
-        rows.append(
-            {"method": name} | {f"{m}{end}": found.at[m, c] for m in found.index for c, end in ends.items()}
-        )
+        rows.append({"method": name} | {f"{m}{end}": found.at[m, c] for m in found.index for c, end in ends.items()})
     return pd.DataFrame(rows)
 
 
@@ -206,8 +202,7 @@ def follow_budgets(worlds: Mapping[str, World], models: Mapping[str, Patience]) 
     parts = []
     for name, world in worlds.items():
         rows = [{"turn": 0, "cost": 0, "left": world.patience, "needed": 0.0}] + [
-            {"turn": k, "cost": t.cost, "left": t.left, "needed": t.outlook}
-            for k, t in enumerate(world.turns, 1)
+            {"turn": k, "cost": t.cost, "left": t.left, "needed": t.outlook} for k, t in enumerate(world.turns, 1)
         ]
         guess = _estimate_budget(world, models[name]) if name in models else np.nan
         about = {"user": name, "dialogue": f"{name}: left_{world.reason}"}

@@ -100,8 +100,7 @@ def read_endings(
     frame = turns[[*TURN, "dialogue"]].assign(
         number=turns.groupby("dialogue", sort=False).cumcount() + 1,
         rating=floats(turns["score"]),
-        compared=turns["score"].notna()
-        & (turns.duplicated("dialogue", keep="last") | (success != "last rating")),
+        compared=turns["score"].notna() & (turns.duplicated("dialogue", keep="last") | (success != "last rating")),
     )
     if turns.empty:
         return Ended(Dialogues((), SAYS, (), ()), frame)
@@ -146,9 +145,7 @@ class _Known:
 def _vectors(turns: pd.DataFrame, texts: list[TextDialogue], encoder: str, language: str) -> np.ndarray:
     """What f sees of each turn, brought to mean 0 and variance 1; no label is looked at."""
     if encoder == "measured":
-        found = np.array(
-            [read(said) for _, own in turns.groupby(SESSION, sort=False) for said in said_of(own)]
-        )
+        found = np.array([read(said) for _, own in turns.groupby(SESSION, sort=False) for said in said_of(own)])
     else:
         pairs = [pair for text in texts for pair in text.pairs()]
         found = encoder_of(encoder, language, texts).encode(pairs)
@@ -194,9 +191,7 @@ def correlate_simulated(number: int, language: str, seed: int = SEED) -> float:
     return float(np.corrcoef(f, -costs)[0, 1])
 
 
-def _held_out(
-    dialogues: Dialogues, folds: np.ndarray, seed: int, profile: str = ""
-) -> tuple[np.ndarray, np.ndarray]:
+def _held_out(dialogues: Dialogues, folds: np.ndarray, seed: int, profile: str = "") -> tuple[np.ndarray, np.ndarray]:
     """f of every turn, and the budget after it."""
     of = np.repeat(folds, dialogues.turns)
     f, budget = np.empty(len(of)), np.empty(len(of))
@@ -250,9 +245,7 @@ def compare_with_ratings(
     how: dict[str, Any] = {"scores": ["real"], "metrics": METRICS, "resamples": resamples, "seed": seed}
     parts = [agreement(long[~knows], corpus, controls=blind, **how), agreement(long[knows], corpus, **how)]
     found = pd.concat(parts, ignore_index=True)
-    return found.sort_values(
-        ["metric", "judge"], key=lambda c: c.map([*METRICS, *PREDICTORS].index), ignore_index=True
-    )
+    return found.sort_values(["metric", "judge"], key=lambda c: c.map([*METRICS, *PREDICTORS].index), ignore_index=True)
 
 
 def mean_by_rating(frame: pd.DataFrame) -> pd.DataFrame:
@@ -277,9 +270,7 @@ def summarize(frame: pd.DataFrame, compared: pd.DataFrame) -> dict[str, Any]:
     a fit that cannot tell how unseen dialogues end has learned nothing from outcomes, whatever its f goes with. same: the
     share of shuffled outcomes that are still the true ones.
     """
-    pooled, within = (
-        compared[compared["metric"] == metric].set_index("judge", drop=False) for metric in METRICS
-    )
+    pooled, within = (compared[compared["metric"] == metric].set_index("judge", drop=False) for metric in METRICS)
     accuracy = tuple(predict_outcomes(frame).values())
     successes = float((frame.drop_duplicates("dialogue")["status"] == SUCCESS).mean())
     return {

@@ -95,9 +95,7 @@ def rate_recorded(name: str, size: Size, encoder: str, seed: int) -> Rated:
     return _rate(texts[:cut], texts[cut:], encoder_of(encoder, corpus.language, texts[:cut]), size, seed)
 
 
-def _rate(
-    train: Sequence[TextDialogue], test: Sequence[TextDialogue], reads: Encoder, size: Size, seed: int
-) -> Rated:
+def _rate(train: Sequence[TextDialogue], test: Sequence[TextDialogue], reads: Encoder, size: Size, seed: int) -> Rated:
     model = Patience(actions="none", epochs=size.epochs, seed=seed).fit(as_dialogues(train, reads))
     seen = as_dialogues(test, reads, goal_names(train))
     return Rated(

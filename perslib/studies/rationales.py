@@ -283,9 +283,7 @@ def find_best_control(compared: pd.DataFrame) -> pd.DataFrame:
     return best.sort_index().set_index("judge")
 
 
-def measure_bias(
-    verdicts: pd.DataFrame, corpus: Corpus, resamples: int = RESAMPLES, seed: int = SEED
-) -> pd.DataFrame:
+def measure_bias(verdicts: pd.DataFrame, corpus: Corpus, resamples: int = RESAMPLES, seed: int = SEED) -> pd.DataFrame:
     """Measure how much more often a judge names a reason than users give it, on turns that both found dissatisfying.
 
     Columns: judge, backbone, reason, given, named (turns), given_share, named_share, ratio (named ÷ given), ratio_low,

@@ -111,9 +111,7 @@ def collect_replies(
     few : whether only the turns of a first look are replayed.
     """
     if selection and turns_file:
-        raise PerslibError(
-            f"Turns come from the file {turns_file} and by selection={selection!r}: leave one out."
-        )
+        raise PerslibError(f"Turns come from the file {turns_file} and by selection={selection!r}: leave one out.")
     given, repeated = _given(corpus, files)
     if turns_file:
         sets = {"listed": replay.read_turns(turns_file, corpus)}

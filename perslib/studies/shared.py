@@ -20,9 +20,7 @@ def controls(agreed: pd.DataFrame, names: Sequence[str]) -> Iterator[str]:
     reach = own[own["judge"].isin(names)].sort_values("value")
     within = agreed[(agreed["metric"] == "wc_pearson") & agreed["value"].notna()].sort_values("value")
     if reach.empty or within.empty:
-        yield translate(
-            "No control, or no judge within users, has scores that differ, so no correlation is defined."
-        )
+        yield translate("No control, or no judge within users, has scores that differ, so no correlation is defined.")
         return
     control, best = reach.iloc[-1], within.iloc[-1]
     yield translate(
@@ -103,8 +101,7 @@ def scored(asked: pd.DataFrame, sessions: bool = False) -> Iterator[str]:
         yield translate("All of them were scored.")
     else:
         yield translate(
-            "{unscored:,} of {judgments:,} verdicts are unscored (mostly: {reason}). They are excluded and "
-            "counted.",
+            "{unscored:,} of {judgments:,} verdicts are unscored (mostly: {reason}). They are excluded and counted.",
             reason=unscored["error"].fillna("?").str.slice(0, 80).value_counts().index[0],
             **counted(asked),
         )

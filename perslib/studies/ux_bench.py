@@ -202,9 +202,7 @@ def measure_judges(
             "Add scores of 5 and of 2 or lower, likes and dislikes, or a released split of Task 1."
         )
     if not any(map(len, [*verdicts, baselines])):
-        raise NotEnough(
-            "There are {cases} cases, but no judge or baseline with verdicts on them.", cases=len(cases)
-        )
+        raise NotEnough("There are {cases} cases, but no judge or baseline with verdicts on them.", cases=len(cases))
     return ux.measure_beside_wall(pd.concat([*verdicts, baselines.iloc[:0]]), baselines, seed=seed)
 
 

@@ -178,9 +178,7 @@ def compare_memories(
     wide = pd.concat(said, axis=1).sort_index()
     known = wide[wide.index.isin(scores.index)].dropna()
     if len(known) < FEWEST_REPLIES:
-        raise NotEnough(
-            "Memories are not compared: only {n} rated replies were scored by all judges.", n=len(known)
-        )
+        raise NotEnough("Memories are not compared: only {n} rated replies were scored by all judges.", n=len(known))
     users = Resamples(known.index.get_level_values("user"), seed=seed)
     gold, drawn, rows = scores.loc[known.index].to_numpy(), {}, []
     for name, memory in said:

@@ -61,12 +61,7 @@ class Replies(Protocol):
 
 
 def answered(
-    how: Replies,
-    cases: Sequence[Case],
-    backbone: Backbone,
-    *,
-    progress: bool = True,
-    cap: float | None = None,
+    how: Replies, cases: Sequence[Case], backbone: Backbone, *, progress: bool = True, cap: float | None = None
 ) -> pd.DataFrame:
     """Replies to all cases, one row each: case, user, scenario, dimension, model, how, reply (null where `error` says why),
     note, finish, and what each answer took.
@@ -77,12 +72,7 @@ def answered(
         answer = reply.answer
         rows.append(
             {
-                **{
-                    "case": case.case,
-                    "user": case.user,
-                    "scenario": case.scenario,
-                    "dimension": case.dimension,
-                },
+                **{"case": case.case, "user": case.user, "scenario": case.scenario, "dimension": case.dimension},
                 **{"model": backbone.name, "how": how.name, "reply": reply.text, "note": reply.note},
                 **{"error": reply.error, "finish": answer.finish, "reasoning": answer.reasoning},
                 **{"tokens_in": answer.tokens_in, "tokens_out": answer.tokens_out, "seconds": answer.seconds},

@@ -70,9 +70,7 @@ def choices_on(
     if missing := [c for c in _PAIR if c not in pairs]:
         raise DataError(Problem("pairs", f"has no column {', '.join(missing)}"), "See `pairs_of`.")
     shown = [(row, first) for row in pairs.to_dict("records") for first in ("a", "b")]
-    cut = {
-        key: corpus.block(*key) for key in dict.fromkeys((row["user"], row["scenario"]) for row, _ in shown)
-    }
+    cut = {key: corpus.block(*key) for key in dict.fromkeys((row["user"], row["scenario"]) for row, _ in shown)}
     blocks = [_both(cut, row, first) for row, first in shown]
     if fit:
         fit_judge(judge, corpus, blocks, backbone, progress=progress)

@@ -61,9 +61,7 @@ class Case:
         """A reply to judge as a case."""
         before = target.prefix if target.request is None else target.prefix[:-1]
         name = "/".join(str(getattr(target, key)) for key in TURN)
-        return cls(
-            name, target.request or "", before, target.response, user=target.user, scenario=target.scenario
-        )
+        return cls(name, target.request or "", before, target.response, user=target.user, scenario=target.scenario)
 
     @property
     def said(self) -> list[Message]:
@@ -76,9 +74,7 @@ class Case:
         key = {"user": self.user, "scenario": self.scenario, "session": self.case, "turn": 1}
         shown = {"task": None, "assistant": None, "prefix": tuple(self.said), "response": self.reply}
         turns, sessions = _nothing()
-        return Block(
-            self.user, self.scenario, {}, turns, sessions, pd.DataFrame([key | shown]), labelled=False
-        )
+        return Block(self.user, self.scenario, {}, turns, sessions, pd.DataFrame([key | shown]), labelled=False)
 
 
 @cache
@@ -100,9 +96,7 @@ def from_frame(frame: pd.DataFrame, place: str = "cases") -> list[Case]:
     if missing := [c for c in ("case", "query") if c not in frame]:
         raise DataError(Problem(place, f"has no column {', '.join(missing)}"))
     if (twice := frame["case"].duplicated()).any():
-        raise DataError(
-            Problem(f"{place} row {int(twice.to_numpy().argmax())}", "is a second case of the same name")
-        )
+        raise DataError(Problem(f"{place} row {int(twice.to_numpy().argmax())}", "is a second case of the same name"))
     rows = frame[[c for c in known if c in frame]].to_dict("records")
     return [Case(**{str(k): _cell(str(k), v) for k, v in row.items()}) for row in rows]
 
@@ -147,25 +141,19 @@ def judge_cases(
     rng = np.random.default_rng(seed)
     if balanced:
         sides = [rng.permutation(gold.index[gold == side]) for side in (GOOD, BAD)]
-        each = (
-            min(len(side) for side in sides) if limit is None else min(limit // 2, *(len(s) for s in sides))
-        )
+        each = min(len(side) for side in sides) if limit is None else min(limit // 2, *(len(s) for s in sides))
         gold = gold.loc[np.sort(np.concatenate([side[:each] for side in sides]))]
     return _of_turns(corpus, _drawn(gold, limit, rng))
 
 
-def eval_cases(
-    corpus: Corpus, limit: int | None = None, *, bad_to: int = BAD_TO, seed: int = SEED
-) -> list[Case]:
+def eval_cases(corpus: Corpus, limit: int | None = None, *, bad_to: int = BAD_TO, seed: int = SEED) -> list[Case]:
     """UX Eval from a corpus: requests whose recorded reply was disliked, without that reply."""
     gold = _gold(corpus, GOOD_FROM, bad_to)
     bad = _of_turns(corpus, _drawn(gold[gold == BAD], limit, np.random.default_rng(seed)))
     return [replace(case, reply="", gold=None) for case in bad]
 
 
-def recovery_cases(
-    corpus: Corpus, limit: int | None = None, *, bad_to: int = BAD_TO, seed: int = SEED
-) -> list[Case]:
+def recovery_cases(corpus: Corpus, limit: int | None = None, *, bad_to: int = BAD_TO, seed: int = SEED) -> list[Case]:
     """UX Recovery from a corpus: a disliked reply and what the user wrote next.
 
     Whether that is a complaint is not asked here: `perslib.signals` says so for those who want complaints only.
@@ -173,11 +161,7 @@ def recovery_cases(
     gold = _gold(corpus, GOOD_FROM, bad_to)
     turns = corpus.turns
     after = turns[[*TURN, "earlier", "request"]].assign(turn=turns["turn"] - 1)
-    known = (
-        turns.loc[gold.index[gold == BAD], TURN]
-        .reset_index()
-        .merge(after.dropna(subset=["request"]), on=TURN)
-    )
+    known = turns.loc[gold.index[gold == BAD], TURN].reset_index().merge(after.dropna(subset=["request"]), on=TURN)
     said = {row["index"]: "\n".join([*row["earlier"], row["request"]]) for row in known.to_dict("records")}
     drawn = _drawn(gold.loc[sorted(said)], limit, np.random.default_rng(seed))
     return [replace(c, complaint=said[i]) for i, c in zip(drawn.index, _of_turns(corpus, drawn), strict=True)]
@@ -215,19 +199,14 @@ def _of_turns(corpus: Corpus, gold: pd.Series) -> list[Case]:
         history += [{"role": "user", "content": text} for text in row["earlier"]]
         about = {"user": row["user"], "scenario": row["scenario"], "gold": int(label)}
         cases.append(
-            Case(
-                "/".join(str(row[c]) for c in TURN), row["request"], tuple(history), row["response"], **about
-            )
+            Case("/".join(str(row[c]) for c in TURN), row["request"], tuple(history), row["response"], **about)
         )
     return cases
 
 
 def _messages(row: dict[Any, Any]) -> list[Message]:
     asked = [*row["earlier"], *([row["request"]] if isinstance(row["request"], str) else [])]
-    return [
-        *({"role": "user", "content": text} for text in asked),
-        {"role": "assistant", "content": row["response"]},
-    ]
+    return [*({"role": "user", "content": text} for text in asked), {"role": "assistant", "content": row["response"]}]
 
 
 SATISFIED = 4

@@ -82,18 +82,13 @@ class UXJudge(Judge):
         """One question a reply, all at once."""
         found = self.form.prompt(PROMPTS[self.strategy])
         requests = [self._request(found, target) for target in block]
-        return [
-            replace(read_label(answer, self.values), prompt=found.label)
-            for answer in await ask(requests, "judge")
-        ]
+        return [replace(read_label(answer, self.values), prompt=found.label) for answer in await ask(requests, "judge")]
 
     def _request(self, found: Prompt, target: Target) -> Request:
         """The question about one reply, its schema without the third verdict where there are two."""
         fields: dict[str, Any] = {**self._fields(Case.of(target)), "three": len(self.values) == 3}
         if found.name == "ux_judge":
-            fields["examples"] = [
-                {**self._fields(one), "verdict": NAMES[one.gold or GOOD]} for one in self.examples
-            ]
+            fields["examples"] = [{**self._fields(one), "verdict": NAMES[one.gold or GOOD]} for one in self.examples]
         request = self.form.apply(found.render(**fields))
         schema = dict(request.schema or {})
         if len(self.values) == 2:
@@ -163,9 +158,7 @@ def judged_by(
     )
     p = pd.DataFrame(given.pop("p").map(lambda p: p or (None,) * 5).tolist(), columns=P, dtype="Float64")
     frame = about.join(good_or_bad(given.join(p), judge.values))
-    return frame[[*COLUMNS, *frame.columns.difference(COLUMNS, sort=False)]].astype(
-        {"gold": "Int64", "error": "str"}
-    )
+    return frame[[*COLUMNS, *frame.columns.difference(COLUMNS, sort=False)]].astype({"gold": "Int64", "error": "str"})
 
 
 def good_or_bad(scored: pd.DataFrame, values: Sequence[float] = SCALE) -> pd.DataFrame:
@@ -247,18 +240,13 @@ class PairJudge(Judge):
             raise DataError(Problem(block.id, f"has {len(block)} replies, expected 2 to compare"))
         first, second = block
         shown = self.form.history(first.prefix)
-        request = self.form.request(
-            "ux_prefer", conversation=shown, first=first.response, second=second.response
-        )
+        request = self.form.request("ux_prefer", conversation=shown, first=first.response, second=second.response)
         (answer,) = await ask([request], "judge")
         scores = read_preference(answer)
         if scores is None:
             unread = Verdict(mode="unscored", error=answer.error or "no choice in the answer")
             return [replace(spent(answer), mode=unread.mode, error=unread.error), unread]
-        return [
-            replace(spent(answer), raw=scores[0], mode=answer.mode),
-            Verdict(raw=scores[1], mode=answer.mode),
-        ]
+        return [replace(spent(answer), raw=scores[0], mode=answer.mode), Verdict(raw=scores[1], mode=answer.mode)]
 
 
 def read_preference(answer: Answer) -> tuple[float, float] | None:

@@ -53,9 +53,7 @@ def label_by_model(
     return pd.DataFrame(found, columns=[*names, "label_error"], dtype="str")
 
 
-async def _ask_label(
-    names: Mapping[str, Sequence[str]], question: Request | None, ask: Ask
-) -> dict[str, str]:
+async def _ask_label(names: Mapping[str, Sequence[str]], question: Request | None, ask: Ask) -> dict[str, str]:
     if question is None:
         return {"label_error": "the text is empty"}
     (answer,) = await ask([question], "label")
@@ -74,10 +72,7 @@ def _openings() -> dict[str, tuple[re.Pattern[str], re.Pattern[str] | None]]:
     for name in STRATEGIES:
         cues, blocked = (said[name][f"{p}en"] + said[name][f"{p}zh"] for p in ("", "blocked_"))
         flags = re.IGNORECASE
-        found[name] = (
-            re.compile("|".join(cues), flags),
-            re.compile("|".join(blocked), flags) if blocked else None,
-        )
+        found[name] = (re.compile("|".join(cues), flags), re.compile("|".join(blocked), flags) if blocked else None)
     return found
 
 
@@ -186,9 +181,7 @@ _SAID = read_toml(__file__, "topics.toml")
 SCENARIOS: tuple[str, ...] = tuple(_SAID["scenarios"])
 #: Group of intents → its domains.
 INTENTS: Mapping[str, tuple[str, ...]] = {
-    group: tuple(about["domains"])
-    for group, about in _SAID.items()
-    if isinstance(about, dict) and "domains" in about
+    group: tuple(about["domains"]) for group, about in _SAID.items() if isinstance(about, dict) and "domains" in about
 }
 #: Domain → its group.
 GROUP_OF = {domain: group for group, domains in INTENTS.items() for domain in domains}
@@ -235,9 +228,7 @@ def _read(query: str) -> tuple[str, str]:
 def _weighed(cues: re.Pattern[str], text: str) -> tuple[float, int]:
     """What all different cues in a text weigh together, and where the first one is."""
     matches = list(cues.finditer(text))
-    weight = sum(
-        len(cue) / 2 if _HAN.search(cue) else len(cue.split()) for cue in {match[0] for match in matches}
-    )
+    weight = sum(len(cue) / 2 if _HAN.search(cue) else len(cue.split()) for cue in {match[0] for match in matches})
     return weight, matches[0].start() if matches else len(text)
 
 
@@ -245,9 +236,7 @@ def _weighed(cues: re.Pattern[str], text: str) -> tuple[float, int]:
 def _cues(kind: str) -> dict[str, re.Pattern[str]]:
     """Name → its cues, the longest first so that none hides in another."""
     listed = (
-        _SAID["scenarios"]
-        if kind == "scenarios"
-        else {d: _SAID[g]["domains"][d]["cues"] for d, g in GROUP_OF.items()}
+        _SAID["scenarios"] if kind == "scenarios" else {d: _SAID[g]["domains"][d]["cues"] for d, g in GROUP_OF.items()}
     )
     return {name: _pattern(cues) for name, cues in listed.items() if cues}
 
@@ -292,8 +281,7 @@ def topics_of(
     scenario_labelled, intent_labelled, domain_labelled and label_error by the model.
     """
     by_rules = [
-        label_topic_by_rules(c.query, [str(m["content"]) for m in c.history if m["role"] == "user"])
-        for c in cases
+        label_topic_by_rules(c.query, [str(m["content"]) for m in c.history if m["role"] == "user"]) for c in cases
     ]
     out = pd.DataFrame({"case": [c.case for c in cases], "user": [c.user for c in cases]})
     out = out.join(pd.DataFrame(by_rules, columns=Topic._fields, dtype="str"))

@@ -212,9 +212,7 @@ class Reward(Judge):
         return [
             unscored
             if np.isnan(one)
-            else Verdict(
-                raw=SCORES[int(said)], expected=1 + 4 * one, p=(1 - one, 0.0, 0.0, 0.0, one), mode="reward"
-            )
+            else Verdict(raw=SCORES[int(said)], expected=1 + 4 * one, p=(1 - one, 0.0, 0.0, 0.0, one), mode="reward")
             for one, said in zip(p.tolist(), verdict_of(p, self.threshold))
         ]
 
@@ -237,9 +235,7 @@ class Reward(Judge):
                 "held": self.held,
                 "folds": self.folds,
                 "calibration": asdict(self.calibration_),
-                "abstention": {
-                    k: None if v == float("inf") else v for k, v in asdict(self.abstention_).items()
-                },
+                "abstention": {k: None if v == float("inf") else v for k, v in asdict(self.abstention_).items()},
             },
         }
         Path(folder).mkdir(parents=True, exist_ok=True)
@@ -264,9 +260,7 @@ class Reward(Judge):
             )  # fmt: skip
             model.threshold = float(how["threshold"])
             model.calibration_ = Calibration(**{**fitted, "x": tuple(fitted["x"]), "y": tuple(fitted["y"])})
-            bounds: dict[str, Any] = {
-                k: float("inf") if v is None else v for k, v in how["abstention"].items()
-            }
+            bounds: dict[str, Any] = {k: float("inf") if v is None else v for k, v in how["abstention"].items()}
             model.abstention_, model.card_ = Abstention(**bounds), card
         return model
 
@@ -295,14 +289,10 @@ class Reward(Judge):
         if not 0 <= self.held < 1:
             raise DataError(Problem("held", f"is {self.held}, expected a share of users below 1"))
         if self.folds < 0 or self.folds == 1:
-            raise DataError(
-                Problem("folds", f"is {self.folds}, expected 2 or more, or 0 to hold out a share")
-            )
+            raise DataError(Problem("folds", f"is {self.folds}, expected 2 or more, or 0 to hold out a share"))
         if isinstance(self.chosen, str):
             if self.chosen not in ("balanced", "cost"):
-                raise DataError(
-                    Problem("threshold", f"is {self.chosen!r}, expected balanced, cost or a probability")
-                )
+                raise DataError(Problem("threshold", f"is {self.chosen!r}, expected balanced, cost or a probability"))
         elif 0 <= self.chosen <= 1:
             self.threshold = float(self.chosen)
         else:

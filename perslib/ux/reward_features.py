@@ -45,9 +45,7 @@ def _alone(run: str) -> list[str]:
 
 
 def _hashing(analyzer: Any) -> HashingVectorizer:
-    return HashingVectorizer(
-        analyzer=analyzer, n_features=BUCKETS, norm=None, alternate_sign=False, dtype=np.float32
-    )
+    return HashingVectorizer(analyzer=analyzer, n_features=BUCKETS, norm=None, alternate_sign=False, dtype=np.float32)
 
 
 def counted(texts: Sequence[str]) -> Csr:
@@ -69,9 +67,7 @@ class Weighted:
         texts = np.bincount(counts.indices, minlength=BUCKETS)
         often = np.flatnonzero(texts >= (3 if counts.shape[0] > 100 else 1))
         kept = np.sort(often[np.argsort(-texts[often], kind="stable")][:features])
-        idf = (
-            np.log((1 + counts.shape[0]) / (1 + texts[kept])) + 1
-        )  # as scikit-learn's, which refuses no column
+        idf = np.log((1 + counts.shape[0]) / (1 + texts[kept])) + 1  # as scikit-learn's, which refuses no column
         return cls(kept, idf.astype(np.float32))
 
     def __call__(self, counts: Csr) -> Csr:

@@ -104,9 +104,7 @@ class Linear(ABC):
     def _parts(self, case: Case, pushes: Floats) -> list[tuple[str, str, float]]:
         """Part, feature and contribution, given x · coef of each column."""
 
-    def fit(
-        self, cases: Sequence[Case], good: npt.NDArray[np.bool_], weight: Floats, seed: int = SEED
-    ) -> None:
+    def fit(self, cases: Sequence[Case], good: npt.NDArray[np.bool_], weight: Floats, seed: int = SEED) -> None:
         """Vocabulary, scales, penalty and weights, from these cases; both labels weigh alike in sum."""
         x = self._learn(cases)
         balanced = weight * np.where(good, 0.5 / weight[good].sum(), 0.5 / weight[~good].sum()) * len(good)

@@ -66,9 +66,7 @@ class Lora:
 
     # -- learning --------------------------------------------------------------------------------------------
 
-    def fit(
-        self, cases: Sequence[Case], good: npt.NDArray[np.bool_], weight: Floats, seed: int = SEED
-    ) -> None:
+    def fit(self, cases: Sequence[Case], good: npt.NDArray[np.bool_], weight: Floats, seed: int = SEED) -> None:
         """Fine-tune; some users' cases say which step's weights are kept."""
         torch, transformers, peft, _ = packages("reward", "torch", "transformers", "peft", "accelerate")
         how = self.tuning
@@ -97,9 +95,7 @@ class Lora:
     def _loss(self, encoded: list[list[int]], target: Any) -> Any:
         (torch,) = packages("reward", "torch")
         logits = self._log_odds(encoded)
-        return torch.nn.functional.binary_cross_entropy_with_logits(
-            logits, target.to(logits.dtype), reduction="none"
-        )
+        return torch.nn.functional.binary_cross_entropy_with_logits(logits, target.to(logits.dtype), reduction="none")
 
     # -- reading ---------------------------------------------------------------------------------------------
 
@@ -175,12 +171,7 @@ class Lora:
 
     def settings(self) -> dict[str, Any]:
         """How it was made."""
-        return {
-            "kind": self.kind,
-            "model": self.model,
-            "language": self.language,
-            "tuning": asdict(self.tuning),
-        }
+        return {"kind": self.kind, "model": self.model, "language": self.language, "tuning": asdict(self.tuning)}
 
     def write(self, folder: Path) -> dict[str, Any]:
         """The adapters, in files of their own; the model they change is found by its name."""

@@ -34,17 +34,13 @@ MOST_CHARACTERS = 4_000
 
 def _lengths(cases: Sequence[Case]) -> npt.NDArray[np.float64]:
     """log lengths of request, reply and history, and the number of messages before."""
-    rows = [
-        [len(c.query), len(c.reply), sum(len(m["content"]) for m in c.history), len(c.history)] for c in cases
-    ]
+    rows = [[len(c.query), len(c.reply), sum(len(m["content"]) for m in c.history), len(c.history)] for c in cases]
     return np.log1p(np.array(rows, dtype=float))
 
 
 def _text(cut: Callable[[Case], str]) -> tuple[Callable[[Sequence[Case]], Any], Callable[[], Any]]:
     # Counting is the same for all folds, so it is done once; how rare a gram is, is learned in each.
-    grams = HashingVectorizer(
-        analyzer="char_wb", ngram_range=(1, 3), n_features=2**17, alternate_sign=False, norm=None
-    )
+    grams = HashingVectorizer(analyzer="char_wb", ngram_range=(1, 3), n_features=2**17, alternate_sign=False, norm=None)
     learner = _logistic(lambda: TfidfTransformer(sublinear_tf=True))
     return lambda cases: grams.transform([cut(c)[:MOST_CHARACTERS] for c in cases]), learner
 
@@ -85,20 +81,12 @@ def wall(
             model = build().fit(shown[train], gold[train])
             p[test] = model.predict_proba(shown[test])[:, list(model.classes_).index(GOOD)]
         said = verdict_of(p)
-        about = {
-            "case": [c.case for c in own],
-            "user": [c.user for c in own],
-            "scenario": [c.scenario for c in own],
-        }
+        about = {"case": [c.case for c in own], "user": [c.user for c in own], "scenario": [c.scenario for c in own]}
         tables.append(pd.DataFrame({"judge": name, **about, "gold": gold, "said": said, "p_good": p}))
-    return pd.concat(tables, ignore_index=True).astype(
-        {"gold": "Int64", "said": "Int64", "p_good": "Float64"}
-    )
+    return pd.concat(tables, ignore_index=True).astype({"gold": "Int64", "said": "Int64", "p_good": "Float64"})
 
 
-def out_of_fold(
-    reward: Reward, cases: Sequence[Case], *, folds: int = FOLDS, seed: int = SEED
-) -> pd.DataFrame:
+def out_of_fold(reward: Reward, cases: Sequence[Case], *, folds: int = FOLDS, seed: int = SEED) -> pd.DataFrame:
     """Verdicts on all labelled cases, each by a model like `reward` that has not seen its user: as `Reward.verdicts`, with
     logit and fold."""
     own, parts = _folds(cases, folds, seed)
@@ -191,12 +179,7 @@ def _most(values: pd.Series) -> str:
 
 
 def against_wall(
-    verdicts: pd.DataFrame,
-    baselines: pd.DataFrame,
-    *,
-    unit: str = "case",
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
+    verdicts: pd.DataFrame, baselines: pd.DataFrame, *, unit: str = "case", resamples: int = RESAMPLES, seed: int = SEED
 ) -> pd.DataFrame:
     """Compare each judge with each baseline on the cases of both, paired: does it beat them all?
 

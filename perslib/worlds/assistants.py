@@ -87,7 +87,6 @@ def plan(
     )
     changes = _MODEL["heeded"].get(demand, {}) if heeded else {}
     improved = {
-        name: min(most, max(least, getattr(drawn, name) + more))
-        for name, (more, least, most) in changes.items()
+        name: min(most, max(least, getattr(drawn, name) + more)) for name, (more, least, most) in changes.items()
     }
     return replace(drawn, **improved)

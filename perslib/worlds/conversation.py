@@ -128,9 +128,7 @@ class _Talk:
             row = {"turn": turn, "candidate": assistant, "response": reply.text, **truth}
             self.rows["candidates"].append(row)
 
-    def _once_more(
-        self, state: State, reply: Reply, score: int, picky: bool, focus: str, reaction: list[str]
-    ) -> State:
+    def _once_more(self, state: State, reply: Reply, score: int, picky: bool, focus: str, reaction: list[str]) -> State:
         """The next request on the same topic: what was missing, or the same again."""
         life, book, dice, talk = self.life, self.book, self.dice, self.book.talk
         short = len(state.plain) < _MODEL["lengths"][book.language]["insisted"]

@@ -213,9 +213,7 @@ def _of_the_year(one: Person, happened: list[Situation], seed: int, made: Made) 
         logs += [{"timestamp": f"{at:%Y-%m-%d %H:%M}", "content": line} for at, line in situation.logs]
         if part is None:
             continue
-        topics = {
-            f"topic-{n}": topic(one, raised, dice) for n, raised in enumerate(situation.raised, start=1)
-        }
+        topics = {f"topic-{n}": topic(one, raised, dice) for n, raised in enumerate(situation.raised, start=1)}
         told = {name: records(one, own) for name, own in topics.items()}
         for stem in dated[1:]:
             files[stem][situation.date] = {name: own[stem] for name, own in told.items()}

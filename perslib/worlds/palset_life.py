@@ -63,9 +63,7 @@ def _taste(opposites: list[tuple[str, str]], dice: Dice) -> Taste:
     return {"pos": pos, "neg": neg, "neu": tuple(neutral)}
 
 
-def _profile(
-    one: Life, tastes: dict[str, Taste], words: SimpleNamespace, own: Book, dice: Dice
-) -> dict[str, Any]:
+def _profile(one: Life, tastes: dict[str, Taste], words: SimpleNamespace, own: Book, dice: Dice) -> dict[str, Any]:
     gender = one.profile["gender"]
     given, surname = dice.pick(words.GIVEN[gender]), dice.pick(words.SURNAMES)
     friend = dice.pick(one.friends)

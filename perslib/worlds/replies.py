@@ -279,10 +279,7 @@ class _Writer:
     def _limits(self, wanted: str) -> list[Piece]:
         """What the reply says about the constraints it kept, or in so many words against those it broke."""
         limits, place = self.task.words.LIMITS, 2 if wanted == "kept" else 3
-        return [
-            Piece("", self.dice.pick(limits[key][place]).format(**self.slot))
-            for key in self.plan.treated(wanted)
-        ]
+        return [Piece("", self.dice.pick(limits[key][place]).format(**self.slot)) for key in self.plan.treated(wanted)]
 
 
 def _amount(name: str, amount: float, unit: str, language: str) -> str:

@@ -137,9 +137,7 @@ def _spread(
     return [{"at": at, "kind": kind, "content": text} for at, kind, text in zip(times, kinds, texts)]
 
 
-def before_task(
-    life: Life, task: Task, book: Book, key: tuple[object, ...], started: int
-) -> list[dict[str, Any]]:
+def before_task(life: Life, task: Task, book: Book, key: tuple[object, ...], started: int) -> list[dict[str, Any]]:
     """Logs of the days before a conversation, from which its needs can be guessed."""
     dice = Dice(*key, "logs")
     slot = fresh(task.scenario, task.slots, book, dice, set())

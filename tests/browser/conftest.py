@@ -88,9 +88,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 
 
 @pytest.fixture(scope="session")
-def _jupyterlab(
-    chromium: str, workspace: Workspace, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Any]:
+def _jupyterlab(chromium: str, workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     with jupyterlab(workspace, tmp_path_factory.mktemp("jupyterlab")) as server:
         yield server
 

@@ -121,12 +121,7 @@ def voila(workspace: Workspace, scratch: Path) -> Iterator[Server]:
 def _running(server: Server, command: list[str], environment: dict[str, str], alive: str) -> Iterator[None]:
     with server.log.open("wb") as log:
         process = subprocess.Popen(
-            command,
-            cwd=server.workspace.folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
+            command, cwd=server.workspace.folder, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
         )
     try:
         _wait_until_alive(server, alive, process)
@@ -161,9 +156,7 @@ def _environment(workspace: Workspace, scratch: Path) -> dict[str, str]:
     """That of the tests, with the person's own Jupyter and IPython folders exchanged for empty ones."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "IPYTHON"))}
     _write(scratch / "config" / "labconfig" / "page_config.json", _QUIET)
-    _write(
-        scratch / "settings" / "@jupyterlab" / "notebook-extension" / "tracker.jupyterlab-settings", _SETTINGS
-    )
+    _write(scratch / "settings" / "@jupyterlab" / "notebook-extension" / "tracker.jupyterlab-settings", _SETTINGS)
     command = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     kernel = {"argv": command, "display_name": "Python (perslib)", "language": "python"}
     _write(scratch / "data" / "kernels" / "perslib" / "kernel.json", kernel)

@@ -109,9 +109,7 @@ def test_a_user_is_read_judged_and_changed_in_the_app(app, page, notebook, judge
     screenshot("explorer-pasted-1280")
 
 
-def test_the_backbone_goes_away_and_the_error_stands_where_it_was_asked(
-    app, page, notebook, judge, screenshot
-):
+def test_the_backbone_goes_away_and_the_error_stands_where_it_was_asked(app, page, notebook, judge, screenshot):
     app.open(page, notebook("zh")).wait_for("实测记忆")
     page.get_by_role("tab", name="评判与改动").click()
     judge.gone()

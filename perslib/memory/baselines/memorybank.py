@@ -86,9 +86,7 @@ class MemoryBank(Baseline):
     def __init__(self, *args: object, forgetting: float | None = CONSTANT, **options: object):
         super().__init__(*args, **options)  # type: ignore[arg-type]
         if forgetting is not None and not forgetting > 0:
-            raise DataError(
-                Problem("forgetting", f"is {forgetting}, expected days above 0, or None to forget nothing")
-            )
+            raise DataError(Problem("forgetting", f"is {forgetting}, expected days above 0, or None to forget nothing"))
         self.forgetting = forgetting
 
     async def hear_dialogue(self, store: Store, session: Session, ask: Ask) -> Bank:
@@ -137,9 +135,7 @@ class MemoryBank(Baseline):
         known: Bank = self._own(store)
         pieces = self._pieces(known)
         shelf = Shelf(
-            [p for _, p in pieces],
-            np.array([place for place, _ in pieces], dtype=int),
-            np.zeros((0, 0), np.float32),
+            [p for _, p in pieces], np.array([place for place, _ in pieces], dtype=int), np.zeros((0, 0), np.float32)
         )
         return [shelf.pieces[i] for i in self._kept(known, shelf, known.place(session.id), session.at)]
 
@@ -168,9 +164,7 @@ class MemoryBank(Baseline):
         days = {day.session: day for day in known.days if day.summary}
         pieces = [(place, self.turn(s, n, turn)) for place, s, n, turn in turns_of(known.sessions)]
         for place, d in ((i, days[s.id]) for i, s in enumerate(known.sessions) if s.id in days):
-            pieces.append(
-                (place, Piece(f"{d.session}/day", "day", f"[{d.at[:10]}] {d.summary}", (d.session,)))
-            )
+            pieces.append((place, Piece(f"{d.session}/day", "day", f"[{d.at[:10]}] {d.summary}", (d.session,))))
         return sorted(pieces, key=lambda one: one[0])
 
     async def _days(self, sessions: Sequence[Session], ask: Ask) -> tuple[tuple[Day, ...], tuple[str, ...]]:

@@ -134,9 +134,7 @@ class Baseline(LongTermMemory):
 
     # -- for those that look things up ------------------------------------------------------------------------
 
-    def found(
-        self, store: Past, session: Session, query: str, kind: str, make: Callable[[], Shelf]
-    ) -> list[Piece]:
+    def found(self, store: Past, session: Session, query: str, kind: str, make: Callable[[], Shelf]) -> list[Piece]:
         """The pieces of earlier sessions on a shelf that are nearest to the query."""
         shelf = self.shelves.of(store, kind, make)
         among = np.arange(shelf.before(store.place(session.id)))
@@ -198,9 +196,7 @@ def in_time(logs: Sequence[Log]) -> list[tuple[int, Log]]:
 
 def turns_of(sessions: Sequence[Session]) -> Iterator[tuple[int, Session, int, Turn]]:
     """All turns of some sessions, with the place of their session; counted from 1 in each."""
-    return (
-        (place, s, n, turn) for place, s in enumerate(sessions) for n, turn in enumerate(s.turns, start=1)
-    )
+    return ((place, s, n, turn) for place, s in enumerate(sessions) for n, turn in enumerate(s.turns, start=1))
 
 
 def _log(session: Session, place: int, log: Log, field: str) -> Piece:

@@ -51,9 +51,7 @@ class RecurSum(Baseline):
         if place < len(known.sessions) and known.sessions[place].logs == session.logs:
             return known
         text, lost = await self._fold_logs(_at(known.of_logs, place), session, ask)
-        return replace(
-            known.with_logs(session), of_logs=_then(known.of_logs, place, text), failed=known.failed + lost
-        )
+        return replace(known.with_logs(session), of_logs=_then(known.of_logs, place, text), failed=known.failed + lost)
 
     async def hear_dialogue(self, store: Store, session: Session, ask: Ask) -> Summaries:
         """The dialogue summary, with this dialogue folded in."""
@@ -91,9 +89,7 @@ class RecurSum(Baseline):
         latest = {"dialogue_summary": known.of_dialogues[-1:], "log_summary": known.of_logs[-1:]}
         return [Piece(f, f, text, known.heard) for f, texts in latest.items() for text in texts if text]
 
-    async def _chain(
-        self, fold: Any, sessions: Sequence[Session], ask: Ask
-    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    async def _chain(self, fold: Any, sessions: Sequence[Session], ask: Ask) -> tuple[tuple[str, ...], tuple[str, ...]]:
         texts: tuple[str, ...] = ()
         failed: tuple[str, ...] = ()
         for session in sessions:
@@ -187,9 +183,7 @@ class ConditionMem(Baseline):
         if session.id in known.heard:
             return known
         found, lost = await self._records([session], ask)
-        return replace(
-            known.with_dialogue(session), records=known.records + found, failed=known.failed + lost
-        )
+        return replace(known.with_dialogue(session), records=known.records + found, failed=known.failed + lost)
 
     async def build(self, user: str, sessions: Sequence[Session], ask: Ask) -> Records:
         """The records of all sessions at once."""
@@ -201,9 +195,7 @@ class ConditionMem(Baseline):
         known: Records = self._own(store)
         return self.shown(known, session, query, self._records_for(known, session, query))
 
-    async def reflected(
-        self, store: Store, session: Session, query: str, purpose: Purpose, ask: Ask
-    ) -> list[Piece]:
+    async def reflected(self, store: Store, session: Session, query: str, purpose: Purpose, ask: Ask) -> list[Piece]:
         """What is recalled, and what the model asks for beyond it."""
         known: Records = self._own(store)
         found = self._records_for(known, session, query)
@@ -228,9 +220,7 @@ class ConditionMem(Baseline):
 
         return self.found(known, session, query, "records", make)
 
-    async def _records(
-        self, sessions: Sequence[Session], ask: Ask
-    ) -> tuple[tuple[Record, ...], tuple[str, ...]]:
+    async def _records(self, sessions: Sequence[Session], ask: Ask) -> tuple[tuple[Record, ...], tuple[str, ...]]:
         spoken = [s for s in sessions if s.turns]
         questions = []
         for s in spoken:

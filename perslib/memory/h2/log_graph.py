@@ -88,9 +88,7 @@ async def hear(session: Session, render: Render, ask: Ask, *, together: bool = F
 # -- relations -------------------------------------------------------------------------------------------------
 
 
-def _window(
-    session: str, logs: Sequence[Log], shown: range, about: range, render: Render
-) -> Question[list[Relation]]:
+def _window(session: str, logs: Sequence[Log], shown: range, about: range, render: Render) -> Question[list[Relation]]:
     lines = [{"id": i, "at": logs[i].at, "content": logs[i].content} for i in shown]
     request = render("h2_relations", logs=lines, first=about[0], last=about[-1])
     place = f"{session}: logs {about[0]}–{about[-1]}"

@@ -82,9 +82,7 @@ async def refine(
     return tuple(refined), failures(questions, readings)
 
 
-def nearest_situations(
-    situations: Sequence[Situation], text: str, space: Space, k: int
-) -> list[tuple[int, Situation]]:
+def nearest_situations(situations: Sequence[Situation], text: str, space: Space, k: int) -> list[tuple[int, Situation]]:
     """The k situations nearest to a text, with their places."""
     found = space.nearest(text, [s.text for s in situations], k)
     return [(i, situations[i]) for i in found]
@@ -191,10 +189,7 @@ async def _learn(cluster: int, members: Sequence[Outline], seed: int, render: Re
     drawn = [members[i] for i in order[:MEMBERS]]
     place = f"principle {cluster}"
     requirement, lost = await _said(
-        place,
-        "general_requirement",
-        render("h2_requirement", requirements=[o.requirement for o in drawn]),
-        ask,
+        place, "general_requirement", render("h2_requirement", requirements=[o.requirement for o in drawn]), ask
     )
     preferences = _preferences(drawn)
     if not requirement or not preferences:
@@ -216,10 +211,7 @@ async def _revise(cluster: int, old: Principle, new: Sequence[Outline], render: 
     if not (preferences := _preferences(new)):
         return Principle(requirement, old.preference), lost
     asked = render(
-        "h2_principle_update",
-        general_requirement=requirement,
-        principle=old.preference,
-        preferences=preferences,
+        "h2_principle_update", general_requirement=requirement, principle=old.preference, preferences=preferences
     )
     preference, further = await _said(place, "principle", asked, ask)
     return Principle(requirement, preference or old.preference), lost + further

@@ -38,9 +38,7 @@ class Recall:
         if self.without is not None and self.without not in get_args(Part):
             raise UnknownName("part of H²Memory", self.without, get_args(Part))
 
-    def pieces(
-        self, store: H2Store, session: Session, query: str, purpose: Purpose, space: Space
-    ) -> list[Piece]:
+    def pieces(self, store: H2Store, session: Session, query: str, purpose: Purpose, space: Space) -> list[Piece]:
         """Background, situations, principles, outlines: what earlier sessions and this session's logs say."""
         place = store.place(session.id)
         earlier = store.chapters[:place]
@@ -52,10 +50,7 @@ class Recall:
         shown: dict[str, list[Piece]] = {
             **self._concrete(earlier, here, query, space),
             "principles": [
-                p
-                for c in clusters
-                if c < len(principles)
-                for p in self.principle(principles[c], c, earlier, purpose)
+                p for c in clusters if c < len(principles) for p in self.principle(principles[c], c, earlier, purpose)
             ],
             "outlines": [self._outline(chapter, o, purpose) for chapter, o in found],
         }
@@ -67,9 +62,7 @@ class Recall:
         shown: dict[str, list[Piece]] = {
             "background": [self._aspect(a, text, store.chapters) for a, text in background.items() if text],
             "principles": [
-                p
-                for c, one in enumerate(store.principles)
-                for p in self.principle(one, c, store.chapters, "solution")
+                p for c, one in enumerate(store.principles) for p in self.principle(one, c, store.chapters, "solution")
             ],
         }
         return [piece for part, pieces in shown.items() if part != self.without for piece in pieces]
@@ -85,9 +78,7 @@ class Recall:
         return {
             "background": [self._aspect(a, text, known) for a, text in aspects],
             "situations": [
-                Piece(f"{here.session}_situation{i}", "situation", s.text, (here.session,))
-                for i, s in near
-                if here
+                Piece(f"{here.session}_situation{i}", "situation", s.text, (here.session,)) for i, s in near if here
             ],
         }
 
@@ -122,8 +113,6 @@ class Recall:
         for kind in FEEDBACK:
             if own := [s for s in one.solutions if s.feedback == kind]:
                 yield f"{words[kind]}{words['colon'].rstrip()}"
-                yield from (
-                    f"- {words['said'].format(text=s.text, said=s.said) if s.said else s.text}" for s in own
-                )
+                yield from (f"- {words['said'].format(text=s.text, said=s.said) if s.said else s.text}" for s in own)
         if self.preferences and one.preference:
             yield f"{words['preference']}{words['colon']}{one.preference}"

@@ -76,13 +76,9 @@ class H2Memory(LongTermMemory):
         if session.id in known.heard:
             return known
         place = known.place(session.id)
-        chapter = (
-            known.chapters[place] if place < len(known.chapters) else _silent(known.chapters[:place], session)
-        )
+        chapter = known.chapters[place] if place < len(known.chapters) else _silent(known.chapters[:place], session)
         found, lost = await outlines.outline(session, self._render, ask)
-        refined, further = await outlines.refine(
-            chapter, found, self.space, self.recollection.k, self._render, ask
-        )
+        refined, further = await outlines.refine(chapter, found, self.space, self.recollection.k, self._render, ask)
         known = _with(known, place, replace(chapter, outlines=refined))
         known = replace(known, heard=(*known.heard, session.id), failed=known.failed + lost + further)
         return (await self._revise(known, place, ask)) if known.snapshots else known
@@ -161,9 +157,7 @@ class H2Memory(LongTermMemory):
         logs = log_graph.in_order(session)
         first, last = (logs[0].at, logs[-1].at) if logs else (None, None)
         days = (first[:10], last[:10]) if first and last else ("", "")
-        state, lost = await log_graph.update_background(
-            earlier, session.id, days, heard.situations, self._render, ask
-        )
+        state, lost = await log_graph.update_background(earlier, session.id, days, heard.situations, self._render, ask)
         at = session.at
         return Chapter(session.id, at, first, last, heard.relations, heard.situations, state), lost
 
@@ -226,9 +220,7 @@ class H2Dialogues(H2Memory):
 
     async def _go_on(self, store: H2Store, sessions: Sequence[Session], ask: Ask) -> H2Store:
         known = store.principles
-        told = await asyncio.gather(
-            *(self._tell(session, len(known) + i, ask) for i, session in enumerate(sessions))
-        )
+        told = await asyncio.gather(*(self._tell(session, len(known) + i, ask) for i, session in enumerate(sessions)))
         chapters, learned, failed = zip(*told, strict=True) if told else ((), (), ())
         return replace(
             store,
@@ -238,9 +230,7 @@ class H2Dialogues(H2Memory):
             snapshots=(Snapshot("", (*known, *learned)),),
         )
 
-    async def _tell(
-        self, session: Session, number: int, ask: Ask
-    ) -> tuple[Chapter, Principle, tuple[str, ...]]:
+    async def _tell(self, session: Session, number: int, ask: Ask) -> tuple[Chapter, Principle, tuple[str, ...]]:
         found, lost = await outlines.outline(session, self._render, ask)
         own = tuple(replace(outline, cluster=number) for outline in found)
         chapter = Chapter(session.id, session.at, outlines=own)

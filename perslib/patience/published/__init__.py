@@ -16,8 +16,6 @@ LEVELS: dict[tuple[str, float], dict[int, tuple[float, float]]] = {
     for key, own in _LEVELS.groupby(["loss", "v_b"], sort=False)
 }
 #: Setting → status accuracy (Table 5).
-STATUS_ACCURACY: dict[str, float] = (
-    read_csv(__file__, "table5.csv").set_index("setting")["accuracy"].to_dict()
-)
+STATUS_ACCURACY: dict[str, float] = read_csv(__file__, "table5.csv").set_index("setting")["accuracy"].to_dict()
 #: Correlation of remaining budget and appropriateness; of five level means, as it seems (Figure 6a).
 LEVEL_MEANS_R = 0.92

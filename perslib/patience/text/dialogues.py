@@ -58,9 +58,7 @@ def goal_names(texts: Sequence[TextDialogue]) -> tuple[str, ...]:
     return tuple(sorted({item for text in texts for item in text.goal}))
 
 
-def as_dialogues(
-    texts: Sequence[TextDialogue], encoder: Encoder, names: tuple[str, ...] | None = None
-) -> Dialogues:
+def as_dialogues(texts: Sequence[TextDialogue], encoder: Encoder, names: tuple[str, ...] | None = None) -> Dialogues:
     """What `Patience(actions="none")` is fitted on: vectors of what was said, goals, and how it ended.
 
     Give test dialogues the `names` of the training dialogues' goals; items that only the test has are left out.

@@ -49,11 +49,7 @@ class Bow:
         """Learn the words of both sides, the most frequent ones."""
         from sklearn.feature_extraction.text import CountVectorizer
 
-        how = (
-            {"analyzer": "char", "ngram_range": (1, 2)}
-            if self.language == "zh"
-            else {"token_pattern": r"\w+"}
-        )
+        how = {"analyzer": "char", "ngram_range": (1, 2)} if self.language == "zh" else {"token_pattern": r"\w+"}
         self._sides = [
             CountVectorizer(max_features=self.words, min_df=2, **how).fit([pair[side] for pair in pairs])
             for side in (0, 1)
@@ -63,9 +59,7 @@ class Bow:
     def encode(self, pairs: Pairs) -> np.ndarray:
         """Counts, at most 3 of a word, history first."""
         if not self._sides:
-            raise PerslibError(
-                "The bag of words knows no words yet: run its fit(pairs) on training dialogues."
-            )
+            raise PerslibError("The bag of words knows no words yet: run its fit(pairs) on training dialogues.")
         counted = [side.transform([pair[i] for pair in pairs]) for i, side in enumerate(self._sides)]
         return np.minimum(sparse.hstack(counted).toarray(), 3).astype(np.float32)
 
@@ -106,9 +100,7 @@ class NextTurn:
 
     name = "next turn"
 
-    def __init__(
-        self, language: str = "en", width: int = 96, epochs: int = 8, rate: float = 3e-3, seed: int = 42
-    ):
+    def __init__(self, language: str = "en", width: int = 96, epochs: int = 8, rate: float = 3e-3, seed: int = 42):
         self.language, self.width = language, width
         self.epochs, self.rate, self.seed = epochs, rate, seed
 
@@ -124,11 +116,7 @@ class NextTurn:
         token = r"\[sep\]|\w" if self.language == "zh" else r"\[sep\]|\w+"
         counter = CountVectorizer(token_pattern=token, min_df=2)
         self._network = MLPClassifier(
-            (self.width,),
-            activation="tanh",
-            batch_size=128,
-            learning_rate_init=self.rate,
-            random_state=self.seed,
+            (self.width,), activation="tanh", batch_size=128, learning_rate_init=self.rate, random_state=self.seed
         )
         with threadpool_limits(1):
             counts = counter.fit_transform([text for pair in pairs for text in pair])
@@ -143,9 +131,7 @@ class NextTurn:
     def encode(self, pairs: Pairs) -> np.ndarray:
         """The hidden layer for each pair, in entries between −1 and 1."""
         if not hasattr(self, "_network"):
-            raise PerslibError(
-                "This encoder has not learned anything yet: run its fit(pairs) on training dialogues."
-            )
+            raise PerslibError("This encoder has not learned anything yet: run its fit(pairs) on training dialogues.")
         inputs = _both(*self._sides(pairs))
         found: np.ndarray = np.tanh(inputs @ self._network.coefs_[0] + self._network.intercepts_[0])
         return found.astype(np.float32)

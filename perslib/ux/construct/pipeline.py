@@ -53,19 +53,13 @@ class Stages:
                 raise DataError(Problem(str(self.folder), "is a file, expected a folder"))
             self.folder.mkdir(parents=True, exist_ok=True)
 
-    def map(
-        self, stage: str, model: Backbone, method: Callable[[X, Ask], Awaitable[T]], items: Sequence[X]
-    ) -> list[T]:
+    def map(self, stage: str, model: Backbone, method: Callable[[X, Ask], Awaitable[T]], items: Sequence[X]) -> list[T]:
         """What the method returns for each item; on a cluster, where the model has a scheduler."""
         totals = {f"ux {stage}": len(items)}
         return model.map(method, items, progress=self.progress, totals=totals, cap=self.cap)
 
     def staged(
-        self,
-        stage: str,
-        model: Backbone,
-        method: Callable[[X, Ask], Awaitable[Sifted[T]]],
-        items: Sequence[X],
+        self, stage: str, model: Backbone, method: Callable[[X, Ask], Awaitable[Sifted[T]]], items: Sequence[X]
     ) -> list[list[T]]:
         """What a stage leaves of each item; its method returns what it keeps and what it rejects."""
         given = self.map(stage, model, method, items)
@@ -95,13 +89,7 @@ AT_ONCE = 8
 Unit = tuple[Talk, Side, list[Candidate]]
 COLUMNS = (
     *(*Candidate._fields, "gold", "complaint", *(f for f in Mined._fields if f != "candidate")),
-    *(
-        "signal_confidence",
-        "axis_completeness",
-        "axis_credibility",
-        "axis_representativeness",
-        "axis_severity",
-    ),
+    *("signal_confidence", "axis_completeness", "axis_credibility", "axis_representativeness", "axis_severity"),
     *("axis_fidelity", "mean", "quality", "severity_tier", "judge_dimension", "judge_note"),
     *("needs_context", "needs_image"),
 )
@@ -224,9 +212,7 @@ async def _graded(asking: Asking, unit: tuple[Talk, list[Mined]], ask: Ask) -> S
     return await graded(*unit, asking, ask)
 
 
-def _units(
-    source: Source | Corpus | Sequence[Talk], rules: Rules, run: Stages, key: bytes | None
-) -> list[Unit]:
+def _units(source: Source | Corpus | Sequence[Talk], rules: Rules, run: Stages, key: bytes | None) -> list[Unit]:
     """The sides of sessions that have candidates."""
     rejected: list[Rejection] = []
     is_read = isinstance(source, Sequence) and not isinstance(source, str)
@@ -283,13 +269,9 @@ def read_cases(folder: str | Path, name: str = "cases") -> pd.DataFrame:
     """The cases of a construction from its folder, or those that checkers doubt (name="doubtful")."""
     file = Path(folder) / f"{name}.jsonl"
     if not file.is_file():
-        raise DataError(
-            Problem(str(file), "there is no such file"), "Give the folder of a construction that ended."
-        )
+        raise DataError(Problem(str(file), "there is no such file"), "Give the folder of a construction that ended.")
     rows = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
-    return _frame(
-        [{**row, "history": tuple(row["history"]), "signals": tuple(row["signals"])} for row in rows]
-    )
+    return _frame([{**row, "history": tuple(row["history"]), "signals": tuple(row["signals"])} for row in rows])
 
 
 def _row(case: Mined, grades: Grades, checks: Sequence[Check]) -> dict[str, Any]:

@@ -26,18 +26,7 @@ from perslib.ux.construct.rules import Rejection
 from perslib.ux.construct.taxonomy import DIMENSIONS
 
 VERDICTS = ("keep", "reject", "unsure")
-SHOWN = (
-    "case",
-    "side",
-    "history",
-    "query",
-    "reply",
-    "after",
-    "signal",
-    "scenario",
-    "dimension",
-    "explanation",
-)
+SHOWN = ("case", "side", "history", "query", "reply", "after", "signal", "scenario", "dimension", "explanation")
 FILLED = ("verdict", "corrected_dimension", "reviewer", "notes")
 CELL = 32_000
 """Characters; a cell of a spreadsheet holds 32,767."""
@@ -99,9 +88,7 @@ def import_review(files: str | Path | Sequence[str | Path], cases: pd.DataFrame)
             problems += [Problem(place, fault) for fault in faults]
             rows.append(one)
     if problems:
-        raise DataError(
-            problems, f"Verdicts are {', '.join(VERDICTS)}; the column `case` stays as it was exported."
-        )
+        raise DataError(problems, f"Verdicts are {', '.join(VERDICTS)}; the column `case` stays as it was exported.")
     return pd.DataFrame(rows, columns=["case", "reviewer", "verdict", "dimension", "notes"])
 
 

@@ -43,9 +43,7 @@ class Talk(NamedTuple):
     """When each message was sent: to the second, or to the day where ids are hidden by a key."""
 
 
-def talks(
-    source: Source | Corpus, rules: Rules, rejected: list[Rejection], key: bytes | None = None
-) -> list[Talk]:
+def talks(source: Source | Corpus, rules: Rules, rejected: list[Rejection], key: bytes | None = None) -> list[Talk]:
     """The sessions from which cases can come; what is none, and what the gate holds back, is added to `rejected`."""
     unread: list[Reject] = []
     gate = Gate(rules.gate)

@@ -74,9 +74,7 @@ def sampled(cases: pd.DataFrame, n: int, *, within: Sequence[str] = STRATA, seed
     return _drawn(drawn, drawn["chance"] * n / max(1, len(frame)))
 
 
-def matched(
-    cases: pd.DataFrame, n: int, *, by: Sequence[str] = ("length", "rounds"), seed: int = SEED
-) -> pd.DataFrame:
+def matched(cases: pd.DataFrame, n: int, *, by: Sequence[str] = ("length", "rounds"), seed: int = SEED) -> pd.DataFrame:
     """Draw n cases of either side with equal distributions of request length and place in the session.
 
     In the published set good requests are half as long again as bad ones, so that a judge of nothing but length does
@@ -113,9 +111,7 @@ RELEASED = {"task1_judge_bad": 1000, "task1_judge_good": 1000, "task2_eval": 490
 ON_PURPOSE = ("dislike", "complain")
 
 
-def splits(
-    cases: pd.DataFrame, sizes: Mapping[str, int] | None = None, *, seed: int = 42
-) -> dict[str, pd.DataFrame]:
+def splits(cases: pd.DataFrame, sizes: Mapping[str, int] | None = None, *, seed: int = 42) -> dict[str, pd.DataFrame]:
     """The four splits, no case in two of them, Task 1 with equal lengths and places on both sides.
 
     Recovery comes first, for it needs complaints, then Task 1, then Task 2 from the bad cases that are left. Without
@@ -162,9 +158,7 @@ def write_splits(folder: str | Path, made: Mapping[str, pd.DataFrame]) -> Path:
         file = folder / f"{SPLITS[name]}.jsonl"
         file.unlink(missing_ok=True)
         if len(cases):
-            lines = [
-                json.dumps(plain(record(row, name)), ensure_ascii=False) for row in cases.to_dict("records")
-            ]
+            lines = [json.dumps(plain(record(row, name)), ensure_ascii=False) for row in cases.to_dict("records")]
             file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", errors="replace")
     return folder
 
@@ -190,8 +184,7 @@ def record(row: Mapping[str, Any], split: str) -> dict[str, Any]:
     return {
         **head,
         "selected_history": [
-            {"turn_index": m["turn_index"], "role": m["role"], "message": m["content"]}
-            for m in row["history"]
+            {"turn_index": m["turn_index"], "role": m["role"], "message": m["content"]} for m in row["history"]
         ],
         "source_query": {"turn_index": row["query_turn"], "message": row["query"]},
         "agent_response_full": row["reply"],
@@ -202,9 +195,7 @@ def record(row: Mapping[str, Any], split: str) -> dict[str, Any]:
         "judge_average": row["mean"],
         "judge_scores": {axis: row[f"axis_{axis}"] for axis in AXES},
         "signal_type": row["signal"],
-        **{
-            name: row[name] for name in ("signal_confidence", "representativeness", "sentiment", "confidence")
-        },
+        **{name: row[name] for name in ("signal_confidence", "representativeness", "sentiment", "confidence")},
         **{name: row[name] for name in ("explanation", "needs_context", "needs_image")},
         "is_duplicate": False,
         "qa_verdict": "keep",
