@@ -266,6 +266,7 @@ BACKBONES = "".join(
 )
 
 
+@pytest.mark.slow
 def test_the_notebook_runs_on_a_small_corpus(small, home):
     few = split(small, 2, 3)
     kept = few.sessions[few.sessions.groupby(["user", "scenario"]).cumcount() < 2]

@@ -60,6 +60,7 @@ def judged(corpus, url, home, **options):
     return evaluate(judge, corpus, model, split=None, limit=40, progress=False), model
 
 
+@pytest.mark.slow
 def test_the_table_is_the_one_of_this_process_and_the_ledger_adds_up(cluster, home, corpus):
     with Endpoint(lambda body: json.dumps(VERDICT)) as server:
         here, alone = judged(corpus, server.base_url, home / "here")
@@ -116,6 +117,7 @@ def test_results_come_in_order_and_those_with_a_key_are_kept(cluster, home):
         assert list(spread(at, fails, chunks, keys=str, folder=kept)) == expected
 
 
+@pytest.mark.slow
 def test_a_run_whose_scheduler_is_lost_goes_on_under_the_next(home):
     """The scheduler in a thread of its own loop is stopped in mid-run; another one takes its place."""
     kept = home / "kept"

@@ -278,6 +278,7 @@ def test_what_the_page_shows_has_a_name_in_both_languages(measured):
         ("04_replay", {"others": "nearest", "contexts": "none"}),
     ],
 )
+@pytest.mark.slow
 def test_pages_say_of_few_train_users_and_of_a_judge_below_zero(sample, home, page, settings):
     """Who is pleased in one scenario is not in the other, so that a user's mean misleads."""
     two = sample.turns["scenario"].isin(sample.scenarios[:2])

@@ -113,6 +113,7 @@ def test_ranks_of_very_many_different_scores_are_nearly_exact():
     assert np.abs(coarse["wc_spearman"] - exact["wc_spearman"]).max() < 3e-3
 
 
+@pytest.mark.slow
 def test_intervals_of_a_correlation_cover_the_truth_about_as_often_as_they_say():
     rng = np.random.default_rng(6)
     truth = 1 / 1.49  # variance shared over variance of each

@@ -109,6 +109,7 @@ def test_the_answers_of_a_memory_that_works_on_its_parts_side_by_side_are_counte
     assert 0 < weighed.total.seconds < 60
 
 
+@pytest.mark.slow
 def test_what_building_takes_comes_home_from_other_processes(small, model, server: Endpoint, monkeypatch):
     server.reply = answer
     here = study.sum_costs(study.judge_memories("structured", small, model(), FIRST, "en")).set_index("judge")

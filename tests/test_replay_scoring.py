@@ -124,6 +124,7 @@ def recorded(sample: Corpus) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("make", [LearnedJudge, Supervised, Nearest])
+@pytest.mark.slow
 def test_no_verdict_depends_on_which_candidates_stand_beside(make: Any, sample: Corpus, recorded: pd.DataFrame) -> None:
     one = recorded["candidate"].unique()[0]
     judge = make()
@@ -142,6 +143,7 @@ def test_the_recorded_replies_as_a_candidate_tie_with_themselves(sample: Corpus,
     assert (wide[ORIGINAL] == wide["again"]).all() and wide[ORIGINAL].nunique() > 3
 
 
+@pytest.mark.slow
 def test_one_candidates_calibrated_scores_stand_whoever_is_in_the_table(sample: Corpus, recorded: pd.DataFrame) -> None:
     judge = LearnedJudge()
     verdicts, beside = scored(judge, sample, recorded), reference(judge, sample, recorded)

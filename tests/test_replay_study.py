@@ -262,6 +262,7 @@ def answer(body: dict[str, Any]) -> str:
     return "4" if body.get("max_tokens") == 1 else "Take the early train, 12 euros; book table 4 for two."
 
 
+@pytest.mark.slow
 def test_the_page_of_a_corpus_with_nobody_to_compare(sample: Corpus, home: Any) -> None:
     save(dataclasses.replace(small(sample, extras=False), name="alone"), home / "data" / "alone")
     with Endpoint(answer) as server:
@@ -285,6 +286,7 @@ def test_the_page_of_a_corpus_with_nobody_to_compare(sample: Corpus, home: Any) 
     pd.testing.assert_frame_equal(again[[*TURN, "inclusion"]], listed[[*TURN, "inclusion"]])
 
 
+@pytest.mark.slow
 def test_the_page_of_a_corpus_that_brings_no_replies(sample: Corpus, home: Any) -> None:
     save(dataclasses.replace(small(sample, extras=False), name="few"), home / "data" / "few")
     with Endpoint(answer) as server:

@@ -59,6 +59,7 @@ def on(url, home, monkeypatch, **options):
     return backbone("vllm-qwen3-8b", base_url=url, structured="schema", concurrency=8, patience=HASTY, **options)  # fmt: skip
 
 
+@pytest.mark.slow
 def test_judging_answering_labelling_and_construction_are_spread(cluster, tmp_path, monkeypatch):
     cases = [
         Case(f"c{i}", f"Plan day {i}.", reply="Bath is a city.", complaint="I asked for a plan.", gold=-1)
