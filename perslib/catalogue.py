@@ -38,6 +38,7 @@ MESSAGES: dict[str, dict[int, str]] = {
     "plural": {0: "", 1: ""},
     "mark": {0: ""},
     "say": {0: ""},
+    "answer": {0: ""},
     "NotEnough": {0: ""},
     "FewTrainUsers": {0: ""},
     "Unfit": {0: ""},

@@ -41,12 +41,15 @@ def save_figure(
     caption: str = "",
     empty: str = "",
     out: str | Path | None = None,
+    *,
+    leads: bool = False,
 ) -> Saved:
     """Save a figure as PDF, SVG and PNG, the plotted numbers as CSV, and show it with its caption.
 
     Files go to `figures/` in the page's folder, or in `out`. PDF embeds its fonts as TrueType, SVG draws
     text as outlines, PNG has 200 dots an inch. Returns the paths written. The figure is closed. Where the frame has no row
-    the sentence `empty` stands on the page in its place.
+    the sentence `empty` stands on the page in its place. One that `leads` stands below the answer that a rendered page
+    opens with (`answer`), and on its card on the index.
     """
     import matplotlib.pyplot as plt
 
@@ -64,6 +67,7 @@ def save_figure(
     width = round(fig.get_size_inches()[0] * 100)
     plt.close(fig)
     text, plain, record = _described("figure", name, caption, paths, out)
+    record["leads"] = leads
     body = fill(
         "figure",
         name=name,

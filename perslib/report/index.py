@@ -15,6 +15,7 @@ import pandas as pd
 from perslib.paths import workspace
 from perslib.report.leaderboard import write_leaderboard
 from perslib.report.manifest import NAME, Page, common_language, files_of, pages_under, write_text
+from perslib.report.markup import prose
 from perslib.report.page import say
 from perslib.report.render import shelf_css
 from perslib.report.show import fill, show_html, show_table, template
@@ -37,7 +38,11 @@ def write_index(root: Path) -> Path:
     language = common_language(pages)
     with using_language(language):
         index = template("shelf.html.j2").render(
-            shelves=shelves, leaderboard=board.name if board else "", language=language, css=shelf_css()
+            shelves=shelves,
+            synthetic={page.corpus for page in pages if page.entry.get("corpus", {}).get("synthetic")},
+            leaderboard=board.name if board else "",
+            language=language,
+            css=shelf_css(),
         )
     return write_text(root / "index.html", index)
 
@@ -52,13 +57,14 @@ def _card(page: Page) -> str:
         last=last,
         failure="failed" in (page.entry["status"], last.get("status")) and (last or page.entry).get("failure"),
         picture=_thumbnail(page),
+        answer=prose("".join(page.entry.get("answer", [])[:1])),
         manifest=(page.folder / NAME).relative_to(page.root).as_posix(),
         failed=failed.relative_to(page.root).as_posix() if last and failed.is_file() else "",
     )
 
 
 def _thumbnail(page: Page) -> str:
-    """The page's first figure, small, as part of the index itself."""
+    """The figure that the page opens with, small, as part of the index itself."""
     from PIL import Image
 
     damage: Any = (OSError, SyntaxError, ValueError, Image.DecompressionBombError)

@@ -104,8 +104,9 @@ def notebook_digest(path: Path) -> dict[str, str]:
 
 
 def corpus_facts(corpus: Any) -> dict[str, Any]:
-    """Name, language, digest and size of the corpus."""
+    """Name, language, digest and size of the corpus, and whether a program made it (then its truth is known)."""
     facts = {name: getattr(corpus, name) for name in ("name", "language", "digest")}
+    facts["synthetic"] = "truth_turns" in corpus.extras
     return facts | {name: len(getattr(corpus, name)) for name in ("users", "sessions", "turns")}
 
 

@@ -104,6 +104,15 @@ def say(message: str, *, counted: Mapping[str, int] | None = None, **values: obj
     show_html(prose(said), plain=said, record={"kind": "judgments", **counted} if counted else None)
 
 
+def answer(message: str, **values: object) -> None:
+    """Show a sentence of what the page found. A rendered page opens with these, and its card on the index has them."""
+    from perslib.report.markup import prose
+    from perslib.report.show import show_html
+
+    said = translate(message, **values)
+    show_html(f'<div class="pl-answer">{prose(said)}</div>', plain=said, record={"kind": "answer", "text": said})
+
+
 def part(work: Callable[[], T]) -> Callable[[], T]:
     """Something that several sections of a page use: worked out when first asked for; what it lacks is raised each time."""
 

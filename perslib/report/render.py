@@ -120,6 +120,7 @@ def render_page(nb: Any, frame: Mapping[str, Any]) -> str:
     script = (HERE / "sort.js").read_text(encoding="utf-8") if sorts else ""
     page = {
         **frame,
+        "opening": nb.metadata["opening"],
         "contents": [found for piece in pieces for found in _H2.findall(piece)],
         "css": page_css(),
         "script": script,
@@ -147,17 +148,25 @@ def code_number(nb: Any, index: int) -> int:
 
 
 def readable(nb: Any) -> Any:
-    """A copy of the notebook whose cells carry what the page shows: prose, safe outputs, names of cells."""
+    """A copy of the notebook whose cells carry what the page shows: prose, safe outputs, names of cells.
+
+    The notebook itself carries what the page opens with: the sentences of its answer, then the figures that lead.
+    """
     from nbconvert.preprocessors import CoalesceStreamsPreprocessor
 
     nb, _ = CoalesceStreamsPreprocessor().preprocess(copy.deepcopy(nb), {})
     numbers = {c.get("execution_count"): code_number(nb, i) for i, c in enumerate(nb.cells)}
-    titled = False
+    titled, answers, leading = False, [], []
     for index, cell in enumerate(nb.cells):
         if cell.cell_type == "code":
             n, injected = code_number(nb, index), INJECTED in cell.metadata.get("tags", [])
             label = translate("Parameters") if injected else translate("Code, cell {n}", n=n)
-            shown = [piece for output in cell.outputs if (piece := output_html(output, numbers))]
+            shown: list[str] = []
+            for output in cell.outputs:
+                said = output.get("metadata", {}).get("perslib", {})
+                place = answers if said.get("kind") == "answer" else leading if said.get("leads") else shown
+                if piece := output_html(output, numbers):
+                    place.append(piece)
             anchor = "parameters" if injected else f"cell-{n}"
             cell.metadata |= {"anchor": anchor, "label": label, "shown": shown}
         elif cell.cell_type == "markdown":
@@ -166,6 +175,7 @@ def readable(nb: Any) -> Any:
             if not titled and (heading := _H1.search(source)):
                 source, titled = source.replace(heading[0], "", 1), True
             cell.metadata["html"] = narrative(source)
+    nb.metadata["opening"] = [*answers, *leading]
     return nb
 
 

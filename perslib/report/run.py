@@ -170,12 +170,14 @@ def _known_after(run: Run, progress: Progress) -> dict[str, Any]:
     counted: Counter[str] = Counter()
     for said in _records(run.notebook, "judgments"):
         counted.update({name: n for name, n in said.items() if name != "kind"})
+    leading_first = sorted(_records(run.notebook, "figure"), key=lambda said: not said.get("leads"))
     return {
         "status": run.status,
         "finished": now(),
         "seconds": round(run.seconds, 2),
         "failure": asdict(run.failure) if run.failure else None,
-        "figures": {said["name"]: list(said["files"]) for said in _records(run.notebook, "figure")},
+        "answer": [said["text"] for said in _records(run.notebook, "answer")],
+        "figures": {said["name"]: list(said["files"]) for said in leading_first},
         "tables": {said["name"]: list(said["files"]) for said in _records(run.notebook, "table")},
         **counted,
         "ledger": progress.ledger(),
@@ -199,6 +201,8 @@ def _frame(page: Planned, entry: Mapping[str, Any]) -> dict[str, Any]:
         "corpus": page.corpus["label"],
         "backbone": page.backbone,
         "model": entry["backbone"].get("model", ""),
+        "is_synthetic": page.corpus["synthetic"],
+        "asks_toy": page.backbone == "embedded" and bool(entry.get("ledger", {}).get("stages")),
         "index": Path(os.path.relpath(page.root / "index.html", page.folder)).as_posix(),
         "own": ", ".join(own),
     }

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 
 from perslib.corpus import TURN
-from perslib.report.tables import format_number, with_interval
+from perslib.report.tables import with_interval
 from perslib.report.words import name_of
 from perslib.studies.extent import Extent
 from perslib.text import as_paragraph, join, plural, translate
@@ -24,8 +24,10 @@ def controls(agreed: pd.DataFrame, names: Sequence[str]) -> Iterator[str]:
         return
     control, best = reach.iloc[-1], within.iloc[-1]
     yield translate(
-        "Controls, which read no reply, reach up to r = {r} ({control}).",
-        r=format_number(control["value"]),
+        "On {replies:,} replies of {users:,} users, controls, which read no reply, reach up to r = {r} ({control}).",
+        replies=control["turns"],
+        users=control["users"],
+        r=with_interval(control["value"], control["value_low"], control["value_high"]),
         control=name_of(control["judge"]),
     )
     better = own[own["gain_low"].gt(0)]["judge"].unique()
@@ -36,7 +38,7 @@ def controls(agreed: pd.DataFrame, names: Sequence[str]) -> Iterator[str]:
     yield translate(
         "The highest within-user r is that of {judge}: r = {r}.",
         judge=name_of(best["judge"]),
-        r=format_number(best["value"]),
+        r=with_interval(best["value"], best["value_low"], best["value_high"]),
     )
 
 
