@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html as markup
+import importlib.util
 import json
 import os
 import re
@@ -40,6 +42,9 @@ def home(tmp_path_factory):
     folder = tmp_path_factory.mktemp("a work space")
     save(tiny_corpus(), folder / "data" / "tiny" / "en")
     (folder / "locale").mkdir()
+    (folder / "backbones.toml").write_text(
+        '[far]\nbase_url = "http://127.0.0.1:9/v1"\nmodel = "far"\nconcurrency = 1\nprices = { in = 0, out = 0 }\n', "utf-8"
+    )
     own = {"# Everything a page can show": "# 一页能展示的一切", "In English.": "中文说明。", "Two bars.": "两根柱。"}
     entries = (f'msgid "{english}"\nmsgstr "{chinese}"\n' for english, chinese in own.items())
     (folder / "locale" / "zh.po").write_text("\n".join(entries), "utf-8")
@@ -199,6 +204,15 @@ def test_pages_load_nothing_and_run_nothing(reports):
         text = file.read_text("utf-8")
         assert "Content-Security-Policy" in text and "default-src 'none'" in text
         assert not re.search(r"@import|url\(\s*['\"]?(?!data:)", text)
+
+
+def test_a_page_opens_with_its_answer_and_the_figure_that_leads(reports):
+    html, entry = page(reports), manifest(reports)
+    opening = html.split('<section class="opening">')[1].split("</section>")[0]
+    assert opening.index("Found <strong>2</strong> bars.") < opening.index("It leads.") and "Two bars." not in opening
+    assert html.count("Found <strong>2</strong> bars.") == 1
+    assert entry["answer"] == ["Found **2** bars."] and list(entry["figures"]) == ["blank", "bars"]
+    assert "Found <strong>2</strong> bars." in (reports[0] / "index.html").read_text("utf-8")
 
 
 def test_code_is_there_and_folded(reports):
@@ -496,7 +510,7 @@ def test_a_plan_that_takes_long_to_work_out_holds_up_no_run(home, tmp_path, caps
     )
     monkeypatch.setattr("perslib.report.progress.LONGEST", 3.0)
     began = time.monotonic()
-    run_report(own, corpus="tiny/en", out=home / "late")
+    run_report(own, corpus="tiny/en", backbones="far", out=home / "late")
     assert time.monotonic() - began < 45
     assert "at least no calls; counting on took too long, `--dry-run` counts it all" in capsys.readouterr().err
 
@@ -522,7 +536,7 @@ def test_unscored_is_one_number_on_the_page_in_the_manifest_and_on_the_terminal(
 def test_what_a_page_asks_is_said_before_it_runs_and_nobody_is_asked_for_that(home, tmp_path, capsys):
     own = study(
         tmp_path,
-        'backbone = "embedded"\nout = ""',
+        'backbone = "far"\nout = ""',
         "from perslib import llm, report\nreport.begin(out=out)\nmodel = llm.backbone(backbone)",
         'raise RuntimeError("nothing that a rehearsal needs")',
         'schema = {"type": "object", "properties": {"score": {"type": "integer", "minimum": 2}}}\n'
@@ -531,16 +545,16 @@ def test_what_a_page_asks_is_said_before_it_runs_and_nobody_is_asked_for_that(ho
         'model.ask_many([*ask, llm.Request("more", max_tokens=20)])',
         tags={1: "asks", 3: "asks"},
     )
-    (line,) = rehearse_report(own, corpus="tiny/en", out=home / "dry")
+    (line,) = rehearse_report(own, corpus="tiny/en", backbones="far", out=home / "dry")
     assert "own" in line and "at most 3 calls, 2 hits, 2" in line and "$0.00" in line
     assert "time unknown" in line and not (home / "dry").exists()
 
     with Cache() as cache:  # a model that takes a second for each hundred tokens
         took = [{"tokens_in": 100 * i, "tokens_out": 10, "seconds": 1.0 * i} for i in (1, 2, 3)]
-        about = {"backbone": "embedded", "model": "m", "stage": "judge", "prompt": None}
+        about = {"backbone": "far", "model": "m", "stage": "judge", "prompt": None}
         cache.put_many((f"pace{i}", answer, about) for i, answer in enumerate(took))
     with pytest.raises(ReportError):
-        run_report(own, corpus="tiny/en", out=home / "dry")
+        run_report(own, corpus="tiny/en", backbones="far", out=home / "dry")
     said = capsys.readouterr().err
     assert "at most 3 calls" in said.split("FAILED")[0] and "about 1 s of answering" in said
 
@@ -557,6 +571,34 @@ def test_a_stage_cut_off_before_its_first_answer_has_no_time(home, tmp_path):
     write = f"import os\nwith open(os.environ['PERSLIB_PROGRESS_FILE'], 'a') as file:\n    print({json.dumps(said)!r}, file=file)"
     line = next(rehearse_report(study(tmp_path, 'out = ""', write), corpus="tiny/en"))
     assert "at most 2 calls" in line and "time unknown: no answer of an unnamed model" in line
+
+
+def test_pages_of_a_model_on_this_machine_run_side_by_side(home, tmp_path, capsys):
+    """Each of two pages waits until the other has begun."""
+    wait = (
+        "import time\nfrom pathlib import Path\nhere = Path({here!r})\n(here / {own!r}).touch()\n"
+        "while not (here / {other!r}).exists():\n    time.sleep(0.05)"
+    )
+    both = []
+    for own, other in (("one", "two"), ("two", "one")):
+        cell = wait.format(here=str(tmp_path), own=own, other=other)
+        both.append(study(tmp_path, 'out = ""', cell, name=f"{own}.ipynb"))
+    run_report(both, corpus="tiny/en", out=home / "sides")
+    said = capsys.readouterr().err
+    assert said.count("done in") == 2 and "sides/tiny-en/embedded/one.html" in said
+
+
+def test_a_page_that_needs_what_is_not_installed_runs_only_by_name(home, monkeypatch):
+    def lacking(name, *more):
+        return None if name == "torch" else find_spec(name, *more)
+
+    find_spec = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lacking)
+    assert {"06_patience", "10_patience_and_satisfaction"}.isdisjoint(s.name for s in find_studies())
+    assert [s.name for s in find_studies("06")] == ["06_patience"]
+    write_index(home / "reports")
+    said = markup.unescape((home / "reports" / "index.html").read_text("utf-8"))
+    assert 'Not run: 06_patience needs torch. pip install "perslib[patience]", then perslib report 06.' in said
 
 
 def test_a_name_used_twice_is_told(home):

@@ -22,7 +22,7 @@ from perslib.report.words import controls_shown, without_ansi
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
-_LOOK_EVERY = 0.2
+LOOK_EVERY = 0.2
 _PATIENCE_AFTER_INTERRUPT = 10.0
 _ARROW = re.compile(r"^-+> ?(\d+) (.*)$", re.MULTILINE)
 
@@ -61,8 +61,8 @@ def execute(
 ) -> Run:
     """Run a study in a fresh kernel of this Python, in the workspace.
 
-    `watch` is called a few times a second meanwhile, `cell_started` with the number of each code cell. Ctrl-C
-    interrupts the running cell; the run then ends as cancelled, with everything before that cell.
+    `watch` is called a few times a second meanwhile, `cell_started` with the number of each code cell. KeyboardInterrupt,
+    by Ctrl-C or raised by `watch`, interrupts the running cell; the run then ends as cancelled, with everything before it.
     """
     from papermill.iorw import load_notebook_node
     from papermill.parameterize import parameterize_notebook
@@ -133,7 +133,7 @@ def _run(client: Any, environment: dict[str, str], log: Path) -> None:
 def _wait(running: Future[None], client: Any, watch: Callable[[], None]) -> bool:
     """Wait for the run; True when Ctrl-C ended it."""
     try:
-        while not wait([running], _LOOK_EVERY).done:
+        while not wait([running], LOOK_EVERY).done:
             watch()
         return False
     except KeyboardInterrupt:

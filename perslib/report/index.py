@@ -6,6 +6,7 @@ import base64
 import io
 import os
 import warnings
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -17,6 +18,7 @@ from perslib.report.leaderboard import write_leaderboard
 from perslib.report.manifest import NAME, Page, common_language, files_of, pages_under, write_text
 from perslib.report.markup import prose
 from perslib.report.page import say
+from perslib.report.plan import numbered_studies
 from perslib.report.render import shelf_css
 from perslib.report.show import fill, show_html, show_table, template
 from perslib.text import translate, using_language
@@ -39,6 +41,7 @@ def write_index(root: Path) -> Path:
     with using_language(language):
         index = template("shelf.html.j2").render(
             shelves=shelves,
+            lacking=[study for study in numbered_studies() if study.lacks],
             synthetic={page.corpus for page in pages if page.entry.get("corpus", {}).get("synthetic")},
             leaderboard=board.name if board else "",
             language=language,
@@ -65,22 +68,27 @@ def _card(page: Page) -> str:
 
 def _thumbnail(page: Page) -> str:
     """The figure that the page opens with, small, as part of the index itself."""
+    files = (page.folder / name for name in files_of(page.entry) if name.endswith(".png"))
+    found = (_small(file, file.stat().st_mtime_ns) for file in files if file.is_file())
+    return next(filter(None, found), "")
+
+
+@cache  # the index is written anew with each page
+def _small(file: Path, changed: int) -> str:
+    """A picture of the width of a card, or nothing where the file is damaged."""
     from PIL import Image
 
     damage: Any = (OSError, SyntaxError, ValueError, Image.DecompressionBombError)
-    for file in (page.folder / name for name in files_of(page.entry) if name.endswith(".png")):
-        if file.is_file():
-            try:
-                with Image.open(file) as full:
-                    small = full.convert("RGB")
-            except damage as error:
-                warnings.warn(f"{file} cannot be shown on the index: {error}", stacklevel=2)
-                continue
-            small.thumbnail((_THUMBNAIL_WIDTH, 4 * _THUMBNAIL_WIDTH))
-            buffer = io.BytesIO()
-            small.save(buffer, "PNG", optimize=True)
-            return base64.b64encode(buffer.getvalue()).decode()
-    return ""
+    try:
+        with Image.open(file) as full:
+            small = full.convert("RGB")
+    except damage as error:
+        warnings.warn(f"{file} cannot be shown on the index: {error}", stacklevel=2)
+        return ""
+    small.thumbnail((_THUMBNAIL_WIDTH, 4 * _THUMBNAIL_WIDTH))
+    buffer = io.BytesIO()
+    small.save(buffer, "PNG", optimize=True)
+    return base64.b64encode(buffer.getvalue()).decode()
 
 
 # -- in the lab ------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib
+import importlib.util
 import inspect
 import re
 from collections import Counter
@@ -28,6 +29,8 @@ from perslib.text import LANGUAGES, check_language
 
 #: The studies, by their number; other notebooks (an explorer, a launcher) run only when they are named.
 _STUDY = re.compile(r"\d\d_.+\.ipynb\Z")
+#: Of all pages these come first: the quickest, and what most readers want to see.
+_FIRST = ("00", "01", "04")
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,14 @@ class Study:
     declared: Mapping[str, Any]
     choices: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Parameters that take names, several separated by commas, and which."""
+    needs: Mapping[str, str] = field(default_factory=dict)
+    """`needs`, a module that not every installation has, and the `extra` of perslib that it comes with."""
+
+    @property
+    def lacks(self) -> str:
+        """What has to be installed before it shows all it can; empty when nothing has."""
+        has_all = not self.needs or importlib.util.find_spec(self.needs["needs"])
+        return "" if has_all else f'pip install "perslib[{self.needs["extra"]}]"'
 
     @property
     def name(self) -> str:
@@ -46,17 +57,23 @@ class Study:
 
 
 def find_studies(names: Iterable[str | Path] | str | Path | None = None) -> list[Study]:
-    """Notebooks by name ("00_corpus"), number ("00") or path; all numbered ones when none is named."""
+    """Notebooks by name ("00_corpus"), number ("00") or path; when none is named, all numbered ones that lack nothing."""
     shelf, names = _shelf(), [names] if isinstance(names, (str, Path)) else names
-    numbered = (path for _, path in sorted(shelf.items()) if _STUDY.match(path.name))
-    paths = numbered if names is None else (_find(str(name), shelf) for name in names)
-    studies = [read_study(path) for path in dict.fromkeys(paths)]
+    paths = [] if names is None else [_find(str(name), shelf) for name in names]
+    studies = numbered_studies() if names is None else [read_study(path) for path in dict.fromkeys(paths)]
+    studies = [study for study in studies if names is not None or not study.lacks]
     if not studies:
         raise ReportError(f"There is no notebook to run: none is named, and {workspace() / 'notebooks'} has none")
     counted = Counter(study.name for study in studies)
     if twice := sorted(name for name, n in counted.items() if n > 1):
         raise ReportError(f"Two notebooks are called {', '.join(twice)}; their pages would overwrite each other")
     return studies
+
+
+def numbered_studies() -> list[Study]:
+    """All numbered notebooks, in the order in which a report runs them."""
+    paths = sorted(_shelf().values(), key=lambda path: (not path.name.startswith(_FIRST), path.name))
+    return [read_study(path) for path in paths if _STUDY.match(path.name)]
 
 
 def _shelf() -> dict[str, Path]:
@@ -102,7 +119,8 @@ def read_study(path: Path) -> Study:
             f"{path}: the cell tagged `parameters` may hold only lines such as `limit = 0  # turns to judge` ({error})",
             notebook=path.stem,
         ) from None
-    return Study(path, declared, {} if cell is None else dict(cell.metadata.get("choices", {})))
+    choices = {} if cell is None else dict(cell.metadata.get("choices", {}))
+    return Study(path, declared, choices, dict(notebook.metadata.get("perslib", {})))
 
 
 def assigned_parameters(notebook: Any) -> dict[str, Any]:

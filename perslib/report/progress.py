@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -32,7 +33,7 @@ FILE_VARIABLE = "PERSLIB_PROGRESS_FILE"
 
 
 @contextmanager
-def watched(page: Planned, place: str) -> Iterator[Progress]:
+def watched(page: Planned, place: str, stopped: threading.Event) -> Iterator[Progress]:
     """Show on the terminal how one notebook run gets on."""
     from tqdm import tqdm
 
@@ -40,14 +41,14 @@ def watched(page: Planned, place: str) -> Iterator[Progress]:
     look = {"bar_format": "{desc} |{bar:24}| {n_fmt}/{total_fmt} cells, {elapsed}{postfix}", "leave": False}
     look |= {"file": sys.stderr, "disable": not sys.stderr.isatty()}
     with scratch("progress") as folder, tqdm(total=cells, desc=f"{place} {page.name}", **look) as bar:
-        yield Progress(folder / "progress.jsonl", bar, page.title)
+        yield Progress(folder / "progress.jsonl", bar, page.title, stopped)
 
 
 class Progress:
     """One notebook run, a few times a second: the cell it is in, and what its calls cost so far."""
 
-    def __init__(self, file: Path, bar: Any = None, title: str = ""):
-        self._file, self._bar, self._title = file, bar, title
+    def __init__(self, file: Path, bar: Any = None, title: str = "", stopped: threading.Event | None = None):
+        self._file, self._bar, self._title, self._stopped = file, bar, title, stopped
         self._read = 0
         self._last: dict[str, Any] = {}
         self._stages: dict[tuple[int, str], dict[str, Any]] = {}
@@ -61,7 +62,9 @@ class Progress:
         self._bar.n = number - 1
 
     def __call__(self) -> None:
-        """Read what is new and draw the line again."""
+        """Read what is new and draw the line again; KeyboardInterrupt when the run is to stop."""
+        if self._stopped and self._stopped.is_set():
+            raise KeyboardInterrupt
         self._catch_up()
         self._bar.set_postfix_str(self.line(), refresh=False)
         self._bar.refresh()
@@ -105,15 +108,16 @@ class Progress:
         spent = self._spent()
         return {"stages": spent.as_dict(), "total": asdict(spent.total)}
 
-    def ended(self, run: Run, entry: Mapping[str, Any]) -> None:
-        """Leave one line on the terminal for this page."""
+    def ended(self, run: Run, entry: Mapping[str, Any], file: Path) -> None:
+        """Leave one line on the terminal for this page, and where it is."""
         self._bar.close()
         how = {"success": "done", "failed": "FAILED", "cancelled": "cancelled"}[run.status]
         spent = self._spent().total
         asked = f", {describe(spent)}" if spent.calls + spent.hits else ""
         if "judgments" in entry:
             asked += f"; {entry['unscored']:,} of {entry['judgments']:,} judgments unscored"
-        print(f"{self._title} {how} in {took(run.seconds, 'en')}{asked}", file=sys.stderr, flush=True)
+        where = f"\n    {file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file}"
+        print(f"{self._title} {how} in {took(run.seconds, 'en')}{asked}{where}", file=sys.stderr, flush=True)
 
 
 TAG = "asks"

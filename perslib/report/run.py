@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from perslib.errors import ReportError
+from perslib.llm.registry import entries
 from perslib.paths import scratch
-from perslib.report.execute import Failure, Run, execute
+from perslib.report.execute import LOOK_EVERY, Failure, Run, execute
 from perslib.report.index import write_index
 from perslib.report.manifest import (
     alone,
@@ -34,6 +37,9 @@ from perslib.report.progress import Progress, rehearsed, watched
 from perslib.report.render import render_page, title_of
 from perslib.text import using_language
 
+#: Pages of a model on this machine that run at the same time.
+AT_ONCE = 2
+_RENDERING = threading.Lock()  # what makes HTML safe serves one page at a time
 #: Parameters that the head of a page shows by itself, or that say nothing to a reader.
 _SHOWN_ANYWAY = ("corpus", "backbone", "language", "seed", "out")
 
@@ -57,20 +63,30 @@ def run_report(
     that none declares is an error before anything runs.
 
     A notebook that fails leaves its page up to the failure, beside the last good one where there is one, and the
-    others still run; then ReportError says which cell failed.
+    others still run; then ReportError says which cell failed. Pages whose model is on this machine run two at a time; what
+    a page is going to ask of an endpoint is said before.
     """
     pages = plan(notebooks, corpus, backbones, out, language, seed, limit=limit, **parameters)
-    failed = []
-    for n, page in enumerate(pages, 1):
-        if said := rehearsed(page, whole=False):
+    local = all(entries()[page.backbone].kind == "embedded" for page in pages)
+    stopped = threading.Event()
+
+    def one(n: int, page: Planned) -> Run | None:
+        if stopped.is_set():
+            return None
+        if not local and (said := rehearsed(page, whole=False)):
             print(page.title, said, file=sys.stderr, flush=True)
         with using_language(page.language):
-            run = render(page, f"{n}/{len(pages)}")
-        if run.status == "cancelled":
-            raise KeyboardInterrupt
-        if run.failure:
-            failed.append((page, run.failure))
-    if failed:
+            return render(page, f"{n}/{len(pages)}", stopped)
+
+    with ThreadPoolExecutor(AT_ONCE if local else 1, thread_name_prefix="page") as pool:
+        running = [pool.submit(one, n, page) for n, page in enumerate(pages, 1)]
+        try:
+            while wait(running, LOOK_EVERY).not_done:  # in slices, so that Ctrl-C comes through
+                pass
+        finally:
+            stopped.set()
+    runs = [run.result() for run in running]
+    if failed := [(page, run.failure) for page, run in zip(pages, runs) if run and run.failure]:
         raise _report_error(failed, len(pages))
     return pages[0].root / "index.html"
 
@@ -81,12 +97,12 @@ def rehearse_report(notebooks: Iterable[str | Path] | str | Path | None = None, 
         yield f"{page.title} {rehearsed(page, whole=True)}"
 
 
-def render(page: Planned, place: str = "1/1") -> Run:
+def render(page: Planned, place: str, stopped: threading.Event) -> Run:
     """Run one notebook; write its page, its manifest entry and the index.
 
     The run works in a folder of its own. Where it does not succeed, the last good page stays as it is, with its files
     and its manifest entry; what went wrong is in `last_run` of that entry and on a page beside it. `place` is shown on the
-    terminal.
+    terminal. When `stopped` is set, the run ends as by Ctrl-C.
     """
     before = read_manifest(page.folder)["pages"].get(page.name, {})
     good = before if before.get("status") == "success" and page.file().is_file() else None
@@ -94,13 +110,14 @@ def render(page: Planned, place: str = "1/1") -> Run:
     _record(page, entry, good)
     page.folder.mkdir(parents=True, exist_ok=True)
     try:
-        with scratch("page", page.folder) as folder, watched(page, place) as progress:
+        with scratch("page", page.folder) as folder, watched(page, place, stopped) as progress:
             given, told = page.parameters(folder), progress.environment()
             run = execute(page.study, given, told, progress, progress.cell_started)
             entry |= _known_after(run, progress)
             if keeps_good := good is not None and run.status != "success":
                 entry |= {"figures": {}, "tables": {}}
-            html = render_page(run.notebook, _frame(page, entry)).replace(str(folder), str(page.folder))
+            with _RENDERING:
+                html = render_page(run.notebook, _frame(page, entry)).replace(str(folder), str(page.folder))
             if keeps_good:
                 write_text(page.file(".failed.html"), html)
             else:
@@ -108,10 +125,10 @@ def render(page: Planned, place: str = "1/1") -> Run:
                 good = None
                 _publish(page, before, folder)
                 page.file(".failed.html").unlink(missing_ok=True)
-            progress.ended(run, entry)
+            progress.ended(run, entry, page.file())
         _warn_of_shared_files(page, entry)
-    except BaseException as error:
-        entry["status"] = "cancelled" if isinstance(error, KeyboardInterrupt) else "failed"
+    except BaseException:
+        entry["status"] = "failed"
         raise
     finally:
         _record(page, entry, good)
