@@ -42,7 +42,9 @@ docs: $(READY) ## the API reference from the docstrings, into reports/api/
 	@echo "reports/api/index.html"
 
 lab: $(READY) ## open JupyterLab on its first page, notebooks/index.ipynb
-	@$(RUN) -m jupyter lab notebooks/index.ipynb $(QUIETLY) $(if $(filter 0,$(shell id -u)),--allow-root)
+# Git sees notebooks without their outputs (.gitattributes), so that running one changes no tracked file.
+	@-git config filter.nbstripout.clean '"$(CURDIR)/$(RUN)" -m nbstripout --keep-metadata-keys cell.tags' 2>/dev/null
+	@$(RUN) -m jupyter lab --ServerApp.root_dir="$(CURDIR)" --LabApp.default_url=/lab/tree/notebooks/index.ipynb $(QUIETLY) $(if $(filter 0,$(shell id -u)),--allow-root)
 
 app: $(READY) ## the memory explorer as an app, without code (PORT=8866 BROWSER=no)
 	@$(RUN) -m perslib app memory_explorer --port $(PORT) $(QUIETLY)

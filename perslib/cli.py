@@ -249,6 +249,22 @@ def notebook(notebook: str, language: str, out: Path | None) -> None:
     click.echo(f"Written to {copy_notebook(notebook, language, out)}")
 
 
+@main.command()
+@click.argument("name")
+@click.option("--language", type=LANGUAGE, default="en", help="Language of the texts.")
+def new(name: str, language: str) -> None:
+    """Write notebooks/NAME.ipynb, a small study of your own to start from.
+
+    \b
+    perslib new my_question
+    """
+    from perslib.catalogue import copy_notebook
+    from perslib.paths import workspace
+
+    made = copy_notebook("my_study", language, workspace() / "notebooks" / f"{name.removesuffix('.ipynb')}.ipynb")
+    click.echo(f"Written to {made}; render it with: perslib report {made.stem}")
+
+
 for command in (synthesize, construct, review, check, cache):
     main.add_command(command)
 

@@ -88,7 +88,7 @@ say(f"h {n}")
     assert list(catalogue.in_code(source)) == found
 
 
-@pytest.mark.parametrize("name", ["00", "01", "04", "12", "index"])
+@pytest.mark.parametrize("name", ["00", "01", "04", "12", "index", "my_study"])
 def test_a_notebook_is_written_in_chinese(name, tmp_path):
     out = tmp_path / "copy.ipynb"
     done = CliRunner().invoke(main, ["notebook", name, "--language", "zh", "--out", str(out)])

@@ -19,8 +19,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from made import tiny_corpus
 
+from perslib.cli import main
 from perslib.corpus import save
 from perslib.errors import DataError, ReportError, UnknownName
 from perslib.llm import Cache
@@ -599,6 +601,17 @@ def test_a_page_that_needs_what_is_not_installed_runs_only_by_name(home, monkeyp
     write_index(home / "reports")
     said = markup.unescape((home / "reports" / "index.html").read_text("utf-8"))
     assert 'Not run: 06_patience needs torch. pip install "perslib[patience]", then perslib report 06.' in said
+
+
+def test_a_new_study_of_ones_own_renders(home):
+    done = CliRunner().invoke(main, ["new", "my_question"])
+    assert done.exit_code == 0 and "perslib report my_question" in done.output
+    try:
+        run_report("my_question", corpus="tiny/en", out=home / "new")
+        page = (home / "new" / "tiny-en" / "embedded" / "my_question.html").read_text("utf-8")
+        assert "<em>longer replies</em> agrees with the users' scores at r = " in page.split("How")[0]
+    finally:
+        (home / "notebooks" / "my_question.ipynb").unlink()
 
 
 def test_a_name_used_twice_is_told(home):
