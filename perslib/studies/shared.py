@@ -42,6 +42,15 @@ def controls(agreed: pd.DataFrame, names: Sequence[str]) -> Iterator[str]:
     )
 
 
+def fold_equal(agreed: pd.DataFrame, blind: Sequence[str]) -> pd.DataFrame:
+    """Leave out rows of these judges that repeat another's in every metric; calibrated, all constants and means do."""
+    about = ["judge", "score"]
+    values = agreed["value"].round(9).fillna(0)
+    rows = agreed.assign(value=values).groupby(about, sort=False)["value"].agg(tuple).reset_index()
+    repeated = rows["judge"].isin(blind) & rows.duplicated(["score", "value"])
+    return agreed.merge(rows.loc[~repeated, about], on=about)
+
+
 def below_zero(agreed: pd.DataFrame) -> str | None:
     """Which judges' correlation with people has an interval wholly below zero; None where it is no judge's.
 
