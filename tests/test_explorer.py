@@ -15,13 +15,14 @@ from judging_endpoint import judging
 import perslib.explorer.see as see_module
 import perslib.text
 from perslib.corpus import import_release, load, save
-from perslib.explorer import Explorer, Looking
+from perslib.explorer import Explorer, Looking, explore
 from perslib.explorer.app import Tabs
 from perslib.explorer.change import Change
 from perslib.explorer.judging import Judging, calibrated
 from perslib.explorer.parts import Asking
 from perslib.explorer.past import past_html, rated_turns
 from perslib.explorer.see import memory_html, see
+from perslib.explorer.users import Users, rater_table
 from perslib.judge import Verdict
 from perslib.llm import answered
 from perslib.memory import Draft, Edited, Measured, Scores, Statement, UserMemory
@@ -256,7 +257,7 @@ def test_text_of_strangers_is_only_text_everywhere(looking, corpus):
     nasty.draft = Draft.of(UserMemory(nasty.user, nasty.scenario, NASTY, (1,) * 5, (Statement("M1", NASTY, NASTY, (NASTY,), NASTY, (NASTY,)),)))  # fmt: skip
     nasty.reply = NASTY
     tabs = Tabs(nasty)
-    for place in range(4):
+    for place in range(5):
         tabs.selected_index = place
     nasty.show_gold()
     html = "".join(every_html(tabs))
@@ -276,15 +277,78 @@ def test_the_whole_opens_in_both_languages_and_for_a_user_with_one_scenario(mode
         assert "pl-empty" in "".join(every_html(shown))
 
 
+def test_all_users_are_one_table_to_sort_search_and_open(looking, corpus):
+    users = Users(looking)
+    opens = [row.children[0] for row in users.rows.children]
+    assert {b.description for b in opens} == set(corpus.users["user"])
+    rated = corpus.turns.dropna(subset=["score"]).astype({"score": float}).groupby("user")["score"].mean()
+    users.order.value = "mean"
+    strictest = users.rows.children[0]
+    assert strictest.children[0].description == rated.idxmin()
+    assert f"mean {rated.min():.2f}" in strictest.children[1].value
+    table = rater_table(corpus)
+    assert table["error"].notna().sum() == len(corpus.split()["test"])
+    assert table["error"].dropna().between(0.2, 1.2).all()
+    strictest.children[0].click()
+    assert looking.user == rated.idxmin()
+    users.search.value = "list items"
+    assert 0 < len(users.rows.children) < len(opens)
+    assert all("list items" in row.children[1].value for row in users.rows.children)
+
+
+def test_an_app_opens_the_user_that_its_address_names(model, corpus, monkeypatch):
+    other = corpus.users["user"][3]
+    monkeypatch.setenv("QUERY_STRING", f"token=x&user={other}")
+    assert explore(corpus, model(), "en").looking.user == other
+    monkeypatch.setenv("QUERY_STRING", "user=nobody")
+    assert explore(corpus, model(), "en").looking.user == corpus.users["user"][0]
+
+
+def test_the_learned_judge_scores_at_once_and_asks_nobody(looking, server):
+    panel = Judging(looking)
+    panel.quick.click()
+    wait(panel.asking, 60)
+    assert "The judge says" in panel.shown.value and not server.bodies
+    assert looking.is_verdict_shown() and looking.verdict.p is not None
+    trained = next(user for user in looking.corpus.split()["train"] if user in looking.scenarios)
+    looking.open(trained)
+    panel.quick.click()
+    wait(panel.asking, 60)
+    assert trained not in max(looking._learned, key=lambda users: trained not in users)
+
+
+def test_a_memory_grows_with_the_sessions_and_marks_what_the_other_lacks(looking):
+    looking.open(looking.user)
+    looking.draft = None
+    shown = see(looking)
+    slider = next(w for w in every(shown) if w.__class__.__name__ == "IntSlider")
+    looking.draft = Draft.of(see_module.build_now(looking, "measured"))
+    assert slider.value == slider.max == len(see_module.sessions_of(looking))
+    whole = "".join(every_html(shown))
+    slider.value = 2
+    some = "".join(every_html(shown))
+    assert sum(see_module.build_now(looking, "measured", 2).counts) < sum(looking.draft.memory.counts)
+    assert some != whole and "only here" not in some
+    next(w for w in every(shown) if w.__class__.__name__ == "Dropdown").value = "scores"
+    assert "only here" in "".join(every_html(shown)) or not looking.draft.memory.statements
+
+
+def test_nothing_written_about_one_user_is_offered_for_the_next(looking):
+    change = Change(looking)
+    change.text.value, change.name.value = "Wants prices.", "mine"
+    looking.open(looking.corpus.users["user"][4])
+    assert change.text.value == change.name.value == ""
+
+
 def tour(shown):
     """Open every tab, and do what the panels offer."""
     looking, tabs = shown.looking, shown.children[2]
     candidate = looking.corpus.extras["candidates"].iloc[0]
     looking.open(candidate["user"], candidate["scenario"])
     looking.at = (candidate["session"], int(candidate["turn"]))
-    for place in range(4):
+    for place in range(5):
         tabs.selected_index = place
-    seen, judged, compared, rating = (panel.children[0] for panel in tabs.children)
+    seen, judged, compared, rating, users = (panel.children[0] for panel in tabs.children)
     next(w for w in every(seen) if w.__class__.__name__ == "Dropdown").value = "structured"
     buttons = {w.icon: w for w in every(judged) if hasattr(w, "icon")}
     buttons["pencil"].click()
@@ -293,10 +357,13 @@ def tour(shown):
         buttons[icon].click()
     looking.reply = "pasted"
     looking.reply = None
-    two, replayed = compared.children
+    two, memories, replayed = compared.children
     two.memories[1].value = "draft"
     for panel in (two, replayed):
         panel.write.click()
+    memories.score.click()
+    buttons["bolt"].click()
+    users.search.value = "list"
     replayed.file.value = "nowhere.jsonl"
     for name, score, reason in (("", None, None), ("Ann", None, None), ("Ann", 2, None), ("Ann", 2, 1)):
         rating.rater.value, rating.form.score.value = name, score
@@ -332,7 +399,7 @@ def test_every_text_of_the_interface_is_in_its_language(home, corpus, monkeypatc
             text
             for w in every(shown)
             for text in (getattr(w, name, None) for name in ("description", "tooltip", "placeholder"))
-            if text and not re.fullmatch(r"M\d+|\u200b", text)
+            if text and not re.fullmatch(r"[Mu]\d+|\u200b", text)
         ]
         assert len(own) > 60 and [text for text in own if bool(HAN.search(text)) != (language == "zh")] == []
         assert language == "zh" or not HAN.search("".join(every_html(shown)))

@@ -281,7 +281,7 @@ def test_a_corpus_without_candidates_says_so_and_texts_show_as_texts(home):
     corpus.turns["response"] = EVIL
     looking = looking_at(corpus)
     looking.backbone.reply = lambda r: verdict(2, EVIL)
-    two, replayed = compare(looking).children
+    two, _, replayed = compare(looking).children
     assert "has no candidates" in replayed.said.value and replayed.score.disabled
     two.memories[0].value = NONE
     two.write.click()

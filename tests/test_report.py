@@ -45,7 +45,8 @@ def home(tmp_path_factory):
     save(tiny_corpus(), folder / "data" / "tiny" / "en")
     (folder / "locale").mkdir()
     (folder / "backbones.toml").write_text(
-        '[far]\nbase_url = "http://127.0.0.1:9/v1"\nmodel = "far"\nconcurrency = 1\nprices = { in = 0, out = 0 }\n', "utf-8"
+        '[far]\nbase_url = "http://127.0.0.1:9/v1"\nmodel = "far"\nconcurrency = 1\nprices = { in = 0, out = 0 }\n',
+        "utf-8",
     )
     own = {"# Everything a page can show": "# 一页能展示的一切", "In English.": "中文说明。", "Two bars.": "两根柱。"}
     entries = (f'msgid "{english}"\nmsgstr "{chinese}"\n' for english, chinese in own.items())

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 import ipywidgets as widgets
 
@@ -18,6 +20,7 @@ from perslib.explorer.judging import Judging
 from perslib.explorer.looking import Looking
 from perslib.explorer.parts import Asking, bar, button, columns, div, failure, heading, line, make_field, watch
 from perslib.explorer.see import build_asking, build_now, is_free, not_built, see, system_name, systems
+from perslib.explorer.users import Users
 from perslib.llm import Backbone, backbone
 from perslib.memory import Draft, UserMemory
 from perslib.report.page import begin
@@ -36,9 +39,16 @@ def style() -> str:
 def explore(
     corpus: str | Corpus = "sample/zh", model: str | Backbone = "embedded", language: str = "zh"
 ) -> widgets.Widget:
-    """The explorer of a corpus; `model` answers what is asked, `language` is that of the interface."""
+    """The explorer of a corpus; `model` answers what is asked, `language` is that of the interface.
+
+    As an app it opens the user that its address names: `?user=u007`.
+    """
     opened = corpus if isinstance(corpus, Corpus) else load(corpus)
-    return Explorer(opened, backbone(model) if isinstance(model, str) else model, language)
+    made = Explorer(opened, backbone(model) if isinstance(model, str) else model, language)
+    (user,) = parse_qs(os.environ.get("QUERY_STRING", "")).get("user", [""])[:1]  # Voilà sets it
+    if user in made.looking.scenarios:
+        made.looking.open(user)
+    return made
 
 
 class Explorer(widgets.VBox):
@@ -154,6 +164,7 @@ class Tabs(widgets.Tab):
             (translate("Judge and change"), judge_and_change),
             (translate("Compare"), compare),
             (translate("Rate it yourself"), Annotating),
+            (translate("All users"), Users),
         ]
         self.looking, self.panels = looking, [make for _, make in panels]
         places = [widgets.VBox() for _ in panels]

@@ -54,6 +54,7 @@ class Change(widgets.VBox):
         )
         looking.observe(self.show, ["draft", "verdict"])
         looking.observe(self._forget, ["at", "reply", "draft"])
+        looking.observe(self._leave, "opened")
         self.show()
 
     def edit(self, what: Edit) -> None:
@@ -112,6 +113,10 @@ class Change(widgets.VBox):
     def _forget(self, change: Any) -> None:
         self.asking.clear()
         self.effects.value = ""
+
+    def _leave(self, change: Any) -> None:
+        """Nothing that was written about one user is offered for the next."""
+        self.text.value = self.name.value = self.saved.value = ""
 
     def _save(self) -> None:
         name = self.name.value.strip()
@@ -176,7 +181,8 @@ class Row(widgets.VBox):
             self.on.value = line.on
             self.text.value, self.text.rows = controls_shown(statement.text), _rows(statement.text)
         shown = [translate(text) for text, holds in marks.items() if holds]
-        self.about.value = draw("about", statement=statement, evidence=self.looking.evidence, marks=shown)
+        about = {"statement": statement, "evidence": self.looking.evidence, "by_hand": line.by_hand}
+        self.about.value = draw("about", marks=shown, **about)
         (self.add_class if cited else self.remove_class)("pl-cited")
         (self.remove_class if line.on else self.add_class)("pl-off")
 

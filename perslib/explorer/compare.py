@@ -16,7 +16,7 @@ from perslib.errors import PerslibError
 from perslib.explorer.judging import score_of, shares_of, verdict_html
 from perslib.explorer.looking import Looking, among, keys_of
 from perslib.explorer.parts import Judged, bar, div, draw, heading, line, make_field, reply_place, watch
-from perslib.explorer.see import system_name, systems
+from perslib.explorer.see import is_free, system_name, systems
 from perslib.judge import Verdict
 from perslib.llm import Ask
 from perslib.memory import UserMemory
@@ -32,7 +32,7 @@ _WIDE = "min(46em, 100%)"
 
 def compare(looking: Looking) -> widgets.Widget:
     """The panel that sets verdicts on one turn side by side."""
-    return widgets.VBox([Two(looking), Replayed(looking)])
+    return widgets.VBox([Two(looking), Memories(looking), Replayed(looking)])
 
 
 @dataclass(frozen=True)
@@ -158,6 +158,41 @@ class Two(Judged):
 def _called(name: str) -> str:
     own = {DRAFT: translate("current edit"), NONE: translate("no memory")}
     return own.get(name) or system_name(name)
+
+
+class Memories(Judged):
+    """The open reply before the same judge, once with each memory that is there at once, and once without any."""
+
+    def __init__(self, looking: Looking):
+        super().__init__(looking)
+        looking.observe(self.clear, ["opened", "at", "reply", "draft"])
+        about = translate("The open reply is scored once with each memory that asks no model, and once without any.")
+        self.children = [
+            heading("One reply, every memory"),
+            *(widgets.HTML(div("small", about)), bar(self.score), self.asking, self.shown),
+        ]
+
+    def ask(self, *, written: bool) -> None:
+        """Have the open reply scored with every memory."""
+        looking, block, key = self.looking, self.looking.asked(), self.looking.key
+        if block is None:
+            self.asking.fail(translate("There is no reply to judge in this scenario."))
+            return
+        names, recorded = [*filter(is_free, systems()), NONE], looking.reply is None
+
+        async def judged(ask: Ask) -> list[Verdict]:
+            found: list[Verdict] = []
+            for name in names:
+                memory = None if name == NONE else await looking.memory_system(name).build(looking.block, ask)
+                found += await looking.judge(memory, written=written).judge(block, ask)
+            return found
+
+        def done(verdicts: Sequence[Verdict]) -> None:
+            if recorded and key is not None:
+                looking.journal.note("verdict", key)
+            self.shown.value = draw("distribution", rows=[shares_of(*of) for of in zip(map(_called, names), verdicts)])
+
+        self.asking.start(judged, done, translate("The judge reads {n} replies …", n=len(names)))
 
 
 class Replayed(Judged):

@@ -52,7 +52,9 @@ class Judging(Judged):
         looking.observe(self._edited, "draft")
         looking.observe(self._show_gold, ["gold_shown", "at", "reply"])
         self.children = [self.turn, self.context, self.paste]
-        asks, gold = bar(self.score, self.write, self.follow), bar(self.show_gold, self.gold)
+        tip = mark("the learned judge, which asks no model and reads no memory")
+        self.quick = button(looking, "Score at once", self.judge_at_once, "bolt", tip)
+        asks, gold = bar(self.quick, self.score, self.write, self.follow), bar(self.show_gold, self.gold)
         self.said = widgets.VBox([asks, self.asking, self.shown, gold])
         self._opened()
 
@@ -124,6 +126,19 @@ class Judging(Judged):
         label = translate("The judge reads the reply and writes …" if written else "The judge reads the reply …")
         self.asking.start(partial(looking.judge(draft.memory, written=written).judge, block), done, label)
 
+    def judge_at_once(self) -> None:
+        """Show the learned judge's verdict on the open reply."""
+        looking, block = self.looking, self.looking.asked()
+        if block is None:
+            return
+
+        def done(found: Sequence[Verdict]) -> None:
+            looking.show_verdict(found[0])
+            counts = tuple(int((block.evidence["score"] == score).sum()) for score in SCORES)
+            self.shown.value = verdict_html(found[0], looking.block, None, counts)
+
+        self.asking.start(partial(looking.judge_learned, block), done, translate("The learned judge reads the reply …"))
+
     def _edited(self, change: Any) -> None:
         draft, before = change["new"], change["old"]
         if draft is None or before is None:
@@ -167,9 +182,9 @@ def shares_of(label: str, verdict: Verdict) -> Shares:
     return label, verdict.p, score_of(verdict)
 
 
-def verdict_html(verdict: Verdict, block: Block, memory: UserMemory | None) -> str:
-    """A verdict as the explorer shows it."""
-    pooled = calibrated(verdict, memory.counts if memory else ())
+def verdict_html(verdict: Verdict, block: Block, memory: UserMemory | None, counts: Sequence[int] | None = None) -> str:
+    """A verdict as the explorer shows it; `counts` of the user's past scores, else those of the memory."""
+    pooled = calibrated(verdict, counts or (memory.counts if memory else ()))
     rows = [
         shares_of(translate("as the judge gives it"), verdict),
         (translate("pooled with this user's past scores"), *pooled),

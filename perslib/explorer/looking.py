@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+import warnings
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -21,9 +22,9 @@ from traitlets import Bool, HasTraits, Instance, Int, Unicode, observe
 
 from perslib.corpus import BLOCK, TURN, Block, Corpus, Target
 from perslib.corpus.reading import json_lines
-from perslib.errors import DataError, UnknownName
-from perslib.judge import Judge, Personal, Verdict
-from perslib.llm import Backbone
+from perslib.errors import DataError, FewTrainUsers, UnknownName
+from perslib.judge import Judge, LearnedJudge, Personal, Verdict
+from perslib.llm import Ask, Backbone
 from perslib.memory import Draft, Given, MemorySystem, UserMemory, make_memory, turns_by_id
 from perslib.paths import state
 from perslib.studies.extent import Extent, extent
@@ -98,6 +99,7 @@ class Looking(HasTraits):
         self.prompts = corpus.language if corpus.language in ("zh", "en") else language
         self.extent: Extent = extent(backbone, 0)
         self.journal = Journal(corpus.name)
+        self._learned: dict[tuple[str, ...], Judge] = {}
         self._is_telling = self.is_filling = False
         pairs = corpus.block_ids() or list(corpus.sessions[BLOCK].itertuples(index=False, name=None))
         pairs = [(user, scenario) for user, scenario in pairs if scenario in self.scenarios.get(user, [])]
@@ -233,6 +235,17 @@ class Looking(HasTraits):
         """The personal judge with this memory, as the studies ask it on this backbone."""
         given = None if memory is None else Given(memory)
         return Personal(given, self.extent.manner(self.prompts, written=written), name="personal")
+
+    async def judge_learned(self, block: Block, ask: Ask) -> Sequence[Verdict]:
+        """The learned judge's verdicts, which ask no model; it has learned from the train users but this one."""
+        train = tuple(user for user in self.corpus.split().get("train", []) if user != block.user)
+        if train not in self._learned:
+            judge = LearnedJudge()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", FewTrainUsers)
+                await judge.fit(self.corpus.of_users(train), ask)
+            self._learned[train] = judge
+        return await self._learned[train].judge(block, ask)
 
     def asked(self) -> Block | None:
         """The block with nothing to judge but the open reply, recorded or pasted."""

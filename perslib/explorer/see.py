@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import ipywidgets as widgets
+import pandas as pd
 
 from perslib.explorer.looking import Looking
 from perslib.explorer.parts import Asking, bar, button, columns, div, draw, heading, make_field, watch
@@ -22,6 +24,7 @@ from perslib.text import translate
 def see(looking: Looking) -> widgets.Widget:
     """The panel to look at a user with."""
     profile, course, levels, past, one, other = (widgets.HTML() for _ in range(6))
+    sessions = make_field(widgets.IntSlider, "Sessions read", width="22em", min=0, continuous_update=False)
     search = make_field(widgets.Text, "Search", "words in request, reply or reason", "100%")
     second = make_field(widgets.Dropdown, "Side by side")
     asking = Asking(looking)
@@ -35,17 +38,35 @@ def see(looking: Looking) -> widgets.Widget:
     def show_past(change: Any = None) -> None:
         past.value = past_html(looking, search.value)
 
-    def show_memory(change: Any = None) -> None:
-        one.value = memory_html(looking, looking.draft.memory if looking.draft else None)
+    beside: dict[str, UserMemory | None] = {"one": None, "other": None}
 
-    def show_other(memory: UserMemory) -> None:
-        other.value = memory_html(looking, memory)
+    def show_both() -> None:
+        for place, rival, shown in (("one", "other", one), ("other", "one", other)):
+            if place == "one" or beside[place]:
+                shown.value = memory_html(looking, beside[place], beside[rival])
+
+    def show_memory(change: Any = None) -> None:
+        beside["one"] = looking.draft.memory if looking.draft else None
+        seen = len(sessions_of(looking))
+        sessions.layout.display = None if is_free(looking.system) else "none"
+        with looking.filling():
+            sessions.max = sessions.value = seen
+        show_both()
+
+    def show_growth(number: int) -> None:
+        beside["one"] = build_now(looking, looking.system, number)
+        show_both()
+
+    def show_other(memory: UserMemory | None) -> None:
+        beside["other"] = memory
+        show_both()
 
     def show_second(change: Any = None) -> None:
         asking.clear()
         name = second.value
         other.layout.display = None if name else "none"
         build.layout.display = None if name and not is_free(name) else "none"
+        show_other(None)
         if name and is_free(name):
             show_other(build_now(looking, name))
         else:
@@ -60,6 +81,7 @@ def see(looking: Looking) -> widgets.Widget:
     build = button(looking, "Build", lambda: build_asking(asking, second.value, show_other), "magic")
     choose_second()
     watch(looking, search, show_past)
+    watch(looking, sessions, show_growth)
     watch(looking, second, show_second)
     looking.observe(show_user, ["opened", "gold_shown"])
     looking.observe(show_memory, "draft")
@@ -69,7 +91,10 @@ def see(looking: Looking) -> widgets.Widget:
     two = widgets.HBox([one, other]).add_class("pl-two")
     return columns(
         [heading("Profile"), profile, heading("Scores"), course, levels],
-        [*(heading("Memory"), bar(second, build, asking), two), *(heading("Past replies, by score"), search, past)],
+        [
+            *(heading("Memory"), bar(second, build, sessions, asking), two),
+            *(heading("Past replies, by score"), search, past),
+        ],
     )
 
 
@@ -93,9 +118,20 @@ def is_free(name: str) -> bool:
     return name in FREE or name.startswith(EDITED)
 
 
-def build_now(looking: Looking, name: str) -> UserMemory:
-    """The memory of this name, which asks no model."""
-    return compute(partial(looking.memory_system(name).build, looking.block))
+def sessions_of(looking: Looking) -> pd.DataFrame:
+    """The sessions of the user's history, in the order of time: its memory grows with them."""
+    own = looking.block.evidence[["user", "scenario", "session"]].drop_duplicates(ignore_index=True)
+    dated = own.merge(looking.corpus.sessions[[*own, "started_at"]], "left", on=[*own])
+    return dated.sort_values("started_at", kind="stable", ignore_index=True)[[*own]]
+
+
+def build_now(looking: Looking, name: str, sessions: int | None = None) -> UserMemory:
+    """The memory of this name, which asks no model; of the first so many sessions only."""
+    block = looking.block
+    if sessions is not None:
+        read = sessions_of(looking).head(sessions)
+        block = replace(block, evidence=block.evidence.merge(read, on=[*read]))
+    return compute(partial(looking.memory_system(name).build, block))
 
 
 def build_asking(asking: Asking, name: str, done: Callable[[UserMemory], None]) -> None:
@@ -122,10 +158,14 @@ def missing_memory(memory: UserMemory | None) -> str:
     return translate("No statements: too few rated replies, or no differences between them.")
 
 
-def memory_html(looking: Looking, memory: UserMemory | None) -> str:
-    """A memory statement by statement; each opens the turns it was drawn from."""
+def memory_html(looking: Looking, memory: UserMemory | None, beside: UserMemory | None = None) -> str:
+    """A memory statement by statement; each opens the turns it was drawn from.
+
+    Statements that the memory `beside` it lacks are marked.
+    """
     if memory is None:
         return div("empty", missing_memory(memory))
     name, _, edited = memory.system.partition(", ")
-    about = {"name": system_name(name), "edited": edited, "missing": missing_memory(memory)}
+    about: dict[str, Any] = {"name": system_name(name), "edited": edited, "missing": missing_memory(memory)}
+    about["shared"] = {s.text for s in beside.statements} if beside else None
     return draw("memory", memory=memory, evidence=looking.evidence, **about)
