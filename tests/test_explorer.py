@@ -14,7 +14,7 @@ from judging_endpoint import judging
 
 import perslib.explorer.see as see_module
 import perslib.text
-from perslib.corpus import import_release, load, save
+from perslib.corpus import TURN, import_release, load, save
 from perslib.explorer import Explorer, Looking, explore
 from perslib.explorer.app import Tabs
 from perslib.explorer.change import Change
@@ -331,6 +331,23 @@ def test_a_memory_grows_with_the_sessions_and_marks_what_the_other_lacks(looking
     assert some != whole and "only here" not in some
     next(w for w in every(shown) if w.__class__.__name__ == "Dropdown").value = "scores"
     assert "only here" in "".join(every_html(shown)) or not looking.draft.memory.statements
+
+
+def test_statements_that_mislead_are_those_that_wrong_verdicts_cite(looking):
+    """The judge of these tests cites M1 and always says the same, so M1 is as wrong as all verdicts."""
+    change = Change(looking)
+    change.mislead.click()
+    wait(change.asking, 20)
+    scores = looking.corpus.turns.merge(looking.block.targets[TURN].head(10), on=TURN)["score"].astype(float)
+    said = looking.judge(looking.draft.memory)
+    assert said.name == "personal" and looking.is_gold_shown() and looking.is_verdict_shown()
+    rows = re.findall(
+        r'pl-ef-id">(M\d)</div><div class="pl-ef-value">([^<]+)</div><div class="pl-small">cited (\d+)',
+        change.effects.value,
+    )
+    wrong = (4 - scores).abs().mean()
+    assert [(id, int(n)) for id, _, n in rows] == [("M1", len(scores)), ("M2", 0)] and rows[1][1] == "–"
+    assert float(rows[0][1]) == pytest.approx(wrong, abs=0.35)
 
 
 def test_nothing_written_about_one_user_is_offered_for_the_next(looking):

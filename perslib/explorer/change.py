@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import ipywidgets as widgets
 import pandas as pd
 
+from perslib.corpus import TURN
 from perslib.errors import PerslibError
 from perslib.explorer.judging import score_of
-from perslib.explorer.looking import Looking
+from perslib.explorer.looking import Looking, keys_of
 from perslib.explorer.parts import Asking, bar, button, div, draw, make_field, watch
 from perslib.explorer.see import missing_memory
 from perslib.judge import Verdict
@@ -23,6 +26,8 @@ from perslib.report.words import controls_shown
 from perslib.text import mark, translate
 
 Edit = Callable[[Draft], Draft]
+#: Replies judged to find statements that mislead.
+MOST = 10
 
 
 class Change(widgets.VBox):
@@ -43,12 +48,14 @@ class Change(widgets.VBox):
         self.milder = button(looking, "Milder", lambda: self._shift(-1), "plus", tip)
         tip = mark("score the reply without each statement in turn")
         self.leave_out = button(looking, "Leave each one out", self._leave_out, "bar-chart", tip)
+        tip = mark("judge rated replies of this scenario with reasons; the user's own scores are shown then")
+        self.mislead = button(looking, "Which statements mislead?", self._mislead, "search", tip)
         tip = mark("save the edited memory for studies; it stays marked as edited by hand")
         self.save = button(looking, "Save", self._save, "save", tip)
         super().__init__(
             [
                 *(self.counts, self.statements, widgets.HBox([self.text, self.add])),
-                *(bar(self.undo, self.stricter, self.milder, self.leave_out), self.asking, self.effects),
+                *(bar(self.undo, self.stricter, self.milder, self.leave_out, self.mislead), self.asking, self.effects),
                 bar(self.name, self.save, self.saved),
             ]
         )
@@ -68,7 +75,7 @@ class Change(widgets.VBox):
         draft, verdict = self.looking.draft, self.looking.verdict
         self.statements.show(draft, {id.strip().upper() for id in verdict.evidence} if verdict else ())
         self.undo.disabled = draft is None or draft.before is None
-        for each in (self.add, self.stricter, self.milder, self.leave_out):
+        for each in (self.add, self.stricter, self.milder, self.leave_out, self.mislead):
             each.disabled = draft is None
         self.save.disabled = draft is None or not draft.changed
         self.counts.value = draw("counts", memory=draft.memory, edited=draft.changed) if draft else ""
@@ -109,6 +116,33 @@ class Change(widgets.VBox):
 
         said = translate("Requesting {n} scores …", n=len(memories))
         self.asking.start(judged, done, said)
+
+    def _mislead(self) -> None:
+        """Judge some rated replies of the open scenario; say how wrong verdicts are that cite each statement."""
+        draft, looking = self.looking.draft, self.looking
+        targets = looking.block.targets.merge(looking.corpus.turns[[*TURN, "score"]].dropna(subset=["score"]), on=TURN)
+        if draft is None or targets.empty:
+            return
+        targets = targets.head(MOST)
+        block = replace(looking.block, targets=targets.drop(columns="score"))
+        memory = draft.memory
+
+        def done(found: Sequence[Verdict]) -> None:
+            looking.show_gold()
+            for key in keys_of(block.targets):
+                looking.journal.note("verdict", key)
+            scores = pd.Series([score_of(verdict) for verdict in found], dtype=float)
+            wrong = (scores - targets["score"].astype(float)).abs()
+            cited = {s.id: [s.id in {e.strip().upper() for e in v.evidence} for v in found] for s in memory.statements}
+            rows = [
+                {"id": s.id, "text": s.text, "cited": sum(cited[s.id]), "error": wrong[cited[s.id]].mean()}
+                for s in memory.statements
+            ]
+            rows.sort(key=lambda row: (row["error"] != row["error"], -row["error"]))
+            self.effects.value = draw("misleading", rows=rows, replies=int(wrong.count()), error=wrong.mean())
+
+        said = translate("The judge reads {n} replies …", n=len(targets))
+        self.asking.start(partial(looking.judge(memory, written=True).judge, block), done, said)
 
     def _forget(self, change: Any) -> None:
         self.asking.clear()
