@@ -27,6 +27,8 @@ def workspace(tmp_path, monkeypatch):
     module = "\n".join(text for kind, text in BLOCKS if kind == "python" and text.startswith("# mymodule.py"))
     (tmp_path / "mymodule.py").write_text(module, "utf-8")
     (tmp_path / "prompts" / "en").mkdir(parents=True)
+    (table,) = [text for kind, text in BLOCKS if kind == "toml"]
+    (tmp_path / "backbones.toml").write_text(table, "utf-8")
     (prompt,) = [text for kind, text in BLOCKS if kind == "markdown"]
     (tmp_path / "prompts" / "en" / "prices.md").write_text(prompt, "utf-8")
     monkeypatch.setenv("PERSLIB_HOME", str(tmp_path))
