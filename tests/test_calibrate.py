@@ -12,19 +12,12 @@ from made import tiny_corpus
 
 from perslib.corpus import load
 from perslib.errors import DataError, UnknownName
-from perslib.stats import calibrated, fallbacks, histories, reference_calibrated, to_scale
+from perslib.stats import calibrated, fallbacks, histories, to_scale
 from perslib.stats.calibration import cdf, mean_shift
-from perslib.stats.calibration_on_replay import (
-    pooled_reference_cdf,
-    reference_cdf,
-    reference_mean_shift,
-    reference_transfer,
-)
 
 RAW, TURN, ONE = [4, 4, 3, 5, 4, 2], [0, 1, 2, 0, 1, 2], [0] * 6
 HISTORY = [[0, 1, 2, 3, 4]]
 REFERENCE = [4, 4, 3, 5, 4, 2]
-IDS = [f"u__t__{s}.json__turn_{t}" for s, t in ((0, 0), (0, 1), (0, 2), (10, 0), (2, 0), (2, 1))]
 
 
 def fallback_counts(done):
@@ -79,28 +72,17 @@ def test_random_ties_tend_to_the_expected_values():
     np.testing.assert_allclose(np.mean(drawn, axis=0), cdf(RAW, ONE, HISTORY).scores, atol=0.05)
 
 
-def test_reference_cdf_as_published_ranks_all_targets_together():
-    ids = ["u__t__0.json__turn_1", "u__t__2.json__turn_1"]
-    reference = (REFERENCE, IDS, ONE, HISTORY)
-    same(pooled_reference_cdf([4, 5], ids, [0, 0], *reference), [4, 5])
-    same(pooled_reference_cdf([4], ids[:1], [0], *reference), [5])  # alone, the same reply scores higher
-
-
-def test_reference_cdf():
-    same(reference_cdf([4, 5], [0, 0], REFERENCE, ONE, HISTORY, ties="mid"), [4, 5])
+def test_cdf_of_a_reference():
+    reference = (REFERENCE, ONE)
+    same(cdf([4, 5], [0, 0], HISTORY, reference, ties="mid"), [4, 5])
     # Ranks 2 to 5 of 7 read 4, 4, 5, 5; ranks 5 and 6 read 5.
-    same(reference_cdf([4, 5], [0, 0], REFERENCE, ONE, HISTORY), [4.5, 5])
-    same(reference_cdf([4], [0], REFERENCE, ONE, HISTORY, ties="min"), [4])
-    same(reference_cdf([4], [0], REFERENCE, ONE, HISTORY, ties="max"), [5])
+    same(cdf([4, 5], [0, 0], HISTORY, reference), [4.5, 5])
+    same(cdf([4], [0], HISTORY, reference, ties="min"), [4])
+    same(cdf([4], [0], HISTORY, reference, ties="max"), [5])
 
 
-def test_reference_mean_shift_and_transfer():
-    same(reference_mean_shift([4, 5], [0, 0], REFERENCE, ONE, HISTORY), [4, 5])
-    became = cdf(REFERENCE, ONE, HISTORY, ties="turn_index", turn=TURN).scores
-    np.testing.assert_array_equal(np.sort(became[np.array(REFERENCE) == 4]), [4, 4, 5])
-    same(reference_transfer([4, 5], [0, 0], REFERENCE, became, ONE), [4, 5])
-    # 3 lies between the 2 and the 4 that the reference has: the lower one counts.
-    same(reference_transfer([3, 1], [0, 0], [2, 4], [1, 5], [0, 0]), [1, 1])
+def test_mean_shift_of_a_reference():
+    same(mean_shift([4, 5], [0, 0], HISTORY, (REFERENCE, ONE)), [4, 5])
 
 
 # -- too little to go by -------------------------------------------------------------------------------
@@ -123,23 +105,19 @@ def test_unscored_replies_stay_unscored_and_count_for_nothing(method):
     np.testing.assert_array_equal(with_gaps.scores[[0, 2, 3]], method([4, 3, 5], [0] * 3, HISTORY).scores)
 
 
-def test_no_reference_is_counted():
-    history, nothing = [*HISTORY, [0, 0, 0, 0, 0]], np.array([])
-    for method in (reference_mean_shift, reference_cdf):
-        assert fallback_counts(method([4, 2], [0, 0], nothing, nothing, history)) == {"no reference": 2}
-        assert fallback_counts(method([4, 2], [1, 1], [3.0], [1], history)) == {"no history": 2}
-        assert fallback_counts(method([4, np.nan], [0, 0], [np.nan], [0], history)) == {"no reference": 1}
-    done = reference_transfer([4, 2.5], [0, 0], nothing, nothing, nothing)
-    assert fallback_counts(done) == {"empty map": 2}
-    np.testing.assert_array_equal(done.scores, [4, 2])
-    assert fallback_counts(pooled_reference_cdf([4], ["a"], [0], [], [], [], HISTORY)) == {"no reference": 1}
+@pytest.mark.parametrize("method", [mean_shift, cdf])
+def test_no_reference_is_counted(method):
+    history = [*HISTORY, [0, 0, 0, 0, 0]]
+    assert fallback_counts(method([4, 2], [0, 0], history, ([], []))) == {"no reference": 2}
+    assert fallback_counts(method([4, 2], [1, 1], history, ([3.0], [1]))) == {"no history": 2}
+    assert fallback_counts(method([4, np.nan], [0, 0], history, ([np.nan], [0]))) == {"no reference": 1}
 
 
 def test_tie_rules_that_do_not_fit():
     with pytest.raises(UnknownName, match="tie rule"):
         cdf([4], [0], HISTORY, ties="average")
     with pytest.raises(UnknownName, match="tie rule"):
-        reference_cdf([4], [0], [4], [0], HISTORY, ties="turn_index")
+        cdf([4], [0], HISTORY, ([4], [0]), ties="turn_index", turn=[0])
     with pytest.raises(ValueError, match="turn="):
         cdf([4, 4], [0, 0], HISTORY, ties="turn_index")
 
@@ -212,9 +190,9 @@ def test_a_candidates_score_does_not_depend_on_its_neighbours(case, others):
     raw, block, history = both(case)
     reference, reference_block, _ = both(others)
     reference_block = reference_block % len(history)
-    together = reference_cdf(raw, block, reference, reference_block, history).scores
+    together = cdf(raw, block, history, (reference, reference_block)).scores
     for i in range(len(raw)):
-        alone = reference_cdf(raw[[i]], block[[i]], reference, reference_block, history)
+        alone = cdf(raw[[i]], block[[i]], history, (reference, reference_block))
         np.testing.assert_array_equal(alone.scores, together[[i]])
 
 
@@ -264,12 +242,12 @@ def test_calibrated_treats_every_judge_on_its_own():
 
 def test_calibrated_says_where_it_fell_back():
     strangers = verdicts([None, *RAW[1:]]).assign(user="v")
-    done = calibrated(pd.concat([verdicts(), strangers], ignore_index=True), LOCAL, ["cdf"], prefix="own_")
-    assert done["own_cdf_fallback"].isna().sum() == 7
+    done = calibrated(pd.concat([verdicts(), strangers], ignore_index=True), LOCAL, ["cdf"])
+    assert done["cdf_fallback"].isna().sum() == 7
     found = fallbacks(done)
-    assert found[["judge", "method", "reason", "n", "of"]].values.tolist() == [["a", "own_cdf", "no history", 5, 12]]
-    assert pd.isna(done["own_cdf"].iloc[6])
-    assert done["own_cdf"].iloc[7:].tolist() == RAW[1:]
+    assert found[["judge", "method", "reason", "n", "of"]].values.tolist() == [["a", "cdf", "no history", 5, 12]]
+    assert pd.isna(done["cdf"].iloc[6])
+    assert done["cdf"].iloc[7:].tolist() == RAW[1:]
 
 
 def test_calibrated_other_scores_and_wrong_names():
@@ -284,20 +262,32 @@ def test_calibrated_other_scores_and_wrong_names():
         calibrated(verdicts(), pd.concat([LOCAL, LOCAL]))
 
 
+def by_reference(new, recorded, **options):
+    return calibrated(new, LOCAL, ["cdf", "cdf_pooled", "mean_shift"], reference=recorded, **options)
+
+
+def test_the_published_rule_ranks_all_of_a_candidates_replies_with_the_reference():
+    new = verdicts([None, 4, None, None, None, 5], candidate="m").iloc[[1, 5]]
+    assert by_reference(new, verdicts())["reference_cdf_pooled"].tolist() == [4, 5]
+    assert by_reference(new[:1], verdicts())["reference_cdf_pooled"].tolist() == [5]  # alone, it scores higher
+    with pytest.raises(UnknownName, match="calibration method"):
+        calibrated(new, LOCAL, ["cdf_pooled"])
+
+
 def test_candidates_are_calibrated_by_the_recorded_replies():
     recorded = pd.concat([verdicts(), verdicts([1] * 6, "b")], ignore_index=True)
     new = verdicts([None, 4, None, None, None, 5], candidate="m").iloc[[1, 5]]
-    every = ["reference_cdf", "reference_cdf_pooled", "reference_mean_shift", "reference_transfer"]
-    done = reference_calibrated(new, recorded, LOCAL, every)
+    every = ["reference_cdf", "reference_cdf_pooled", "reference_mean_shift"]
+    done = by_reference(new, recorded)
     assert done["reference_cdf"].tolist() == [4.5, 5]
     for method in every[1:]:
         assert done[method].tolist() == [4, 5], method
     twice = pd.concat([new, new.assign(candidate="n")], ignore_index=True)
-    again = reference_calibrated(twice, recorded, LOCAL, every)
+    again = by_reference(twice, recorded)
     assert again[every].iloc[:2].values.tolist() == done[every].values.tolist()
-    elsewhere = reference_calibrated(new.assign(user="v"), recorded, LOCAL, every)
-    assert set(fallbacks(elsewhere)["reason"]) == {"no reference", "empty map"}
-    assert reference_calibrated(new, recorded, LOCAL, ties="mid")["reference_cdf"].tolist() == [4, 5]
+    elsewhere = by_reference(new.assign(user="v"), recorded)
+    assert set(fallbacks(elsewhere)["reason"]) == {"no reference"}
+    assert by_reference(new, recorded, ties="mid")["reference_cdf"].tolist() == [4, 5]
 
 
 def test_a_judge_that_never_judged_the_recorded_replies_is_refused():
@@ -308,19 +298,18 @@ def test_a_judge_that_never_judged_the_recorded_replies_is_refused():
         (new.assign(corpus="en"), "corpus en, judge a"),
     ):
         with pytest.raises(DataError, match=rf"reference: has no verdict of {named}\n.*same judge and backbone"):
-            reference_calibrated(pd.concat([new, wrong]), recorded, LOCAL)
+            by_reference(pd.concat([new, wrong]), recorded)
     with pytest.raises(DataError, match="no verdict of judge a"):
-        reference_calibrated(new, recorded[:0], LOCAL)
+        by_reference(new, recorded[:0])
     unnamed = recorded.assign(backbone=pd.array([None] * 6, dtype="str"))
-    done = reference_calibrated(new, unnamed, LOCAL)["reference_cdf"]
-    assert done.tolist() == reference_calibrated(new, recorded, LOCAL)["reference_cdf"].tolist()
-    assert reference_calibrated(new[:0], recorded[:0], LOCAL).empty
+    done = by_reference(new, unnamed)["reference_cdf"]
+    assert done.tolist() == by_reference(new, recorded)["reference_cdf"].tolist()
+    assert by_reference(new[:0], recorded[:0]).empty
 
 
 def test_a_candidate_that_repeats_the_recorded_replies_ties_with_them():
-    recorded, methods = verdicts(), ["reference_cdf", "reference_mean_shift", "reference_transfer"]
-    own = reference_calibrated(recorded, recorded, LOCAL, methods)
-    again = reference_calibrated(verdicts(candidate="m"), recorded, LOCAL, methods)
+    recorded, methods = verdicts(), ["reference_cdf", "reference_mean_shift"]
+    own, again = by_reference(recorded, recorded), by_reference(verdicts(candidate="m"), recorded)
     assert own[methods].values.tolist() == again[methods].values.tolist()
 
 

@@ -21,9 +21,9 @@ from perslib.report.tables import agreement_table, format_number
 from perslib.stats import (
     METRICS,
     agreement,
+    agreement_between,
     disagreements,
     measure,
-    paired,
     reason_agreement,
     reason_confusion,
     reliability,
@@ -239,18 +239,16 @@ def test_judges_are_compared_on_the_turns_that_both_scored():
     verdicts = judged(corpus, {"a": 0.8, "b": 1.5})
     verdicts.loc[:49, "raw"] = np.nan  # a leaves out the first 50
     verdicts.loc[192 + 150 :, "raw"] = np.nan  # b the last 42
-    row = paired(verdicts, corpus, "a", "b", metrics=("mae", "pearson"), resamples=500).set_index("metric")
+    how = {"metrics": ("mae", "pearson"), "controls": ("b",), "resamples": 500}
+    row = agreement(verdicts, corpus, **how).set_index(["judge", "metric"]).loc["a"]
     gold = corpus.turns["score"].to_numpy(float)[50:150]
     a, b = verdicts["raw"].to_numpy()[50:150], verdicts["raw"].to_numpy()[192 + 50 : 192 + 150]
-    assert (row["turns"] == 100).all()
-    assert row.loc["mae", "a"] == pytest.approx(np.abs(a - gold).mean())
-    assert row.loc["mae", "difference"] == pytest.approx(np.abs(b - gold).mean() - np.abs(a - gold).mean())
-    assert row.loc["pearson", "b"] == pytest.approx(stats.pearsonr(b, gold)[0])
-    assert (row["difference_p_holm"] >= row["difference_p"]).all()
-    controlled = agreement(verdicts, corpus, metrics=("mae",), controls=("b",), resamples=500)
-    assert controlled["gain"].iloc[0] == pytest.approx(row.loc["mae", "difference"])
-    itself = paired(verdicts, corpus, "a", "a", metrics=("mae",), resamples=100).iloc[0]
-    assert itself["difference"] == 0 and itself["difference_p"] == 1
+    assert row.loc["mae", "gain"] == pytest.approx(np.abs(b - gold).mean() - np.abs(a - gold).mean())
+    assert row.loc["pearson", "gain"] == pytest.approx(stats.pearsonr(a, gold)[0] - stats.pearsonr(b, gold)[0])
+    assert (row["gain_p_holm"] >= row["gain_p"]).all()
+    again = pd.concat([verdicts, verdicts[verdicts["judge"] == "b"].assign(judge="itself")], ignore_index=True)
+    itself = agreement(again, corpus, **how).set_index("judge").loc["itself"]
+    assert (itself["gain"] == 0).all() and (itself["gain_p"] == 1).all()
 
 
 def test_one_user_alone_has_values_and_no_intervals():
@@ -274,10 +272,9 @@ def test_several_backbones_and_score_columns():
     found = agreement(verdicts, corpus, scores=("raw", "cdf"), metrics=("mae",), controls=("c",), resamples=50)
     assert len(found) == 6 and (found.loc[found["judge"] == "p", "control"] == "c").all()
     with pytest.raises(DataError, match="several backbones"):
-        paired(verdicts, corpus, "p", "c")
-    assert paired(verdicts, corpus, ("p", "m1"), ("p", "m2"), metrics=("mae",), resamples=50)["difference"][0] > 0
-    shift = paired(verdicts, corpus, ("p", "m1"), ("p", "m1"), score_b="cdf", metrics=("mae",), resamples=50)
-    assert shift["a"][0] != shift["b"][0]
+        agreement_between(verdicts, "p", "c")
+    between = agreement_between(verdicts, ("p", "m1"), ("p", "m2"), metrics=("mae",), resamples=50)
+    assert between["value"][0] > 0
     with pytest.raises(UnknownName, match="column of the verdicts"):
         agreement(verdicts, corpus, scores=("mean_shift",))
 

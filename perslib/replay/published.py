@@ -176,7 +176,7 @@ def read_scored(path: Path | str, corpus: Corpus | None = None, *, skip_bad: boo
     """A judge's scores of candidates' replies from a published file, calibrated or not: the verdicts frame.
 
     `raw` is `pred_score_raw`, else `pred_score`. Where a line names a `calibration_method`, its `pred_score` stands in
-    the column of that name (`reference_cdf`; the published rule for it is our `reference_cdf_pooled`), with the column
+    the column of that name (`reference_cdf`; the published rule for it is our `cdf_pooled`), with the column
     `…_fallback` beside it. In a calibrated file, a line that names none fell back to its raw score.
 
     A score that stands for a failed call (`parse_ok` is false) and a missing one are unscored, and `error` says why.

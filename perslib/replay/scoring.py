@@ -26,10 +26,10 @@ from perslib.judge.evaluate import fit as fit_judge
 from perslib.judge.evaluate import verdicts_on
 from perslib.llm import Backbone
 from perslib.replay.replies import ORIGINAL, blocks_of, check_single, is_among, known_turns
-from perslib.stats import histories, reference_calibrated
+from perslib.stats import calibrated, histories
 
 #: What a judge of a replay is calibrated with.
-CALIBRATIONS = ("reference_cdf", "reference_mean_shift")
+CALIBRATIONS = ("cdf", "mean_shift")
 
 
 def scored(
@@ -114,10 +114,10 @@ def _draw(replayed: npt.NDArray[np.bool_], most: int, seed: int) -> npt.NDArray[
 def on_reference(
     verdicts: pd.DataFrame, reference: pd.DataFrame, corpus: Corpus, methods: Iterable[str] = CALIBRATIONS
 ) -> pd.DataFrame:
-    """The verdicts with `real` (the mean of the distribution where there is one, else the score) and a column a
-    calibration by the recorded replies' scores."""
+    """The verdicts with `real` (the mean of the distribution where there is one, else the score), and as
+    `reference_cdf` and so on what `methods` of `perslib.stats.calibrated` make of it by the recorded replies' scores."""
     new, old = (v.assign(real=v["expected"].fillna(v["raw"])) for v in (verdicts, reference))
-    return reference_calibrated(new, old, histories(corpus), methods, score="real")
+    return calibrated(new, histories(corpus), methods, reference=old, score="real")
 
 
 def judged_by_themselves(

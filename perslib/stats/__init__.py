@@ -12,8 +12,8 @@
 Gold labels meet verdicts in `agreement` and `with_gold`, and nowhere else.
 """
 
-from perslib.stats.agreement import agreement, agreement_between, paired
-from perslib.stats.calibrated import calibrated, fallbacks, histories, reference_calibrated
+from perslib.stats.agreement import agreement, agreement_between
+from perslib.stats.calibrated import calibrated, fallbacks, histories
 from perslib.stats.calibration import SCORES, Ties, to_scale
 from perslib.stats.choices import bradley_terry, order_effects, preferences
 from perslib.stats.conformal import coverage, fit_conformal
@@ -66,10 +66,10 @@ __all__ = [
     "fallbacks", "fit_conformal", "fit_isotonic", "fit_ordinal", "fit_population", "fit_thresholds",
     "fit_tilt", "fleiss", "floats", "histories", "holm", "interval", "joint_sign_flip", "krippendorff",
     "length_audit", "mcnemar", "mean_by", "measure", "measure_verdicts", "of_turns", "order_effects",
-    "own_family_gaps", "own_family_preference", "paired", "pearson", "power_of", "ppi_difference",
+    "own_family_gaps", "own_family_preference", "pearson", "power_of", "ppi_difference",
     "ppi_mean", "ppi_of_sums", "preferences", "rank_sets", "rank_sets_of_shares", "ranks_left_open",
     "raters_agreement", "ratio", "reason_agreement", "reason_confusion", "reason_pairs",
-    "reference_calibrated", "reliability", "resample_cohen", "resample_users", "reward_numbers",
+    "reliability", "resample_cohen", "resample_users", "reward_numbers",
     "selective_risk", "share_good", "sign_flip", "to_scale", "users_needed", "wilson", "with_gold",
     "with_wilson",
 ]  # fmt: skip

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,63 +21,6 @@ _KEYS = ["candidate", *TURN]
 #: What an agreement table shows unless told otherwise: the paper's columns, both error rates, and what is
 #: left within users.
 DEFAULT = ("pearson", "spearman", "qwk", "f1_dsat", "mae", "false_sat", "false_dsat", "pu_pearson", "wc_pearson")
-
-
-@dataclass(frozen=True, eq=False)
-class _Scored:
-    """The turns that one judge scored, sorted by their place in the corpus, and what was left out."""
-
-    place: np.ndarray
-    gold: np.ndarray
-    score: np.ndarray
-    user: np.ndarray
-    unscored: int = 0
-    without_gold: int = 0
-
-    @classmethod
-    def of(cls, verdicts: pd.DataFrame, score: str) -> _Scored:
-        part = verdicts.sort_values("place")
-        gold, scores = part["gold"].to_numpy(float, na_value=np.nan), floats(part[score])
-        rated, scored = np.isfinite(gold), np.isfinite(scores)
-        both = rated & scored
-        place, user = (part[c].to_numpy(int)[both] for c in ("place", "number"))
-        counts = (int((rated & ~scored).sum()), int((~rated).sum()))
-        return cls(place, gold[both], scores[both], user, *counts)
-
-    def on(self, places: np.ndarray) -> _Scored:
-        keep = np.isin(self.place, places)
-        return _Scored(self.place[keep], self.gold[keep], self.score[keep], self.user[keep])
-
-    @property
-    def users(self) -> int:
-        return len(np.unique(self.user))
-
-
-class _Bootstrap:
-    """Resampled metrics of sets of scored turns under one set of weights, each computed once."""
-
-    def __init__(self, users: int, metrics: Sequence[str], resamples: int, seed: int) -> None:
-        self.users, self.metrics = users, metrics
-        self.weights = resample_users(users, resamples, seed)
-        self.known: dict[tuple[int, bytes], dict[str, np.ndarray]] = {}
-
-    def values(self, scored: _Scored) -> dict[str, np.ndarray]:
-        return self._computed((id(scored), b""), scored)
-
-    def common(self, one: _Scored, other: _Scored) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-        """Both on the turns that both scored."""
-        if np.array_equal(one.place, other.place):
-            return self.values(one), self.values(other)
-        shared = np.intersect1d(one.place, other.place)
-        mark = shared.tobytes()
-        return (self._computed((id(one), mark), one.on(shared)), self._computed((id(other), mark), other.on(shared)))
-
-    def _computed(self, key: tuple[int, bytes], scored: _Scored) -> dict[str, np.ndarray]:
-        if key not in self.known:
-            sums = Sums(scored.gold, scored.score, scored.user, self.users)
-            weights = self.weights if scored.users >= FEWEST_USERS else self.weights[:, :1]
-            self.known[key] = resampled(sums, self.metrics, weights)
-        return self.known[key]
 
 
 def agreement(
@@ -109,56 +52,64 @@ def agreement(
     """
     frame = with_gold(verdicts, corpus, scores, by)
     frame["number"], users = pd.factorize(frame["user"], sort=True)
-    bootstrap = _Bootstrap(len(users), _checked(metrics), resamples, seed)
-    _check_controls(frame, controls)
-    rows: list[dict[str, Any]] = []
+    wanted, weights = _checked(metrics), resample_users(len(users), resamples, seed)
+    for name in controls:
+        if name not in set(frame["judge"]):
+            raise UnknownName("judge to serve as control", name, frame["judge"])
     groups = [({}, frame)] if by is None else [({by: v}, part) for v, part in frame.groupby(by, dropna=False)]
-    for group, part in groups:
-        for score in scores:
-            of = {row: _Scored.of(own, score) for row, own in of_judges(part)}
-            for row, scored in of.items():
-                rivals = {r: s for r, s in of.items() if r.judge in controls and _fits(r, row)}
-                about = {**group, **_about(row, score, scored)}
-                for name, values in bootstrap.values(scored).items():
-                    line = {**about, "metric": name, **estimate(values)}
-                    if controls:
-                        line |= _gain(bootstrap, name, scored, {} if row.judge in controls else rivals)
-                    rows.append(line)
-            bootstrap.known.clear()
-    return _arranged(rows, by, bool(controls))
+    rows = [
+        {**group, "score": score, **row}
+        for group, part in groups
+        for score in scores
+        for row in _measured(part, score, wanted, controls, weights)
+    ]
+    columns = [
+        *([by] if by is not None else []),
+        *("judge", "backbone", "score", "metric", "value", "value_low", "value_high"),
+        *("turns", "users", "unscored", "coverage", "without_gold"),
+        *(("control", "gain", "gain_low", "gain_high", "gain_p") if controls else ()),
+    ]
+    table = pd.DataFrame(rows, columns=columns)
+    if controls:
+        table["gain_p_holm"] = table.groupby("metric")["gain_p"].transform(lambda p: holm(p.to_numpy(float)))
+    return table
 
 
-def paired(
-    verdicts: pd.DataFrame,
-    corpus: Corpus,
-    a: str | Sequence[str | None],
-    b: str | Sequence[str | None],
-    *,
-    score: str = "raw",
-    score_b: str | None = None,
-    metrics: Sequence[str] = DEFAULT,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
-) -> pd.DataFrame:
-    """Two judges on the turns that both scored: by how much `a` does better than `b`, metric by metric.
+def _measured(
+    part: pd.DataFrame, score: str, metrics: Sequence[str], controls: Sequence[str], weights: np.ndarray
+) -> Iterator[dict[str, Any]]:
+    """One score column of all judges: a row a judge and metric, with the gain over the best control."""
+    given = dict(of_judges(part.assign(own=floats(part[score]), gold=floats(part["gold"])).set_index("place")))
+    scored = {row: own.dropna(subset=["own", "gold"]).sort_index() for row, own in given.items()}
 
-    `a` and `b` are names of judges, or (judge, backbone) where a judge ran with several; `score_b` is the
-    score column of `b` if it is not that of `a`. Columns: metric, a, b (their values), difference (positive
-    where `a` is better) with difference_low, difference_high, difference_p and difference_p_holm (over the metrics), turns, users.
-    """
-    columns = [score, score_b or score]
-    frame = with_gold(verdicts, corpus, columns)
-    frame["number"], users = pd.factorize(frame["user"], sort=True)
-    judges = dict(of_judges(frame))
-    one, other = (_Scored.of(judges[find(judges, name)], column) for name, column in zip((a, b), columns, strict=True))
-    bootstrap = _Bootstrap(len(users), _checked(metrics), resamples, seed)
-    left, right = bootstrap.common(one, other)
-    shared = one.on(other.place)
-    rows = [{"metric": m, "a": left[m][0], "b": right[m][0], **_difference(left[m], right[m], m)} for m in metrics]
-    table = pd.DataFrame(rows)
-    place = table.columns.get_loc("difference_p") + 1
-    table.insert(place, "difference_p_holm", holm(table["difference_p"]))
-    return table.assign(turns=len(shared.place), users=shared.users)
+    @cache
+    def drawn(row: Row, other: Row) -> dict[str, np.ndarray]:
+        """The metrics of a judge's scores on the turns that another scored, too, in every resample."""
+        own, common = scored[row], scored[row].index.isin(scored[other].index)
+        if row != other and common.all():
+            return drawn(row, row)
+        own = own[common]
+        sums = Sums(own["gold"].to_numpy(), own["own"].to_numpy(), own["number"].to_numpy(), len(weights))
+        return resampled(sums, metrics, weights if own["number"].nunique() >= FEWEST_USERS else weights[:, :1])
+
+    for row, own in scored.items():
+        turns, rated = len(own), int(given[row]["gold"].notna().sum())
+        about = {
+            **{"judge": row.judge, "backbone": row.backbone, "turns": turns, "users": own["number"].nunique()},
+            **{"unscored": rated - turns, "coverage": turns / rated if rated else np.nan},
+            **{"without_gold": len(given[row]) - rated, "control": None},
+        }
+        rivals = [r for r in scored if r.judge in controls and r.backbone in (None, row.backbone)]
+        rivals = [] if row in rivals else rivals
+        for name, values in drawn(row, row).items():
+            line: dict[str, Any] = {**about, "metric": name, **estimate(values)}
+            sign = 1 if metric(name).higher_is_better else -1
+            reached = {r: sign * drawn(r, r)[name][0] for r in rivals if np.isfinite(drawn(r, r)[name][0])}
+            if reached:
+                best = max(reached, key=reached.__getitem__)
+                gain = sign * (drawn(row, best)[name] - drawn(best, row)[name])
+                line |= {"control": best.judge, **estimate(gain, "gain", p=True)}
+            yield line
 
 
 def agreement_between(
@@ -212,58 +163,3 @@ def _checked(metrics: Sequence[str]) -> list[str]:
     for name in metrics:
         metric(name)
     return list(dict.fromkeys(metrics))
-
-
-def _check_controls(frame: pd.DataFrame, controls: Sequence[str]) -> None:
-    judges = set(frame["judge"])
-    for name in controls:
-        if name not in judges:
-            raise UnknownName("judge to serve as control", name, judges)
-
-
-def _fits(control: Row, judge: Row) -> bool:
-    return control.backbone is None or control.backbone == judge.backbone
-
-
-def _about(row: Row, score: str, scored: _Scored) -> dict[str, Any]:
-    turns = len(scored.place)
-    rated = turns + scored.unscored
-    return {
-        "judge": row.judge,
-        "backbone": row.backbone,
-        "score": score,
-        "turns": turns,
-        "users": scored.users,
-        "unscored": scored.unscored,
-        "coverage": turns / rated if rated else float("nan"),
-        "without_gold": scored.without_gold,
-    }
-
-
-def _difference(a: np.ndarray, b: np.ndarray, name: str, called: str = "difference") -> dict[str, float]:
-    difference = (1 if metric(name).higher_is_better else -1) * (a - b)
-    return estimate(difference, called, p=True)
-
-
-def _gain(bootstrap: _Bootstrap, name: str, scored: _Scored, rivals: dict[Row, _Scored]) -> dict[str, Any]:
-    sign = 1 if metric(name).higher_is_better else -1
-    there = {row: sign * bootstrap.values(rival)[name][0] for row, rival in rivals.items()}
-    there = {row: value for row, value in there.items() if np.isfinite(value)}
-    if not there:
-        return {"control": None, "gain": np.nan, "gain_low": np.nan, "gain_high": np.nan, "gain_p": np.nan}
-    best = max(there, key=lambda row: there[row])
-    own, control = bootstrap.common(scored, rivals[best])
-    return {"control": best.judge, **_difference(own[name], control[name], name, "gain")}
-
-
-def _arranged(rows: list[dict[str, Any]], by: str | None, with_gain: bool) -> pd.DataFrame:
-    columns = [
-        *([by] if by is not None else []),
-        *("judge", "backbone", "score", "metric", "value", "value_low", "value_high"),
-        *("turns", "users", "unscored", "coverage", "without_gold"),
-        *(("control", "gain", "gain_low", "gain_high", "gain_p") if with_gain else ()),
-    ]
-    table = pd.DataFrame(rows, columns=columns)
-    if with_gain:
-        table["gain_p_holm"] = table.groupby("metric")["gain_p"].transform(lambda p: holm(p.to_numpy(float)))
-    return table

@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from perslib.corpus import BLOCK, Corpus
+from perslib.corpus import BLOCK, TURN, Corpus
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.stats.calibration import MIN_HISTORY, Calibrated, Floats, Ints, SharedTies, Ties, cdf, mean_shift
-from perslib.stats.calibration_on_replay import (
-    pooled_reference_cdf,
-    reference_cdf,
-    reference_mean_shift,
-    reference_transfer,
-)
+from perslib.stats.calibration import MIN_HISTORY, Calibrated, Floats, Ints, Ties, cdf, mean_shift
 
 COUNTS = [f"n{s}" for s in range(1, 6)]
 
 #: What makes scores one judge's: each combination is calibrated on its own.
 JUDGED_BY = ["corpus", "judge", "backbone"]
 
-METHODS = ("mean_shift", "cdf")
+METHODS, POOLED = ("mean_shift", "cdf"), "cdf_pooled"
 #: Scores that differ by less are equal: the same reply, computed beside other ones, can differ in the last bits.
 DECIMALS = 9
-REFERENCE_METHODS = ("reference_mean_shift", "reference_cdf", "reference_cdf_pooled", "reference_transfer")
 
 
 def histories(corpus: Corpus) -> pd.DataFrame:
@@ -47,74 +40,51 @@ def calibrated(
     histories: pd.DataFrame,
     methods: Iterable[str] = METHODS,
     *,
+    reference: pd.DataFrame | None = None,
     score: str = "raw",
     ties: Ties = "expected",
     min_history: float = MIN_HISTORY,
-    prefix: str = "",
 ) -> pd.DataFrame:
-    """The verdicts with two further columns a method: `{prefix}{method}` and `{prefix}{method}_fallback`.
+    """The verdicts with two further columns a method: `{method}` and `{method}_fallback`.
 
     The first holds the calibrated `score` (Float64), the second why the raw score stands, missing where the method
-    applied; `fallbacks` counts them. Every corpus, candidate, judge and backbone is calibrated on its own. `ties` is
-    `cdf`'s. A block that `histories` lacks has no history.
+    applied; `fallbacks` counts them. A block that `histories` lacks has no history.
+
+    Parameters
+    ----------
+    verdicts, score : every corpus, judge, backbone and candidate is calibrated on its own.
+    histories, min_history : as of `histories`, and with fewer rated turns than this the raw score stands.
+    methods : `mean_shift`, `cdf`; with a reference also `cdf_pooled`, as published: all of a candidate's scores of a
+        block are ranked with its reference, ties by sample id as text, the reference first. So a score depends on what
+        else stands in the table, and `10.json` comes before `2.json`; `cdf` has neither fault.
+    reference : the same judges' verdicts on the recorded replies. With them the verdicts, on candidates' replies, are
+        ranked among those of the block, and columns are called `reference_cdf`, `reference_mean_shift`. A block without
+        recorded replies falls back; a judge without any is refused, for nothing of what it gave could be compared.
+    ties : as of `perslib.stats.calibration.cdf`.
     """
-    raw = np.round(scores_of(verdicts, score), DECIMALS)
-    block, of_block = _numbered(verdicts, [*JUDGED_BY, "candidate"])
-    counts = of_blocks(of_block, histories)
+    pooled, by = verdicts, [*JUDGED_BY, "candidate"]
+    if reference is not None:
+        _refuse_without_reference(verdicts, reference)
+        pooled, by = pd.concat([verdicts, reference], ignore_index=True), JUDGED_BY
+    n = len(verdicts)
+    raw = np.round(scores_of(pooled, score), DECIMALS)
+    block, of_block = _numbered(pooled, by)
+    beside = None if reference is None else (raw[n:], block[n:])
+    given = (raw[:n], block[:n], of_blocks(of_block, histories), beside)
     out: dict[str, Any] = {}
     for method in methods:
         if method == "mean_shift":
-            done = mean_shift(raw, block, counts, min_history=min_history)
+            done = mean_shift(*given, min_history=min_history)
         elif method == "cdf":
-            turn = verdicts["turn"].to_numpy(dtype="int64")
-            done = cdf(raw, block, counts, ties=ties, turn=turn, min_history=min_history)
+            done = cdf(*given, ties=ties, turn=verdicts["turn"].to_numpy("int64"), min_history=min_history)
+        elif method == POOLED and reference is not None:
+            done = _pooled(pooled, n, raw, block, cdf(*given, min_history=min_history), given[2])
         else:
-            raise UnknownName("calibration method", method, METHODS)
-        out |= _columns(prefix + method, done, verdicts.index)
-    return verdicts.assign(**out)
-
-
-def reference_calibrated(
-    verdicts: pd.DataFrame,
-    reference: pd.DataFrame,
-    histories: pd.DataFrame,
-    methods: Iterable[str] = ("reference_cdf",),
-    *,
-    score: str = "raw",
-    ties: Ties = "expected",
-    min_history: float = MIN_HISTORY,
-) -> pd.DataFrame:
-    """The verdicts on candidates' replies, calibrated by the same judge's verdicts on the recorded replies.
-
-    Columns as in `calibrated`. `ties` holds for `reference_cdf` and for the block CDF that `reference_transfer`
-    learns from; `reference_cdf_pooled`, the published rule, brings its own and pools each candidate on its own.
-
-    A block without recorded replies falls back to the raw scores; a judge without any is refused, for nothing of
-    what it gave could be compared with a calibrated score.
-    """
-    _refuse_without_reference(verdicts, reference)
-    pooled = pd.concat([reference, verdicts], ignore_index=True)
-    is_reference = np.arange(len(pooled)) < len(reference)
-    raw = np.round(scores_of(pooled, score), DECIMALS)
-    block, of_block = _numbered(pooled, JUDGED_BY)
-    counts = of_blocks(of_block, histories)
-    new, old = (raw[~is_reference], block[~is_reference]), (raw[is_reference], block[is_reference])
-    out: dict[str, Any] = {}
-    for method in methods:
-        if method == "reference_mean_shift":
-            done = reference_mean_shift(*new, *old, counts, min_history=min_history)
-        elif method == "reference_cdf":
-            shared = cast(SharedTies, ties)  # reference_cdf refuses the other one
-            done = reference_cdf(*new, *old, counts, ties=shared, min_history=min_history)
-        elif method == "reference_cdf_pooled":
-            done = _pooled(pooled, raw, block, is_reference, counts, min_history)
-        elif method == "reference_transfer":
-            turn = reference["turn"].to_numpy(dtype="int64")
-            became = cdf(*old, counts, ties=ties, turn=turn, min_history=min_history).scores
-            done = reference_transfer(*new, old[0], became, old[1])
-        else:
-            raise UnknownName("calibration method", method, REFERENCE_METHODS)
-        out |= _columns(method, done, verdicts.index)
+            raise UnknownName("calibration method", method, METHODS if reference is None else (*METHODS, POOLED))
+        name = method if reference is None else f"reference_{method}"
+        reasons = [str(why) or None for why in done.fallback]
+        out[name] = pd.Series(pd.array(done.scores, dtype="Float64"), index=verdicts.index)
+        out[f"{name}_fallback"] = pd.Series(reasons, index=verdicts.index, dtype="str")
     return verdicts.assign(**out)
 
 
@@ -167,26 +137,21 @@ def _refuse_without_reference(verdicts: pd.DataFrame, reference: pd.DataFrame) -
         )
 
 
-def _columns(name: str, done: Calibrated, index: pd.Index) -> dict[str, Any]:
-    reasons = [str(why) or None for why in done.fallback]
-    return {
-        name: pd.Series(pd.array(done.scores, dtype="Float64"), index=index),
-        f"{name}_fallback": pd.Series(reasons, index=index, dtype="str"),
-    }
+def _pooled(verdicts: pd.DataFrame, n: int, raw: Floats, block: Ints, alone: Calibrated, counts: Floats) -> Calibrated:
+    """The pooled rule for the first `n` verdicts, the others being the reference; what falls back does so `alone`, too.
 
-
-def _pooled(
-    pooled: pd.DataFrame, raw: Floats, block: Ints, is_reference: np.ndarray, counts: Floats, min_history: float
-) -> Calibrated:
-    """The pooled rule, one candidate after another: the published program reads one candidate's file."""
-    keys = (pooled[c].astype(str) for c in (*BLOCK, "session", "turn"))
-    user, scenario, session, turn = keys
+    One candidate after another: the published program reads one candidate's file.
+    """
+    user, scenario, session, turn = (verdicts[c].astype(str) for c in TURN)
     ids = (user + "__" + scenario + "__" + session + ".json__turn_" + turn).to_numpy(dtype=str)
-    candidate = pooled["candidate"].fillna("") if "candidate" in pooled else pd.Series("", pooled.index)
-    old = (raw[is_reference], ids[is_reference], block[is_reference])
-    scores, why = np.full(len(pooled), np.nan), np.full(len(pooled), "", dtype="<U20")
-    for name in candidate[~is_reference].unique():
-        of = ~is_reference & (candidate == name).to_numpy()
-        done = pooled_reference_cdf(raw[of], ids[of], block[of], *old, counts, min_history=min_history)
-        scores[of], why[of] = done.scores, done.fallback
-    return Calibrated(scores[~is_reference], why[~is_reference])
+    candidate = (
+        verdicts["candidate"].astype(object).fillna("") if "candidate" in verdicts else pd.Series("", verdicts.index)
+    )
+    scores = alone.scores.copy()
+    for name in candidate[:n].unique():
+        own = np.flatnonzero(candidate[:n] == name)
+        rows = np.r_[own, n : len(verdicts)]
+        place = np.argsort(np.lexsort((rows < n, ids[rows])))
+        ranked = cdf(raw[rows], block[rows], counts, ties="turn_index", turn=place, min_history=0).scores[: len(own)]
+        scores[own] = np.where(alone.fallback[own] == "", ranked, scores[own])
+    return Calibrated(scores, alone.fallback)

@@ -8,6 +8,11 @@ Flat arrays, one entry a judged reply: `raw` the judge's score, `block` the numb
 `history` one row a block: how often the user gave 1 to 5 in the other scenarios. All blocks are done at once.
 Unscored replies (NaN) stay so and take no part in means and ranks. Where a history has fewer than five turns or
 a block fewer than two scores, the raw score stands, rounded and clipped.
+
+In a replay there is no whole block of new replies to rank, so the judge's scores of the block's recorded replies, the
+`reference`, stand in for it (appendix D). To compare a candidate with the recorded replies, calibrate both by the
+reference: a candidate that repeats them then ties with them throughout, as it would not if the recorded ones were
+calibrated by their own block.
 """
 
 from __future__ import annotations
@@ -28,7 +33,10 @@ SCORES: Ints = np.arange(1, 6)
 #: Fewer history turns than this say too little about a user's scale (PersTurnBench, appendix D).
 MIN_HISTORY = 5
 
-Why = Literal["no history", "short history", "single prediction", "no reference", "no finite mean", "empty map"]
+Why = Literal["no history", "short history", "single prediction", "no reference"]
+Obstacle = tuple[Why, npt.NDArray[np.bool_]]
+#: The judge's scores of the recorded replies, and their blocks, numbered like those of the scores to be calibrated.
+Reference = tuple[npt.ArrayLike, npt.ArrayLike]
 
 
 @dataclass(frozen=True)
@@ -47,19 +55,13 @@ def to_scale(scores: npt.ArrayLike) -> Floats:
     return np.clip(np.rint(np.asarray(scores, dtype=float)), 1, 5)
 
 
-def or_raw(calibrated: Floats, raw: Floats, *obstacles: tuple[Why, npt.NDArray[np.bool_]]) -> Calibrated:
+def _or_raw(calibrated: Floats, raw: Floats, *obstacles: Obstacle) -> Calibrated:
     """The calibrated scores, but the raw ones on the scale where an obstacle stands; the first one counts."""
     fallback = np.full(len(raw), "", dtype=f"<U{max(len(why) for why, _ in obstacles)}")
     for why, stands in reversed(obstacles):
         fallback[stands & ~np.isnan(raw)] = why
     scores = np.where(fallback != "", to_scale(raw), calibrated)
     return Calibrated(np.where(np.isnan(raw), np.nan, scores), fallback)
-
-
-def history_obstacles(history: Floats, block: Ints, least: float) -> tuple[tuple[Why, npt.NDArray[np.bool_]], ...]:
-    """What a block's history can lack, for each of its entries."""
-    total = history.sum(axis=1)[block]
-    return ("no history", total <= 0), ("short history", total < least)
 
 
 #: Tie rules without position: tied scores share one value, the one at their first (`min`), last (`max`) or middle
@@ -93,21 +95,6 @@ def read_off(low: Ints, high: Ints, n: Ints, history: Floats, ties: str = "expec
     return SCORES[reached.argmax(axis=1)].astype(float)
 
 
-def positions(scores: Floats, block: Ints, *keys: npt.NDArray) -> Ints:
-    """Zero-based rank in the block, sorted by score, then by the keys in turn, then as given."""
-    order = np.lexsort((*reversed(keys), scores, block))
-    start = np.searchsorted(block[order], block[order])
-    ranks = np.empty(len(scores), dtype=np.int64)
-    ranks[order] = np.arange(len(scores)) - start
-    return ranks
-
-
-def tied_positions(scores: Floats, block: Ints) -> tuple[Ints, Ints]:
-    """First and last zero-based rank of those with the same score in the same block."""
-    below, upto = below_and_upto(scores, block, scores, block)
-    return below, upto - 1
-
-
 def below_and_upto(scores: Floats, block: Ints, others: Floats, others_block: Ints) -> tuple[Ints, Ints]:
     """How many of the others of its block are smaller than each score, and how many not greater.
 
@@ -122,22 +109,26 @@ def below_and_upto(scores: Floats, block: Ints, others: Floats, others_block: In
 
 
 def mean_shift(
-    raw: npt.ArrayLike, block: npt.ArrayLike, history: npt.ArrayLike, *, min_history: float = MIN_HISTORY
+    raw: npt.ArrayLike,
+    block: npt.ArrayLike,
+    history: npt.ArrayLike,
+    reference: Reference | None = None,
+    *,
+    min_history: float = MIN_HISTORY,
 ) -> Calibrated:
-    """Raw + (history mean − mean raw of the block), rounded and clipped: PersTurnBench eq. (6) and (7)."""
-    scores, codes, counts = prepared(raw, block, history)
-    scored = ~np.isnan(scores)
-    n = np.bincount(codes[scored], minlength=len(counts))
-    level = np.bincount(codes[scored], weights=scores[scored], minlength=len(counts)) / np.maximum(n, 1)
+    """Raw + (history mean − mean raw of the block, or of its reference), rounded: PersTurnBench eq. (6) and (7)."""
+    scores, codes, counts = _prepared(raw, block, history)
+    beside, of_block, n = _scored(reference or (scores, codes), len(counts))
+    level = np.bincount(of_block, weights=beside, minlength=len(counts)) / np.maximum(n, 1)
     shifted = to_scale(scores + (history_mean(counts) - level)[codes])
-    lacks = history_obstacles(counts, codes, min_history)
-    return or_raw(shifted, scores, *lacks, ("single prediction", n[codes] < 2))
+    return _or_raw(shifted, scores, *_obstacles(counts, codes, n, reference is not None, min_history))
 
 
 def cdf(
     raw: npt.ArrayLike,
     block: npt.ArrayLike,
     history: npt.ArrayLike,
+    reference: Reference | None = None,
     *,
     ties: Ties = "expected",
     turn: npt.ArrayLike | None = None,
@@ -145,30 +136,48 @@ def cdf(
 ) -> Calibrated:
     """The score's rank in its block, mapped to the user's history distribution: PersTurnBench eq. (8).
 
-    `turn` breaks the ties of `turn_index`, the published rule. Over random orders of the turns its mean tends to what
-    `expected` computes at once.
+    With a reference each score is ranked alone among the block's reference scores and itself: what other candidates or
+    replies stand in the same table changes nothing. Its ranks run from #(reference < x) to #(reference ≤ x).
+
+    `turn` breaks the ties of `turn_index`, the published rule, which no reference has. Over random orders of the turns
+    its mean tends to what `expected` computes at once.
     """
-    if ties not in get_args(Ties):
-        raise UnknownName("tie rule", ties, get_args(Ties))
-    if ties == "turn_index" and turn is None:
+    by_turn, is_own = ties == "turn_index" and reference is None, reference is None
+    if by_turn and turn is None:
         raise ValueError("ties='turn_index' needs the turns' numbers: pass turn=")
-    scores, codes, counts = prepared(raw, block, history)
-    scored = np.flatnonzero(~np.isnan(scores))
+    scores, codes, counts = _prepared(raw, block, history)
+    scored = ~np.isnan(scores)
     s, c = scores[scored], codes[scored]
-    n = np.bincount(c, minlength=len(counts))
-    if ties == "turn_index":
-        low = high = positions(s, c, np.asarray(turn, dtype=np.int64)[scored])
-    else:
-        low, high = tied_positions(s, c)
+    if by_turn:
+        s = np.argsort(np.lexsort((np.asarray(turn)[scored], s))).astype(float)  # no two are equal any more
+    beside, of_block, n = _scored(reference or (s, c), len(counts))
+    low, high = below_and_upto(s, c, beside, of_block)
     calibrated = np.full(len(scores), np.nan)
-    calibrated[scored] = read_off(low, high, n[c], counts[c], "min" if ties == "turn_index" else ties)
-    lacks = history_obstacles(counts, codes, min_history)
-    return or_raw(calibrated, scores, *lacks, ("single prediction", n[codes] < 2))
+    # In its own block a score is among those that it is ranked with.
+    calibrated[scored] = read_off(low, high - is_own, n[c] + (not is_own), counts[c], "min" if by_turn else ties)
+    return _or_raw(calibrated, scores, *_obstacles(counts, codes, n, not is_own, min_history))
 
 
-def prepared(raw: npt.ArrayLike, block: npt.ArrayLike, history: npt.ArrayLike) -> tuple[Floats, Ints, Floats]:
+def _prepared(raw: npt.ArrayLike, block: npt.ArrayLike, history: npt.ArrayLike) -> tuple[Floats, Ints, Floats]:
     """Scores, block numbers and counts of five scores a block as arrays."""
     return np.asarray(raw, dtype=float), np.asarray(block, dtype=np.int64), np.asarray(history, dtype=float)
+
+
+def _scored(reference: Reference, blocks: int) -> tuple[Floats, Ints, Ints]:
+    """The scores that there are, their blocks, and how many each block has."""
+    scores, codes = np.asarray(reference[0], dtype=float), np.asarray(reference[1], dtype=np.int64)
+    scored = ~np.isnan(scores)
+    return scores[scored], codes[scored], np.bincount(codes[scored], minlength=blocks)
+
+
+def _obstacles(history: Floats, block: Ints, n: Ints, is_reference: bool, least: float) -> tuple[Obstacle, ...]:
+    """What can be lacking for each entry: history, and scores of the block, of which there are `n`."""
+    total = history.sum(axis=1)[block]
+    nothing: Obstacle = ("no history", total <= 0)
+    little: Obstacle = ("short history", total < least)
+    if is_reference:
+        return ("no reference", n[block] == 0), nothing, little
+    return nothing, little, ("single prediction", n[block] < 2)
 
 
 def history_mean(counts: Floats) -> Floats:

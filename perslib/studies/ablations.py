@@ -2,9 +2,6 @@
 
 Judges that compute their scores judge every reply of the test users. What is fitted is fitted on train users alone, on
 verdicts of judges that had not learned from the same user (`judge_train_users`). Variants of the judge that asks differ
-from perslib.judge import make_judge
-from functools import partial
-from perslib.llm import compute
 from the base in one thing, and all of them judge the same replies (Tables 3 and 6 of PersTurnBench).
 """
 
@@ -160,8 +157,8 @@ def calibrate_each_way(verdicts: pd.DataFrame, taught: pd.DataFrame, corpus: Cor
     """
     own, shrunk = stats.histories(corpus), shrink_histories(corpus)
     verdicts = stats.calibrated(verdicts, own, score="real")
-    more = stats.calibrated(verdicts, shrunk, ["cdf"], score="real", min_history=0, prefix="shrunk_")
-    verdicts = verdicts.assign(cdf_shrunk=more["shrunk_cdf"], cdf_shrunk_fallback=more["shrunk_cdf_fallback"])
+    more = stats.calibrated(verdicts, shrunk, ["cdf"], score="real", min_history=0)
+    verdicts = verdicts.assign(cdf_shrunk=more["cdf"], cdf_shrunk_fallback=more["cdf_fallback"])
     found = []
     for judge, part in verdicts.groupby("judge", sort=False):
         lesson = taught[taught["judge"] == judge]
