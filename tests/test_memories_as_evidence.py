@@ -23,6 +23,7 @@ from perslib.memory.h2 import H2Memory
 from perslib.studies import memories_as_evidence as study
 from perslib.studies import verification
 from perslib.studies.extent import Extent
+from perslib.studies.rationales import note_memories
 from perslib.worlds import world
 
 USUAL = Extent(60, 5, "published", 6000, False)
@@ -73,7 +74,7 @@ def test_every_memory_meets_the_same_judge_on_the_same_replies(small, model, ser
 
     spent = study.sum_costs(found).set_index("judge")
     blocks = len(asked[["user", "scenario"]].drop_duplicates())
-    assert len(found.memories["memory: structured"].notes) == blocks
+    assert len(found.notes["memory: structured"]) == blocks
     assert spent.loc["memory: structured", "build_calls"] >= 1 and spent.loc["no memory", "build_calls"] == 0
     own = spent.loc["memory: structured"]
     assert own["tokens"] == pytest.approx(own["answer_tokens"] + own["build_tokens"] * blocks / 60)
@@ -100,13 +101,14 @@ def test_the_answers_of_a_memory_that_works_on_its_parts_side_by_side_are_counte
     server.reply = lambda body: "nothing of use"
     tfidf = functools.partial(H2Memory, embedder=embedder("tfidf"), one_call_situations=True)
     monkeypatch.setattr("perslib.memory.named.H2Memory", tfidf)
-    _, weighed = study.judge_with("H²Memory", USUAL.manner("en"))
+    judge, notes = note_memories(study.make_judge_with("H²Memory", USUAL.manner("en")))
     backbone: Backbone = model()
-    backbone.work([partial(weighed.build, next(targets(small, limit=2)))], progress=False)
-    assert all(isinstance(answer, Answer) for answer in weighed.total.answers)
+    backbone.work([partial(judge.memory.build, next(targets(small, limit=2)))], progress=False)
+    (note,) = notes.values()
+    assert all(isinstance(answer, Answer) for answer in note.answers)
     total = backbone.ledger.total
-    assert len(weighed.total.answers) == total.calls + total.hits > 10
-    assert 0 < weighed.total.seconds < 60
+    assert len(note.answers) == total.calls + total.hits > 10
+    assert 0 < note.seconds < 60
 
 
 @pytest.mark.slow

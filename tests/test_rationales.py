@@ -20,6 +20,7 @@ from perslib.corpus import Corpus, coerce, load, save
 from perslib.judge import Manner, Personal
 from perslib.llm import Backbone, compute
 from perslib.memory import MemorySystem, Statement, Structured, UserMemory
+from perslib.memory.base import Noting
 from perslib.report import begin, run_report
 from perslib.stats import reason_confusion
 from perslib.studies import cases
@@ -255,9 +256,9 @@ def test_a_memory_is_kept_as_it_was_built():
         async def build(self, block, ask, judged=None):
             return memory
 
-    kept = study.Kept(Known())
+    kept = Noting(Known())
     assert compute(partial(kept.build, two_scenarios().block("u00", "gift"))) is memory
-    assert kept.notes == {("u00", "gift", 0): memory} and kept.name == "known"
+    assert kept.notes["u00", "gift", 0].memory is memory and kept.name == "known"
 
 
 def test_memories_come_home_from_other_processes(model, server, monkeypatch):

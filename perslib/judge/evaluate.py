@@ -20,7 +20,7 @@ from perslib.corpus import BLOCK, TURN, Block, Corpus
 from perslib.errors import DataError, NotEnough, PerslibError, Problem, UnknownName
 from perslib.judge.base import Computed, Judge, Rows, Verdict, frame
 from perslib.llm import Ask, Backbone, compute
-from perslib.memory.base import Key, Noting
+from perslib.memory.base import Key, Note, Noting
 
 T = TypeVar("T")
 X = TypeVar("X")
@@ -239,7 +239,7 @@ def _each(
         backbone.each(method, items, sink, progress=progress, totals=totals, cap=cap)
         return
 
-    def apart(found: tuple[T, dict[Key, Any]]) -> None:
+    def apart(found: tuple[T, dict[Key, Note]]) -> None:
         result, notes = found
         memory.notes.update(notes)
         sink(result)
@@ -252,8 +252,8 @@ class _Noted:
     """A method, and what its judge's memory noted meanwhile: on a cluster both travel together and share the memory."""
 
     method: Callable[[Any, Ask], Awaitable[Any]]
-    noting: Noting[Any]
+    noting: Noting
 
-    async def __call__(self, item: Any, ask: Ask) -> tuple[Any, dict[Key, Any]]:
+    async def __call__(self, item: Any, ask: Ask) -> tuple[Any, dict[Key, Note]]:
         result = await self.method(item, ask)
         return result, self.noting.handed_over()

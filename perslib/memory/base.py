@@ -4,7 +4,7 @@
     memory.recall(target)                       what a judge of this reply is shown
 
 Counts and mean come from the data, never from what a model wrote. `resolved` finds again what a verdict cites; `Noting`
-is a system that notes something of every memory that another one builds.
+is a system that notes every memory that another one builds, and what building it took.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Literal, TypeVar
+from time import perf_counter
+from typing import Any, Literal
 
 import pandas as pd
 
 from perslib.corpus import Block, Target
 from perslib.errors import UnknownName
-from perslib.llm import Ask
+from perslib.llm import Answer, Ask, Request
 from perslib.memory.retrieval import turn_id
 
 #: The fields of a profile that PersTurnBench shows to memory builders and judges.
@@ -160,21 +161,46 @@ def resolved(cited: Iterable[str], block: Block, memory: UserMemory | None = Non
 
 #: User, scenario, and how many judged replies the memory was built with beside the evidence.
 Key = tuple[str, str, int]
-N = TypeVar("N")
 
 
-class Noting(MemorySystem, Generic[N]):
-    """`build` is the heir's: it builds as `system` does and puts a note under the key of what it built."""
+@dataclass(frozen=True)
+class Note:
+    """A memory as it was built, and what building it took."""
+
+    memory: UserMemory
+    answers: list[Answer]
+    seconds: float
+    """Time spent on computing, while no question was open: counting, comparing, embedding."""
+
+
+class Noting(MemorySystem):
+    """A system that notes of every memory that another one builds what it is and what it took."""
 
     def __init__(self, system: MemorySystem):
         self.system, self.name = system, system.name
-        self.notes: dict[Key, N] = {}
+        self.notes: dict[Key, Note] = {}
 
-    def key(self, block: Block, judged: pd.DataFrame | None) -> Key:
-        """What a note stands under."""
-        return block.user, block.scenario, 0 if judged is None else len(judged)
+    async def build(self, block: Block, ask: Ask, judged: pd.DataFrame | None = None) -> UserMemory:
+        """The system's own memory."""
+        answered: list[Answer] = []
+        seconds, begun, open_ = 0.0, perf_counter(), 0
 
-    def handed_over(self) -> dict[Key, N]:
+        async def noting(requests: Sequence[Request], stage: str = "ask", rank: int = 0) -> Sequence[Answer]:
+            nonlocal seconds, begun, open_
+            seconds += 0 if open_ else perf_counter() - begun
+            open_ += 1
+            answers = await ask(requests, stage, rank)
+            open_ -= 1
+            begun = perf_counter()
+            answered.extend(answers)
+            return answers
+
+        memory = await self.system.build(block, noting, judged)
+        key = block.user, block.scenario, 0 if judged is None else len(judged)
+        self.notes[key] = Note(memory, answered, seconds + perf_counter() - begun)
+        return memory
+
+    def handed_over(self) -> dict[Key, Note]:
         """The notes since they were last handed over; they are here no more."""
         return {key: self.notes.pop(key) for key in list(self.notes)}
 

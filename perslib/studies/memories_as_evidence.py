@@ -12,23 +12,23 @@ memory took is summed from the answers themselves, so that it is the same number
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from time import perf_counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from perslib.corpus import Block, Corpus
+from perslib.corpus import Corpus
 from perslib.errors import UnknownName
 from perslib.judge import Judge, Manner, Personal, make_judge
-from perslib.llm import Answer, Ask, Backbone, Request
-from perslib.memory import UserMemory, is_memory, make_memory
+from perslib.llm import Backbone
+from perslib.memory import is_memory, make_memory
 from perslib.memory import memory as memories
-from perslib.memory.base import Noting
+from perslib.memory.base import Note
 from perslib.stats import agreement
 from perslib.studies import verification
 from perslib.studies.extent import Extent, listed, require_replies
+from perslib.studies.rationales import note_memories
 
 NOTHING, RETRIEVAL, LOGS = "no memory", "RAG", "vanilla (with log)"
 #: A first look: what is built at once and soon read, and the memory that other pages have had written already.
@@ -36,50 +36,13 @@ LOOK = (NOTHING, "scores", "measured", "structured")
 METRICS = ("pearson", "wc_pearson", "qwk")
 
 
-@dataclass
-class Taken:
-    """What building one memory took."""
-
-    answers: list[Answer] = field(default_factory=list)
-    seconds: float = 0.0
-    """Time spent on computing, while no question was open: counting, comparing, embedding."""
-
-
-class Weighed(Noting[Taken]):
-    """A memory system that notes what building takes."""
-
-    async def build(self, block: Block, ask: Ask, judged: pd.DataFrame | None = None) -> UserMemory:
-        """The system's own memory."""
-        taken = self.notes[self.key(block, judged)] = Taken()
-        begun, open_ = perf_counter(), 0
-
-        async def noting(requests: Sequence[Request], stage: str = "ask", rank: int = 0) -> Sequence[Answer]:
-            nonlocal begun, open_
-            taken.seconds += 0 if open_ else perf_counter() - begun
-            open_ += 1
-            answers = await ask(requests, stage, rank)
-            open_ -= 1
-            begun = perf_counter()
-            taken.answers.extend(answers)
-            return answers
-
-        memory = await self.system.build(block, noting, judged)
-        taken.seconds += perf_counter() - begun
-        return memory
-
-    @property
-    def total(self) -> Taken:
-        """What building all of them took."""
-        notes = self.notes.values()
-        return Taken([answer for taken in notes for answer in taken.answers], sum(t.seconds for t in notes))
-
-
 @dataclass(frozen=True)
 class Judged:
     """Verdicts of every judge on the same replies, and what was built for them."""
 
     verdicts: pd.DataFrame
-    memories: dict[str, Weighed]
+    notes: Mapping[str, Sequence[Note]]
+    """By judge, of the memories that it was shown."""
     left_out: tuple[str, ...]
 
     @property
@@ -103,12 +66,11 @@ def choose_memories(names: str, look: Extent) -> list[str]:
     return list(dict.fromkeys([NOTHING, *wanted]))
 
 
-def judge_with(name: str, manner: Manner, **memory: Any) -> tuple[Judge, Weighed | None]:
-    """Return the judge that is shown this memory, and the memory where one is built; `memory` are options of `Structured`."""
+def make_judge_with(name: str, manner: Manner, **memory: Any) -> Judge:
+    """Make the judge that is shown this memory; `memory` are options of `Structured`."""
     if name in (NOTHING, RETRIEVAL):
-        return make_judge(name, manner), None
-    weighed = Weighed(make_memory(name, manner.language, **memory))
-    return Personal(weighed, manner, name=f"memory: {name}"), weighed
+        return make_judge(name, manner)
+    return Personal(make_memory(name, manner.language, **memory), manner, name=f"memory: {name}")
 
 
 def judge_memories(
@@ -122,17 +84,14 @@ def judge_memories(
     corpus, model, look : whose replies, the model that judges and writes memories, and how much it is asked.
     language, seed : of the prompts, and of the draw of replies.
     """
-    frames, weighed = [], {}
     chosen = choose_memories(names, look)
-    for name in chosen:
-        judge, memory = judge_with(name, look.manner(language), **look.memory)
-        if memory is not None:
-            weighed[judge.name] = memory
-        frames.append(verification.judged([judge], corpus, model, limit=look.turns, seed=seed))
+    asking = [note_memories(make_judge_with(name, look.manner(language), **look.memory)) for name in chosen]
+    asked = verification.judged([judge for judge, _ in asking], corpus, model, limit=look.turns, seed=seed)
     computed = verification.computed_judges(["user mean", "nearest 6, weighted", "learned"])
     marks = verification.judged(computed, corpus, limit=look.turns, seed=seed)
+    notes = {judge.name: tuple(noted.values()) for judge, noted in asking}
     left_out = tuple(name for name in list_memories() if name not in chosen)
-    return Judged(pd.concat([marks, *frames], ignore_index=True), weighed, left_out)
+    return Judged(pd.concat([marks, asked], ignore_index=True), notes, left_out)
 
 
 def compare_memories(found: Judged, corpus: Corpus, seed: int = 42) -> pd.DataFrame:
@@ -149,21 +108,21 @@ def sum_costs(found: Judged) -> pd.DataFrame:
     """
     rows = []
     for judge, own in found.asked.groupby("judge", sort=False):
-        memory = found.memories.get(str(judge))
-        taken, blocks = (memory.total, len(memory.notes)) if memory else (Taken(), 0)
-        of_building = sum(a.tokens_in + a.tokens_out for a in taken.answers)
+        notes = found.notes[str(judge)]
+        answers, blocks = [answer for note in notes for answer in note.answers], max(1, len(notes))
+        of_building = sum(a.tokens_in + a.tokens_out for a in answers)
         of_judging = (own["tokens_in"] + own["tokens_out"]).astype(float)
-        seconds = sum(a.seconds for a in taken.answers) + taken.seconds
+        seconds = sum(a.seconds for a in answers) + sum(note.seconds for note in notes)
         rows.append(
             {
                 **{"judge": judge, "judged": len(own), "unscored": int(own["raw"].isna().sum())},
-                "build_calls": len(taken.answers) / max(1, blocks),
-                "build_tokens": of_building / max(1, blocks),
-                "build_seconds": seconds / max(1, blocks),
+                "build_calls": len(answers) / blocks,
+                "build_tokens": of_building / blocks,
+                "build_seconds": seconds / blocks,
                 "answer_tokens": of_judging.mean(),
                 "answer_seconds": own["seconds"].astype(float).mean(),
                 "tokens": (of_building + of_judging.sum()) / max(1, len(own)),
-                "memory_failed": sum(a.error is not None for a in taken.answers),
+                "memory_failed": sum(a.error is not None for a in answers),
             }
         )
     return pd.DataFrame(rows)

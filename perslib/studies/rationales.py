@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perslib.corpus import BLOCK, TURN, Block, Corpus
+from perslib.corpus import BLOCK, TURN, Corpus
 from perslib.corpus.schema import labels
 from perslib.errors import NotEnough
 from perslib.judge import Judge, Personal, evaluate
-from perslib.llm import Ask, Backbone
+from perslib.llm import Backbone
 from perslib.memory import UserMemory
-from perslib.memory.base import Key, Noting, turns_by_id
+from perslib.memory.base import Key, Note, Noting, turns_by_id
 from perslib.stats import RESAMPLES, SEED, Resamples, ratio, reason_agreement, reason_pairs, to_scale
 from perslib.stats.gold import of_judges, with_gold
 from perslib.stats.reasons import order_of
@@ -40,23 +40,13 @@ SATISFIED = "judge satisfied"
 Memories = Mapping[tuple[str, str, str], UserMemory]
 
 
-class Kept(Noting[UserMemory]):
-    """A memory system that keeps what it built: verdicts cite statements by number, here is what those say."""
-
-    async def build(self, block: Block, ask: Ask, judged: pd.DataFrame | None = None) -> UserMemory:
-        """Build as the system does, and keep it."""
-        memory = await self.system.build(block, ask, judged)
-        self.notes[self.key(block, judged)] = memory
-        return memory
-
-
-def keeping(judge: Judge) -> tuple[Judge, Mapping[Key, UserMemory]]:
+def note_memories(judge: Judge) -> tuple[Judge, Mapping[Key, Note]]:
     """Return the same judge, and where the memories that it builds will stand."""
     judge = copy(judge)
     if not isinstance(judge, Personal) or judge.memory is None:
         return judge, {}
-    kept = judge.memory = Kept(judge.memory)
-    return judge, kept.notes
+    noting = judge.memory = Noting(judge.memory)
+    return judge, noting.notes
 
 
 def collect_memories(
@@ -65,9 +55,9 @@ def collect_memories(
     """Return the verdicts of all judges, in one frame, and the memories behind them."""
     memories: dict[tuple[str, str, str], UserMemory] = {}
     frames = []
-    for judge, built in map(keeping, judges):
+    for judge, notes in map(note_memories, judges):
         frames.append(evaluate_one(judge))
-        memories |= {(judge.name, user, scenario): memory for (user, scenario, _), memory in built.items()}
+        memories |= {(judge.name, user, scenario): note.memory for (user, scenario, _), note in notes.items()}
     return pd.concat(frames, ignore_index=True), memories
 
 
