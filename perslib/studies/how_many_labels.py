@@ -31,8 +31,6 @@ SHUFFLED, CONSTANT, PARTIAL = "scores of other users", "always the same", "parti
 #: Ways of estimating: λ = 0 is labels alone; tuned; λ = 1 as first published; the judge's own scores of all users.
 LABELS, BOTH, PLAIN, ALONE = "labels alone", "labels and judge", "labels and judge, λ = 1", "judge alone"
 _LAM: dict[str, float | None] = {LABELS: 0.0, BOTH: None, PLAIN: 1.0, ALONE: 0.0}
-#: Of candidates, and of their differences where they answer the same turns.
-Estimates = tuple[stats.Powered, stats.Powered | None]
 
 
 @dataclass(frozen=True)
@@ -58,8 +56,12 @@ class Pool:
 
     @property
     def is_paired(self) -> bool:
-        """Whether all candidates answer the same turns."""
-        return bool((self.turns == self.turns[:, :1]).all())
+        """Whether there are several candidates, and all answer the same turns."""
+        return len(self.candidates) > 1 and bool((self.turns == self.turns[:, :1]).all())
+
+    def with_pairs(self, values: Floats) -> Floats:
+        """Add to a row a candidate the first less the second of every two, in the order of `np.triu_indices`."""
+        return np.concatenate([values, _subtract_pairs(values)]) if self.is_paired else values
 
 
 def collect_ratings(
@@ -187,27 +189,24 @@ def draw_studies(pool: Pool, users: int, draws: int, seed: int = stats.SEED) -> 
     return np.random.default_rng(seed).integers(0, len(pool.users), size=(draws, users))
 
 
-def estimate_means(
-    pool: Pool, who: np.ndarray, labelled: int, judge: str, method: str, pairs: bool = False
-) -> stats.Powered:
+def estimate_means(pool: Pool, who: np.ndarray, labelled: int, judge: str, method: str) -> stats.Powered:
     """Estimate each candidate's mean (rows) in each study (columns) by one method.
+
+    Below them stands the difference of every two, where all answer the same turns (`Pool.with_pairs`).
 
     Parameters
     ----------
     pool, who : the population, and the users of each study.
     labelled : how many of them, the first, are asked for labels.
     judge, method : whose scores are used, and how.
-    pairs : whether to estimate the difference of every two candidates instead, in the order of `np.triu_indices`.
     """
     few = np.arange(who.shape[1]) < labelled
-    turns, gold, score = pool.turns.T, pool.gold.T, pool.judged[judge].T
-    if pairs:
-        turns, gold, score = (turns[np.triu_indices(len(turns), 1)[0]], _subtract_pairs(gold), _subtract_pairs(score))
+    gold, score = pool.with_pairs(pool.gold.T), pool.with_pairs(pool.judged[judge].T)
+    turns = pool.turns.T if len(gold) == len(pool.candidates) else np.repeat(pool.turns.T[:1], len(gold), axis=0)
     n, y, f = turns[:, who], gold[:, who], score[:, who]
     if judge == SHUFFLED:
-        mean = np.where(turns > 0, score, score.sum(axis=1, keepdims=True)) / np.where(
-            turns > 0, turns, turns.sum(axis=1, keepdims=True)
-        )
+        every, of_all = (values.sum(axis=1, keepdims=True) for values in (score, turns))
+        mean = np.where(turns > 0, score, every) / np.where(turns > 0, turns, of_all)
         f = n * mean[:, np.random.default_rng([stats.SEED, 1]).integers(0, len(pool.users), who.shape)]
     parts = stats.UserSums(n * few, y * few, f * few, n * ~few, f * ~few)
     with np.errstate(invalid="ignore", divide="ignore"):  # without a labelled turn there is no estimate
@@ -277,40 +276,40 @@ def find_sufficient(measured: pd.DataFrame, method: str, share: float = 0.9) -> 
 
 
 def _measure_all(pool: Pool, who: np.ndarray, k: int, cases: Iterable[tuple[str, str]]) -> pd.DataFrame:
-    by_labels = _estimate(pool, who, k, pool.judge, LABELS)
+    by_labels = estimate_means(pool, who, k, pool.judge, LABELS)
+    one, pair = slice(len(pool.candidates)), slice(len(pool.candidates), None)
+    worths = {"worth": one, "worth_pairs": pair} if pool.is_paired else {"worth": one}
+    truth = pool.with_pairs(pool.truth)[:, None]
     rows = []
     for judge, method in cases:
-        own = by_labels if method == LABELS else _estimate(pool, who, k, judge, method)
-        lam = float(own[0].lam.mean()) if method in (BOTH, PLAIN) else np.nan
+        own = by_labels if method == LABELS else estimate_means(pool, who, k, judge, method)
+        lam = float(own.lam[one].mean()) if method in (BOTH, PLAIN) else np.nan
+        errors, alone = own.value - truth, by_labels.value - truth
         row = {"judge": None if method == LABELS else judge, "method": method, "labelled": k, "lam": lam}
-        row |= _average(_by_study(pool, *own)) | estimate(_bias(pool, own[0]), "bias")
-        for name, drawn in _worth(pool, k, own, by_labels):
+        row |= _average(_by_study(pool, own)) | estimate(np.abs(_resampled_mean(errors[one])).mean(axis=0), "bias")
+        for name, rows_of in worths.items():
+            drawn = _worth(k, errors[rows_of], alone[rows_of])
             row |= estimate(drawn[:1] if method == LABELS else drawn, name)  # worth themselves
         rows.append(row)
     return pd.DataFrame(rows)
 
 
-def _estimate(pool: Pool, who: np.ndarray, k: int, judge: str, method: str) -> Estimates:
-    compares = pool.is_paired and len(pool.candidates) > 1
-    pairs = estimate_means(pool, who, k, judge, method, pairs=True) if compares else None
-    return estimate_means(pool, who, k, judge, method), pairs
-
-
-def _by_study(pool: Pool, of: stats.Powered, pairs: stats.Powered | None) -> pd.DataFrame:
+def _by_study(pool: Pool, of: stats.Powered) -> pd.DataFrame:
     """Return the measures that each study has by itself: studies × measures."""
-    half, order = of.half(stats.LEVEL), _subtract_pairs(pool.truth)[:, None]
-    held = np.where(np.isnan(half), np.nan, np.abs(of.value - pool.truth[:, None]) <= half)
-    found = {"interval_width": 2 * half, "holds_truth": held}
-    if len(pool.candidates) > 1:
-        values = np.where(np.isfinite(of.value), of.value, -np.inf)  # without an estimate none comes first
+    k, half, truth = len(pool.candidates), of.half(stats.LEVEL), pool.truth[:, None]
+    held = np.where(np.isnan(half), np.nan, np.abs(of.value - pool.with_pairs(pool.truth)[:, None]) <= half)
+    found = {"interval_width": 2 * half[:k], "holds_truth": held[:k]}
+    if k > 1:
+        order = np.sign(_subtract_pairs(truth))
+        values = np.where(np.isfinite(of.value[:k]), of.value[:k], -np.inf)  # without an estimate none comes first
         ahead = values == values.max(axis=0)
-        found["best"] = ahead[[pool.truth.argmax()]] / ahead.sum(axis=0)  # of several first, one at random
+        found["best"] = ahead[[truth.argmax()]] / ahead.sum(axis=0)  # of several first, one at random
         with np.errstate(invalid="ignore"):
-            found["tau"] = np.nan_to_num(np.sign(_subtract_pairs(values))) * np.sign(order)
-    if pairs is not None:
-        side = np.sign(pairs.value) * (np.abs(pairs.value) > pairs.half(stats.LEVEL)) * np.sign(order)
-        for name, sign in (("apart", 1), ("wrong", -1)):
-            found[name] = np.where(np.isnan(pairs.freedom), np.nan, side == sign)
+            found["tau"] = np.nan_to_num(np.sign(_subtract_pairs(values))) * order
+        if pool.is_paired:
+            side = np.sign(of.value[k:]) * (np.abs(of.value[k:]) > half[k:]) * order
+            for name, sign in (("apart", 1), ("wrong", -1)):
+                found[name] = np.where(np.isnan(of.freedom[k:]), np.nan, side == sign)
     return pd.DataFrame({name: pd.DataFrame(values).mean() for name, values in found.items()})
 
 
@@ -323,27 +322,17 @@ def _average(by_study: pd.DataFrame) -> dict[str, float]:
     return {f"{name}{end}": value for (name, end), value in table.stack(future_stack=True).items()}
 
 
-def _bias(pool: Pool, of: stats.Powered) -> Floats:
-    """Return |mean error|, averaged over candidates, in all studies and in each resample of them."""
-    errors = of.value - pool.truth[:, None]
-    known, weights = np.isfinite(errors), _resample_studies(errors)
-    return np.abs(np.where(known, errors, 0) @ weights / np.maximum(known @ weights, 1)).mean(axis=0)
+def _resampled_mean(values: Floats) -> Floats:
+    """Return each row's mean over studies, in all of them and in each resample."""
+    known, weights = np.isfinite(values), stats.resample_users(values.shape[1], 500).astype(float)
+    return np.asarray(np.where(known, values, 0) @ weights / np.maximum(known @ weights, 1))
 
 
-def _worth(pool: Pool, k: int, own: Estimates, by_labels: Estimates) -> Iterable[tuple[str, Floats]]:
-    """Yield worths in all studies and in each resample: k times the squared error of labels alone over the method's."""
-    truths = {"worth": pool.truth, "worth_pairs": _subtract_pairs(pool.truth)}
-    for (name, truth), of, alone in zip(truths.items(), own, by_labels):
-        if of is not None and alone is not None:
-            errors, least = of.value - truth[:, None], alone.value - truth[:, None]
-            known, weights = np.isfinite(least) & np.isfinite(errors), _resample_studies(errors)
-            squares = [(np.where(known, e, 0) ** 2).sum(axis=0) @ weights for e in (least, errors)]
-            yield name, k * squares[0] / np.maximum(squares[1], 1e-300)
-
-
-def _resample_studies(errors: Floats) -> Floats:
-    """Return weights of the studies; what is no mean over them is resampled."""
-    return stats.resample_users(errors.shape[1], 500).astype(float)
+def _worth(k: int, errors: Floats, alone: Floats) -> Floats:
+    """Return k times the squared error of labels alone over the method's, in all studies and in each resample."""
+    known, weights = np.isfinite(alone) & np.isfinite(errors), stats.resample_users(errors.shape[1], 500).astype(float)
+    squares, of_labels = ((np.where(known, e, 0) ** 2).sum(axis=0) @ weights for e in (errors, alone))
+    return np.asarray(k * of_labels / np.maximum(squares, 1e-300))
 
 
 def _subtract_pairs(values: Floats) -> Floats:
