@@ -213,7 +213,7 @@ def moody(users, seed):
 def test_sets_hold_the_score_of_new_users_as_often_as_promised():
     alpha, trials = 0.2, 300
     held = [
-        coverage(fit_conformal(moody(15, 2 * t), alpha=alpha).transform(moody(5, 2 * t + 1)))["users"]
+        coverage(fit_conformal(moody(15, 2 * t), alpha=alpha).transform(moody(5, 2 * t + 1)))["covered"]
         for t in range(trials)
     ]
     error = np.std(held) / np.sqrt(trials)
@@ -239,7 +239,7 @@ def test_too_few_users_promise_nothing_smaller_than_everything():
     found = fit_conformal(few, alpha=0.2)
     assert found.threshold == np.inf
     report = coverage(found.transform(few))
-    assert (report["users"], report["size"], report["n_users"]) == (1.0, 5.0, 3.0)
+    assert (report["covered"], report["size"]) == (1.0, 5.0) and np.isnan(report["covered_low"])
 
 
 def test_sets_of_unscored_replies_are_missing_and_no_set_is_empty():
@@ -276,7 +276,7 @@ def test_conformal_sets_hold_the_scores_of_new_users(level):
     rng, held, size = np.random.default_rng(6), [], []
     for _ in range(60):
         found = coverage(fit_conformal(of_moods(rng, 40), alpha=1 - level).transform(of_moods(rng, 20)))
-        held.append(found["users"])
+        held.append(found["covered"])
         size.append(found["size"])
     assert np.mean(held) >= level - 3 * np.std(held) / np.sqrt(len(held))
     assert np.mean(size) < 4.9, "not by holding everything"

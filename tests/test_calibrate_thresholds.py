@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from perslib.errors import DataError, UnknownName
+from perslib.errors import DataError
 from perslib.stats import fit_thresholds
 
 
@@ -29,15 +29,7 @@ def kappa(frame, column):
 def test_thresholds_are_the_scores_own_when_those_are_right():
     gold = [1, 2, 2, 3, 4, 4, 5, 5]
     frame = pd.DataFrame({"user": "u", "scenario": "t", "gold": gold, "raw": [g / 10 + 3 for g in gold]})
-    for aim in ("kappa", "shares"):
-        done = fit_thresholds(frame, "raw", aim).transform(frame)
-        assert done["raw_whole"].tolist() == gold
-
-
-def test_shares_are_those_of_the_users():
-    train = made(1000)
-    done = fit_thresholds(train, "expected", "shares").transform(train)
-    np.testing.assert_array_equal(np.bincount(done["expected_whole"].astype(int)), np.bincount(train["gold"]))
+    assert fit_thresholds(frame, "raw").transform(frame)["raw_whole"].tolist() == gold
 
 
 def test_kappa_is_about_the_greatest_there_is():
@@ -66,13 +58,10 @@ def test_unscored_stays_unscored_and_constant_scores_do_no_harm():
     assert done["expected_whole"].isna().tolist() == [i == 3 for i in range(50)]
     assert done["expected_whole"].dropna().between(1, 5).all()
     constant = train.assign(expected=4.0)
-    for aim in ("kappa", "shares"):  # 15 % of the users' scores are below 4, 55 % not above
-        done = fit_thresholds(constant, "expected", aim).transform(constant)
-        assert done["expected_whole"].unique().tolist() == [4]
+    done = fit_thresholds(constant, "expected").transform(constant)
+    assert done["expected_whole"].unique().tolist() == [4]
 
 
-def test_wrong_frames_and_aims():
-    with pytest.raises(UnknownName, match="aim"):
-        fit_thresholds(made(9), "expected", "f1")
+def test_wrong_frames():
     with pytest.raises(DataError, match="'raw' is missing"):
         fit_thresholds(made(9), "raw")

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from perslib.errors import DataError
-from perslib.stats import bradley_terry, centre_doubly, order_effects, own_family_gaps, preferences, share_good
+from perslib.stats import bradley_terry, centre_doubly, order_effects, own_family_gaps, preferences
 from perslib.stats.choices import exact_test
 from perslib.stats.preference import permutation_test
 from perslib.ux import families, published
@@ -99,24 +99,13 @@ def test_permutation_intervals_cover():
     assert shifted.p < 0.05 and shifted.low > 0 and shifted.low < shifted.gap < shifted.high
 
 
-def judgments(cases: int) -> pd.DataFrame:
-    """Three judges on six models' replies."""
-    rng = np.random.default_rng(0)
-    rows = [(c, m, j, rng.choice([1, -1])) for c in range(cases) for m in MODELS for j in JUDGES]
-    return pd.DataFrame(rows, columns=["case", "model", "judge", "said"])
-
-
-def test_shares_are_percents_of_all_that_was_judged():
-    said = [1, -1, 1, None]
-    frame = pd.DataFrame({"model": "A1", "judge": "judge A", "said": pd.array(said, dtype="Int64")})
-    assert share_good(frame).loc["A1", "judge A"] == 50
-
-
 def test_a_family_that_nobody_named_is_an_error():
+    shares = pd.DataFrame(np.random.default_rng(0).uniform(0, 100, (6, 3)), MODELS, JUDGES)
     with pytest.raises(DataError, match="C2"):
-        own_family_gaps(share_good(judgments(5)), {k: v for k, v in FAMILY.items() if k != "C2"})
+        own_family_gaps(shares, {k: v for k, v in FAMILY.items() if k != "C2"})
+    shares.loc["A1", "judge A"] = np.nan
     with pytest.raises(DataError, match="judge A"):
-        own_family_gaps(share_good(judgments(5).query("model != 'A1' or judge != 'judge A'")), FAMILY)
+        own_family_gaps(shares, FAMILY)
 
 
 # -- pairs --------------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from perslib.stats.measures import METRICS, measure
 from perslib.stats.pairs import compare_paired, mcnemar, rank_sets, rank_sets_of_shares, ranks_left_open
 from perslib.stats.power import Components, cases_needed, components, power_of, users_needed
 from perslib.stats.ppi import Estimate, Powered, UserSums, classical_mean, ppi_difference, ppi_mean, ppi_of_sums
-from perslib.stats.preference import centre_doubly, length_audit, own_family_gaps, own_family_preference, share_good
+from perslib.stats.preference import centre_doubly, length_audit, own_family_gaps, own_family_preference
 from perslib.stats.probabilities import (
     at_learned_threshold,
     best_threshold,
@@ -70,6 +70,6 @@ __all__ = [
     "ppi_mean", "ppi_of_sums", "preferences", "rank_sets", "rank_sets_of_shares", "ranks_left_open",
     "raters_agreement", "ratio", "reason_agreement", "reason_confusion", "reason_pairs",
     "reliability", "resample_cohen", "resample_users", "reward_numbers",
-    "selective_risk", "share_good", "sign_flip", "to_scale", "users_needed", "wilson", "with_gold",
+    "selective_risk", "sign_flip", "to_scale", "users_needed", "wilson", "with_gold",
     "with_wilson",
 ]  # fmt: skip

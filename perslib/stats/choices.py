@@ -64,7 +64,7 @@ def preferences(counts: pd.DataFrame) -> pd.DataFrame:
 
 
 def order_effects(
-    choices: pd.DataFrame, *, unit: str = "case", resamples: int = RESAMPLES, seed: int = SEED, level: float = LEVEL
+    choices: pd.DataFrame, *, unit: str = "case", resamples: int = RESAMPLES, seed: int = SEED
 ) -> pd.DataFrame:
     """Measure what the order of showing does, from pairs that a judge saw in both orders; one row a judge.
 
@@ -87,7 +87,7 @@ def order_effects(
         wide = own.pivot(index=list(dict.fromkeys([*key, unit])), columns="first", values="place")
         places = wide.reindex(columns=["a", "b"]).dropna()
         first, second = ((places == side).all(axis=1).to_numpy(float) for side in (1, -1))
-        units = Resamples(places.index.get_level_values(unit), resamples, seed, level)
+        units = Resamples(places.index.get_level_values(unit), resamples, seed)
         bias = units.estimate(units.mean(first - second), "position_bias")
         decided = own.loc[own["place"] != 0, "place"]
         means = {"consistent": places["a"] == -places["b"], "first_twice": first, "second_twice": second}
@@ -118,7 +118,7 @@ class Strengths:
 
 
 def bradley_terry(
-    counts: pd.DataFrame, families: Mapping[str, str] | None = None, *, by_judge: bool = False, level: float = LEVEL
+    counts: pd.DataFrame, families: Mapping[str, str] | None = None, *, by_judge: bool = False
 ) -> Strengths:
     """Fit strengths to a table of wins, with ties, the order of showing, and own-family preference.
 
@@ -134,7 +134,6 @@ def bradley_terry(
     counts : columns judge, a, b, a_wins, b_wins, ties, and first where orders are known.
     families : of models and judges; with them own-family preference is a term.
     by_judge : whether each judge has a preference of its own.
-    level : of the intervals.
 
     Standard errors take judgments as independent; where a case is judged often, they are too small. The likelihood-ratio
     tests compare the fit with one without the term.
@@ -149,7 +148,7 @@ def bradley_terry(
     centre = np.eye(len(at))
     centre[: len(names), : len(names)] -= 1 / len(names)
     at, se = centre @ at, np.sqrt(np.diag(centre @ covariance @ centre.T))
-    reach = norm.ppf((1 + level) / 2) * se
+    reach = norm.ppf((1 + LEVEL) / 2) * se
     kinds, labels_ = zip(*terms, (TIE, TIE)) if len(at) > len(terms) else zip(*terms)
     table = pd.DataFrame({"term": labels_, "kind": kinds, "estimate": at, "se": se})
     p = np.where(table["kind"] == TIE, np.nan, 2 * norm.sf(np.abs(at) / se))

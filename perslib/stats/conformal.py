@@ -24,6 +24,7 @@ import pandas as pd
 from perslib.errors import DataError
 from perslib.stats.calibration import SCORES, Floats
 from perslib.stats.fitted import of_one_judge
+from perslib.stats.resamples import Resamples
 
 SET = [f"set{s}" for s in range(1, 6)]
 
@@ -87,19 +88,16 @@ def misfits(verdicts: pd.DataFrame, p: str) -> Floats:
     return np.abs(np.cumsum(probability, axis=1) - probability / 2 - 0.5)
 
 
-def coverage(sets: pd.DataFrame) -> pd.Series:
-    """How sets did on verdicts with `gold`: mean over users (what is promised), over turns, lowest user, size."""
+def coverage(sets: pd.DataFrame) -> dict[str, float]:
+    """Measure how sets did on verdicts with `gold`.
+
+    covered, covered_low, covered_high: mean over users, which is what is promised; turns: over turns; lowest_user; size:
+    how many scores a set holds.
+    """
     known = sets.dropna(subset=["gold", *SET])
     inside = known[SET].to_numpy(dtype=bool)
     held = inside[np.arange(len(known)), known["gold"].to_numpy(dtype=np.int64) - 1]
-    of_users = pd.Series(held, index=known.index, dtype=float).groupby(known["user"]).mean()
-    return pd.Series(
-        {
-            "users": of_users.mean(),
-            "turns": held.mean(),
-            "lowest_user": of_users.min(),
-            "size": inside.sum(axis=1).mean(),
-            "n_users": float(len(of_users)),
-            "n_turns": float(len(known)),
-        }
-    )
+    of_users = pd.Series(held, dtype=float).groupby(known["user"].to_numpy()).mean()
+    users = Resamples(of_users.index, 2000)
+    found = users.estimate(users.mean(of_users), "covered")
+    return found | {"turns": held.mean(), "lowest_user": of_users.min(), "size": inside.sum(axis=1).mean()}

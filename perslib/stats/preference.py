@@ -25,9 +25,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from perslib.corpus import Corpus
-from perslib.corpus.schema import GOOD
 from perslib.errors import DataError, Problem
-from perslib.stats.detection import labels
 from perslib.stats.gold import of_judges, with_gold
 from perslib.stats.resamples import LEVEL, RESAMPLES, SEED, Floats, Resamples, estimate, floats, holm, ratio
 
@@ -54,24 +52,16 @@ class Permuted(NamedTuple):
     exact: bool
 
 
-def share_good(judgments: pd.DataFrame) -> pd.DataFrame:
-    """Models × judges: percent of replies called good, of all that were judged; what could not be read is not good."""
-    good = pd.Series(labels(judgments["said"], 3, place="said") == GOOD, judgments.index, dtype=float)
-    return 100 * good.groupby([judgments["model"], judgments["judge"]]).mean().unstack()
-
-
 def centre_doubly(shares: pd.DataFrame) -> pd.DataFrame:
     """Models × judges less row means and column means, plus the grand mean."""
     values = shares.astype(float)
     return values.sub(values.mean(axis=1), axis=0) - values.mean(axis=0) + values.to_numpy().mean()
 
 
-def permutation_test(
-    values: npt.ArrayLike, own: npt.ArrayLike, *, draws: int = RESAMPLES, seed: int = SEED, level: float = LEVEL
-) -> Permuted:
+def permutation_test(values: npt.ArrayLike, own: npt.ArrayLike) -> Permuted:
     """Test the mean of the own models less the mean of the others: how often do chance labels part them as far?
 
-    All choices of own models are tried where there are few enough (`MOST_EXACT`), else as many as `draws`. The interval
+    All choices of own models are tried where there are few enough (`MOST_EXACT`), else as many as `RESAMPLES`. The interval
     holds every shift of the own models that the same (two-sided) test does not reject; without enough models to reject
     anything (two in a family of ten, say) it is unbounded. That is what so few models can tell.
     """
@@ -83,7 +73,7 @@ def permutation_test(
     if exact:
         chosen = (np.array(list(combinations(range(n), k)))[..., None] == np.arange(n)).any(axis=1)
     else:  # the observed choice is among those drawn
-        order = np.argsort(np.random.default_rng(seed).random((draws, n)), axis=1)
+        order = np.argsort(np.random.default_rng(SEED).random((RESAMPLES, n)), axis=1)
         chosen = np.vstack([is_own, order < k])
     contrast = chosen / k - ~chosen / (n - k)
     gaps, overlap = contrast @ x, contrast @ is_own
@@ -91,7 +81,7 @@ def permutation_test(
     p = float((np.abs(gaps) >= abs(gap) - 1e-9).mean())
     # Moved by gap ± t, a choice parts the models as far as the own ones up to some t. The interval ends where
     # too few choices are left; the own choice, and the exact opposite of it, never fall behind.
-    rest, rejected = gaps - gap * overlap, int((1 - level) * len(chosen) + 1e-9)
+    rest, rejected = gaps - gap * overlap, int((1 - LEVEL) * len(chosen) + 1e-9)
     same = np.abs(overlap) > 1 - 1e-12
     overlap = np.where(same, 0, overlap)
     one, other = rest / (1 + overlap), rest / (1 - overlap)
@@ -168,7 +158,7 @@ def _mean_gap(
 
 
 def length_audit(
-    verdicts: pd.DataFrame, corpus: Corpus, *, score: str = "raw", resamples: int = RESAMPLES, seed: int = SEED
+    verdicts: pd.DataFrame, corpus: Corpus, *, resamples: int = RESAMPLES, seed: int = SEED
 ) -> pd.DataFrame:
     """Measure whether a judge likes long replies more than the users do, one row a judge and backbone.
 
@@ -183,12 +173,12 @@ def length_audit(
     `users` have both score and gold, `unscored` are rated turns without a score. Where there is no turn with both, numbers
     are missing.
     """
-    frame = with_gold(verdicts, corpus, [score])
+    frame = with_gold(verdicts, corpus, ["raw"])
     length = corpus.turns["response"].str.len().to_numpy(float)
     frame["length"] = np.log2(np.maximum(1, length[frame["place"].to_numpy(int)]))
     rows = []
     for row, own in of_judges(frame):
-        rated = own.assign(score=floats(own[score]), gold=floats(own["gold"])).dropna(subset="gold")
+        rated = own.assign(score=floats(own["raw"]), gold=floats(own["gold"])).dropna(subset="gold")
         known = rated.dropna(subset="score")
         users = Resamples(known["user"], resamples, seed)
         scenario, gold = (pd.get_dummies(known[c]).to_numpy(float) for c in ("scenario", "gold"))

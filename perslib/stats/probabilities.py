@@ -31,6 +31,8 @@ from perslib.stats.resamples import SEED, Floats, floats
 
 Bools = npt.NDArray[np.bool_]
 BINS, FOLDS = 10, 10
+#: The threshold of a judge that has learned none.
+USUAL = 0.5
 
 
 def _known(gold: npt.ArrayLike, p_good: npt.ArrayLike) -> tuple[Floats, Floats]:
@@ -141,13 +143,7 @@ class AtThreshold(NamedTuple):
 
 
 def at_learned_threshold(
-    gold: npt.ArrayLike,
-    p_good: npt.ArrayLike,
-    groups: npt.ArrayLike | None = None,
-    *,
-    usual: float = 0.5,
-    folds: int = FOLDS,
-    seed: int = SEED,
+    gold: npt.ArrayLike, p_good: npt.ArrayLike, groups: npt.ArrayLike | None = None, *, seed: int = SEED
 ) -> AtThreshold:
     """Accuracy on the balanced set at the usual threshold, and cross-validated at the best one.
 
@@ -161,24 +157,24 @@ def at_learned_threshold(
     group, found = pd.factorize(names[known])
     if not 0 < good.sum() < len(good):
         return AtThreshold(float("nan"), float("nan"), float("nan"), len(good))
-    fold = np.random.default_rng(seed).permutation(len(found))[group] % min(folds, max(2, len(found)))
+    fold = np.random.default_rng(seed).permutation(len(found))[group] % min(FOLDS, max(2, len(found)))
     called = np.zeros(len(good), dtype=bool)
     for one in np.unique(fold):
         own = fold == one
-        called[own] = p[own] >= best_threshold(good[~own], p[~own], usual)
+        called[own] = p[own] >= best_threshold(good[~own], p[~own])
 
     def balanced(called: Bools) -> float:
         return float((called[good].mean() + (~called[~good]).mean()) / 2)
 
-    return AtThreshold(balanced(p >= usual), balanced(called), best_threshold(good, p, usual), len(good))
+    return AtThreshold(balanced(p >= USUAL), balanced(called), best_threshold(good, p), len(good))
 
 
-def best_threshold(good: Bools, p: Floats, usual: float = 0.5) -> float:
+def best_threshold(good: Bools, p: Floats) -> float:
     """The p from which on to say good, for the greatest balanced accuracy; halfway between neighbouring values."""
     if not 0 < good.sum() < len(good):
-        return usual
+        return USUAL
     ends = float(p.min()), float(np.nextafter(p.max(), np.inf))
-    return _threshold(good, p, (1 / (~good).sum(), 1 / good.sum()), usual, ends)
+    return _threshold(good, p, (1 / (~good).sum(), 1 / good.sum()), USUAL, ends)
 
 
 def cheapest_threshold(good: Bools, p: Floats, cost: tuple[float, float]) -> float:

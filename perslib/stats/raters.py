@@ -42,9 +42,9 @@ def resample_cohen(one: npt.NDArray[Any], other: npt.NDArray[Any], units: Resamp
     return ratio(n * equal - chance, n**2 - chance)
 
 
-def count_ratings(ratings: pd.DataFrame, categories: Sequence[object] | None = None) -> Floats:
+def count_ratings(ratings: pd.DataFrame) -> Floats:
     """Count for each item how many raters chose each category, from items × raters; missing ratings do not count."""
-    names = sorted(pd.unique(ratings.stack().dropna())) if categories is None else list(categories)
+    names = sorted(pd.unique(ratings.stack().dropna()))
     return np.column_stack([(ratings == name).sum(axis=1).to_numpy(float) for name in names])
 
 
@@ -110,7 +110,7 @@ def krippendorff(ratings: pd.DataFrame, level: Level = "nominal") -> float:
     return float(alpha(numbers.T, level_of_measurement=level))
 
 
-def raters_agreement(ratings: pd.DataFrame, level: Level = "nominal") -> dict[str, float]:
+def raters_agreement(ratings: pd.DataFrame) -> dict[str, float]:
     """All that applies to items × raters at once: share of equal pairs, Fleiss κ, Krippendorff α, Gwet AC1.
 
     Fleiss κ wants the same number of ratings of every item, so it goes by the items that all rated.
@@ -120,7 +120,7 @@ def raters_agreement(ratings: pd.DataFrame, level: Level = "nominal") -> dict[st
     return {
         "equal": _equal_pairs(table),
         "fleiss": fleiss(table[complete]),
-        "krippendorff": krippendorff(ratings, level),
+        "krippendorff": krippendorff(ratings),
         "ac1": gwet(table),
         "items": float((table.sum(axis=1) >= 2).sum()),
     }

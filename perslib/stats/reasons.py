@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from perslib.corpus import Corpus
@@ -23,16 +22,13 @@ from perslib.stats.resamples import RESAMPLES, SEED, Resamples, estimate, floats
 SATISFIED, NO_REASON = "satisfied", "none given"
 
 
-def reason_pairs(verdicts: pd.DataFrame, corpus: Corpus, score: str = "raw") -> pd.DataFrame:
+def reason_pairs(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
     """Every dissatisfied turn with a reason, once for each judge that scored it.
 
     Columns: user, scenario, session, turn, judge, backbone, gold (score), score, gold_reason, reason.
     """
-    frame = with_gold(verdicts, corpus, [*dict.fromkeys([score, "reason"])])
-    scores = floats(frame[score])
-    frame = frame.assign(score=to_scale(scores))
-    keep = np.isfinite(scores) & frame["gold"].le(3).fillna(False).to_numpy(bool) & frame["gold_reason"].notna()
-    frame = frame[keep]
+    frame = with_gold(verdicts, corpus, ["raw", "reason"]).dropna(subset=["raw", "gold_reason"])
+    frame = frame[frame["gold"].le(3).fillna(False)].assign(score=lambda kept: to_scale(floats(kept["raw"])))
     reason = frame["reason"].fillna(NO_REASON).where(frame["score"] <= 3, SATISFIED)
     keys = ["user", "scenario", "session", "turn", "judge", "backbone", "gold", "score", "gold_reason"]
     return frame[keys].assign(reason=reason).reset_index(drop=True)
@@ -45,14 +41,14 @@ def order_of(corpus: Corpus) -> list[str]:
     return [*known, *sorted(set(given) - set(known)), NO_REASON, SATISFIED]
 
 
-def reason_confusion(verdicts: pd.DataFrame, corpus: Corpus, score: str = "raw") -> pd.DataFrame:
+def reason_confusion(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
     """How often each reason of the users met each reason of a judge, *satisfied* being one on either side.
 
     Columns: judge, backbone, gold_reason, reason, turns, share (of the turns with this gold reason). Reasons
     that neither side named are left out.
     """
-    frame = with_gold(verdicts, corpus, [score, "reason"]).dropna(subset=[score, "gold"])
-    low = to_scale(frame[score].to_numpy(float)) <= 3
+    frame = with_gold(verdicts, corpus, ["raw", "reason"]).dropna(subset=["raw", "gold"])
+    low = to_scale(frame["raw"].to_numpy(float)) <= 3
     frame = frame.assign(
         gold_reason=frame["gold_reason"].fillna(NO_REASON).where(frame["gold"].astype(float) <= 3, SATISFIED),
         reason=frame["reason"].fillna(NO_REASON).where(low, SATISFIED),
@@ -72,7 +68,7 @@ def reason_confusion(verdicts: pd.DataFrame, corpus: Corpus, score: str = "raw")
 
 
 def reason_agreement(
-    verdicts: pd.DataFrame, corpus: Corpus, score: str = "raw", resamples: int = RESAMPLES, seed: int = SEED
+    verdicts: pd.DataFrame, corpus: Corpus, resamples: int = RESAMPLES, seed: int = SEED
 ) -> pd.DataFrame:
     """How often a judge names the user's reason, with intervals over resampled users.
 
@@ -81,7 +77,7 @@ def reason_agreement(
     value_high, turns, users.
     """
     rows: list[dict[str, Any]] = []
-    for row, own in of_judges(reason_pairs(verdicts, corpus, score)):
+    for row, own in of_judges(reason_pairs(verdicts, corpus)):
         both = own[own["score"] <= 3]
         for name, part in (("accuracy", both), ("kappa", both), ("accuracy_all", own)):
             users = Resamples(part["user"], resamples, seed)

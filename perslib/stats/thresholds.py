@@ -3,27 +3,19 @@
 An expected score keeps to the middle of the scale; rounded, it is hardly ever 3 or less, and a measure that wants
 whole scores (quadratic kappa, F1 of dissatisfaction) sees nothing in it. Thresholds change no order and read no
 reply: they only decide where on the judge's own scale the whole scores begin.
-
-    "kappa"    thresholds of the greatest quadratic kappa with the train users' scores
-    "shares"   thresholds that give the train verdicts the same shares of 1 to 5 as the users gave
-
-A threshold of −∞ leaves a score unused: nothing lies below it.
+They are those of the greatest quadratic kappa with the train users' scores. A threshold of −∞ leaves a score unused: nothing lies below it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
 
-from perslib.errors import UnknownName
 from perslib.stats.calibrated import scores_of
 from perslib.stats.calibration import SCORES, Floats, Ints
 from perslib.stats.fitted import scored
-
-Aim = Literal["kappa", "shares"]
 
 #: Thresholds are sought among this many quantiles of the train scores.
 QUANTILES = 100
@@ -46,14 +38,11 @@ class Thresholds:
         return verdicts.assign(**{name or f"{self.column}_whole": column})
 
 
-def fit_thresholds(train: pd.DataFrame, column: str, aim: Aim = "kappa") -> Thresholds:
+def fit_thresholds(train: pd.DataFrame, column: str) -> Thresholds:
     """Learn the thresholds of a column from train users (`perslib.stats.fitted` says what `train` holds)."""
-    if aim not in get_args(Aim):
-        raise UnknownName("aim of thresholds", aim, get_args(Aim))
     rows, gold = scored(train, [column])
     values = scores_of(rows, column)
-    above = _of_equal_shares(values, gold)
-    return Thresholds(column, above if aim == "shares" else _of_best_kappa(values, gold, above))
+    return Thresholds(column, _of_best_kappa(values, gold, _of_equal_shares(values, gold)))
 
 
 def _of_equal_shares(values: Floats, gold: Ints) -> Floats:

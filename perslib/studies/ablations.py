@@ -101,13 +101,13 @@ def sort_by_judge(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.iloc[np.argsort(pd.factorize(frame["judge"])[0], kind="stable")].reset_index(drop=True)
 
 
-def describe_ties(agreed: pd.DataFrame, corpus: Corpus, judge: str = "constant 4") -> dict[str, float]:
+def describe_ties(agreed: pd.DataFrame, corpus: Corpus) -> dict[str, float]:
     """Return what the published tie rule lends to a judge that gives every reply the same score.
 
     by_turn, at_random (r with either rule), within_by_turn, within_at_random (within users), and how the test users
     rate the first reply of a session and later ones on average: first, later.
     """
-    own = agreed[agreed["judge"] == judge].set_index(["metric", "score"])["value"].astype(float)
+    own = agreed[agreed["judge"] == "constant 4"].set_index(["metric", "score"])["value"].astype(float)
     rated = corpus.turns.dropna(subset="score")
     rated = rated[rated["user"].isin(corpus.split().get("test", []))]
     mean = rated["score"].groupby(rated["turn"] == 0).mean()
@@ -187,14 +187,14 @@ def cross_calibrate(lesson: pd.DataFrame, own: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def find_best_ways(agreed: pd.DataFrame, metrics: Sequence[str] = ("qwk", "f1_dsat")) -> pd.DataFrame:
+def find_best_ways(agreed: pd.DataFrame) -> pd.DataFrame:
     """Find how far calibration takes judges that read nothing, and how far those that read.
 
     Columns: metric, blind, blind_judge, blind_way (the best of the controls), value, judge, way (the best of those that
     read), as_given (the best of these without calibration).
     """
     rows = []
-    for metric in metrics:
+    for metric in ("qwk", "f1_dsat"):
         own = agreed[(agreed["metric"] == metric) & agreed["value"].notna()].sort_values("value")
         is_blind = own["judge"].isin(CONTROLS)
         if is_blind.all() or not is_blind.any():
@@ -210,9 +210,7 @@ def find_best_ways(agreed: pd.DataFrame, metrics: Sequence[str] = ("qwk", "f1_ds
 # -- sets --------------------------------------------------------------------------------------------------
 
 
-def measure_score_sets(
-    verdicts: pd.DataFrame, taught: pd.DataFrame, corpus: Corpus, levels: Sequence[float] = LEVELS
-) -> pd.DataFrame:
+def measure_score_sets(verdicts: pd.DataFrame, taught: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
     """Measure the coverage of each judge's score sets, over users, and how many scores a set holds.
 
     Sets stand on the ordinal calibration of `calibrate_each_way`; their thresholds on the train users, each with
@@ -223,16 +221,11 @@ def measure_score_sets(
     for judge, part in verdicts.groupby("judge", sort=False):
         calibration = cross_calibrate(taught[taught["judge"] == judge], shrunk)
         gold = stats.with_gold(part, corpus, [f"ordinal_p{s}" for s in range(1, 6)])
-        for level in levels:
+        for level in LEVELS:
             fitted = stats.fit_conformal(calibration, alpha=round(1 - level, 6), p="ordinal_p")
-            held = fitted.transform(gold)
-            inside = held.dropna(subset=["gold", "set1"])
-            picked = [float(row[f"set{int(row['gold'])}"]) for row in inside.to_dict("records")]
-            by_user = pd.Series(picked).groupby(inside["user"].to_numpy()).mean()
-            users = stats.Resamples(by_user.index, 2000)
-            about = {"judge": judge, "stated": level} | users.estimate(users.mean(by_user), "covered")
-            rows.append(about | {"size": stats.coverage(held)["size"], "learned_from": fitted.users})
-    return pd.DataFrame(rows)
+            found = stats.coverage(fitted.transform(gold))
+            rows.append({"judge": judge, "stated": level, **found, "learned_from": fitted.users})
+    return pd.DataFrame(rows).drop(columns=["turns", "lowest_user"])
 
 
 def describe_sets(found: pd.DataFrame) -> dict[str, Any]:
@@ -310,17 +303,17 @@ def compare_to_base(verdicts: pd.DataFrame, corpus: Corpus, seed: int = 42) -> p
     return found[found["judge"] != BASE].reset_index(drop=True)
 
 
-def measure_shifts(verdicts: pd.DataFrame, base: str = BASE) -> pd.DataFrame:
+def measure_shifts(verdicts: pd.DataFrame) -> pd.DataFrame:
     """Measure what a variant does to the scores themselves, whichever is right.
 
     Columns: judge, judged, unscored, mean_score, and over the replies that the base scored too: moved (mean |difference|),
     r_with_base (missing where either is constant, or for fewer than `FEWEST_REPLIES`).
     """
     wide = verdicts.pivot(index=TURN, columns="judge", values="real").astype(float)
-    others = wide.drop(columns=base)
+    others = wide.drop(columns=BASE)
     with np.errstate(invalid="ignore", divide="ignore"):  # of constant scores
-        r = others.apply(lambda own: own.corr(wide[base], min_periods=FEWEST_REPLIES))
-    moved = others.sub(wide[base], axis=0).abs().mean()
+        r = others.apply(lambda own: own.corr(wide[BASE], min_periods=FEWEST_REPLIES))
+    moved = others.sub(wide[BASE], axis=0).abs().mean()
     scored = {"judged": len(wide), "unscored": wide.isna().sum(), "mean_score": wide.mean()}
     table = pd.DataFrame({**scored, "moved": moved, "r_with_base": r})
     return table.reindex(pd.Index(verdicts["judge"].unique(), name="judge")).reset_index()
