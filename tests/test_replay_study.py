@@ -62,7 +62,7 @@ def verdicts(sample: Corpus, run: study.Replay) -> pd.DataFrame:
 def test_recorded_replies_say_which_turns_are_replayed(sample: Corpus, run: study.Replay) -> None:
     given = sample.extras["candidates"]
     test = set(small(sample).split()["test"])
-    assert run.selection == "recorded" and run.inclusion is None
+    assert run.selection == "recorded" and run.turns["inclusion"].isna().all()
     assert len(run.turns) == len(given[given["user"].isin(test)].drop_duplicates(TURN))
     each = run.replies.groupby("candidate").size()
     assert set(each) == {len(run.turns)} and {ORIGINAL, "aster-large", "scripted", "scripted · task"} <= set(each.index)
@@ -71,7 +71,7 @@ def test_recorded_replies_say_which_turns_are_replayed(sample: Corpus, run: stud
 def test_without_recorded_replies_turns_are_drawn_by_lot(sample: Corpus) -> None:
     corpus = small(sample, extras=False)
     drawn = study.collect_replies(corpus, Scripted(), Extent(20, 5, "published", 6000, False), contexts="prefix")  # type: ignore[arg-type]
-    assert len(drawn.turns) == 20 and drawn.selection == "stratified" and drawn.inclusion is not None
+    assert len(drawn.turns) == 20 and drawn.selection == "stratified" and drawn.turns["inclusion"].notna().all()
     hard = study.collect_replies(corpus, Scripted(), WHOLE, contexts="none", selection="hard")  # type: ignore[arg-type]
     assert hard.selection == "hard" and set(hard.replies["candidate"]) == {ORIGINAL} and (hard.turns["turn"] > 0).all()
     with pytest.raises(UnknownName, match=r"selection of turns called 'booth'\. Did you mean both"):
@@ -87,7 +87,7 @@ def test_both_sets_are_replayed_in_full_and_told_apart(sample: Corpus) -> None:
         pd.testing.assert_frame_equal(made.sets[name], turns)
     every = pd.concat([t[TURN] for t in alone.values()]).drop_duplicates()
     assert len(every) > 10 and set(made.everywhere.groupby("candidate").size()) == {len(every)}
-    assert made.selection == "stratified" and made.inclusion is not None and made.is_whole
+    assert made.selection == "stratified" and made.turns["inclusion"].notna().all() and made.is_whole
     assert set(made.replies.groupby("candidate").size()) == {10} == set(made.contexts.groupby("candidate").size())
     judged, _ = study.judge_replies([Nearest()], corpus, study.add_controls(made))
     found = results.rank_candidates(made, judged)
@@ -112,7 +112,7 @@ def test_turns_may_be_listed_in_a_file_instead(sample: Corpus, tmp_path: Any) ->
     turns.to_csv(tmp_path / "mine.csv", index=False)
     file = str(tmp_path / "mine.csv")
     made = study.collect_replies(corpus, Scripted(), WHOLE, contexts="none", turns_file=file)  # type: ignore[arg-type]
-    assert made.selection == "listed" and made.inclusion is None
+    assert made.selection == "listed" and made.turns["inclusion"].isna().all()
     assert set(made.replies.groupby("candidate").size()) == {7} and "aster-large" in set(made.replies["candidate"])
     assert made.turns[TURN].astype(str).equals(turns.reset_index(drop=True).astype(str))
     with pytest.raises(PerslibError, match="leave one out"):
@@ -231,7 +231,7 @@ def test_a_named_selection_draws_though_replies_are_there(sample: Corpus) -> Non
         contexts="none",
         selection="stratified",  # type: ignore[arg-type]
     )
-    assert made.selection == "stratified" and made.inclusion is not None and len(made.turns) == 15
+    assert made.selection == "stratified" and made.turns["inclusion"].notna().all() and len(made.turns) == 15
 
 
 def test_a_first_look_of_an_asking_judge_keeps_to_few_turns(sample: Corpus) -> None:

@@ -12,16 +12,16 @@ memory is the faultless one of a synthetic set, and the model answers a single t
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, TypeVar, cast, get_args
+from typing import Any, get_args
 
 import pandas as pd
 
 from perslib.corpus import Corpus
 from perslib.errors import UnknownName
-from perslib.llm import Ask, Backbone, Request
+from perslib.llm import Backbone, Request
 from perslib.llm.types import changed, digest
 from perslib.memory.baselines import ConditionMem, MemoryBank, RecurSum, Vanilla, baselines
 from perslib.memory.h2 import H2Dialogues, H2Memory
@@ -51,9 +51,6 @@ from perslib.prompts import PromptSettings
 from perslib.studies.extent import extent, listed
 from perslib.text import plural
 from perslib.worlds import palset
-
-T = TypeVar("T")
-X = TypeVar("X")
 
 OURS, FAULTLESS = "H²Memory", "faultless H²Memory"
 PARTS = get_args(Part)
@@ -187,32 +184,20 @@ _ASIDES = ("analysis", "assistant_1", "assistant_2", "overall")
 _CANDIDATES = [f"S{i}" for i in range(1, 9)]
 
 
-class Brief:
-    """A backbone whose answers are kept short by their form: texts of `SHORT` characters, analyses of `ASIDE`, lists of two.
+def brief(model: Backbone) -> Backbone:
+    """Return the backbone with short answers: texts of `SHORT` characters, analyses of `ASIDE`, lists of two.
 
     So a very small model comes to an end, and says something that can be read.
     """
 
-    def __init__(self, model: Backbone):
-        self.asked = model
-        self.name, self.model, self.entry = model.name, model.model, model.entry
+    def shortened(request: Request) -> Request:
+        return replace(request, schema=_tightened(request.schema)) if request.schema else request
 
-    def map(self, method: Callable[[X, Ask], Awaitable[T]], items: Iterable[X], **settings: Any) -> list[T]:
-        """As the backbone does."""
-        return self.asked.map(partial(_briefly, method), items, **settings)
-
-
-def brief(model: Backbone) -> Backbone:
-    """The backbone with short answers."""
-    return cast(Backbone, Brief(model))
-
-
-async def _briefly(method: Callable[[X, Ask], Awaitable[T]], item: X, ask: Ask) -> T:
-    return await method(item, changed(ask, _short))
-
-
-def _short(request: Request) -> Request:
-    return replace(request, schema=_tightened(request.schema)) if request.schema else request
+    own = copy(model)
+    own.map = lambda method, items, **shown: model.map(  # type: ignore[method-assign]
+        lambda item, ask: method(item, changed(ask, shortened)), items, **shown
+    )
+    return own
 
 
 def _tightened(schema: Mapping[str, Any], name: str = "") -> dict[str, Any]:

@@ -27,7 +27,7 @@ from perslib.judge import Judge, Personal, evaluate
 from perslib.llm import Backbone
 from perslib.memory import UserMemory
 from perslib.memory.base import Key, Note, Noting, turns_by_id
-from perslib.stats import RESAMPLES, SEED, Resamples, ratio, reason_agreement, reason_pairs, to_scale
+from perslib.stats import RESAMPLES, SEED, Resamples, estimate, ratio, reason_pairs, resample_cohen, to_scale
 from perslib.stats.gold import of_judges, with_gold
 from perslib.stats.reasons import order_of
 from perslib.studies.extent import FEWEST_REPLIES
@@ -245,11 +245,10 @@ def compare_to_blind(
     construction. Drawing is not simulated: its expected accuracy is the mean share of the users' reasons.
     """
     shares, rows = count_reasons(corpus), []
-    agreed = reason_agreement(verdicts, corpus, resamples=resamples, seed=seed)
-    kappas = agreed[agreed["metric"] == "kappa"].rename(columns=lambda name: name.replace("value", "kappa"))
-    known = kappas[_estimated("kappa")].to_dict("records")
-    for kappa, (row, own) in zip(known, of_judges(reason_pairs(verdicts, corpus)), strict=True):
+    for row, own in of_judges(reason_pairs(verdicts, corpus)):
         both = own["score"] <= 3
+        gold, said = (own.loc[both, c].to_numpy(object) for c in ("gold_reason", "reason"))
+        kappas = resample_cohen(gold, said, Resamples(own["user"][both], resamples, seed))
         right = (own["reason"] == own["gold_reason"]).astype(float)
         named = {ITSELF: right}
         if len(shares):
@@ -261,7 +260,7 @@ def compare_to_blind(
             line = {**about, "named_by": name} | of_both.estimate(of_both.mean(hits[both]), "accuracy")
             line |= users.estimate(users.mean(hits * both), "found")
             gain = {"kappa": 0.0} | of_both.estimate(of_both.mean((right - hits)[both]), "gain")
-            rows.append(line | (kappa if name == ITSELF else gain))
+            rows.append(line | (estimate(kappas, "kappa") if name == ITSELF else gain))
     columns = ["judge", "backbone", "turns", "low", "named_by"]
     return pd.DataFrame(rows, columns=[*columns, *_estimated("accuracy", "found", "kappa", "gain")])
 

@@ -67,19 +67,9 @@ class Replay:
         return self.everywhere.merge(self.turns[TURN], on=TURN) if len(self.sets) > 1 else self.everywhere
 
     @property
-    def inclusion(self) -> pd.DataFrame | None:
-        """The first set with the probabilities of its turns, where it was drawn at random."""
-        return with_probabilities(self.turns)
-
-    @property
     def is_whole(self) -> bool:
         """Whether the backbone answers every turn of the first set."""
         return len(self.contexts[TURN].drop_duplicates()) == len(self.turns)
-
-
-def with_probabilities(turns: pd.DataFrame) -> pd.DataFrame | None:
-    """Return the turns with their probabilities, where the set was drawn at random."""
-    return turns if len(turns) and turns["inclusion"].notna().all() else None
 
 
 def collect_replies(

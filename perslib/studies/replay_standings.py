@@ -13,7 +13,7 @@ from perslib.replay import against, rank_sets, summary
 from perslib.replay.candidates import family_of
 from perslib.report.words import name_of
 from perslib.studies.extent import FEWEST_REPLIES
-from perslib.studies.replay import Replay, select_replies, with_probabilities
+from perslib.studies.replay import Replay, select_replies
 
 #: The calibrations that a ranking should survive.
 VIEWS = ("reference_cdf", "reference_mean_shift", "real")
@@ -50,7 +50,7 @@ def rank_candidates(run: Replay, verdicts: pd.DataFrame, seed: int = 42) -> dict
     for name, turns in run.sets.items():
         replies = run.everywhere.merge(turns[TURN], on=TURN)
         own = select_replies(verdicts, replies)
-        ranked = rank_sets(own, inclusion=with_probabilities(turns), seed=seed)
+        ranked = rank_sets(own, inclusion=turns, seed=seed)
         found[name] = Standing(turns, replies, own, ranked)
     return found
 
