@@ -17,7 +17,7 @@ from perslib.replay.views import scores_of_one_judge
 from perslib.report.words import beginning, name_of
 from perslib.stats.pairs import EXACT
 from perslib.studies.rationales import Memories
-from perslib.studies.verification import task_of, up_to
+from perslib.studies.verification import up_to
 from perslib.text import translate
 
 #: The paper's three patterns, and by what the clearest cases of each are found.
@@ -113,7 +113,7 @@ def describe_turn(
         "ends": [(end, [a["name"] for a in scored if abs(a["score"] - end) < EXACT]) for end in ends],
         "scored": len(scored),
         "messages": next(iter(asked)).prefix,
-        "task": task_of(corpus, row),
+        "task": corpus.task(row["user"], row["scenario"], row["session"]),
         "counts": score_counts(block.evidence),
         "answers": answers,
     }

@@ -11,8 +11,8 @@ a ridge regression that is taught the ratings themselves, on the same features i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -112,7 +112,8 @@ def read_endings(
         end = SUCCESS if first["ended"] else FAILURE
         texts.append(TextDialogue(id, said, goals.get(id, (first["scenario"],)), end, user=first["user"]))
     vectors = _vectors(turns, texts, encoder, corpus.language)
-    return Ended(as_dialogues(texts, _Known(encoder, vectors)), frame)
+    known: Any = SimpleNamespace(name=encoder, encode=lambda pairs: vectors)  # they stand in the order of the pairs
+    return Ended(as_dialogues(texts, known), frame)
 
 
 def _status(corpus: Corpus, success: str, least: float) -> pd.Series:
@@ -128,18 +129,6 @@ def _status(corpus: Corpus, success: str, least: float) -> pd.Series:
 def _at_least(values: pd.Series, least: float) -> pd.Series:
     known = values.astype("Float64")
     return (known >= least).where(known.notna())
-
-
-@dataclass(frozen=True)
-class _Known:
-    """Vectors that are there already, as an encoder."""
-
-    name: str
-    vectors: np.ndarray
-
-    def encode(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
-        """They stand in the order of the pairs."""
-        return self.vectors
 
 
 def _vectors(turns: pd.DataFrame, texts: list[TextDialogue], encoder: str, language: str) -> np.ndarray:
@@ -213,7 +202,7 @@ def _fit_ridge(dialogues: Dialogues, turns: pd.DataFrame, of: np.ndarray) -> np.
     return found
 
 
-def predict_outcomes(frame: pd.DataFrame, seed: int = SEED, resamples: int = RESAMPLES) -> dict[str, float]:
+def predict_outcomes(frame: pd.DataFrame) -> dict[str, float]:
     """Return how well the budget left at the end predicts the outcome: accuracy, accuracy_low and accuracy_high.
 
     Accuracies are balanced over success and failure. One half is chance: a fit that does no better has learned nothing of
@@ -221,7 +210,7 @@ def predict_outcomes(frame: pd.DataFrame, seed: int = SEED, resamples: int = RES
     """
     ends = frame.drop_duplicates("dialogue", keep="last")
     right = (ends[BUDGET] >= 0) == (ends["status"] == SUCCESS)
-    users = Resamples(ends["user"], resamples, seed)
+    users = Resamples(ends["user"], RESAMPLES)
     sides = (ends["status"] == status for status in (SUCCESS, FAILURE))
     recalls = [ratio(users.total(own & right), users.total(own)) for own in sides]
     return estimate(np.mean(recalls, axis=0), "accuracy")

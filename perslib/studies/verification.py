@@ -90,24 +90,17 @@ def enough(verdicts: pd.DataFrame) -> pd.DataFrame:
     return verdicts[has_score.groupby(verdicts["judge"]).transform("sum") >= FEWEST_REPLIES]
 
 
-def compared(
-    verdicts: pd.DataFrame,
-    corpus: Corpus,
-    *,
-    scores: Sequence[str] = SCORES,
-    metrics: Sequence[str] = SHOWN,
-    seed: int = 42,
-) -> pd.DataFrame:
+def compared(verdicts: pd.DataFrame, corpus: Corpus, *, scores: Sequence[str] = SCORES, seed: int = 42) -> pd.DataFrame:
     """Agreement of all judges in the frame, each beside its gain over the best control."""
     present = [name for name in CONTROLS if name in set(verdicts["judge"])]
-    return agreement(verdicts, corpus, scores=scores, metrics=metrics, controls=present, seed=seed)
+    return agreement(verdicts, corpus, scores=scores, metrics=SHOWN, controls=present, seed=seed)
 
 
-def costs(verdicts: pd.DataFrame, agreed: pd.DataFrame, metric: str = "pearson") -> pd.DataFrame:
+def costs(verdicts: pd.DataFrame, agreed: pd.DataFrame) -> pd.DataFrame:
     """What a judgment takes, beside what it is worth: one row a judge that asks a model.
 
     Columns: judge, backbone, judged, unscored, tokens_in, tokens_cached, tokens_out, seconds, cost (means a
-    reply; the memory's or the rules' one-off costs are in the run's ledger), and the metric with its interval.
+    reply; the memory's or the rules' one-off costs are in the run's ledger), and pearson with its interval.
     """
     asked = verdicts[verdicts["tokens_in"].notna()]
     spent = ["tokens_in", "tokens_cached", "tokens_out", "seconds", "cost"]
@@ -115,8 +108,8 @@ def costs(verdicts: pd.DataFrame, agreed: pd.DataFrame, metric: str = "pearson")
     table = by[spent].mean().astype(float)
     table.insert(0, "judged", by.size())
     table.insert(1, "unscored", by["raw"].agg(lambda raw: int(raw.isna().sum())))
-    worth = agreed[(agreed["metric"] == metric) & (agreed["score"] == "real")]
-    names = {f"value{end}": f"{metric}{end}" for end in ("", "_low", "_high")}
+    worth = agreed[(agreed["metric"] == "pearson") & (agreed["score"] == "real")]
+    names = {f"value{end}": f"pearson{end}" for end in ("", "_low", "_high")}
     worth = worth[["judge", "backbone", *names]].rename(columns=names)
     return table.reset_index().merge(worth, on=["judge", "backbone"], how="left")
 
@@ -126,11 +119,6 @@ def up_to(corpus: Corpus, key: Mapping[str, Any]) -> list[dict[str, Any]]:
     block = corpus.block(key["user"], key["scenario"])
     target = block.target(key["session"], key["turn"])
     return [*target.prefix, {"role": "assistant", "content": target.response, "score": int(key["gold"])}]
-
-
-def task_of(corpus: Corpus, key: Mapping[str, Any]) -> str:
-    """The task of the session that a turn belongs to."""
-    return corpus.task(key["user"], key["scenario"], key["session"])
 
 
 def beside_gold(verdicts: pd.DataFrame, corpus: Corpus, score: str = "real") -> pd.DataFrame:
