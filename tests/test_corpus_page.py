@@ -14,10 +14,10 @@ import pytest
 from endpoint import Endpoint
 from made import tiny_corpus
 from matplotlib.figure import Figure
+from pages import run_cells
 
 from perslib.corpus import Corpus, save
 from perslib.errors import NotEnough
-from perslib.paths import bundled
 from perslib.report import run_report
 from perslib.report.words import name_of
 from perslib.stats import correlation, mean_by
@@ -158,25 +158,16 @@ def save_small(fig: Figure, path: Path, **_: object) -> None:
     path.touch()
 
 
-def cells_of(notebook: str) -> list[str]:
-    cells = json.loads(bundled(f"notebooks/{notebook}.ipynb").read_text("utf-8"))["cells"]
-    return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-
-
 @pytest.mark.parametrize(("kind", "language"), list(zip(CORPORA, LANGUAGES * len(CORPORA))))
 def test_the_page_of_every_corpus_draws_and_says_all_without_a_warning(kind, language, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("perslib.corpus.load", lambda *_: CORPORA[kind])
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.setattr(Figure, "savefig", save_small)
-    parameters, *cells = cells_of("00_corpus")
-    page: dict[str, object] = {}
-    exec(parameters, page)
-    page |= {"language": language, "backbone": "openai", "out": str(tmp_path)}
-    for cell in cells:
-        exec(cell, page)
+    run_cells("00_corpus", language=language, backbone="openai", out=str(tmp_path))
     said = capsys.readouterr().out
     assert "nan%" not in said and "= nan" not in said
     assert ("which is not set" in said) == (kind != "no scores")
+    assert ("No reply has a score" in said or "没有带评分的回复" in said) == (kind == "no scores")
     drawn = {file.stem for file in (tmp_path / "figures").glob("*.png")}
     assert "lengths" in drawn and ("scores_by_turn" in drawn) == (kind != "no scores")
     assert (tmp_path / "figures" / "reasons.csv").is_file() == (kind in ("tiny", "no requests", "odd names"))
@@ -219,10 +210,9 @@ KEY = "sk-never-to-be-written-9876543210"
 
 @pytest.fixture(scope="module")
 def rendered(tmp_path_factory):
-    """The bundled English sample; a Chinese corpus with an endpoint that answers; one without scores."""
+    """The bundled English sample; a Chinese corpus with an endpoint that answers."""
     home = tmp_path_factory.mktemp("corpus page")
     save(dataclasses.replace(tiny_corpus(), name="small", language="zh"), home / "data" / "small")
-    save(CORPORA["no scores"], home / "data" / "bare")
     verdict = json.dumps({"score": 2, "reason": "不够细致", "rationale": "少了时间"}, ensure_ascii=False)
     with pytest.MonkeyPatch.context() as patch, Endpoint() as server:
         server.reply = lambda body: verdict
@@ -231,7 +221,6 @@ def rendered(tmp_path_factory):
         (home / "backbones.toml").write_text(BACKBONE.format(address=server.base_url), "utf-8")
         run_report("00_corpus", corpus="sample/en", limit=2)
         run_report("00_corpus", corpus="small", backbones="loop")
-        run_report("00_corpus", corpus="bare", language="zh")
     return home / "reports"
 
 
@@ -266,9 +255,9 @@ def test_the_corpus_page_of_the_sample(rendered):
     assert len(first) == 2 and first["mode"].notna().all()
 
 
-def test_a_bare_corpus_in_chinese_has_no_english_left(rendered):
-    html = (rendered / "bare" / "embedded" / "00_corpus.html").read_text("utf-8")
+def test_a_page_in_chinese_has_no_english_left(rendered):
+    html = (rendered / "small" / "loop" / "00_corpus.html").read_text("utf-8")
     html = re.sub(r'<details class="code">.*?</div>', "", html.split("<body")[1], flags=re.DOTALL)
-    assert "语料里有什么" in html and "没有带评分的回复" in html
+    assert "语料里有什么" in html
     for english in ("This corpus", "Figure", "Table 1", "On this page", "PDF and", "User messages"):
         assert english not in html, english

@@ -6,14 +6,13 @@ import json
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
-import nbformat
 import numpy as np
 import pandas as pd
 import pytest
+from pages import run_cells
 
 from perslib.corpus import import_release
 from perslib.errors import NotEnough, UnknownName
-from perslib.paths import bundled
 from perslib.patience import Dialogues, user2, user3
 from perslib.patience.text import TextDialogue, crowd
 from perslib.report import plots
@@ -189,14 +188,7 @@ def test_presets_are_named():
 def test_the_notebook_goes_through_without_torch(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(study, "can_fit", lambda: False)
     monkeypatch.setitem(study.SIZES, "smoke", TINY)
-    notebook = nbformat.read(bundled("notebooks", "06_patience.ipynb"), 4)
-    namespace: dict[str, object] = {}
-    for cell in notebook.cells:
-        if cell.cell_type == "code":
-            source = (
-                f'{cell.source}\nout = "{tmp_path}"' if "parameters" in cell.metadata.get("tags", ()) else cell.source
-            )
-            exec(compile(source, "06_patience", "exec"), namespace)
+    run_cells("06_patience", out=str(tmp_path))
     assert 'pip install "perslib[patience]"' in capsys.readouterr().out
     made = {file.name for file in tmp_path.rglob("*.csv")}
     assert {"endings.csv", "reward_shares.csv", "budgets.csv", "success.csv"} <= made

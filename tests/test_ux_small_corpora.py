@@ -7,10 +7,10 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import pytest
 from click.testing import CliRunner
 from endpoint import Endpoint
+from pages import run_cells
 from uxbench_made import KINDS, written
 
 from perslib import report
@@ -19,7 +19,6 @@ from perslib.corpus import load, save
 from perslib.errors import DataError, NotEnough
 from perslib.report import run_report
 
-NOTEBOOKS = Path(__file__).parent.parent / "notebooks"
 ANSWER = {"verdict": "good", "scenario": "entertainment", "domain": "games", "primary": "apology", "all": ["apology"]}
 BACKBONE = '[loop]\nbase_url = "{address}"\nmodel = "m"\nstructured = "json"\n'
 
@@ -48,19 +47,8 @@ def home(tmp_path_factory):
 
 
 def said_on(notebook: str, capsys, tmp_path: Path, begins: str = "", **parameters: object) -> str:
-    """What the cells of a notebook say, run here one after the other; with `begins`, the first two and those from its
-    heading on. A cell that raises fails the test."""
-    cells = json.loads((NOTEBOOKS / f"{notebook}.ipynb").read_text("utf-8"))["cells"]
-    text = ["".join(cell["source"]) for cell in cells]
-    start = next(i for i, own in enumerate(text) if begins in own)
-    code = [i for i, cell in enumerate(cells) if cell["cell_type"] == "code"]
-    names: dict[str, object] = {}
-    for i in code:
-        if i in code[:2] or i >= start:
-            exec(compile(text[i], f"{notebook}, cell {i}", "exec"), names)
-        if i == code[0]:
-            names |= {"backbone": "loop", "out": str(tmp_path), **parameters}
-    plt.close("all")
+    """What the cells of a notebook say."""
+    run_cells(notebook, begins, backbone="loop", out=str(tmp_path), **parameters)
     return capsys.readouterr().out
 
 
