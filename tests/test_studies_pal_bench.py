@@ -101,7 +101,7 @@ def test_another_corpus_is_stood_in_for_in_a_language_that_the_model_reads(corpu
     assert stands_in and made.language == "zh"
     assert study.pal_set(sample, Known("embedded"), "zh")[0].language == "en"
     assert study.pal_set(corpus, Known(), "zh") == (corpus, False)
-    asked = study.months(made, Known(), stands_in=True, limit=1)
+    asked = study.months(made, Known(), limit=1)
     assert asked.counts["users"] and asked.counts["topics"] == asked.topics
 
 

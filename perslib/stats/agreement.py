@@ -13,7 +13,7 @@ from perslib.corpus import TURN, Corpus, coerce
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.stats.calibration import to_scale
 from perslib.stats.gold import Row, find, of_judges, with_gold
-from perslib.stats.measures import metric, resampled
+from perslib.stats.measures import LOWER_IS_BETTER, metric, resampled
 from perslib.stats.resamples import FEWEST_USERS, RESAMPLES, SEED, Resamples, estimate, floats, holm, resample_users
 from perslib.stats.sums import Sums
 
@@ -103,7 +103,7 @@ def _measured(
         rivals = [] if row in rivals else rivals
         for name, values in drawn(row, row).items():
             line: dict[str, Any] = {**about, "metric": name, **estimate(values)}
-            sign = 1 if metric(name).higher_is_better else -1
+            sign = -1 if name in LOWER_IS_BETTER else 1
             reached = {r: sign * drawn(r, r)[name][0] for r in rivals if np.isfinite(drawn(r, r)[name][0])}
             if reached:
                 best = max(reached, key=reached.__getitem__)

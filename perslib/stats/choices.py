@@ -11,12 +11,11 @@ first), choice ("a", "b", "tie", or missing where the answer could not be read).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy.special import logsumexp, softmax
-from scipy.stats import chi2, norm
+from scipy.special import softmax
+from scipy.stats import norm
 
 from perslib.errors import DataError, Problem
 from perslib.stats.pairs import mcnemar
@@ -108,18 +107,9 @@ SPREAD = 10.0
 OWN, FIRST, TIE = "own family", "shown first", "tie"
 
 
-@dataclass(frozen=True)
-class Strengths:
-    """What was fitted: `table` (term, kind, estimate with its bounds, se and p) and `tests` (of terms left out: term, chi2, df, chi2_p)."""
-
-    table: pd.DataFrame
-    tests: pd.DataFrame
-    judgments: float
-
-
 def bradley_terry(
     counts: pd.DataFrame, families: Mapping[str, str] | None = None, *, by_judge: bool = False
-) -> Strengths:
+) -> pd.DataFrame:
     """Fit strengths to a table of wins, with ties, the order of showing, and own-family preference.
 
     With μ_a = λ_a + γ · [a is of the judge's family] + δ · [a is shown first], and likewise μ_b, a judge chooses
@@ -135,15 +125,15 @@ def bradley_terry(
     families : of models and judges; with them own-family preference is a term.
     by_judge : whether each judge has a preference of its own.
 
-    Standard errors take judgments as independent; where a case is judged often, they are too small. The likelihood-ratio
-    tests compare the fit with one without the term.
+    Standard errors take judgments as independent; where a case is judged often, they are too small.
+
+    Columns: term, kind, estimate, se, estimate_low, estimate_high, estimate_p.
     """
     names = sorted({*counts["a"], *counts["b"]})
     if len(names) < 2:
         raise DataError(Problem("counts", "compare fewer than two models"))
     terms = _terms(counts, names, families, by_judge)
-    outcome = counts[WINS].to_numpy(float)
-    value, at, covariance = _fit(terms, outcome)
+    at, covariance = _fit(terms, counts[WINS].to_numpy(float))
     # Strengths as contrasts to their mean, so that their errors do not hang on which of them is left out.
     centre = np.eye(len(at))
     centre[: len(names), : len(names)] -= 1 / len(names)
@@ -152,14 +142,7 @@ def bradley_terry(
     kinds, labels_ = zip(*terms, (TIE, TIE)) if len(at) > len(terms) else zip(*terms)
     table = pd.DataFrame({"term": labels_, "kind": kinds, "estimate": at, "se": se})
     p = np.where(table["kind"] == TIE, np.nan, 2 * norm.sf(np.abs(at) / se))
-    table = table.assign(estimate_low=at - reach, estimate_high=at + reach, estimate_p=p)
-    tests = []
-    for kind in (OWN, FIRST):
-        rest = {key: column for key, column in terms.items() if key[0] != kind}
-        if df := len(terms) - len(rest):
-            statistic = max(0.0, 2 * (value - _fit(rest, outcome)[0]))
-            tests.append({"term": kind, "chi2": statistic, "df": df, "chi2_p": float(chi2.sf(statistic, df))})
-    return Strengths(table, pd.DataFrame(tests), float(outcome.sum()))
+    return table.assign(estimate_low=at - reach, estimate_high=at + reach, estimate_p=p)
 
 
 def _terms(
@@ -182,8 +165,8 @@ def _terms(
     return terms
 
 
-def _fit(terms: Mapping[tuple[str, str], Floats], outcome: Floats) -> tuple[float, Floats, Floats]:
-    """Penalised log likelihood at its greatest (Newton's method), the parameters (log ν last), and their covariance."""
+def _fit(terms: Mapping[tuple[str, str], Floats], outcome: Floats) -> tuple[Floats, Floats]:
+    """Parameters of the greatest penalised likelihood (Newton's method; log ν last), and their covariance."""
     half = np.stack(list(terms.values()), axis=1)[:, None] / 2
     prior = np.array([1 / SPREAD**2 if kind == "strength" else 1e-6 for kind, _ in terms])
     design = np.concatenate([half, -half], axis=1)  # line × outcome × parameter
@@ -200,6 +183,4 @@ def _fit(terms: Mapping[tuple[str, str], Floats], outcome: Floats) -> tuple[floa
         at = at + step
         if np.abs(step).max() < 1e-10:
             break
-    logits = design @ at
-    value = float((won * (logits - logsumexp(logits, axis=1, keepdims=True))).sum() - prior @ at**2 / 2)
-    return value, at, np.linalg.pinv(information)
+    return at, np.linalg.pinv(information)

@@ -57,12 +57,11 @@ def labels(values: npt.ArrayLike | Sequence[object], classes: int = 2, place: st
 
 
 class Detection(NamedTuple):
-    """Sensitivity and criterion with their standard errors; accuracy as it is and at the best threshold."""
+    """Sensitivity with its standard error, and criterion; accuracy as it is and at the best threshold."""
 
     d_prime: Floats
     d_prime_se: Floats
     criterion: Floats
-    criterion_se: Floats
     accuracy: Floats
     at_best: Floats
 
@@ -89,7 +88,7 @@ def detection(
         error = np.sqrt((rate * (1 - rate) / (n * norm.pdf(z) ** 2)).sum(axis=0))
         accuracy = (called[0] / n[0] + 1 - called[1] / n[1]) / 2
     d_prime = z[0] - z[1]
-    return Detection(d_prime, error, -(z[0] + z[1]) / 2, error / 2, accuracy, norm.cdf(d_prime / 2))
+    return Detection(d_prime, error, -(z[0] + z[1]) / 2, accuracy, norm.cdf(d_prime / 2))
 
 
 def count_verdicts(gold: Sequence[object], said: Sequence[object], group: npt.ArrayLike = 0, groups: int = 1) -> Floats:

@@ -12,7 +12,6 @@ from gold and scores less each user's own mean. Both leave out what comes from u
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -29,15 +28,6 @@ Measure = Callable[[Resampled], np.ndarray]
 #: Fewest turns of a user from which a correlation or κ of that user is taken.
 FEWEST_TURNS = 3
 _LARGEST_R = 0.9999
-
-
-@dataclass(frozen=True)
-class Metric:
-    """One number that says how well scores agree with gold."""
-
-    value: Measure
-    meaning: str
-    higher_is_better: bool = True
 
 
 # Errors and correlations of the scores as they are
@@ -188,47 +178,43 @@ def _over_mixed_users(measure: Measure) -> Measure:
 
 
 #: Every metric by its name.
-METRICS: dict[str, Metric] = {
-    "pearson": Metric(pearson, "Pearson's r"),
-    "spearman": Metric(spearman, "Spearman's ρ"),
-    "mae": Metric(mae, "mean absolute error", False),
-    "rmse": Metric(rmse, "root of the mean squared error", False),
-    "qwk": Metric(qwk, "quadratically weighted κ of rounded scores"),
-    "accuracy": Metric(accuracy, "share of turns rightly placed at or below the boundary 3 | 4"),
-    "f1_macro": Metric(f1_macro, "mean of F1-SAT and F1-DSAT"),
-    "f1_sat": Metric(f1_sat, "F1 of satisfied turns"),
-    "f1_dsat": Metric(f1_dsat, "F1 of dissatisfied turns"),
-    "precision_sat": Metric(_rate(_SAT_GOLD, _SAT_SCORE), "share of turns judged satisfied that are"),
-    "recall_sat": Metric(_rate(_SAT_SCORE, _SAT_GOLD), "share of satisfied turns judged so"),
-    "precision_dsat": Metric(_rate(~_SAT_GOLD, ~_SAT_SCORE), "share of turns judged dissatisfied that are"),
-    "recall_dsat": Metric(_rate(~_SAT_SCORE, ~_SAT_GOLD), "share of dissatisfied turns judged so"),
-    "kappa": Metric(kappa, "Cohen's κ of satisfied against dissatisfied"),
-    "auc": Metric(auc, "chance that a satisfied turn is scored above a dissatisfied one"),
-    "false_sat": Metric(
-        _rate(_SAT_SCORE, ~_SAT_GOLD, np.nan), "FalseSAT: share of dissatisfied turns judged satisfied", False
-    ),
-    "false_dsat": Metric(
-        _rate(~_SAT_SCORE, _SAT_GOLD, np.nan), "FalseDSAT: share of satisfied turns judged dissatisfied", False
-    ),
-    "pu_pearson": Metric(_pooled_correlation(lambda sums: sums), "Pearson's r a user, pooled by Fisher's z"),
-    "pu_spearman": Metric(_pooled_correlation(lambda sums: sums.ranked), "Spearman's ρ a user, pooled by Fisher's z"),
-    "pu_kappa": Metric(pu_kappa, "quadratically weighted κ a user, averaged"),
-    "pu_mae": Metric(mae, "mean absolute error a user, averaged (equal to mae)", False),
-    "pu_rmse": Metric(pu_rmse, "root of the mean squared error a user, averaged", False),
-    "pu_accuracy": Metric(_over_mixed_users(accuracy), "accuracy a user with both classes, averaged"),
-    "pu_f1_dsat": Metric(_over_mixed_users(f1_dsat), "F1-DSAT a user with both classes, averaged"),
-    "pu_auc": Metric(_over_mixed_users(auc), "AUC a user with both classes, averaged"),
-    "wc_pearson": Metric(lambda r: pearson(r.centred), "Pearson's r less each user's level"),
-    "wc_spearman": Metric(lambda r: spearman(r.centred), "Spearman's ρ less each user's level"),
-    "wc_mae": Metric(lambda r: mae(r.centred), "mean absolute error less each user's level", False),
-    "wc_rmse": Metric(lambda r: rmse(r.centred), "root mean squared error less each user's level", False),
-    "wc_boundary": Metric(
-        lambda r: pearson(r.centred_boundary), "Pearson's r of being satisfied, less each user's level"
-    ),
+METRICS: dict[str, Measure] = {
+    "pearson": pearson,  # Pearson's r
+    "spearman": spearman,  # Spearman's ρ
+    "mae": mae,  # mean absolute error
+    "rmse": rmse,  # root of the mean squared error
+    "qwk": qwk,  # quadratically weighted κ of rounded scores
+    "accuracy": accuracy,  # share of turns rightly placed at or below the boundary 3 | 4
+    "f1_macro": f1_macro,  # mean of F1-SAT and F1-DSAT
+    "f1_sat": f1_sat,  # F1 of satisfied turns
+    "f1_dsat": f1_dsat,  # F1 of dissatisfied turns
+    "precision_sat": _rate(_SAT_GOLD, _SAT_SCORE),  # share of turns judged satisfied that are
+    "recall_sat": _rate(_SAT_SCORE, _SAT_GOLD),  # share of satisfied turns judged so
+    "precision_dsat": _rate(~_SAT_GOLD, ~_SAT_SCORE),  # share of turns judged dissatisfied that are
+    "recall_dsat": _rate(~_SAT_SCORE, ~_SAT_GOLD),  # share of dissatisfied turns judged so
+    "kappa": kappa,  # Cohen's κ of satisfied against dissatisfied
+    "auc": auc,  # chance that a satisfied turn is scored above a dissatisfied one
+    "false_sat": _rate(_SAT_SCORE, ~_SAT_GOLD, np.nan),  # FalseSAT: share of dissatisfied turns judged satisfied
+    "false_dsat": _rate(~_SAT_SCORE, _SAT_GOLD, np.nan),  # FalseDSAT: share of satisfied turns judged dissatisfied
+    "pu_pearson": _pooled_correlation(lambda sums: sums),  # Pearson's r a user, pooled by Fisher's z
+    "pu_spearman": _pooled_correlation(lambda sums: sums.ranked),  # Spearman's ρ a user, pooled by Fisher's z
+    "pu_kappa": pu_kappa,  # quadratically weighted κ a user, averaged
+    "pu_mae": mae,  # mean absolute error a user, averaged (equal to mae)
+    "pu_rmse": pu_rmse,  # root of the mean squared error a user, averaged
+    "pu_accuracy": _over_mixed_users(accuracy),  # accuracy a user with both classes, averaged
+    "pu_f1_dsat": _over_mixed_users(f1_dsat),  # F1-DSAT a user with both classes, averaged
+    "pu_auc": _over_mixed_users(auc),  # AUC a user with both classes, averaged
+    "wc_pearson": lambda r: pearson(r.centred),  # Pearson's r less each user's level
+    "wc_spearman": lambda r: spearman(r.centred),  # Spearman's ρ less each user's level
+    "wc_mae": lambda r: mae(r.centred),  # mean absolute error less each user's level
+    "wc_rmse": lambda r: rmse(r.centred),  # root mean squared error less each user's level
+    "wc_boundary": lambda r: pearson(r.centred_boundary),  # Pearson's r of being satisfied, less each user's level
 }
+#: Errors: the smaller, the better.
+LOWER_IS_BETTER = frozenset(("mae", "rmse", "false_sat", "false_dsat", "pu_mae", "pu_rmse", "wc_mae", "wc_rmse"))
 
 
-def metric(name: str) -> Metric:
+def metric(name: str) -> Measure:
     """The metric of this name."""
     if name not in METRICS:
         raise UnknownName("metric", name, METRICS)
@@ -241,7 +227,7 @@ def resampled(sums: Sums, metrics: Iterable[str], weights: np.ndarray) -> dict[s
     if not len(sums):
         return {name: np.full(weights.shape[1], np.nan) for name in asked}
     under = Resampled(sums, weights.astype(float))
-    return {name: m.value(under) for name, m in asked.items()}
+    return {name: value(under) for name, value in asked.items()}
 
 
 def measure(

@@ -74,8 +74,6 @@ class Months:
     who: tuple[Person, ...]
     language: str
     is_first_look: bool
-    stands_in: bool
-    """Whether the synthetic set takes the place of a corpus without topics."""
     left_out: int = 0
     """Users of the corpus beyond the limit."""
 
@@ -113,9 +111,7 @@ def pal_set(corpus: Corpus, model: Backbone, language: str, users: int = USERS, 
     return palset(users=users, seed=seed, language=language), True
 
 
-def months(
-    corpus: Corpus, model: Backbone, *, stands_in: bool = False, limit: int = 0, history: int = 0, logs: int = 0
-) -> Months:
+def months(corpus: Corpus, model: Backbone, *, limit: int = 0, history: int = 0, logs: int = 0) -> Months:
     """Whole users of the corpus until there are `limit` topics (0: `TOPICS`, -1: all).
 
     `history` sessions and `logs` of each session are kept, the last ones; 0 keeps all. A first look (see
@@ -131,7 +127,7 @@ def months(
             break
         person = shortened(person, history=history, logs=logs)
         who.append(shortened(person, **LOOK_QUERY) if look else person)
-    return Months(tuple(who), corpus.language, look, stands_in, len(known) - len(who))
+    return Months(tuple(who), corpus.language, look, len(known) - len(who))
 
 
 # -- which memories ----------------------------------------------------------------------------------------------
