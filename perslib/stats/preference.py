@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from math import comb
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -39,17 +39,7 @@ _COLUMNS = [
 #: Up to so many ways to choose the own models, all of them are tried.
 MOST_EXACT = 20_000
 ALL = "all judges"
-
-
-class Permuted(NamedTuple):
-    """A difference of means with its permutation p and the interval that belongs to it."""
-
-    gap: float
-    p: float
-    low: float
-    high: float
-    permutations: int
-    exact: bool
+ENDS = ("", "_low", "_high", "_p")
 
 
 def centre_doubly(shares: pd.DataFrame) -> pd.DataFrame:
@@ -58,17 +48,19 @@ def centre_doubly(shares: pd.DataFrame) -> pd.DataFrame:
     return values.sub(values.mean(axis=1), axis=0) - values.mean(axis=0) + values.to_numpy().mean()
 
 
-def permutation_test(values: npt.ArrayLike, own: npt.ArrayLike) -> Permuted:
+def permutation_test(values: npt.ArrayLike, own: npt.ArrayLike, name: str = "gap") -> dict[str, Any]:
     """Test the mean of the own models less the mean of the others: how often do chance labels part them as far?
 
     All choices of own models are tried where there are few enough (`MOST_EXACT`), else as many as `RESAMPLES`. The interval
     holds every shift of the own models that the same (two-sided) test does not reject; without enough models to reject
     anything (two in a family of ten, say) it is unbounded. That is what so few models can tell.
+
+    Returns `name` (the difference) with its bounds and p, permutations (how many choices were tried), and exact (all).
     """
     x, is_own = np.asarray(values, dtype=float), np.asarray(own, dtype=bool)
     n, k = len(x), int(is_own.sum())
     if not 0 < k < n:
-        return Permuted(np.nan, np.nan, np.nan, np.nan, 0, False)
+        return dict.fromkeys([f"{name}{end}" for end in ENDS], np.nan) | {"permutations": 0, "exact": False}
     exact = comb(n, k) <= MOST_EXACT
     if exact:
         chosen = (np.array(list(combinations(range(n), k)))[..., None] == np.arange(n)).any(axis=1)
@@ -87,7 +79,8 @@ def permutation_test(values: npt.ArrayLike, own: npt.ArrayLike) -> Permuted:
     one, other = rest / (1 + overlap), rest / (1 - overlap)
     reach = np.where(same, np.inf, np.maximum([-one, one], [other, -other]))
     below, above = map(float, np.sort(reach, axis=1)[:, -1 - rejected])
-    return Permuted(gap, p, gap - below, gap + above, len(chosen), exact)
+    found = dict(zip((f"{name}{end}" for end in ENDS), (gap, gap - below, gap + above, p)))
+    return found | {"permutations": len(chosen), "exact": exact}
 
 
 def own_family_gaps(shares: pd.DataFrame, families: Mapping[str, str]) -> pd.DataFrame:
@@ -108,11 +101,9 @@ def own_family_gaps(shares: pd.DataFrame, families: Mapping[str, str]) -> pd.Dat
         row: dict[str, Any] = {"judge": judge, "family": families[str(judge)]}
         row |= {"own_models": int(own.sum()), "other_models": int((~own).sum())}
         row |= {"own_mean": means.get(True, np.nan), "others_mean": means.get(False, np.nan)}
-        for name, frame in (("raw_gap", shares), ("adjusted_gap", residual)):
-            found = permutation_test(frame[judge], own)
-            row |= {name: found.gap, f"{name}_low": found.low, f"{name}_high": found.high}
-            row[f"{name}_p"] = found.p
-        rows.append(row | {"permutations": found.permutations, "exact": found.exact})
+        raw = permutation_test(shares[judge], own, "raw_gap")
+        row |= {name: raw[name] for name in raw if name.startswith("raw_gap")}
+        rows.append(row | permutation_test(residual[judge], own, "adjusted_gap"))
     p_holm = holm(np.array([row["adjusted_gap_p"] for row in rows]))
     together = _mean_gap(residual, named, families)
     table = pd.DataFrame([*rows, together]).assign(adjusted_gap_p_holm=[*p_holm, np.nan])

@@ -12,7 +12,7 @@ matter of where it draws the line, so the line is drawn on purpose).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -133,21 +133,12 @@ def selective_risk(verdicts: pd.DataFrame, steps: int = 20) -> pd.DataFrame:
 # -- thresholds ---------------------------------------------------------------------------------------------------
 
 
-class AtThreshold(NamedTuple):
-    """Balanced accuracy as the judge stands, at thresholds learned on other cases, and the threshold of all cases."""
-
-    raw: float
-    calibrated: float
-    threshold: float
-    cases: int
-
-
 def at_learned_threshold(
     gold: npt.ArrayLike, p_good: npt.ArrayLike, groups: npt.ArrayLike | None = None, *, seed: int = SEED
-) -> AtThreshold:
-    """Accuracy on the balanced set at the usual threshold, and cross-validated at the best one.
+) -> float:
+    """Balanced accuracy at the best threshold, cross-validated.
 
-    The share that a judge gains here it had lost to its criterion alone. Thresholds are learned on the other folds;
+    What a judge gains here over its accuracy as it stands it had lost to its criterion alone. Thresholds are learned on the other folds;
     `groups` (users, say) stay in one fold.
     """
     g, p = labels(gold, place="gold"), floats(p_good)
@@ -156,17 +147,13 @@ def at_learned_threshold(
     good, p = g[known] == GOOD, p[known]
     group, found = pd.factorize(names[known])
     if not 0 < good.sum() < len(good):
-        return AtThreshold(float("nan"), float("nan"), float("nan"), len(good))
+        return float("nan")
     fold = np.random.default_rng(seed).permutation(len(found))[group] % min(FOLDS, max(2, len(found)))
     called = np.zeros(len(good), dtype=bool)
     for one in np.unique(fold):
         own = fold == one
         called[own] = p[own] >= best_threshold(good[~own], p[~own])
-
-    def balanced(called: Bools) -> float:
-        return float((called[good].mean() + (~called[~good]).mean()) / 2)
-
-    return AtThreshold(balanced(p >= USUAL), balanced(called), best_threshold(good, p), len(good))
+    return float((called[good].mean() + (~called[~good]).mean()) / 2)
 
 
 def best_threshold(good: Bools, p: Floats) -> float:

@@ -141,7 +141,7 @@ def measure_beside_wall(verdicts: pd.DataFrame, baselines: pd.DataFrame, *, seed
     wide["good"], wide["bad"] = ((both["gold"] == side).groupby(both["judge"]).sum() for side in (GOOD, BAD))
     wide["at_learned"] = pd.Series(
         {
-            judge: at_learned_threshold(own["gold"], own["p_good"], own["unit"], seed=seed).calibrated
+            judge: at_learned_threshold(own["gold"], own["p_good"], own["unit"], seed=seed)
             for judge, own in both.groupby("judge")
         }
     )
