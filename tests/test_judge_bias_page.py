@@ -71,7 +71,7 @@ def test_published_pairs_and_ranks():
     ranked, pairs = study.ranks(), preferences(study.pair_counts())
     assert ranked[ranked["tied_first"]].groupby("task").size()["UX Recovery"] == 20
     assert (pairs["share_p_holm"] < 0.05).sum() == 13
-    fitted = bradley_terry(study.pair_counts(), families(), by_judge=True).table.query("kind == 'own family'")
+    fitted = bradley_terry(study.pair_counts(), families(), by_judge=True).query("kind == 'own family'")
     assert np.exp(fitted["estimate"]).round(1).tolist() == [6.8, 3.2, 0.6]
     assert (fitted["estimate_p"] < 0.001).all()
 
