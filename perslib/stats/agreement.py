@@ -83,15 +83,13 @@ def _measured(
     scored = {row: own.dropna(subset=["own", "gold"]).sort_index() for row, own in given.items()}
 
     @cache
-    def drawn(row: Row, other: Row) -> dict[str, np.ndarray]:
-        """The metrics of a judge's scores on the turns that another scored, too, in every resample."""
-        own, common = scored[row], scored[row].index.isin(scored[other].index)
-        if row != other and common.all():
-            return drawn(row, row)
-        own = own[common]
+    def drawn(row: Row, places: tuple[int, ...]) -> dict[str, np.ndarray]:
+        """The metrics of a judge's scores on these turns, in every resample."""
+        own = scored[row].loc[list(places)]
         sums = Sums(own["gold"].to_numpy(), own["own"].to_numpy(), own["number"].to_numpy(), len(weights))
         return resampled(sums, metrics, weights if own["number"].nunique() >= FEWEST_USERS else weights[:, :1])
 
+    alone = {row: drawn(row, tuple(own.index)) for row, own in scored.items()}
     for row, own in scored.items():
         turns, rated = len(own), int(given[row]["gold"].notna().sum())
         about = {
@@ -101,13 +99,14 @@ def _measured(
         }
         rivals = [r for r in scored if r.judge in controls and r.backbone in (None, row.backbone)]
         rivals = [] if row in rivals else rivals
-        for name, values in drawn(row, row).items():
+        for name, values in alone[row].items():
             line: dict[str, Any] = {**about, "metric": name, **estimate(values)}
             sign = -1 if name in LOWER_IS_BETTER else 1
-            reached = {r: sign * drawn(r, r)[name][0] for r in rivals if np.isfinite(drawn(r, r)[name][0])}
+            reached = {r: sign * alone[r][name][0] for r in rivals if np.isfinite(alone[r][name][0])}
             if reached:
                 best = max(reached, key=reached.__getitem__)
-                gain = sign * (drawn(row, best)[name] - drawn(best, row)[name])
+                common = tuple(own.index.intersection(scored[best].index))
+                gain = sign * (drawn(row, common)[name] - drawn(best, common)[name])
                 line |= {"control": best.judge, **estimate(gain, "gain", p=True)}
             yield line
 
