@@ -49,9 +49,13 @@ def small(corpus: Corpus, extras: bool = True) -> Corpus:
     return few if extras else dataclasses.replace(few, extras={})
 
 
+def collect(corpus: Corpus, look: Extent = WHOLE, **options: Any) -> study.Replay:
+    return study.collect_replies(corpus, Scripted(), look, **options)  # type: ignore[arg-type]
+
+
 @pytest.fixture(scope="module")
 def run(sample: Corpus) -> study.Replay:
-    return study.collect_replies(small(sample), Scripted(), WHOLE, contexts="prefix, task")  # type: ignore[arg-type]
+    return collect(small(sample), contexts="prefix, task")
 
 
 @pytest.fixture(scope="module")
@@ -70,18 +74,18 @@ def test_recorded_replies_say_which_turns_are_replayed(sample: Corpus, run: stud
 
 def test_without_recorded_replies_turns_are_drawn_by_lot(sample: Corpus) -> None:
     corpus = small(sample, extras=False)
-    drawn = study.collect_replies(corpus, Scripted(), Extent(20, 5, "published", 6000, False), contexts="prefix")  # type: ignore[arg-type]
+    drawn = collect(corpus, Extent(20, 5, "published", 6000, False), contexts="prefix")
     assert len(drawn.turns) == 20 and drawn.selection == "stratified" and drawn.turns["inclusion"].notna().all()
-    hard = study.collect_replies(corpus, Scripted(), WHOLE, contexts="none", selection="hard")  # type: ignore[arg-type]
+    hard = collect(corpus, contexts="none", selection="hard")
     assert hard.selection == "hard" and set(hard.replies["candidate"]) == {ORIGINAL} and (hard.turns["turn"] > 0).all()
     with pytest.raises(UnknownName, match=r"selection of turns called 'booth'\. Did you mean both"):
-        study.collect_replies(corpus, Scripted(), WHOLE, selection="booth")  # type: ignore[arg-type]
+        collect(corpus, selection="booth")
 
 
 def test_both_sets_are_replayed_in_full_and_told_apart(sample: Corpus) -> None:
     corpus = small(sample, extras=False)
     size = Extent(10, 5, "published", 6000, False)
-    made = study.collect_replies(corpus, Scripted(), size, contexts="prefix", selection="both")  # type: ignore[arg-type]
+    made = collect(corpus, size, contexts="prefix", selection="both")
     alone = {"stratified": stratified_set(corpus, 10, seed=42), "hard": hard_set(corpus, 10)}
     for name, turns in alone.items():
         pd.testing.assert_frame_equal(made.sets[name], turns)
@@ -111,12 +115,12 @@ def test_turns_may_be_listed_in_a_file_instead(sample: Corpus, tmp_path: Any) ->
     turns = given[given["user"].isin(corpus.split()["test"])].drop_duplicates(TURN).head(7)[TURN]
     turns.to_csv(tmp_path / "mine.csv", index=False)
     file = str(tmp_path / "mine.csv")
-    made = study.collect_replies(corpus, Scripted(), WHOLE, contexts="none", turns_file=file)  # type: ignore[arg-type]
+    made = collect(corpus, contexts="none", turns_file=file)
     assert made.selection == "listed" and made.turns["inclusion"].isna().all()
     assert set(made.replies.groupby("candidate").size()) == {7} and "aster-large" in set(made.replies["candidate"])
     assert made.turns[TURN].astype(str).equals(turns.reset_index(drop=True).astype(str))
     with pytest.raises(PerslibError, match="leave one out"):
-        study.collect_replies(corpus, Scripted(), WHOLE, selection="hard", turns_file=file)  # type: ignore[arg-type]
+        collect(corpus, selection="hard", turns_file=file)
 
 
 def test_both_sets_cannot_be_had_where_nothing_but_first_turns_is_rated(sample: Corpus) -> None:
@@ -125,7 +129,7 @@ def test_both_sets_cannot_be_had_where_nothing_but_first_turns_is_rated(sample: 
     turns["reason"] = turns["reason"].where(turns["turn"] == 0)
     corpus = dataclasses.replace(corpus, turns=turns)
     with pytest.raises(DataError, match=r"published selection is empty.*\n.*stratified"):
-        study.collect_replies(corpus, Scripted(), WHOLE, contexts="none", selection="both")  # type: ignore[arg-type]
+        collect(corpus, contexts="none", selection="both")
 
 
 def test_a_first_look_asks_little_and_compares_on_the_same_turns(sample: Corpus) -> None:
@@ -199,15 +203,13 @@ def test_turns_that_not_all_answer_are_an_error_unless_left_out(sample: Corpus) 
     lacking = brought.iloc[1:]
     corpus = dataclasses.replace(corpus, extras={"candidates": lacking})
     with pytest.raises(DataError, match="common"):
-        study.collect_replies(corpus, Scripted(), WHOLE, contexts="none")  # type: ignore[arg-type]
-    kept = study.collect_replies(corpus, Scripted(), WHOLE, contexts="none", common=True)  # type: ignore[arg-type]
+        collect(corpus, contexts="none")
+    kept = collect(corpus, contexts="none", common=True)
     assert len(kept.turns) == len(lacking.drop_duplicates(TURN)) - 1
 
 
 def test_a_limit_bounds_what_is_answered_anew(sample: Corpus) -> None:
-    limited = study.collect_replies(
-        small(sample), Scripted(), Extent(5, 5, "published", 6000, False), contexts="prefix"
-    )  # type: ignore[arg-type]
+    limited = collect(small(sample), Extent(5, 5, "published", 6000, False), contexts="prefix")
     assert set(limited.contexts.groupby("candidate").size()) == {5} and len(limited.turns) > 5
     assert "scripted" in set(limited.contexts["candidate"]) - set(limited.replies["candidate"])
 
@@ -224,18 +226,13 @@ def test_a_named_selection_draws_though_replies_are_there(sample: Corpus) -> Non
     turns = stratified_set(corpus, 15, seed=42)
     given = corpus.turns.merge(turns[TURN])[[*TURN, "response"]].assign(candidate="again")
     corpus = dataclasses.replace(corpus, extras={"candidates": given})
-    made = study.collect_replies(
-        corpus,
-        Scripted(),
-        Extent(15, 5, "published", 6000, False),
-        contexts="none",
-        selection="stratified",  # type: ignore[arg-type]
-    )
+    size = Extent(15, 5, "published", 6000, False)
+    made = collect(corpus, size, contexts="none", selection="stratified")
     assert made.selection == "stratified" and made.turns["inclusion"].notna().all() and len(made.turns) == 15
 
 
 def test_a_first_look_of_an_asking_judge_keeps_to_few_turns(sample: Corpus) -> None:
-    looked = study.collect_replies(small(sample), Scripted(), LOOK, few=True)  # type: ignore[arg-type]
+    looked = collect(small(sample), LOOK, few=True)
     assert len(looked.turns) == study.LOOK_TURNS and looked.is_whole
 
 
