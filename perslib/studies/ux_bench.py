@@ -32,13 +32,6 @@ SHORT = 10
 ALL_RATED = "reward, all ratings"
 
 
-def describe_cases(frame: pd.DataFrame, cases: Sequence[ux.Case]) -> pd.DataFrame:
-    """Add what is known of each row's case: user, scenario and dimension."""
-    known = {c.case: c for c in cases}
-    names = ("user", "scenario", "dimension")
-    return frame.assign(**{name: [getattr(known[c], name) for c in frame["case"]] for name in names})
-
-
 # -- construction -----------------------------------------------------------------------------------------------------
 
 

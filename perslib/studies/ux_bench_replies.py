@@ -16,12 +16,13 @@ from perslib.llm import Backbone
 from perslib.prompts import PromptSettings
 from perslib.stats import SEED, floats, with_wilson
 from perslib.studies.extent import FEWEST_REPLIES
-from perslib.studies.ux_bench import describe_cases, draw_some
+from perslib.studies.ux_bench import draw_some
 from perslib.ux.answers import FEWEST_CASES
 from perslib.ux.construct import label_id
 from perslib.ux.labels import OTHER
 
 RECORDED = "as recorded"
+REPLIES = ["case", "user", "model", "how", "reply", "truth"]
 #: What cases are parted by, and the names it has, as the paper lists them.
 KINDS: Mapping[str, tuple[str, ...]] = {
     "scenario": (*ux.SCENARIOS, OTHER),
@@ -35,10 +36,7 @@ FEWEST_LABELLED = 20
 
 
 def recorded_replies(corpus: Corpus) -> tuple[list[ux.Case], pd.DataFrame]:
-    """Requests that candidates answered, and their replies, with the recorded ones; `truth` is a known mean score.
-
-    Of the cases, `dimension` is "disliked" where the recorded reply was: UX Eval proper.
-    """
+    """Requests that candidates answered, and their replies, with the recorded ones; `truth` is a known mean score."""
     columns = [*TURN, "candidate", "response", "expected"]
     given = corpus.extras.get("candidates", pd.DataFrame(columns=columns)).reindex(columns=columns)
     ours = corpus.turns.assign(candidate=RECORDED, expected=floats(corpus.turns["score"]))[columns]
@@ -46,11 +44,9 @@ def recorded_replies(corpus: Corpus) -> tuple[list[ux.Case], pd.DataFrame]:
     both = both.assign(case=ux.name_turns(both), how=RECORDED)
     answered_too = set(both["case"].head(len(given)))
     every = ux.judge_cases(corpus, good_from=4, bad_to=3, balanced=False) if answered_too else []
-    bad = {c.case: "disliked" for c in ux.eval_cases(corpus)}
-    own = [c for c in every if c.case in answered_too]
-    cases = [replace(c, reply="", gold=None, dimension=bad.get(c.case, "")) for c in own]
+    cases = [replace(c, reply="", gold=None) for c in every if c.case in answered_too]
     both = both[both["case"].isin({c.case for c in cases})].reset_index(drop=True)
-    return cases, describe_cases(both[["case", "model", "how", "reply", "truth"]], cases)
+    return cases, both[REPLIES]
 
 
 def recorded_recoveries(corpus: Corpus) -> tuple[list[ux.Case], pd.DataFrame]:
@@ -59,7 +55,7 @@ def recorded_recoveries(corpus: Corpus) -> tuple[list[ux.Case], pd.DataFrame]:
     after = corpus.turns.assign(turn=corpus.turns["turn"] - 1, model=RECORDED, how=RECORDED)
     own = after.assign(case=ux.name_turns(after)).set_index("case").reindex([c.case for c in cases])
     own = own.rename(columns={"response": "reply", "score": "truth"}).dropna(subset="reply").reset_index()
-    return cases, describe_cases(own[["case", "model", "how", "reply", "truth"]], cases)
+    return cases, own[REPLIES]
 
 
 def cases_to_answer(corpus: Corpus, task: Literal["task2", "task3"]) -> list[ux.Case]:
