@@ -214,7 +214,7 @@ def test_replies_and_labels_of_ones_own(sample, tmp_path):
     with pytest.raises(PerslibError, match="give both or neither"):
         study.collect_ratings(bare, labels="labels.csv")
     both.assign(score=7).to_csv(tmp_path / "seven.csv", index=False)
-    with pytest.raises(DataError, match=r"seven\.csv:2: score is not between 1 and 5"):
+    with pytest.raises(DataError, match=r"seven\.csv:2: score is 7.0, expected a number from 1 to 5"):
         study.collect_ratings(bare, replies=str(tmp_path / "replies.jsonl"), labels=str(tmp_path / "seven.csv"))
     both.drop(columns="score").to_csv(tmp_path / "none.csv", index=False)
     with pytest.raises(DataError, match=r"none\.csv:1: has no column score"):
@@ -224,13 +224,13 @@ def test_replies_and_labels_of_ones_own(sample, tmp_path):
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ({"candidate": "a\ud83d"}, r"l.jsonl:1: candidate is 'a\ud83d'"),
+        ({"candidate": "a\ud83d"}, "l.jsonl:1: candidate holds half a character"),
         ({"user": "\ud83d"}, "l.jsonl:1: user holds half a character"),
-        ({"turn": 10**400}, "l.jsonl:1: turn is '1000"),
-        ({"score": 10**400}, "l.jsonl:1: score is not between 1 and 5"),
+        ({"turn": 10**400}, 'l.jsonl:1: turn is "1000'),
+        ({"score": 10**400}, "l.jsonl:1: score is a whole number of 401 digits"),
         ('{"candidate": ', "l.jsonl:1: the JSON text ends too early"),
         (b"\xff,u,s,0,1,4", "l.csv:2: is not UTF-8"),
-        (b"a,u,s,0,first,4", "l.csv:2: turn is 'first'"),
+        (b"a,u,s,0,first,4", 'l.csv:2: turn is "first"'),
         (b"", "l.csv: holds no line"),
     ],
 )

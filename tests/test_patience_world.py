@@ -65,17 +65,11 @@ def test_completing_the_task_but_overspending_is_failure():
 
 
 @pytest.mark.parametrize(
-    ("spent", "done", "rest", "gamma", "granularity", "expected"),
-    [
-        (4, 2, 5, 0.30, "slot", 3.0),
-        (4, 2, 5, 0.35, "slot", 3.5),
-        (1, 0, 7, 0.30, "slot", 2.1),
-        (1, 0, 7, 0.30, "domain", 0.0),
-        (9, 7, 0, 1.00, "slot", 0.0),
-    ],
+    ("spent", "done", "rest", "gamma", "expected"),
+    [(4, 2, 5, 0.30, 3.0), (4, 2, 5, 0.35, 3.5), (1, 0, 7, 0.30, 2.1), (9, 7, 0, 1.00, 0.0)],
 )
-def test_the_worked_example_of_looking_ahead(spent, done, rest, gamma, granularity, expected):
-    assert outlook(spent, done, rest, gamma, granularity) == pytest.approx(expected)
+def test_the_worked_example_of_looking_ahead(spent, done, rest, gamma, expected):
+    assert outlook(spent, done, rest, gamma) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("gamma", "reason"), [(0.30, ""), (0.35, "forward")])
@@ -87,15 +81,7 @@ def test_a_user_who_looks_ahead_leaves_sooner(gamma, reason):
     assert played.reason == reason
 
 
-def test_by_domains_only_finished_domains_count():
-    played = world(user3(0.3, "domain"))
-    played.act(MORE)
-    assert played.act(MORE).outlook == 0 and len(played.turns[-1].rest) == 7
-    turn = played.act(informing("restaurant", "phone"))  # 4 spent for a part of worth 4
-    assert len(turn.rest) == 3 and turn.outlook == pytest.approx(4 / 4 * 3 * 0.3)
-
-
-@pytest.mark.parametrize("user", [user1(), user2(), user3(), user3(granularity="domain")], ids=lambda u: u.kind)
+@pytest.mark.parametrize("user", [user1(), user2(), user3()], ids=lambda u: u.kind)
 def test_done_and_unfinished_add_up_to_the_goal_at_every_turn(user):
     for i in range(200):
         played = talk(exploring(rule, 0.5), World(user, np.random.default_rng((5, i))))

@@ -57,13 +57,13 @@ HEAD = "user,scenario,session,turn,inclusion\n"
     ("text", "told"),
     [
         ("user,scenario,turn\na,trip,1\n", ["turns.csv:1: has no column session"]),
-        (HEAD + "a,trip,07,9,\n", ["turns.csv:2: a__trip__07.json__turn_9 is not in corpus"]),
+        (HEAD + "a,trip,07,9,\n", ["turns.csv:2: a__trip__07.json__turn_9 is not in the corpus"]),
         (HEAD + "a,trip,07,1,\na,trip,07,1,\n", ["turns.csv:2: stands again in turns.csv:3"]),
-        (HEAD + "a,trip,07,last,\n", ["turns.csv:2: turn is 'last', expected a whole number"]),
-        (HEAD + "a,trip,,1,\n", ["turns.csv:2: has no target_file or session"]),
+        (HEAD + "a,trip,07,last,\n", ['turns.csv:2: turn is "last", expected a whole number']),
+        (HEAD + "a,trip,,1,\n", ["turns.csv:2: session is missing, expected a name (target_file or session)"]),
         (HEAD + "a,trip,07,1\n", ["turns.csv:2: has another number of fields"]),
         (HEAD + "a,trip,07,1,0.5\na,trip,07,2,\n", ["turns.csv: 1 lines have no inclusion"]),
-        (HEAD + "a,trip,07,1,1.5\na,trip,07,2,nan\n", ["turns.csv:2: inclusion is '1.5'", "turns.csv:3: inclusion is 'nan'"]),
+        (HEAD + "a,trip,07,1,1.5\na,trip,07,2,nan\n", ["turns.csv:2: inclusion is 1.5, expected", 'turns.csv:3: inclusion is "nan", expected']),
         (HEAD, ["turns.csv: holds no line"]),
     ],
 )  # fmt: skip
@@ -78,9 +78,9 @@ def test_what_is_wrong_is_told_with_line_and_remedy(corpus: Corpus, tmp_path: Pa
     ("change", "told"),
     [
         ({"user": "\ud83d"}, "user holds half a character"),
-        ({"turn": 10**400}, "turn is '1000"),
-        ({"turn": "9" * 5000}, "turn is '9999"),
-        ({"inclusion": 10**400}, "inclusion is 1000"),
+        ({"turn": 10**400}, 'turn is "1000'),
+        ({"turn": "9" * 5000}, 'turn is "9999'),
+        ({"inclusion": 10**400}, "inclusion is a whole number of 401 digits"),
     ],
 )
 def test_what_no_table_can_hold_is_told_with_its_line(

@@ -75,11 +75,11 @@ def estimated(model: Patience) -> Reward:
     return reward
 
 
-def training(cost: Reward, terminal: float = TERMINAL) -> Reward:
+def training(cost: Reward) -> Reward:
     """The cost of every turn, and the terminal term with the last."""
 
     def reward(turn: Turn, world: World) -> float:
-        end = 0.0 if not world.over else terminal if world.status == SUCCESS else -terminal
+        end = 0.0 if not world.over else TERMINAL if world.status == SUCCESS else -TERMINAL
         return cost(turn, world) + end
 
     return reward
@@ -147,7 +147,6 @@ class Settings:
     explore: tuple[float, float, float] = (0.3, 0.02, 0.6)  # from, to, by this share of the steps
     shown: int = 1500  # dialogues of the teacher to begin with
     drilled: int = 2000  # updates on them before the agent acts
-    cutoff: bool = False  # whether users leave while it learns
     check: int = 10_000  # steps between evaluations
     checked: int = 200  # dialogues an evaluation
     #: Weight of log Σ exp Q(s, ·) − Q(s, a), which keeps actions that were never tried low.
@@ -205,15 +204,15 @@ def success_rate(policy: Policy, user: User, number: int, seed: int) -> float:
     return sum(status == 1 for status in ended) / number
 
 
-def learn(user: User, reward: Reward, settings: Settings, start: Agent | None = None) -> Agent:
+def learn(user: User, reward: Reward, settings: Settings) -> Agent:
     """Train an agent for a user; of the weights evaluated on the way, keep those with most success.
 
-    Dialogues of a noisy rule fill the memory first. With `start`, training goes on from that agent's weights.
+    Dialogues of a noisy rule fill the memory first. While it learns, users do not leave.
     """
-    staying = user if settings.cutoff else user.without_exits()
+    staying = user.without_exits()
     rng = np.random.default_rng((settings.seed, 1))
     with seeded(settings.seed) as torch:
-        learner = _Learner(torch, settings, start)
+        learner = _Learner(torch, settings)
         for i in range(settings.shown):
             learner.memory.add(play(exploring(rule, 0.25), World(staying, _seed(settings, 2, i)), reward))
         for update in range(settings.drilled if settings.shown else 0):
@@ -265,11 +264,9 @@ def _epsilon(settings: Settings, step: int) -> float:
 class _Learner:
     """Networks, memory and one update: Huber loss to r + γ·Q'(s', argmax Q(s', ·))."""
 
-    def __init__(self, torch: Any, settings: Settings, start: Agent | None):
+    def __init__(self, torch: Any, settings: Settings):
         self.torch, self.settings = torch, settings
         self.q, self.target = q_network(settings.hidden), q_network(settings.hidden)
-        if start is not None:
-            self.q.load_state_dict(start.network.state_dict())
         self.refresh()
         self.optimiser = torch.optim.Adam(self.q.parameters(), lr=settings.rate, fused=True)
         self.memory = Replay(settings.memory, len(STATE_NAMES), settings.discount)

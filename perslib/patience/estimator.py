@@ -11,8 +11,7 @@ positive factor.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -21,14 +20,12 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-import perslib
 from perslib.errors import DataError, PerslibError, UnknownName
 from perslib.patience.dialogues import CENSORED, FAILURE, SUCCESS, Dialogues
 from perslib.patience.networks import (
     ActionFeatures,
     Estimate,
     Features,
-    Granularity,
     Variant,
     estimate,
     features,
@@ -43,15 +40,12 @@ from perslib.stats import Resamples, ratio
 if TYPE_CHECKING:
     from torch import Tensor
 
-FORMAT = 1
 Timeout = Literal["drop", "failed", "censored"]
 CHOICES = {
     "loss": ("full", "light"),
-    "granularity": ("slot", "domain"),
     "timeout": ("drop", "failed", "censored"),
     "actions": ("multihot", "onehot", "none"),
     "profile": ("", "h", "f", "hf"),
-    "h_output": ("softplus", "raw"),
 }
 #: Longest gradient of a step.
 CLIP = 5.0
@@ -63,13 +57,9 @@ class Patience(BaseEstimator):
     v_b           what every turn costs at least, a negative number; it sets the scale
     loss          "full", or "light" without loss2
     gamma         0 < γ ≤ 1: users look forward and expect to pay h' for the rest (eq. 16); None: they do not
-    granularity   what counts as finished for them: every slot, or whole domains
-    detach_ratio  keep gradients out of the ratio of eq. 16 (recovers far worse)
     timeout       dialogues that the limit on turns ended: "drop", count as "failed", or "censored" (had budget left)
-    margin        how far from zero budgets should end
     actions       "multihot" over what an action consists of, "onehot", or "none" where states say all
     profile       which functions see the user's profile: "", "h", "f" or "hf"
-    h_output      "softplus", or "raw" without a constraint on its sign (eq. 5)
 
     After `fit`: `f_` and `h_` (torch modules), `history_` (a row an epoch), `epoch_` (the one kept), `card_`.
     """
@@ -80,24 +70,18 @@ class Patience(BaseEstimator):
         *,
         loss: Variant = "full",
         gamma: float | None = None,
-        granularity: Granularity = "slot",
-        detach_ratio: bool = False,
         timeout: Timeout = "drop",
-        margin: float = 0.0,
         actions: ActionFeatures = "multihot",
         profile: str = "",
-        h_output: str = "softplus",
         hidden: Sequence[int] = (64, 64),
         epochs: int = 40,
         batch: int = 64,
         rate: float = 1e-3,
         seed: int = 42,
     ):
-        self.v_b, self.loss, self.gamma, self.granularity = v_b, loss, gamma, granularity
-        self.detach_ratio, self.timeout, self.margin = detach_ratio, timeout, margin
-        self.actions, self.profile, self.h_output = actions, profile, h_output
-        self.hidden, self.seed = hidden, seed
-        self.epochs, self.batch, self.rate = epochs, batch, rate
+        self.v_b, self.loss, self.gamma, self.timeout = v_b, loss, gamma, timeout
+        self.actions, self.profile, self.hidden = actions, profile, hidden
+        self.epochs, self.batch, self.rate, self.seed = epochs, batch, rate, seed
 
     def fit(self, dialogues: Dialogues, validation: Dialogues | None = None) -> Self:
         """Learn f and h from goals, states, actions and status.
@@ -111,20 +95,24 @@ class Patience(BaseEstimator):
         _check_both_ends(status, len(dialogues) - len(known))
         seen = self._features(known)
         with seeded(self.seed) as torch:
-            self._make_networks(seen.by_turn["turns"].shape[1], seen.goals.shape[1])
+            self._make_networks({"f": seen.by_turn["turns"].shape[1], "h": seen.goals.shape[1]})
             self.action_digest_ = dialogues.action_list.digest
             self._train(torch, seen, status, validation)
-        self.card_ = self._describe(known, status, validation)
+        ends = {"succeeded": int((status == SUCCESS).sum()), "failed": int((status == FAILURE).sum())}
+        self.card_ = {
+            "parameters": self.get_params(),
+            "fitted_on": {"dialogues": len(known), "turns": int(known.turns.sum()), **ends},
+            "action_list": self.action_digest_,
+            "epoch": self.epoch_,
+        }
         return self
 
-    def _make_networks(self, f_inputs: int, h_inputs: int) -> None:
-        self.f_ = perceptron(f_inputs, self.hidden)
-        positive = [torch_here().nn.Softplus()] if self.h_output == "softplus" else []
-        self.h_ = perceptron(h_inputs, self.hidden, positive)
+    def _make_networks(self, inputs: Mapping[str, int]) -> None:
+        self.f_ = perceptron(inputs["f"], self.hidden)
+        self.h_ = perceptron(inputs["h"], self.hidden, [torch_here().nn.Softplus()])
 
     def _estimate(self, batch: dict[str, Tensor]) -> Estimate:
-        unproven = 1.0 if self.granularity == "slot" else 0.0
-        return estimate(self.f_, self.h_, batch, self.gamma, unproven=unproven, detach=self.detach_ratio)
+        return estimate(self.f_, self.h_, batch, self.gamma)
 
     def _train(self, torch: ModuleType, seen: Features, status: np.ndarray, validation: Dialogues | None) -> None:
         networks = torch.nn.ModuleList([self.f_, self.h_])
@@ -136,13 +124,12 @@ class Patience(BaseEstimator):
             sums = np.zeros(3)
             for some in np.array_split(order.permutation(len(y)), -(-len(y) // self.batch)):
                 batch = seen.batch(torch, some)
-                of, ends = self._estimate(batch), torch.from_numpy(y[some])
-                found = losses(of, ends, batch["mask"], self.v_b, self.loss, self.margin)
+                found = losses(self._estimate(batch), torch.from_numpy(y[some]), batch["mask"], self.v_b, self.loss)
                 adam.zero_grad()
-                found.total.backward()
+                sum(found).mean().backward()
                 torch.nn.utils.clip_grad_norm_(networks.parameters(), CLIP)
                 adam.step()
-                sums += [float(part.detach().sum()) for part in (found.loss1, found.loss2, found.loss3)]
+                sums += [float(part.detach().sum()) for part in found]
             means = sums / len(y)
             rows.append({"epoch": epoch, "loss": means.sum(), **dict(zip(("loss1", "loss2", "loss3"), means))})
             if validation is not None:
@@ -211,7 +198,7 @@ class Patience(BaseEstimator):
         with loaded(folder, "fitted patience") as (card, weights):
             parameters: dict[str, Any] = card["parameters"]
             model = cls(**{**parameters, "hidden": tuple(parameters["hidden"])})
-            model._make_networks(card["inputs"]["f"], card["inputs"]["h"])
+            model._make_networks({part: weights[f"{part}.0.weight"].shape[1] for part in ("f", "h")})
             model.action_digest_, model.epoch_, model.card_ = card["action_list"], card["epoch"], card
             torch = torch_here()
             for part in ("f", "h"):
@@ -220,8 +207,7 @@ class Patience(BaseEstimator):
         return model
 
     def _features(self, dialogues: Dialogues) -> Features:
-        forward: dict[str, Any] = {"forward": self.gamma is not None, "granularity": self.granularity}
-        return features(dialogues, actions=self.actions, profile=self.profile, **forward)
+        return features(dialogues, actions=self.actions, profile=self.profile, forward=self.gamma is not None)
 
     def _fitted(self, dialogues: Dialogues) -> Dialogues:
         if not hasattr(self, "f_"):
@@ -244,30 +230,6 @@ class Patience(BaseEstimator):
             raise PerslibError(
                 f"gamma is {self.gamma}; expected 0 < gamma ≤ 1, or None for users who do not look ahead."
             )
-
-    def _describe(self, fitted: Dialogues, status: np.ndarray, validation: Dialogues | None) -> dict[str, Any]:
-        """What a model was fitted on, how, and how far it explains the endings it has seen."""
-        numbers = {"fitted": status_accuracy(self.predict_status(fitted), status)}
-        if validation is not None:
-            numbers["validation"] = status_accuracy(self.predict_status(validation), validation.status)
-        return {
-            "format": FORMAT,
-            "parameters": self.get_params(),
-            "fitted_on": {
-                "dialogues": len(fitted),
-                "turns": int(fitted.turns.sum()),
-                "users": len({d.user for d in fitted}),
-                "succeeded": int((status == SUCCESS).sum()),
-                "failed": int((status == FAILURE).sum()),
-                "reasons": dict(Counter(d.reason for d in fitted)),
-            },
-            "action_list": self.action_digest_,
-            "inputs": {"f": int(self.f_[0].in_features), "h": int(self.h_[0].in_features)},
-            "epoch": self.epoch_,
-            "losses": {k: float(v) for k, v in self.history_.iloc[self.epoch_ - 1].items()},
-            "status": numbers,
-            "versions": {"perslib": perslib.__version__, "torch": torch_here().__version__},
-        }
 
 
 def _check_both_ends(status: np.ndarray, left_out: int) -> None:

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 Variant = Literal["full", "light"]
 ActionFeatures = Literal["multihot", "onehot", "none"]
-Granularity = Literal["slot", "domain"]
 #: The ratio of eq. 16 is kept between 0 and this: h near zero must not blow the loss up.
 MOST_RATIO = 10.0
 TINY = 1e-6
@@ -98,7 +97,7 @@ class Features:
 
     by_turn: dict[str, np.ndarray]
     """turns (for f); where users look forward, rest and done: features for h of the unfinished and the finished part of
-    the goal after each turn, left and begun: whether there is any; by domains also counted: turns until the last was done."""
+    the goal after each turn, left and begun: whether there is any."""
     goals: np.ndarray
     lengths: np.ndarray
 
@@ -113,17 +112,11 @@ class Features:
 
 
 def features(
-    dialogues: Dialogues,
-    *,
-    actions: ActionFeatures = "multihot",
-    profile: str = "",
-    forward: bool = False,
-    granularity: Granularity = "slot",
+    dialogues: Dialogues, *, actions: ActionFeatures = "multihot", profile: str = "", forward: bool = False
 ) -> Features:
     """The features of dialogues; `profile` names the functions that see it: "h", "f", both ("hf") or none ("").
 
-    `forward` adds what is unfinished and finished after each turn; by domains only those that are done whole count, and
-    of the cost what was paid until the last of them was done.
+    `forward` adds what is unfinished and finished after each turn.
     """
     if not len(dialogues):
         raise DataError("There are no dialogues.", "Collect or read some first.")
@@ -144,34 +137,10 @@ def features(
         lacking = "do not say what is unfinished after each turn"
         remedy = "A user who looks forward is estimated from that; give `rest`, or fit with gamma=None."
         rest = np.concatenate(dialogues.each("rest", lacking, remedy)).astype(np.float32)
-        if granularity == "domain":
-            rest = whole_domains(rest, goal[of], dialogues.goal_names)
-            by_turn["counted"] = _last_finish(goal[of] - rest, dialogues.turns)
         done = goal[of] - rest
         by_turn |= {name: np.hstack([part, for_h[of]]) for name, part in (("rest", rest), ("done", done))}
         by_turn |= {"left": (rest > 0).max(axis=1), "begun": (done > 0).max(axis=1)}
     return Features(by_turn, np.hstack([goal, for_h]), dialogues.turns)
-
-
-def whole_domains(rest: np.ndarray, goal: np.ndarray, names: tuple[str, ...]) -> np.ndarray:
-    """The unfinished part with every domain back in whole that is not done whole; names are `hotel.reqt.phone`."""
-    domains = np.array([name.split(".")[0] for name in names])
-    full = rest.copy()
-    for domain in dict.fromkeys(domains):
-        items = np.flatnonzero(domains == domain)
-        open_ = rest[:, items].any(axis=1)
-        full[np.ix_(open_, items)] = goal[np.ix_(open_, items)]
-    return full
-
-
-def _last_finish(done: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """For each turn, the number of the last turn so far that finished something; 0 where none has."""
-    found = []
-    for own in np.split(done, np.cumsum(lengths)[:-1]):
-        before = np.vstack([np.zeros_like(own[:1]), own[:-1]])
-        turn = np.arange(1, len(own) + 1)
-        found.append(np.maximum.accumulate(np.where((own != before).any(axis=1), turn, 0)))
-    return np.concatenate(found)
 
 
 # -- estimates and losses ----------------------------------------------------------------------------------
@@ -186,15 +155,7 @@ class Estimate(NamedTuple):
     """h' after each turn, where users look forward."""
 
 
-def estimate(
-    f: Module,
-    h: Module,
-    batch: dict[str, Tensor],
-    gamma: float | None = None,
-    *,
-    unproven: float = 1.0,
-    detach: bool = False,
-) -> Estimate:
+def estimate(f: Module, h: Module, batch: dict[str, Tensor], gamma: float | None = None) -> Estimate:
     """f of every turn, h of every goal; with γ also h' after every turn, with the same h (see `expected_cost`)."""
     mask = batch["mask"]
     of_turns = _padded(f(batch["turns"])[:, 0], mask)
@@ -202,11 +163,8 @@ def estimate(
     if gamma is None:
         return Estimate(of_turns, of_goals, None)
     paid = -of_turns.cumsum(dim=1)
-    if "counted" in batch:  # of turns × what was paid before any, after one, after two …
-        paid = torch_here().nn.functional.pad(paid, (1, 0)).gather(1, _padded(batch["counted"], mask))
     h_done, h_rest = h(batch["done"])[:, 0], h(batch["rest"])[:, 0]
-    flags = {"done": batch["begun"], "rest": batch["left"]}
-    ahead = expected_cost(paid[mask], h_done, h_rest, gamma, **flags, unproven=unproven, detach=detach)
+    ahead = expected_cost(paid[mask], h_done, h_rest, gamma, done=batch["begun"], rest=batch["left"])
     return Estimate(of_turns, of_goals, _padded(ahead, mask))
 
 
@@ -214,51 +172,23 @@ def _padded(values: Tensor, mask: Tensor) -> Tensor:
     return values.new_zeros(mask.shape).masked_scatter(mask, values)
 
 
-def expected_cost(
-    spent: Tensor,
-    h_done: Tensor,
-    h_rest: Tensor,
-    gamma: float,
-    *,
-    done: Tensor,
-    rest: Tensor,
-    unproven: float = 1.0,
-    detach: bool = False,
-) -> Tensor:
+def expected_cost(spent: Tensor, h_done: Tensor, h_rest: Tensor, gamma: float, *, done: Tensor, rest: Tensor) -> Tensor:
     """h'(g') = spent / h(g − g') · h(g') · γ: what the rest will cost at the rate seen so far (eq. 16).
 
     `done` and `rest` say whether anything is finished, and whether anything is left: with nothing left h' is 0, and
-    with nothing finished the ratio is `unproven`. `detach` keeps gradients out of the ratio, which recovers turn costs
-    far worse; it is there to show that.
+    with nothing finished the ratio is 1.
     """
     ratio = (spent / (h_done + TINY)).clamp(0.0, MOST_RATIO)
-    ratio = ratio.detach() if detach else ratio
-    return ratio.where(done, ratio.new_full((), unproven)) * h_rest * gamma * rest
+    return ratio.where(done, ratio.new_ones(())) * h_rest * gamma * rest
 
 
-class Losses(NamedTuple):
-    """What each dialogue of a batch adds, and the budgets that this was read off."""
-
-    loss1: Tensor
-    loss2: Tensor
-    """Zeros in the light variant."""
-    loss3: Tensor
-    budget_m: Tensor
-    """What was left when the dialogue ended."""
-    budget_m1: Tensor
-    """What was left before its last turn."""
-
-    @property
-    def total(self) -> Tensor:
-        """Mean over dialogues, however long they are, of the sum."""
-        return (self.loss1 + self.loss2 + self.loss3).mean()
-
-
-def losses(of: Estimate, y: Tensor, mask: Tensor, v_b: float, variant: Variant = "full", margin: float = 0.0) -> Losses:
-    """The losses of a batch; y has one value a dialogue. Budgets are to end `margin` away from zero.
+def losses(
+    of: Estimate, y: Tensor, mask: Tensor, v_b: float, variant: Variant = "full"
+) -> tuple[Tensor, Tensor, Tensor]:
+    """What each dialogue of a batch adds to the three losses; y has one value a dialogue.
 
     Before the first turn, h'_0 = 0. A dialogue that was cut off (y = 0) only says that its user had budget left: loss1
-    is max(0, −B_m) there.
+    is max(0, −B_m) there. In the light variant loss2 is 0.
     """
     # The last turn is where each dialogue ends, not where the padding does.
     turns = mask.sum(dim=1)
@@ -269,6 +199,5 @@ def losses(of: Estimate, y: Tensor, mask: Tensor, v_b: float, variant: Variant =
         after_m = after_m - of.ahead.gather(1, last)[:, 0]
         after_m1 = after_m1 - of.ahead.gather(1, (last - 1).clamp(min=0))[:, 0] * (turns > 1)
     toward = y.where(y != 0, y.new_ones(()))
-    loss2 = (margin - after_m1).relu() if variant == "full" else after_m1.new_zeros(len(after_m1))
-    loss3 = ((of.f - v_b).relu() * mask).sum(dim=1)
-    return Losses((margin - toward * after_m).relu(), loss2, loss3, after_m, after_m1)
+    loss2 = (-after_m1).relu() if variant == "full" else after_m1.new_zeros(len(after_m1))
+    return (-toward * after_m).relu(), loss2, ((of.f - v_b).relu() * mask).sum(dim=1)

@@ -111,17 +111,12 @@ class Agenda:
         answered = all((part.domain, slot) in self.known for slot in part.reqt)
         return answered and (not part.book or part.domain in self.booked)
 
-    def unfinished(self, granularity: str = "slot") -> list[int]:
-        """Goal items left: slots not conveyed, answered or booked, and domains not done.
-
-        With granularity "domain" only whole domains count as finished.
-        """
+    def unfinished(self) -> list[int]:
+        """Goal items left: slots not conveyed, answered or booked, and domains not done."""
         left = [i for part in self.goal.parts[self.position + 1 :] for i in part.items]
         part = self.current
         if part is None:
             return left
-        if granularity == "domain":
-            return [*part.items, *left]
         name = part.domain
         open_items = [f"{name}.info.{s}" for s in part.info if (name, s) not in self.told]
         open_items += [f"{name}.reqt.{s}" for s in part.reqt if (name, s) not in self.known]
@@ -142,7 +137,6 @@ class User:
     budget: bool = True
     forward: bool = False
     gamma: float = 0.3
-    granularity: str = "slot"
     max_turns: int = MAX_TURNS
     scale: float = 1.0
     noise: float = 0.0
@@ -151,8 +145,6 @@ class User:
     def __post_init__(self) -> None:
         if not 0 < self.gamma <= 1:
             raise PerslibError(f"γ is {self.gamma}; expected 0 < γ ≤ 1 (eq. 16; 0.3 keeps dialogues alive).")
-        if self.granularity not in ("slot", "domain"):
-            raise PerslibError(f"Granularity is {self.granularity!r}; expected 'slot' or 'domain'.")
         if self.items < 1 or self.max_turns < 1:
             raise PerslibError("A user says at least one thing a turn, for at least one turn.")
 
@@ -177,16 +169,11 @@ def user2() -> User:
     return User("user2")
 
 
-def user3(gamma: float = 0.3, granularity: str = "slot") -> User:
+def user3(gamma: float = 0.3) -> User:
     """User 2 who also leaves when the rest will probably cost more than is left."""
-    return User("user3", forward=True, gamma=gamma, granularity=granularity)
+    return User("user3", forward=True, gamma=gamma)
 
 
-def outlook(spent: float, done: float, rest: float, gamma: float, granularity: str = "slot") -> float:
-    """h'(g') of eq. 16, for h(g − g') = `done` and h(g') = `rest`; 0 with nothing left.
-
-    With nothing finished yet the ratio counts as 1 by slots and as 0 by domains, where `spent` is the cost up to the last
-    finished domain.
-    """
-    unproven = 0.0 if granularity == "domain" else 1.0
-    return (spent / done if done else unproven) * rest * gamma
+def outlook(spent: float, done: float, rest: float, gamma: float) -> float:
+    """h'(g') of eq. 16, for h(g − g') = `done` and h(g') = `rest`; with nothing finished yet the ratio counts as 1."""
+    return (spent / done if done else 1.0) * rest * gamma

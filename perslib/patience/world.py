@@ -157,7 +157,6 @@ class World:
         self.agenda, self.seen = Agenda(self.goal, user.items, rng), Seen()
         self.turns: list[Turn] = []
         self.spent = 0.0
-        self.settled = 0.0  # cost up to the last finished domain
         self.reason = ""
         self._speak()
 
@@ -192,13 +191,11 @@ class World:
         if not 0 <= action < len(self.actions.templates):
             raise PerslibError(f"Action {action} is not in the list, which has {len(self.actions.templates)} (0 …).")
         template, state, agenda = self.actions.templates[action], self.seen.vector, self.agenda
-        position, cost = agenda.position, int(self.actions.slot_numbers[action]) + 1
+        cost = int(self.actions.slot_numbers[action]) + 1
         agenda.hear(template, self.seen.entity, self.seen.told)
         self.seen.act(template, agenda.booked)
         self.spent += cost
-        if agenda.position > position:
-            self.settled = self.spent
-        rest = agenda.unfinished(self.user.granularity)
+        rest = agenda.unfinished()
         turn = Turn(self._said, self._misheard, state, action, cost, tuple(rest), self.left, self._outlook(len(rest)))
         self.turns.append(turn)
         self.reason = self._ending(turn)
@@ -210,9 +207,7 @@ class World:
         if not self.user.forward:
             return 0.0
         scale = self.patience / self.goal.patience
-        done, by = self.goal.patience - rest, self.user.granularity
-        spent = self.settled if by == "domain" else self.spent
-        return outlook(spent, done * scale, rest * scale, self.user.gamma, by)
+        return outlook(self.spent, (self.goal.patience - rest) * scale, rest * scale, self.user.gamma)
 
     def _ending(self, turn: Turn) -> str:
         if self.user.budget and turn.left < 0:

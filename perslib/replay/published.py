@@ -6,23 +6,19 @@ Replies are read and written. Scores, of candidates' replies and of the recorded
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Mapping
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
-from perslib.corpus import Corpus, Target, coerce
-from perslib.corpus.reading import frame
+from perslib.corpus import TURN, Corpus, Target, coerce
 from perslib.corpus.schema import KEYS, SCHEMA
-from perslib.errors import DataError, Problem
 from perslib.memory import turn_id
-from perslib.replay import published_lines as lines
 from perslib.replay.candidates import family_of
-from perslib.replay.published_lines import Misfit, Record, field
-from perslib.replay.replies import ORIGINAL
+from perslib.replay.published_lines import CONTEXTS, Line, Record, keep_last, read_lines, sample_id, targets_of
+from perslib.replay.replies import known_turns
 from perslib.schemas import unfit
 
 EMPTY = "empty reply"
@@ -31,68 +27,75 @@ ORIGIN = [c for c in SCHEMA["replies"] if c not in (*KEYS["replies"], "response"
 _KINDS: dict[str, Any] = {"text": str, "integer": int, "real": (int, float)}
 
 
-def read_replies(path: Path | str, corpus: Corpus | None = None, *, skip_bad: bool = False) -> pd.DataFrame:
+def read_replies(path: Path | str, corpus: Corpus | None = None) -> pd.DataFrame:
     """Candidates' replies from a JSONL file: the replies frame.
 
     Reads published response files (`candidate_model`, `candidate_response`, …; scored ones, too) and plain lines with
     candidate, user, scenario, session, turn, response. Of further keys the documented columns are kept (`ORIGIN`:
-    backbone, family, temperature, seed, finish, …); all others are let be, gold scores and reasons among them. A family
-    that is not said is the one that the candidate's name begins with. `records` are the turns of the user's that a line
-    lists as shown.
+    backbone, family, temperature, seed, finish, …), where they hold what the column does (no `prompt` that is a list);
+    all others are let be, gold scores and reasons among them. A family that is not said is the one that the candidate's
+    name begins with. `records` are the turns of the user's that a line lists as shown.
 
     With a `corpus`, a line whose turn it lacks, or whose prefix or recorded reply is another, is an error; white space
     at the ends of messages does not count. What published programs leave in a file is read so:
 
-    - a reply that stands twice: the last one counts; the others are listed in `.attrs["left_out"]`, counted in
-      `.attrs["irregularities"]`;
+    - a reply that stands twice: the last one counts; the others are listed in `.attrs["left_out"]`;
     - one model in several contexts: the candidates `model`, `model (task)`, `model (tfidf)`, …;
     - an empty reply: no reply, and `error` says so;
-    - a setting of another kind (a `prompt` that is a list): not taken, and counted;
-    - half a character (a lone surrogate): read as U+FFFD, and counted.
+    - half a character (a lone surrogate): read as U+FFFD.
 
     The name "original" is refused: it is that of the recorded replies, which `originals` takes from the corpus. Bad lines
-    are an error that lists all of them; with `skip_bad` they are left out and listed.
+    are an error that lists all of them.
     """
-
-    def make(record: Record, odd: Counter[str]) -> Record:
-        candidate, said, error = lines.candidate_of(record), field(record, "response"), None
-        if candidate == ORIGINAL:
-            what = f"{ORIGINAL!r} is the name of the recorded replies (perslib.replay.originals gives them)"
-            raise Misfit(f"{what}; name this candidate otherwise")
-        if not set(lines.NAMES["response"]) & set(record):
-            raise Misfit("has no candidate_response or response")
-        if said is not None and not isinstance(said, str):
-            raise Misfit(f"the response is a {type(said).__name__}, expected text")
-        if not said or not said.strip():
-            odd["empty replies, kept as an error"] += 1
-            why = record.get("error")
-            said, error = None, why if isinstance(why, str) and why else EMPTY
-        about = {"candidate": candidate, "family": family_of(candidate), **_origin(record, odd)}
-        return {**about, "response": said, "error": error}
-
-    rows, left_out, odd = lines.read_lines(path, make, KEYS["replies"], corpus, skip_bad=skip_bad)
-    replies = coerce(frame(rows, list(SCHEMA["replies"])), "replies", Path(path).name)
-    replies.attrs.update(left_out=list(map(str, left_out)), irregularities=dict(odd))
+    lines, rows = read_lines(path, "reply", corpus), []
+    for line in lines:
+        response, candidate = line.said["response"], _whose(line)
+        missing = not response or not response.strip()
+        why = line.record.get("error")
+        error = (why if isinstance(why, str) and why else EMPTY) if missing else None
+        about = {"candidate": candidate, "family": family_of(candidate), **_origin(line)}
+        rows.append({**about, "response": None if missing else response, "error": error})
+    kept = keep_last(rows, lines, KEYS["replies"])
+    replies = coerce(kept, "replies", Path(path).name)
+    replies.attrs = kept.attrs
     return replies
 
 
-def _origin(record: Record, odd: Counter[str]) -> Record:
+def _whose(line: Line) -> str:
+    """Whose reply it is; a name in `candidate_name`, a key of ours, stays as it is."""
+    name: str = line.said["candidate"]
+    return name if line.record.get("candidate_name") else _candidate(name, _context(line))
+
+
+def _candidate(name: str, context: str) -> str:
+    """The model, and with it the context where that is more than prefix (`model (tfidf)`).
+
+    Published files of one model in several contexts all name the model alone, and would be taken for one candidate. A
+    name that says the context already stays (`model · tfidf`).
+    """
+    said = context in ("prefix", "recorded") or name.endswith((f" ({context})", f" · {context}"))
+    return name if said else f"{name} ({context})"
+
+
+def _context(line: Line) -> str:
+    """What the candidate was shown beside the prefix; "recorded" where the line does not say."""
+    mode = line.said.get("context")
+    return CONTEXTS.get(mode, mode) if isinstance(mode, str) and mode else "recorded"
+
+
+def _origin(line: Line) -> Record:
     """How the reply came about, as far as the line says."""
-    origin: Record = {"context": lines.context_of(record)}
-    snippets = record.get("dialogue_memory_top_k")
+    origin: Record = {"context": _context(line)}
+    snippets = line.record.get("dialogue_memory_top_k")
     if isinstance(snippets, int) and snippets > 0:
         origin["memory"] = f"{snippets} snippets"
     for column in ORIGIN:
-        if (value := record.get(column)) is None:
-            continue
-        kind = SCHEMA["replies"][column].kind
+        value, kind = line.record.get(column), SCHEMA["replies"][column].kind
         if kind == "integer" and isinstance(value, float) and value.is_integer():
             value = int(value)
         if isinstance(value, _KINDS[kind]) and not isinstance(value, bool) and not any(unfit(value, "")):
             origin[column] = value
-        else:
-            odd[f"{column} that is no {kind}, not taken"] += 1
-    listed = record.get("dialogue_memory_records")
+    listed = line.record.get("dialogue_memory_records")
     if ids := [id for shown in (listed if isinstance(listed, list) else []) if (id := _source(shown))]:
         origin["records"] = ids
     return origin
@@ -110,44 +113,38 @@ def write_replies(replies: pd.DataFrame, path: Path | str, corpus: Corpus) -> in
     """Write replies in the published format, for other programs to read; returns how many were written.
 
     Replies that failed are not written, for the format has no place for an error. What the users said of the recorded
-    replies is left out, unless `with_gold`: whoever generates or judges from such a file could see it. Our contexts
+    replies is left out: whoever generates or judges from such a file could see it. Our contexts
     without a published name keep ours. Which of the user's earlier turns a candidate in `tfidf` or `diverse` was shown
     stands in `dialogue_memory_records`, by their ids without the texts, where the replies have `records` (`generated`
     gives them). How a reply came about (`ORIGIN`) stands in further keys, which published programs let be.
     """
     replies = coerce(replies, "replies")
     answered = replies[replies["response"].notna()].sort_values("candidate", kind="stable")
-    targets = cache(partial(lines.targets_of, corpus))
-    written, problems = [], []
-    for row in answered.to_dict("records"):
-        user, scenario, session, turn = key = (row["user"], row["scenario"], row["session"], int(row["turn"]))
-        if (target := targets(user, scenario).get((session, turn))) is None:
-            problems.append(Problem("replies", f"{lines.sample_id(*key)} is not in corpus {corpus.name!r}"))
-            continue
-        record = _record(row, key, target)
-        written.append(json.dumps(record, ensure_ascii=False) + "\n")
-    if problems:
-        raise DataError(problems, "Write the replies with the corpus that they answer.")
-    Path(path).write_text("".join(written), encoding="utf-8")
-    return len(written)
+    known_turns(corpus, answered[TURN].drop_duplicates())
+    targets = cache(partial(targets_of, corpus))
+    with Path(path).open("w", encoding="utf-8") as file:
+        for row in answered.to_dict("records"):
+            target = targets(row["user"], row["scenario"])[row["session"], int(row["turn"])]
+            file.write(json.dumps(_record(row, target), ensure_ascii=False) + "\n")
+    return len(answered)
 
 
-def _record(row: Mapping[str, Any], key: lines.Turn, target: Target) -> Record:
-    (user, scenario, session, turn), context = key, row["context"]
-    modes = {ours: published for published, ours in lines.CONTEXTS.items()}
+def _record(row: Mapping[str, Any], target: Target) -> Record:
+    user, context = target.user, "recorded" if pd.isna(row["context"]) else row["context"]
+    modes = {ours: published for published, ours in CONTEXTS.items()}
     shown = []
     for id in (row.get("records") or ()) if context in ("tfidf", "diverse") else ():
         task, file, number = id.rsplit("/", 2)
         source = {"source_task": task, "source_file": f"{file}.json", "turn_idx": int(number)}
-        shown.append({"memory_id": lines.sample_id(user, task, file, int(number)), "user": user, **source})
+        shown.append({"memory_id": sample_id(user, task, file, int(number)), "user": user, **source})
     record = {
-        "sample_id": lines.sample_id(*key),
+        "sample_id": sample_id(user, target.scenario, target.session, target.turn),
         "user": user,
-        "target_task": scenario,
-        "target_file": f"{session}.json",
-        "turn_idx": turn,
+        "target_task": target.scenario,
+        "target_file": f"{target.session}.json",
+        "turn_idx": target.turn,
         "candidate_model": row["candidate"],
-        "replay_context_mode": "recorded" if pd.isna(context) else modes.get(context, context),
+        "replay_context_mode": modes.get(context, context),
         "selection_mode": "filter",
         "selection_score": None,
         "selection_reasons": [],
@@ -160,7 +157,7 @@ def _record(row: Mapping[str, Any], key: lines.Turn, target: Target) -> Record:
         "source_chat_model": target.assistant or "unknown",
         **{column: row[column] for column in ORIGIN if not pd.isna(row[column])},
     }
-    if lines.candidate_of(record) != row["candidate"]:
+    if _candidate(row["candidate"], context) != row["candidate"]:
         record["candidate_name"] = row["candidate"]
     return record
 
@@ -172,7 +169,7 @@ NOT_SAID = "not said in the file"
 _GENERIC = "generic_llm_judge:"
 
 
-def read_scored(path: Path | str, corpus: Corpus | None = None, *, skip_bad: bool = False) -> pd.DataFrame:
+def read_scored(path: Path | str, corpus: Corpus | None = None) -> pd.DataFrame:
     """A judge's scores of candidates' replies from a published file, calibrated or not: the verdicts frame.
 
     `raw` is `pred_score_raw`, else `pred_score`. Where a line names a `calibration_method`, its `pred_score` stands in
@@ -182,91 +179,56 @@ def read_scored(path: Path | str, corpus: Corpus | None = None, *, skip_bad: boo
     A score that stands for a failed call (`parse_ok` is false) and a missing one are unscored, and `error` says why.
     Checks against a `corpus`, repeated and bad lines are as in `read_replies`.
     """
-    return _read_verdicts(path, corpus, skip_bad, of_candidates=True)
+    return _read_verdicts(path, corpus, "score")
 
 
-def read_predictions(path: Path | str, corpus: Corpus | None = None, *, skip_bad: bool = False) -> pd.DataFrame:
+def read_predictions(path: Path | str, corpus: Corpus | None = None) -> pd.DataFrame:
     """A published evaluator's or baseline's scores of the recorded replies: the verdicts frame, `candidate` missing.
 
     `judge` is the `baseline_name`, else "structured memory" or "no memory"; `backbone` the model behind it, missing for
     baselines that ask none. All else is as in `read_scored`.
     """
-    return _read_verdicts(path, corpus, skip_bad, of_candidates=False)
+    return _read_verdicts(path, corpus, "prediction")
 
 
-def _read_verdicts(path: Path | str, corpus: Corpus | None, skip_bad: bool, *, of_candidates: bool) -> pd.DataFrame:
-    def make(record: Record, odd: Counter[str]) -> Record:
-        name = None if corpus is None else corpus.name
-        return {"corpus": name, "candidate": _whose(record, of_candidates), **_verdict(record)}
-
-    rows, left_out, odd = lines.read_lines(path, make, KEYS["verdicts"], corpus, skip_bad=skip_bad)
-    if unscored := sum(row["raw"] is None for row in rows):
-        odd["unscored replies, kept with their error"] = unscored
-    verdicts = frame(rows, [])
-    calibrated = _calibrated(verdicts)
-    verdicts = verdicts.drop(columns=["calibrated", "method"]).assign(**calibrated)
-    verdicts = coerce(verdicts, "verdicts", Path(path).name)
-    verdicts.attrs.update(left_out=list(map(str, left_out)), irregularities=dict(odd))
-    return verdicts
+def _read_verdicts(path: Path | str, corpus: Corpus | None, kind: Literal["score", "prediction"]) -> pd.DataFrame:
+    lines = read_lines(path, kind, corpus)
+    of = [_whose(line) if kind == "score" else None for line in lines]
+    name = None if corpus is None else corpus.name
+    rows = [{"corpus": name, "candidate": whose, **_verdict(line)} for whose, line in zip(of, lines)]
+    verdicts = keep_last(rows, lines, KEYS["verdicts"])
+    raw, calibrated, method = verdicts["raw"].astype("Float64"), verdicts.pop("calibrated"), verdicts.pop("method")
+    for known in method.dropna().unique():  # the score, and why the raw one stands
+        own = (method == known) | raw.isna()
+        verdicts[known] = calibrated.astype("Float64").where(own, raw).where(raw.notna())
+        verdicts[f"{known}_fallback"] = pd.Series(NOT_SAID, verdicts.index, dtype="str").mask(own)
+    return coerce(verdicts, "verdicts", Path(path).name)
 
 
-def _whose(record: Record, of_candidates: bool) -> str | None:
-    """The candidate; None where scores are of the recorded replies."""
-    if not of_candidates:
-        if "candidate_response" in record:
-            raise Misfit("is on a candidate's reply; such files are read by read_scored")
-        return None
-    try:
-        return lines.candidate_of(record)
-    except Misfit as misfit:
-        raise Misfit(f"{misfit}; scores of recorded replies are read by read_predictions") from None
-
-
-def _verdict(record: Record) -> Record:
-    if not set(lines.NAMES["raw"]) & set(record):
-        raise Misfit("has no pred_score")
-    scores = {column: _score(record, column) for column in ("score", "raw", "expected")}
-    raw, method = scores["raw"], record.get("calibration_method")
-    said = {column: field(record, column) for column in ("reason", "rationale")}
-    said = {column: text if isinstance(text, str) and text else None for column, text in said.items()}
+def _verdict(line: Line) -> Record:
+    said = line.said
+    raw, method = said["raw"], line.record.get("calibration_method")
     error = NO_SCORE if raw is None else None
-    if record.get("parse_ok") is False:
+    if line.record.get("parse_ok") is False:
         error = UNREADABLE.format(score="" if raw is None else f"{raw:g}")
-    verdict = {**_judge(record), **said, "error": error, "method": method}
-    if error or raw is None:
-        return {**verdict, "raw": None, "mode": "unscored", "calibrated": None}
-    verdict |= {"raw": raw, "expected": scores["expected"], "satisfied": round(raw) >= 4}
-    return {**verdict, "calibrated": scores["score"] if method else None}
+    texts = {column: said.get(column) for column in ("reason", "rationale")}
+    texts = {column: text if isinstance(text, str) and text else None for column, text in texts.items()}
+    verdict = {**_judge(line), **texts, "error": error, "method": method, "calibrated": None, "raw": None}
+    if error:
+        return {**verdict, "mode": "unscored"}
+    scores = {"raw": raw, "expected": said.get("expected"), "calibrated": said.get("given") if method else None}
+    return {**verdict, **scores, "satisfied": round(raw) >= 4}
 
 
-def _score(record: Record, column: str) -> float | None:
-    value = field(record, column)
-    if value is None:
-        return None
-    if isinstance(value, int | float) and not isinstance(value, bool) and 1 <= value <= 5:
-        return float(value)
-    raise Misfit(f"{lines.NAMES[column][-1]} is {repr(value)[:40]}, expected a number from 1 to 5")
-
-
-def _judge(record: Record) -> Record:
+def _judge(line: Line) -> Record:
     """Which judge, the model behind it, its memory and its prompt, from whichever keys the program wrote."""
-    model, baseline, memory = (field(record, "model"), record.get("baseline_name"), field(record, "memory_model"))
-    remembers = bool(record.get("with_memory", memory not in (None, "none")))
-    version = field(record, "memory_version") or "structured"
+    said = line.said
+    model, baseline, memory = said.get("model"), line.record.get("baseline_name"), said.get("memory_model")
+    remembers = bool(line.record.get("with_memory", memory not in (None, "none")))
+    version = said.get("memory_version") or "structured"
     return {
         "judge": baseline or ("structured memory" if remembers else "no memory"),
         "backbone": str(model).removeprefix(_GENERIC) if model and model != baseline else None,
         "memory": f"{version} by {memory or 'a model not named'}" if remembers else None,
-        "prompt": field(record, "prompt"),
+        "prompt": said.get("prompt"),
     }
-
-
-def _calibrated(verdicts: pd.DataFrame) -> dict[str, pd.Series]:
-    """Two columns for each method that the file names: the score, and why the raw one stands."""
-    columns: dict[str, pd.Series] = {}
-    raw = verdicts["raw"].astype("Float64")
-    for method in verdicts["method"].dropna().unique():
-        own = (verdicts["method"] == method) | raw.isna()
-        columns[method] = verdicts["calibrated"].astype("Float64").where(own, raw).where(raw.notna())
-        columns[f"{method}_fallback"] = pd.Series(NOT_SAID, verdicts.index, dtype="str").mask(own)
-    return columns
