@@ -42,7 +42,7 @@ def judge(sample: Corpus, users: list[str]) -> LearnedJudge:
 
 def judged(judge: LearnedJudge, corpus: Corpus, users: list[str]) -> pd.DataFrame:
     rows = []
-    for block in corpus.blocks(users=users):
+    for block in (corpus.block(*pair) for pair in corpus.block_ids(users)):
         verdicts = answered(partial(judge.judge, block))
         rows += [(*key, v.raw, *v.p) for key, v in zip(block.targets[KEYS].itertuples(index=False), verdicts)]
     return pd.DataFrame(rows, columns=[*KEYS, "raw", *"12345"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -217,7 +218,7 @@ def test_menus_leave_out_what_must_be_left_out(language: str) -> None:
     words = book(language)
     dishes = words.scenario("recipe").DISHES
     for number in range(40):
-        one = life(number, 3, words, 0.9, 1.1)
+        one = life(number, 3, words)
         meal = task("recipe", one, words, Dice(3, number))
         tags = {tag for dish in meal.slots["dishes"] for tag in dishes[dish][1].split()}
         for key, tag in (
@@ -383,7 +384,7 @@ def test_nothing_latent_stands_in_the_visible_frames(corpus: Corpus) -> None:
 
 
 def test_score_counts_the_thresholds_below_the_latent() -> None:
-    one = life(0, 1, book("en"), strictness_spread=0.0, noise=1e-9)
+    one = replace(life(0, 1, book("en")), strictness=0.0, noise=1e-9)
     one.strictness, one.top_shift = 0.25, 0.0
     borders = model.thresholds(one)
     assert borders == tuple(t + 0.25 for t in model.THRESHOLDS)
@@ -394,7 +395,7 @@ def test_score_counts_the_thresholds_below_the_latent() -> None:
 
 
 def test_reason_names_the_largest_shortfall() -> None:
-    one = life(0, 1, book("en"), 0.0, 1.0)
+    one = life(0, 1, book("en"))
     one.weights = dict.fromkeys(QUALITIES, 0.4)
     numbers = read_toml(model.__file__, "model.toml")
     good = {q: min(1.0, own["centre"] + 1.2 * own["spread"]) for q, own in numbers["qualities"].items()}

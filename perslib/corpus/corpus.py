@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -177,32 +177,27 @@ class Corpus:
         least = self._least if min_history_sessions is None else min_history_sessions
         return [(u, s) for u, s in pairs if total[u] - counts[u, s] >= least]
 
-    def blocks(
-        self, split: str | None = None, *, users: Iterable[str] | None = None, min_history_sessions: int | None = None
-    ) -> Iterator[Block]:
-        """The blocks of all users, of a split ("train", "test", …) or of the users given."""
-        if split is not None:
-            parts = self.split()
-            if split not in parts:
-                raise UnknownName("split", split, parts)
-            users = parts[split] if users is None else set(users) & set(parts[split])
-        for user, scenario in self.block_ids(users, min_history_sessions):
+    def blocks(self, split: str | None = None, min_history_sessions: int | None = None) -> Iterator[Block]:
+        """The blocks of all users, or of a split ("train", "test", …)."""
+        for user, scenario in self.block_ids(self.users_of(split), min_history_sessions):
             yield self.block(user, scenario)
 
-    def split(
-        self, by: Literal["user"] = "user", train: float = 0.2, seed: int = 42, official: bool = True
-    ) -> dict[str, list[str]]:
+    def split(self) -> dict[str, list[str]]:
         """Users to learn from and to judge; no user is in both.
 
-        The split that the data set ships, if it does and `official` is left on; otherwise drawn over the
-        users that own a block (`perslib.corpus.corpus.group_shuffle_split`).
+        The split that the data set ships, if it does; otherwise drawn over the users that own a block
+        (`perslib.corpus.corpus.group_shuffle_split`).
         """
-        if by != "user":
-            raise UnknownName("way to split", by, ["user"])
-        if official and (shipped := self.meta.get("splits")):
+        if shipped := self.meta.get("splits"):
             return {part: list(names) for part, names in shipped.items()}
-        owners = {user for user, _ in self.block_ids()} or set(self.users["user"])
-        return group_shuffle_split(owners, train, seed)
+        return group_shuffle_split({user for user, _ in self.block_ids()} or set(self.users["user"]))
+
+    def users_of(self, split: str | None) -> list[str] | None:
+        """The users of a split; None for all where none is named."""
+        parts = {} if split is None else self.split()
+        if split is not None and split not in parts:
+            raise UnknownName("split", split, parts)
+        return parts[split] if split is not None else None
 
     # -- the corpus as a whole -----------------------------------------------------------------------
 
@@ -229,7 +224,7 @@ class Corpus:
         value |= {f"conversations: {one}": int(counts.get(one, 0)) for one in self.scenarios}
         return pd.DataFrame(list(value.items()), columns=["statistic", "value"])
 
-    def of_users(self, users: Iterable[str], name: str | None = None) -> Corpus:
+    def of_users(self, users: Iterable[str]) -> Corpus:
         """The same corpus with these users only."""
         if isinstance(users, str):
             raise TypeError(f"of_users takes a list of users; for a single one write of_users([{users!r}])")
@@ -245,7 +240,7 @@ class Corpus:
             meta["splits"] = {part: [u for u in names if u in keep] for part, names in splits.items()}
         frames = {frame: own(getattr(self, frame)) for frame in FRAMES}
         extras = {k: own(v) for k, v in self.extras.items()}
-        return Corpus(name or self.name, self.language, **frames, extras=extras, meta=meta)
+        return Corpus(self.name, self.language, **frames, extras=extras, meta=meta)
 
     @cached_property
     def digest(self) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import BLOCK, TURN, Block, Corpus
-from perslib.errors import DataError, NotEnough, PerslibError, Problem, UnknownName
+from perslib.errors import DataError, NotEnough, PerslibError, Problem
 from perslib.judge.base import Computed, Judge, Rows, Verdict, frame
 from perslib.llm import Ask, Backbone, compute
 from perslib.memory.base import Key, Note, Noting
@@ -158,11 +158,8 @@ def _pairs(corpus: Corpus, split: str | None, users: Iterable[str] | None) -> li
         users = list(users)
         for user in users:
             corpus.profile(user)  # an error if there is no such user
-    elif split is not None:
-        parts = corpus.split()
-        if split not in parts:
-            raise UnknownName("split", split, parts)
-        users = parts[split]
+    else:
+        users = corpus.users_of(split)
     pairs = corpus.block_ids(users)
     if not pairs:
         raise _nothing_to_judge(corpus, users)

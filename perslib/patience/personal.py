@@ -26,7 +26,6 @@ from perslib.patience.estimator import Patience
 from perslib.patience.users import User, user2
 from perslib.stats import SEED
 from perslib.worlds.lives import book, life
-from perslib.worlds.satisfaction import NOISE, STRICTNESS_SPREAD
 
 #: Patience = (usual − slope · strictness) · eq. 17, strictness held within ± 1.5; from about .9 to 2.1 times eq. 17.
 USUAL, SLOPE, MOST = 1.5, 0.4, 1.5
@@ -46,7 +45,7 @@ def of_lives(number: int, seed: int = SEED, language: str = "en") -> list[Person
     """
     found = []
     for i in range(number):
-        one = life(i, seed, book(language), STRICTNESS_SPREAD, NOISE)
+        one = life(i, seed, book(language))
         scale = USUAL - SLOPE * float(np.clip(one.strictness, -MOST, MOST))
         words = tuple(f"personality: {trait}" for trait in one.profile["personality"])
         found.append(Person(replace(user2(), kind=one.user, scale=scale), words))

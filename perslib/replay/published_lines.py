@@ -10,7 +10,7 @@ say user, scenario, session, turn. Gold scores and reasons that stand in a line 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -56,7 +56,7 @@ def read_lines(
         raise DataError(Problem(str(path), "is no file"), "Give the file itself, JSON lines or a .csv.")
     raw, schema = path.read_bytes(), read_schema(__file__, "published.schema.toml", kind)
     if path.suffix.lower() == ".csv":
-        lines = csv_lines(raw, path.name, columns)
+        lines: Iterator[tuple[str, Any, Any]] = csv_lines(raw, path.name, columns)
     else:
         # Bytes as they are; JSON's escapes are ASCII. Half a character is read as U+FFFD.
         whole = whole_characters(raw.decode("latin-1")).encode("latin-1") if kind in APPENDED else raw
@@ -64,6 +64,7 @@ def read_lines(
     targets = None if corpus is None else cache(partial(targets_of, corpus))  # blocks are cut once
     found: list[Line] = []
     problems: list[Problem] = []
+    value: Any
     for place, value, _ in lines:
         said = _named(value) if isinstance(value, dict) else value
         wrong = [value] if isinstance(value, Problem) else check(said, schema, place)

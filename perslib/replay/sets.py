@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from perslib.corpus import BLOCK, SESSION, TURN, Corpus, coerce
-from perslib.errors import DataError, Problem, UnknownName
+from perslib.errors import DataError, Problem
 from perslib.paths import read_toml
 from perslib.replay.replies import known_turns
 from perslib.stats import floats
@@ -58,13 +58,7 @@ def stratified_set(corpus: Corpus, size: int = SIZE, split: str | None = "test",
 
 def split_turns(corpus: Corpus, split: str | None) -> pd.DataFrame:
     """The turns of a split's blocks (None: of all), block after block; users in the order of their names."""
-    users = None
-    if split is not None:
-        parts = corpus.split()
-        if split not in parts:
-            raise UnknownName("split", split, parts)
-        users = parts[split]
-    blocks = pd.DataFrame(corpus.block_ids(users), columns=BLOCK, dtype="str")
+    blocks = pd.DataFrame(corpus.block_ids(corpus.users_of(split)), columns=BLOCK, dtype="str")
     return blocks.merge(corpus.turns, on=BLOCK, how="inner", sort=False)
 
 

@@ -139,6 +139,8 @@ _MODEL = read_toml(__file__, "model.toml")
 #: Qualities of a reply, each between 0 and 1 and visible in its text.
 QUALITIES = tuple(_MODEL["qualities"])
 _TASTE = {q: own["taste"] for q, own in _MODEL["qualities"].items()}
+#: The spread of the users' personal thresholds, and of the noise of their ratings.
+STRICTNESS_SPREAD, NOISE = _MODEL["scores"]["strictness_spread"], _MODEL["scores"]["noise"]
 
 
 @dataclass
@@ -223,7 +225,7 @@ def _profile(life: Life, dice: Dice, book: Book) -> dict[str, Any]:
     }
 
 
-def life(number: int, seed: int, book: Book, strictness_spread: float, noise: float) -> Life:
+def life(number: int, seed: int, book: Book) -> Life:
     """The life of user `number`; depends on seed, language and number only, not on how many users there are."""
     dice = Dice(seed, book.language, number, "life")
     weights = _weights(dice)
@@ -235,9 +237,9 @@ def life(number: int, seed: int, book: Book, strictness_spread: float, noise: fl
     one = Life(
         user=f"u{number:03d}",
         weights=weights,
-        strictness=dice.normal(0.0, strictness_spread),
+        strictness=dice.normal(0.0, STRICTNESS_SPREAD),
         top_shift=dice.normal(0.0, 0.3),
-        noise=noise * dice.uniform(0.75, 1.25),
+        noise=NOISE * dice.uniform(0.75, 1.25),
         **_habits(dice),
         tone=dice.weighted(_MODEL["tones"]),
         household=household,

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 from perslib.corpus.palset_records import ASPECTS
-from perslib.worlds import satisfaction
 from perslib.worlds.lives import Book, Dice, Life, book, life
 from perslib.worlds.tasks import with_article
 
@@ -37,7 +36,7 @@ def person(number: int, seed: int, language: str) -> Person:
     """User `number`: the life of the synthetic world's user of that number, seen in the four aspects."""
     own = book(language)
     words = own.palset
-    one = life(number, seed, own, satisfaction.STRICTNESS_SPREAD, satisfaction.NOISE)
+    one = life(number, seed, own)
     dice = Dice(seed, language, number, "palset")
     tastes = {aspect: _taste(words.OPPOSITES, dice) for aspect in ASPECTS}
     themes = {}

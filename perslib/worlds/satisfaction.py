@@ -21,8 +21,6 @@ from perslib.worlds.lives import QUALITIES, Dice, Life
 
 _MODEL = read_toml(__file__, "model.toml")
 THRESHOLDS, POSITION = (tuple(_MODEL["scores"][name]) for name in ("thresholds", "position"))
-STRICTNESS_SPREAD: float = _MODEL["scores"]["strictness_spread"]
-NOISE: float = _MODEL["scores"]["noise"]
 
 
 def standardised(qualities: dict[str, float]) -> dict[str, float]:

@@ -12,10 +12,9 @@ import pandas as pd
 from perslib.corpus.corpus import FRAMES, Corpus
 from perslib.corpus.store import save
 from perslib.paths import bundled, read_toml
-from perslib.worlds import satisfaction
 from perslib.worlds.assistants import ASSISTANTS
 from perslib.worlds.conversation import Rows, converse
-from perslib.worlds.lives import LANGUAGES, SCENARIOS, Book, Dice, Life, book, life
+from perslib.worlds.lives import LANGUAGES, NOISE, SCENARIOS, STRICTNESS_SPREAD, Book, Dice, Life, book, life
 from perslib.worlds.tasks import DAY, before_task, situations, task
 
 VERSION = 1
@@ -27,32 +26,24 @@ YEAR = 2024
 
 
 def world(
-    users: int = 115,
-    seed: int = 42,
-    language: str = "zh",
-    *,
-    candidates: float = 0.12,
-    strictness: float = satisfaction.STRICTNESS_SPREAD,
-    noise: float = satisfaction.NOISE,
-    name: str | None = None,
+    users: int = 115, seed: int = 42, language: str = "zh", *, candidates: float = 0.12, name: str | None = None
 ) -> Corpus:
     """Users who talk to five assistants and rate every reply; the truth behind it is in `extras`.
 
     The same arguments give the same bytes everywhere, and the first n users do not depend on how many follow.
-    `candidates` is the share of turns for which every assistant's reply is recorded, `strictness` the spread
-    of the users' personal thresholds, `noise` that of the rating noise.
+    `candidates` is the share of turns for which every assistant's reply is recorded.
     """
     words = book(language)
     rows: Rows = {name: [] for name in COLUMNS}
     for number in range(users):
-        _live(life(number, seed, words, strictness, noise), number, seed, words, candidates, rows)
+        _live(life(number, seed, words), number, seed, words, candidates, rows)
     frames = {key: _frame(key, own) for key, own in rows.items()}
     extras = {key: frames.pop(key) for key in COLUMNS if key not in FRAMES}
     meta = {
         "synthetic": True,
         "generator": f"perslib.worlds {VERSION}",
         **{"seed": seed, "users": users, "scenarios": list(words.talk.SCENARIOS.values())},
-        **{"candidates": candidates, "strictness": strictness, "noise": noise},
+        **{"candidates": candidates, "strictness": STRICTNESS_SPREAD, "noise": NOISE},
     }
     return Corpus(name=name or f"synthetic-{language}", language=language, **frames, extras=extras, meta=meta)
 
