@@ -10,7 +10,7 @@ recorded replies go through the same calibrator when they are a candidate of the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -26,7 +26,7 @@ from perslib.judge.evaluate import fit as fit_judge
 from perslib.judge.evaluate import verdicts_on
 from perslib.llm import Backbone
 from perslib.replay.replies import ORIGINAL, blocks_of, check_single, is_among, known_turns
-from perslib.stats import calibrated, histories
+from perslib.stats import SEED, histories, reference_calibrated
 
 #: What a judge of a replay is calibrated with.
 CALIBRATIONS = ("cdf", "mean_shift")
@@ -83,14 +83,11 @@ def reference(
     backbone: Backbone | None = None,
     *,
     most: int | None = None,
-    seed: int = 42,
     fit: bool = True,
-    progress: bool = True,
-    cap: float | None = None,
 ) -> pd.DataFrame:
     """The judge's verdicts on the recorded replies of the blocks of these turns, as `scored` gives them.
 
-    All of them, as published; with `most` so many a block, drawn by the seed, the replayed ones first. `fit` is off
+    All of them, as published; with `most` so many a block, drawn at random, the replayed ones first. `fit` is off
     for a judge that `scored` has just fitted.
     """
     if most is not None and most < 1:
@@ -99,25 +96,23 @@ def reference(
     if most is not None:
         replayed = is_among(whole, turns)
         places = whole.groupby(BLOCK, sort=False).indices.values()
-        whole = whole.iloc[[i for own in places for i in own[_draw(replayed[own], most, seed)]]]
+        whole = whole.iloc[[i for own in places for i in own[_draw(replayed[own], most)]]]
     recorded = whole.assign(candidate=ORIGINAL)
-    verdicts = scored(judge, corpus, recorded, backbone, fit=fit, progress=progress, cap=cap)
+    verdicts = scored(judge, corpus, recorded, backbone, fit=fit)
     return coerce(verdicts.assign(candidate=None), "verdicts")
 
 
-def _draw(replayed: npt.NDArray[np.bool_], most: int, seed: int) -> npt.NDArray[np.int64]:
+def _draw(replayed: npt.NDArray[np.bool_], most: int) -> npt.NDArray[np.int64]:
     """At most this many turns of a block, in order: those that are replayed, then others at random."""
-    lot = np.random.default_rng(seed).permutation(len(replayed))
+    lot = np.random.default_rng(SEED).permutation(len(replayed))
     return np.sort(lot[np.argsort(~replayed[lot], kind="stable")][:most])
 
 
-def on_reference(
-    verdicts: pd.DataFrame, reference: pd.DataFrame, corpus: Corpus, methods: Iterable[str] = CALIBRATIONS
-) -> pd.DataFrame:
-    """The verdicts with `real` (the mean of the distribution where there is one, else the score), and as
-    `reference_cdf` and so on what `methods` of `perslib.stats.calibrated` make of it by the recorded replies' scores."""
+def on_reference(verdicts: pd.DataFrame, reference: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
+    """The verdicts with `real` (the mean of the distribution where there is one, else the score) and a column a
+    calibration by the recorded replies' scores."""
     new, old = (v.assign(real=v["expected"].fillna(v["raw"])) for v in (verdicts, reference))
-    return calibrated(new, histories(corpus), methods, reference=old, score="real")
+    return reference_calibrated(new, old, histories(corpus), CALIBRATIONS, score="real")
 
 
 def judged_by_themselves(

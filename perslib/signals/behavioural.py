@@ -14,7 +14,6 @@ talking speaks faintly for a reply that was good enough.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -22,8 +21,6 @@ import pandas as pd
 
 from perslib.corpus import SESSION, TURN, Corpus
 from perslib.corpus.uxbench_records import Message, Session
-from perslib.errors import DataError, Problem
-from perslib.signals.model import DEFAULT, Settings
 from perslib.signals.table import SCORED, table
 
 #: Signal → (score it votes for, weight of the vote at full strength).
@@ -46,10 +43,10 @@ SATISFIED = 3.5
 _OF_LOG = ("record", "cid", "reply", "next")
 
 
-def signals_of(corpus: Corpus, settings: Settings = DEFAULT) -> pd.DataFrame:
+def signals_of(corpus: Corpus) -> pd.DataFrame:
     """How each reply of a corpus was taken: the columns of `perslib.signals.table`, a row a turn in the corpus' order."""
     sessions, places = sessions_of(corpus)
-    found = table(sessions, settings, private=False).to_pandas().drop(columns=list(_OF_LOG))
+    found = table(sessions, private=False).to_pandas().drop(columns=list(_OF_LOG))
     found.index = pd.Index(places)
     keys = corpus.turns[TURN]
     return pd.concat([keys, found.loc[keys.index]], axis=1)
@@ -86,18 +83,16 @@ def _seconds(times: pd.Series) -> list[float | None]:
     return [None if gone else value for value, gone in zip(values.tolist(), times.isna())]
 
 
-def weak_labels(signals: pd.DataFrame, votes: Mapping[str, tuple[float, float]] = VOTES) -> pd.DataFrame:
+def weak_labels(signals: pd.DataFrame) -> pd.DataFrame:
     """Labels from signals: `label` (1–5, null where nothing speaks), `weight` (0–1), `satisfied`, and `why`.
 
     A reply that was cut off or superseded, and one that was liked and rejected at once, gets no label.
     """
-    if unknown := set(votes) - set(VOTES):
-        raise DataError(Problem("votes", f"{min(unknown)!r} is no signal"), f"Known: {', '.join(VOTES)}.")
-    strengths = {name: signals[name].to_numpy(float) for name in SCORED if name in votes}
+    strengths = {name: signals[name].to_numpy(float) for name in SCORED if name in VOTES}
     primary = signals["primary"].to_numpy()
-    strengths |= {name: (primary == name).astype(float) for name in ("continue", "no_followup") if name in votes}
-    weights = np.array([votes[name][1] * strength for name, strength in strengths.items()])
-    scores = np.array([votes[name][0] for name in strengths])
+    strengths |= {name: (primary == name).astype(float) for name in ("continue", "no_followup")}
+    weights = np.array([VOTES[name][1] * strength for name, strength in strengths.items()])
+    scores = np.array([VOTES[name][0] for name in strengths])
     mute = (signals["superseded"] | signals["interrupted"] | signals["conflict"]).to_numpy(bool)
     weights[:, mute] = 0.0
     total = weights.sum(axis=0)
@@ -116,25 +111,15 @@ def weak_labels(signals: pd.DataFrame, votes: Mapping[str, tuple[float, float]] 
     )
 
 
-def behavioural(
-    corpus: Corpus,
-    settings: Settings = DEFAULT,
-    *,
-    votes: Mapping[str, tuple[float, float]] = VOTES,
-    least: float = 0.0,
-    name: str | None = None,
-) -> Corpus:
+def behavioural(corpus: Corpus) -> Corpus:
     """The corpus as if nobody had rated: weak labels stand where ratings stood, and `meta["labels"]` says so.
 
-    Labels of a weight below `least` are left out. Scores are whole, as a memory expects them; `weak_label`,
-    `weak_weight` and `weak_why` hold what they come from. Reasons, several annotators' ratings, and the satisfaction
+    Scores are whole, as a memory expects them; `weak_label`, `weak_weight` and `weak_why` hold what they come from. Reasons, several annotators' ratings, and the satisfaction
     with whole sessions are gone, and so are the extras, where a synthetic corpus keeps its truth.
     """
-    labels = weak_labels(signals_of(corpus, settings), votes)
-    enough = (labels["label"].notna() & (labels["weight"] > 0) & (labels["weight"] >= least)).to_numpy(bool)
-    whole = labels["label"].where(enough).round().clip(1, 5).astype("Int64")
+    labels = weak_labels(signals_of(corpus))
     turns = corpus.turns.assign(
-        score=whole,
+        score=labels["label"].round().clip(1, 5).astype("Int64"),
         reason=None,
         ratings=[()] * len(corpus.turns),
         weak_label=labels["label"],
@@ -142,6 +127,5 @@ def behavioural(
         weak_why=labels["why"],
     )
     sessions = corpus.sessions.assign(satisfaction=None, success=None)
-    meta = {**corpus.meta, "labels": "behaviour", "least_weight": least}
-    called = name or f"{corpus.name}-behaviour"
-    return replace(corpus, name=called, turns=turns, sessions=sessions, extras={}, meta=meta)
+    meta = {**corpus.meta, "labels": "behaviour"}
+    return replace(corpus, name=f"{corpus.name}-behaviour", turns=turns, sessions=sessions, extras={}, meta=meta)

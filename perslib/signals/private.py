@@ -7,7 +7,7 @@
 Earlier rules go before later ones. A rule is a pattern and, where there is one, a check: the digits of an identity card
 or a bank card have to add up. Names are found by what introduces them, and then everywhere in the session; an ordinary
 word before a title only there. What goes by one text only cannot know that "the tall one from the third floor" is a
-person; give `names` a recogniser where that matters.
+person.
 """
 
 from __future__ import annotations
@@ -126,7 +126,6 @@ RULES = tuple(_rule(**rule) for rule in _SAID["rules"])
 _RULES = Patterns([rule.needs for rule in RULES])
 _EVERYWHERE = ("NAME", "ACCOUNT")
 _YEARS_OF_SHIFT = 10 * 365 * 86_400
-Recogniser = Callable[[str], Iterable[str]]
 
 
 class Hit(NamedTuple):
@@ -138,7 +137,7 @@ class Hit(NamedTuple):
     value: str
 
 
-def hits(text: str, names: Recogniser | None = None) -> list[Hit]:
+def hits(text: str) -> list[Hit]:
     """Return what is personal in a text, from left to right, without overlaps; of two rules the earlier wins."""
     found: list[Hit] = []
     for rule in (RULES[number] for number in _RULES.found(text)):
@@ -146,8 +145,6 @@ def hits(text: str, names: Recogniser | None = None) -> list[Hit]:
             start, end = match.span(rule.group)
             if start < end and (rule.check is None or rule.check(match[rule.group])):
                 found.append(Hit(rule.kind, start, end, _same(rule, match[rule.group])))
-    for name in names(text) if names else ():
-        found += [Hit("NAME", m.start(), m.end(), name) for m in re.finditer(re.escape(name), text)]
     kept: list[Hit] = []
     for hit in found:
         if all(hit.end <= other.start or other.end <= hit.start for other in kept):
@@ -165,15 +162,14 @@ def _same(rule: Rule, value: str) -> str:
 class Placeholders:
     """The placeholders of one session: the same thing, the same number."""
 
-    def __init__(self, names: Recogniser | None = None):
-        self.names = names
+    def __init__(self) -> None:
         self.numbers: dict[tuple[str, str], str] = {}
         self.known: dict[str, str] = {}
 
     def __call__(self, text: str) -> str:
         """Return the text with placeholders."""
         parts, last = [], 0
-        for hit in hits(text, self.names):
+        for hit in hits(text):
             shown = text[hit.start : hit.end]
             uncertain = text.startswith(TITLES, hit.end) and is_word(shown)
             parts += [text[last : hit.start], self._placeholder(hit, shown, uncertain)]
@@ -198,14 +194,12 @@ class Placeholders:
         return text
 
 
-def deidentified(
-    session: Session, key: bytes | None = None, *, names: Recogniser | None = None, texts: bool = True
-) -> Session:
+def deidentified(session: Session, key: bytes | None = None, *, texts: bool = True) -> Session:
     """Return the session with placeholders; with a `key`, also its id and its times are no longer what they were.
 
     Without `texts`, only id and times are replaced.
     """
-    placeholders = Placeholders(names)
+    placeholders = Placeholders()
     said = [m.text for m in session.messages]
     replaced = [placeholders(text) for text in said] if texts else said
     if placeholders.known:

@@ -27,7 +27,7 @@ from perslib.corpus.palset_records import ASSISTANT_ACTIONS, PARTS, SIDES, USER_
 from perslib.errors import DataError, Problem
 from perslib.worlds.lives import Dice
 from perslib.worlds.palset_life import Person, person, preference
-from perslib.worlds.palset_months import Part, Raised, Situation, Step, draw_parts, draw_plan, situations
+from perslib.worlds.palset_months import Part, Raised, Situation, Step, draw_parts, draw_steps, situations
 
 ACTIONS = {"user": USER_ACTIONS, "assistant": ASSISTANT_ACTIONS}
 
@@ -95,9 +95,9 @@ def dialogue(one: Person, topics: list[Topic], part: Part, dice: Dice) -> dict[s
     """The topics one after another, in the turns of the grammar."""
     turns = []
     for own in topics:
-        plan = draw_plan(part, 2, dice)
-        places = [own.of(side)[i] for side, i in plan.solutions]
-        turns += [_turn(one, own, step, places, dice) for step in plan.steps()]
+        steps, solutions = draw_steps(part, dice)
+        places = [own.of(side)[i] for side, i in solutions]
+        turns += [_turn(one, own, step, places, dice) for step in steps]
     return {f"turn_{i}": turn for i, turn in enumerate(turns, start=1)}
 
 

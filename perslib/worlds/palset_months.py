@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from itertools import chain
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from perslib.worlds.lives import Dice
 from perslib.worlds.palset_life import Person
@@ -35,8 +35,7 @@ HISTORY_SOLUTIONS = {1: 0.2, 2: 0.4, 3: 0.4}
 Part = Literal["history", "query"]
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """One turn: what user and assistant do, and which query (Q), need (N1 …) or solution (S1 …) it is about."""
 
     user: str
@@ -45,43 +44,26 @@ class Step:
     assistant_about: str
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What a topic's dialogue goes through, drawn before anything is said."""
+def draw_steps(part: Part, dice: Dice) -> tuple[list[Step], list[tuple[str, int]]]:
+    """The turns of a topic, and the solutions in the order of their proposal: "pos" or "neg", number in that list.
 
-    needs: int
-    solutions: tuple[tuple[str, int], ...]
-    """("pos" or "neg", number in that list), in the order of their proposal."""
-    discussed: tuple[bool, ...]
-
-    def steps(self) -> list[Step]:
-        """The turns of the topic."""
-        last = f"N{self.needs}"
-        steps = [Step("topic_inquiry", "Q", "requirement_prediction", "N1")]
-        if self.needs == 2:
-            steps.append(Step("requirement_confirmation", "N1", "requirement_prediction", "N2"))
-        steps.append(Step("requirement_confirmation", last, "solution_proposal", "S1"))
-        for k, is_discussed in enumerate(self.discussed, start=1):
-            here = f"S{k}"
-            if is_discussed:
-                steps.append(Step("solution_discussion", here, "solution_discussion", here))
-            if k < len(self.solutions):
-                steps.append(Step("solution_feedback", here, "solution_proposal", f"S{k + 1}"))
-            else:
-                steps.append(Step("solution_feedback", here, "feedback_response", here))
-        return steps
-
-
-def draw_plan(part: Part, needs: int, dice: Dice) -> Plan:
-    """One or two needs, half each; solutions: of both kinds in the history, liked ones alone in the query set."""
-    n = min(needs, 2) if dice.chance(0.5) else 1
-    if part == "query":
-        pool = [("pos", 0), ("pos", 1)]
-        m = dice.between(1, 2)
-    else:
-        pool = [(side, i) for side in ("pos", "neg") for i in range(2)]
-        m = dice.weighted(HISTORY_SOLUTIONS)
-    return Plan(n, tuple(dice.some(pool, m)), tuple(dice.chance(0.5) for _ in range(m)))
+    One or two needs, half each; solutions of both kinds in the history, liked ones alone in the query set.
+    """
+    needs = 2 if dice.chance(0.5) else 1
+    pool = [(side, i) for side in (("pos",) if part == "query" else ("pos", "neg")) for i in range(2)]
+    m = dice.between(1, 2) if part == "query" else dice.weighted(HISTORY_SOLUTIONS)
+    solutions = dice.some(pool, m)
+    steps = [Step("topic_inquiry", "Q", "requirement_prediction", "N1")]
+    if needs == 2:
+        steps.append(Step("requirement_confirmation", "N1", "requirement_prediction", "N2"))
+    steps.append(Step("requirement_confirmation", f"N{needs}", "solution_proposal", "S1"))
+    for k in range(1, m + 1):
+        here = f"S{k}"
+        if dice.chance(0.5):
+            steps.append(Step("solution_discussion", here, "solution_discussion", here))
+        then = ("solution_proposal", f"S{k + 1}") if k < m else ("feedback_response", here)
+        steps.append(Step("solution_feedback", here, *then))
+    return steps, solutions
 
 
 def draw_parts(months: Sequence[int], dice: Dice) -> list[Part | None]:
@@ -89,8 +71,6 @@ def draw_parts(months: Sequence[int], dice: Dice) -> list[Part | None]:
 
     Drawn anew for the whole user until a situation of December is followed by a dialogue.
     """
-    if QUERY_MONTH not in months:
-        raise ValueError("no situation ends in December, so there can be no query session")
     while True:
         parts: list[Part | None] = []
         for month in months:
@@ -99,11 +79,6 @@ def draw_parts(months: Sequence[int], dice: Dice) -> list[Part | None]:
             parts.append(("query" if month == QUERY_MONTH else "history") if kept else None)
         if "query" in parts:
             return parts
-
-
-def draw_hours(dice: Dice) -> tuple[int, int]:
-    """The full hours at which a situation begins and ends; its dialogue takes place at the end."""
-    return dice.between(*START_HOURS), dice.between(*END_HOURS)
 
 
 YEAR = 2024
@@ -151,7 +126,8 @@ def situations(one: Person, seed: int) -> list[Situation]:
         for i in range(count):
             low = i * width + dice.between(0, 1)
             high = (i + 1) * width - 1 - dice.between(0, 1)
-            begin, finish = draw_hours(dice)
+            # Full hours; a dialogue takes place at the end.
+            begin, finish = dice.between(*START_HOURS), dice.between(*END_HOURS)
             start, end = datetime(YEAR, month, 1 + low, begin), datetime(YEAR, month, 1 + high, finish)
             fresh = [key for key in one.themes if key not in before]
             keys = dice.some(fresh, dice.weighted(COUNT))
