@@ -17,10 +17,9 @@ import hashlib
 import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 
@@ -107,103 +106,46 @@ class Gate:
 
     def __call__(self, session: Session, reactions: Sequence[Reaction]) -> str | None:
         """Return why a session does not pass, or None."""
-        one = _candidate(session, reactions, self.settings)
-        reason = next((why for rule in RULES if (why := rule(one))), None)
+        reason = next(filter(None, _refusals(session, reactions, self.settings)), None)
         if reason is None and self._duplicates is not None:
-            reason = self._duplicates((one.query, one.reply))
+            reason = self._duplicates(_exchange(session, reactions, self.settings.signals)[:2])
         self.counts[reason or "pass"] += 1
         return reason
 
 
-class Candidate(NamedTuple):
-    """A session on its way through the gate: the first reply that shows a signal asked for, and the request before it."""
-
-    session: Session
-    reactions: Sequence[Reaction]
-    settings: GateSettings
-    shown: bool
-    query: str
-    reply: str
-
-
-def _candidate(session: Session, reactions: Sequence[Reaction], settings: GateSettings) -> Candidate:
+def _refusals(session: Session, reactions: Sequence[Reaction], settings: GateSettings) -> Iterator[str | None]:
+    """Why a session does not pass, rule after rule, None where it passes one."""
+    users = [m.text for m in session.messages if m.role == "user"]
     wanted = settings.signals
-    shown = [r for r in reactions if wanted is None or any(name in wanted for name in r.names)]
-    query = reply = ""
-    if one := next(iter(shown or reactions), None):
-        before = [m.text for m in session.messages[: one.idx] if m.role == "user"]
-        query, reply = (before[-1] if before else ""), session.messages[one.idx].text
-    return Candidate(session, reactions, settings, bool(shown), query, reply)
-
-
-def both_speak(one: Candidate) -> str | None:
-    """A user and an assistant said something."""
-    speaking = {m.role for m in one.session.messages if m.text.strip()}
-    return None if {"user", "assistant"} <= speaking else "no_exchange"
-
-
-def not_all_interrupted(one: Candidate) -> str | None:
-    """At least one reply was completed."""
-    return "all_interrupted" if one.reactions and all(r.interrupted for r in one.reactions) else None
-
-
-def signal_found(one: Candidate) -> str | None:
-    """One of the signals asked for."""
-    return "no_signal" if one.settings.signals is not None and not one.shown else None
-
-
-def no_conflict(one: Candidate) -> str | None:
-    """No reply was liked and rejected at once."""
-    return "conflict" if not one.settings.conflicts and any(r.conflict for r in one.reactions) else None
-
-
-def language_allowed(one: Candidate) -> str | None:
-    """The user's language is one of those asked for."""
-    first = next((m.text for m in one.session.messages if m.role == "user"), "")
-    allowed = one.settings.languages
-    return None if allowed is None or language(compared(first)) in allowed else "language"
-
-
-def lengths(one: Candidate) -> str | None:
-    """Neither request nor reply is too short or too long."""
-    for name, text in (("query", one.query), ("reply", one.reply)):
-        bounds = getattr(one.settings, name)
-        if bounds is not None and not bounds[0] <= len(text) <= bounds[1]:
-            return f"{name}_length"
-    return None
-
-
-def no_image(one: Candidate) -> str | None:
-    """Nothing that was not logged has to be seen to judge the reply."""
-    if one.settings.images:
-        return None
-    if one.reply.strip() == PICTURE:
-        return "image_reply"
-    return "image_request" if _found("images").search(one.query.lower()) else None
-
-
-def harmless(one: Candidate) -> str | None:
-    """Nobody asks for what is sexual, violent or otherwise harmful; talk about it is not harmful."""
-    for text in (m.text for m in one.session.messages if m.role == "user"):
+    query, reply, shown = _exchange(session, reactions, wanted)
+    yield None if {"user", "assistant"} <= {m.role for m in session.messages if m.text.strip()} else "no_exchange"
+    yield "all_interrupted" if reactions and all(r.interrupted for r in reactions) else None
+    yield "no_signal" if wanted is not None and not shown else None
+    yield "conflict" if not settings.conflicts and any(r.conflict for r in reactions) else None
+    spoken = language(compared(users[0] if users else ""))
+    yield "language" if settings.languages is not None and spoken not in settings.languages else None
+    for name, text, bounds in (("query", query, settings.query), ("reply", reply, settings.reply)):
+        yield f"{name}_length" if bounds is not None and not bounds[0] <= len(text) <= bounds[1] else None
+    if not settings.images:  # what was not logged would have to be seen to judge the reply
+        yield "image_reply" if reply.strip() == PICTURE else None
+        yield "image_request" if _found("images").search(query.lower()) else None
+    for text in users:  # talk about what is harmful is not harmful
         lowered = text.lower()
-        for kind, pattern in _unsafe().items():
-            if pattern.search(lowered) and not _found("discussion").search(lowered):
-                return f"unsafe_{kind}"
-        if one.settings.unsafe is not None and one.settings.unsafe(masked(text)):
-            return "unsafe_classifier"
-    return None
+        unsafe = (kind for kind, pattern in _unsafe().items() if pattern.search(lowered))
+        yield from (f"unsafe_{kind}" for kind in unsafe if not _found("discussion").search(lowered))
+        yield "unsafe_classifier" if settings.unsafe is not None and settings.unsafe(masked(text)) else None
 
 
-RULES: tuple[Callable[[Candidate], str | None], ...] = (
-    both_speak,
-    not_all_interrupted,
-    signal_found,
-    no_conflict,
-    language_allowed,
-    lengths,
-    no_image,
-    harmless,
-)
+def _exchange(
+    session: Session, reactions: Sequence[Reaction], wanted: Sequence[str] | None
+) -> tuple[str, str, list[Reaction]]:
+    """The request and the first reply that shows a signal asked for (else the first), and the replies that show one."""
+    shown = [r for r in reactions if wanted is None or any(name in wanted for name in r.names)]
+    one = next(iter(shown or reactions), None)
+    if one is None:
+        return "", "", shown
+    before = [m.text for m in session.messages[: one.idx] if m.role == "user"]
+    return (before[-1] if before else ""), session.messages[one.idx].text, shown
 
 
 def masked(text: str) -> str:
