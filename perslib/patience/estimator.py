@@ -45,7 +45,6 @@ CHOICES = {
     "loss": ("full", "light"),
     "timeout": ("drop", "failed", "censored"),
     "actions": ("multihot", "onehot", "none"),
-    "profile": ("", "h", "f", "hf"),
 }
 #: Longest gradient of a step.
 CLIP = 5.0
@@ -59,7 +58,7 @@ class Patience(BaseEstimator):
     gamma         0 < γ ≤ 1: users look forward and expect to pay h' for the rest (eq. 16); None: they do not
     timeout       dialogues that the limit on turns ended: "drop", count as "failed", or "censored" (had budget left)
     actions       "multihot" over what an action consists of, "onehot", or "none" where states say all
-    profile       which functions see the user's profile: "", "h", "f" or "hf"
+    profile       whether h sees the user's profile
 
     After `fit`: `f_` and `h_` (torch modules), `history_` (a row an epoch), `epoch_` (the one kept), `card_`.
     """
@@ -72,7 +71,7 @@ class Patience(BaseEstimator):
         gamma: float | None = None,
         timeout: Timeout = "drop",
         actions: ActionFeatures = "multihot",
-        profile: str = "",
+        profile: bool = False,
         hidden: Sequence[int] = (64, 64),
         epochs: int = 40,
         batch: int = 64,
@@ -167,18 +166,16 @@ class Patience(BaseEstimator):
         )
 
     def remaining_budget(self, dialogues: Dialogues) -> pd.DataFrame:
-        """One row a dialogue: dialogue, user, turns, patience (h), cost (−F_m), ahead (h'), budget at the end,
-        before_last (budget before the last turn), and first_spent (the first turn after which it was negative).
+        """One row a dialogue: dialogue, user, turns, patience (h), cost (−F_m), ahead (h'), budget at the end, and
+        first_spent (the first turn after which it was negative).
         """
         turns = self.turn_satisfaction(dialogues)
         ends = np.cumsum(dialogues.turns) - 1
         starts = ends - dialogues.turns + 1
         last = turns.iloc[ends].reset_index(drop=True).rename(columns={"turn": "turns"})
-        previous = np.where(ends > starts, turns["budget"].to_numpy()[ends - 1], last["patience"])
         below = turns["turn"].where(turns["budget"] < 0).to_numpy()
         return last[["dialogue", "user", "turns", "patience", "ahead", "budget"]].assign(
             cost=-np.add.reduceat(turns["satisfaction"].to_numpy(), starts),
-            before_last=previous,
             first_spent=pd.array(np.fmin.reduceat(below, starts), dtype="Int64"),
         )
 

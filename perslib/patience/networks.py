@@ -114,7 +114,7 @@ class Features:
 def features(
     dialogues: Dialogues, *, actions: ActionFeatures = "multihot", profile: str = "", forward: bool = False
 ) -> Features:
-    """The features of dialogues; `profile` names the functions that see it: "h", "f", both ("hf") or none ("").
+    """The features of dialogues; with `profile` h sees the user's.
 
     `forward` adds what is unfinished and finished after each turn.
     """
@@ -124,11 +124,9 @@ def features(
     goal = np.stack([d.goal for d in dialogues]).astype(np.float32)
     profiles = np.zeros((len(dialogues), 0), np.float32)
     if profile:
-        lacking, remedy = ("have no profile of their user", 'Give every dialogue a profile, or fit with profile="".')
+        lacking, remedy = ("have no profile of their user", "Give every dialogue a profile, or fit without profile.")
         profiles = np.stack(dialogues.each("profile", lacking, remedy)).astype(np.float32)
-    for_h = profiles if "h" in profile else profiles[:, :0]
-    shown = [profiles[of]] if "f" in profile else []
-    shown.append(np.concatenate([d.states for d in dialogues]))
+    shown = [np.concatenate([d.states for d in dialogues])]
     if actions != "none":
         taken = np.concatenate([d.actions for d in dialogues])
         shown.append(getattr(dialogues.action_list, actions)[taken])
@@ -138,9 +136,9 @@ def features(
         remedy = "A user who looks forward is estimated from that; give `rest`, or fit with gamma=None."
         rest = np.concatenate(dialogues.each("rest", lacking, remedy)).astype(np.float32)
         done = goal[of] - rest
-        by_turn |= {name: np.hstack([part, for_h[of]]) for name, part in (("rest", rest), ("done", done))}
+        by_turn |= {name: np.hstack([part, profiles[of]]) for name, part in (("rest", rest), ("done", done))}
         by_turn |= {"left": (rest > 0).max(axis=1), "begun": (done > 0).max(axis=1)}
-    return Features(by_turn, np.hstack([goal, for_h]), dialogues.turns)
+    return Features(by_turn, np.hstack([goal, profiles]), dialogues.turns)
 
 
 # -- estimates and losses ----------------------------------------------------------------------------------

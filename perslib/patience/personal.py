@@ -1,9 +1,9 @@
-"""Patience of people rather than of tasks: the profile enters h, and f (what the paper leaves as future work).
+"""Patience of people rather than of tasks: the profile enters h (what the paper leaves as future work).
 
     people = of_lives(115)                                     # users whose patience goes by their strictness
     dialogues = with_profiles(collect(policy, [p.user for p in people], 3000), {p.user.kind: p.words for p in people})
     train, test = apart(dialogues)                             # no user stands on both sides
-    model = Patience(profile="h").fit(train)                   # or "hf": in h and f
+    model = Patience(profile=True).fit(train)
     relative_patience(model, test)                             # estimated and true, a row a user
 
 In the synthetic world a strict person brings less patience to the same task than a lenient one, and the profile

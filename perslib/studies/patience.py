@@ -166,7 +166,7 @@ def measure_levels(models: Mapping[str, Patience], dialogues: Dialogues) -> pd.D
     """
     parts = []
     for name, model in models.items():
-        is_published = model.actions == "multihot" and model.gamma is None and model.profile == ""
+        is_published = model.actions == "multihot" and model.gamma is None and not model.profile
         known = LEVELS.get((model.loss, model.v_b), {}) if is_published else {}
         paper = pd.DataFrame.from_dict(known, orient="index", columns=["paper", "paper_std"]).astype(float)
         found = levels(model.turn_satisfaction(dialogues), dialogues).rename(columns={"std": "mean_std"})
@@ -272,7 +272,7 @@ def estimate_patience(train: Dialogues, test: Dialogues, size: Size, seed: int) 
     Columns: method, and those of `relative_patience`: user, estimated, true, dialogues.
     """
     parts = []
-    for name, profile in (("without profile", ""), ("profile in h", "h")):
+    for name, profile in (("without profile", False), ("profile in h", True)):
         model = Patience(profile=profile, epochs=size.epochs, seed=seed).fit(train)
         parts.append(relative_patience(model, test).assign(method=name))
     return pd.concat(parts, ignore_index=True)

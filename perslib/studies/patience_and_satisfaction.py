@@ -159,7 +159,7 @@ def estimate_turns(known: Ended, seed: int = SEED) -> pd.DataFrame:
     turns = known.turns
     columns = dict(zip((F, BUDGET), _held_out(plain, folds, seed)))
     if known.returning:
-        columns |= dict(zip((F + USER, BUDGET + USER), _held_out(named, folds, seed, profile="h")))
+        columns |= dict(zip((F + USER, BUDGET + USER), _held_out(named, folds, seed, profile=True)))
     columns |= {
         "turn number alone": -turns["number"].to_numpy(float),
         OUTCOME: np.repeat(plain.status, plain.turns).astype(float),
@@ -180,7 +180,9 @@ def correlate_simulated(number: int, language: str, seed: int = SEED) -> float:
     return float(np.corrcoef(f, -costs)[0, 1])
 
 
-def _held_out(dialogues: Dialogues, folds: np.ndarray, seed: int, profile: str = "") -> tuple[np.ndarray, np.ndarray]:
+def _held_out(
+    dialogues: Dialogues, folds: np.ndarray, seed: int, profile: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
     """f of every turn, and the budget after it."""
     of = np.repeat(folds, dialogues.turns)
     f, budget = np.empty(len(of)), np.empty(len(of))
