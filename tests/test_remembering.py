@@ -240,8 +240,7 @@ def test_a_candidate_is_shown_what_is_recalled_and_no_label(language):
     mind = Mind() if language == "en" else Mind(lambda name, r: None)
     shown = make_context(Remembered(system()), language)
     block = corpus().block("ada", "gift")
-    show = mind.work(partial(shown.prepare, shown.given(block)))
-    told = show(block.target("0", 0))
+    told, *_ = mind.work(partial(shown.show, shown.given(block)))
     assert "busy with knee" in told.system and told.memory == "H²Memory" and told.records
     assert "rating of" not in told.system + "".join(map(text_of, mind.asked))
 
@@ -253,8 +252,8 @@ def unlogged():
 
 def test_a_reply_rests_on_the_turns_that_were_looked_up_for_it():
     shown, block = make_context(Remembered(TurnRetrieval("en", embedder=Words(), k=1))), unlogged()
-    show = answered(partial(shown.prepare, shown.given(block)))
-    first, third = show(block.target("0", 0)), show(block.target("1", 0))
+    told = answered(partial(shown.show, shown.given(block)))
+    first, third = (told[[t.session for t in block].index(session)] for session in ("0", "1"))
     assert first.records == ("recipe/0/0",) and "a soup" in first.system
     assert third.records == ("travel/0/0",) and "a trip" in third.system
 

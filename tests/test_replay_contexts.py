@@ -101,9 +101,8 @@ def asked(which: str, corpus: Corpus, *turns: int) -> list[tuple[str, str]]:
 def shown(which: Any, block: Block, language: str = "en") -> list[Shown]:
     """What a context shows for each target of a block."""
     used = make_context(which, language)
-    given = used.given(block)
-    (show,) = Scripted().work([partial(used.prepare, given)])
-    return [show(target) for target in given]
+    (found,) = Scripted().work([partial(used.show, used.given(block))])
+    return found
 
 
 # -- nothing leaks -----------------------------------------------------------------------------------------
@@ -143,9 +142,9 @@ def test_a_context_of_ones_own_is_given_no_label_either():
     class Curious(Context):
         name = "curious"
 
-        async def prepare(self, block: Block, ask: Ask) -> Callable[[Any], Shown]:
+        async def show(self, block: Block, ask: Ask) -> list[Shown]:
             seen.append(block)
-            return lambda target: Shown(system=repr((target, target.response)))
+            return [Shown(system=repr((target, target.response))) for target in block]
 
     model = Scripted()
     generated(Candidate(context=Curious()), labelled(), target_turns(1), model)  # type: ignore[arg-type]
@@ -300,8 +299,8 @@ def test_no_history_and_a_failed_memory_leave_the_conversation_alone():
     assert shown(Structured(), alone)[0] == Shown(memory="structured, no history")
     model, block = Scripted(Answer(error="truncated", mode="unscored")), labelled().block("ada", "gift")
     used = make_context(Structured())
-    (show,) = model.work([partial(used.prepare, used.given(block))])
-    assert show(next(iter(block))) == Shown(memory="structured, truncated")
+    ((first, *_),) = model.work([partial(used.show, used.given(block))])
+    assert first == Shown(memory="structured, truncated")
 
 
 def test_memories_of_scores_say_so_at_once():

@@ -30,7 +30,7 @@ def corpus(request):
 
 def test_a_topic_runs_as_the_grammar_says():
     for i in range(300):
-        steps, solutions = draw_steps("history", Dice(i))
+        steps, solutions = draw_steps("history", 2, Dice(i))
         needs, m = sum(s.assistant == "requirement_prediction" for s in steps), len(solutions)
         told = [s for s in steps[needs + 1 :] if s.user == "solution_feedback"]
         talked = [s for s in steps if s.user == "solution_discussion"]
@@ -46,10 +46,13 @@ def test_a_topic_runs_as_the_grammar_says():
 def test_topics_take_as_many_turns_as_published():
     dice = Dice("turns")
     for part, expected in (("history", 5.8), ("query", 4.75)):
-        drawn = [draw_steps(part, dice) for _ in range(4000)]
+        drawn = [draw_steps(part, 2, dice) for _ in range(4000)]
         assert sum(len(steps) for steps, _ in drawn) / 4000 == pytest.approx(expected, abs=0.06)
         if part == "query":
             assert {side for _, solutions in drawn for side, _ in solutions} == {"pos"}
+    assert all(
+        steps[1].assistant == "solution_proposal" for steps in (draw_steps("history", 1, dice)[0] for _ in range(20))
+    )
 
 
 def test_six_of_ten_situations_lead_to_a_dialogue_and_never_four_in_a_row_do_not():

@@ -14,7 +14,7 @@ from perslib.memory.checked import Reading
 from perslib.palsynth.persons import MINUTE, Entry, Persona, Situation
 from perslib.palsynth.writing import Fault, Task, Writing, by_id, is_said
 from perslib.worlds.lives import Dice
-from perslib.worlds.palset_months import Part, draw_plan
+from perslib.worlds.palset_months import Part, draw_steps
 
 CANDIDATES = 8
 SIDES = ("pos", "neg")
@@ -109,9 +109,10 @@ def script(one: Persona, own: Situation, topics: Sequence[Topic], part: Part, wr
     users, assistants = USER_ACTIONS[writing.language], ASSISTANT_ACTIONS[writing.language]
     shown, turns = [], []
     for n, topic in enumerate(topics, start=1):
-        plan = draw_plan(part, len(topic.needs), dice)
-        needs = [need["need"] for need in topic.needs[: plan.needs]]
-        picks = [(side, *topic.verdict[side][i]) for side, i in plan.solutions]
+        steps, proposed = draw_steps(part, len(topic.needs), dice)
+        told = sum(step.assistant == "requirement_prediction" for step in steps)
+        needs = [need["need"] for need in topic.needs[:told]]
+        picks = [(side, *topic.verdict[side][i]) for side, i in proposed]
         solutions = [
             {"id": f"S{i}", "text": topic.solutions[place], "feedback": side, "reason": reason}
             for i, (side, place, reason) in enumerate(picks, start=1)
@@ -126,7 +127,7 @@ def script(one: Persona, own: Situation, topics: Sequence[Topic], part: Part, wr
                 "assistant": assistants[step.assistant],
                 "assistant_about": f"T{n} {step.assistant_about}",
             }
-            for step in plan.steps()
+            for step in steps
         ]
     return Script(shown, turns)
 

@@ -17,7 +17,7 @@ It learns from turns of past dialogues with what followed, the oldest forgotten 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -209,7 +209,7 @@ def learn(user: User, reward: Reward, settings: Settings) -> Agent:
 
     Dialogues of a noisy rule fill the memory first. While it learns, users do not leave.
     """
-    staying = user.without_exits()
+    staying = replace(user, budget=False, forward=False, quits=0.0)
     rng = np.random.default_rng((settings.seed, 1))
     with seeded(settings.seed) as torch:
         learner = _Learner(torch, settings)

@@ -112,7 +112,7 @@ class Features:
 
 
 def features(
-    dialogues: Dialogues, *, actions: ActionFeatures = "multihot", profile: str = "", forward: bool = False
+    dialogues: Dialogues, *, actions: ActionFeatures = "multihot", profile: bool = False, forward: bool = False
 ) -> Features:
     """The features of dialogues; with `profile` h sees the user's.
 

@@ -14,7 +14,7 @@ probably cost, given the cost of what is finished,
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -153,10 +153,6 @@ class User:
         if self.scale == 1 and not self.noise:
             return float(goal.patience)
         return float(max(1.0, self.scale * goal.patience + self.noise * rng.standard_normal()))
-
-    def without_exits(self) -> User:
-        """The same user, who stays however dear it gets: agents are trained with this one."""
-        return replace(self, budget=False, forward=False, quits=0.0)
 
 
 def user1() -> User:

@@ -73,11 +73,10 @@ class Candidate:
     async def reply(self, block: Block, ask: Ask) -> list[dict[str, Any]]:
         """What it answers to the targets of a block: one row of the replies frame each, who answers left out."""
         given = self.shows.given(block)
-        show = await self.shows.prepare(given, ask)
         settings = {name: getattr(self, name) for name in ("temperature", "max_tokens", "seed")}
         requests, rows = [], []
-        for target in given:
-            shown = show(target) if target.request is not None else Shown()
+        for target, shown in zip(given, await self.shows.show(given, ask), strict=True):
+            shown = shown if target.request is not None else Shown()
             shown = replace(shown, system="\n\n".join(filter(None, (self.system, shown.system))) or None)
             key = {column: getattr(target, column) for column in TURN}
             rows.append({**key, **settings, "context": self.shows.name, **vars(shown), "error": NO_REQUEST})

@@ -14,14 +14,13 @@ No context can pass on a label: all of them get the block from `Context.given`, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
 
-from perslib.corpus import Block, Target
+from perslib.corpus import Block
 from perslib.errors import PerslibError, PromptError, UnknownName
 from perslib.llm import Ask
 from perslib.memory import MemorySystem, Retrieval, Scores, is_memory, make_memory, profile_shown, turn_id
@@ -49,9 +48,6 @@ class Shown:
     """Ids (`scenario/session/turn`) of the user's earlier turns that it rests on."""
 
 
-Show = Callable[[Target], Shown]
-
-
 class Context:
     """A way to brief candidates. `given` is all it ever learns of a block."""
 
@@ -66,13 +62,9 @@ class Context:
         fields: Literal["published", "none"] = "published" if self.sees_profile else "none"
         return replace(block.unlabelled(), profile=profile_shown(block.profile, fields))
 
-    async def prepare(self, block: Block, ask: Ask) -> Show:
-        """Read the block; what comes back tells what is shown for each of its targets."""
-        return self.show
-
-    def show(self, target: Target) -> Shown:
-        """What is shown for a target where nothing of the block has to be read before."""
-        return Shown()
+    async def show(self, block: Block, ask: Ask) -> list[Shown]:
+        """What is shown for each target of the block."""
+        return [Shown()] * len(block)
 
     def said(self, name: str, **fields: Any) -> Shown:
         """What a prompt of this name says."""
@@ -99,9 +91,9 @@ class Task(Context):
 
     name = "task"
 
-    def show(self, target: Target) -> Shown:
-        """The task of the target's session."""
-        return self.said("candidate_task", task=target.task) if target.task else Shown(memory="no task")
+    async def show(self, block: Block, ask: Ask) -> list[Shown]:
+        """The task of each target's session."""
+        return [self.said("candidate_task", task=t.task) if t.task else Shown(memory="no task") for t in block]
 
 
 @context("profile")
@@ -111,11 +103,11 @@ class Profile(Context):
     name = "profile"
     sees_profile = True
 
-    async def prepare(self, block: Block, ask: Ask) -> Show:
+    async def show(self, block: Block, ask: Ask) -> list[Shown]:
         """The same for all targets."""
         known = any(value not in (None, "", [], ()) for value in block.profile.values())
         shown = self.said("candidate_profile", profile=block.profile) if known else Shown(memory="no profile")
-        return lambda target: shown
+        return [shown] * len(block)
 
 
 @context("tfidf")
@@ -125,23 +117,18 @@ class Retrieved(Context):
     name = "tfidf"
     strategy: Literal["topk", "diverse"] = "topk"
 
-    async def prepare(self, block: Block, ask: Ask) -> Show:
+    async def show(self, block: Block, ask: Ask) -> list[Shown]:
         """Index the block's history and look up every target."""
         retrieval = Retrieval(DIALOGUES, among="all")
         history = retrieval.history(block)
         if history.empty:
-            return lambda target: Shown(memory=f"{self.name}, no history")
-        before, rows = said_before(history, BEFORE), history.to_dict("records")
-        found = retrieval.nearest(block, RECORDS, self.strategy)
-        places = {(t.session, t.turn): [place for place, _ in near] for t, near in zip(block, found)}
-
-        def show(target: Target) -> Shown:
-            chosen = places[target.session, target.turn]
-            records = [_record(n, rows[i], before[i]) for n, i in enumerate(chosen, 1)]
-            ids = tuple(turn_id(*(rows[i][c] for c in ("scenario", "session", "turn"))) for i in chosen)
-            return replace(self.said("candidate_records", records=records), memory=self.name, records=ids)
-
-        return show
+            return [Shown(memory=f"{self.name}, no history")] * len(block)
+        before, rows, found = said_before(history, BEFORE), history.to_dict("records"), []
+        for near in retrieval.nearest(block, RECORDS, self.strategy):
+            records = [_record(n, rows[i], before[i]) for n, (i, _) in enumerate(near, 1)]
+            ids = tuple(turn_id(*(rows[i][c] for c in ("scenario", "session", "turn"))) for i, _ in near)
+            found.append(replace(self.said("candidate_records", records=records), memory=self.name, records=ids))
+        return found
 
 
 @context("diverse")
@@ -161,22 +148,20 @@ class Remembered(Context):
             raise _speechless(memory.name)
         self.memory, self.name = memory, f"memory: {memory.name}"
 
-    async def prepare(self, block: Block, ask: Ask) -> Show:
+    async def show(self, block: Block, ask: Ask) -> list[Shown]:
         """Build the memory; it sees none of the block's targets."""
         memory = await self.memory.build(replace(block, targets=block.targets.iloc[:0]), ask)
-        past = not block.evidence.empty
-        if past and memory.error is None and not memory.statements and not any(map(memory.recall, block)):
+        past, told = not block.evidence.empty, [memory.recall(target) for target in block]
+        if past and memory.error is None and not memory.statements and not any(told):
             raise _speechless(memory.system)
         lack = (memory.error or "nothing that bears on this turn") if past else "no history"
-
-        def show(target: Target) -> Shown:
-            told = memory.recall(target)
-            if not told:
-                return Shown(memory=f"{memory.system}, {lack}")
-            shown = self.said("candidate_memory", memory=told)
-            return replace(shown, memory=memory.system, records=memory.cited(target))
-
-        return show
+        nothing = Shown(memory=f"{memory.system}, {lack}")
+        return [
+            replace(self.said("candidate_memory", memory=of), memory=memory.system, records=memory.cited(target))
+            if of
+            else nothing
+            for of, target in zip(told, block)
+        ]
 
 
 def make_context(

@@ -10,12 +10,11 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from perslib.corpus import TURN
 from perslib.replay.replies import ORIGINAL
-from perslib.replay.scores import SCORE, Floats, Groups, Scores, by_judge
+from perslib.replay.scores import SCORE, Groups, Scores, by_judge
 from perslib.stats import FEWEST_USERS, RESAMPLES, SEED, Resamples, holm, own_family_preference, sign_flip
 from perslib.stats.pairs import EXACT
 from perslib.stats.resamples import ratio
@@ -95,21 +94,14 @@ def _pair(of: Scores, candidate: str, other: str, drawn: Resamples, seed: int) -
     counts = (common, groups.present, has & ~has_other, has_other & ~has, asked & ~has & ~has_other)
     found: dict[str, Any] = {name: int(counted.sum()) for name, counted in zip(_COUNTS, counts, strict=True)}
     for prefix, group in _GROUPS.items():
-        win, lose, apart = (groups.over(group, change) for change in (_ahead, _behind, None))
+        changes = (lambda means: means > EXACT, lambda means: means < -EXACT, None)
+        win, lose, apart = (groups.over(group, change) for change in changes)
         rates = (win, np.round(1 - win - lose, 12) + 0.0, lose, ratio(win, win + lose), apart)
         for rate, value in zip(_RATES, rates, strict=True):
             found |= drawn.estimate(value, prefix + rate)
     # One total a user: their sum over users is the mean difference times the number of turns.
     totals = groups.total.sum(axis=1)[groups.present]
     return {**found, "mean_delta_p": sign_flip(totals, seed=seed) if len(totals) >= FEWEST_USERS else np.nan}
-
-
-def _ahead(means: Floats) -> npt.NDArray[np.bool_]:
-    return means > EXACT
-
-
-def _behind(means: Floats) -> npt.NDArray[np.bool_]:
-    return means < -EXACT
 
 
 def self_preference(

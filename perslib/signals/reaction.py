@@ -111,7 +111,8 @@ def _taken(
         if gap is not None and gap >= 0 and reading > 0:
             fraction = _used(gap, first, reply, settings) / reading
             if fraction < settings.skimmed_weakly and reading >= settings.least_reading and not content:
-                signals.append(_skim(fraction, first, settings))
+                strength: Strength = "strong" if fraction < settings.skimmed else "weak"
+                signals.append(Signal("skim", 1 - fraction, strength, "clock", first.idx))
         if recently and not content and all(s.name == "skim" for s in signals):
             texts = [one.message.text for one in reversed(before)]
             if not same_topic(first.text, [*texts, reply.text]):
@@ -212,11 +213,6 @@ def _used(gap: float, first: Message, reply: Message, settings: Settings) -> flo
     if settings.generation_rate:
         gap = max(0.0, gap - reply.n_chars / settings.generation_rate)
     return gap - min(first.n_chars / settings.typing_rate, gap / 2)
-
-
-def _skim(fraction: float, first: Message, settings: Settings) -> Signal:
-    strong = fraction < settings.skimmed
-    return Signal("skim", 1 - fraction, "strong" if strong else "weak", "clock", first.idx)
 
 
 _NEGATIVE = frozenset(NEGATIVE)

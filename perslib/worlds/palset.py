@@ -95,7 +95,7 @@ def dialogue(one: Person, topics: list[Topic], part: Part, dice: Dice) -> dict[s
     """The topics one after another, in the turns of the grammar."""
     turns = []
     for own in topics:
-        steps, solutions = draw_steps(part, dice)
+        steps, solutions = draw_steps(part, 2, dice)
         places = [own.of(side)[i] for side, i in solutions]
         turns += [_turn(one, own, step, places, dice) for step in steps]
     return {f"turn_{i}": turn for i, turn in enumerate(turns, start=1)}

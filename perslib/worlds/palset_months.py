@@ -44,12 +44,12 @@ class Step(NamedTuple):
     assistant_about: str
 
 
-def draw_steps(part: Part, dice: Dice) -> tuple[list[Step], list[tuple[str, int]]]:
+def draw_steps(part: Part, needs: int, dice: Dice) -> tuple[list[Step], list[tuple[str, int]]]:
     """The turns of a topic, and the solutions in the order of their proposal: "pos" or "neg", number in that list.
 
-    One or two needs, half each; solutions of both kinds in the history, liked ones alone in the query set.
+    One of the needs or two, half each; solutions of both kinds in the history, liked ones alone in the query set.
     """
-    needs = 2 if dice.chance(0.5) else 1
+    needs = min(needs, 2) if dice.chance(0.5) else 1
     pool = [(side, i) for side in (("pos",) if part == "query" else ("pos", "neg")) for i in range(2)]
     m = dice.between(1, 2) if part == "query" else dice.weighted(HISTORY_SOLUTIONS)
     solutions = dice.some(pool, m)
@@ -79,6 +79,11 @@ def draw_parts(months: Sequence[int], dice: Dice) -> list[Part | None]:
             parts.append(("query" if month == QUERY_MONTH else "history") if kept else None)
         if "query" in parts:
             return parts
+
+
+def draw_hours(dice: Dice) -> tuple[int, int]:
+    """The full hours at which a situation begins and ends; its dialogue takes place at the end."""
+    return dice.between(*START_HOURS), dice.between(*END_HOURS)
 
 
 YEAR = 2024
@@ -126,8 +131,7 @@ def situations(one: Person, seed: int) -> list[Situation]:
         for i in range(count):
             low = i * width + dice.between(0, 1)
             high = (i + 1) * width - 1 - dice.between(0, 1)
-            # Full hours; a dialogue takes place at the end.
-            begin, finish = dice.between(*START_HOURS), dice.between(*END_HOURS)
+            begin, finish = draw_hours(dice)
             start, end = datetime(YEAR, month, 1 + low, begin), datetime(YEAR, month, 1 + high, finish)
             fresh = [key for key in one.themes if key not in before]
             keys = dice.some(fresh, dice.weighted(COUNT))

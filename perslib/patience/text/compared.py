@@ -75,13 +75,15 @@ def against_ratings(
 
 def spearman(x: np.ndarray, y: np.ndarray) -> float:
     """Rank correlation; missing where one of them does not vary."""
-    if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
-        return float("nan")
-    return float(np.corrcoef(rankdata(x), rankdata(y))[0, 1])
+    return _pearson(rankdata(x), rankdata(y))
 
 
 def _level_means_r(said: np.ndarray, gold: np.ndarray) -> float:
     means = pd.Series(said).groupby(np.round(gold)).mean()
-    if len(means) < 3 or np.ptp(means.to_numpy()) == 0:
+    return _pearson(means.index.to_numpy(float), means.to_numpy())
+
+
+def _pearson(x: np.ndarray, y: np.ndarray) -> float:
+    if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return float("nan")
-    return float(np.corrcoef(means.index.to_numpy(float), means.to_numpy())[0, 1])
+    return float(np.corrcoef(x, y)[0, 1])
