@@ -22,8 +22,6 @@ class Settings:
     """Seconds; a shorter reply is read at a glance."""
     typing_rate: float = 5.0
     """Characters a second; typing takes at most half of a gap."""
-    generation_rate: float | None = None
-    """Characters a second, where replies are timed when they start; None: when they are complete."""
     short: int = 40
     """Units; a longer message complains about the reply only where it says so."""
     ends: int = 120

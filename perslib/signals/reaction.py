@@ -109,7 +109,8 @@ def _taken(
             _say(signals, one, before, place, settings)
         content = bool(signals) and any(s.score > 0.5 and s.name in ("thanks", "ack") for s in signals)
         if gap is not None and gap >= 0 and reading > 0:
-            fraction = _used(gap, first, reply, settings) / reading
+            typing = min(first.n_chars / settings.typing_rate, gap / 2)
+            fraction = (gap - typing) / reading
             if fraction < settings.skimmed_weakly and reading >= settings.least_reading and not content:
                 strength: Strength = "strong" if fraction < settings.skimmed else "weak"
                 signals.append(Signal("skim", 1 - fraction, strength, "clock", first.idx))
@@ -203,16 +204,6 @@ def _again(
     if cue:
         return Signal("rephrase", max(sim, 0.5), "strong", "cue", *span)
     return Signal("rephrase", sim, "strong" if sim >= 0.7 else "weak", "similarity", *span)
-
-
-# -- what the clock says ----------------------------------------------------------------------------------
-
-
-def _used(gap: float, first: Message, reply: Message, settings: Settings) -> float:
-    """Seconds of a gap left for reading: without typing, and without generating where replies are timed at their start."""
-    if settings.generation_rate:
-        gap = max(0.0, gap - reply.n_chars / settings.generation_rate)
-    return gap - min(first.n_chars / settings.typing_rate, gap / 2)
 
 
 _NEGATIVE = frozenset(NEGATIVE)

@@ -35,6 +35,7 @@ def number(value: float) -> str:
 #: What formulas may use besides draws and numbers.
 _TOOLS = {"clock": clock, "number": number, "fsum": math.fsum}
 _DRAWS = ("between", "uniform", "pick", "chance")
+_MODEL = read_toml(__file__, "model.toml")
 
 
 @cache
@@ -132,12 +133,6 @@ def _travel_line(slot: Slots, book: Book, dice: Dice, used: set[str]) -> Slots:
 
 # -- gifts: what suits whom, at which price, delivered when --------------------------------------------------
 
-# Gifts that would look odd for a recipient, by place in the list of gifts or by kind.
-FOR_THE_YOUNG = (6, 13, 19, 20, 23)
-CHILD_KINDS = ("play", "child")
-NOT_USEFUL = ("decor", "experience", "jewel", "play")
-CLOSE_ONLY = ("jewel", "scent")
-
 
 def _gift(life: Life, book: Book, dice: Dice, month: int) -> Facts:
     words = book.scenario("gift")
@@ -168,15 +163,14 @@ def _price_range(gift: tuple[Any, ...], budget: int) -> tuple[float, float]:
 
 def _suits(place: int, gift: tuple[Any, ...], who: str, budget: int, keys: list[str]) -> bool:
     _, low, _, kind, _ = gift
-    close = who in ("partner", "mother", "grandma", "friend")
+    odd = _MODEL["gifts"]
     return not (
         low > 0.9 * budget
         or kind in keys
-        or ("useful" in keys and kind in NOT_USEFUL and who != "child")
-        or (kind in CLOSE_ONLY and not close)
-        or (kind not in CHILD_KINDS if who == "child" else kind == "child")
-        or (place in FOR_THE_YOUNG and who in ("mother", "father", "grandma", "teacher"))
-        or (place == 23 and who == "colleague")
+        or ("useful" in keys and kind in odd["useless"] and who != "child")
+        or (kind in odd["intimate"] and who not in odd["close"])
+        or (kind not in odd["childish"] if who == "child" else kind == "child")
+        or place in odd["never"].get(who, ())
     )
 
 
@@ -200,8 +194,6 @@ def _gift_line(slot: Slots, book: Book, dice: Dice, used: set[str]) -> Slots:
 
 # -- recipes: menus that fit the diners, the ban list and the clock ------------------------------------------
 
-TAGS = {"peanut": "peanut", "shrimp": "shrimp", "egg": "egg", "milk": "milk", "mild": "spicy", "oven": "oven"}
-
 
 def _recipe(life: Life, book: Book, dice: Dice, month: int) -> Facts:
     words = book.scenario("recipe")
@@ -211,7 +203,7 @@ def _recipe(life: Life, book: Book, dice: Dice, month: int) -> Facts:
     slot: Slots = {"household": household, "who_task": who_task, "own": own, "n": n, "portions": portions}
     slot["when"] = dice.pick(words.WHEN)
     keys = limits("recipe", life, slot, dice)
-    banned = {TAGS[key] for key in keys if key in TAGS}
+    banned = {tag for key, tag in _MODEL["banned"].items() if key in keys}
     slot["dishes"] = [d for d, row in words.DISHES.items() if not banned & set(row[1].split())]
     slot["count"] = dice.between(2, 3 if n < 3 else 4)
     slot["menu_names"] = dice.some(slot["dishes"], slot["count"])
