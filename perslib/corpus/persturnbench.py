@@ -8,6 +8,7 @@ where the score is 3 or lower.
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import re
 import tarfile
@@ -16,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import islice, product
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, cast
+from typing import Any
 
 from perslib.corpus.corpus import group_shuffle_split
 from perslib.corpus.reading import Reading, parse_json
@@ -33,6 +34,7 @@ FOLLOWED = "user messages followed by another user message"
 _SPLIT_FILES = ("splits.json", "split.json")
 #: What an archive may hold: bytes of a file, bytes of all files, and files; many times what the release has.
 _FILE, _ALL, _FILES = 16 << 20, 256 << 20, 100_000
+_GZIP = b"\x1f\x8b"
 
 
 def looks_like(path: Path) -> bool:
@@ -78,7 +80,11 @@ def _files(path: Path) -> Iterator[tuple[PurePosixPath, bytes]]:
             yield PurePosixPath(file.as_posix()), file.read_bytes()
         return
     try:
-        with _opened(path) as stream, tarfile.open(fileobj=cast(Any, _Bounded(stream)), mode="r:") as archive:
+        with path.open("rb") as packed, gzip.open(packed) if packed.peek(2)[:2] == _GZIP else packed as stream:
+            raw = stream.read(_ALL + 1)  # now no header that says its own size can be larger
+        if len(raw) > _ALL:
+            raise tarfile.ReadError(f"unpacked, it has more than {_ALL:,} bytes")
+        with tarfile.open(fileobj=io.BytesIO(raw), mode="r:") as archive:
             size = 0
             for number, member in enumerate(archive, start=1):
                 size += member.size
@@ -96,25 +102,6 @@ def _files(path: Path) -> Iterator[tuple[PurePosixPath, bytes]]:
             Problem(str(path), f"cannot be read as a tar archive ({short})"),
             "Give the folder that holds data/, or the release's tar.gz; a table of your own is `perslib import table`.",
         ) from error
-
-
-def _opened(path: Path) -> IO[bytes]:
-    with path.open("rb") as stream:
-        is_gzip = stream.read(2) == b"\x1f\x8b"
-    return cast(IO[bytes], gzip.open(path)) if is_gzip else path.open("rb")
-
-
-class _Bounded:
-    """A tar archive of which no header, whose size it says itself, is read when it is larger than a file may be."""
-
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._stream, self.seek, self.tell = stream, stream.seek, stream.tell
-
-    def read(self, size: int) -> bytes:
-        """So many bytes, and not an archive full."""
-        if size > _FILE:
-            raise tarfile.ReadError(f"a header of {size:,} bytes; read are {_FILE:,}")
-        return self._stream.read(size)
 
 
 def _session_key(file: PurePosixPath, reading: Reading) -> tuple[str, str, str] | None:
