@@ -133,7 +133,7 @@ class Cutter:
 
     @cached_property
     def _session_rows(self) -> Rows:
-        return _rows(self._sessions, ["user"])
+        return _rows(self._sessions)
 
     @cached_property
     def _scenario(self) -> np.ndarray:
@@ -213,9 +213,9 @@ class Cutter:
         at, started = self._events["at"].to_numpy(), self._listed["started_at"].to_numpy()
         scenario = self._listed["scenario"].map(self._rank).to_numpy(np.intp)
         unnamed = self._events["session"].isna().to_numpy()
-        sessions, shown = _rows(self._listed, ["user"]), {}
+        sessions, shown = _rows(self._listed), {}
         led, before = (np.full(len(at), -1, np.int32) for _ in range(2))
-        for user, rows in _rows(self._events, ["user"]).items():
+        for user, rows in _rows(self._events).items():
             own = sessions.get(user, _NONE)
             own = own[~np.isnat(started[own])]
             own = own[np.argsort(started[own], kind="stable")]
@@ -255,5 +255,6 @@ def _taken(frame: pd.DataFrame, rows: np.ndarray) -> pd.DataFrame:
     return frame.iloc[rows].set_axis(pd.RangeIndex(len(rows)))
 
 
-def _rows(frame: pd.DataFrame, by: list[str]) -> Rows:
-    return dict(frame.groupby(by[0] if len(by) == 1 else by, sort=False).indices)
+def _rows(frame: pd.DataFrame) -> Rows:
+    """The rows of each user."""
+    return dict(frame.groupby("user", sort=False).indices)

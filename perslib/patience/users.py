@@ -145,8 +145,6 @@ class User:
     def __post_init__(self) -> None:
         if not 0 < self.gamma <= 1:
             raise PerslibError(f"γ is {self.gamma}; expected 0 < γ ≤ 1 (eq. 16; 0.3 keeps dialogues alive).")
-        if self.items < 1 or self.max_turns < 1:
-            raise PerslibError("A user says at least one thing a turn, for at least one turn.")
 
     def patience(self, goal: Goal, rng: np.random.Generator) -> float:
         """What the user sets out with: eq. 17, for people scaled and with noise, never below one turn's cost."""

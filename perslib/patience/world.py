@@ -188,8 +188,6 @@ class World:
         """The system acts, the user hears and pays; ends the dialogue or lets the user speak again."""
         if self.over:
             raise PerslibError(f"The dialogue is over ({self.reason}); begin a new one.")
-        if not 0 <= action < len(self.actions.templates):
-            raise PerslibError(f"Action {action} is not in the list, which has {len(self.actions.templates)} (0 …).")
         template, state, agenda = self.actions.templates[action], self.seen.vector, self.agenda
         cost = int(self.actions.slot_numbers[action]) + 1
         agenda.hear(template, self.seen.entity, self.seen.told)
