@@ -13,7 +13,7 @@ from histories import corpus_of
 from perslib.corpus import TURN, Corpus, load
 from perslib.errors import DataError, UnknownName
 from perslib.replay import hard_set, profiles, sets, stratified_set
-from perslib.replay.sets import _expected, _rounded, draw
+from perslib.replay.sets import draw
 
 LONG, MIDDLING, SHORT, REPLY = (
     "a request of thirty characters",
@@ -192,27 +192,26 @@ def test_weighted_sums_of_sets_are_unbiased():
     assert abs(means.mean() - score.mean()) < 0.1
 
 
-def test_expected_numbers_of_a_block():
-    held = np.array([1, 2, 3, 10, 24])
-    assert _expected(held, 4).tolist() == [0.8] * 5
-    assert _expected(held, 5).tolist() == [1] * 5
-    # The share of the first two is less than a turn, so they have one; 18 turns remain for the 37 of the others.
-    assert _expected(held, 20) == pytest.approx([1, 1, 3 * 18 / 37, 10 * 18 / 37, 24 * 18 / 37])
-    for size in (6, 11, 20, 39):
-        expected = _expected(held, size)
-        assert expected.sum() == pytest.approx(size)
-        assert (expected >= 1).all() and (expected <= held).all()
-        larger = expected[expected > 1] / held[expected > 1]
-        assert np.ptp(larger) < 1e-12
-
-
-def test_rounding_keeps_the_sum_and_the_mean():
-    expected = np.array([1.0, 1.2, 2.5, 0.8, 1.9, 2.6])
-    rng = np.random.default_rng(0)
-    drawn = np.array([_rounded(expected, rng.permutation(6), rng) for _ in range(4000)])
-    assert (drawn.sum(axis=1) == 10).all()
-    assert ((drawn == np.floor(expected)) | (drawn == np.ceil(expected))).all()
-    assert drawn.mean(axis=0) == pytest.approx(expected, abs=0.04)
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [
+        (4, [0.8] * 5),
+        (5, [1] * 5),
+        # The share of the first two is less than a turn, so they have one; 18 turns remain for the 37 of the others.
+        (20, [1, 1, 3 * 18 / 37, 10 * 18 / 37, 24 * 18 / 37]),
+        (40, [1, 2, 3, 10, 24]),
+    ],
+)
+def test_expected_numbers_of_a_block(size, expected):
+    held = {"a": 1, "b": 2, "c": 3, "d": 10, "e": 24}
+    rows = [("u", scenario, "0", LONG, REPLY, 4) for scenario, turns in held.items() for _ in range(turns)]
+    corpus = corpus_of(rows)
+    for seed in range(10):
+        chosen = stratified_set(corpus, size, split=None, seed=seed).groupby("scenario")
+        assert chosen.size().sum() == size
+        drawn, stated = chosen.size().reindex(list(held), fill_value=0), chosen["inclusion"].first() * pd.Series(held)
+        assert stated.dropna().tolist() == pytest.approx([e for e, s in zip(expected, stated) if pd.notna(s)])
+        assert ((drawn == np.floor(expected)) | (drawn == np.ceil(expected))).all()
 
 
 def test_users_get_their_share_and_scenarios_do_not_alternate():

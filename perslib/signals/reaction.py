@@ -50,38 +50,14 @@ def reactions(session: Session, settings: Settings = DEFAULT, reading: Sequence[
     before = deque(asked[0], maxlen=2 * settings.rounds_back)
     trouble = -settings.topics_back - 1  # the place of the last reply that was not liked
     for place, (reply, after) in enumerate(zip(replies, asked[1:])):
-        if after:
-            recently = place - trouble <= settings.topics_back
-            one = _taken(reply, after, before, place, reading[place], recently, settings)
-            before.extend(after)
-        else:
-            one = _unanswered(reply, before, reading[place], superseded=place + 1 < len(replies))
+        superseded = not after and place + 1 < len(replies)
+        recently = place - trouble <= settings.topics_back
+        one = _taken(reply, after, before, place, reading[place], recently, superseded, settings)
+        before.extend(after)
         if one.signals and any(s.name in EXPRESSED for s in one.signals):
             trouble = place
         found.append(one)
     return followed(found)
-
-
-def _unanswered(reply: Message, before: Sequence[_Asked], reading: float, superseded: bool) -> Reaction:
-    """A reply after which the user said nothing, or got another one at once."""
-    signals = _clicked(reply)
-    broken = not superseded and interrupted(reply.text)
-    if broken:
-        signals.append(_broken(reply))
-    lang = before[-1].read.lang if before else language(reply.text)
-    primary, conflict = _primary(signals, "superseded" if superseded else "no_followup")
-    return Reaction(
-        reply.idx,
-        None,
-        lang,
-        primary,
-        tuple(signals),
-        interrupted=broken,
-        reading=reading,
-        n_chars=reply.n_chars,
-        superseded=superseded,
-        conflict=conflict,
-    )
 
 
 def _taken(
@@ -91,20 +67,22 @@ def _taken(
     place: int,
     reading: float,
     recently: bool,
+    superseded: bool,
     settings: Settings,
 ) -> Reaction:
-    """The reaction to a reply after which the user spoke.
+    """The reaction to a reply, by what the user said `after` it, if anything.
 
-    `place` counts the replies before, `recently` says whether one of the last few was not liked.
+    `place` counts the replies before, `recently` says whether one of the last few was not liked, `superseded` whether
+    another reply followed at once.
     """
-    first = after[0].message
-    gap = None if first.t is None or reply.t is None else first.t - reply.t
+    first = after[0].message if after else None
+    gap = None if first is None or first.t is None or reply.t is None else first.t - reply.t
     fraction = None
     signals = _clicked(reply)
-    broken = interrupted(reply.text)
+    broken = not superseded and interrupted(reply.text)
     if broken:
-        signals.append(_broken(reply))
-    else:
+        signals.append(Signal("system_failure", 1.0, "strong", "interrupted", reply.idx, 0, len(reply.text)))
+    elif first is not None:
         for one in after:
             _say(signals, one, before, place, settings)
         content = bool(signals) and any(s.score > 0.5 and s.name in ("thanks", "ack") for s in signals)
@@ -118,17 +96,18 @@ def _taken(
             texts = [one.message.text for one in reversed(before)]
             if not same_topic(first.text, [*texts, reply.text]):
                 signals.append(Signal("abandon", 0.4, "weak", "topic", first.idx, 0, len(first.text)))
-    primary, conflict = _primary(signals, "continue")
+    primary, conflict = _primary(signals, "continue" if after else "superseded" if superseded else "no_followup")
+    asked = after[0] if after else before[-1] if before else None
     return Reaction(
         reply.idx,
-        first.idx,
-        after[0].read.lang,
+        None if first is None else first.idx,
+        asked.read.lang if asked else language(reply.text),
         primary,
         tuple(signals),
-        False,
+        superseded,
         broken,
         conflict,
-        gap is None or gap < 0,
+        first is not None and (gap is None or gap < 0),
         gap,
         reading,
         reply.n_chars,
@@ -153,10 +132,6 @@ def _clicked(reply: Message) -> list[Signal]:
     if reply.extra.get("both"):
         found.append(Signal("like", 1.0, "explicit", "button", reply.idx))
     return found
-
-
-def _broken(reply: Message) -> Signal:
-    return Signal("system_failure", 1.0, "strong", "interrupted", reply.idx, 0, len(reply.text))
 
 
 # -- what the next message says ---------------------------------------------------------------------------
