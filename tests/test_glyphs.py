@@ -31,8 +31,8 @@ font_manager.fontManager.afmlist = []
 assert not any("CJK" in f.name or "Noto" in f.name for f in font_manager.fontManager.ttflist)
 
 import perslib
-from perslib.report import figure_style, save_figure
-figure_style()
+from perslib.report import begin, save_figure
+begin(".")
 import matplotlib.pyplot as plt
 fig, axes = plt.subplots()
 axes.plot([1, 2, 3], [5, -1, 3], label="满意度（≥ 4 分）")
@@ -41,7 +41,7 @@ axes.set_xlabel("轮次", style="italic")
 axes.set_xticks([1, 2, 3], ["酒店", "航班", "café ρ"])
 axes.annotate("“不够具体”……", (2, -1))
 axes.legend(title="图例")
-paths = save_figure(fig, "zh", out=".")
+paths = save_figure(fig, "zh")
 used = [font_manager.findfont(font_manager.FontProperties(family=f)) for f in matplotlib.rcParams["font.family"]]
 print(json.dumps({"fonts": used, "files": [p.suffix for p in paths]}))
 """
@@ -62,21 +62,21 @@ def test_a_bare_session_draws_chinese_without_any_font_of_the_system(tmp_path):
 
 @pytest.mark.parametrize(("language", "own"), [("en", b"DejaVuSans"), ("zh", b"NotoSansSC")])
 def test_letters_and_quotes_are_of_the_font_of_the_language(tmp_path, language, own):
-    report.begin(language=language)
+    report.begin(tmp_path, language)
     fig, axes = plt.subplots()
     axes.set_title("“quoted” 5")
-    pdf = report.save_figure(fig, "quotes", out=tmp_path)[0].read_bytes()
+    pdf = report.save_figure(fig, "quotes")[0].read_bytes()
     assert set(re.findall(rb"DejaVuSans|NotoSansSC", pdf)) == {own}
 
 
 @pytest.mark.parametrize("acting", ["\ufeff", "\u202e", "\u200b", "\x00", "\u00ad"])
 def test_a_character_that_acts_is_a_box_in_a_figure(tmp_path, acting):
-    report.figure_style()
+    report.begin(tmp_path)
     fig, axes = plt.subplots()
     axes.set_title(report.literal(f"{acting}user{acting}1"))
     axes.legend([axes.plot([1, 2])[0]], [report.literal(f"a{acting}")])
     assert axes.get_title() == "" and axes.get_title(loc="left") == "▯user▯1"
-    assert report.save_figure(fig, "acting", out=tmp_path)[2].stat().st_size > 0
+    assert report.save_figure(fig, "acting")[2].stat().st_size > 0
 
 
 def test_every_label_that_a_figure_may_carry_has_its_glyphs():

@@ -12,15 +12,14 @@ import pytest
 
 from perslib import catalogue, report
 from perslib.report.latex import escaped
-from perslib.report.show import table_html
 from perslib.report.tables import formatted
 
 SYMBOLS = "αβγδεζηθικλμνξοπρςστυφχψωΑΓΔΘΛΞΠΣΦΨΩ✓✗→←↑↓↦≤≥≠≈−±×÷·√∞∑′½²³⁻₁₂–—…“”‘’•àéüñçȳ⟨⟩µ\u00a0"
 
 
 def saved(folder: Path, frame: pd.DataFrame, name: str = "t", caption: str = "A caption.") -> str:
-    report.begin(language="en")
-    return report.save_table(frame, name, caption, out=folder)[1].read_text("utf-8")
+    report.begin(folder)
+    return report.save_table(frame, name, caption)[1].read_text("utf-8")
 
 
 def frames() -> dict[str, pd.DataFrame]:
@@ -100,17 +99,6 @@ def test_an_interval_is_smaller_than_its_estimate(tmp_path):
     agreed = pd.DataFrame({"judge": ["a"], "r": [0.36], "r_low": [0.3], "r_high": [0.41]})
     assert r"a & 0.36 {\footnotesize [0.30,~0.41]} \\" in saved(tmp_path, formatted(agreed))
     assert r".371 {\scriptsize [$-$.237,~.455]}" in saved(tmp_path, frames()["intervals"])
-
-
-def test_the_best_of_a_column_is_bold_in_the_file_and_on_the_page(tmp_path):
-    frame = pd.DataFrame({"judge": list("abcd"), "r": [0.1, 0.3, None, 0.3], "r_low": 0.0, "r_high": 0.5})
-    frame["mae"] = [0.5, 0.7, 0.6, None]
-    report.begin(language="en")
-    paths = report.save_table(formatted(frame), "t", "Best.", out=tmp_path, best=("r", "-mae"))
-    text = paths[1].read_text("utf-8")
-    assert re.findall(r"\\textbf\{([.\d]+)", text) == ["0.50", "0.30", "0.30"]
-    assert pd.read_csv(paths[0])["r"].tolist()[:2] == [0.1, 0.3]
-    assert table_html(frame[["judge", "mae"]], bold={(0, 1)}).count("<b>0.50</b>") == 1
 
 
 def test_more_rows_than_a_page_has_are_in_the_csv(tmp_path):

@@ -275,11 +275,11 @@ import sys
 import matplotlib.pyplot as plt
 import pandas as pd
 from perslib import report
-report.begin(language=sys.argv[1])
+report.begin(sys.argv[2], sys.argv[1])
 fig, ax = plt.subplots()
 ax.bar(["满意", "satisfied"], [1, 2])
 ax.set_title("中文 – −1 ≤ 评分")
-report.save_figure(fig, "bars", pd.DataFrame({"what": ["满意", "satisfied"]}), out=sys.argv[2])
+report.save_figure(fig, "bars", pd.DataFrame({"what": ["满意", "satisfied"]}))
 """
 
 

@@ -55,7 +55,8 @@ def test_judges_without_a_readable_answer_leave_an_empty_table_not_a_failed_page
     two = pd.concat([verdicts, verdicts.assign(judge="another")], ignore_index=True)
     apart = disagreements(two, corpus)
     assert apart.empty and {"Float64", "boolean", "Int64"} & set(map(str, apart.dtypes))
-    csv, tex = report.save_table(apart, "disagreements", out=tmp_path)
+    report.begin(tmp_path)
+    csv, tex = report.save_table(apart, "disagreements")
     assert pd.read_csv(csv).empty and "No rows: nothing to list. & " in tex.read_text("utf-8")
 
 
@@ -64,7 +65,8 @@ def test_the_csv_keeps_the_numbers_that_the_page_rounds(tmp_path):
     verdicts = pd.concat([evaluate(judge, corpus) for judge in (Constant(4), UserMean(), Nearest(2))])
     found = agreement(verdicts, corpus, metrics=("qwk", "pearson"), controls=["constant 4"], resamples=200)
     shown = agreement_table(found, gains=("qwk",))
-    csv, tex = report.save_table(shown, "agreement", out=tmp_path)
+    report.begin(tmp_path)
+    csv, tex = report.save_table(shown, "agreement")
     kept = pd.read_csv(csv)
     assert all(pd.api.types.is_numeric_dtype(kept[c]) for c in kept if c.startswith(("qwk", "pearson")))
     own = found[found["metric"] == "qwk"].set_index("judge").loc[kept["judge"]]
@@ -81,7 +83,8 @@ def test_texts_and_other_columns_of_the_csv_stay_as_they_are(tmp_path):
     frame = pd.DataFrame(
         {"user": ["=1+1", "–", "@a"], "n": pd.array([1, None, 3], dtype="Int64"), "p": [0.1 + 0.2] * 3}
     )
-    (csv, _) = report.save_table(frame, "as_is", out=tmp_path)
+    report.begin(tmp_path)
+    (csv, _) = report.save_table(frame, "as_is")
     assert csv.read_text("utf-8").splitlines()[1:] == [
         f"{u},{n},{0.1 + 0.2!r}" for u, n in (("=1+1", 1), ("–", ""), ("@a", 3))
     ]

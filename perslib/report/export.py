@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,15 +39,13 @@ def save_figure(
     data: pd.DataFrame | None = None,
     caption: str = "",
     empty: str = "",
-    out: str | Path | None = None,
     *,
     leads: bool = False,
 ) -> Saved:
     """Save a figure as PDF, SVG and PNG, the plotted numbers as CSV, and show it with its caption.
 
-    Files go to `figures/` in the page's folder, or in `out`. PDF embeds its fonts as TrueType, SVG draws
-    text as outlines, PNG has 200 dots an inch. Returns the paths written. The figure is closed. Where the frame has no row
-    the sentence `empty` stands on the page in its place. One that `leads` stands below the answer that a rendered page
+    Files go to `figures/` in the page's folder. PDF embeds its fonts as TrueType, SVG draws text as outlines, PNG has 200
+    dots an inch. Returns the paths written. The figure is closed. Where the frame has no row the sentence `empty` stands on the page in its place. One that `leads` stands below the answer that a rendered page
     opens with (`answer`), and on its card on the index.
     """
     import matplotlib.pyplot as plt
@@ -58,7 +55,7 @@ def save_figure(
         say(empty or "Nothing to draw: no reply of this corpus has a score.")
         return Saved()
     caption = translate(caption)
-    folder = current().folder("figures", out)
+    folder = current().folder("figures")
     paths = [folder / f"{check_name(name)}.{kind}" for kind in _METADATA]
     for path, metadata in zip(paths, _METADATA.values()):
         fig.savefig(path, metadata=metadata)
@@ -66,7 +63,7 @@ def save_figure(
         paths.append(_write_csv(data, folder / f"{name}.csv"))
     width = round(fig.get_size_inches()[0] * 100)
     plt.close(fig)
-    text, plain, record = _described("figure", name, caption, paths, out)
+    text, plain, record = _described("figure", name, caption, paths)
     record["leads"] = leads
     body = fill(
         "figure",
@@ -86,10 +83,8 @@ def save_table(
     name: str,
     caption: str = "",
     digits: int = 2,
-    out: str | Path | None = None,
     *,
     shown: bool = True,
-    best: Sequence[str] = (),
 ) -> Saved:
     """Save a table as CSV with full precision and as LaTeX (booktabs), and show it with its caption.
 
@@ -97,39 +92,24 @@ def save_table(
     have columns of their own, `qwk`, `qwk_low`, `qwk_high`. Texts are written as they are: a spreadsheet may take one that
     begins with = + - @ for a formula, so import these columns as text.
 
-    Files go to `tables/` in the page's folder, or in `out`. Column heads and known labels are in the page's
-    language in LaTeX and on the page; the CSV keeps the frame's own names. With `shown=False` the table on the page is
-    folded and opens at a click. In each column that `best` names the greatest number is bold, or the least where a minus
-    stands before the name: `best=("qwk", "-mae")`. Returns the paths written.
+    Files go to `tables/` in the page's folder. Column heads and known labels are in the page's language in LaTeX and on the
+    page; the CSV keeps the frame's own names. With `shown=False` the table on the page is folded and opens at a click.
+    Returns the paths written.
     """
     caption = translate(caption)
-    folder = current().folder("tables", out)
+    folder = current().folder("tables")
     paths = [_write_csv(frame, folder / f"{check_name(name)}.csv"), folder / f"{name}.tex"]
     first, left_out = frame.head(_SHOWN_ROWS), len(frame) - _SHOWN_ROWS
     rest = translate("{n} more rows are in the CSV.", n=left_out) if left_out > 0 else ""
-    bold = _best_cells(frame, best)
-    latex = latex_table(first, name, caption, digits, bold, rest)
-    paths[1].write_text(latex, encoding="utf-8", newline="\n")
-    text, plain, record = _described("table", name, caption, paths, out)
+    paths[1].write_text(latex_table(first, name, caption, digits, rest), encoding="utf-8", newline="\n")
+    text, plain, record = _described("table", name, caption, paths)
     more = f"<div class='pl-caption'>{rest}</div>" if rest else ""
-    table = table_html(first, text if shown else "", digits, bold) + more
+    table = table_html(first, text if shown else "", digits) + more
     if not shown:
         table = f"<div class='pl-caption'>{text}</div>{fold_html(translate('Show the table'), table)}"
     plain = f"{first.to_string(index=False)}\n{plain}" if shown else plain
     show_html(f'<div id="table-{name}">{table}</div>', plain, record)
     return Saved(paths)
-
-
-def _best_cells(frame: pd.DataFrame, columns: Sequence[str]) -> set[tuple[int, int]]:
-    """Places of the best numbers of these columns."""
-    found = set()
-    for column in columns:
-        name = column.removeprefix("-")
-        cells = [getattr(v, "numbers", {"": v}).get("") for v in frame[name]]
-        numbers = pd.to_numeric(pd.Series(cells, dtype=object), errors="coerce")
-        best = numbers.min() if column != name else numbers.max()
-        found |= {(row, list(frame).index(name)) for row in numbers.index[numbers == best]}
-    return found
 
 
 def _write_csv(frame: pd.DataFrame, path: Path) -> Path:
@@ -156,16 +136,14 @@ def _with_numbers(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(columns, axis=1) if columns else frame
 
 
-def _described(
-    kind: str, name: str, caption: str, paths: list[Path], out: str | Path | None
-) -> tuple[str, str, dict[str, Any]]:
+def _described(kind: str, name: str, caption: str, paths: list[Path]) -> tuple[str, str, dict[str, Any]]:
     """Caption with links to the files, the same in plain words, and what the report runner finds in the output.
 
-    Files that were put elsewhere than beside the page are none of the runner's business; their caption says where they are.
+    Where no page is rendered the caption says where the files are.
     """
     n, home, folder = current().number(kind, name), workspace(), paths[0].parent.resolve()
     where = folder.relative_to(home) if folder.is_relative_to(home) else folder
-    files = [f"{p.parent.name}/{p.name}" for p in paths] if current().out and not out else []
+    files = [f"{p.parent.name}/{p.name}" for p in paths] if current().out else []
     label = translate("Figure {n}.", n=n) if kind == "figure" else translate("Table {n}.", n=n)
     text = fill("caption", label=label, text=caption, files=files, folder="" if files else where.as_posix())
     plain = f"{name}: {', '.join(p.name for p in paths)} in {paths[0].parent}"

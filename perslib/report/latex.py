@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import textwrap
 import unicodedata
-from collections.abc import Collection
 from functools import cache
 
 import pandas as pd
@@ -59,27 +58,19 @@ def _set(character: str) -> str:
     return base
 
 
-def latex_table(
-    frame: pd.DataFrame,
-    name: str,
-    caption: str = "",
-    digits: int = 2,
-    bold: Collection[tuple[int, int]] = (),
-    note: str = "",
-) -> str:
+def latex_table(frame: pd.DataFrame, name: str, caption: str = "", digits: int = 2, note: str = "") -> str:
     """Return the frame as a `table`: numbers flush right, intervals smaller than their estimates.
 
     Parameters
     ----------
     name, caption : the label is `tab:name`.
     digits : decimals of numbers.
-    bold : places (row, column) of cells in bold.
     note : a sentence below the table.
     """
     texts = cell_texts(frame, digits)
     kinds = [_column(own, is_numeric(frame.iloc[:, i])) for i, own in enumerate(texts)]
     size, small = next(sizes for most, *sizes in _SIZES if len(kinds) <= most)
-    cells = [[_cell(text, small, (row, i) in bold) for row, text in enumerate(own)] for i, own in enumerate(texts)]
+    cells = [[_cell(text, small) for text in own] for own in texts]
     if frame.empty:
         none = escaped(translate("No rows: nothing to list."))
         cells = [[none], *[[""]] * len(kinds)][: len(kinds)]
@@ -103,11 +94,10 @@ def latex_table(
     return needed + text
 
 
-def _cell(text: str, small: str = "", is_bold: bool = False) -> str:
+def _cell(text: str, small: str = "") -> str:
     """Return a cell; what begins like an option of the line before is text."""
     shown = _INTERVAL.sub(rf" {{\{small} \1}}" if small else r" \1", escaped(controls_shown(text)))
-    shown = re.sub(r"^[*\[]", r"{\g<0>}", shown)
-    return rf"\textbf{{{shown}}}" if is_bold else shown
+    return re.sub(r"^[*\[]", r"{\g<0>}", shown)
 
 
 def _head(text: str, kind: str, below: list[str]) -> str:

@@ -44,11 +44,11 @@ class Page:
     def _ipython_display_(self) -> None:
         """Nothing to see when `begin` is the last line of a cell."""
 
-    def folder(self, kind: str, out: str | Path | None = None) -> Path:
+    def folder(self, kind: str) -> Path:
         """Where figures or tables go; made when it is not there."""
-        base = Path(out) if out else self.out or workspace() / "reports" / "lab"
-        (base / kind).mkdir(parents=True, exist_ok=True)
-        return base / kind
+        folder = (self.out or workspace() / "reports" / "lab") / kind
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
 
 
 _current = Page()

@@ -1,4 +1,4 @@
-"""Figures of estimates, shares, curves, points, matrices, rankings and graphs, from tidy frames.
+"""Figures of estimates, shares, curves, points and matrices, from tidy frames.
 
     fig = plots.intervals(agreed, "value", rows="judge", panels="metric", marks="score", muted=controls)
     fig.axes[0].set_xlim(-0.1, 0.6)
@@ -29,7 +29,6 @@ from perslib.report.plot_parts import (
     Palette,
     Width,
     add_legend,
-    colors_of,
     draw_guides,
     draw_published,
     estimates,
@@ -41,13 +40,12 @@ from perslib.report.plot_parts import (
     subplots,
     values_of,
 )
-from perslib.report.style import FAINT, INK, RULE, label_rows, literal, literal_name
-from perslib.report.words import name_of
+from perslib.report.style import FAINT, INK, RULE, label_rows, literal_name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["arcs", "curves", "heatmap", "intervals", "points", "ranks", "shares", "stack"]
+__all__ = ["curves", "heatmap", "intervals", "points", "shares", "stack"]
 
 
 def intervals(
@@ -112,14 +110,13 @@ def shares(
     rows: str,
     parts: Sequence[str] | Mapping[str, str],
     *,
-    least: float = 0.05,
     dark: Sequence[str] = (),
     **look: Unpack[Look],
 ) -> Figure:
     """Draw a bar for each row, divided into parts: columns that hold shares between 0 and 1.
 
-    `parts` names the columns, or maps each to a stored value that has its label. Parts larger than `least` carry their share, in white on those
-    that are `dark`.
+    `parts` names the columns, or maps each to a stored value that has its label. Parts larger than
+    5 % carry their share, in white on those that are `dark`.
     """
     from matplotlib.ticker import PercentFormatter
 
@@ -133,7 +130,7 @@ def shares(
         for part in labels:
             size = values[part].to_numpy()
             ax.barh(range(len(names)), size, left=start, color=chart.colors[part], height=0.7)
-            for y in np.flatnonzero(size > least).tolist():
+            for y in np.flatnonzero(size > 0.05).tolist():
                 type: dict[str, Any] = {"fontsize": 8.5, "color": "white" if part in dark else INK}
                 ax.text(start[y] + size[y] / 2, y, f"{size[y]:.0%}", ha="center", va="center", **type)
             start += size
@@ -309,71 +306,3 @@ def heatmap(
             ax.add_patch(Rectangle((column, row), 1, 1, fill=False, edgecolor=INK, linewidth=1.4))
     label_axes(fig, {"xlabel": xlabel, "ylabel": ylabel})
     return add_legend(fig)
-
-
-def ranks(
-    means: pd.DataFrame, *, muted: Sequence[object] = (), width: Width = "text", palette: Palette = None
-) -> Figure:
-    """Draw how each row ranks in each column, as a line; lines that cross are disagreement. The greatest mean is first."""
-    found = means.rank(ascending=False, method="average")
-    order = list(found.iloc[:, 0].sort_values().index)
-    colors = {**colors_of(palette, order), **dict.fromkeys(muted, FAINT)}
-    fig, (ax,) = subplots(1, 1, width, 1.5 + 0.36 * len(found))
-    last = found.shape[1] - 1
-    for name in order:
-        at = found.loc[name].to_numpy(float)
-        ax.plot(range(last + 1), at, "-o", color=colors[name], linewidth=2, markersize=6)
-        text = {"va": "center", "fontsize": 9.5, "color": colors[name], "textcoords": "offset points"}
-        ax.annotate(literal_name(name), (0, at[0]), (-9, 0), ha="right", **text)
-        ax.annotate(f"{at[-1]:g}", (last, at[-1]), (9, 0), ha="left", **text)
-    views = ["\n".join(literal_name(part) for part in str(view).split(" · ")) for view in found]
-    is_narrow = fig.get_figwidth() < 1.2 * len(views)
-    turned: dict[str, Any] = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if is_narrow else {}
-    ax.set_xticks(range(last + 1), views, fontsize=9, **turned)
-    ax.set(ylim=(max(len(found), 1) + 0.5, 0.5), xlim=(-0.25, last + 0.25), yticks=[])
-    ax.spines[["left", "bottom"]].set_visible(False)
-    ax.tick_params(axis="x", length=0)
-    return add_legend(fig)
-
-
-def arcs(
-    nodes: pd.DataFrame,
-    edges: pd.DataFrame,
-    *,
-    text: str,
-    label: str = "",
-    group: str = "",
-    kind: str = "",
-    width: Width = "text",
-    palette: Palette = None,
-) -> Figure:
-    """Draw rows from top to bottom, with arcs to the earlier rows that they go back to.
-
-    Parameters
-    ----------
-    nodes : the rows; `text` and `label` (short, in front) name the columns written beside them.
-    edges : from which row to which earlier one: the first two columns, as places among the rows.
-    group : column of the rows' groups, a colour each; 0 or missing is none.
-    kind : column of the edges' kinds, a dash each.
-    """
-    from matplotlib.patches import Arc
-
-    groups = [g for g in values_of(nodes, group) if g] if group else []
-    colors = colors_of(palette, groups)
-    kinds = values_of(edges, kind) if kind else [None]
-    fig, (ax,) = subplots(1, 1, width, 0.9 + 0.235 * len(nodes))
-    owners = nodes[group].tolist() if group else [None] * len(nodes)
-    ends = edges.iloc[:, :2].to_numpy(float)
-    longest = np.ptp(ends, axis=1).max() if len(ends) else 1.0
-    for (row, earlier), name in zip(ends, edges[kind] if kind else [None] * len(ends)):
-        size = 4 * (0.25 + 0.75 * (row - earlier) / longest)
-        look = {"color": colors.get(owners[int(row)], FAINT), "linestyle": DASHES[kinds.index(name)]}
-        ax.add_patch(Arc((0, (row + earlier) / 2), size, row - earlier, theta1=90, theta2=270, linewidth=1.3, **look))
-    for place, (owner, words) in enumerate(zip(owners, nodes[text])):
-        ax.scatter(0, place, color=colors.get(owner, RULE), s=26, zorder=3)
-        start = f"{nodes[label].iloc[place]}  " if label else ""
-        ax.text(0.35, place, literal(f"{start}{words}", 100), fontsize=8.5, color=INK, va="center")
-    ax.set(xlim=(-2.3, 22), ylim=(len(nodes) - 0.4, -0.9))
-    ax.axis("off")
-    lines = [line_handle(i, FAINT, name_of(str(name)), marker="") for i, name in enumerate(kinds) if name is not None]
-    return add_legend(fig, lines)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -133,10 +133,9 @@ def conversation_html(
     return fill("conversation", title=title, language=current_language(), messages="\n".join(bubbles))
 
 
-def fold_html(summary: str, body: str, kind: str = "pl-more", opened: bool = False) -> str:
+def fold_html(summary: str, body: str, kind: str = "pl-more") -> str:
     """Something that opens at a click, without a script; both parts are HTML already."""
-    state = " open" if opened else ""
-    return f'<details class="{kind}"{state}><summary>{summary}</summary>{body}</details>'
+    return f'<details class="{kind}"><summary>{summary}</summary>{body}</details>'
 
 
 def _bubble(message: Mapping[str, Any], fold: int) -> str:
@@ -277,20 +276,16 @@ def cell_texts(frame: pd.DataFrame, digits: int = 2) -> list[list[str]]:
     ]
 
 
-def table_html(frame: pd.DataFrame, caption: str = "", digits: int = 2, bold: Collection[tuple[int, int]] = ()) -> str:
+def table_html(frame: pd.DataFrame, caption: str = "", digits: int = 2) -> str:
     """A frame as a table whose every cell is text; wide ones scroll in their own box, long ones can be sorted."""
     kinds = [_class(frame.iloc[:, i]) for i in range(frame.shape[1])]
     heads = [(kind, controls_shown(header_of(column))) for kind, column in zip(kinds, frame.columns)]
-    rows = [
-        [(kind, text, (row, i) in bold) for i, (kind, text) in enumerate(zip(kinds, texts))]
-        for row, texts in enumerate(zip(*cell_texts(frame, digits)))
-    ]
+    rows = [list(zip(kinds, texts)) for texts in zip(*cell_texts(frame, digits))]
     marks = {"pl-sortable": len(frame) >= SORTABLE, "pl-dense": frame.shape[1] >= DENSE}
     kind = " ".join(["pl-table", *(name for name, holds in marks.items() if holds)])
     return fill("table", heads=heads, rows=rows, kind=kind, caption=caption)
 
 
-def show_table(frame: pd.DataFrame, caption: str = "", digits: int = 2, columns: Sequence[str] = ()) -> None:
+def show_table(frame: pd.DataFrame, caption: str = "") -> None:
     """Show a frame as a table: numbers flush right, text escaped, missing values as a dash."""
-    shown = frame[list(columns)] if columns else frame
-    show_html(table_html(shown, escape(translate(caption)), digits), shown.to_string(index=False))
+    show_html(table_html(frame, escape(translate(caption))), frame.to_string(index=False))
