@@ -120,15 +120,12 @@ def comments(source: str) -> Iterator[tuple[tuple[int, int], str]]:
 
 def in_template(source: str) -> Iterator[Message]:
     """The literal texts in `_("…")` and `plural("…", "…", n)` of a page template."""
-    import jinja2
+    from jinja2 import Environment
+    from jinja2.ext import extract_from_ast
 
-    calls = jinja2.Environment().parse(source).find_all(jinja2.nodes.Call)
-    for call in calls:
-        texts = [node.value for node in call.args if isinstance(node, jinja2.nodes.Const)]
-        if (function := getattr(call.node, "name", "")) == "_" and texts:
-            yield texts[0]
-        elif function == "plural" and len(texts) == 2:
-            yield texts[0], texts[1]
+    page = Environment().parse(source)
+    for _, function, texts in extract_from_ast(page, ("_", "plural"), babel_style=False):
+        yield (texts[0], texts[1]) if function == "plural" else texts[0]
 
 
 def copy_notebook(name: str, language: str, out: Path | None = None) -> Path:

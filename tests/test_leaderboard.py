@@ -64,7 +64,7 @@ def found(root: Path) -> list[list[tuple[str, float]]]:
     """Candidates and their means, group by group."""
     groups, skipped = standings(pages_under(root))
     assert not skipped, skipped
-    return [list(zip(g.rows["candidate"], g.rows["user_macro"])) for g in groups]
+    return [list(zip(g["candidate"], g["user_macro"])) for g in groups]
 
 
 def written(root: Path) -> str:
@@ -162,8 +162,8 @@ def test_an_only_first_is_not_called_tied(tmp_path):
 def test_intervals_are_drawn_to_scale(tmp_path):
     run(tmp_path, "a", row("one", 4.2), row("two", 3.2))
     (group,), _ = standings(pages_under(tmp_path))
-    assert group.axis == (3.0, 4.5)  # whole half points around 3.0 to 4.4
-    assert [group.place(s) for s in (3.0, 3.75, 4.5)] == [0, 50, 100]
+    assert set(group["axis_low"]) == {3.0} and set(group["axis_high"]) == {4.5}  # half points around 3.0 to 4.4
+    assert group["user_macro_place"].tolist() == [80, pytest.approx(13.33)]
     assert '<b style="left:80.0%"></b>' in written(tmp_path)
 
 

@@ -8,7 +8,6 @@ nothing beyond those. Tests between candidates stay those of the run in which th
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,27 +37,6 @@ _TYPES: dict[Hashable, Any] = {
 }
 
 
-@dataclass(frozen=True)
-class Group:
-    """Candidates that may be compared, the best first."""
-
-    rows: pd.DataFrame
-
-    @property
-    def axis(self) -> tuple[float, float]:
-        """Whole half points around all intervals, for the drawing."""
-        if self.rows[_SCORES].isna().all(axis=None):
-            return 1.0, 5.0
-        low, high = self.rows[_SCORES].min(axis=None), self.rows[_SCORES].max(axis=None)
-        low, high = np.floor(low * 2) / 2, np.ceil(high * 2) / 2
-        return float(low), float(max(high, low + 0.5))
-
-    def place(self, score: float) -> float:
-        """Where a score is on the axis, in percent."""
-        low, high = self.axis
-        return round(100 * (score - low) / (high - low), 2)
-
-
 def write_leaderboard(root: Path) -> Path | None:
     """Write `leaderboard.html` over the tables of all runs under `root`; without any, remove the one that is there."""
     pages = pages_under(root)
@@ -74,8 +52,11 @@ def write_leaderboard(root: Path) -> Path | None:
     return write_text(path, page)
 
 
-def standings(pages: Iterable[Page]) -> tuple[list[Group], list[tuple[str, str]]]:
-    """The groups of all tables, those of most candidates first, and the tables that cannot be read with the reasons."""
+def standings(pages: Iterable[Page]) -> tuple[list[pd.DataFrame], list[tuple[str, str]]]:
+    """The groups of all tables, those of most candidates first, and the tables that cannot be read with the reasons.
+
+    A group holds candidates that may be compared, the best first.
+    """
     tables, skipped = [], []
     message = mark("cannot be read: {why}; render its page again with this version of perslib")
     for page in pages:
@@ -88,8 +69,8 @@ def standings(pages: Iterable[Page]) -> tuple[list[Group], list[tuple[str, str]]
     if not any(map(len, tables)):
         return [], skipped
     rows = pd.concat([table for table in tables if len(table)], ignore_index=True)
-    groups = [Group(_merged(own)) for _, own in rows.groupby(GROUP, sort=False)]
-    return sorted(groups, key=lambda g: (-len(g.rows), -max(g.rows["when"]), *g.rows[GROUP].iloc[0])), skipped
+    groups = [_placed(_merged(own)) for _, own in rows.groupby(GROUP, sort=False)]
+    return sorted(groups, key=lambda rows: (-len(rows), -max(rows["when"]), *rows[GROUP].iloc[0])), skipped
 
 
 def _merged(rows: pd.DataFrame) -> pd.DataFrame:
@@ -102,6 +83,16 @@ def _merged(rows: pd.DataFrame) -> pd.DataFrame:
     which.loc[recorded, ["context", "backbone"]], which.loc[recorded, "temperature"] = "", np.nan
     once = rows[~which.duplicated()]
     return once.sort_values(["user_macro", "candidate"], ascending=[False, True], kind="stable")
+
+
+def _placed(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows with an axis of whole half points around all intervals, and with their places on it, in percent."""
+    scores = rows[_SCORES].to_numpy().ravel()
+    scores = scores[np.isfinite(scores)] if np.isfinite(scores).any() else np.array([1.0, 5.0])
+    low = np.floor(scores.min() * 2) / 2
+    high = max(np.ceil(scores.max() * 2) / 2, low + 0.5)
+    places = (100 * (rows[_SCORES] - low) / (high - low)).round(2)
+    return rows.assign(axis_low=low, axis_high=high, **places.add_suffix("_place"))
 
 
 def _files(page: Page) -> list[Path]:

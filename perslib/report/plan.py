@@ -17,7 +17,6 @@ import inspect
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -169,23 +168,15 @@ def _named_by(choice: str) -> Iterable[str]:
 
 
 def fitted(value: Any, default: Any, place: str) -> Any:
-    """The value in the type of the declared default; a text is read as that type where it can be.
+    """The value in the type of the declared default.
 
     A default of None takes anything, and None is taken where the default is falsy ("", 0, None).
     """
     kind = type(default)
     if default is None or type(value) is kind or (value is None and not default):
         return default if value is None else value
-    if isinstance(value, str) and kind in (int, float, bool, list, dict):
-        text = value.strip().capitalize() if kind is bool else value.strip()
-        with suppress(ValueError, SyntaxError):
-            return fitted(ast.literal_eval(text), default, place)
-    elif kind is float and type(value) is int:
-        return float(value)
-    elif kind in (list, tuple) and isinstance(value, (list, tuple)):
+    if (kind, type(value)) in ((float, int), (list, tuple), (tuple, list)) or (kind is str and isinstance(value, Path)):
         return kind(value)
-    elif kind is str and isinstance(value, Path):
-        return str(value)
     raise ReportError(f"{place} is {value!r}, expected {_KINDS.get(kind, kind.__name__)} such as {default!r}")
 
 
