@@ -284,7 +284,7 @@ def test_the_notebook_runs_on_a_small_corpus(small, home):
             vary="memory, written",
         )
         folder = home / "reports" / "few" / "one"
-        page = json.loads((folder / "manifest.json").read_text("utf-8"))["pages"]["02_ablations"]
+        page = json.loads((folder / "02_ablations.json").read_text("utf-8"))
         shown = text_of(folder / "02_ablations.html")
         run_report("02_ablations", corpus="few", backbones="two", limit=6, vary="written")
     assert page["status"] == "success" and len(page["figures"]) == 5
@@ -296,7 +296,7 @@ def test_the_notebook_runs_on_a_small_corpus(small, home):
 
     # Six replies: what they say of agreement is not shown, how the scores moved is.
     folder = home / "reports" / "few" / "two"
-    page = json.loads((folder / "manifest.json").read_text("utf-8"))["pages"]["02_ablations"]
+    page = json.loads((folder / "02_ablations.json").read_text("utf-8"))
     assert page["status"] == "success" and set(page["figures"]) == {"tie_rules", "calibrators", "score_sets"}
     assert not {"memory", "memory_gains", "backbones"} & set(page["tables"]) and "moved" in page["tables"]
     assert "Fewer than 30 judged replies have a score" in text_of(folder / "02_ablations.html")

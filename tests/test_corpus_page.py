@@ -225,8 +225,7 @@ def rendered(tmp_path_factory):
 
 
 def entry_of(rendered, corpus: str, backbone: str) -> dict:
-    manifest = json.loads((rendered / corpus / backbone / "manifest.json").read_text("utf-8"))
-    return manifest["pages"]["00_corpus"]
+    return json.loads((rendered / corpus / backbone / "00_corpus.json").read_text("utf-8"))
 
 
 def test_the_answers_of_an_endpoint_and_what_they_cost(rendered):

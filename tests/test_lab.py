@@ -69,7 +69,8 @@ def test_rendered_pages_are_linked_from_where_the_notebook_lies(home, shown, mon
         "01_verification": {**page, "status": "failed", "title": "Judges"},
         "02_ablations": {**page, "status": "success"},  # its page is not there
     }
-    (folder / "manifest.json").write_text(json.dumps({"pages": pages}), encoding="utf-8")
+    for name, entry in pages.items():
+        (folder / f"{name}.json").write_text(json.dumps(entry), encoding="utf-8")
     for name in ("00_corpus", "01_verification"):
         (folder / f"{name}.html").touch()
     index.show_reports()

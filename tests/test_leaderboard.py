@@ -10,7 +10,7 @@ import pytest
 
 from perslib.report.index import write_index
 from perslib.report.leaderboard import standings, write_leaderboard
-from perslib.report.manifest import pages_under, record
+from perslib.report.manifest import pages_under, write_manifest
 
 EARLY, LATE = "2026-05-01T10:00:00+00:00", "2026-05-09T10:00:00+00:00"
 
@@ -56,7 +56,7 @@ def run(root: Path, name: str, *rows: dict[str, object], started: str = EARLY, l
     (folder / "04_replay.html").write_text("a page", "utf-8")
     tables = {"leaderboard": ["tables/leaderboard.csv", "tables/leaderboard.tex"]}
     entry = {"status": "success", "started": started, "language": language, "tables": tables}
-    record(folder, "04_replay", entry)
+    write_manifest(folder / "04_replay.json", entry)
     return file
 
 
@@ -185,7 +185,7 @@ def test_the_index_links_to_it_and_takes_it_away(tmp_path):
     file = run(tmp_path, "a", row("one", 4.0))
     assert 'href="leaderboard.html"' in write_index(tmp_path).read_text("utf-8")
     assert (tmp_path / "leaderboard.html").is_file()
-    record(file.parents[1], "04_replay", {"status": "started"})
+    write_manifest(file.parents[1] / "04_replay.json", {"status": "started"})
     assert "leaderboard.html" not in write_index(tmp_path).read_text("utf-8")
     assert not (tmp_path / "leaderboard.html").exists()
 
@@ -227,7 +227,8 @@ def test_tables_outside_of_the_page_s_folder_are_not_read(tmp_path):
     outside = tmp_path / "outside.csv"
     pd.DataFrame([row("spy", 4.0)]).to_csv(outside, index=False)
     folder = tmp_path / "root" / "a" / "b"
-    record(folder, "p", {"status": "success", "tables": {"leaderboard": ["../../../outside.csv", str(outside)]}})
+    tables = {"leaderboard": ["../../../outside.csv", str(outside)]}
+    write_manifest(folder / "p.json", {"status": "success", "tables": tables})
     assert write_leaderboard(tmp_path / "root") is None
 
 

@@ -291,7 +291,7 @@ def test_the_page_of_a_corpus_that_brings_no_replies(sample: Corpus, home: Any) 
         settings = {"judge": "nearest", "others": "no memory", "contexts": "prefix, structured"}
         run_report("04_replay", corpus="few", backbones="loop", language="zh", limit=6, selection="both", **settings)
     folder = home / "reports" / "few" / "loop"
-    page = json.loads((folder / "manifest.json").read_text("utf-8"))["pages"]["04_replay"]
+    page = json.loads((folder / "04_replay.json").read_text("utf-8"))
     assert page["status"] == "success"
     board = pd.read_csv(folder / "tables" / "leaderboard.csv")
     assert set(board["candidate"]) == {"original", "loop", "loop · memory: structured"}

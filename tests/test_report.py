@@ -29,7 +29,7 @@ from perslib.llm import Cache
 from perslib.report import rehearse_report, run_report
 from perslib.report.execute import kernel_environment
 from perslib.report.index import write_index
-from perslib.report.manifest import record, write_text
+from perslib.report.manifest import write_manifest, write_text
 from perslib.report.plan import check_choices, find_studies, fitted, plan, read_study
 from perslib.report.progress import Progress
 from perslib.report.render import warnings_in
@@ -77,8 +77,7 @@ def page(reports, name="shows", backbone="embedded") -> str:
 
 
 def manifest(reports, name="shows", backbone="embedded") -> dict:
-    file = reports[0] / "tiny-en" / backbone / "manifest.json"
-    return json.loads(file.read_text("utf-8"))["pages"][name]
+    return json.loads((reports[0] / "tiny-en" / backbone / f"{name}.json").read_text("utf-8"))
 
 
 # -- refused before anything runs --------------------------------------------------------------------------
@@ -344,7 +343,7 @@ def test_ctrl_c_leaves_the_page_so_far_and_no_kernel(home):
     _, said = running.communicate(timeout=30)
     assert running.returncode != 0 and "KeyboardInterrupt" in said and "cancelled in" in said
     folder = home / "cancelled" / "tiny-en" / "embedded"
-    entry = json.loads((folder / "manifest.json").read_text("utf-8"))["pages"]["waits"]
+    entry = json.loads((folder / "waits.json").read_text("utf-8"))
     assert entry["status"] == "cancelled" and entry["seconds"] < 60
     html = (folder / "waits.html").read_text("utf-8")
     assert "before the wait" in html and "cancelled in cell 3" in html
@@ -416,10 +415,10 @@ def test_running_again_replaces_what_the_last_run_left(home):
     where = {"corpus": "tiny/en", "out": home / "again"}
     run_report(FIXTURES / "shows.ipynb", **where)
     folder = home / "again" / "tiny-en" / "embedded"
-    file = folder / "manifest.json"
+    file = folder / "shows.json"
     record = json.loads(file.read_text("utf-8"))
     (folder / "figures" / "renamed.pdf").write_bytes(b"old")
-    record["pages"]["shows"]["figures"]["renamed"] = ["figures/renamed.pdf", "../../../data/tiny/en/corpus.json"]
+    record["figures"]["renamed"] = ["figures/renamed.pdf", "../../../data/tiny/en/corpus.json"]
     file.write_text(json.dumps(record), "utf-8")
     run_report(FIXTURES / "shows.ipynb", **where)
     assert not (folder / "figures" / "renamed.pdf").exists() and (folder / "figures" / "bars.pdf").exists()
@@ -448,14 +447,14 @@ def test_a_failed_run_keeps_the_last_good_page_and_its_files(home, tmp_path):
     where = {"corpus": "tiny/en", "out": home / "kept"}
     run_report(own, **where)
     folder = home / "kept" / "tiny-en" / "embedded"
-    good = {f: f.read_bytes() for f in folder.rglob("*") if f.is_file() and f.name != "manifest.json"}
-    before = json.loads((folder / "manifest.json").read_text("utf-8"))["pages"]["own"]
+    good = {f: f.read_bytes() for f in folder.rglob("*") if f.is_file() and f.name != "own.json"}
+    before = json.loads((folder / "own.json").read_text("utf-8"))
     with pytest.raises(ReportError, match=r"no luck(.|\n)*own\.failed\.html"):
         run_report(own, **where, broken="no luck")
     assert {f: f.read_bytes() for f in good} == good
     failed = (folder / "own.failed.html").read_text("utf-8")
     assert "no luck" in failed and 'id="failure"' in failed
-    entry = json.loads((folder / "manifest.json").read_text("utf-8"))["pages"]["own"]
+    entry = json.loads((folder / "own.json").read_text("utf-8"))
     last = entry.pop("last_run")
     assert entry == before and last["status"] == "failed" and last["failure"]["cell"] == 3
     html = (home / "kept" / "index.html").read_text("utf-8")
@@ -464,7 +463,7 @@ def test_a_failed_run_keeps_the_last_good_page_and_its_files(home, tmp_path):
 
     run_report(own, **where)  # a good run makes it forgotten
     assert not (folder / "own.failed.html").exists()
-    assert "last_run" not in json.loads((folder / "manifest.json").read_text("utf-8"))["pages"]["own"]
+    assert "last_run" not in json.loads((folder / "own.json").read_text("utf-8"))
     assert "no luck" not in (home / "kept" / "index.html").read_text("utf-8")
     assert not list(folder.glob(".own-*"))  # where runs work is tidied up
 
@@ -482,7 +481,7 @@ def test_a_page_that_cannot_be_written_keeps_the_last_good_one(home, tmp_path, m
     with pytest.raises(OSError, match="No space left"):
         run_report(own, **where)
     assert "good words" in page.read_text("utf-8")
-    entry = json.loads((page.parent / "manifest.json").read_text("utf-8"))["pages"]["own"]
+    entry = json.loads((page.parent / "own.json").read_text("utf-8"))
     assert entry["status"] == "success" and entry["last_run"]["status"] == "failed"
 
 
@@ -530,7 +529,7 @@ def test_unscored_is_one_number_on_the_page_in_the_manifest_and_on_the_terminal(
     run_report(own, corpus="tiny/en", out=home / "counted")
     assert "2 of 5 judgments unscored" in capsys.readouterr().err
     folder = home / "counted" / "tiny-en" / "embedded"
-    entry = json.loads((folder / "manifest.json").read_text("utf-8"))["pages"]["own"]
+    entry = json.loads((folder / "own.json").read_text("utf-8"))
     assert (entry["judgments"], entry["unscored"]) == (5, 2)
     assert "5, 2 of them unscored" in (folder / "own.html").read_text("utf-8")
 
@@ -616,7 +615,7 @@ def test_a_new_study_of_ones_own_renders(home):
 
 def test_a_name_used_twice_is_told(home):
     folder = home / "twice" / "tiny-en" / "embedded"
-    record(folder, "another", {"status": "success", "figures": {"bars": ["figures/bars.pdf"]}})
+    write_manifest(folder / "another.json", {"status": "success", "figures": {"bars": ["figures/bars.pdf"]}})
     with pytest.warns(UserWarning, match=r"shows has overwritten figures/bars\.pdf of another"):
         run_report(FIXTURES / "shows.ipynb", corpus="tiny/en", out=home / "twice")
 
@@ -624,23 +623,10 @@ def test_a_name_used_twice_is_told(home):
 def test_manifests_that_cannot_be_read_harm_nobody(tmp_path):
     shelf = tmp_path / "corpus" / "backbone"
     shelf.mkdir(parents=True)
-    for text in ("{", "[]", '{"pages": 3}', '{"pages": {"a": {"status": "odd"}, "b": 1}}'):
-        (shelf / "manifest.json").write_text(text, "utf-8")
-        with pytest.warns(UserWarning, match=r"manifest\.json.*left out"):
+    for text in ("{", "[]", '{"pages": 3}', '{"status": "odd"}', "[" * 100_000, "null"):
+        (shelf / "a.json").write_text(text, "utf-8")
+        with pytest.warns(UserWarning, match=r"a\.json.*left out"):
             assert "Nothing has been run yet" in write_index(tmp_path).read_text("utf-8")
-
-
-def test_a_damaged_manifest_is_kept_aside_before_it_is_written_anew(home):
-    folder = home / "damaged" / "tiny-en" / "embedded"
-    own = {"corpus": "tiny/en", "out": home / "damaged"}
-    for aside, text in (("", "no JSON at all {"), ("2", '{"pages": {"old": {"status": "odd"}}}'), ("3", "[" * 100_000)):
-        write_text(folder / "manifest.json", text)
-        kept = rf"damaged; it was kept as manifest\.json\.damaged{aside},"
-        with pytest.warns(UserWarning, match="left out"), pytest.warns(UserWarning, match=kept):
-            run_report(FIXTURES / "shows.ipynb", **own)
-        assert (folder / f"manifest.json.damaged{aside}").read_text("utf-8") == text
-        assert list(json.loads((folder / "manifest.json").read_text("utf-8"))["pages"]) == ["shows"]
-    assert len(list(folder.glob("*.damaged*"))) == 3
 
 
 @pytest.mark.parametrize(
@@ -659,9 +645,9 @@ def test_a_damaged_manifest_is_kept_aside_before_it_is_written_anew(home):
 )
 def test_a_damaged_entry_is_skipped_with_a_word_and_the_others_stay(tmp_path, damage):
     shelf = tmp_path / "corpus" / "backbone"
-    pages = {"good": {"status": "success", "title": "Good one"}, "bad": {"status": "success", **damage}}
-    write_text(shelf / "manifest.json", json.dumps({"pages": pages}))
-    with pytest.warns(UserWarning, match="entry of bad"):
+    write_manifest(shelf / "good.json", {"status": "success", "title": "Good one"})
+    write_text(shelf / "bad.json", json.dumps({"status": "success", **damage}))
+    with pytest.warns(UserWarning, match=r"bad\.json"):
         assert "Good one" in write_index(tmp_path).read_text("utf-8")
 
 
@@ -672,20 +658,9 @@ def test_a_damaged_picture_is_skipped_with_a_word(tmp_path):
     for content in (b"no picture", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", b"\x89PNG\r\n\x1a\n" + huge + b"\0\0\0\0IDAT"):
         write_text(shelf / "figures" / "a.png", "")
         (shelf / "figures" / "a.png").write_bytes(content)
-        record(shelf, "page", {"status": "success", "title": "One", "figures": {"a": ["figures/a.png"]}})
+        write_manifest(shelf / "page.json", {"status": "success", "title": "One", "figures": {"a": ["figures/a.png"]}})
         with pytest.warns(UserWarning, match=r"a\.png cannot be shown"):
             assert "One" in write_index(tmp_path).read_text("utf-8")
-
-
-def test_two_processes_lose_no_entry(tmp_path):
-    code = (
-        "import sys\nfrom pathlib import Path\nfrom perslib.report.manifest import alone\n"
-        "from perslib.report.manifest import record\nroot, me = Path(sys.argv[1]), sys.argv[2]\n"
-        "for i in range(40):\n    with alone(root):\n        record(root / 'c' / 'b', f'{me}{i}', {'status': 'success'})"
-    )
-    running = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path), me]) for me in "ab"]
-    assert [process.wait(60) for process in running] == [0, 0]
-    assert len(json.loads((tmp_path / "c" / "b" / "manifest.json").read_text("utf-8"))["pages"]) == 80
 
 
 def test_backbones_of_like_names_have_folders_of_their_own(home):

@@ -396,7 +396,7 @@ def test_the_page_on_a_small_release(home, tmp_path):
         settings = {"methods": "H²Memory, vanilla (with log)", "embedder": "tfidf", "runs": 2}
         run_report("05_pal_bench", corpus=folder, backbones="loop", language="zh", **settings)
     (folder,) = (home / "reports").glob("*/loop")
-    page = json.loads((folder / "manifest.json").read_text("utf-8"))["pages"]["05_pal_bench"]
+    page = json.loads((folder / "05_pal_bench.json").read_text("utf-8"))
     assert page["status"] == "success" and len(page["figures"]) == 8
     scores = pd.read_csv(folder / "tables" / "pal_run.csv")
     assert set(scores["method"]) == {"H²Memory", "vanilla (with log)"} and set(scores["users"]) == {2}

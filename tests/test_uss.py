@@ -193,5 +193,5 @@ def test_the_page_on_judges_takes_dialogues_that_are_their_own_users(home, serve
     scores = pd.read_csv(folder / "tables" / "scores.csv")
     assert len(scores) == 5 and scores["gold"].between(1, 5).all() and scores["zero-shot"].notna().all()
     assert pd.read_csv(folder / "tables" / "costs.csv")["pearson"].isna().all()
-    made = json.loads((folder / "manifest.json").read_text("utf-8"))["pages"]["01_verification"]
+    made = json.loads((folder / "01_verification.json").read_text("utf-8"))
     assert made["status"] == "success"

@@ -131,7 +131,7 @@ def test_the_sentences_are_in_the_language_of_the_page(home, capsys, tmp_path, n
 def test_a_report_on_a_log_without_likes_is_whole(home, notebook):
     run_report(notebook, corpus="no-likes", backbones="loop")
     folder = home / "reports" / "no-likes" / "loop"
-    entry = json.loads((folder / "manifest.json").read_text("utf-8"))["pages"][notebook]
+    entry = json.loads((folder / f"{notebook}.json").read_text("utf-8"))
     html = (folder / f"{notebook}.html").read_text("utf-8")
     assert entry["status"] == "success" and 'class="failure"' not in html and 'class="note"' not in html
     assert (NO_CASE if notebook == "07_ux_bench" else AUDIT) in html

@@ -15,7 +15,7 @@ import pandas as pd
 
 from perslib.paths import workspace
 from perslib.report.leaderboard import write_leaderboard
-from perslib.report.manifest import NAME, Page, common_language, files_of, pages_under, write_text
+from perslib.report.manifest import Page, common_language, files_of, pages_under, write_text
 from perslib.report.markup import prose
 from perslib.report.page import say
 from perslib.report.plan import numbered_studies
@@ -61,7 +61,7 @@ def _card(page: Page) -> str:
         failure="failed" in (page.entry["status"], last.get("status")) and (last or page.entry).get("failure"),
         picture=_thumbnail(page),
         answer=prose("".join(page.entry.get("answer", [])[:1])),
-        manifest=(page.folder / NAME).relative_to(page.root).as_posix(),
+        manifest=(page.folder / f"{page.name}.json").relative_to(page.root).as_posix(),
         failed=failed.relative_to(page.root).as_posix() if last and failed.is_file() else "",
     )
 

@@ -1,4 +1,4 @@
-"""What exactly was run: one manifest.json a folder, one entry in it a page.
+"""What exactly was run: one manifest a page, `NAME.json` beside `NAME.html`.
 
 Enough to say, years later, which code, data, prompts, model, parameters and seed stand behind a number.
 """
@@ -9,8 +9,6 @@ import hashlib
 import json
 import os
 import platform
-import re
-import shutil
 import subprocess
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,7 +17,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
-from itertools import count
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -30,9 +27,7 @@ from perslib.llm import entries
 from perslib.paths import lock
 from perslib.schemas import check, read_schema
 
-NAME = "manifest.json"
-FORMAT = 1
-_SCHEMA = read_schema(__file__, "manifest.schema.toml", "pages")
+_SCHEMA = read_schema(__file__, "manifest.schema.toml", "entry")
 
 
 def now() -> str:
@@ -67,16 +62,9 @@ def _git(folder: Path, *words: str) -> str:
 
 @cache
 def package_versions() -> dict[str, str]:
-    """Versions of Python and of every package that perslib declares."""
-    declared = (r for r in metadata.requires("perslib") or [] if "extra ==" not in r)
-    names = sorted({re.split(r"[^A-Za-z0-9._-]", r, maxsplit=1)[0] for r in declared})
-    versions = {"python": platform.python_version()}
-    for name in names:
-        try:
-            versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            versions[name] = "not installed"
-    return versions
+    """Versions of Python and of every package there is."""
+    installed = {found.name: found.version for found in metadata.distributions()}
+    return {"python": platform.python_version(), **dict(sorted(installed.items()))}
 
 
 def prompt_digests() -> dict[str, str]:
@@ -115,7 +103,7 @@ def corpus_facts(corpus: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Page:
-    """A page that a manifest speaks of; its file may be missing, when the run goes on or was stopped."""
+    """A page that has a manifest; its file may be missing, when the run goes on or was stopped."""
 
     root: Path
     folder: Path
@@ -140,12 +128,9 @@ class Page:
 
 
 def pages_under(root: Path) -> list[Page]:
-    """All pages under `reports/`, folder by folder."""
-    return [
-        Page(root, file.parent, name, entry)
-        for file in sorted(root.glob(f"*/*/{NAME}"))
-        for name, entry in read_manifest(file.parent)["pages"].items()
-    ]
+    """All pages under `reports/`, folder by folder, but for those whose manifest cannot be read, which it says."""
+    read = ((file, read_manifest(file)) for file in sorted(root.glob("*/*/*.json")))
+    return [Page(root, file.parent, file.stem, entry) for file, entry in read if entry]
 
 
 def common_language(pages: Iterable[Page]) -> str:
@@ -153,26 +138,18 @@ def common_language(pages: Iterable[Page]) -> str:
     return "zh" if {page.language for page in pages} == {"zh"} else "en"
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a folder, without entries that cannot be read, which it says; an empty one where there is none."""
-    manifest, problems = _read(folder)
-    for problem in problems:
-        warnings.warn(problem, stacklevel=2)
-    return manifest
-
-
-def _read(folder: Path) -> tuple[dict[str, Any], list[str]]:
-    """The manifest without what cannot be read of it, and what that is."""
-    file, good = folder / NAME, dict[str, Any](format=FORMAT, pages={})
+def read_manifest(file: Path) -> dict[str, Any]:
+    """The manifest of a page; an empty one where there is none, or none that can be read, which it says."""
     try:
-        pages = dict(json.loads(file.read_text(encoding="utf-8"))["pages"].items())
+        entry = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        return good, []
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return good, [f"{file} cannot be read; its pages are left out"]
-    good["pages"] = {name: entry for name, entry in pages.items() if not check({name: entry}, _SCHEMA, name)}
-    bad = [name for name in pages if name not in good["pages"]]
-    return good, [f"{file}: the entry of {name} cannot be read; left out" for name in bad]
+        return {}
+    except (OSError, ValueError, RecursionError):
+        entry = None
+    if not check(entry, _SCHEMA, file.name):
+        return dict(entry)
+    warnings.warn(f"{file} cannot be read; its page is left out", stacklevel=2)
+    return {}
 
 
 def files_of(entry: Mapping[str, Any]) -> list[str]:
@@ -180,21 +157,9 @@ def files_of(entry: Mapping[str, Any]) -> list[str]:
     return [file for kind in ("figures", "tables") for files in entry.get(kind, {}).values() for file in files]
 
 
-def record(folder: Path, name: str, entry: Mapping[str, Any]) -> None:
-    """Put one page's entry into the folder's manifest, read again just before, since others may run there too.
-
-    A manifest with anything in it that cannot be read is kept aside first, for what is written leaves that out.
-    """
-    manifest, problems = _read(folder)
-    if problems:
-        names = (f"{NAME}.damaged{n if n > 1 else ''}" for n in count(1))
-        aside = next(path for path in map(folder.joinpath, names) if not path.exists())
-        shutil.copyfile(folder / NAME, aside)
-        warnings.warn(
-            f"{folder / NAME} is damaged; it was kept as {aside.name}, and a new one is written", stacklevel=2
-        )
-    manifest["pages"] = dict(sorted({**manifest["pages"], name: dict(entry)}.items()))
-    write_text(folder / NAME, json.dumps(manifest, ensure_ascii=False, indent=1, default=str) + "\n")
+def write_manifest(file: Path, entry: Mapping[str, Any]) -> Path:
+    """Write the manifest of a page."""
+    return write_text(file, json.dumps(entry, ensure_ascii=False, indent=1, default=str) + "\n")
 
 
 def write_text(path: Path, text: str) -> Path:

@@ -26,10 +26,11 @@ from perslib.report.manifest import (
     notebook_digest,
     now,
     package_versions,
+    pages_under,
     prompt_digests,
     read_manifest,
-    record,
     without_secrets,
+    write_manifest,
     write_text,
 )
 from perslib.report.plan import Planned, plan, read_notebook
@@ -58,7 +59,7 @@ def run_report(
 
     `notebooks` are names ("00_corpus"), numbers ("00") or paths; all numbered ones when none is given. Each
     runs once for each backbone. Pages go to `<out>/<corpus>/<backbone>/<notebook>.html` (`reports/` of the
-    workspace when `out` is not given), figures, tables and `manifest.json` beside them. `language` is that of
+    workspace when `out` is not given), the manifest `<notebook>.json`, figures and tables beside them. `language` is that of
     the page, the corpus's own when not given. Further parameters go to the notebooks that declare them; one
     that none declares is an error before anything runs.
 
@@ -98,13 +99,12 @@ def rehearse_report(notebooks: Iterable[str | Path] | str | Path | None = None, 
 
 
 def render(page: Planned, place: str, stopped: threading.Event) -> Run:
-    """Run one notebook; write its page, its manifest entry and the index.
+    """Run one notebook; write its page, its manifest and the index.
 
     The run works in a folder of its own. Where it does not succeed, the last good page stays as it is, with its files
-    and its manifest entry; what went wrong is in `last_run` of that entry and on a page beside it. `place` is shown on the
-    terminal. When `stopped` is set, the run ends as by Ctrl-C.
+    and its manifest; what went wrong is in `last_run` of it and on a page beside it. `place` is shown on the terminal. When `stopped` is set, the run ends as by Ctrl-C.
     """
-    before = read_manifest(page.folder)["pages"].get(page.name, {})
+    before = read_manifest(page.file(".json"))
     good = before if before.get("status") == "success" and page.file().is_file() else None
     entry = _known_before(page)
     _record(page, entry, good)
@@ -136,9 +136,9 @@ def render(page: Planned, place: str, stopped: threading.Event) -> Run:
 
 
 def _record(page: Planned, entry: Mapping[str, Any], good: Mapping[str, Any] | None) -> None:
-    """Write down the entry; where there is a good page that stays, beside its own."""
+    """Write the manifest; where there is a good page that stays, the entry comes beside its own."""
     with alone(page.root):
-        record(page.folder, page.name, {**good, "last_run": dict(entry)} if good else entry)
+        write_manifest(page.file(".json"), {**good, "last_run": entry} if good else entry)
         write_index(page.root)
 
 
@@ -157,9 +157,11 @@ def _publish(page: Planned, before: Mapping[str, Any], folder: Path) -> None:
 def _warn_of_shared_files(page: Planned, entry: Mapping[str, Any]) -> None:
     """Two notebooks that give a figure the same name overwrite each other's."""
     own = set(files_of(entry))
-    for name, other in read_manifest(page.folder)["pages"].items():
-        if name != page.name and (shared := sorted(own & set(files_of(other)))):
-            warnings.warn(f"{page.name} has overwritten {shared[0]} of {name}: give it another name", stacklevel=2)
+    for other in pages_under(page.root):
+        shared = sorted(own & set(files_of(other.entry))) if other.folder == page.folder else []
+        if shared and other.name != page.name:
+            message = f"{page.name} has overwritten {shared[0]} of {other.name}: give it another name"
+            warnings.warn(message, stacklevel=2)
 
 
 # -- what the manifest says --------------------------------------------------------------------------------
@@ -220,6 +222,7 @@ def _frame(page: Planned, entry: Mapping[str, Any]) -> dict[str, Any]:
         "model": entry["backbone"].get("model", ""),
         "is_synthetic": page.corpus["synthetic"],
         "asks_toy": page.backbone == "embedded" and bool(entry.get("ledger", {}).get("stages")),
+        "manifest": page.file(".json").name,
         "index": Path(os.path.relpath(page.root / "index.html", page.folder)).as_posix(),
         "own": ", ".join(own),
     }

@@ -16,7 +16,7 @@ def a_report(folder) -> None:
     page.mkdir(parents=True, exist_ok=True)
     (page / "tables.html").write_text(rendered(TABLE), encoding="utf-8")
     entry = {"title": "A page of tables", "language": "en", "status": "success", "corpus": {"label": "tiny"}}
-    (page / "manifest.json").write_text(json.dumps({"pages": {"tables": entry}}), encoding="utf-8")
+    (page / "tables.json").write_text(json.dumps(entry), encoding="utf-8")
     write_index(folder / "reports")
 
 
