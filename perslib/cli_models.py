@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from datetime import timedelta
 from typing import Any
 
@@ -29,7 +28,10 @@ def check(names: tuple[str, ...], model: str | None) -> None:
     perslib check my-vllm --model Qwen/Qwen3-8B
     """
     if not names:
-        _list_backbones()
+        from perslib.report.index import list_backbones
+
+        listed = list_backbones().fillna("–").apply(lambda column: column.str.ljust(column.str.len().max()))
+        click.echo(listed.to_string(index=False, header=False))
         return
     from perslib.llm import backbone
 
@@ -38,20 +40,6 @@ def check(names: tuple[str, ...], model: str | None) -> None:
         if i:
             click.echo()
         click.echo(backbone(name, **overrides).probe().describe())
-
-
-def _list_backbones() -> None:
-    from perslib.llm import entries
-
-    rows = []
-    for name, entry in entries().items():
-        place = "started by perslib" if entry.kind == "embedded" else entry.base_url
-        is_set = "" if os.environ.get(entry.key_env) else " (not set)"
-        key = f"key in {entry.key_env}{is_set}" if entry.key_env else "no key needed"
-        rows.append((name, entry.model or "(give a model)", place, key))
-    widths = [max(len(row[i]) for row in rows) for i in range(3)]
-    for row in rows:
-        click.echo("  ".join(text.ljust(width) for text, width in zip(row, widths)) + "  " + row[3])
 
 
 @click.group(invoke_without_command=True)

@@ -7,6 +7,7 @@ import importlib.util
 import json
 import os
 import re
+import shutil
 import signal
 import struct
 import subprocess
@@ -351,15 +352,19 @@ def test_ctrl_c_leaves_the_page_so_far_and_no_kernel(home):
         os.kill(int(started.read_text()), 0)
 
 
-def waiting(home, started: Path) -> subprocess.Popen[str]:
-    """`perslib report` in a cell that waits."""
-    command = [sys.executable, "-m", "perslib", "report", FIXTURES / "waits.ipynb", "--corpus", "tiny/en"]
-    command += ["--out", started.parent / "ended", "-p", f"signal_file={started}"]
-    running = subprocess.Popen(command, cwd=home, stderr=subprocess.PIPE, text=True)
-    for _ in range(600):
-        if started.exists() and started.read_text():
-            break
-        time.sleep(0.1)
+def waiting(home, *folders: Path) -> list[subprocess.Popen[str]]:
+    """`perslib report` in a cell that waits, once for each folder."""
+    running = []
+    for folder in folders:
+        folder.mkdir()
+        command = [sys.executable, "-m", "perslib", "report", FIXTURES / "waits.ipynb", "--corpus", "tiny/en"]
+        command += ["--out", folder / "ended", "-p", f"signal_file={folder / 'started'}"]
+        running.append(subprocess.Popen(command, cwd=home, stderr=subprocess.PIPE, text=True))
+    for folder in folders:
+        for _ in range(600):
+            if (folder / "started").exists() and (folder / "started").read_text():
+                break
+            time.sleep(0.1)
     return running
 
 
@@ -367,38 +372,30 @@ def left_behind(home) -> list[Path]:
     return sorted((home / "tmp").glob("perslib-*"))
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_command_that_is_told_to_end_leaves_nothing_behind(home, tmp_path, number):
-    running = waiting(home, tmp_path / "started")
-    assert len(left_behind(home)) == 2
-    running.send_signal(number)
-    _, said = running.communicate(timeout=30)
-    assert running.returncode == 130 and "perslib: stopped" in said and left_behind(home) == []
-    with pytest.raises(ProcessLookupError):
-        os.kill(int((tmp_path / "started").read_text()), 0)
+def test_a_command_that_is_told_to_end_leaves_nothing_behind(home, tmp_path):
+    folders = tmp_path / "terminated", tmp_path / "hung up"
+    commands = waiting(home, *folders)
+    assert len(left_behind(home)) == 4
+    for running, folder, number in zip(commands, folders, (signal.SIGTERM, signal.SIGHUP)):
+        running.send_signal(number)
+        _, said = running.communicate(timeout=30)
+        assert running.returncode == 130 and "perslib: stopped" in said
+        with pytest.raises(ProcessLookupError):
+            os.kill(int((folder / "started").read_text()), 0)
+    assert left_behind(home) == []
 
 
 def test_what_a_killed_command_left_behind_goes_with_the_next_one(home, tmp_path):
-    (tmp_path / "killed").mkdir()
-    (tmp_path / "lives").mkdir()
-    killed, living = waiting(home, tmp_path / "killed" / "on"), waiting(home, tmp_path / "lives" / "on")
+    killed, living = waiting(home, tmp_path / "killed", tmp_path / "lives")
     killed.kill()
     killed.communicate(timeout=30)
-    assert len(left_behind(home)) == 4
-    run_report(FIXTURES / "shows.ipynb", corpus="tiny/en", out=tmp_path / "next")
+    folder = tmp_path / "killed" / "ended" / "tiny-en" / "embedded"
+    assert len(left_behind(home)) == 4 and len(list(folder.glob(".*"))) == 1
+    run_report(study(tmp_path, 'out = ""', 'print("hi")'), corpus="tiny/en", out=tmp_path / "killed" / "ended")
     assert len(left_behind(home)) == 2, "those of the one that lives"
+    assert (folder / "own.html").is_file() and not list(folder.rglob(".*"))
     living.terminate()
     living.communicate(timeout=30)
-
-
-def test_what_a_killed_run_left_beside_its_page_goes_with_the_next_one(home, tmp_path):
-    killed = waiting(home, tmp_path / "on")
-    killed.kill()
-    killed.communicate(timeout=30)
-    folder = tmp_path / "ended" / "tiny-en" / "embedded"
-    assert len(list(folder.glob(".*"))) == 1
-    run_report(FIXTURES / "shows.ipynb", corpus="tiny/en", out=tmp_path / "ended")
-    assert (folder / "shows.html").is_file() and not list(folder.rglob(".*"))
 
 
 @pytest.mark.parametrize("mask, mode", [(0o077, 0o600), (0o002, 0o664)])
@@ -411,16 +408,16 @@ def test_files_follow_the_umask(home, tmp_path, mask, mode):
     assert page.stat().st_mode & 0o777 == mode
 
 
-def test_running_again_replaces_what_the_last_run_left(home):
-    where = {"corpus": "tiny/en", "out": home / "again"}
-    run_report(FIXTURES / "shows.ipynb", **where)
+def test_running_again_replaces_what_the_last_run_left(home, reports):
     folder = home / "again" / "tiny-en" / "embedded"
-    file = folder / "shows.json"
-    record = json.loads(file.read_text("utf-8"))
+    shutil.copytree(reports[0] / "tiny-en" / "embedded", folder)
+    record = json.loads((folder / "shows.json").read_text("utf-8"))
     (folder / "figures" / "renamed.pdf").write_bytes(b"old")
     record["figures"]["renamed"] = ["figures/renamed.pdf", "../../../data/tiny/en/corpus.json"]
-    file.write_text(json.dumps(record), "utf-8")
-    run_report(FIXTURES / "shows.ipynb", **where)
+    write_manifest(folder / "shows.json", record)
+    write_manifest(folder / "another.json", {"status": "success", "figures": {"bars": ["figures/bars.pdf"]}})
+    with pytest.warns(UserWarning, match=r"shows has overwritten figures/bars\.pdf of another"):
+        run_report(FIXTURES / "shows.ipynb", corpus="tiny/en", out=home / "again")
     assert not (folder / "figures" / "renamed.pdf").exists() and (folder / "figures" / "bars.pdf").exists()
     assert (home / "data" / "tiny" / "en" / "corpus.json").exists()  # nothing outside of the page's own folder
 
@@ -561,10 +558,9 @@ def test_what_a_page_asks_is_said_before_it_runs_and_nobody_is_asked_for_that(ho
 
 
 def test_a_notebook_that_tags_nothing_is_gone_through_as_a_whole(home, tmp_path):
-    own = study(tmp_path, 'out = ""', 'from perslib.llm import backbone\nbackbone("embedded").ask_many(["hi"])')
-    assert "at most 1 calls" in next(rehearse_report(own, corpus="tiny/en"))
-    own = study(tmp_path, 'out = ""', 'from perslib.llm import backbone\nbackbone("embedded").probe()')
-    assert "is not asked" in next(rehearse_report(own, corpus="tiny/en"))
+    asks = 'from perslib.llm import backbone\nbackbone("embedded").ask_many(["hi"])\nbackbone("embedded").probe()'
+    said = next(rehearse_report(study(tmp_path, 'out = ""', asks), corpus="tiny/en"))
+    assert "at least 1 calls" in said and "is not asked" in said
 
 
 def test_a_stage_cut_off_before_its_first_answer_has_no_time(home, tmp_path):
@@ -611,13 +607,6 @@ def test_a_new_study_of_ones_own_renders(home):
         assert "<em>longer replies</em> agrees with the users' scores at r = " in page.split("How")[0]
     finally:
         (home / "notebooks" / "my_question.ipynb").unlink()
-
-
-def test_a_name_used_twice_is_told(home):
-    folder = home / "twice" / "tiny-en" / "embedded"
-    write_manifest(folder / "another.json", {"status": "success", "figures": {"bars": ["figures/bars.pdf"]}})
-    with pytest.warns(UserWarning, match=r"shows has overwritten figures/bars\.pdf of another"):
-        run_report(FIXTURES / "shows.ipynb", corpus="tiny/en", out=home / "twice")
 
 
 def test_manifests_that_cannot_be_read_harm_nobody(tmp_path):

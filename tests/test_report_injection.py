@@ -175,11 +175,12 @@ def test_a_reply_is_set_as_markdown_and_a_request_stays_as_it_was_typed():
     assert not {"a", "h1"} & {tag for tag, _ in shown.elements} and not any("id" in a for _, a in shown.elements)
 
 
-def test_a_long_reply_opens_where_a_paragraph_ends_and_code_stays_code():
+def test_a_long_reply_is_one_text_whose_beginning_shows():
     said = "\n\n".join(["```", *[f"line {i} " + "x " * 40 for i in range(12)], "```", "**end**"])
-    start, rest = reply_html(said).split("<details")
-    assert start.count("<pre>") == rest.count("<pre>") == 1 and "<strong>end</strong>" in rest
-    assert re.findall(r"line \d+", Elements(start + rest).text) == [f"line {i}" for i in range(12)]
+    shown = reply_html(said)
+    assert "show all 1,087 characters</summary></details><div" in shown
+    assert shown.count("<pre>") == 1 and "<strong>end</strong>" in shown
+    assert re.findall(r"line \d+", Elements(shown).text) == [f"line {i}" for i in range(12)]
 
 
 @given(st.text(alphabet="ab12 *_`#-\n>|[]()!:.<&~\"'"))

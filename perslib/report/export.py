@@ -34,13 +34,7 @@ class Saved(tuple[Path, ...]):
 
 
 def save_figure(
-    fig: Figure,
-    name: str,
-    data: pd.DataFrame | None = None,
-    caption: str = "",
-    empty: str = "",
-    *,
-    leads: bool = False,
+    fig: Figure, name: str, data: pd.DataFrame | None = None, caption: str = "", empty: str = "", *, leads: bool = False
 ) -> Saved:
     """Save a figure as PDF, SVG and PNG, the plotted numbers as CSV, and show it with its caption.
 
@@ -78,14 +72,7 @@ def save_figure(
     return Saved(paths)
 
 
-def save_table(
-    frame: pd.DataFrame,
-    name: str,
-    caption: str = "",
-    digits: int = 2,
-    *,
-    shown: bool = True,
-) -> Saved:
+def save_table(frame: pd.DataFrame, name: str, caption: str = "", digits: int = 2, *, shown: bool = True) -> Saved:
     """Save a table as CSV with full precision and as LaTeX (booktabs), and show it with its caption.
 
     In the CSV a cell that shows a number with its interval (`perslib.report.tables.with_interval`) is that number; the bounds

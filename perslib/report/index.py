@@ -126,8 +126,8 @@ def _href(path: Path) -> str:
     return href
 
 
-def show_backbones() -> None:
-    """Show the models that `backbones.toml` names, ours and the reader's own; none of them is asked anything."""
+def list_backbones() -> pd.DataFrame:
+    """Return the models that `backbones.toml` names, ours and the reader's own: name, model, place, and key, if it is set."""
     from perslib.llm.registry import entries
 
     def key(variable: str) -> str:
@@ -142,4 +142,9 @@ def show_backbones() -> None:
         for e in entries().values()
     ]
     heads = [translate("Backbone"), translate("Model name"), translate("Where"), translate("Key")]
-    show_table(pd.DataFrame(rows, columns=heads))
+    return pd.DataFrame(rows, columns=heads)
+
+
+def show_backbones() -> None:
+    """Show the models that `backbones.toml` names; none of them is asked anything."""
+    show_table(list_backbones())

@@ -5,7 +5,6 @@ Enough to say, years later, which code, data, prompts, model, parameters and see
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import platform
@@ -84,11 +83,6 @@ def backbone_facts(name: str) -> dict[str, Any]:
     if parts.hostname:
         facts["endpoint"] = parts.hostname + (f":{parts.port}" if parts.port else "")
     return facts
-
-
-def notebook_digest(path: Path) -> dict[str, str]:
-    """Name and SHA-256 of the notebook as it was run."""
-    return {"name": path.name, "digest": hashlib.sha256(path.read_bytes()).hexdigest()}
 
 
 def corpus_facts(corpus: Any) -> dict[str, Any]:

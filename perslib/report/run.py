@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 import threading
@@ -23,7 +24,6 @@ from perslib.report.manifest import (
     backbone_facts,
     code_revision,
     files_of,
-    notebook_digest,
     now,
     package_versions,
     pages_under,
@@ -168,9 +168,9 @@ def _warn_of_shared_files(page: Planned, entry: Mapping[str, Any]) -> None:
 
 
 def _known_before(page: Planned) -> dict[str, Any]:
-    given = page.parameters(page.folder)
+    given, notebook = page.parameters(page.folder), page.study.path
     return {
-        "title": title_of(read_notebook(page.study.path)) or page.name,
+        "title": title_of(read_notebook(notebook)) or page.name,
         "status": "started",
         "language": page.language,
         "started": now(),
@@ -178,7 +178,7 @@ def _known_before(page: Planned) -> dict[str, Any]:
         "seed": page.values["seed"],
         "corpus": dict(page.corpus),
         "backbone": backbone_facts(page.backbone),
-        "notebook": notebook_digest(page.study.path),
+        "notebook": {"name": notebook.name, "digest": hashlib.sha256(notebook.read_bytes()).hexdigest()},
         "code": code_revision(),
         "packages": package_versions(),
         "prompts": prompt_digests(),

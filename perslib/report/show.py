@@ -22,14 +22,12 @@ from perslib.text import current_language, plural, translate
 
 #: Messages of more characters, or more lines, are folded behind "show all".
 FOLD, FOLD_LINES = 900, 20
-_SHOWN, _SHOWN_LINES = 600, 12
 _SHORT_CELL, _LONG_CELL = 14, 30
 #: Tables of at least so many rows are sorted by their heads, on a page.
 SORTABLE = 12
 #: A score this near to a whole one would be written as that, with zeros.
 _WHOLE = 0.005
 _INTERVAL = re.compile(r"\[[−-]?[\d.]+, [−-]?[\d.]+\]")
-_FENCE = re.compile(r"^\s*```", re.MULTILINE)
 #: So many columns stand closer together, so that a table of judges and metrics fits the page.
 DENSE = 7
 #: Columns whose cells are labels that have a name in each language; all other text stays as it is.
@@ -111,7 +109,7 @@ def show_html(body: str, plain: str = "", record: Mapping[str, Any] | None = Non
 # -- conversations -----------------------------------------------------------------------------------------
 
 
-def show_conversation(messages: Iterable[Mapping[str, Any]], title: str = "", fold: int = FOLD) -> None:
+def show_conversation(messages: Iterable[Mapping[str, Any]], title: str = "") -> None:
     """Show a conversation as it was said, long messages folded.
 
     Messages are `{"role", "content"}`, as `corpus.messages` gives them; a `score` (1–5), a `reason` and a
@@ -119,14 +117,12 @@ def show_conversation(messages: Iterable[Mapping[str, Any]], title: str = "", fo
     """
     messages = list(messages)
     plain = translate("Conversation of {n} messages", n=len(messages))
-    show_html(conversation_html(messages, title, fold), plain)
+    show_html(conversation_html(messages, title), plain)
 
 
-def conversation_html(
-    messages: Iterable[Mapping[str, Any]], title: str = "", fold: int = FOLD, recent: int | None = None
-) -> str:
+def conversation_html(messages: Iterable[Mapping[str, Any]], title: str = "", recent: int | None = None) -> str:
     """A conversation as `show_conversation` shows it; with `recent`, what came before the last so many is folded."""
-    bubbles = [_bubble(m, fold) for m in messages]
+    bubbles = [_bubble(m) for m in messages]
     if recent and (earlier := bubbles[:-recent]):
         label = translate("{n} earlier messages", n=len(earlier))
         bubbles = [fold_html(escape(label), "\n".join(earlier), "pl-more pl-earlier"), *bubbles[-recent:]]
@@ -138,7 +134,7 @@ def fold_html(summary: str, body: str, kind: str = "pl-more") -> str:
     return f'<details class="{kind}"><summary>{summary}</summary>{body}</details>'
 
 
-def _bubble(message: Mapping[str, Any], fold: int) -> str:
+def _bubble(message: Mapping[str, Any]) -> str:
     role, score = "user" if message["role"] == "user" else "assistant", message.get("score")
     return fill(
         "message",
@@ -146,47 +142,29 @@ def _bubble(message: Mapping[str, Any], fold: int) -> str:
         who=message["role"],
         chip=score_chip(int(score)) if score is not None and pd.notna(score) else "",
         notes=[note for key in ("reason", "note") if pd.notna(note := message.get(key)) and note],
-        body=(text_html if role == "user" else reply_html)(str(message["content"]), fold),
+        body=(text_html if role == "user" else reply_html)(str(message["content"])),
     )
 
 
-def text_html(text: str, fold: int = FOLD) -> str:
-    """A stranger's text with its white space kept; a long one begins, and the rest opens."""
-    return _folded(text, fold, "pl-text", html.escape)
+def text_html(text: str) -> str:
+    """A stranger's text with its white space kept; of a long one the beginning shows, and the rest opens."""
+    return _folded(text, "pl-text", html.escape)
 
 
-def reply_html(text: str, fold: int = FOLD) -> str:
-    """A model's reply with its Markdown set; a long one begins, and the rest opens."""
-    return _folded(text, fold, "pl-text pl-markdown", reply)
+def reply_html(text: str) -> str:
+    """A model's reply with its Markdown set; of a long one the beginning shows, and the rest opens."""
+    return _folded(text, "pl-text pl-markdown", reply)
 
 
-def _folded(text: str, fold: int, kind: str, form: Callable[[str], str]) -> str:
+def _folded(text: str, kind: str, form: Callable[[str], str]) -> str:
     shown = controls_shown(text).strip("\n")
     if not shown.strip():
         return f'<div class="pl-text pl-empty">{translate("(empty message)")}</div>'
-    start, rest = _parts(shown, fold)
-    if form is reply and len(_FENCE.findall(start)) % 2:  # what is cut inside a block of code goes on as one
-        start, rest = f"{start}\n```", f"```\n{rest}"
-    first, *more = (f'<div class="{kind}" dir="auto">{form(part)}</div>' for part in (start, rest) if part)
-    label = translate("show all {n} characters", n=f"{len(shown):,}")
-    return first + "".join(fold_html(label, part) for part in more)
-
-
-def _parts(shown: str, fold: int) -> tuple[str, str]:
-    """What of a text stands in view and what opens; nothing of a short one."""
-    lines = shown.split("\n")
-    if len(shown) <= fold and len(lines) <= FOLD_LINES:
-        return shown, ""
-    cut = min(len("\n".join(lines[:_SHOWN_LINES])), _place_to_cut(shown))
-    return shown[:cut].rstrip() + ("" if shown[cut] == "\n" else " …"), shown[cut:].lstrip("\n")
-
-
-def _place_to_cut(text: str) -> int:
-    """Near the wanted length: after a paragraph or a line if one ends not too far before, else at a space."""
-    for end in ("\n\n", "\n", " "):
-        if (place := text.rfind(end, 0, _SHOWN)) > _SHOWN // 2:
-            return place
-    return _SHOWN
+    body = f'<div class="{kind}" dir="auto">{form(shown)}</div>'
+    if len(shown) <= FOLD and shown.count("\n") < FOLD_LINES:
+        return body
+    opens = fold_html(translate("show all {n} characters", n=f"{len(shown):,}"), "")
+    return f'<div class="pl-long">{opens}{body}</div>'  # the style clips what stands behind a fold that is closed
 
 
 def score_chip(score: float) -> str:

@@ -77,9 +77,9 @@ def interval(value: str = "", low: str = "", high: str = "", digits: int = 2, ze
     return cells
 
 
-def number(value: str = "", digits: int = 2, zero: bool = True) -> Form:
+def number(value: str = "", digits: int = 2) -> Form:
     """A number with so many decimals, or a dash."""
-    return _by_row(lambda v: with_interval(v, digits=digits, zero=zero), value)
+    return _by_row(lambda v: with_interval(v, digits=digits, zero=True), value)
 
 
 def deviation(value: str = "", digits: int = 2) -> Form:
@@ -168,11 +168,7 @@ class Shown:
 
 
 def agreement_table(
-    agreement: pd.DataFrame,
-    metrics: Sequence[str] | None = None,
-    intervals: bool = True,
-    gains: Sequence[str] = (),
-    digits: int = 3,
+    agreement: pd.DataFrame, metrics: Sequence[str] | None = None, gains: Sequence[str] = ()
 ) -> pd.DataFrame:
     """The wide form of an agreement frame, cells as people read them: `.360 [.300, .410]`.
 
@@ -186,11 +182,9 @@ def agreement_table(
     wide = agreement[about].drop_duplicates(ignore_index=True)
     for name in dict.fromkeys([*names, *gains]):
         own = agreement[agreement["metric"] == name]
-        form = interval if intervals else number
-        cells = {name: form("value", digits=digits, zero=False)(own, name)} if name in names else {}
+        cells = {name: interval("value", digits=3, zero=False)(own, name)} if name in names else {}
         if name in gains:
-            starred = interval("gain", digits=digits, zero=False, p="gain_p_holm")
-            cells[f"gain: {name}"] = starred(own, name)
+            cells[f"gain: {name}"] = interval("gain", digits=3, zero=False, p="gain_p_holm")(own, name)
         wide = wide.merge(own[about].assign(**cells), on=about, how="left", sort=False)
     empty = [c for c in ("backbone", "unscored") if wide[c].isna().all() or wide[c].eq(0).all()]
     return wide.drop(columns=empty).rename(columns={"score": "calibration"})
