@@ -42,13 +42,6 @@ def _set(character: str) -> str:
         return str(known["text"][character])
     if character in known["math"]:
         return f"${known['math'][character]}$"
-    named = unicodedata.name(character[0], "")
-    if greek := re.fullmatch(r"GREEK (SMALL|CAPITAL) LETTER (FINAL )?(\w+)", named):
-        letter = ("var" if greek[2] else "") + greek[3].replace("LAMDA", "LAMBDA").lower()
-        return rf"$\{letter.capitalize() if greek[1] == 'CAPITAL' else letter}$"
-    if found := re.fullmatch(r"<(super|sub)> (\w+)", unicodedata.decomposition(character[0])):
-        raised = _set(chr(int(found[2], 16))).strip("$")
-        return f"${'^' if found[1] == 'super' else '_'}{{{raised}}}$"
     apart = unicodedata.normalize("NFD", character)
     base, marks = apart[0], apart[1:]
     if not base.isascii() or not set(marks) <= set(known["accents"]):

@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any
 
 from perslib.errors import FewTrainUsers, NotEnough, ReportError
 from perslib.paths import workspace
 from perslib.text import current_language, set_language, translate
 
-T = TypeVar("T")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*\Z")
 
 
@@ -111,25 +109,6 @@ def answer(message: str, **values: object) -> None:
 
     said = translate(message, **values)
     show_html(f'<div class="pl-answer">{prose(said)}</div>', plain=said, record={"kind": "answer", "text": said})
-
-
-def part(work: Callable[[], T]) -> Callable[[], T]:
-    """Something that several sections of a page use: worked out when first asked for; what it lacks is raised each time."""
-
-    @cache
-    def tried() -> tuple[T, None] | tuple[None, NotEnough]:
-        try:
-            return work(), None
-        except NotEnough as missing:
-            return None, missing
-
-    def found() -> T:
-        result, missing = tried()
-        if missing is not None:
-            raise missing
-        return cast(T, result)
-
-    return found
 
 
 @contextmanager

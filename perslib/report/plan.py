@@ -136,18 +136,6 @@ def _assignment(statement: ast.stmt) -> tuple[str, Any]:
     raise ValueError(f"line {statement.lineno} is no assignment of a value to a name")
 
 
-def check_parameters(given: Mapping[str, Any], studies: Iterable[Study]) -> None:
-    """Refuse a parameter that no notebook declares, or a value of another type than it was declared with."""
-    studies = list(studies)
-    known = sorted({name for study in studies for name in study.declared})
-    for name, value in given.items():
-        if name not in known:
-            raise UnknownName("parameter", name, known)
-        for study in studies:
-            if name in study.declared:
-                fitted(value, study.declared[name], f"{study.name}: parameter {name!r}")
-
-
 def check_choices(given: Mapping[str, Any], study: Study) -> None:
     """Refuse a name that the parameter does not take; says which are near and which there are."""
     for name, allowed in study.choices.items():
@@ -224,12 +212,9 @@ class Planned:
 
     def parameters(self, out: Path) -> dict[str, Any]:
         """Every parameter that the notebook declares, with the value of a run that writes to the folder `out`."""
-        values = {**self.values, "out": str(out)}
-        place = f"{self.study.name}: parameter"
-        return {
-            name: fitted(values[name], default, f"{place} {name!r}") if name in values else default
-            for name, default in self.study.declared.items()
-        }
+        values, place = {**self.values, "out": str(out)}, f"{self.study.name}: parameter"
+        given = {name: values.get(name, default) for name, default in self.study.declared.items()}
+        return {name: fitted(value, self.study.declared[name], f"{place} {name!r}") for name, value in given.items()}
 
 
 def plan(
@@ -248,7 +233,10 @@ def plan(
     studies = find_studies(notebooks)
     if further.get("limit", 0) is None:
         del further["limit"]
-    check_parameters(further if language is None else {**further, "language": language}, studies)
+    known = {name for study in studies for name in study.declared}
+    for name in (*further, *(["language"] if language else [])):
+        if name not in known:
+            raise UnknownName("parameter", name, known)
     for study in studies:
         check_choices(further, study)
     if isinstance(limit := further.get("limit"), int) and limit < -1:
@@ -266,11 +254,14 @@ def plan(
     shared = {**further, "corpus": address, "language": spoken, "seed": seed}
     facts = {"label": label, "given": str(corpus), **corpus_facts(data)}
     folder = root / _slug(facts["label"])
-    return [
+    pages = [
         Planned(study, {**shared, "backbone": name}, root, folder / _own_slug(name), facts)
         for name in names
         for study in studies
     ]
+    for page in pages:
+        page.parameters(page.folder)  # refuses a value of another type than the notebook declares
+    return pages
 
 
 def _address_and_label(corpus: str | Path, name: str) -> tuple[str, str]:

@@ -232,8 +232,8 @@ def unbroken(text: str) -> str:
 
 def is_numeric(column: pd.Series) -> bool:
     """Whether a column holds numbers only, so that it is set flush right."""
-    values = [v for v in column if not (v is None or (not isinstance(v, (tuple, list, dict)) and pd.isna(v)))]
-    return bool(values) and all(hasattr(v, "__float__") and not isinstance(v, str) for v in values)
+    known = column.dropna()
+    return len(known) > 0 and pd.api.types.is_numeric_dtype(known.infer_objects())
 
 
 def _class(column: pd.Series) -> str:
