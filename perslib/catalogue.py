@@ -123,9 +123,9 @@ def in_template(source: str) -> Iterator[Message]:
     from jinja2 import Environment
     from jinja2.ext import extract_from_ast
 
-    page = Environment().parse(source)
-    for _, function, texts in extract_from_ast(page, ("_", "plural"), babel_style=False):
-        yield (texts[0], texts[1]) if function == "plural" else texts[0]
+    texts: Any
+    for _, function, texts in extract_from_ast(Environment().parse(source), ("_", "plural"), babel_style=False):
+        yield texts[:2] if function == "plural" else texts[0]
 
 
 def copy_notebook(name: str, language: str, out: Path | None = None) -> Path:

@@ -95,8 +95,6 @@ def _entries(n: int) -> str:
 
 
 def _size(n: float) -> str:
-    for unit in ("B", "kB", "MB"):
-        if n < 1000:
-            return f"{n:.0f} {unit}" if unit == "B" else f"{n:.1f} {unit}"
-        n /= 1000
-    return f"{n:.1f} GB"
+    from tqdm import tqdm
+
+    return tqdm.format_sizeof(n, "B")

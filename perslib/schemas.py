@@ -24,28 +24,8 @@ from perslib.errors import Problem
 from perslib.paths import read_toml
 
 _HALF = re.compile("[\ud800-\udfff]")
-_TYPES = {
-    "object": "an object",
-    "array": "a list",
-    "string": "a text",
-    "integer": "a whole number",
-    "number": "a number",
-    "boolean": "true or false",
-}
-#: What a keyword asks for where its schema has no description.
-_EXPECTED: dict[str, str] = {
-    "enum": "one of {}",
-    "const": "{}",
-    "minimum": "at least {}",
-    "maximum": "at most {}",
-    "exclusiveMinimum": "more than {}",
-    "exclusiveMaximum": "less than {}",
-    "minLength": "at least {} characters",
-    "minItems": "at least {} items",
-    "maxItems": "at most {} items",
-    "pattern": "a text of the form {}",
-    "format": "a {}",
-}
+#: What a type, or another keyword of a schema, is called where it has no description.
+_WORDS = read_toml(__file__, "schemas.toml")
 
 
 @dataclass(frozen=True)
@@ -126,10 +106,10 @@ def _expected(part: Mapping[str, Any], keyword: str, before: str) -> str:
     asked = part.get(keyword)
     if keyword == "type":
         names = [asked] if isinstance(asked, str) else asked or []
-        said = " or ".join(_TYPES[name] for name in names if name in _TYPES)
+        said = " or ".join(_WORDS["type"][name] for name in names if name in _WORDS["type"])
         return before + said if said else ""
     listed = ", ".join(map(show, asked)) if isinstance(asked, list) else asked
-    return before + _EXPECTED.get(keyword, "something else").format(listed)
+    return before + _WORDS["keyword"].get(keyword, "something else").format(listed)
 
 
 def _hint(name: str, known: Iterable[str]) -> str:

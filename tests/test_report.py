@@ -653,13 +653,14 @@ def test_a_damaged_picture_is_skipped_with_a_word(tmp_path):
 
 
 def test_backbones_of_like_names_have_folders_of_their_own(home):
+    known = (home / "backbones.toml").read_text("utf-8")
     (home / "backbones.toml").write_text(
         '["m 1"]\nkind = "embedded"\nmodel = "x"\n[m-1]\nkind = "embedded"\nmodel = "y"\n'
     )
     try:
         pages = plan(FIXTURES / "shows.ipynb", "tiny/en", ["m 1", "m-1", "embedded"])
     finally:
-        (home / "backbones.toml").unlink()
+        (home / "backbones.toml").write_text(known, "utf-8")
     first, *others = [page.folder.name for page in pages]
     assert first.startswith("m-1-") and others == ["m-1", "embedded"]
 

@@ -233,10 +233,10 @@ def plan(
     studies = find_studies(notebooks)
     if further.get("limit", 0) is None:
         del further["limit"]
-    known = {name for study in studies for name in study.declared}
+    declared = {name for study in studies for name in study.declared}
     for name in (*further, *(["language"] if language else [])):
-        if name not in known:
-            raise UnknownName("parameter", name, known)
+        if name not in declared:
+            raise UnknownName("parameter", name, declared)
     for study in studies:
         check_choices(further, study)
     if isinstance(limit := further.get("limit"), int) and limit < -1:
