@@ -397,7 +397,7 @@ def test_the_page_on_a_small_release(home, tmp_path):
         run_report("05_pal_bench", corpus=folder, backbones="loop", language="zh", **settings)
     (folder,) = (home / "reports").glob("*/loop")
     page = json.loads((folder / "05_pal_bench.json").read_text("utf-8"))
-    assert page["status"] == "success" and len(page["figures"]) == 8
+    assert page["status"] == "success" and len(page["figures"]) == 7 and "pal_log_graph" in page["tables"]
     scores = pd.read_csv(folder / "tables" / "pal_run.csv")
     assert set(scores["method"]) == {"H²Memory", "vanilla (with log)"} and set(scores["users"]) == {2}
     assert set(scores.query("metric == 'g_score'")["value"]) == {25.0} and set(scores["samples"]) == {3}
