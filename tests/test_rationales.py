@@ -327,17 +327,18 @@ def test_showing_memories_asks_nothing_again(rendered):
     assert made["ledger"]["total"]["calls"] == rendered[1] and rendered[1] <= 60 + memories
 
 
-def test_the_page_without_reasons_says_so_in_chinese(rendered):
-    folder = rendered[0] / "bare" / "loop"
-    made = json.loads((folder / "03_rationales.json").read_text("utf-8"))
-    assert made["status"] == "success" and len(made["figures"]) == 1
-    html = (folder / "03_rationales.html").read_text("utf-8")
-    assert "没有用户给出原因" in html and "数量太少" in html
-
-
-def test_a_page_of_few_replies_shows_cases_and_no_shares(rendered):
-    folder = rendered[0].parent / "few" / "bare" / "loop"
-    made = json.loads((folder / "03_rationales.json").read_text("utf-8"))
-    assert made["status"] == "success" and not made["figures"]
-    assert set(made["tables"]) == {"citations", "rationales"}
-    assert "有分数的被评回复不足 30 条" in (folder / "03_rationales.html").read_text("utf-8")
+@pytest.mark.parametrize(("limit", "figures"), [(32, {"reason_confusion"}), (4, set())])
+def test_a_corpus_in_which_nobody_gave_a_reason_in_chinese(home, server, capsys, limit, figures):
+    """Of four replies, cases are shown and no shares."""
+    server.reply = answer
+    bare = corpus_of([(f"u{i:02}", s, "0", "问", "答", 5) for i in range(20) for s in ("travel", "gift")], "bare", "zh")
+    save(bare, home / "data" / "bare")
+    (home / "backbones.toml").write_text(BACKBONE.format(address=server.base_url), "utf-8")
+    run_cells("03_rationales", corpus="bare", backbone="loop", limit=limit, out=str(home / "page"))
+    said = capsys.readouterr().out
+    assert {file.stem for file in (home / "page").rglob("*.png")} == figures
+    if limit == 32:
+        assert "没有用户给出原因" in said and "数量太少" in said
+    else:
+        assert "有分数的被评回复不足 30 条" in said
+        assert {file.stem for file in (home / "page" / "tables").glob("*.csv")} == {"citations", "rationales"}

@@ -26,7 +26,7 @@ from perslib.judge.evaluate import fit as fit_judge
 from perslib.judge.evaluate import verdicts_on
 from perslib.llm import Backbone
 from perslib.replay.replies import ORIGINAL, blocks_of, check_single, is_among, known_turns
-from perslib.stats import SEED, histories, reference_calibrated
+from perslib.stats import SEED, calibrated, histories
 
 #: What a judge of a replay is calibrated with.
 CALIBRATIONS = ("cdf", "mean_shift")
@@ -112,7 +112,7 @@ def on_reference(verdicts: pd.DataFrame, reference: pd.DataFrame, corpus: Corpus
     """The verdicts with `real` (the mean of the distribution where there is one, else the score) and a column a
     calibration by the recorded replies' scores."""
     new, old = (v.assign(real=v["expected"].fillna(v["raw"])) for v in (verdicts, reference))
-    return reference_calibrated(new, old, histories(corpus), CALIBRATIONS, score="real")
+    return calibrated(new, histories(corpus), CALIBRATIONS, reference=old, score="real")
 
 
 def judged_by_themselves(
