@@ -13,7 +13,7 @@ import pytest
 from endpoint import completion, says, status
 
 from perslib.errors import BackboneError, BudgetReached, Refused
-from perslib.llm import Request, backbone, loop
+from perslib.llm import DryRun, Request, backbone, loop
 
 PRICES = {"in": 1.0, "cached": 0.5, "out": 10.0}
 #: What the loopback endpoint reports: 100 tokens in, 40 of them cached, 10 out.
@@ -178,20 +178,19 @@ def test_the_order_of_a_schemas_fields_is_in_the_address(model):
     assert model().digest(Request("a", schema=first)) != model().digest(Request("a", schema=other))
 
 
-def test_the_estimate_counts_calls_tokens_and_cost(server, model):
+def test_a_dry_run_counts_calls_tokens_and_cost(server, model):
     asked = model(prices=PRICES)
     asked.ask("x" * 40)
-    asked.ask_many([], progress=False)
-    estimate = asked.estimate(["x" * 40, *[Request("y" * 40, max_tokens=100)] * 2, Request("偏好" * 20, max_tokens=50)])
-    assert (estimate.requests, estimate.answered, estimate.repeated, estimate.calls) == (4, 1, 1, 2)
+    dry = DryRun(asked.entry, cache="use")
+    dry.ask_many(["x" * 40, *[Request("y" * 40, max_tokens=100)] * 2, Request("偏好" * 20, max_tokens=50)])
+    spent = dry.ledger.total
+    assert (spent.calls, spent.hits) == (2, 2), "one is in the cache, one is asked twice"
     # 4 a message for its frame; 40 ASCII characters are 10 tokens, 40 Chinese ones 30.
-    assert estimate.tokens_in == 4 + 10 + 4 + 30
-    assert estimate.tokens_out == 150
-    assert estimate.cost == pytest.approx((48 * 1.0 + 150 * 10.0) / 1e6)
-    assert str(estimate) == (
-        "4 requests, 2 calls (1 in the cache, 1 repeated): about 48 tokens in, 150 out, about $0.00"
-    )
-    assert model(prices=None).estimate(["a"]).cost is None
+    assert (spent.tokens_in, spent.tokens_out) == (4 + 10 + 4 + 30, 150)
+    assert spent.cost == pytest.approx((48 * 1.0 + 150 * 10.0) / 1e6)
+    unpriced = DryRun(model(prices=None).entry)
+    unpriced.ask_many(["a"])
+    assert unpriced.ledger.total.cost is None
 
 
 def test_a_cap_stops_cleanly_and_the_run_goes_on_with_a_higher_one(server, model):

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 from endpoint import completion
 
-from perslib.llm import Cache, DryRun, Estimate, Request, answered
+from perslib.llm import Cache, DryRun, Request, answered
 from perslib.llm.estimate import USUAL_REPLY
 from perslib.llm.types import Answer, changed
 from perslib.palbench.asking import counted
@@ -229,8 +229,8 @@ def test_a_dry_run_asks_nobody_and_counts_by_stage(server, model, home):
     assert (memory.tokens_in, memory.tokens_out) == (4 + 100, 20)
     # A reply of twenty tokens goes in, with the number; one of unknown length comes out.
     assert (judge.calls, judge.tokens_in, judge.tokens_out) == (10, 10 * (4 + 20), 10 * USUAL_REPLY)
-    whole = Estimate.of(dry.ledger.total)
-    assert (whole.requests, whole.calls, whole.tokens_out) == (20, 11, 20 + 10 * USUAL_REPLY)
+    whole = dry.ledger.total
+    assert (whole.calls, whole.hits, whole.tokens_out) == (11, 9, 20 + 10 * USUAL_REPLY)
     assert whole.cost == pytest.approx((whole.tokens_in * 1.0 + whole.tokens_out * 10.0) / 1e6)
 
 

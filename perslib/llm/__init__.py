@@ -11,7 +11,6 @@ back as data or as *unscored* with the reason.
 from perslib.llm.backbone import Backbone, DryRun, backbone
 from perslib.llm.cache import Cache
 from perslib.llm.embeddings import Embedder, embedder
-from perslib.llm.estimate import Estimate
 from perslib.llm.ledger import Ledger, Spending
 from perslib.llm.loop import answered, compute
 from perslib.llm.parsing import parse
@@ -21,7 +20,7 @@ from perslib.llm.retry import Patience
 from perslib.llm.types import Answer, Ask, Method, Request
 
 __all__ = [
-    "Answer", "Ask", "Backbone", "Cache", "DryRun", "Embedder", "Entry", "Estimate", "Ledger", "Method",
+    "Answer", "Ask", "Backbone", "Cache", "DryRun", "Embedder", "Entry", "Ledger", "Method",
     "Patience", "Prices", "Request", "Spending", "answered", "backbone", "compute", "digit_distribution",
     "embedder", "entries", "parse",
 ]  # fmt: skip

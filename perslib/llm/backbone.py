@@ -24,7 +24,7 @@ from perslib.cluster import Scheduler, connected, spread, workers_of
 from perslib.errors import BackboneError
 from perslib.llm import loop, probe
 from perslib.llm.cache import Cache, Policy
-from perslib.llm.estimate import REHEARSAL, Estimate, StandIn, is_rehearsal
+from perslib.llm.estimate import REHEARSAL, StandIn, is_rehearsal
 from perslib.llm.ladder import Ladder
 from perslib.llm.ledger import Ledger, Progress, Stages
 from perslib.llm.parsing import Rung
@@ -220,13 +220,6 @@ class Backbone:
                 self.ledger.add(took)
                 shown.move(len(found), took.total.calls)
 
-    def estimate(self, questions: Iterable[Question]) -> Estimate:
-        """What `ask_many` of these would take: calls, tokens by a rough rule, cost by the price table."""
-        requests = [_request(question, {}) for question in questions]
-        dry = DryRun(self.entry, cache=self.cache)
-        dry.ask_many(requests)
-        return Estimate.of(dry.ledger.total, len(requests) - len(set(map(self.digest, requests))))
-
     def digest(self, question: Question) -> str:
         """Content address of a question put to this backbone: all that can change the answer, and no more."""
         return content_address(self.entry, self._weights, _request(question, {}))
@@ -282,7 +275,7 @@ class DryRun(Backbone):
 
         dry = DryRun("embedded")
         dry.map(method, items)
-        Estimate.of(dry.ledger.total)
+        dry.ledger.total
 
     A question is answered by `reply(request)`, a text or data; without that by its own `usual` answer; without that by
     the plainest data that its schema takes, or a text of the usual length, and counted with `max_tokens`. What is

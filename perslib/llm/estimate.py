@@ -12,13 +12,11 @@ import operator
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from perslib.llm.cache import Cache
-from perslib.llm.ledger import Spending
 from perslib.llm.registry import Entry
 from perslib.llm.types import Answer, Message, Request
 
@@ -48,41 +46,6 @@ def tokens_of_messages(messages: Iterable[Message], languages: Collection[str] =
     return sum(
         4 + tokens_of(m["content"] if isinstance(m["content"], str) else str(m["content"]), languages) for m in messages
     )
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A run before it starts. Costs are for full replies and nothing from the provider's prefix cache; re-asks come on top."""
-
-    requests: int
-    answered: int
-    """Already in the answer cache."""
-    repeated: int
-    """The same question twice; asked once."""
-    tokens_in: int
-    tokens_out: int
-    cost: float | None
-
-    @classmethod
-    def of(cls, spent: Spending, repeated: int = 0) -> Estimate:
-        """What a dry run counted; so many of its hits were `repeated`."""
-        took = spent.tokens_in, spent.tokens_out, spent.cost
-        return cls(spent.calls + spent.hits, spent.hits - repeated, repeated, *took)
-
-    @property
-    def calls(self) -> int:
-        """Calls that will be made."""
-        return self.requests - self.answered - self.repeated
-
-    def __str__(self) -> str:
-        known = [f"{self.answered:,} in the cache"] * bool(self.answered)
-        known += [f"{self.repeated:,} repeated"] * bool(self.repeated)
-        without = f" ({', '.join(known)})" if known else ""
-        price = "unpriced" if self.cost is None else f"about ${self.cost:,.2f}"
-        return (
-            f"{self.requests:,} requests, {self.calls:,} calls{without}: "
-            f"about {self.tokens_in:,} tokens in, {self.tokens_out:,} out, {price}"
-        )
 
 
 VARIABLE = "PERSLIB_REHEARSE"
