@@ -146,23 +146,6 @@ def test_where_a_label_has_no_rules_nothing_is_asked():
         first_asked(partial(Spur().judge, corpus().block("ada", "gift")))
 
 
-def test_the_regression_learns_from_the_matches_of_train_replies():
-    def reply(request: Request) -> Answer:
-        if kind(request) != "spur_score":
-            return simple(request)
-        is_low = any(f"<<<reply>>>\nanswer {i}\n" in text(request) for i in range(3))
-        return said(matches([], [1], "SAT") if is_low else matches([1], [], "SAT"))
-
-    judge = Spur(head="regression")
-    _, asked = run(partial(judge.fit, corpus()), reply)
-    assert [len(batch) for batch in asked] == [10, 1, 10]  # rules, the merge of 14 SAT candidates, scores
-    good, bad = judged(judge, said(matches([1], []))), judged(judge, said(matches([], [1], "SAT")))
-    assert (good.raw, bad.raw) == (4.0, 3.0)
-    assert bad.p[2] > 0.9 > 0.1 > bad.p[3] and bad.expected == pytest.approx(3 + bad.p[3])
-    failing = fitted(lambda r: FAILED if kind(r) == "spur_score" else simple(r), head="regression")
-    assert "no regression" in judged(failing, FAILED).error
-
-
 def test_what_it_sees_and_what_it_cannot_do():
     assert Spur().sees.profile and Spur().sees.train and not Spur(profile="none").sees.profile
     with pytest.raises(DataError, match="one digit"):

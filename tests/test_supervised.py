@@ -70,14 +70,10 @@ def test_distributions_from_cumulative_probabilities():
     assert distribution(exceed) == pytest.approx(np.array([[0.1, 0.1, 0.3, 0.4, 0.1], [0.4, 0.0, 0.1, 0.5, 0.0]]))
 
 
-@pytest.mark.parametrize("head", ["ridge", "ordinal"])
-def test_words_that_train_users_reward_are_rewarded(head):
-    judge = fitted(Supervised(head))
+def test_words_that_train_users_reward_are_rewarded():
+    judge = fitted(Supervised())
     good, bad = judged(judge, told("clear steps and prices", "vague advice again"))
     assert 1 <= bad.raw < 3.5 < good.raw <= 5
-    if head == "ordinal":
-        assert sum(good.p) == pytest.approx(1) and good.expected == good.raw
-        assert good.p[0] == good.p[2] == 0, "scores that nobody in train gave"
 
 
 def test_the_history_counts():
@@ -108,10 +104,9 @@ def test_learned_and_applied_on_the_sample(language):
     assert [v.raw for v in judged(fitted(Supervised(features=2_000), train), block)] == [v.raw for v in verdicts]
 
 
-@pytest.mark.parametrize("head", ["ridge", "ordinal"])
-def test_odd_replies_get_a_score(head):
+def test_odd_replies_get_a_score():
     block = told("", "x" * 50_000, "Это другой язык", "旅行计划", request=None)
-    assert all(1 <= v.raw <= 5 for v in judged(fitted(Supervised(head)), block))
+    assert all(1 <= v.raw <= 5 for v in judged(fitted(Supervised()), block))
 
 
 def test_no_history_is_unscored():
@@ -130,10 +125,9 @@ def test_nothing_to_learn_from_is_said():
 
 def test_train_users_of_one_mind_and_a_single_one():
     same = [(f"u{u}", s, "0", "q", "reply", 4) for u in range(3) for s in ("travel", "gift")]
-    for judge in (Supervised(), Supervised("ordinal")):
-        (verdict,) = judged(fitted(judge, corpus_of(same)), told("reply"))
-        assert verdict.raw == pytest.approx(4)
-        assert 1 <= judged(fitted(judge, corpus_of(schooled(1))), told("reply"))[0].raw <= 5
+    (verdict,) = judged(fitted(Supervised(), corpus_of(same)), told("reply"))
+    assert verdict.raw == pytest.approx(4)
+    assert 1 <= judged(fitted(Supervised(), corpus_of(schooled(1))), told("reply"))[0].raw <= 5
 
 
 # -- BERT: a tiny model with weights nobody trained ---------------------------------------------------------

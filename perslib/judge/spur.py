@@ -17,14 +17,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-import numpy as np
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
-
 from perslib.corpus import TURN, Block, Corpus, Target
 from perslib.corpus.schema import OTHER, SATISFIED, legal_reason
-from perslib.errors import DataError, PerslibError, Problem, UnknownName
+from perslib.errors import DataError, PerslibError, Problem
 from perslib.judge.asking import Manner, spent
 from perslib.judge.base import Judge, Sees, Verdict
 from perslib.llm import Answer, Ask, parse
@@ -46,10 +41,7 @@ _MATCHES = {
 class Spur(Judge):
     """Rules from train users' replies; `rules` shows them once it is fitted.
 
-    `train_turns` bounds the induction: one call for each of that many replies of either label. `head` says how
-    the matched rules become a label: "prediction" takes what the model says; "regression" fits a logistic
-    regression (balanced, standardised) of the label on the 2k matches, for which the same train replies are
-    scored too, another call each; its verdicts have probabilities over 3 and 4.
+    `train_turns` bounds the induction: one call for each of that many replies of either label.
     """
 
     def __init__(
@@ -58,29 +50,25 @@ class Spur(Judge):
         *,
         k: int = 10,
         train_turns: int = TRAIN_TURNS,
-        head: Literal["prediction", "regression"] = "prediction",
         profile: Literal["all", "published", "none"] = "all",
         name: str | None = None,
     ):
-        if head not in ("prediction", "regression"):
-            raise UnknownName("head", head, ["prediction", "regression"])
-        self.manner, self.k, self.train_turns, self.head = manner or Manner(), k, train_turns, head
+        self.manner, self.k, self.train_turns = manner or Manner(), k, train_turns
         if not self.manner.written:
             raise DataError(Problem("manner", "is one digit, but SPUR's answer lists the rules that are met"))
         if not 1 <= k <= OF_CHUNK:
             raise DataError(Problem("k", f"is {k}, expected 1–{OF_CHUNK}"))
-        self.profile, self.name = profile, name or ("SPUR" if head == "prediction" else "SPUR, regression")
+        self.profile, self.name = profile, name or "SPUR"
         self.sees = Sees(True, True, profile != "none", train=True, model=True)
         self.rules: dict[str, list[str]] = {}
         self.lack: str | None = None
         """Why nothing can be scored after fitting; None when all is well."""
-        self._regression: Pipeline | None = None
 
     # -- learning -------------------------------------------------------------------------------------------
 
     async def fit(self, train: Corpus, ask: Ask) -> None:
-        """Induce and reduce the rules; with the regression, score the same replies with them."""
-        self.lack, self._regression = None, None
+        """Induce and reduce the rules."""
+        self.lack = None
         lessons = self._drawn(train)
         answers = await ask(
             [self._request("spur_induce", {"label": label, **shown}) for label, shown in lessons], "rules"
@@ -93,8 +81,6 @@ class Spur(Judge):
         if missing:
             failed = next((a.error for a in answers if a.error), "train users have no such reply")
             self.lack = f"no rules for {' and '.join(missing)}: {failed}"
-        elif self.head == "regression":
-            await self._fit_regression(lessons, ask)
 
     def _drawn(self, train: Corpus) -> list[tuple[str, dict[str, Any]]]:
         """Label and fields of the train replies to learn from."""
@@ -140,19 +126,6 @@ class Spur(Judge):
         answers = await ask(requests, "rules")
         return [(_rules(a) or rules)[:limit] for a, (_, rules, limit) in zip(answers, parts)]
 
-    async def _fit_regression(self, lessons: Sequence[tuple[str, dict[str, Any]]], ask: Ask) -> None:
-        shown = [{**fields, **self._lists()} for _, fields in lessons]
-        answers = await ask([self._request("spur_score", fields) for fields in shown], "rules")
-        learned = [(self._features(m), of) for a, (of, _) in zip(answers, lessons) if (m := _matches(a))]
-        labels = [of for _, of in learned]
-        if set(labels) != set(LABELS):
-            error = next((a.error for a in answers if a.error), "no answer names rules")
-            self.lack = f"no regression: train replies of one kind only could be scored ({error})"
-            return
-        model = LogisticRegression(class_weight="balanced", random_state=SEED, max_iter=2000)
-        self._regression = make_pipeline(StandardScaler(), model)
-        self._regression.fit(np.array([features for features, _ in learned]), labels)
-
     # -- judging --------------------------------------------------------------------------------------------
 
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
@@ -175,10 +148,6 @@ class Spur(Judge):
             rationale=said.get("rationale") or None,
             evidence=tuple(f"{label} {n}" for label in LABELS for n in found[f"{label.lower()}_matches"]),
         )
-        if self._regression is not None:
-            p = float(self._regression.predict_proba([self._features(found)])[0][1])  # classes: DSAT, SAT
-            verdict = replace(verdict, p=(0.0, 0.0, 1 - p, p, 0.0), expected=3 + p)
-            return self._scored(verdict, p >= 0.5)
         prediction = str(said.get("prediction")).strip().upper()
         if prediction in LABELS:
             return self._scored(verdict, prediction == "SAT")
@@ -191,13 +160,6 @@ class Spur(Judge):
         score = 4.0 if satisfied else 3.0
         reason = legal_reason(score, SATISFIED if satisfied else OTHER, self.manner.language)
         return replace(verdict, raw=score, reason=reason)
-
-    def _features(self, matches: Mapping[str, Any]) -> list[float]:
-        return [
-            float(n in matches[f"{label.lower()}_matches"])
-            for label in LABELS
-            for n in range(1, len(self.rules[label]) + 1)
-        ]
 
     # -- what is asked --------------------------------------------------------------------------------------
 

@@ -11,13 +11,13 @@ the turn that is learned from. `perslib.judge.bert` learns from the same with a 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.linear_model import RidgeCV
 from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import FeatureUnion
 from sklearn.preprocessing import StandardScaler
@@ -68,18 +68,14 @@ def distribution(exceed: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 class Supervised(Judge):
-    """Learned from train users' replies and histories, by ridge regression or cumulative logistic regression.
+    """Learned from train users' replies and histories by ridge regression, its penalty by cross-validation over users."""
 
-    `ridge` gives a real-valued score, its penalty chosen by cross-validation over users. `ordinal` fits the
-    four questions "more than s?" and gives a distribution; its score is the mean of it.
-    """
-
+    name = "supervised"
     sees = Sees(reply=True, history=True, train=True)
 
-    def __init__(self, head: Literal["ridge", "ordinal"] = "ridge", features: int = 20_000):
-        self.head, self.features = head, features
-        self.name = "supervised" if head == "ridge" else f"supervised, {head}"
-        self._model: _Ridge | _Ordinal | None = None
+    def __init__(self, features: int = 20_000):
+        self.features = features
+        self._model: RidgeCV | None = None
 
     async def fit(self, train: Corpus, ask: Ask) -> None:
         """Learn words, scales and weights from the train users' blocks."""
@@ -91,8 +87,13 @@ class Supervised(Judge):
         users = [block.user for block, targets, _ in taken for _ in targets]
         self._words = _words(train.language, self.features).fit(texts)
         self._scale = StandardScaler().fit(numbers)
-        self._model = _Ridge() if self.head == "ridge" else _Ordinal()
-        self._model.fit(self._inputs(texts, numbers), np.concatenate([scores for *_, scores in taken]), users)
+        inputs, scores = self._inputs(texts, numbers), np.concatenate([scores for *_, scores in taken])
+        if (folds := min(5, len(set(users)))) > 1:
+            splits = list(GroupKFold(folds).split(inputs, scores, users))
+            self._model = RidgeCV(PENALTIES, cv=splits, scoring="neg_mean_squared_error")
+        else:
+            self._model = RidgeCV([10.0], cv=None)
+        self._model.fit(inputs, scores)
 
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         """One verdict a target; without a rated history, unscored."""
@@ -103,7 +104,8 @@ class Supervised(Judge):
             return [_NO_HISTORY] * len(block)
         if not texts:
             return []
-        return self._model.verdicts(self._inputs(texts, [summary(history)] * len(texts)))
+        found = self._model.predict(self._inputs(texts, [summary(history)] * len(texts)))
+        return [Verdict(raw=float(score), mode="computed") for score in np.clip(found, 1, 5)]
 
     def _inputs(self, texts: list[str], numbers: list[list[float]]) -> sparse.csr_array:
         scaled = sparse.csr_array(self._scale.transform(numbers))
@@ -125,40 +127,3 @@ def _words(language: str, features: int) -> Any:
     words = TfidfVectorizer(token_pattern=r"\S+", ngram_range=(1, 2), sublinear_tf=True, max_features=features // 2)
     parts = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True, max_features=features // 2)
     return FeatureUnion([("words", words), ("parts", parts)])
-
-
-class _Ridge:
-    def fit(self, inputs: sparse.csr_array, scores: Scores, users: list[str]) -> None:
-        folds = min(5, len(set(users)))
-        if folds > 1:
-            splits = list(GroupKFold(folds).split(inputs, scores, users))
-            self.model = RidgeCV(PENALTIES, cv=splits, scoring="neg_mean_squared_error")
-        else:
-            self.model = RidgeCV([10.0], cv=None)
-        self.model.fit(inputs, scores)
-
-    def verdicts(self, inputs: sparse.csr_array) -> list[Verdict]:
-        return [Verdict(raw=float(s), mode="computed") for s in np.clip(self.model.predict(inputs), 1, 5)]
-
-
-class _Ordinal:
-    def fit(self, inputs: sparse.csr_array, scores: Scores, users: list[str]) -> None:
-        self.models = [_more_than(s, inputs, scores) for s in range(1, 5)]
-
-    def verdicts(self, inputs: sparse.csr_array) -> list[Verdict]:
-        exceed = [
-            np.full(inputs.shape[0], m) if isinstance(m, float) else m.predict_proba(inputs)[:, 1] for m in self.models
-        ]
-        found = distribution(np.stack(exceed, axis=1))
-        means = found @ np.arange(1, 6)
-        return [
-            Verdict(raw=float(mean), expected=float(mean), p=tuple(map(float, p)), mode="computed")
-            for mean, p in zip(means, found)
-        ]
-
-
-def _more_than(score: int, inputs: sparse.csr_array, scores: Scores) -> LogisticRegression | float:
-    above = scores > score
-    if above.all() or not above.any():  # nobody in train stands on the other side
-        return float(above[0])
-    return LogisticRegression(C=0.1, max_iter=2_000).fit(inputs, above)
