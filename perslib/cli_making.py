@@ -35,13 +35,13 @@ def synthesize(folder: Path, backbone: str, cap: float | None, dry_run: bool, **
     What does not pass its checks is asked for again, then left out and listed in FOLDER/rejected.csv. Run the same
     command again to go on after a break: answers come from the answer cache.
     """
-    from perslib import llm, palsynth
+    from perslib import llm, pal
 
     model = llm.backbone(backbone)
     if dry_run:
-        click.echo(_with_total(palsynth.estimate(model, **how)))
+        click.echo(_with_total(pal.estimate(model, **how)))
         return
-    made = palsynth.synthesize(model, **how, cap=cap)
+    made = pal.synthesize(model, **how, cap=cap)
     made.write(folder)
     click.echo(f"{len(made.files['input'])} of {how['users']} users; {len(made.rejects)} items rejected")
     click.echo(f"Written to {folder}; import it with: perslib import palset {folder}")

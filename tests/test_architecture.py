@@ -31,10 +31,9 @@ ORDER = [
         "corpus",
         "worlds",
         "memory",
-        "palsynth",
         "judge",
     ],
-    *["stats", "replay", "palbench", "patience", "signals", "ux"],
+    *["stats", "replay", "pal", "patience", "signals", "ux"],
     *["report", "studies", "catalogue", "explorer", "cli_making", "cli_models", "cli", "__main__"],
 ]
 
@@ -101,8 +100,7 @@ def test_no_module_imports_itself_by_a_detour():
             "llm",
             "memory",
             "stats",
-            "palbench",
-            "palsynth",
+            "pal",
             "patience",
             "replay",
             "report",

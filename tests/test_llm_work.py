@@ -14,7 +14,7 @@ from endpoint import completion
 from perslib.llm import Cache, DryRun, Request, answered
 from perslib.llm.estimate import USUAL_REPLY
 from perslib.llm.types import Answer, changed
-from perslib.palbench.asking import counted
+from perslib.pal.asking import counted
 
 
 def asking(*batches, stage="ask"):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from perslib.errors import DataError, UnknownName
-from perslib.palbench import best_bleu, bleu
-from perslib.palbench.measures import grade, names, outcome, points, runs, tokens_of, vote, words
+from perslib.pal import best_bleu, bleu
+from perslib.pal.measures import grade, names, outcome, points, runs, tokens_of, vote, words
 from perslib.stats import fleiss
 
 NEED = "用户需要在频繁出差时保持规律饮食，并减轻胃部不适。"

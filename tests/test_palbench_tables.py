@@ -10,7 +10,7 @@ from pal_made import Letters, Model, name_of, usual
 from perslib.errors import DataError, UnknownName
 from perslib.memory.baselines import Vanilla, baselines
 from perslib.memory.h2 import H2Memory
-from perslib.palbench import (
+from perslib.pal import (
     agreement_with_people,
     begun,
     bleu,

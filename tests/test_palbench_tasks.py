@@ -15,7 +15,7 @@ from prompt_fields_pal import ANSWERS
 from perslib.errors import DataError, UnknownName
 from perslib.llm import Answer, parse
 from perslib.memory.baselines import ConditionMem, MemoryBank, RecurSum, TurnRetrieval, Vanilla, baselines
-from perslib.palbench import (
+from perslib.pal import (
     Person,
     Scene,
     Topic,
@@ -29,8 +29,8 @@ from perslib.palbench import (
     run,
     talked,
 )
-from perslib.palbench.multi_turn import PATTERNS, template
-from perslib.palbench.tasks import TASKS, asked, query_of, remembered, serve
+from perslib.pal.multi_turn import PATTERNS, template
+from perslib.pal.tasks import TASKS, asked, query_of, remembered, serve
 from perslib.prompts import PromptSettings, prompt
 
 LABELS = ("neu", "pos", "neg", "neu", "pos", "neu", "neg", "neu")

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
 import pytest
 from endpoint import status
-from scripted import in_rounds
+from scripted import first_asked, in_rounds
 
 from perslib.corpus import load
 from perslib.errors import BackboneError, DataError
 from perslib.llm import Answer, backbone
 from perslib.memory.long import sessions_of
-from perslib.palsynth import estimate, synthesize
-from perslib.palsynth import topics as talk
-from perslib.palsynth.persons import Persona, Situation, _account, _likings, _months, _people, _situations, _types, logs
-from perslib.palsynth.rehearsal import StandIn
-from perslib.palsynth.topics import Topic
-from perslib.palsynth.writing import Fault, Writing
+from perslib.pal import estimate, synthesize, talks
+from perslib.pal.persons import Persona, Situation, _likings, _months, _people, _situations, _types
+from perslib.pal.rehearsal import StandIn
+from perslib.pal.talks import Topic
+from perslib.pal.writing import Fault, Writing
 
 
 class Model:
@@ -31,14 +32,13 @@ class Model:
         self.stand_in, self.change = StandIn(language, 42), change
         self.tasks = {}
         self.asked = []
-        task = Writing.task
+        write = Writing.write
 
-        def remember(writing, step, place, read, /, **fields):
-            made = task(writing, step, place, read, **fields)
-            self.tasks[self._key(made.request)] = step, place, fields
-            return made
+        def remember(writing, ask, step, place, read, /, **fields):
+            self.tasks[self._key(writing.request(step, fields))] = step, place, fields
+            return write(writing, ask, step, place, read, **fields)
 
-        monkeypatch.setattr(Writing, "task", remember)
+        monkeypatch.setattr(Writing, "write", remember)
 
     @staticmethod
     def _key(request):
@@ -201,7 +201,6 @@ ONE = Persona(
     {"work-1": {"pos": "warm", "neg": "cold"}, "health-1": {"pos": "warm", "neg": "cold"}},
 )
 OWN = Situation(datetime(2024, 12, 2, 8), datetime(2024, 12, 6, 18), ("work-1", "health-1"), "Nights.")
-WRITING = Writing("en")
 
 
 def situation(start, end, ids=("work-1",), text="Nights."):
@@ -234,7 +233,7 @@ def entry(at, kind="Web Search", content="searched"):
 
 def test_logs_out_of_order_are_sorted_and_those_outside_left_out():
     good = [entry(f"2024-12-03 10:{i:02d}") for i in range(15)]
-    read = logs(ONE, OWN, "account", WRITING).read
+    read = talks._logs(OWN)
     assert read({"logs": good}).faults == ()
     reading = read(
         {"logs": [*good[::-1], entry("2024-12-07 09:00"), entry("noon"), entry("2024-12-03 11:00", content="…")]}
@@ -253,7 +252,7 @@ def test_logs_out_of_order_are_sorted_and_those_outside_left_out():
 def test_frameworks_need_two_needs_with_evidence():
     need = {"need": "eat", "evidences": ["seen"]}
     topic = {"user_query": "Hm?", "needs": [need, need], "requirement": "r"}
-    read = talk.frameworks(ONE, OWN, "account", WRITING).read
+    read = talks._frameworks(OWN)
     reading = read({"topics": [{**topic, "id": "work-1"}, {**topic, "id": "family-1"}]})
     assert list(reading.value) == ["work-1"]
     assert reading.faults == ("health-1: nothing is given for it", "family-1: not asked for")
@@ -263,7 +262,7 @@ def test_frameworks_need_two_needs_with_evidence():
 
 def test_candidates_are_eight_and_different():
     topic = Topic("work-1", "Hm?", [{"need": "a", "evidences": ["x"]}], "r")
-    read = talk.candidates(ONE, OWN, [topic], WRITING).read
+    read = talks._candidates([topic])
     ways = [f"way {i}" for i in range(8)]
     assert read({"topics": [{"id": "work-1", "solutions": ways}]}).value == {"work-1": ways}
     for bad in (ways[:7], [*ways[:7], ways[0]], [*ways[:7], " "]):
@@ -272,7 +271,8 @@ def test_candidates_are_eight_and_different():
 
 def test_candidates_are_asked_for_without_a_word_of_the_user():
     topic = Topic("work-1", "Hm?", [{"need": "a", "evidences": ["secret evidence"]}], "r")
-    asked = str(talk.candidates(ONE, OWN, [topic], WRITING).request.messages)
+    (request,) = first_asked(partial(talks.write_candidates, [topic], "0000 2024-12-06", Writing("en")))
+    asked = str(request.messages)
     assert not any(word in asked for word in ("Ida", "Nights.", "shifts", "secret evidence"))
 
 
@@ -287,15 +287,15 @@ def test_candidates_are_asked_for_without_a_word_of_the_user():
 )
 def test_verdicts_name_four_different_solutions(pos, neg):
     topic = Topic("work-1", "Hm?", [], "r", [f"way {i}" for i in range(8)])
-    read = talk.verdicts(ONE, OWN, topic, WRITING).read
     picks = {"pos": pos, "neg": neg}
     given = {side: [{"id": i, "reason": "x"} for i in ids] for side, ids in picks.items()}
-    assert read({"analysis": "", **given}).value is None
+    with pytest.raises(Fault, match="four different ids"):
+        talks._verdict({"analysis": "", **given})
     good = {
         "pos": [{"id": "s1", "reason": "x"}, {"id": "S8 ", "reason": "x"}],
         "neg": [{"id": "S3", "reason": "x"}, {"id": "S4", "reason": "x"}],
     }
-    topic.verdict = read({"analysis": "", **good}).value
+    topic = replace(topic, verdict=talks._verdict({"analysis": "", **good}))
     assert [topic.label(i) for i in range(8)] == ["pos", "neu", "neg", "neg", "neu", "neu", "neu", "pos"]
 
 
@@ -309,7 +309,7 @@ def test_the_beginnings_are_checked_too():
     own = [{"id": "work-1", "text": "t"}]
     assert _likings(own)({"preferences": [{"id": "work-2", "pos": "x", "neg": "y"}]}).value is None
     with pytest.raises(Fault, match="99 characters"):
-        _account({"experience": "x" * 99})
+        talks._account({"experience": "x" * 99})
     person = StandIn("en")("profiles", {"count": 3})
     assert len(_people(3, "en")(person).value) == 3
     reading = _people(5, "en")(person)

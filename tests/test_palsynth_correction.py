@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import datetime
+from functools import partial
 
 import pytest
+from scripted import first_asked
 from test_palsynth import ONE, OWN, Model
 
 from perslib.corpus.palset_records import LOG_TYPES
-from perslib.palsynth import synthesize
-from perslib.palsynth.correction import PARTS, faults, filled, pattern_fault
-from perslib.palsynth.persons import Entry
-from perslib.palsynth.topics import Chapter, Script, Session, sessions
+from perslib.pal import synthesize
+from perslib.pal.correction import PARTS, _found, _mended, _repair, faults, filled, pattern_fault
+from perslib.pal.talks import Chapter, Entry, Script, Session, sessions
+from perslib.pal.writing import Writing
 
 GOOD = {
     "Web Search": "sore neck; two pages of stretches",
@@ -215,15 +217,12 @@ def test_a_repair_that_fails_leaves_the_session_and_says_so(monkeypatch):
 
 
 def test_the_person_is_shown_to_those_who_correct():
-    from perslib.palsynth.correction import _check, _repair
-    from perslib.palsynth.writing import Writing
-
-    for task in (
-        _check(ONE, session(), Writing("en")),
-        _repair(ONE, session(), {"L1": ["bad"], "A2": ["worse"]}, Writing("en")),
-    ):
-        told = str(task.request.messages)
+    wrong = {"L1": ["bad"], "A2": ["worse"]}
+    for ask in (partial(_found, ONE, session(), Writing("en")), partial(_repair, ONE, session(), wrong, Writing("en"))):
+        (request,) = first_asked(ask)
+        told = str(request.messages)
         assert all(part in told for part in ("Ida", "Nights.", "Bring porridge.", "sore neck; two pages"))
-    reading = task.read({"logs": [{"id": "L1", "type": "Message Sending", "text": "Tom; hi"}], "turns": []})
+    mended = {"logs": [{"id": "L1", "type": "Message Sending", "text": "Tom; hi"}], "turns": []}
+    reading = _mended(wrong, session().logs())(mended)
     assert reading.faults == ("A2 is not mended",)
     assert reading.value[0]["L1"].type == "Message Sending" and reading.value[1] == {}

@@ -27,7 +27,7 @@ from perslib.memory.baselines import ConditionMem, MemoryBank, RecurSum, Vanilla
 from perslib.memory.h2 import H2Dialogues, H2Memory
 from perslib.memory.h2.recall import Part
 from perslib.memory.long import LongTermMemory
-from perslib.palbench import (
+from perslib.pal import (
     Dialogue,
     Faultless,
     Person,
@@ -43,10 +43,10 @@ from perslib.palbench import (
     shortened,
     talked,
 )
-from perslib.palbench.compared import EVALUATIONS
-from perslib.palbench.faultless import is_synthetic
-from perslib.palbench.longmemeval import accuracies, answered, read_questions
-from perslib.palbench.multi_turn import Template
+from perslib.pal.compared import EVALUATIONS
+from perslib.pal.faultless import is_synthetic
+from perslib.pal.longmemeval import accuracies, answered, read_questions
+from perslib.pal.multi_turn import Template
 from perslib.prompts import PromptSettings
 from perslib.studies.extent import extent, listed
 from perslib.text import plural
@@ -314,7 +314,7 @@ def memories(embedder: str = "auto") -> list[LongTermMemory]:
 
 
 def preferences(path: str, model: Backbone, judge: Backbone, embedder: str = "auto", seed: int = 42) -> pd.DataFrame:
-    """Accuracy in per cent with its interval: columns of `perslib.palbench.longmemeval.accuracies`."""
+    """Accuracy in per cent with its interval: columns of `perslib.pal.longmemeval.accuracies`."""
     questions = read_questions(path)
     table = accuracies(answered(memories(embedder), questions, model, judge, PromptSettings("en", seed=seed)))
     return table.drop(columns="backbone")

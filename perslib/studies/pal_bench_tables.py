@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from perslib.palbench import Dialogue, Topic, agreement_with_people, as_frame, costs, read_votes, voted
-from perslib.palbench.compared import OUTCOMES
+from perslib.pal import Dialogue, Topic, agreement_with_people, as_frame, costs, read_votes, voted
+from perslib.pal.compared import OUTCOMES
 from perslib.paths import read_csv
 from perslib.report.tables import formatted, widen
 from perslib.report.words import name_of
@@ -80,7 +80,7 @@ def find_significant(differences: pd.DataFrame) -> dict[str, str] | None:
 def costs_and_scores(bench: Bench, table: pd.DataFrame) -> pd.DataFrame:
     """Return what each method takes, building a user's memory and answering a task, beside what it reaches.
 
-    Columns: those of `perslib.palbench.costs` but for answer_calls, without prices where nothing has one; g_score, s_score.
+    Columns: those of `perslib.pal.costs` but for answer_calls, without prices where nothing has one; g_score, s_score.
     """
     scores = table[table["metric"].isin(SHORT)].pivot(index="method", columns="metric", values="value")
     own = costs(bench.answers, bench.served).join(scores, on="method")
@@ -139,7 +139,7 @@ def describe_dialogues(held: Sequence[Dialogue], most: int = 2) -> list[dict[str
 def compare_with_people(pairs: pd.DataFrame, votes: str | Path) -> pd.DataFrame:
     """Return Table 11 from a file of votes, with the published κ.
 
-    Columns: those of `perslib.palbench.agreement_with_people`; judge_votes and people_votes (win / tie / lose),
+    Columns: those of `perslib.pal.agreement_with_people`; judge_votes and people_votes (win / tie / lose),
     published_kappa.
     """
     found = agreement_with_people(pairs, voted(read_votes(votes)))

@@ -5,6 +5,8 @@ One user goes from profile to files in fixed steps; every step's questions of a 
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,15 +16,13 @@ import pandas as pd
 
 from perslib.corpus import Corpus
 from perslib.corpus.palset import FOLDERS, read_contents, write_release
-from perslib.corpus.palset_records import ASPECTS
+from perslib.corpus.palset_records import ASPECTS, SIDES
 from perslib.errors import DataError, Problem
 from perslib.llm import Ask, Backbone
-from perslib.palsynth import topics as talk
-from perslib.palsynth.correction import corrected
-from perslib.palsynth.persons import MINUTE, Persona, Situation, accounts, logs, persona, profiles, situations
-from perslib.palsynth.topics import Chapter, Topic
-from perslib.palsynth.writing import Reject, Writing
-from perslib.worlds.lives import Dice
+from perslib.pal.correction import correct
+from perslib.pal.persons import MINUTE, Persona, persona, profiles, situations
+from perslib.pal.talks import Chapter, Topic, sessions, write_chapter
+from perslib.pal.writing import Reject, Writing
 from perslib.worlds.palset_months import QUERY_MONTH, draw_parts
 
 Files = dict[str, Any]
@@ -41,7 +41,11 @@ async def user_files(user: str, profile: dict[str, Any], writing: Writing, ask: 
     if not any(own.end.month == QUERY_MONTH for own in told):
         writing.reject("user", user, ["left out: nothing was told of December, the month of the query set"])
         return {}
-    chapters = await _chapters(one, told, writing, ask)
+    parts = draw_parts([own.end.month for own in told], writing.dice(user, "parts"))
+    chapters = await asyncio.gather(
+        *(write_chapter(one, own, told[i - 1 : i] if i else [], parts[i], writing, ask) for i, own in enumerate(told))
+    )
+    await asyncio.gather(*(correct(one, session, writing, ask) for session in sessions(chapters)))
     files = _files(one, chapters)
     if not files["input"]["query"]:
         writing.reject("user", user, ["left out: no dialogue of December was written"])
@@ -49,49 +53,7 @@ async def user_files(user: str, profile: dict[str, Any], writing: Writing, ask: 
     return files
 
 
-async def _chapters(one: Persona, told: list[Situation], writing: Writing, ask: Ask) -> list[Chapter]:
-    dice = Dice(writing.seed, writing.language, one.user, "parts")
-    parts = draw_parts([own.end.month for own in told], dice)
-    chapters = [Chapter(own, part) for own, part in zip(told, parts, strict=True)]
-    texts = await accounts(one, told, writing, ask)
-    held = [(chapter, text) for chapter, text in zip(chapters, texts, strict=True) if chapter.part]
-    # Logs and dialogues rest on the same accounts and not on each other.
-    asked = [logs(one, c.situation, text, writing) for c, text in zip(chapters, texts, strict=True)]
-    asked += [talk.frameworks(one, c.situation, text, writing) for c, text in held]
-    given = iter(await writing.written(asked, ask))
-    for chapter in chapters:
-        chapter.logs = next(given) or []
-    for chapter, _ in held:
-        chapter.topics = list((next(given) or {}).values())
-    talks = [chapter for chapter, _ in held if chapter.topics]
-    await _solutions(one, talks, writing, ask)
-    talks = [chapter for chapter in talks if chapter.topics]
-    for c in talks:
-        c.script = talk.script(one, c.situation, c.topics, c.part or "history", writing)
-    tasks = [talk.dialogue(one, c.situation, c.script, c.part or "history", writing) for c in talks]
-    for chapter, said in zip(talks, await writing.written(tasks, ask), strict=True):
-        chapter.dialogue = said or {}
-    for chapter in chapters:
-        chapter.part = chapter.part if chapter.dialogue else None
-    await corrected(one, chapters, writing, ask)
-    return chapters
-
-
-async def _solutions(one: Persona, chapters: list[Chapter], writing: Writing, ask: Ask) -> None:
-    """Candidates of all sessions at once, then verdicts on all topics at once; topics without them are dropped."""
-    tasks = [talk.candidates(one, c.situation, c.topics, writing) for c in chapters]
-    for chapter, found in zip(chapters, await writing.written(tasks, ask), strict=True):
-        for topic in chapter.topics:
-            topic.solutions = (found or {}).get(topic.id, [])
-    pairs = [(c, topic) for c in chapters for topic in c.topics if topic.solutions]
-    tasks = [talk.verdicts(one, c.situation, topic, writing) for c, topic in pairs]
-    for (_, topic), verdict in zip(pairs, await writing.written(tasks, ask), strict=True):
-        topic.verdict = verdict or {}
-    for chapter in chapters:
-        chapter.topics = [topic for topic in chapter.topics if topic.verdict]
-
-
-def _files(one: Persona, chapters: list[Chapter]) -> Files:
+def _files(one: Persona, chapters: Sequence[Chapter]) -> Files:
     by_aspect = {a: {k: text for k, text in one.types.items() if k.startswith(a)} for a in ASPECTS}
     likings = {
         aspect: {key: {"requirement": text, "preference": one.likings[key]} for key, text in own.items()}
@@ -134,7 +96,7 @@ def _released(topic: Topic) -> dict[str, Any]:
         "user_query": topic.user_query,
         "implicit_needs": [need["need"] for need in topic.needs],
         "requirement": topic.requirement,
-        "solution": {s: [topic.solutions[place] for place, _ in topic.verdict[s]] for s in talk.SIDES},
+        "solution": {s: [topic.solutions[place] for place, _ in topic.verdict[s]] for s in SIDES},
         "candidate_solutions": labels,
     }
 
@@ -148,7 +110,7 @@ def _verdict(topic: Topic) -> dict[str, Any]:
     def reasons(side: str) -> list[dict[str, str]]:
         return [{"solution": topic.solutions[i], "feedback_reason": why} for i, why in topic.verdict[side]]
 
-    return {"analysis": topic.verdict["analysis"], **{f"{side}_list": reasons(side) for side in talk.SIDES}}
+    return {"analysis": topic.verdict["analysis"], **{f"{side}_list": reasons(side) for side in SIDES}}
 
 
 @dataclass(frozen=True)
@@ -213,5 +175,9 @@ def synthesize(
             files[stem][user] = content
     missing = [f"{n:04d}" for n in range(users) if f"{n:04d}" not in people]
     first.reject("user", "profiles", [f"{user} left out: there is no profile" for user in missing])
-    rejects = [reject for own in (first, *every.values()) for reject in own.rejected]
+    rejects = [
+        reject
+        for own in (first, *every.values())  # in the order of places: answers come in any order
+        for reject in sorted(own.rejected, key=lambda reject: (reject.step == "user", reject.place))
+    ]
     return Synthesis(language, files, tuple(rejects), model.name)

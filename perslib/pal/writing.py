@@ -6,16 +6,16 @@ The published programs repeat the same prompt up to ten times; here a model is t
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from perslib.llm import Ask
+from perslib.llm import Ask, Request
 from perslib.memory.checked import Question, Reading, checked
 from perslib.prompts import prompt
+from perslib.worlds.lives import Dice
 
 T = TypeVar("T")
 StandIn = Callable[[str, Mapping[str, Any]], Any]
@@ -36,13 +36,6 @@ class Reject:
     """Whether a part of it could be kept."""
 
 
-@dataclass(frozen=True)
-class Task(Question[Any]):
-    """A question of a step."""
-
-    step: str = ""
-
-
 @dataclass
 class Writing:
     """One user's synthesis: its language and seed, and what was rejected on the way."""
@@ -57,35 +50,38 @@ class Writing:
     """Gives answers of the usual length for a dry run, from a step and what its prompt is filled with."""
     rejected: list[Reject] = field(default_factory=list)
 
-    def task(self, step: str, place: str, read: Callable[[Any], Any], /, **fields: Any) -> Task:
-        """The question of a step, put with the prompt `palsynth_<step>`.
+    def dice(self, *about: object) -> Dice:
+        """Draws that depend on the seed, the language, and what is drawn."""
+        return Dice(self.seed, self.language, *about)
+
+    async def write(self, ask: Ask, step: str, place: str, read: Callable[[Any], Any], /, **fields: Any) -> Any:
+        """What a model answers to the prompt `palsynth_<step>`; None where nothing of it could be used.
 
         `read` makes a value of an answer's data or raises `Fault`; of one that is partly wrong it makes a `Reading`.
+        Steps count under a stage each.
         """
+        question = Question(place, self.request(step, fields), partial(_reading, read))
+        (found,) = await checked([question], ask, f"synthesis, {step}", self.attempts, self.seed)
+        self.reject(step, place, found.faults, kept=found.value is not None)
+        return found.value
 
-        def reading(data: Any) -> Reading[Any]:
-            try:
-                found = read(data)
-            except Fault as fault:
-                return Reading(None, (str(fault),))
-            return found if isinstance(found, Reading) else Reading(found)
-
+    def request(self, step: str, fields: Mapping[str, Any]) -> Request:
+        """The question of a step."""
         request = prompt(f"palsynth_{step}", self.language, self.prompts).render(**fields)
         usual = None if self.usual is None else partial(self.usual, step, fields)
-        return Task(place, replace(request, seed=self.seed, usual=usual), reading, step)
-
-    async def written(self, tasks: Sequence[Task], ask: Ask) -> list[Any]:
-        """What the answers say, in order; None where none could be used. Steps count under a stage each."""
-        found = await asyncio.gather(
-            *(checked([t], ask, f"synthesis, {t.step}", self.attempts, self.seed) for t in tasks)
-        )
-        for task, (reading,) in zip(tasks, found, strict=True):
-            self.reject(task.step, task.place, reading.faults, kept=reading.value is not None)
-        return [reading.value for (reading,) in found]
+        return replace(request, seed=self.seed, usual=usual)
 
     def reject(self, step: str, place: str, reasons: Iterable[str], *, kept: bool = False) -> None:
         """Record what did not pass."""
         self.rejected += [Reject(step, place, reason, kept) for reason in reasons]
+
+
+def _reading(read: Callable[[Any], Any], data: Any) -> Reading[Any]:
+    try:
+        found = read(data)
+    except Fault as fault:
+        return Reading(None, (str(fault),))
+    return found if isinstance(found, Reading) else Reading(found)
 
 
 def is_said(*texts: str) -> bool:

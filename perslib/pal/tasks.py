@@ -26,9 +26,9 @@ from perslib.llm import Ask, Backbone
 from perslib.llm.types import changed
 from perslib.memory.checked import Question, Reading
 from perslib.memory.long import LongTermMemory, Piece, Purpose, Session, Store
-from perslib.palbench.asking import Spent, ask_one, blocks, counted, error_of, looked_up, spent_on, text_of
-from perslib.palbench.measures import SELECTED, grade
-from perslib.palbench.topics import TOPIC, Person, Topic
+from perslib.pal.asking import Spent, ask_one, blocks, counted, error_of, looked_up, spent_on, text_of
+from perslib.pal.measures import SELECTED, grade
+from perslib.pal.people import TOPIC, Person, Topic
 from perslib.prompts import PromptSettings
 
 Task = Literal["requirement", "solution", "selection"]

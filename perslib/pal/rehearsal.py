@@ -14,10 +14,10 @@ import pandas as pd
 from perslib.corpus.palset_records import ASPECTS, LOG_TYPES, TRAITS
 from perslib.llm import Backbone
 from perslib.llm.backbone import DryRun
-from perslib.palsynth.correction import filled
-from perslib.palsynth.persons import BATCH, MINUTE, profiles, span
-from perslib.palsynth.synthesis import user_files
-from perslib.palsynth.writing import Writing
+from perslib.pal.correction import filled
+from perslib.pal.persons import BATCH, MINUTE, profiles, span
+from perslib.pal.synthesis import user_files
+from perslib.pal.writing import Writing
 from perslib.prompts import phrases
 from perslib.worlds.lives import Dice
 

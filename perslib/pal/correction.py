@@ -14,16 +14,16 @@ The text of a log is, type by type (Table 7), parts between semicolons, each say
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from perslib.corpus.palset_records import LOG_TYPES
 from perslib.llm import Ask
 from perslib.memory.checked import Reading
-from perslib.palsynth.persons import MINUTE, Entry, Persona
-from perslib.palsynth.topics import Chapter, Session, sessions
-from perslib.palsynth.writing import Task, Writing, is_said
+from perslib.pal.persons import MINUTE, Persona, Read
+from perslib.pal.talks import Entry, Session
+from perslib.pal.writing import Writing, is_said
 from perslib.paths import read_toml
 
 _SAID = read_toml(__file__, "patterns.toml")
@@ -64,40 +64,43 @@ Found = dict[str, list[str]]
 """What is wrong with a session: id of a log (L3) or an utterance (U2, A2) → reasons."""
 
 
-async def corrected(one: Persona, chapters: Sequence[Chapter], writing: Writing, ask: Ask) -> None:
-    """Correct the sessions of a user in place, all at once; what stays wrong is recorded."""
-    doubtful = list(sessions(chapters))
-    found = await _found(one, doubtful, writing, ask)
-    for _ in range(ROUNDS):
-        wrong = [(session, own) for session, own in zip(doubtful, found, strict=True) if own]
-        given = await writing.written([_repair(one, session, own, writing) for session, own in wrong], ask)
-        mended = []
-        for (session, own), change in zip(wrong, given, strict=True):
-            if change is None:  # nothing new to look through
-                _record(one, session, own, writing)
-            else:
-                session.mend(*change)
-                mended.append(session)
-        doubtful = mended
-        found = await _found(one, doubtful, writing, ask)
-    for session, own in zip(doubtful, found, strict=True):
-        _record(one, session, own, writing)
+async def correct(one: Persona, session: Session, writing: Writing, ask: Ask) -> None:
+    """Correct a session in place; what stays wrong is recorded."""
+    for mended in range(ROUNDS + 1):
+        found = await _found(one, session, writing, ask)
+        change = await _repair(one, session, found, writing, ask) if found and mended < ROUNDS else None
+        if change is None:  # nothing new to look through
+            break
+        session.mend(*change)
+    for id, reasons in found.items():
+        writing.reject("correction", f"{one.user} {session.place(id)}", reasons, kept=True)
 
 
-async def _found(one: Persona, asked: Sequence[Session], writing: Writing, ask: Ask) -> list[Found]:
-    """What is wrong with each session: what can be seen without a model, and what a model lists."""
-    found = [faults(session, writing.language) for session in asked]
+async def _found(one: Persona, session: Session, writing: Writing, ask: Ask) -> Found:
+    """What is wrong with a session: what can be seen without a model, and what a model lists."""
+    found = faults(session, writing.language)
     if writing.check:
-        given = await writing.written([_check(one, session, writing) for session in asked], ask)
-        for own, listed in zip(found, given, strict=True):
-            for id, reason in listed or ():
-                own.setdefault(id, []).append(reason)
+        logs = session.logs()
+        known = [*logs, *(turn["id"] for turn in session.turns())]
+        about = _shown(one, session) | {"logs": [_log(id, entry) for id, entry in logs.items()]}
+        place = f"{one.user} {session.date}"
+        for id, reason in await writing.write(ask, "check", place, _listed(known), **about) or ():
+            found.setdefault(id, []).append(reason)
     return found
 
 
-def _record(one: Persona, session: Session, found: Found, writing: Writing) -> None:
-    for id, reasons in found.items():
-        writing.reject("correction", f"{one.user} {session.place(id)}", reasons, kept=True)
+async def _repair(
+    one: Persona, session: Session, found: Found, writing: Writing, ask: Ask
+) -> tuple[dict[str, Entry], dict[str, str]] | None:
+    """Other words in the place of what is wrong: mended logs and mended utterances."""
+    logs = session.logs()
+    about = _shown(one, session) | {"logs": [_log(id, logs[id]) for id in found if id in logs]}
+    about |= {"wrong": [{"id": id, "what": "; ".join(reasons)} for id, reasons in found.items()]}
+    place = f"{one.user} {session.date}"
+    change: tuple[dict[str, Entry], dict[str, str]] | None = await writing.write(
+        ask, "repair", place, _mended(found, logs), **about
+    )
+    return change
 
 
 # -- without a model ---------------------------------------------------------------------------------------
@@ -146,38 +149,26 @@ def _log(id: str, entry: Entry) -> dict[str, str]:
     return {"id": id, "at": f"{entry.at:{MINUTE}}", "type": entry.type, "text": entry.content}
 
 
-def _check(one: Persona, session: Session, writing: Writing) -> Task:
-    """The question what is wrong with a session; read as pairs of an id and a reason."""
-    logs = session.logs()
-    known = [*logs, *(turn["id"] for turn in session.turns())]
-
+def _listed(known: Sequence[str]) -> Read:
     def read(data: Any) -> Reading[list[tuple[str, str]]]:
         given = [(v["id"].strip().upper(), f"{KINDS[v['kind']]}: {v['what']}") for v in data["violations"]]
         unknown = tuple(f"{id} is no id that was given" for id, _ in given if id not in known)
         return Reading([(id, reason) for id, reason in given if id in known], unknown)
 
-    shown = [_log(id, entry) for id, entry in logs.items()]
-    return writing.task("check", f"{one.user} {session.date}", read, **_shown(one, session), logs=shown)
+    return read
 
 
-def _repair(one: Persona, session: Session, found: Found, writing: Writing) -> Task:
-    """The question for other words in the place of what is wrong; read as mended logs and mended utterances."""
-    logs = session.logs()
-
+def _mended(found: Found, logs: Mapping[str, Entry]) -> Read:
     def read(data: Any) -> Reading[tuple[dict[str, Entry], dict[str, str]]]:
         given = {m["id"].strip().upper(): m for m in (*data["logs"], *data["turns"]) if is_said(m["text"])}
-        entries: dict[str, Entry] = {}
-        said: dict[str, str] = {}
-        for id in (id for id in given if id in found):
-            text = given[id]["text"].strip()
-            if id in logs:
-                entries[id] = replace(logs[id], type=given[id].get("type", logs[id].type), content=text)
-            else:
-                said[id] = text
+        mended = {id: m for id, m in given.items() if id in found}
+        said = {id: m["text"].strip() for id, m in mended.items() if id not in logs}
+        entries = {
+            id: replace(logs[id], type=m.get("type", logs[id].type), content=m["text"].strip())
+            for id, m in mended.items()
+            if id in logs
+        }
         lacking = tuple(f"{id} is not mended" for id in found if id not in given)
-        return Reading((entries, said) if entries or said else None, lacking)
+        return Reading((entries, said) if mended else None, lacking)
 
-    wrong = [{"id": id, "what": "; ".join(reasons)} for id, reasons in found.items()]
-    shown = [_log(id, logs[id]) for id in found if id in logs]
-    place = f"{one.user} {session.date}"
-    return writing.task("repair", place, read, **_shown(one, session), logs=shown, wrong=wrong)
+    return read

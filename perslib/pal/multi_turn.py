@@ -36,9 +36,9 @@ from perslib.errors import DataError, Problem
 from perslib.llm import Ask, Backbone
 from perslib.memory.checked import Question, Reading
 from perslib.memory.long import LongTermMemory, Purpose, Session, Store
-from perslib.palbench.asking import Spent, ask_one, blocks, counted, looked_up, spent_on, text_of
-from perslib.palbench.tasks import remembered
-from perslib.palbench.topics import Person, Scene
+from perslib.pal.asking import Spent, ask_one, blocks, counted, looked_up, spent_on, text_of
+from perslib.pal.people import Person, Scene
+from perslib.pal.tasks import remembered
 from perslib.prompts import PromptSettings
 
 #: (what the user does, what the assistant does), turn by turn.
@@ -74,7 +74,7 @@ def read_templates(path: str | Path) -> dict[str, Template]:
         content = json.loads(path.read_text("utf-8-sig"))
         found = {str(id): _read(turns) for id, turns in content.items()}
     except (ValueError, AttributeError, TypeError, KeyError) as error:
-        remedy = "See perslib.palbench.read_templates."
+        remedy = "See perslib.pal.read_templates."
         raise DataError(Problem(path.name, f"holds no templates ({error})"), remedy) from None
     if strange := [id for id, turns in found.items() if not turns or any(None in turn for turn in turns)]:
         what = "has an action that is none of the paper's"

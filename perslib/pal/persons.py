@@ -1,22 +1,21 @@
 """Who the users are and what they live through (Mem-PAL, Section 3.1).
 
-First profiles, what happens to people, what they need and like; then situations month by month, their clock times,
-accounts and device logs.
+First profiles, what happens to people, what they need and like; then situations month by month, and their clock times.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
-from itertools import pairwise
 from typing import Any
 
 from perslib.corpus.palset_records import ASPECTS, TRAITS
 from perslib.llm import Ask
 from perslib.memory.checked import Reading
-from perslib.palsynth.writing import Fault, Task, Writing, by_id, collect, in_list, is_said
-from perslib.worlds.lives import Dice, words
+from perslib.pal.writing import Fault, Writing, by_id, collect, in_list, is_said
+from perslib.worlds.lives import words
 from perslib.worlds.palset_life import person
 from perslib.worlds.palset_months import draw_hours
 
@@ -45,16 +44,18 @@ class Persona:
 
 async def profiles(users: int, writing: Writing, ask: Ask) -> dict[str, dict[str, Any]]:
     """The profiles of this many users; all batches at once. Users whom no model gave are missing."""
-    tasks = []
-    for first in range(0, users, BATCH):
+
+    async def batch(first: int) -> dict[str, dict[str, Any]]:
         wanted = min(BATCH, users - first)
-        place, read = f"{first:04d} to {first + wanted - 1:04d}", _people(wanted, writing.language)
         # A person of the synthetic world, far from those that a synthetic PAL-Set of the same seed begins with.
         profile = person(900 + first // BATCH, writing.seed, writing.language).profile
         example = {key: value for key, value in profile.items() if key not in ("personality", "gender")}
-        tasks.append(writing.task("profiles", place, read, count=wanted, example=example))
-    batches = enumerate(await writing.written(tasks, ask))
-    return {f"{n * BATCH + i:04d}": profile for n, given in batches for i, profile in enumerate(given or ())}
+        place, read = f"{first:04d} to {first + wanted - 1:04d}", _people(wanted, writing.language)
+        given = await writing.write(ask, "profiles", place, read, count=wanted, example=example)
+        return {f"{first + i:04d}": profile for i, profile in enumerate(given or ())}
+
+    batches = await asyncio.gather(*map(batch, range(0, users, BATCH)))
+    return {user: profile for own in batches for user, profile in own.items()}
 
 
 def _people(wanted: int, language: str) -> Read:
@@ -78,28 +79,27 @@ def _people(wanted: int, language: str) -> Read:
 
 def span(user: str, writing: Writing) -> int:
     """How many months of a user are told, the last of them December."""
-    return Dice(writing.seed, writing.language, user, "span").between(*SPAN)
+    return writing.dice(user, "span").between(*SPAN)
 
 
 async def persona(user: str, profile: dict[str, Any], writing: Writing, ask: Ask) -> Persona | None:
     """Timeline, then kinds of need, then likings of the four aspects at once; None where one of them is missing."""
     months = [f"{YEAR}-{month:02d}" for month in range(13 - span(user, writing), 13)]
     plain = {key: value for key, value in profile.items() if key != "personality"}
-    task = writing.task("timeline", user, _months(months), profile=plain, months=months)
-    (timeline,) = await writing.written([task], ask)
+    timeline = await writing.write(ask, "timeline", user, _months(months), profile=plain, months=months)
     if timeline is None:
         return None
     told = [{"month": month, "events": events} for month, events in timeline.items()]
-    task = writing.task("requirements", user, _types, profile=plain, timeline=told)
-    (types,) = await writing.written([task], ask)
+    types = await writing.write(ask, "requirements", user, _types, profile=plain, timeline=told)
     if types is None:
         return None
-    tasks = []
-    for aspect in ASPECTS:
+
+    async def liked(aspect: str) -> dict[str, dict[str, str]]:
         own = [{"id": key, "text": text} for key, text in types.items() if key.startswith(aspect)]
         about = {"profile": profile, "timeline": told, "types": own}
-        tasks.append(writing.task("preferences", f"{user} {aspect}", _likings(own), **about))
-    likings = {key: both for found in await writing.written(tasks, ask) for key, both in (found or {}).items()}
+        return await writing.write(ask, "preferences", f"{user} {aspect}", _likings(own), **about) or {}
+
+    likings = {key: both for own in await asyncio.gather(*map(liked, ASPECTS)) for key, both in own.items()}
     kinds = {key: text for key, text in types.items() if key in likings}
     return Persona(user, profile, timeline, kinds, likings) if likings else None
 
@@ -140,10 +140,6 @@ def _likings(types: list[dict[str, str]]) -> Read:
 
 
 COUNT, IDS = (4, 6), (1, 3)
-SHORTEST = 100
-"""Characters of an account."""
-FEWEST_LOGS = 15
-"""Entries that are enough; the prompt asks for 20."""
 MINUTE = "%Y-%m-%d %H:%M"
 
 
@@ -170,18 +166,9 @@ class Situation:
         return {**self.times(), "situation": self.text}
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A line of a device log, and its type, which the release does not tell."""
-
-    at: datetime
-    type: str
-    content: str
-
-
 async def situations(one: Persona, writing: Writing, ask: Ask) -> list[Situation]:
     """Month after month, each told what came before; a month that no model gave stays empty."""
-    dice = Dice(writing.seed, writing.language, one.user, "hours")
+    dice = writing.dice(one.user, "hours")
     found: list[Situation] = []
     earlier: list[Situation] = []
     for month, events in one.timeline.items():
@@ -190,8 +177,8 @@ async def situations(one: Persona, writing: Writing, ask: Ask) -> list[Situation
         begin = max(first, found[-1].end.date() + timedelta(days=1)) if found else first
         about = {"profile": one.profile, "types": one.listed(), "events": events}
         about |= {"earlier": [s.shown() for s in earlier], "first": str(begin), "last": str(last)}
-        task = writing.task("situations", f"{one.user} {month}", _situations(one, begin, last), **about)
-        (given,) = await writing.written([task], ask)
+        read = _situations(one, begin, last)
+        given = await writing.write(ask, "situations", f"{one.user} {month}", read, **about)
         earlier = []
         for start, end, ids, text in given or ():
             low, high = draw_hours(dice)
@@ -231,50 +218,3 @@ def _situations(one: Persona, begin: date, last: date) -> Read:
         return Reading([*kept.values()] or None, tuple(faults))
 
     return read
-
-
-async def accounts(one: Persona, told: Sequence[Situation], writing: Writing, ask: Ask) -> list[str]:
-    """The account of every situation, all at once; the situation's own text where a model gives none."""
-    tasks = []
-    for i, own in enumerate(told):
-        about = {"profile": one.profile, "earlier": [told[i - 1].shown()] if i else [], **own.shown()}
-        tasks.append(writing.task("experience", f"{one.user} {own.date}", _account, **about))
-    given = await writing.written(tasks, ask)
-    return [account or own.text for account, own in zip(given, told, strict=True)]
-
-
-def _account(data: Any) -> str:
-    text = str(data["experience"].strip())
-    if len(text) < SHORTEST:
-        raise Fault(f"{len(text)} characters, expected {SHORTEST} or more")
-    return text
-
-
-def logs(one: Persona, own: Situation, account: str, writing: Writing) -> Task:
-    """The question for the device log of a situation; read as its entries in order.
-
-    Times out of order are put in order and those outside are left out, once asking again was of no use.
-    """
-
-    def entry(given: Any) -> Entry:
-        try:
-            at = datetime.strptime(given["at"].strip(), MINUTE)
-        except ValueError:
-            raise Fault(f"{given['at']!r} is no time such as 2024-05-03 08:15") from None
-        if not own.start <= at <= own.end:
-            raise Fault(f"{at:{MINUTE}} lies outside {own.start:{MINUTE}} to {own.end:{MINUTE}}")
-        if not is_said(given["content"]):
-            raise Fault("has no content")
-        return Entry(at, given["type"], given["content"].strip())
-
-    def read(data: Any) -> Reading[list[Entry]]:
-        found, faults = collect(in_list("logs", data["logs"]), entry)
-        entries = list(found.values())
-        if any(after.at <= before.at for before, after in pairwise(entries)):
-            faults.append("the times do not increase")
-        if len(entries) < FEWEST_LOGS:
-            faults.append(f"{len(entries)} usable entries, expected {FEWEST_LOGS} or more")
-        return Reading(sorted(entries, key=lambda e: e.at) or None, tuple(faults))
-
-    about = {"profile": one.profile, "experience": account, **own.times()}
-    return writing.task("logs", f"{one.user} {own.date}", read, **about)

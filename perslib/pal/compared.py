@@ -20,10 +20,10 @@ from perslib.corpus.reading import csv_lines, number_in
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.llm import Ask, Backbone
 from perslib.memory.checked import Question, Reading
-from perslib.palbench.asking import Spent, ask_one, counted, error_of
-from perslib.palbench.measures import RUNS, Run, outcome, runs, vote
-from perslib.palbench.multi_turn import Dialogue, shown_profile
-from perslib.palbench.topics import TOPIC
+from perslib.pal.asking import Spent, ask_one, counted, error_of
+from perslib.pal.measures import RUNS, Run, outcome, runs, vote
+from perslib.pal.multi_turn import Dialogue, shown_profile
+from perslib.pal.people import TOPIC
 from perslib.prompts import PromptSettings
 
 Dimension = Literal["requirement", "preference"]
