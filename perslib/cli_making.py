@@ -43,7 +43,7 @@ def synthesize(folder: Path, backbone: str, cap: float | None, dry_run: bool, **
         return
     made = pal.synthesize(model, **how, cap=cap)
     made.write(folder)
-    click.echo(f"{len(made.files['input'])} of {how['users']} users; {len(made.rejects)} items rejected")
+    click.echo(f"{len(made.files['input'])} of {how['users']} users; {len(made.rejected)} items rejected")
     click.echo(f"Written to {folder}; import it with: perslib import palset {folder}")
 
 

@@ -65,7 +65,7 @@ class Model:
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_set_is_written_and_reads_as_the_release_does(monkeypatch, tmp_path, language):
     made = synthesize(Model(monkeypatch, language), users=2, language=language)
-    assert made.rejects == ()
+    assert made.rejected.empty
     corpus = made.corpus("mine")
     assert (corpus.name, corpus.language, len(corpus.users)) == ("mine", language, 2)
     assert corpus.meta["irregularities"] == {}
@@ -120,7 +120,7 @@ def test_a_run_that_was_broken_off_asks_only_what_was_not_answered(monkeypatch, 
     server.bodies.clear()
     server.reply = script.says
     made = synthesize(live, users=1, progress=False)
-    assert made.rejects == () and len(made.corpus().sessions) > 10
+    assert made.rejected.empty and len(made.corpus().sessions) > 10
     again = answered & {body["messages"][-1]["content"] for body in server.bodies}
     assert len(again) < 8, "only what was in flight when it broke off is asked again"
     assert server.most_in_flight == 8
@@ -138,7 +138,7 @@ def test_a_faulty_answer_is_asked_for_again_with_what_is_wrong(monkeypatch):
         return data
 
     model = Model(monkeypatch, change=change)
-    assert synthesize(model, users=1).rejects == ()
+    assert synthesize(model, users=1).rejected.empty
     first, second = [r for step, _, r in model.asked if step == "timeline"]
     assert len(second.messages) == len(first.messages) + 2 and "2024-12" in second.messages[-1]["content"]
     assert (first.seed, second.seed) == (42, 43) and second.sample == 1
@@ -167,7 +167,7 @@ def test_what_a_model_never_gives_is_left_out_and_the_rest_goes_on(monkeypatch):
 @pytest.mark.parametrize("step", ["profiles", "timeline", "requirements"])
 def test_a_user_without_a_beginning_is_left_out(monkeypatch, step):
     made = synthesize(Model(monkeypatch, change=lambda s, p, a, d: None if s == step else d), users=1)
-    assert made.files["input"] == {} and "left out" in made.rejects[-1].reason
+    assert made.files["input"] == {} and "left out" in made.rejected["reason"].iloc[-1]
 
 
 def test_no_december_no_user(monkeypatch):
@@ -175,7 +175,7 @@ def test_no_december_no_user(monkeypatch):
         return None if step == "situations" and place.endswith("-12") else data
 
     made = synthesize(Model(monkeypatch, change=change), users=1)
-    assert made.files["input"] == {} and "December" in made.rejects[-1].reason
+    assert made.files["input"] == {} and "December" in made.rejected["reason"].iloc[-1]
 
 
 def test_wrong_types_and_nulls_are_rejected_like_anything_else(monkeypatch):
@@ -183,7 +183,7 @@ def test_wrong_types_and_nulls_are_rejected_like_anything_else(monkeypatch):
         return {"logs": {"logs": None}, "frameworks": {"topics": "none"}, "preferences": []}.get(step, data)
 
     made = synthesize(Model(monkeypatch, change=change), users=1)
-    assert made.files["input"] == {} and {r.step for r in made.rejects} == {"preferences", "user"}
+    assert made.files["input"] == {} and set(made.rejected["step"]) == {"preferences", "user"}
 
 
 def test_bad_numbers_are_refused(monkeypatch):
@@ -215,7 +215,7 @@ def situation(start, end, ids=("work-1",), text="Nights."):
         (situation("2024-12-28", "2025-01-02"), "not after 2024-12-31"),
         (situation("soon", "2024-12-09"), "is no date"),
         (situation("2024-12-07", "2024-12-09", ["work-9"]), "work-9 is no id"),
-        (situation("2024-12-07", "2024-12-09", ["work-1", "work-1"]), "1 to 3 different ids"),
+        (situation("2024-12-07", "2024-12-09", ["work-1", "work-1"]), "expected different ids"),
         (situation("2024-12-07", "2024-12-09", text=" … "), "nothing is told"),
     ],
 )
@@ -249,15 +249,15 @@ def test_logs_out_of_order_are_sorted_and_those_outside_left_out():
     assert "do not increase" in read({"logs": [*good, good[-1]]}).faults[0]
 
 
-def test_frameworks_need_two_needs_with_evidence():
+def test_frameworks_are_read_by_id_and_say_something():
     need = {"need": "eat", "evidences": ["seen"]}
     topic = {"user_query": "Hm?", "needs": [need, need], "requirement": "r"}
     read = talks._frameworks(OWN)
     reading = read({"topics": [{**topic, "id": "work-1"}, {**topic, "id": "family-1"}]})
     assert list(reading.value) == ["work-1"]
     assert reading.faults == ("health-1: nothing is given for it", "family-1: not asked for")
-    for bad in ([need], [need, {"need": "…", "evidences": ["x"]}], [need, {"need": "eat", "evidences": []}]):
-        assert read({"topics": [{**topic, "id": "work-1", "needs": bad}]}).value is None
+    empty = [need, {"need": "…", "evidences": ["x"]}]
+    assert read({"topics": [{**topic, "id": "work-1", "needs": empty}]}).value is None
 
 
 def test_candidates_are_eight_and_different():
@@ -277,13 +277,7 @@ def test_candidates_are_asked_for_without_a_word_of_the_user():
 
 
 @pytest.mark.parametrize(
-    ("pos", "neg"),
-    [
-        (["S1", "S2"], ["S2", "S3"]),
-        (["S1", "S2", "S4"], ["S3", "S5"]),
-        (["S1", "S9"], ["S3", "S4"]),
-        (["S1", "S1"], ["S3", "S4"]),
-    ],
+    ("pos", "neg"), [(["S1", "S2"], ["S2", "S3"]), (["S1", "S9"], ["S3", "S4"]), (["S1", "S1"], ["S3", "S4"])]
 )
 def test_verdicts_name_four_different_solutions(pos, neg):
     topic = Topic("work-1", "Hm?", [], "r", [f"way {i}" for i in range(8)])
@@ -305,7 +299,6 @@ def test_the_beginnings_are_checked_too():
     four = {a: ["a", "b", "c", "d"] for a in ("work", "health", "family", "leisure")}
     assert list(_types(four).value)[:5] == ["work-1", "work-2", "work-3", "work-4", "health-1"]
     assert _types({**four, "work": ["a", "a", "b", "c"]}).value is None
-    assert _types({**four, "work": ["a", "b", "c"]}).value is None
     own = [{"id": "work-1", "text": "t"}]
     assert _likings(own)({"preferences": [{"id": "work-2", "pos": "x", "neg": "y"}]}).value is None
     with pytest.raises(Fault, match="99 characters"):

@@ -12,7 +12,7 @@ from test_palsynth import ONE, OWN, Model
 
 from perslib.corpus.palset_records import LOG_TYPES
 from perslib.pal import synthesize
-from perslib.pal.correction import PARTS, _found, _mended, _repair, faults, filled, pattern_fault
+from perslib.pal.correction import PARTS, _mended, correct, faults, filled, pattern_fault
 from perslib.pal.talks import Chapter, Entry, Script, Session, sessions
 from perslib.pal.writing import Writing
 
@@ -135,10 +135,10 @@ def test_sessions_take_the_logs_of_situations_without_a_dialogue_along():
     chapters = [Chapter(OWN, part) for part in parts]
     assert [len(s.chapters) for s in sessions(chapters)] == [2, 1, 3]
     one = session(logs=["a; b", "c; d", "e; f"])
-    one.mend({"L2": Entry(datetime(2024, 12, 3), "Web Search", "mended; x")}, {"A2": "Anew."})
+    one.mend({"L2": {"text": "mended; x"}, "A2": {"text": "Anew."}})
     assert [e.content for c in one.chapters for e in c.logs] == ["a; b", "mended; x", "e; f"]
     assert one.last.dialogue["turn_2"]["assistant"] == {"action": "y", "content": "Anew."}
-    assert one.place("A2") == "2024-12-06 turn 2, assistant" and one.place("L2") == "log of 2024-12-03 00:00"
+    assert one.place("A2") == "2024-12-06 turn 2, assistant" and one.place("L2") == "log of 2024-12-03 09:01"
 
 
 # -- whole runs --------------------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ def test_logs_that_do_not_read_like_their_type_are_mended_without_a_model_findin
     model = Model(monkeypatch, "en", change)
     made = synthesize(model, users=1, language="en", check=False)
     count = steps_of(model)
-    assert made.rejects == () and count["repair"] == count["dialogue"] > 10 and "check" not in count
+    assert made.rejected.empty and count["repair"] == count["dialogue"] > 10 and "check" not in count
     assert "no parts at all" not in str(made.files["input"])
 
 
@@ -176,7 +176,7 @@ def test_what_a_model_finds_is_mended_and_looked_through_again(monkeypatch):
     model = Model(monkeypatch, "en", change)
     made = synthesize(model, users=1, language="en")
     count = steps_of(model)
-    assert made.rejects == () and count["check"] == 2 * count["repair"] == 2 * count["dialogue"]
+    assert made.rejected.empty and count["check"] == 2 * count["repair"] == 2 * count["dialogue"]
     asked = next(r for step, _, r in model.asked if step == "repair")
     assert "A1 contradicts: The person has no children." in asked.messages[-1]["content"]
     turns = made.corpus().turns
@@ -217,12 +217,13 @@ def test_a_repair_that_fails_leaves_the_session_and_says_so(monkeypatch):
 
 
 def test_the_person_is_shown_to_those_who_correct():
-    wrong = {"L1": ["bad"], "A2": ["worse"]}
-    for ask in (partial(_found, ONE, session(), Writing("en")), partial(_repair, ONE, session(), wrong, Writing("en"))):
-        (request,) = first_asked(ask)
+    (check,) = first_asked(partial(correct, ONE, session(), Writing("en")))
+    wrong = session(logs=["sore neck; two pages", "sore neck"])
+    (repair,) = first_asked(partial(correct, ONE, wrong, Writing("en", check=False)))
+    for request in (check, repair):
         told = str(request.messages)
-        assert all(part in told for part in ("Ida", "Nights.", "Bring porridge.", "sore neck; two pages"))
-    mended = {"logs": [{"id": "L1", "type": "Message Sending", "text": "Tom; hi"}], "turns": []}
-    reading = _mended(wrong, session().logs())(mended)
-    assert reading.faults == ("A2 is not mended",)
-    assert reading.value[0]["L1"].type == "Message Sending" and reading.value[1] == {}
+        assert all(part in told for part in ("Ida", "Nights.", "Bring porridge.", "sore neck"))
+    assert "sore neck; two pages" in str(check.messages) and "L2 is no Web Search" in str(repair.messages)
+    log = {"id": "l1", "type": "Message Sending", "text": "Tom; hi"}
+    reading = _mended({"L1": ["bad"], "A2": ["worse"]}, {"logs": [log], "turns": []})
+    assert reading.faults == ("A2 is not mended",) and reading.value == {"L1": log}

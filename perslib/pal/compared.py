@@ -16,30 +16,30 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from perslib.corpus.reading import csv_lines, number_in
+from perslib.corpus.reading import csv_lines
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.llm import Ask, Backbone
 from perslib.memory.checked import Question, Reading
-from perslib.pal.asking import Spent, ask_one, counted, error_of
-from perslib.pal.measures import RUNS, Run, outcome, runs, vote
+from perslib.pal.measures import RUNS, outcome, runs, vote
 from perslib.pal.multi_turn import Dialogue, shown_profile
 from perslib.pal.people import TOPIC
+from perslib.pal.tasks import Spent, ask_one, counted, error_of
 from perslib.prompts import PromptSettings
 
 Dimension = Literal["requirement", "preference"]
 DIMENSIONS: tuple[Dimension, ...] = ("requirement", "preference")
 OUTCOMES = ("win", "tie", "lose")
 TEMPERATURE = 0.7
-LEAST, MOST = 1.0, 10.0
 _PAIR = ["method", "other", "dimension", *TOPIC]
 EVALUATIONS = [*_PAIR, "run", "swapped", "ours", "theirs", "error"]
 
 
 def question_of(
-    form: PromptSettings, dimension: Dimension, ours: Dialogue, theirs: Dialogue, run: Run
+    form: PromptSettings, dimension: Dimension, ours: Dialogue, theirs: Dialogue, run: tuple[bool, int]
 ) -> Question[Any]:
     """One evaluation of a pair; the answer is (our score, theirs), in whichever order they were shown."""
-    first, second = (theirs, ours) if run.swapped else (ours, theirs)
+    swapped, number = run
+    first, second = (theirs, ours) if swapped else (ours, theirs)
     scene = ours.scene
     shown: dict[str, Any] = {"first": first.said(), "second": second.said()}
     shown |= {"requirement": scene.topic.requirement}
@@ -49,17 +49,19 @@ def question_of(
     else:
         shown |= {"preferences": scene.preferences, "solutions": scene.solutions}
 
-    def read(data: Any) -> Reading[tuple[float, ...]]:
-        given = [number_in(data["scores"][f"assistant_{i}"]) for i in (1, 2)]
-        scores = tuple(score for score in given if score is not None and LEAST <= score <= MOST)
-        if len(scores) < len(given):
-            return Reading(None, (f"scores are {data['scores']}, expected numbers from 1 to 10",))
-        return Reading(scores[::-1] if run.swapped else scores)
+    def read(data: Any) -> Reading[tuple[float, float]]:
+        scores = float(data["scores"]["assistant_1"]), float(data["scores"]["assistant_2"])
+        return Reading(scores[::-1] if swapped else scores)
 
     request = form.request(f"pal_judge_{dimension}", **shown)
-    again = run.number - 1
-    seed = None if form.seed is None else form.seed + again
-    return Question(f"{scene.topic.id}: {dimension} {run.id}", replace(request, sample=again, seed=seed), read)
+    seed = None if form.seed is None else form.seed + number
+    place = f"{scene.topic.id}: {dimension} {_id(swapped, number)}"
+    return Question(place, replace(request, sample=number, seed=seed), read)
+
+
+def _id(swapped: bool, number: int) -> str:
+    """An evaluation as published: `p1-2` is the second with ours first."""
+    return f"p{1 + swapped}-{1 + number}"
 
 
 def judged(
@@ -97,20 +99,15 @@ def judged(
     rows = []
     for (dimension, ours, theirs, run), (reading, spent) in zip(cases, asked, strict=True):
         scores = dict(zip(("ours", "theirs"), reading.value or (None, None)))
-        about: dict[str, Any] = {
-            "method": method,
-            "other": theirs.method,
-            "dimension": dimension,
-            **ours.scene.topic.key,
-        }
-        about |= {"run": run.id, "swapped": run.swapped, **scores, "error": error_of(reading)}
+        about: dict[str, Any] = {"method": method, "other": theirs.method, "dimension": dimension}
+        about |= {**ours.scene.topic.key, "run": _id(*run), "swapped": run[0], **scores, "error": error_of(reading)}
         rows.append(about | spent)
     frame = pd.DataFrame(rows) if rows else pd.DataFrame(columns=EVALUATIONS)
     return frame.astype({"ours": "Float64", "theirs": "Float64", "error": "str"})
 
 
 async def _asked(
-    form: PromptSettings, case: tuple[Dimension, Dialogue, Dialogue, Run], ask: Ask
+    form: PromptSettings, case: tuple[Dimension, Dialogue, Dialogue, tuple[bool, int]], ask: Ask
 ) -> tuple[Reading[Any], Spent]:
     return await counted(partial(ask_one, question_of(form, *case)), ask, "compare")
 

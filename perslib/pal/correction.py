@@ -14,15 +14,15 @@ The text of a log is, type by type (Table 7), parts between semicolons, each say
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from perslib.corpus.palset_records import LOG_TYPES
 from perslib.llm import Ask
 from perslib.memory.checked import Reading
-from perslib.pal.persons import MINUTE, Persona, Read
-from perslib.pal.talks import Entry, Session
+from perslib.pal.persons import Persona, Read
+from perslib.pal.talks import Session
 from perslib.pal.writing import Writing, is_said
 from perslib.paths import read_toml
 
@@ -66,41 +66,23 @@ Found = dict[str, list[str]]
 
 async def correct(one: Persona, session: Session, writing: Writing, ask: Ask) -> None:
     """Correct a session in place; what stays wrong is recorded."""
+    place = f"{one.user} {session.date}"
     for mended in range(ROUNDS + 1):
-        found = await _found(one, session, writing, ask)
-        change = await _repair(one, session, found, writing, ask) if found and mended < ROUNDS else None
-        if change is None:  # nothing new to look through
+        found = faults(session, writing.language)
+        if writing.check:
+            about = _about(one, session, session.logs())
+            for id, reason in await writing.write(ask, "check", place, _listed(session), **about) or ():
+                found.setdefault(id, []).append(reason)
+        words = None
+        if found and mended < ROUNDS:
+            wrong = [{"id": id, "what": "; ".join(reasons)} for id, reasons in found.items()]
+            about = _about(one, session, found)
+            words = await writing.write(ask, "repair", place, partial(_mended, found), **about, wrong=wrong)
+        if not words:  # nothing new to look through
             break
-        session.mend(*change)
+        session.mend(words)
     for id, reasons in found.items():
         writing.reject("correction", f"{one.user} {session.place(id)}", reasons, kept=True)
-
-
-async def _found(one: Persona, session: Session, writing: Writing, ask: Ask) -> Found:
-    """What is wrong with a session: what can be seen without a model, and what a model lists."""
-    found = faults(session, writing.language)
-    if writing.check:
-        logs = session.logs()
-        known = [*logs, *(turn["id"] for turn in session.turns())]
-        about = _shown(one, session) | {"logs": [_log(id, entry) for id, entry in logs.items()]}
-        place = f"{one.user} {session.date}"
-        for id, reason in await writing.write(ask, "check", place, _listed(known), **about) or ():
-            found.setdefault(id, []).append(reason)
-    return found
-
-
-async def _repair(
-    one: Persona, session: Session, found: Found, writing: Writing, ask: Ask
-) -> tuple[dict[str, Entry], dict[str, str]] | None:
-    """Other words in the place of what is wrong: mended logs and mended utterances."""
-    logs = session.logs()
-    about = _shown(one, session) | {"logs": [_log(id, logs[id]) for id in found if id in logs]}
-    about |= {"wrong": [{"id": id, "what": "; ".join(reasons)} for id, reasons in found.items()]}
-    place = f"{one.user} {session.date}"
-    change: tuple[dict[str, Entry], dict[str, str]] | None = await writing.write(
-        ask, "repair", place, _mended(found, logs), **about
-    )
-    return change
 
 
 # -- without a model ---------------------------------------------------------------------------------------
@@ -135,21 +117,21 @@ def faults(session: Session, language: str) -> Found:
 # -- with a model ------------------------------------------------------------------------------------------
 
 
-def _shown(one: Persona, session: Session) -> dict[str, Any]:
-    """What both questions are told."""
+def _about(one: Persona, session: Session, ids: Iterable[str]) -> dict[str, Any]:
+    """What both questions are told, with the logs of these ids."""
+    logs = session.logs()
     return {
         "profile": one.profile,
         "situations": [chapter.situation.shown() for chapter in session.chapters],
         "topics": session.last.script.topics,
         "turns": session.turns(),
+        "logs": [{"id": id, **logs[id].shown()} for id in ids if id in logs],
     }
 
 
-def _log(id: str, entry: Entry) -> dict[str, str]:
-    return {"id": id, "at": f"{entry.at:{MINUTE}}", "type": entry.type, "text": entry.content}
+def _listed(session: Session) -> Read:
+    known = {*session.logs(), *(turn["id"] for turn in session.turns())}
 
-
-def _listed(known: Sequence[str]) -> Read:
     def read(data: Any) -> Reading[list[tuple[str, str]]]:
         given = [(v["id"].strip().upper(), f"{KINDS[v['kind']]}: {v['what']}") for v in data["violations"]]
         unknown = tuple(f"{id} is no id that was given" for id, _ in given if id not in known)
@@ -158,17 +140,7 @@ def _listed(known: Sequence[str]) -> Read:
     return read
 
 
-def _mended(found: Found, logs: Mapping[str, Entry]) -> Read:
-    def read(data: Any) -> Reading[tuple[dict[str, Entry], dict[str, str]]]:
-        given = {m["id"].strip().upper(): m for m in (*data["logs"], *data["turns"]) if is_said(m["text"])}
-        mended = {id: m for id, m in given.items() if id in found}
-        said = {id: m["text"].strip() for id, m in mended.items() if id not in logs}
-        entries = {
-            id: replace(logs[id], type=m.get("type", logs[id].type), content=m["text"].strip())
-            for id, m in mended.items()
-            if id in logs
-        }
-        lacking = tuple(f"{id} is not mended" for id in found if id not in given)
-        return Reading((entries, said) if mended else None, lacking)
-
-    return read
+def _mended(found: Found, data: Any) -> Reading[dict[str, dict[str, str]]]:
+    given = {m["id"].strip().upper(): m for m in (*data["logs"], *data["turns"]) if is_said(m["text"])}
+    lacking = tuple(f"{id} is not mended" for id in found if id not in given)
+    return Reading({id: m for id, m in given.items() if id in found} or None, lacking)

@@ -26,7 +26,7 @@ from perslib.errors import DataError, Problem
 from perslib.llm import Ask, Backbone
 from perslib.memory.checked import Question, Reading
 from perslib.memory.long import LongTermMemory, Session, Turn
-from perslib.pal.asking import ask_one, blocks, counted, error_of, looked_up, text_of
+from perslib.pal.tasks import ask_one, blocks, counted, error_of, looked_up, text_of
 from perslib.prompts import PromptSettings
 from perslib.schemas import check, read_schema
 from perslib.stats import wilson

@@ -23,9 +23,9 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
-from typing import Any, Literal, NamedTuple
+from itertools import product
+from typing import Any, Literal
 
-from perslib.corpus.reading import number_in
 from perslib.errors import DataError, Problem, UnknownName
 
 Tokens = Literal["jieba", "words"]
@@ -98,28 +98,11 @@ RUNS = 6
 _EXACT = 1e-9
 
 
-class Run(NamedTuple):
-    """One evaluation of a pair: order 1 shows our dialogue first, order 2 second; `p1-2` is the second with ours first."""
-
-    order: int
-    number: int
-
-    @property
-    def id(self) -> str:
-        """As published."""
-        return f"p{self.order}-{self.number}"
-
-    @property
-    def swapped(self) -> bool:
-        """Whether ours is shown second."""
-        return self.order == 2
-
-
-def runs(number: int = RUNS) -> list[Run]:
-    """An even number of evaluations, one half in either order."""
+def runs(number: int = RUNS) -> list[tuple[bool, int]]:
+    """An even number of evaluations, one half in either order: whether our dialogue is shown second, and a number from 0."""
     if number < 2 or number % 2:
         raise DataError(Problem("runs", f"is {number}, expected an even number: one half in either order"))
-    return [Run(order, i) for order in (1, 2) for i in range(1, number // 2 + 1)]
+    return list(product((False, True), range(number // 2)))
 
 
 def outcome(ours: Sequence[float], theirs: Sequence[float], tie_within: float = 0.0) -> Outcome:
@@ -133,18 +116,8 @@ def outcome(ours: Sequence[float], theirs: Sequence[float], tie_within: float = 
     return "win" if difference > 0 else "lose"
 
 
-#: What a judge may give a restated requirement: 1 for each implicit need met, 0.5 for one met in part.
-GRADES = (0.0, 0.5, 1.0, 1.5, 2.0)
 #: What a selected solution is worth.
 POINTS: Mapping[str, int] = {"pos": 1, "neg": -1, "neu": 0}
-SELECTED = 2
-"""Solutions to select."""
-
-
-def grade(value: Any) -> float | None:
-    """The points that a judge gave, if they are among those it may give."""
-    read = number_in(value)
-    return read if read in GRADES else None
 
 
 def points(selected: Sequence[str], labels: Mapping[str, str]) -> int:

@@ -19,7 +19,6 @@ does not give even when asked again ends its dialogue, with the reason.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,15 +31,16 @@ from typing import Any
 import pandas as pd
 
 from perslib.corpus import palset_records
+from perslib.corpus.reading import read_json
 from perslib.errors import DataError, Problem
 from perslib.llm import Ask, Backbone
 from perslib.memory.checked import Question, Reading
 from perslib.memory.long import LongTermMemory, Purpose, Session, Store
-from perslib.pal.asking import Spent, ask_one, blocks, counted, looked_up, spent_on, text_of
 from perslib.pal.people import Person, Scene
-from perslib.pal.tasks import remembered
+from perslib.pal.tasks import Spent, ask_one, blocks, counted, looked_up, remembered, spent_on, text_of
 from perslib.prompts import PromptSettings
 
+ROLES = ("user", "assistant")
 #: (what the user does, what the assistant does), turn by turn.
 Template = tuple[tuple[str, str], ...]
 
@@ -69,25 +69,21 @@ def draw_templates(ids: Iterable[str], seed: int = 42) -> dict[str, Template]:
 
 def read_templates(path: str | Path) -> dict[str, Template]:
     """Templates as published: `{id: {"turn_1": {"user": "<action>", "assistant": …}, …}}`, in either language."""
-    path = Path(path)
-    try:
-        content = json.loads(path.read_text("utf-8-sig"))
-        found = {str(id): _read(turns) for id, turns in content.items()}
-    except (ValueError, AttributeError, TypeError, KeyError) as error:
-        remedy = "See perslib.pal.read_templates."
-        raise DataError(Problem(path.name, f"holds no templates ({error})"), remedy) from None
-    if strange := [id for id, turns in found.items() if not turns or any(None in turn for turn in turns)]:
-        what = "has an action that is none of the paper's"
-        raise DataError([Problem(f"{path.name} {id}", what) for id in strange])
-    return found  # type: ignore[return-value]  # no action is None, as was just seen
-
-
-def _read(turns: Mapping[str, Mapping[str, str]]) -> tuple[tuple[str | None, str | None], ...]:
-    ordered = sorted(turns.items(), key=lambda item: int(re.sub(r"\D", "", item[0])))
-    return tuple(
-        (palset_records.action("user", turn["user"]), palset_records.action("assistant", turn["assistant"]))
-        for _, turn in ordered
-    )
+    path, remedy = Path(path), "See perslib.pal.read_templates."
+    content, wrong = read_json(path, dict, "templates by dialogue", remedy), []
+    found: dict[str, Template] = {}
+    for id, turns in content.items():
+        try:
+            ordered = sorted(turns.items(), key=lambda item: int(re.sub(r"\D", "", item[0])))
+            actions = [tuple(palset_records.action(role, turn[role]) or "" for role in ROLES) for _, turn in ordered]
+        except (ValueError, AttributeError, TypeError, KeyError):
+            actions = []
+        if not actions or any("" in pair for pair in actions):
+            wrong.append(Problem(f"{path.name} {id}", "has turns that name no actions of the paper"))
+        found[id] = tuple((user, assistant) for user, assistant in actions)
+    if wrong:
+        raise DataError(wrong, remedy)
+    return found
 
 
 #: While the user does these, needs are talked about; otherwise solutions.

@@ -15,14 +15,6 @@ from perslib.memory.long import Session, sessions_of
 
 #: What tells a topic from every other.
 TOPIC = ("user", "session", "topic")
-#: Lists that a topic has → their columns in a PAL-Set.
-_LISTS = {
-    "needs": "implicit_needs",
-    "positive": "pos",
-    "negative": "neg",
-    "candidates": "candidates",
-    "labels": "labels",
-}
 
 
 @dataclass(frozen=True)
@@ -149,9 +141,9 @@ def _scenes(corpus: Corpus) -> list[Scene]:
     profiles = {user: corpus.profile(user) for user in corpus.users["user"]}
     found = []
     for row in corpus.extras["topics"].to_dict("records"):
-        lists: dict[str, Any] = {name: tuple(row[key]) for name, key in _LISTS.items()}
-        about: dict[str, Any] = {"user": row["user"], "session": row["session"], "name": row["topic"]}
-        topic = Topic(**about, query=row["user_query"], requirement=row["requirement"], **lists)
+        said = [row["user_query"], tuple(row["implicit_needs"]), row["requirement"]]
+        solutions = [tuple(row[key]) for key in ("pos", "neg", "candidates", "labels")]
+        topic = Topic(*(row[key] for key in TOPIC), *said, *solutions)
         key = tuple(topic.key.values())
         liking = likings.get((topic.user, row.get("requirement_id")), [{}])[0]
         behind = {need["need"]: tuple(need["evidences"]) for need in needs.get(key, [])}

@@ -22,7 +22,7 @@ from perslib.llm import Ask, Backbone
 from perslib.pal.correction import correct
 from perslib.pal.persons import MINUTE, Persona, persona, profiles, situations
 from perslib.pal.talks import Chapter, Topic, sessions, write_chapter
-from perslib.pal.writing import Reject, Writing
+from perslib.pal.writing import Writing
 from perslib.worlds.palset_months import QUERY_MONTH, draw_parts
 
 Files = dict[str, Any]
@@ -119,13 +119,9 @@ class Synthesis:
 
     language: str
     files: dict[str, dict[str, Any]]
-    rejects: tuple[Reject, ...]
+    rejected: pd.DataFrame
+    """One row each: step, place, reason, and whether a part was kept."""
     model: str
-
-    @property
-    def rejected(self) -> pd.DataFrame:
-        """What was rejected, one row each: step, place, reason, and whether a part was kept."""
-        return pd.DataFrame(self.rejects, columns=["step", "place", "reason", "kept"])
 
     def corpus(self, name: str | None = None) -> Corpus:
         """The set as a corpus."""
@@ -175,9 +171,9 @@ def synthesize(
             files[stem][user] = content
     missing = [f"{n:04d}" for n in range(users) if f"{n:04d}" not in people]
     first.reject("user", "profiles", [f"{user} left out: there is no profile" for user in missing])
+    # In the order of places: answers come in any order.
     rejects = [
-        reject
-        for own in (first, *every.values())  # in the order of places: answers come in any order
-        for reject in sorted(own.rejected, key=lambda reject: (reject.step == "user", reject.place))
+        one for own in (first, *every.values()) for one in sorted(own.rejected, key=lambda r: (r[0] == "user", r[1]))
     ]
-    return Synthesis(language, files, tuple(rejects), model.name)
+    rejected = pd.DataFrame(rejects, columns=["step", "place", "reason", "kept"])
+    return Synthesis(language, files, rejected, model.name)

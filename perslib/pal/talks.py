@@ -6,7 +6,7 @@ A user's months are chapters while they are written, and a session is a dialogue
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import pairwise
@@ -16,7 +16,7 @@ from perslib.corpus.palset_records import ASSISTANT_ACTIONS, SIDES, USER_ACTIONS
 from perslib.llm import Ask
 from perslib.memory.checked import Reading
 from perslib.pal.persons import MINUTE, Persona, Read, Situation
-from perslib.pal.writing import Fault, Writing, by_id, collect, in_list, is_said
+from perslib.pal.writing import Fault, Writing, by_id, collect, is_said
 from perslib.worlds.palset_months import Part, draw_plan
 
 SHORTEST = 100
@@ -34,6 +34,10 @@ class Entry:
     at: datetime
     type: str
     content: str
+
+    def shown(self) -> dict[str, str]:
+        """As prompts take it."""
+        return {"at": f"{self.at:{MINUTE}}", "type": self.type, "text": self.content}
 
 
 @dataclass(frozen=True)
@@ -123,8 +127,7 @@ def _logs(own: Situation) -> Read:
         return Entry(at, given["type"], given["content"].strip())
 
     def read(data: Any) -> Reading[list[Entry]]:
-        found, faults = collect(in_list("logs", data["logs"]), entry)
-        entries = list(found.values())
+        entries, faults = collect("logs", data["logs"], entry)
         if any(after.at <= before.at for before, after in pairwise(entries)):
             faults.append("the times do not increase")
         if len(entries) < FEWEST_LOGS:
@@ -156,11 +159,9 @@ async def write_topics(one: Persona, own: Situation, account: str, writing: Writ
 
 def _frameworks(own: Situation) -> Read:
     def topic(given: Any) -> Topic:
-        needs = [need for need in given["needs"] if is_said(need["need"])]
-        is_whole = len(needs) == 2 and all(need["evidences"] for need in needs)
-        if not is_whole or not is_said(given["user_query"], given["requirement"]):
-            raise Fault("a field is empty, or there are not two needs with evidence")
-        return Topic(given["id"].strip(), given["user_query"], needs, given["requirement"])
+        if not is_said(given["user_query"], given["requirement"], *(need["need"] for need in given["needs"])):
+            raise Fault("a field is empty")
+        return Topic(given["id"].strip(), given["user_query"], given["needs"], given["requirement"])
 
     return lambda data: by_id(data["topics"], own.ids, topic)
 
@@ -179,7 +180,7 @@ async def write_candidates(topics: Sequence[Topic], place: str, writing: Writing
 def _candidates(topics: Sequence[Topic]) -> Read:
     def eight(given: Any) -> list[str]:
         solutions = list(dict.fromkeys(s.strip() for s in given["solutions"] if is_said(s)))
-        if not len(solutions) == len(given["solutions"]) == CANDIDATES:
+        if len(solutions) != CANDIDATES:
             raise Fault(f"{len(solutions)} different solutions, expected {CANDIDATES}")
         return solutions
 
@@ -191,7 +192,7 @@ def _verdict(data: Any) -> dict[str, Any]:
     sides = {side: [(names.get(p["id"].strip().upper()), p["reason"]) for p in data[side]] for side in SIDES}
     picks = [pick for side in sides.values() for pick in side]
     places = {place for place, _ in picks}
-    if None in places or len(places) != 4 or any(len(side) != 2 for side in sides.values()):
+    if None in places or len(places) != 4:
         raise Fault("expected four different ids of S1 to S8, two liked and two disliked")
     if not is_said(*(reason for _, reason in picks)):
         raise Fault("a reason is empty")
@@ -276,13 +277,18 @@ class Session:
             for letter, role in ROLES.items()
         ]
 
-    def mend(self, logs: dict[str, Entry], turns: dict[str, str]) -> None:
-        """Put mended logs and utterances in the place of the old ones."""
-        entries = iter((self.logs() | logs).values())
+    def mend(self, words: Mapping[str, Mapping[str, str]]) -> None:
+        """Put other words, and where they are given other types, in the place of the old ones."""
+        logs = self.logs()
+        for id, item in words.items():
+            text = item["text"].strip()
+            if id in logs:
+                logs[id] = replace(logs[id], type=item.get("type", logs[id].type), content=text)
+            else:
+                self.last.dialogue[f"turn_{id[1:]}"][ROLES[id[0]]]["content"] = text
+        entries = iter(logs.values())
         for chapter in self.chapters:
             chapter.logs = [next(entries) for _ in chapter.logs]
-        for id, text in turns.items():
-            self.last.dialogue[f"turn_{id[1:]}"][ROLES[id[0]]]["content"] = text
 
     def place(self, id: str) -> str:
         """Where something stands, for people."""

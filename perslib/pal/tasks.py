@@ -13,23 +13,82 @@ once, each with the memory as it stood.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import pandas as pd
 
 from perslib.errors import UnknownName
-from perslib.llm import Ask, Backbone
+from perslib.llm import Answer, Ask, Backbone, Method
 from perslib.llm.types import changed
-from perslib.memory.checked import Question, Reading
+from perslib.memory.checked import Question, Reading, checked
 from perslib.memory.long import LongTermMemory, Piece, Purpose, Session, Store
-from perslib.pal.asking import Spent, ask_one, blocks, counted, error_of, looked_up, spent_on, text_of
-from perslib.pal.measures import SELECTED, grade
 from perslib.pal.people import TOPIC, Person, Topic
 from perslib.prompts import PromptSettings
+
+T = TypeVar("T")
+#: What some answers took, as columns.
+Spent = dict[str, Any]
+
+
+async def ask_one(question: Question[Any], ask: Ask) -> Reading[Any]:
+    """One question by itself."""
+    (reading,) = await checked([question], ask)
+    return reading
+
+
+def error_of(reading: Reading[Any]) -> str | None:
+    """Why there is no answer; None where there is one."""
+    return "; ".join(reading.faults) if reading.value is None else None
+
+
+def text_of(key: str) -> Callable[[Any], Reading[str]]:
+    """A reader of the text under this key of an answer; an empty one is a fault."""
+
+    def read(data: Any) -> Reading[str]:
+        text = data[key].strip()
+        return Reading(text) if text else Reading(None, (f"{key} is empty",))
+
+    return read
+
+
+def spent_on(answers: Sequence[Answer]) -> Spent:
+    """What answers took, also those read from the cache: `seconds` one after another, `cost` as priced."""
+    tokens = {f"tokens_{name}": sum(getattr(a, f"tokens_{name}") for a in answers) for name in ("in", "cached", "out")}
+    costs = [a.cost for a in answers if a.cost is not None]
+    seconds = sum((a.seconds for a in answers), 0.0)
+    return {"calls": len(answers), **tokens, "seconds": seconds, "cost": sum(costs) if costs else None}
+
+
+async def counted(method: Method[T], ask: Ask, stage: str | None = None) -> tuple[T, Spent]:
+    """What a method returns and what its answers took; its questions under another line of the ledger, if named."""
+    heard: list[Answer] = []
+    value = await method(changed(ask, hear=heard.extend, stage=stage))
+    return value, spent_on(heard)
+
+
+async def looked_up(
+    memory: LongTermMemory, store: Store, session: Session, query: str, purpose: Purpose, ask: Ask
+) -> list[Piece]:
+    """What a memory recalls; one that has `reflected` may ask a model whether that suffices."""
+    if reflected := getattr(memory, "reflected", None):
+        pieces: list[Piece] = await reflected(store, session, query, purpose, ask)
+        return pieces
+    return memory.recall(store, session, query, purpose)
+
+
+def blocks(pieces: Sequence[Piece]) -> list[dict[str, Any]]:
+    """Pieces as prompts show them: together by field, fields and pieces in the order they were recalled."""
+    fields: dict[str, list[str]] = {}
+    for piece in pieces:
+        fields.setdefault(piece.field, []).append(piece.text)
+    return [{"field": field, "texts": texts} for field, texts in fields.items()]
+
+
+# -- the tasks -----------------------------------------------------------------------------------------------
 
 Task = Literal["requirement", "solution", "selection"]
 TASKS: tuple[Task, ...] = ("requirement", "solution", "selection")
@@ -60,21 +119,21 @@ def _selection(known: Mapping[str, str], data: Any) -> Reading[str]:
     ids = [id.strip().upper() for id in data["selected_solutions"]]
     if unknown := sorted(set(ids) - set(known)):
         return Reading(None, (f"{', '.join(unknown)} is none of the candidates",))
-    if len(ids) != SELECTED or len(set(ids)) != SELECTED:
-        return Reading(None, (f"{len(set(ids))} different solutions selected, expected {SELECTED}",))
+    if len(set(ids)) < len(ids):
+        return Reading(None, (f"{ids[0]} is selected twice, expected two different solutions",))
     return Reading(" ".join(ids))
 
 
 def grading(form: PromptSettings, topic: Topic, prediction: str) -> Question[float]:
     """The question of the G-Score's judge about a restated requirement."""
 
-    def read(data: Any) -> Reading[float]:
-        given = grade(data["score"])
-        return Reading(None, (f"score is {data['score']!r}",)) if given is None else Reading(given)
-
     shown = {"query": topic.query, "requirement": topic.requirement, "prediction": prediction}
     needs = [{"need": need, "evidences": []} for need in topic.needs]
-    return Question(f"{topic.id}: grade", form.request("pal_grade", needs=needs, **shown), read)
+    return Question(
+        f"{topic.id}: grade",
+        form.request("pal_grade", needs=needs, **shown),
+        lambda data: Reading(float(data["score"])),
+    )
 
 
 @dataclass(frozen=True)

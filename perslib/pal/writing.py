@@ -25,17 +25,6 @@ class Fault(Exception):
     """What is wrong with an answer, or with a part of it."""
 
 
-@dataclass(frozen=True)
-class Reject:
-    """Something a model gave that did not pass, and what became of it."""
-
-    step: str
-    place: str
-    reason: str
-    kept: bool
-    """Whether a part of it could be kept."""
-
-
 @dataclass
 class Writing:
     """One user's synthesis: its language and seed, and what was rejected on the way."""
@@ -48,7 +37,8 @@ class Writing:
     """Whether a model looks through what was written, besides the checks that take none."""
     usual: StandIn | None = field(default=None, repr=False)
     """Gives answers of the usual length for a dry run, from a step and what its prompt is filled with."""
-    rejected: list[Reject] = field(default_factory=list)
+    rejected: list[tuple[str, str, str, bool]] = field(default_factory=list)
+    """What a model gave that did not pass: step, place, reason, and whether a part of it could be kept."""
 
     def dice(self, *about: object) -> Dice:
         """Draws that depend on the seed, the language, and what is drawn."""
@@ -73,7 +63,7 @@ class Writing:
 
     def reject(self, step: str, place: str, reasons: Iterable[str], *, kept: bool = False) -> None:
         """Record what did not pass."""
-        self.rejected += [Reject(step, place, reason, kept) for reason in reasons]
+        self.rejected += [(step, place, reason, kept) for reason in reasons]
 
 
 def _reading(read: Callable[[Any], Any], data: Any) -> Reading[Any]:
@@ -89,32 +79,28 @@ def is_said(*texts: str) -> bool:
     return all(text.strip(" .…") for text in texts)
 
 
-def collect(items: Mapping[str, Any], read: Callable[[Any], T]) -> tuple[dict[str, T], list[str]]:
-    """Return what `read` makes of each item, by its place, and what is wrong with those where it raises `Fault`."""
-    whole, faults = {}, []
-    for place, item in items.items():
-        try:
-            whole[place] = read(item)
-        except Fault as fault:
-            faults.append(f"{place}: {fault}")
-    return whole, faults
-
-
-def in_list(name: str, items: Iterable[Any]) -> dict[str, Any]:
-    """The items of a list by their place."""
-    return {f"{name}[{i}]": item for i, item in enumerate(items)}
+def collect(name: str, items: Iterable[Any], read: Callable[[Any], T]) -> tuple[list[T], list[str]]:
+    """Return what `read` makes of each item of a list, and what is wrong with those where it raises `Fault`."""
+    whole, faults = _collect({f"{name}[{i}]": item for i, item in enumerate(items)}, read)
+    return list(whole.values()), faults
 
 
 def by_id(given: Iterable[Mapping[str, Any]], wanted: Iterable[str], read: Callable[[Any], T]) -> Reading[dict[str, T]]:
     """What an answer gives for each id that it was asked for, in their order; whole items are kept, the rest is told."""
     items = {item["id"].strip(): item for item in given}
-
-    def found(key: str) -> T:
-        if key not in items:
-            raise Fault("nothing is given for it")
-        return read(items[key])
-
-    whole, faults = collect({key: key for key in wanted}, found)
+    whole, faults = _collect({key: items.get(key) for key in wanted}, read)
     if unknown := [key for key in items if key not in set(wanted)]:
         faults.append(f"{', '.join(unknown)}: not asked for")
     return Reading(whole or None, tuple(faults))
+
+
+def _collect(items: Mapping[str, Any], read: Callable[[Any], T]) -> tuple[dict[str, T], list[str]]:
+    whole, faults = {}, []
+    for place, item in items.items():
+        try:
+            if item is None:
+                raise Fault("nothing is given for it")
+            whole[place] = read(item)
+        except Fault as fault:
+            faults.append(f"{place}: {fault}")
+    return whole, faults
