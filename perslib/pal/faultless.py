@@ -72,30 +72,10 @@ class Faultless(H2Memory):
 
     async def hear_logs(self, store: Store, session: Session, ask: Ask) -> H2Store:
         """Relations, situations, background."""
-        assert isinstance(store, H2Store)
-        return self._with_logs(store, session)
-
-    async def hear_dialogue(self, store: Store, session: Session, ask: Ask) -> H2Store:
-        """Outlines, and clusters joined by them."""
-        assert isinstance(store, H2Store)
-        known = self._with_outlines(store, session)
-        return self._joined(known, session) if known.snapshots else known
-
-    async def build(self, user: str, sessions: Sequence[Session], ask: Ask) -> H2Store:
-        """All of a past, then clusters of its outlines."""
-        store = self.start(user)
-        for session in sessions:
-            store = self._with_outlines(self._with_logs(store, session), session)
-        found = store.outlines
-        labels = clustering.clusters(self._points(found), self.seed) if found else []
-        known = store.clustered(dict(zip((o.id for o in found), labels)))
-        return replace(known, snapshots=(self._snapshot(known, store.heard[-1] if store.heard else ""),))
-
-    def _with_logs(self, store: H2Store, session: Session) -> H2Store:
-        logs = in_order(session)
+        known, logs = self._own(store), in_order(session)
         relations: list[h2.Relation] = []
         told: dict[int, Raised] = {}
-        for since, until, raised in self.raised[store.user]:
+        for since, until, raised in self.raised[known.user]:
             own = [i for i, log in enumerate(logs) if since <= log.at <= until and log.content in raised.lines]
             told |= dict.fromkeys(own, raised)
             for before, i in pairwise(own):
@@ -103,22 +83,45 @@ class Faultless(H2Memory):
                 relations += [h2.Relation(i, caused_by=earlier) if earlier else h2.Relation(i, follows=(before,))]
         groups = [group for group in components(len(logs), relations) if group[0] in told]
         happened = tuple(h2.Situation(told[g[0]].told, (_aspect(told[g[0]].requirement_id),), tuple(g)) for g in groups)
-        before_that = store.chapters[-1].background if store.chapters else h2.EMPTY
+        before_that = known.chapters[-1].background if known.chapters else h2.EMPTY
         first, last = (logs[0].at, logs[-1].at) if logs else (None, None)
         state = _background(before_that, happened)
         chapter = h2.Chapter(session.id, session.at, first, last, tuple(relations), happened, state)
-        return replace(store, chapters=(*store.chapters, chapter))
+        return replace(known, chapters=(*known.chapters, chapter))
 
-    def _with_outlines(self, store: H2Store, session: Session) -> H2Store:
-        if session.id in store.heard:
-            return store
+    async def hear_dialogue(self, store: Store, session: Session, ask: Ask) -> H2Store:
+        """Outlines; once there are clusters, those that the outlines join."""
+        known = self._own(store)
+        if session.id in known.heard:
+            return known
         topics = self.topics.get(session.id, []) if session.turns else []
         starts = [*self.starts.get(session.id, []), len(session.turns) + 1]
-        outlines = tuple(self._outline(store.user, session, topic, i, starts) for i, topic in enumerate(topics))
-        *earlier, chapter = store.chapters
-        return replace(
-            store, heard=(*store.heard, session.id), chapters=(*earlier, replace(chapter, outlines=outlines))
-        )
+        new = tuple(self._outline(known.user, session, topic, i, starts) for i, topic in enumerate(topics))
+        *earlier, chapter = known.chapters
+        chapters = (*earlier, replace(chapter, outlines=new))
+        known = replace(known, heard=(*known.heard, session.id), chapters=chapters)
+        if known.snapshots and new:
+            old = [o for o in known.outlines if o.cluster is not None]
+            labels = [o.cluster for o in old if o.cluster is not None]
+            means, sizes = clustering.centroids(self._points(old), labels, len(known.principles))
+            joined, _, _ = clustering.join(self._points(new), means, sizes)
+            known = known.clustered({o.id: label for o, label in zip(new, joined)})
+        snapshots = (*known.snapshots, self._snapshot(known, session.id)) if known.snapshots else ()
+        return replace(known, snapshots=snapshots)
+
+    async def build(self, user: str, sessions: Sequence[Session], ask: Ask) -> H2Store:
+        """All of a past, then clusters of its outlines."""
+        store = self.start(user)
+        for session in sessions:
+            store = await self.hear_dialogue(await self.hear_logs(store, session, ask), session, ask)
+        return await self.learn(store, ask)
+
+    async def learn(self, store: H2Store, ask: Ask) -> H2Store:
+        """Clusters and principles from all outlines so far."""
+        found = store.outlines
+        labels = clustering.clusters(self._points(found), self.seed) if found else []
+        known = store.clustered(dict(zip((o.id for o in found), labels)))
+        return replace(known, snapshots=(self._snapshot(known, store.heard[-1] if store.heard else ""),))
 
     def _outline(self, user: str, session: Session, topic: dict[str, Any], place: int, starts: list[int]) -> h2.Outline:
         last = len(session.turns)
@@ -139,16 +142,6 @@ class Faultless(H2Memory):
         )
 
     # -- principles -------------------------------------------------------------------------------------------
-
-    def _joined(self, store: H2Store, session: Session) -> H2Store:
-        new = store.chapters[-1].outlines
-        if new:
-            old = [o for o in store.outlines if o.cluster is not None]
-            labels = [o.cluster for o in old if o.cluster is not None]
-            means, sizes = clustering.centroids(self._points(old), labels, len(store.principles))
-            joined, _, _ = clustering.join(self._points(new), means, sizes)
-            store = store.clustered({o.id: label for o, label in zip(new, joined)})
-        return replace(store, snapshots=(*store.snapshots, self._snapshot(store, session.id)))
 
     def _snapshot(self, store: H2Store, after: str) -> h2.Snapshot:
         """Of each cluster the kinds of requirement that come up most in it, and what the user likes in the first."""
