@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -15,12 +16,14 @@ from scripted import first_asked, in_rounds
 from perslib.corpus import load
 from perslib.errors import BackboneError, DataError
 from perslib.llm import Answer, backbone
+from perslib.llm.parsing import faults as validation_problem
 from perslib.memory.long import sessions_of
 from perslib.pal import estimate, synthesize, talks
 from perslib.pal.persons import Persona, Situation, _likings, _months, _people, _situations, _types
 from perslib.pal.rehearsal import StandIn
 from perslib.pal.talks import Topic
 from perslib.pal.writing import Fault, Writing
+from perslib.prompts import prompt
 
 
 class Model:
@@ -307,6 +310,25 @@ def test_the_beginnings_are_checked_too():
     assert len(_people(3, "en")(person).value) == 3
     reading = _people(5, "en")(person)
     assert len(reading.value) == 3 and reading.faults == ("3 people, expected 5",)
+
+
+TOPIC = {"id": "work-1", "user_query": "Hm?", "needs": [{"need": "eat", "evidences": ["seen"]}], "requirement": "r"}
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize(
+    ("step", "answer"),
+    [
+        ("requirements", {a: ["a", "b", "c"] for a in ("work", "health", "family", "leisure")}),
+        ("situations", {"situations": [situation("2024-12-02", "2024-12-05", ids=["a", "b", "c", "d"])]}),
+        ("frameworks", {"topics": [TOPIC]}),
+        ("frameworks", {"topics": [TOPIC | {"needs": [{"need": "eat", "evidences": []}] * 2}]}),
+        ("candidates", {"topics": [{"id": "work-1", "solutions": [f"way {i}" for i in range(7)]}]}),
+        ("verdicts", {"analysis": "", **dict.fromkeys(("pos", "neg"), [{"id": "S1", "reason": "x"}] * 3)}),
+    ],
+)
+def test_how_many_are_wanted_is_said_by_the_schema(step, answer, language):
+    assert re.search(r"than \d items?", validation_problem(answer, prompt(f"palsynth_{step}", language).schema))
 
 
 # -- what it will take -------------------------------------------------------------------------------------
