@@ -203,7 +203,7 @@ def test_a_run_over_http_resumes_without_asking_again(model, server):
     frame, served = run(memories, [PERSON], one, PromptSettings("zh"))
     assert frame["error"].isna().all() and len(frame) == 27 and not any(s.failed for s in served)
     assert frame["tokens_in"].tolist() == [100] * 27
-    dialogues = talked(begun(memories, [PERSON], one), one, one, PromptSettings("zh"), progress=False)
+    dialogues = talked(begun(memories, [PERSON], one), one, one, PromptSettings("zh"))
     assert not any(d.error for d in dialogues)
     compared = judged(dialogues, one, PromptSettings("zh"), method="RecurSum")
     assert compared["error"].isna().all() and set(outcomes(compared)["outcome"]) <= {"win", "tie", "lose"}

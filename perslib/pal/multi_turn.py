@@ -157,12 +157,7 @@ def begun(
 
 
 def talked(
-    dialogues: Sequence[Dialogue],
-    user: Backbone,
-    assistant: Backbone,
-    form: PromptSettings | None = None,
-    *,
-    progress: bool = True,
+    dialogues: Sequence[Dialogue], user: Backbone, assistant: Backbone, form: PromptSettings | None = None
 ) -> list[Dialogue]:
     """The dialogues, held to the end of their templates.
 
@@ -170,11 +165,11 @@ def talked(
     """
     form, held = form or PromptSettings(), list(dialogues)
     if user is assistant:
-        return user.map(partial(talk, form=form), held, progress=progress)
+        return user.map(partial(talk, form=form), held)
     while open_ := [i for i, dialogue in enumerate(held) if not dialogue.is_over]:
         for model, turn in ((user, user_turn), (assistant, assistant_turn)):
             due = [i for i in open_ if not held[i].error]
-            said = model.map(partial(turn, form=form), [held[i] for i in due], progress=progress)
+            said = model.map(partial(turn, form=form), [held[i] for i in due])
             for i, dialogue in zip(due, said, strict=True):
                 held[i] = dialogue
     return held

@@ -160,17 +160,15 @@ def _scenes(corpus: Corpus) -> list[Scene]:
     return found
 
 
-def shortened(
-    person: Person, *, history: int = 0, query: int = 0, logs: int = 0, turns: int = 0, topics: int = 0
-) -> Person:
+def shortened(person: Person, *, history: int = 0, query: int = 0, logs: int = 0, topics: int = 0) -> Person:
     """The person with fewer months: of each kind at most so many, 0 leaves all.
 
     `history` keeps the last sessions before the query sessions, `query` the first of these, `logs` the last logs of a
-    session (those nearest to its dialogue), `turns` the first of a dialogue, `topics` the first of a query session.
+    session (those nearest to its dialogue), `topics` the first of a query session.
     """
 
     def cut(session: Session) -> Session:
-        return replace(session, logs=session.logs[-logs:], turns=session.turns[: turns or None])
+        return replace(session, logs=session.logs[-logs:])
 
     asked = person.query[: query or None]
     kept = [scene for session in asked for scene in person.of(session)[: topics or None]]

@@ -142,9 +142,7 @@ def synthesize(
     language: str = "zh",
     *,
     seed: int = 42,
-    attempts: int = 2,
     check: bool = True,
-    prompts: str | Path | None = None,
     progress: bool = True,
     cap: float | None = None,
 ) -> Synthesis:
@@ -154,12 +152,9 @@ def synthesize(
     that do not do their action; without it only what can be seen without a model is mended.
     The first users do not depend on how many follow, as long as whole tens of profiles are asked for.
     """
-    if users < 1 or attempts < 1:
-        raise DataError(Problem("users and attempts", f"are {users} and {attempts}, expected 1 or more"))
-
-    def writing() -> Writing:
-        return Writing(language, seed, attempts, prompts, check)
-
+    if users < 1:
+        raise DataError(Problem("users", f"is {users}, expected 1 or more"))
+    writing = partial(Writing, language, seed, check)
     first = writing()
     (people,) = model.work([partial(profiles, users, first)], progress=progress, cap=cap)
     every = {user: writing() for user in people}

@@ -1,7 +1,7 @@
 """How the steps of a synthesis put their questions: checked answers, asked again with what is wrong, then recorded.
 
-The published programs repeat the same prompt up to ten times; here a model is told what is wrong with its answer, and
-`attempts` is 2 unless said otherwise. Nothing stops the run: what a model does not give is left out and said so.
+The published programs repeat the same prompt up to ten times; here a model is told once what is wrong with its
+answer. Nothing stops the run: what a model does not give is left out and said so.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeVar
 
 from perslib.llm import Ask, Request
@@ -31,8 +30,6 @@ class Writing:
 
     language: str = "zh"
     seed: int = 42
-    attempts: int = 2
-    prompts: str | Path | None = None
     check: bool = True
     """Whether a model looks through what was written, besides the checks that take none."""
     usual: StandIn | None = field(default=None, repr=False)
@@ -51,13 +48,13 @@ class Writing:
         Steps count under a stage each.
         """
         question = Question(place, self.request(step, fields), partial(_reading, read))
-        (found,) = await checked([question], ask, f"synthesis, {step}", self.attempts, self.seed)
+        (found,) = await checked([question], ask, f"synthesis, {step}", seed=self.seed)
         self.reject(step, place, found.faults, kept=found.value is not None)
         return found.value
 
     def request(self, step: str, fields: Mapping[str, Any]) -> Request:
         """The question of a step."""
-        request = prompt(f"palsynth_{step}", self.language, self.prompts).render(**fields)
+        request = prompt(f"palsynth_{step}", self.language).render(**fields)
         usual = None if self.usual is None else partial(self.usual, step, fields)
         return replace(request, seed=self.seed, usual=usual)
 
