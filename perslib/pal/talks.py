@@ -17,7 +17,7 @@ from perslib.llm import Ask
 from perslib.memory.checked import Reading
 from perslib.pal.persons import MINUTE, Persona, Read, Situation
 from perslib.pal.writing import Fault, Writing, by_id, collect, is_said
-from perslib.worlds.palset_months import Part, draw_plan
+from perslib.worlds.palset_months import Part, draw_steps
 
 SHORTEST = 100
 """Characters of an account."""
@@ -205,9 +205,10 @@ def script(one: Persona, own: Situation, topics: Sequence[Topic], part: Part, wr
     users, assistants = USER_ACTIONS[writing.language], ASSISTANT_ACTIONS[writing.language]
     shown, turns = [], []
     for n, topic in enumerate(topics, start=1):
-        plan = draw_plan(part, len(topic.needs), dice)
-        needs = [need["need"] for need in topic.needs[: plan.needs]]
-        picks = [(side, *topic.verdict[side][i]) for side, i in plan.solutions]
+        steps, proposed = draw_steps(part, len(topic.needs), dice)
+        told = sum(step.assistant == "requirement_prediction" for step in steps)
+        needs = [need["need"] for need in topic.needs[:told]]
+        picks = [(side, *topic.verdict[side][i]) for side, i in proposed]
         solutions = [
             {"id": f"S{i}", "text": topic.solutions[place], "feedback": side, "reason": reason}
             for i, (side, place, reason) in enumerate(picks, start=1)
@@ -222,7 +223,7 @@ def script(one: Persona, own: Situation, topics: Sequence[Topic], part: Part, wr
                 "assistant": assistants[step.assistant],
                 "assistant_about": f"T{n} {step.assistant_about}",
             }
-            for step in plan.steps()
+            for step in steps
         ]
     return Script(shown, turns)
 
