@@ -87,16 +87,9 @@ class Mind:
         ]
         return {"relations": relations}
 
-    def _told(self, said: str) -> dict[str, Any]:
+    def h2_situation(self, said: str) -> dict[str, Any]:
         first = re.findall(r"^\[\d+\] \S+ \S+ (\w+)", said, re.M)[0]
         return {"situation": f"busy with {first}", "aspects": ["health" if first == "knee" else "work"]}
-
-    def h2_situation(self, said: str) -> dict[str, Any]:
-        return self._told(said)
-
-    def h2_situations(self, said: str) -> dict[str, Any]:
-        parts = re.split(r"<<<group \d+>>>", said)[1:]
-        return {"situations": [{"group": n, **self._told(part)} for n, part in enumerate(parts, 1)]}
 
     def h2_background(self, said: str) -> dict[str, Any]:
         new = said.partition("<<<new situations>>>")[2]

@@ -14,7 +14,6 @@ FIELDS: dict[str, Any] = {
     "logs": _LOGS,
     "first": 3,
     "last": 4,
-    "groups": [{"group": 1, "logs": _LOGS}],
     "background": [{"aspect": "health", "text": "She used to run daily."}],
     "since": "2024-01-01 ~ 2024-02-20",
     "situations": ["Her knee hurts."],
@@ -30,7 +29,6 @@ FIELDS: dict[str, Any] = {
 ANSWERS: dict[str, dict[str, Any]] = {
     "h2_relations": {"relations": [{"log": 4, "caused_by": [3], "follows": []}]},
     "h2_situation": _SITUATION,
-    "h2_situations": {"situations": [{"group": 1, **_SITUATION}]},
     "h2_background": {"updates": [{"aspect": "health", "text": "Her knee keeps her from running."}]},
     "h2_outline": {
         "outlines": [

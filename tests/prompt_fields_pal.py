@@ -44,7 +44,6 @@ _JUDGED = {
 ANSWERS: dict[str, dict[str, Any]] = {
     **{name: {key: "Warm meals."} for name, key in _WRITTEN.items()},
     "conditionmem_records": {"records": [{"condition": "on night shift", "content": "eats cold meals"}]},
-    "conditionmem_reflect": {"enough": False, "query": "the stomach"},
     "pal_selection": {"analysis": "Warm.", "selected_solutions": ["S1", "S2"]},
     "pal_lme_answer": {"answer": "Porridge in a thermos."},
     "pal_lme_grade": {"analysis": "Warm and easy.", "right": True},

@@ -83,25 +83,6 @@ def test_one_question_a_window_and_one_a_component():
     assert heard.relations == (Relation(1, (0,)), Relation(11, (10,)))
 
 
-def test_all_components_may_go_into_one_question():
-    alone, together = Mind(), Mind()
-    one = session(0, ["knee", "again knee", "desk", "paper"])
-    assert graph(alone, one).situations == graph(together, one, together=True).situations
-    assert (alone.rounds, together.rounds) == ([1, 3], [1, 1])
-
-
-def test_groups_that_are_missing_from_one_question_are_recorded():
-    def other(name, request):
-        if name == "h2_situations":
-            said = {"group": 1, "situation": "s", "aspects": []}
-            return {"situations": [said, said, {**said, "group": 7}]}
-
-    mind = Mind(other)
-    heard = graph(mind, session(0, ["a", "b"]), together=True)
-    assert [s.logs for s in heard.situations] == [(0,)] and mind.counts["h2_situations"] == 2
-    assert any("group 2 has no situation" in f for f in heard.failed) and any("7" in f for f in heard.failed)
-
-
 def test_logs_are_put_in_order_and_equal_times_stay_as_they_came():
     times = ["2024-01-02 08:00", "2024-01-01 09:00", "2024-01-01 09:00"]
     one = Session("s", "2024-01-03 10:00:00", tuple(Log(t, c) for t, c in zip(times, "cab")))

@@ -62,13 +62,6 @@ def test_a_chain_is_not_held_up_by_what_could_wait():
     assert len(mind.rounds) <= 2 + 12 + 1 + 2 + 3 and max(mind.rounds) <= 32
 
 
-def test_one_question_for_all_situations_of_a_session():
-    one, other = Mind(), Mind()
-    _, store = built(one, one_call_situations=True)
-    assert one.counts["h2_situations"] == 3 and one.counts["h2_situation"] == 0
-    assert store == built(other)[1]
-
-
 def test_an_update_asks_twice_for_each_cluster_that_was_joined():
     system, store = built()
     mind = Mind()
@@ -287,20 +280,6 @@ def test_names_that_are_not_there():
         Mind().work(partial(memory().build, "ada", [PAST[0], PAST[0]]))
 
 
-# -- files -------------------------------------------------------------------------------------------------
-
-
-def test_a_store_goes_to_a_file_and_back(tmp_path):
-    system, store = heard()
-    first = system.save(store, tmp_path / "a.json").read_bytes()
-    back = system.load(tmp_path / "a.json")
-    assert back == store and system.save(back, tmp_path / "b.json").read_bytes() == first
-    go_on = [Mind().work(partial(system.hear_dialogue, s, NEXT)) for s in (store, back)]
-    assert go_on[0] == go_on[1]
-    with pytest.raises(DataError, match="no store of H²Memory"):
-        system.of_json({"user": "ada"})
-
-
 def test_a_store_is_a_value():
     system, store = built()
     before = replace(store)
@@ -320,7 +299,6 @@ def test_dialogues_alone_have_outlines_and_a_principle_each():
     assert any("Preference: short answers on knee" in p.text for p in pieces)
     store = mind.work(partial(system.hear_dialogue, mind.work(partial(system.hear_logs, store, NEXT)), NEXT))
     assert mind.counts["h2_principle"] == 4 and len(store.principles) == 5
-    assert system.of_json(system.to_json(store)) == store
 
 
 # -- over HTTP ---------------------------------------------------------------------------------------------

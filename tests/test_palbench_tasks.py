@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from functools import partial
+from math import inf
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from prompt_fields_pal import ANSWERS
 
 from perslib.errors import DataError, UnknownName
 from perslib.llm import Answer, parse
-from perslib.memory.baselines import ConditionMem, MemoryBank, RecurSum, TurnRetrieval, Vanilla, baselines
+from perslib.memory.baselines import MemoryBank, RecurSum, TurnRetrieval, Vanilla, baselines
 from perslib.pal import (
     Person,
     Scene,
@@ -170,21 +171,11 @@ def test_the_judge_of_requirements_is_asked_at_temperature_0():
 
 
 def test_a_memory_that_keeps_better_what_was_recalled_is_told():
-    memory = MemoryBank(embedder=Letters(), forgetting=None)
+    memory = MemoryBank(embedder=Letters())
+    memory.forgetting = inf
     stores = Model().of(partial(remembered, memory, PERSON, tasks=TASKS))
     assert stores[0].recalls == () and stores[1].recalls and stores[1].recalls[0].last == "2024-12-03"
     assert all(r.times == 1 for r in stores[1].recalls)
-
-
-def test_a_memory_that_reflects_is_let_to():
-    model = Model()
-    model.of(
-        partial(serve, ConditionMem(embedder=Letters(), reflection=1), PERSON, PromptSettings(), tasks=["selection"])
-    )
-    assert model.prompts().count("conditionmem_reflect") == 3
-    model = Model()
-    model.of(partial(serve, ConditionMem(embedder=Letters()), PERSON, PromptSettings(), tasks=["selection"]))
-    assert "conditionmem_reflect" not in model.prompts()
 
 
 # -- over HTTP ---------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 
 import pandas as pd
@@ -16,7 +16,7 @@ from perslib.corpus import Corpus
 from perslib.errors import UnknownName
 from perslib.judge import Personal
 from perslib.llm import Answer, Request, answered
-from perslib.memory import Draft, resolved
+from perslib.memory import Draft, UserMemory, resolved
 from perslib.memory.baselines import SessionRetrieval, TurnRetrieval
 from perslib.memory.h2 import H2Memory
 from perslib.memory.remembering import Recalled, Remembered, sessions
@@ -262,7 +262,8 @@ def test_what_was_taken_out_of_a_memory_is_not_cited_and_a_memory_from_a_file_ci
     block = unlogged()
     memory = answered(partial(Remembered(TurnRetrieval("en", embedder=Words(), k=1)).build, block))
     first, third = block.target("0", 0), block.target("1", 0)
-    assert Recalled.of_json(memory, memory.to_json()).cited(first) == memory.cited(first) == ("recipe/0/0",)
+    plain = UserMemory(**{f.name: getattr(memory, f.name) for f in fields(UserMemory)})
+    assert Recalled.of_json(plain, memory.to_json()).cited(first) == memory.cited(first) == ("recipe/0/0",)
     less = memory.with_statements([s for s in memory.statements if "soup" not in s.text])
     assert less.cited(first) == () and less.cited(third) == ("travel/0/0",)
 

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import pandas as pd
 
@@ -78,13 +78,17 @@ class UserMemory:
         lack = "no rated history" if self.is_empty else self.error and f"scores only: {self.error}"
         return ", ".join(part for part in (self.system, self.update, lack) if part)
 
+    def said(self, target: Target) -> tuple[Statement, ...]:
+        """The statements that bear on this reply: here, all."""
+        return self.statements
+
     def recall(self, target: Target) -> list[dict[str, Any]] | str:
-        """What a judge of this reply is shown: here, every statement."""
-        return [{"id": s.id, "field": s.field, "text": s.text, "task": s.task} for s in self.statements]
+        """What a judge of this reply is shown."""
+        return [{"id": s.id, "field": s.field, "text": s.text, "task": s.task} for s in self.said(target)]
 
     def cited(self, target: Target) -> tuple[str, ...]:
         """Ids of the turns that what is shown for this reply rests on."""
-        return tuple(dict.fromkeys(turn for statement in self.statements for turn in statement.turns))
+        return tuple(dict.fromkeys(turn for statement in self.said(target) for turn in statement.turns))
 
     def about(self, target: Target) -> str | None:
         """What the memory says of this very reply, where it says anything; shown after the reply."""
@@ -93,11 +97,6 @@ class UserMemory:
     def with_statements(self, statements: Sequence[Statement]) -> UserMemory:
         """The same memory saying this instead."""
         return replace(self, statements=tuple(statements))
-
-    def frame(self) -> pd.DataFrame:
-        """The statements as a table: id, field, task, text, turns, unfounded."""
-        columns = ["id", "field", "task", "text", "turns", "unfounded"]
-        return pd.DataFrame([[getattr(s, c) for c in columns] for s in self.statements], columns=columns)
 
 
 class MemorySystem(ABC):
@@ -124,6 +123,18 @@ def score_counts(evidence: pd.DataFrame) -> tuple[int, int, int, int, int]:
     scores = evidence["score"].dropna().astype(int)
     one, two, three, four, five = (int((scores == s).sum()) for s in range(1, 6))
     return one, two, three, four, five
+
+
+M = TypeVar("M", bound=UserMemory)
+
+
+def counted(
+    kind: type[M], block: Block, judged: pd.DataFrame | None, system: str, **more: Any
+) -> tuple[M, pd.DataFrame]:
+    """A memory with the user's score counts alone, and the turns behind it; replies judged since count too."""
+    known = block.evidence if judged is None else pd.concat([block.evidence, judged], ignore_index=True)
+    update = "" if judged is None else f"with {len(judged)} judged replies"
+    return kind(block.user, block.scenario, system, score_counts(known), update=update, **more), known
 
 
 @dataclass(frozen=True)

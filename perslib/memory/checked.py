@@ -17,16 +17,17 @@ from perslib.llm import Answer, Ask, Request
 from perslib.llm.parsing import asked_again, faults, language_of
 
 T = TypeVar("T")
+S = TypeVar("S", covariant=True)
 
 STAGE = "memory"
 """All that is asked for a memory counts under this line of the ledger, so that it can be asked at once."""
 
 
 @dataclass(frozen=True)
-class Reading(Generic[T]):
+class Reading(Generic[S]):
     """What an answer says, and what of it does not hold."""
 
-    value: T | None
+    value: S | None
     faults: tuple[str, ...] = ()
 
 
@@ -50,10 +51,6 @@ class Question(Generic[T]):
         said, problem = self.request.messages, "; ".join(problems)
         words = asked_again(said, answer.text, problem, self.request.schema or {}, language_of(said))
         return replace(self.request, messages=words)
-
-    def failures(self, reading: Reading[T]) -> list[str]:
-        """What is wrong, with its place."""
-        return [f"{self.place}: {fault}" for fault in reading.faults]
 
 
 async def checked(
@@ -81,9 +78,28 @@ async def checked(
     return readings
 
 
+async def ask_checked(
+    place: str, request: Request, read: Callable[[Any], Reading[T]], ask: Ask
+) -> tuple[T | None, tuple[str, ...]]:
+    """What the answer to one question says, and what of it failed."""
+    question = Question(place, request, read)
+    (reading,) = await checked([question], ask)
+    return reading.value, failures([question], [reading])
+
+
+def read_text(key: str) -> Callable[[Any], Reading[str]]:
+    """A reader of the text under this key of an answer; a blank one is a fault."""
+
+    def read(data: Any) -> Reading[str]:
+        text = data[key].strip()
+        return Reading(text) if text else Reading(None, (f"{key} is empty",))
+
+    return read
+
+
 def failures(questions: Iterable[Question[T]], readings: Iterable[Reading[T]]) -> tuple[str, ...]:
     """All that is wrong, each with its place."""
-    return tuple(f for q, r in zip(questions, readings, strict=True) for f in q.failures(r))
+    return tuple(f"{q.place}: {fault}" for q, r in zip(questions, readings, strict=True) for fault in r.faults)
 
 
 def _may_be_asked_again(answer: Answer) -> bool:

@@ -17,9 +17,9 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin, get_type_hints
 
 import pandas as pd
 
@@ -248,33 +248,28 @@ def _path(name: str, user: str, scenario: str) -> Path:
 
 
 def _draft(record: dict[str, Any], block: Block) -> Draft:
-    built: UserMemory = UserMemory(
-        record["user"],
-        record["scenario"],
-        record["system"],
-        _counts(record["built_counts"]),
-        tuple(map(_statement, record["built"])),
-        tuple(record["turns"]),
-        prompt=record["prompt"],
-    )
-    if record["trait_of"]:
-        built = _measured(built, record, block)
+    said = {**record, "counts": record["built_counts"], "statements": record["built"]}
+    built: UserMemory
+    if record["trait_of"]:  # measured anew in the user's turns: a file keeps what is said, not what is counted
+        again = Measured(record["language"]).measure(block)
+        built = replace(made(MeasuredMemory, said), traits=again.traits)
     elif record.get("recalled"):
-        built = Recalled.of_json(built, record["recalled"])
-    lines = tuple(Line(_statement(r["statement"]), bool(r["on"]), bool(r["by_hand"])) for r in record["lines"])
-    return Draft(built, lines, _counts(record["counts"]))
+        built = Recalled.of_json(made(UserMemory, said), record["recalled"])
+    else:
+        built = made(UserMemory, said)
+    return Draft(built, made(tuple[Line, ...], record["lines"]), _counts(record["counts"]))
 
 
-def _measured(built: UserMemory, record: dict[str, Any], block: Block) -> MeasuredMemory:
-    """Traits are measured anew in the user's turns: a file keeps what is said, not what is counted."""
-    again = Measured(record["language"]).measure(block)
-    traits = again.traits if isinstance(again, MeasuredMemory) else None
-    own = {k: getattr(built, k) for k in UserMemory.__dataclass_fields__}
-    return MeasuredMemory(**own, traits=traits, language=record["language"], trait_of=record["trait_of"])
-
-
-def _statement(record: dict[str, Any]) -> Statement:
-    return Statement(**{**record, **{k: tuple(record[k]) for k in ("turns", "unfounded")}})
+def made(kind: Any, data: Any) -> Any:
+    """A value of a type hint from JSON data: dataclasses from objects, tuples from lists, the rest as it is."""
+    if is_dataclass(kind) and isinstance(kind, type):
+        hints = get_type_hints(kind)
+        return kind(**{f.name: made(hints[f.name], data[f.name]) for f in fields(kind) if f.name in data})
+    if get_origin(kind) is tuple:
+        each = get_args(kind)
+        kinds = [each[0]] * len(data) if each[-1] is Ellipsis else each
+        return tuple(made(k, value) for k, value in zip(kinds, data, strict=True))
+    return data
 
 
 def _counts(given: Sequence[int]) -> Counts:

@@ -6,20 +6,17 @@
     store = await memory.hear_dialogue(store, session, ask)    once it is over
     store = await memory.build(user, sessions, ask)            all of that for a past, with every independence used
 
-A store is a value: methods return a new one, and it goes to a file and back (`save`, `load`). `ask` is live, from the
-answer cache, or a test's (`perslib.llm.types`). Mem-PAL (section 3) serves session j with what was
+A store is a value: methods return a new one. `ask` is live, from the answer cache, or a test's (`perslib.llm.types`). Mem-PAL (section 3) serves session j with what was
 learned from sessions before j and with the logs of j itself. `sessions_of` makes sessions of a corpus, `Space` finds
 texts by nearness.
 """
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, is_dataclass, replace
-from pathlib import Path
-from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -28,6 +25,7 @@ from perslib.corpus import Corpus
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.llm import Ask, Embedder, embedder
 from perslib.llm.embeddings import Kind, Vectors
+from perslib.prompts import phrases
 
 #: What recalled text is for: saying what the user needs, proposing solutions, judging a reply, or answering freely.
 Purpose = Literal["requirement", "solution", "judging", "reply"]
@@ -95,7 +93,7 @@ class LongTermMemory(ABC):
 
     name: str
     kept: ClassVar[type[Store]] = Store
-    """What it keeps of a user: made of dataclasses, tuples and plain values, so that it goes to a file and back."""
+    """What it keeps of a user."""
 
     def start(self, user: str) -> Any:
         """The memory of a user of whom nothing is known."""
@@ -129,44 +127,10 @@ class LongTermMemory(ABC):
             store = await self.hear_dialogue(store, session, ask)
         return store
 
-    def to_json(self, store: Store) -> dict[str, Any]:
-        """The store as plain JSON data."""
-        return asdict(self._own(store))
-
-    def of_json(self, data: dict[str, Any]) -> Any:
-        """The store that was written so."""
-        try:
-            return _made(self.kept, data)
-        except (KeyError, TypeError, ValueError) as error:
-            raise DataError(f"This is no store of {self.name} ({error!r}); build it anew") from None
-
     def _own(self, store: Store) -> Any:
         if not isinstance(store, self.kept):
             raise DataError(f"This store is a {type(store).__name__}, not one of {self.name}: build it anew")
         return store
-
-    def save(self, store: Store, path: Path) -> Path:
-        """Write a store to a file, whole or not at all."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(path.suffix + ".part")
-        part.write_text(json.dumps({"system": self.name, **self.to_json(store)}, ensure_ascii=False), encoding="utf-8")
-        return part.replace(path)
-
-    def load(self, path: Path) -> Store:
-        """Read a store that this system wrote."""
-        return self.of_json(json.loads(path.read_text(encoding="utf-8")))
-
-
-def _made(kind: Any, data: Any) -> Any:
-    """A value of a type hint from JSON data: dataclasses from objects, tuples from lists, the rest as it is."""
-    if is_dataclass(kind) and isinstance(kind, type):
-        hints = get_type_hints(kind)
-        return kind(**{f.name: _made(hints[f.name], data[f.name]) for f in fields(kind)})
-    if get_origin(kind) is tuple:
-        each = get_args(kind)
-        kinds = [each[0]] * len(data) if each[-1] is Ellipsis else each
-        return tuple(_made(k, value) for k, value in zip(kinds, data, strict=True))
-    return data
 
 
 def sessions_of(corpus: Corpus, user: str, part: str | None = None) -> list[Session]:
@@ -180,7 +144,9 @@ def sessions_of(corpus: Corpus, user: str, part: str | None = None) -> list[Sess
         raise UnknownName("part", part, corpus.scenarios)
     own = _in_time(corpus.sessions[corpus.sessions["user"] == user], user)
     is_shared = own["session"].duplicated(keep=False)
-    turns, logs = _turns(corpus, user), logs_by_session(corpus.events[corpus.events["user"] == user])
+    said = corpus.turns[corpus.turns["user"] == user].groupby(["scenario", "session"], sort=False)
+    turns: dict[Any, tuple[Turn, ...]] = {key: talk_of(own) for key, own in said}
+    logs = logs_by_session(corpus.events[corpus.events["user"] == user])
     found = []
     for scenario, session, started, shared in zip(own["scenario"], own["session"], own["started_at"], is_shared):
         if part in (None, scenario):
@@ -206,15 +172,26 @@ def _in_time(own: pd.DataFrame, user: str) -> pd.DataFrame:
     )
 
 
-def _turns(corpus: Corpus, user: str) -> dict[tuple[str, str], tuple[Turn, ...]]:
-    """What was said in each session; messages that got no reply of their own stand before the next."""
-    own = corpus.turns[corpus.turns["user"] == user]
-    said: dict[tuple[str, str], list[Turn]] = {}
-    columns = ("scenario", "session", "request", "earlier", "response")
-    for scenario, session, request, earlier, response in zip(*(own[c] for c in columns)):
-        asked = [*earlier, request] if isinstance(request, str) else [*earlier]
-        said.setdefault((scenario, session), []).append(Turn("\n".join(asked), response))
-    return {key: tuple(turns) for key, turns in said.items()}
+def talk_of(turns: pd.DataFrame, trailing: Iterable[str] = (), ratings_in: str | None = None) -> tuple[Turn, ...]:
+    """The turns of a session; messages that got no reply of their own stand before the next.
+
+    With a language, each rating is told as the beginning of what the user says next.
+    """
+    talk: list[Turn] = []
+    before: list[str] = []
+    rows = zip(*(turns[c] for c in ("request", "earlier", "response", "score", "reason")))
+    for request, earlier, response, score, reason in rows:
+        asked = [*before, *earlier, *([request] if isinstance(request, str) else [])]
+        talk.append(Turn("\n".join(asked), response))
+        before = [] if ratings_in is None or pd.isna(score) else [_rating(int(score), reason, ratings_in)]
+    last = [*before, *trailing]
+    return (*talk, Turn("\n".join(last), "")) if last else tuple(talk)
+
+
+def _rating(score: int, reason: Any, language: str) -> str:
+    words = phrases("rating", language)
+    because = words["because"].format(reason=reason) if isinstance(reason, str) and score <= 3 else ""
+    return words["said"].format(score=score, reason=because)
 
 
 def logs_by_session(events: pd.DataFrame) -> dict[tuple[str, str], tuple[Log, ...]]:

@@ -21,7 +21,7 @@ import pandas as pd
 
 from perslib.corpus import Block, Target
 from perslib.llm import Ask
-from perslib.memory.base import MemorySystem, Statement, UserMemory, score_counts
+from perslib.memory.base import MemorySystem, Statement, UserMemory, counted
 from perslib.memory.features import NAMES, Said, read, said_by, said_of
 from perslib.memory.retrieval import turn_id
 from perslib.prompts import phrases
@@ -93,17 +93,15 @@ class Measured(MemorySystem):
         other = None if self.beside is None else await self.beside.build(block, ask, judged)
         return self.measure(block, judged, other)
 
-    def measure(self, block: Block, judged: pd.DataFrame | None = None, other: UserMemory | None = None) -> UserMemory:
+    def measure(
+        self, block: Block, judged: pd.DataFrame | None = None, other: UserMemory | None = None
+    ) -> MeasuredMemory:
         """Return the measured memory, with what another one says in front."""
-        known = block.evidence if judged is None else pd.concat([block.evidence, judged], ignore_index=True)
+        memory, known = counted(MeasuredMemory, block, judged, self.name, language=self.language)
         rated = known[known["score"].notna()].reset_index(drop=True)
         said = () if other is None else other.statements
-        update = "" if judged is None else f"with {len(judged)} judged replies"
-        memory = MeasuredMemory(
-            block.user, block.scenario, self.name, score_counts(rated), said, update=update, language=self.language
-        )
         if other is not None:
-            memory = replace(memory, error=other.error, prompt=other.prompt)
+            memory = replace(memory, statements=said, error=other.error, prompt=other.prompt)
         if len(rated) < FEWEST or rated["score"].nunique() < 2:
             return memory
         # Replies that nobody rated are there all the same: the next is not the first, may repeat them, or outgrow them.

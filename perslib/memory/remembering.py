@@ -17,15 +17,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, count
 from typing import Any
 
 import pandas as pd
 
 from perslib.corpus import Block, Target
 from perslib.llm import Ask
-from perslib.memory.base import MemorySystem, Statement, UserMemory, score_counts
-from perslib.memory.long import LongTermMemory, Piece, Purpose, Session, Store, Turn, logs_by_session
+from perslib.memory.base import MemorySystem, Statement, UserMemory, counted
+from perslib.memory.long import LongTermMemory, Piece, Purpose, Session, Store, logs_by_session, talk_of
 from perslib.memory.retrieval import turn_id
 from perslib.prompts import phrases
 from perslib.text import check_language
@@ -48,34 +48,29 @@ class Recalled(UserMemory):
     ids: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     """Session, as pieces name it → ids of its turns; pieces count them from 1."""
 
-    def recall(self, target: Target) -> list[dict[str, Any]] | str:
+    def said(self, target: Target) -> tuple[Statement, ...]:
         """The pieces for this target in their order, as far as their statements stand, then statements of one's own."""
         if self.long is None and _place(target) not in self.at_hand:
-            return super().recall(target)
+            return self.statements
         known = {s.id: s for s in self.statements}
-        found = [note for piece in self.found(target) if (note := self._note(piece, known)) is not None]
-        made = {s.id for s in self.pieces.values()}
-        found += [(s.id, s.field, s.text) for s in self.statements if s.id not in made]
-        taken = {id for id, _, _ in found} | made | set(known)
-        fresh = (f"M{n}" for n in range(1, 10_000) if f"M{n}" not in taken)
+        of_pieces = {s.id for s in self.pieces.values()}
+        fresh = (id for n in count(1) if (id := f"M{n}") not in known.keys() | of_pieces)
+        found: list[Statement] = []
+        for piece in self.found(target):
+            made = self.pieces.get(piece.id)
+            if made is None:
+                found.append(Statement(next(fresh), piece.field, piece.text, _rests(piece, self.ids)))
+            elif now := known.get(made.id):  # else a person took it out; where they changed it, their words count
+                text = piece.text if now.text == made.text else now.text
+                found.append(replace(now, field=piece.field, text=text))
+        return (*found, *(s for s in self.statements if s.id not in of_pieces))
+
+    def recall(self, target: Target) -> list[dict[str, Any]]:
+        """The statements for this target; their fields as a judge may read them."""
         named = phrases("parts", self.language)
         return [
-            {"id": id or next(fresh), "field": named.get(f, f), "text": text, "task": None} for id, f, text in found
+            {"id": s.id, "field": named.get(s.field, s.field), "text": s.text, "task": None} for s in self.said(target)
         ]
-
-    def cited(self, target: Target) -> tuple[str, ...]:
-        """The turns of the pieces for this target, then those of statements of one's own."""
-        if self.long is None and _place(target) not in self.at_hand:
-            return super().cited(target)
-        known = {s.id: s for s in self.statements}
-        turns: list[str] = []
-        for piece in self.found(target):
-            if self._note(piece, known) is not None:
-                made = self.pieces.get(piece.id)
-                turns += _rests(piece, self.ids) if made is None else made.turns
-        of_pieces = {s.id for s in self.pieces.values()}
-        turns += [turn for s in self.statements if s.id not in of_pieces for turn in s.turns]
-        return tuple(dict.fromkeys(turns))
 
     def found(self, target: Target) -> Sequence[Piece]:
         """What the memory recalls for the user's last message."""
@@ -107,23 +102,13 @@ class Recalled(UserMemory):
         pieces = [Piece(**piece) for piece in data["pieces"]]
         statements = {s.id: s for s in built.statements}
         return cls(
-            **{name: getattr(built, name) for name in UserMemory.__dataclass_fields__},
+            **vars(built),
             language=data["language"],
             pieces={piece: statements[id] for piece, id in data["statements"].items()},
             at_hand={
                 (shown["session"], shown["query"]): tuple(pieces[i] for i in shown["pieces"]) for shown in data["shown"]
             },
         )
-
-    def _note(self, piece: Piece, known: Mapping[str, Statement]) -> tuple[str, str, str] | None:
-        """A piece as it is shown, in a person's words where they changed it; None where they took it out."""
-        built = self.pieces.get(piece.id)
-        if built is None:
-            return "", piece.field, piece.text
-        now = known.get(built.id)
-        if now is None:
-            return None
-        return now.id, piece.field, piece.text if now.text == built.text else now.text
 
 
 class Remembered(MemorySystem):
@@ -136,7 +121,7 @@ class Remembered(MemorySystem):
 
     async def build(self, block: Block, ask: Ask, judged: pd.DataFrame | None = None) -> UserMemory:
         """Hear the evidence, then the logs before each target session; replies judged since come last."""
-        known = block.evidence if judged is None else pd.concat([block.evidence, judged], ignore_index=True)
+        memory, known = counted(Recalled, block, judged, self.name, language=self.language)
         past, ids = sessions(block, known, self.language)
         store = await self.system.build(block.user, past, ask)
         ahead = [
@@ -146,14 +131,9 @@ class Remembered(MemorySystem):
         ]
         stores = await asyncio.gather(*(self.system.hear_logs(store, session, ask) for session in ahead))
         lost = f"{len(store.failed)} pieces failed, the first: {store.failed[0]}" if store.failed else None
-        memory = Recalled(
-            block.user,
-            block.scenario,
-            self.name,
-            score_counts(known[known["score"].notna()]),
+        memory = replace(
+            memory,
             turns=tuple(chain.from_iterable(ids.values())),
-            update="" if judged is None else f"with {len(judged)} judged replies",
-            language=self.language,
             purpose="judging" if block.labelled else "reply",
             long=self.system,
             store=store,
@@ -198,29 +178,10 @@ def sessions(
             continue
         id, own, at = "/".join(key), logs.get(key, ()), times.get(key)
         start = f"{at:%Y-%m-%d %H:%M:%S}" if at is not None and not pd.isna(at) else own[-1].at if own else ""
-        talk = _talk(said[key], trailing.get(key, ()), language if block.labelled else None)
+        talk = talk_of(said[key], trailing.get(key, ()), language if block.labelled else None)
         found.append(Session(id, start, own, talk))
         ids[id] = tuple(turn_id(key[0], key[1], int(turn)) for turn in said[key]["turn"])
     return found, ids
-
-
-def _talk(turns: pd.DataFrame, trailing: Iterable[str], language: str | None) -> tuple[Turn, ...]:
-    """The turns of a session; with a language, each rating as the beginning of what the user says next."""
-    talk: list[Turn] = []
-    before: list[str] = []
-    rows = zip(*(turns[c] for c in ("request", "earlier", "response", "score", "reason")))
-    for request, earlier, response, score, reason in rows:
-        asked = [*earlier, *([request] if isinstance(request, str) else [])]
-        talk.append(Turn("\n".join([*before, *asked]), response))
-        before = [] if language is None or pd.isna(score) else [_rating(int(score), reason, language)]
-    last = [*before, *trailing]
-    return (*talk, Turn("\n".join(last), "")) if last else tuple(talk)
-
-
-def _rating(score: int, reason: Any, language: str) -> str:
-    words = phrases("rating", language)
-    because = words["because"].format(reason=reason) if isinstance(reason, str) and score <= 3 else ""
-    return words["said"].format(score=score, reason=because)
 
 
 def _statements(pieces: Iterable[Piece], ids: Mapping[str, tuple[str, ...]]) -> dict[str, Statement]:

@@ -20,7 +20,7 @@ from perslib.corpus import Block
 from perslib.errors import UnknownName
 from perslib.llm import Answer, Ask
 from perslib.llm.estimate import tokens_of
-from perslib.memory.base import MemorySystem, Statement, UserMemory, profile_shown, score_counts
+from perslib.memory.base import MemorySystem, Statement, UserMemory, counted, profile_shown
 from perslib.memory.retrieval import turn_id
 from perslib.prompts import prompt
 
@@ -134,7 +134,7 @@ class Scores(MemorySystem):
 
     async def build(self, block: Block, ask: Ask, judged: pd.DataFrame | None = None) -> UserMemory:
         """Count the scores."""
-        return _counted(block, judged, self.name)[0]
+        return counted(UserMemory, block, judged, self.name)[0]
 
 
 class Structured(MemorySystem):
@@ -165,8 +165,8 @@ class Structured(MemorySystem):
 
     async def build(self, block: Block, ask: Ask, judged: pd.DataFrame | None = None) -> UserMemory:
         """Ask for the statements and check what they cite."""
-        memory, rated = _counted(block, judged, self.name)
-        turns = rated if block.labelled else block.evidence
+        memory, known = counted(UserMemory, block, judged, self.name)
+        turns = known[known["score"].notna()] if block.labelled else block.evidence
         if turns.empty:
             return memory
         part = shown(turns, self.evidence, self.budget)
@@ -209,11 +209,3 @@ def _statement(id: str, field: str, task: str | None, said: dict[str, Any], ids:
     turns = tuple(named[n] for n in cited if n in named)
     unfounded = tuple(str(n) for n in cited if n not in named)
     return Statement(id, field, said["statement"].strip(), turns, task, unfounded)
-
-
-def _counted(block: Block, judged: pd.DataFrame | None, system: str) -> tuple[UserMemory, pd.DataFrame]:
-    """A memory with counts alone, and the rated turns behind it; replies judged since count too."""
-    known = block.evidence if judged is None else pd.concat([block.evidence, judged], ignore_index=True)
-    rated = known[known["score"].notna()]
-    update = "" if judged is None else f"with {len(judged)} judged replies"
-    return UserMemory(block.user, block.scenario, system, score_counts(rated), update=update), rated

@@ -84,9 +84,8 @@ class Faultless(H2Memory):
         groups = [group for group in components(len(logs), relations) if group[0] in told]
         happened = tuple(h2.Situation(told[g[0]].told, (_aspect(told[g[0]].requirement_id),), tuple(g)) for g in groups)
         before_that = known.chapters[-1].background if known.chapters else h2.EMPTY
-        first, last = (logs[0].at, logs[-1].at) if logs else (None, None)
         state = _background(before_that, happened)
-        chapter = h2.Chapter(session.id, session.at, first, last, tuple(relations), happened, state)
+        chapter = h2.Chapter(session.id, session.at, logs[0].at if logs else None, tuple(relations), happened, state)
         return replace(known, chapters=(*known.chapters, chapter))
 
     async def hear_dialogue(self, store: Store, session: Session, ask: Ask) -> H2Store:
@@ -101,11 +100,7 @@ class Faultless(H2Memory):
         chapters = (*earlier, replace(chapter, outlines=new))
         known = replace(known, heard=(*known.heard, session.id), chapters=chapters)
         if known.snapshots and new:
-            old = [o for o in known.outlines if o.cluster is not None]
-            labels = [o.cluster for o in old if o.cluster is not None]
-            means, sizes = clustering.centroids(self._points(old), labels, len(known.principles))
-            joined, _, _ = clustering.join(self._points(new), means, sizes)
-            known = known.clustered({o.id: label for o, label in zip(new, joined)})
+            _, known = self._joined(known, new)
         snapshots = (*known.snapshots, self._snapshot(known, session.id)) if known.snapshots else ()
         return replace(known, snapshots=snapshots)
 

@@ -24,9 +24,9 @@ import pandas as pd
 from perslib.corpus.reading import read_json, turns_of
 from perslib.errors import DataError, Problem
 from perslib.llm import Ask, Backbone
-from perslib.memory.checked import Question, Reading
+from perslib.memory.checked import Question, Reading, read_text
 from perslib.memory.long import LongTermMemory, Session, Turn
-from perslib.pal.tasks import ask_one, blocks, counted, error_of, looked_up, text_of
+from perslib.pal.tasks import ask_one, blocks, counted, error_of
 from perslib.prompts import PromptSettings
 from perslib.schemas import check, read_schema
 from perslib.stats import wilson
@@ -135,9 +135,9 @@ async def _answer(pair: tuple[LongTermMemory, Asked], ask: Ask, form: PromptSett
 
     async def answer(ask: Ask) -> Reading[str]:
         store = await memory.build(asked.id, asked.haystack, ask)
-        pieces = await looked_up(memory, store, asked.now, asked.question, "solution", ask)
+        pieces = memory.recall(store, asked.now, asked.question, "solution")
         request = form.request("pal_lme_answer", blocks=blocks(pieces), query=asked.question)
-        return await ask_one(Question(f"{asked.id}: answer", request, text_of("answer")), ask)
+        return await ask_one(Question(f"{asked.id}: answer", request, read_text("answer")), ask)
 
     reading, spent = await counted(answer, ask)
     said = {"said": reading.value, "right": None, "error": error_of(reading)}

@@ -34,10 +34,10 @@ from perslib.corpus import palset_records
 from perslib.corpus.reading import read_json
 from perslib.errors import DataError, Problem
 from perslib.llm import Ask, Backbone
-from perslib.memory.checked import Question, Reading
+from perslib.memory.checked import Question, ask_checked, read_text
 from perslib.memory.long import LongTermMemory, Purpose, Session, Store
 from perslib.pal.people import Person, Scene
-from perslib.pal.tasks import Spent, ask_one, blocks, counted, looked_up, remembered, spent_on, text_of
+from perslib.pal.tasks import Spent, ask_one, blocks, counted, remembered, spent_on
 from perslib.prompts import PromptSettings
 
 ROLES = ("user", "assistant")
@@ -196,11 +196,11 @@ async def user_turn(dialogue: Dialogue, ask: Ask, form: PromptSettings) -> Dialo
     known |= {"profile": shown_profile(scene.profile), "situation": scene.situation}
     known |= {"requirement": scene.topic.requirement, "conversation": dialogue.said()}
     request = form.request("pal_user", turn=turn, action=action, **known)
-    question = Question(f"{scene.topic.id}_{turn}: user", request, text_of("content"))
-    reading, spent = await counted(partial(ask_one, question), ask, "user")
-    if not reading.value:
-        return replace(dialogue, error=question.failures(reading)[0])
-    return replace(dialogue, lines=(*dialogue.lines, Line(reading.value, user_spent=spent)))
+    asked = partial(ask_checked, f"{scene.topic.id}_{turn}: user", request, read_text("content"))
+    (said, lost), spent = await counted(asked, ask, "user")
+    if not said:
+        return replace(dialogue, error=lost[0])
+    return replace(dialogue, lines=(*dialogue.lines, Line(said, user_spent=spent)))
 
 
 async def assistant_turn(dialogue: Dialogue, ask: Ask, form: PromptSettings) -> Dialogue:
@@ -209,20 +209,19 @@ async def assistant_turn(dialogue: Dialogue, ask: Ask, form: PromptSettings) -> 
     action, last = dialogue.template[number - 1][1], dialogue.lines[-1]
     place = f"{dialogue.scene.topic.id}_{number}"
 
-    async def reply(ask: Ask) -> tuple[Reading[str], str, Question[str]]:
+    async def reply(ask: Ask) -> tuple[str | None, tuple[str, ...], str]:
         looks_up = getattr(dialogue.memory, "looks_up", True)
         wanted = await _summary(dialogue, action, form, place, ask) if looks_up else ""
         purpose: Purpose = "requirement" if action == "requirement_prediction" else "solution"
-        pieces = await looked_up(dialogue.memory, dialogue.store, dialogue.session, wanted, purpose, ask)
+        pieces = dialogue.memory.recall(dialogue.store, dialogue.session, wanted, purpose)
         request = form.request(
             "pal_assistant", blocks=blocks(pieces), conversation=dialogue.said(), turn=number, action=action
         )
-        question = Question(f"{place}: assistant", request, text_of("content"))
-        return await ask_one(question, ask), wanted, question
+        return *await ask_checked(f"{place}: assistant", request, read_text("content"), ask), wanted
 
-    (reading, wanted, question), spent = await counted(reply, ask, "assistant")
-    line = replace(last, assistant=reading.value or "", query=wanted, spent=spent)
-    error = None if reading.value else question.failures(reading)[0]
+    (said, lost, wanted), spent = await counted(reply, ask, "assistant")
+    line = replace(last, assistant=said or "", query=wanted, spent=spent)
+    error = None if said else lost[0]
     return replace(dialogue, lines=(*dialogue.lines[:-1], line), error=error)
 
 
@@ -232,7 +231,7 @@ async def _summary(dialogue: Dialogue, action: str, form: PromptSettings, place:
     if action == CLOSING and earlier:
         return earlier[-1]
     request = form.request("pal_summary", conversation=dialogue.said())
-    reading = await ask_one(Question(f"{place}: summary", request, text_of("requirement")), ask)
+    reading = await ask_one(Question(f"{place}: summary", request, read_text("requirement")), ask)
     return reading.value or dialogue.lines[-1].user
 
 

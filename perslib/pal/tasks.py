@@ -13,7 +13,7 @@ once, each with the memory as it stood.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -24,7 +24,7 @@ import pandas as pd
 from perslib.errors import UnknownName
 from perslib.llm import Answer, Ask, Backbone, Method
 from perslib.llm.types import changed
-from perslib.memory.checked import Question, Reading, checked
+from perslib.memory.checked import Question, Reading, checked, read_text
 from perslib.memory.long import LongTermMemory, Piece, Purpose, Session, Store
 from perslib.pal.people import TOPIC, Person, Topic
 from perslib.prompts import PromptSettings
@@ -45,16 +45,6 @@ def error_of(reading: Reading[Any]) -> str | None:
     return "; ".join(reading.faults) if reading.value is None else None
 
 
-def text_of(key: str) -> Callable[[Any], Reading[str]]:
-    """A reader of the text under this key of an answer; an empty one is a fault."""
-
-    def read(data: Any) -> Reading[str]:
-        text = data[key].strip()
-        return Reading(text) if text else Reading(None, (f"{key} is empty",))
-
-    return read
-
-
 def spent_on(answers: Sequence[Answer]) -> Spent:
     """What answers took, also those read from the cache: `seconds` one after another, `cost` as priced."""
     tokens = {f"tokens_{name}": sum(getattr(a, f"tokens_{name}") for a in answers) for name in ("in", "cached", "out")}
@@ -68,16 +58,6 @@ async def counted(method: Method[T], ask: Ask, stage: str | None = None) -> tupl
     heard: list[Answer] = []
     value = await method(changed(ask, hear=heard.extend, stage=stage))
     return value, spent_on(heard)
-
-
-async def looked_up(
-    memory: LongTermMemory, store: Store, session: Session, query: str, purpose: Purpose, ask: Ask
-) -> list[Piece]:
-    """What a memory recalls; one that has `reflected` may ask a model whether that suffices."""
-    if reflected := getattr(memory, "reflected", None):
-        pieces: list[Piece] = await reflected(store, session, query, purpose, ask)
-        return pieces
-    return memory.recall(store, session, query, purpose)
 
 
 def blocks(pieces: Sequence[Piece]) -> list[dict[str, Any]]:
@@ -106,7 +86,7 @@ def query_of(topic: Topic, task: Task) -> tuple[str, Purpose]:
 def asked(form: PromptSettings, task: Task, topic: Topic, pieces: Sequence[Piece]) -> Question[str]:
     """The question of a task; the answer is a text, for a selection two ids with a blank between them."""
     shown: dict[str, Any] = {"blocks": blocks(pieces), "query": topic.query}
-    read = partial(_selection, topic.numbered) if task == "selection" else text_of(task)
+    read = partial(_selection, topic.numbered) if task == "selection" else read_text(task)
     if task != "requirement":
         shown["requirement"] = topic.requirement
     if task == "selection":
@@ -178,7 +158,7 @@ async def serve(
 
     async def answered(store: Store, session: Session, topic: Topic, task: Task) -> dict[str, Any]:
         async def answer(ask: Ask) -> dict[str, Any]:
-            pieces = await looked_up(memory, store, session, *query_of(topic, task), ask)
+            pieces = memory.recall(store, session, *query_of(topic, task))
             question = asked(form, task, topic, pieces)
             reading = await ask_one(question, ask)
             about = {"pieces": len(pieces), "prompt": question.request.prompt}

@@ -303,7 +303,7 @@ def others(table: pd.DataFrame) -> list[str]:
 
 def memories(embedder: str = "auto") -> list[LongTermMemory]:
     """The rows of Table 4: no memory, three rivals, and H²Memory of dialogues alone, whole and by halves."""
-    options = {"embedder": embedder}
+    options: dict[str, Any] = {"embedder": embedder}
     return [
         Vanilla("en", logs=False, name="vanilla"),
         *(kind("en", embedder=embedder) for kind in (RecurSum, ConditionMem, MemoryBank)),

@@ -14,10 +14,10 @@ from typing import Any
 from perslib.llm import Embedder
 from perslib.memory.baselines.memorybank import Bank, MemoryBank
 from perslib.memory.baselines.past import Baseline, Past, SessionRetrieval, TurnRetrieval, Vanilla
-from perslib.memory.baselines.written import ConditionMem, Record, Records, RecurSum, Summaries
+from perslib.memory.baselines.written import ConditionMem, Records, RecurSum, Summaries
 
 __all__ = [
-    "Bank", "Baseline", "ConditionMem", "MemoryBank", "Past", "Record", "Records", "RecurSum",
+    "Bank", "Baseline", "ConditionMem", "MemoryBank", "Past", "Records", "RecurSum",
     "SessionRetrieval", "Summaries", "TurnRetrieval", "Vanilla", "baselines",
 ]  # fmt: skip
 

@@ -7,7 +7,7 @@ A piece is an exchange or the summary of a day. It is retained with probability
 with t the days since it was last recalled (or made), and S its strength: 1, and 1 more with every recall, which also
 sets t back to 0. A recalled piece so lasts longer; reading the formula as exp(−t / c · S), as some code does, would let
 it fade faster. With c = 1, as in the original, a piece is gone after a week (R = 0.0009), while PAL-Set's sessions lie
-ten days apart; nobody says what Mem-PAL did. c = 30 unless told otherwise; None forgets nothing.
+ten days apart; nobody says what Mem-PAL did. Here c = 30.
 
 A piece is forgotten once R falls below a number drawn for it, anew after each recall, from the seed, the user and the
 piece. So it is kept with probability R at any time, recalling changes nothing by itself, and what was recalled is
@@ -16,7 +16,7 @@ written down by `recalled`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache
@@ -24,15 +24,10 @@ from random import Random
 
 import numpy as np
 
-from perslib.errors import DataError, Problem
 from perslib.llm import Ask
-from perslib.memory.baselines.past import Baseline, Past, Shelf, turns_of
-from perslib.memory.baselines.written import text_of
-from perslib.memory.checked import Question, checked, failures
+from perslib.memory.baselines.past import Baseline, Past, Shelf
+from perslib.memory.checked import Question, checked, failures, read_text
 from perslib.memory.long import Piece, Purpose, Session, Store
-
-CONSTANT = 30.0
-"""c, in days."""
 
 
 @dataclass(frozen=True)
@@ -75,48 +70,27 @@ class Bank(Past):
 class MemoryBank(Baseline):
     """Portrait and account of events, pieces that are looked up and not forgotten, earlier logs, the logs at hand.
 
-    `forgetting` is c of the formula, in days. The account and the portrait are merged from all day summaries, once at
-    the end of `build` and after each dialogue heard later: so a built memory is the same as one heard session by
-    session, with fewer questions.
+    The account and the portrait are merged from all day summaries, once at the end of `build` and after each dialogue
+    heard later: so a built memory is the same as one heard session by session, with fewer questions.
     """
 
     called = "MemoryBank"
     kept = Bank
+    forgetting = 30.0
+    """c of the formula, in days; with infinity nothing is forgotten."""
 
-    def __init__(self, *args: object, forgetting: float | None = CONSTANT, **options: object):
-        super().__init__(*args, **options)  # type: ignore[arg-type]
-        if forgetting is not None and not forgetting > 0:
-            raise DataError(Problem("forgetting", f"is {forgetting}, expected days above 0, or None to forget nothing"))
-        self.forgetting = forgetting
-
-    async def hear_dialogue(self, store: Store, session: Session, ask: Ask) -> Bank:
-        """Its day, and the whole anew."""
-        known: Bank = self._own(store)
-        if session.id in known.heard:
-            return known
-        days, lost = await self._days([session], ask)
-        return await self._merged(
-            replace(known.with_dialogue(session), days=known.days + days, failed=known.failed + lost), ask
-        )
-
-    async def build(self, user: str, sessions: Sequence[Session], ask: Ask) -> Bank:
-        """All days at once, then the whole."""
+    async def learn(self, known: Bank, sessions: Sequence[Session], ask: Ask) -> Bank:
+        """The days of these sessions at once, then the whole anew."""
         days, lost = await self._days(sessions, ask)
-        heard = tuple(session.id for session in sessions)
-        return await self._merged(Bank(user, heard, lost, tuple(sessions), days), ask)
+        return await self._merged(replace(known, days=known.days + days, failed=known.failed + lost), ask)
 
     def recall(self, store: Store, session: Session, query: str, purpose: Purpose) -> list[Piece]:
         """Portrait, events, pieces, earlier logs, current logs."""
         known: Bank = self._own(store)
         place = known.place(session.id)
         before = tuple(s.id for s in known.sessions[:place])
-
-        def make() -> Shelf:
-            pieces = self._pieces(known)
-            return self.shelf(pieces, [piece.text for _, piece in pieces])
-
-        shelf = self.shelves.of(known, "bank", make)
-        near = shelf.nearest(self.asked(query), self.k, self._kept(known, shelf, place, session.at))
+        shelf = self.shelf(known, "bank", lambda: self._pieces(known))
+        near = self.nearest(shelf, query, self._kept(known, shelf, place, session.at))
         whole = next((w for w in reversed(known.wholes) if w.after in before), None)
         return self.shown(known, session, query, [*_of_whole(whole, before), *near])
 
@@ -130,20 +104,9 @@ class MemoryBank(Baseline):
                 counted[piece.id] = Recalls(piece.id, times + 1, at[:10])
         return replace(known, recalls=tuple(counted.values()))
 
-    def kept_pieces(self, store: Store, session: Session) -> list[Piece]:
-        """The exchanges and day summaries of earlier sessions that are not forgotten when a session takes place."""
-        known: Bank = self._own(store)
-        pieces = self._pieces(known)
-        shelf = Shelf(
-            [p for _, p in pieces], np.array([place for place, _ in pieces], dtype=int), np.zeros((0, 0), np.float32)
-        )
-        return [shelf.pieces[i] for i in self._kept(known, shelf, known.place(session.id), session.at)]
-
     def _kept(self, known: Bank, shelf: Shelf, place: int, at: str) -> np.ndarray:
         """Numbers of the pieces on the shelf that are not forgotten by this day."""
         pieces = shelf.pieces[: shelf.before(place)]
-        if self.forgetting is None:
-            return np.arange(len(pieces))
         days = np.array([_days(s.at, at) for s in known.sessions], dtype=float)[shelf.places[: len(pieces)]]
         strength = np.ones(len(pieces))
         recalls = {r.piece: r for r in known.recalls}
@@ -159,13 +122,14 @@ class MemoryBank(Baseline):
         known: Bank = self._own(store)
         return _of_whole(known.wholes[-1] if known.wholes else None, known.heard)
 
-    def _pieces(self, known: Bank) -> list[tuple[int, Piece]]:
-        """Exchanges, and after them the summary of their day, session by session."""
+    def _pieces(self, known: Bank) -> Iterator[tuple[int, Piece, str]]:
+        """Exchanges, and after them the summary of their day, session by session; each found by its own text."""
         days = {day.session: day for day in known.days if day.summary}
-        pieces = [(place, self.turn(s, n, turn)) for place, s, n, turn in turns_of(known.sessions)]
-        for place, d in ((i, days[s.id]) for i, s in enumerate(known.sessions) if s.id in days):
-            pieces.append((place, Piece(f"{d.session}/day", "day", f"[{d.at[:10]}] {d.summary}", (d.session,))))
-        return sorted(pieces, key=lambda one: one[0])
+        for place, s in enumerate(known.sessions):
+            pieces = [self.turn(s, n, turn) for n, turn in enumerate(s.turns, start=1)]
+            if d := days.get(s.id):
+                pieces.append(Piece(f"{s.id}/day", "day", f"[{d.at[:10]}] {d.summary}", (s.id,)))
+            yield from ((place, piece, piece.text) for piece in pieces)
 
     async def _days(self, sessions: Sequence[Session], ask: Ask) -> tuple[tuple[Day, ...], tuple[str, ...]]:
         spoken = [s for s in sessions if s.turns]
@@ -174,7 +138,7 @@ class MemoryBank(Baseline):
             turns = [{"user": turn.user, "assistant": turn.assistant} for turn in s.turns]
             for name, key in (("memorybank_day", "summary"), ("memorybank_personality", "insight")):
                 request = self.render(name, at=s.at or "–", turns=turns)
-                questions.append(Question(f"{s.id}: {key} of the day", request, text_of(key)))
+                questions.append(Question(f"{s.id}: {key} of the day", request, read_text(key)))
         readings = await checked(questions, ask)
         said = [reading.value or "" for reading in readings]
         days = tuple(Day(s.id, s.at, *said[2 * i : 2 * i + 2]) for i, s in enumerate(spoken))
@@ -192,7 +156,7 @@ class MemoryBank(Baseline):
             key: Question(
                 f"{after}: {key} of the whole",
                 self.render(name, days=[{"at": at[:10], "text": text} for at, text in days]),
-                text_of(key),
+                read_text(key),
             )
             for key, (name, days) in parts.items()
             if days

@@ -6,10 +6,8 @@ earlier turns or whole dialogues. A store is a value, so what can be looked up i
 
 from __future__ import annotations
 
-import weakref
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -20,9 +18,6 @@ from perslib.llm.embeddings import Vectors, unit
 from perslib.memory.long import Log, LongTermMemory, Piece, Purpose, Session, Space, Store, Turn
 from perslib.prompts import phrases, prompt
 from perslib.text import check_language
-
-SHELVES = 512
-"""Shelves kept at hand, the ones used last."""
 
 
 @dataclass(frozen=True)
@@ -38,32 +33,6 @@ class Shelf:
         """How many pieces belong to sessions before this one."""
         return int(np.searchsorted(self.places, place))
 
-    def nearest(self, query: Vectors, k: int, among: np.ndarray) -> list[Piece]:
-        """The k pieces with the greatest cosine to the query among those at these numbers (rising); of equals the first."""
-        if not len(among):
-            return []
-        # einsum works in this thread; `@` would wake BLAS's threads for each query, which on long shelves takes many times as long.
-        cosine = np.round(np.einsum("ij,j->i", self.rows[: among[-1] + 1], query), 6)[among]
-        return [self.pieces[among[i]] for i in np.argsort(-cosine, kind="stable")[:k]]
-
-
-class Shelves:
-    """The shelves of the stores that were asked last."""
-
-    def __init__(self) -> None:
-        self._made: OrderedDict[tuple[int, str], tuple[weakref.ref[Store], Shelf]] = OrderedDict()
-
-    def of(self, store: Store, kind: str, make: Callable[[], Shelf]) -> Shelf:
-        """The shelf of this kind of a store."""
-        key = (id(store), kind)
-        if key in self._made and self._made[key][0]() is store:
-            self._made.move_to_end(key)
-            return self._made[key][1]
-        self._made[key] = (weakref.ref(store), make())
-        while len(self._made) > SHELVES:
-            self._made.popitem(last=False)
-        return self._made[key][1]
-
 
 S = TypeVar("S", bound="Past")
 
@@ -73,6 +42,8 @@ class Past(Store):
     """The sessions as they were heard; one without turns has its dialogue still to come."""
 
     sessions: tuple[Session, ...] = ()
+    shelves: dict[tuple[Space, str], Shelf] = field(default_factory=dict, init=False, compare=False, repr=False)
+    """What was laid out to be looked up; a store that heard more begins without any."""
 
     def place(self, session: str) -> int:
         """Where a session stands; behind all others if it was not heard of. What stands before it may be recalled."""
@@ -101,7 +72,7 @@ class Baseline(LongTermMemory):
     """
 
     called: ClassVar[str]
-    kept: ClassVar[type[Store]] = Past
+    kept: ClassVar[type[Past]] = Past
     looks_up: ClassVar[bool] = True
     """Whether what is recalled depends on the query; where it does not, nobody need think of one."""
 
@@ -116,16 +87,28 @@ class Baseline(LongTermMemory):
         name: str | None = None,
     ):
         self.language, self.k, self.seed, self.prompts = check_language(language), k, seed, prompts
-        self.space, self.shelves = Space(embedder), Shelves()
+        self.space = Space(embedder)
         self.name = name or self.called
 
     async def hear_logs(self, store: Store, session: Session, ask: Ask) -> Store:
         """The logs, as they are."""
         return self._own(store).with_logs(session)
 
-    async def hear_dialogue(self, store: Store, session: Session, ask: Ask) -> Store:
-        """The dialogue, as it is."""
-        return self._own(store).with_dialogue(session)
+    async def hear_dialogue(self, store: Store, session: Session, ask: Ask) -> Any:
+        """The dialogue, and what the method makes of it."""
+        known = self._own(store)
+        if session.id in known.heard:
+            return known
+        return await self.learn(known.with_dialogue(session), [session], ask)
+
+    async def build(self, user: str, sessions: Sequence[Session], ask: Ask) -> Any:
+        """All sessions at once."""
+        heard = tuple(session.id for session in sessions)
+        return await self.learn(self.kept(user, heard, sessions=tuple(sessions)), sessions, ask)
+
+    async def learn(self, known: Any, sessions: Sequence[Session], ask: Ask) -> Any:
+        """The store with what the method makes of these sessions, which it holds already; here nothing."""
+        return known
 
     def look_up(self, queries: Sequence[str]) -> None:
         """Their vectors, in one go."""
@@ -134,21 +117,36 @@ class Baseline(LongTermMemory):
 
     # -- for those that look things up ------------------------------------------------------------------------
 
-    def found(self, store: Past, session: Session, query: str, kind: str, make: Callable[[], Shelf]) -> list[Piece]:
-        """The pieces of earlier sessions on a shelf that are nearest to the query."""
-        shelf = self.shelves.of(store, kind, make)
-        among = np.arange(shelf.before(store.place(session.id)))
-        return shelf.nearest(self.asked(query), self.k, among)
+    def found(
+        self,
+        store: Past,
+        session: Session,
+        query: str,
+        kind: str,
+        units: Callable[[], Iterable[tuple[int, Piece, str]]],
+    ) -> list[Piece]:
+        """The pieces of earlier sessions on a shelf that are nearest to the query; `units` as in `shelf`."""
+        shelf = self.shelf(store, kind, units)
+        return self.nearest(shelf, query, np.arange(shelf.before(store.place(session.id))))
 
-    def asked(self, query: str) -> Vectors:
-        """The vector of a query."""
-        vector: Vectors = unit(self.space.vectors([query], "query"))[0]
-        return vector
+    def shelf(self, store: Past, kind: str, units: Callable[[], Iterable[tuple[int, Piece, str]]]) -> Shelf:
+        """What of this kind can be looked up: `units` are the place of a session, a piece, and the text it is found by."""
+        key = (self.space, kind)
+        if key not in store.shelves:
+            laid = list(units())
+            places = np.array([place for place, _, _ in laid], dtype=int)
+            rows = unit(self.space.vectors([text for _, _, text in laid]))
+            store.shelves[key] = Shelf([piece for _, piece, _ in laid], places, rows)
+        return store.shelves[key]
 
-    def shelf(self, pieces: Sequence[tuple[int, Piece]], texts: Sequence[str]) -> Shelf:
-        """Pieces with the places of their sessions, found by these texts."""
-        places = np.array([place for place, _ in pieces], dtype=int)
-        return Shelf([piece for _, piece in pieces], places, unit(self.space.vectors(texts)))
+    def nearest(self, shelf: Shelf, query: str, among: np.ndarray) -> list[Piece]:
+        """The k pieces with the greatest cosine to the query among those at these numbers (rising); of equals the first."""
+        vector = unit(self.space.vectors([query], "query"))[0]
+        if not len(among):
+            return []
+        # einsum works in this thread; `@` would wake BLAS's threads for each query, which on long shelves takes many times as long.
+        cosine = np.round(np.einsum("ij,j->i", shelf.rows[: among[-1] + 1], vector), 6)[among]
+        return [shelf.pieces[among[i]] for i in np.argsort(-cosine, kind="stable")[: self.k]]
 
     def old_logs(self, store: Past, session: Session, query: str) -> list[Piece]:
         """The logs of earlier sessions that are nearest to the query."""
@@ -157,13 +155,12 @@ class Baseline(LongTermMemory):
         places = len(store.sessions)
         before = places - 1 if store.place(session.id) == places - 1 else places
 
-        def make() -> Shelf:
-            earlier = store.sessions[:before]
-            known = [(j, s, i, log) for j, s in enumerate(earlier) for i, log in enumerate(s.logs)]
-            pieces = [(j, _log(s, i, log, "past_log")) for j, s, i, log in known]
-            return self.shelf(pieces, [log.content for *_, log in known])
+        def logs() -> Iterator[tuple[int, Piece, str]]:
+            for place, s in enumerate(store.sessions[:before]):
+                for i, log in enumerate(s.logs):
+                    yield place, _log(s, i, log, "past_log"), log.content
 
-        return self.found(store, session, query, f"logs of {before}", make)
+        return self.found(store, session, query, f"logs of {before}", logs)
 
     def shown(self, store: Past, session: Session, query: str, found: Sequence[Piece]) -> list[Piece]:
         """What was found, then the earlier logs nearest to the query and the logs at hand."""
@@ -194,11 +191,6 @@ def in_time(logs: Sequence[Log]) -> list[tuple[int, Log]]:
     return sorted(enumerate(logs), key=lambda one: one[1].at)
 
 
-def turns_of(sessions: Sequence[Session]) -> Iterator[tuple[int, Session, int, Turn]]:
-    """All turns of some sessions, with the place of their session; counted from 1 in each."""
-    return ((place, s, n, turn) for place, s in enumerate(sessions) for n, turn in enumerate(s.turns, start=1))
-
-
 def _log(session: Session, place: int, log: Log, field: str) -> Piece:
     return Piece(f"{session.id}/log_{place}", field, f"[{log.at}] {log.content}", (session.id,))
 
@@ -226,52 +218,29 @@ class TurnRetrieval(Baseline):
         """Turns, earlier logs, current logs."""
         past = self._own(store)
 
-        def make() -> Shelf:
-            turns = list(turns_of(past.sessions))
-            pieces = [(place, self.turn(s, n, turn)) for place, s, n, turn in turns]
-            return self.shelf(pieces, [self.said(turn) for *_, turn in turns])
+        def turns() -> Iterator[tuple[int, Piece, str]]:
+            for place, s in enumerate(past.sessions):
+                for n, turn in enumerate(s.turns, start=1):
+                    yield place, self.turn(s, n, turn), self.said(turn)
 
-        return self.shown(past, session, query, self.found(past, session, query, "turns", make))
+        return self.shown(past, session, query, self.found(past, session, query, "turns", turns))
 
 
 class SessionRetrieval(Baseline):
-    """Session-level RAG: a unit is a whole dialogue.
-
-    Its vector is that of its text, which encoders cut where it is too long, or with `mean_of_turns` the mean of the
-    vectors of its turns.
-    """
+    """Session-level RAG: a unit is a whole dialogue. Its vector is that of its text, which encoders cut if it is too long."""
 
     called = "session-level RAG"
-
-    def __init__(self, *args: object, mean_of_turns: bool = False, **options: object):
-        super().__init__(*args, **options)  # type: ignore[arg-type]
-        self.mean_of_turns = mean_of_turns
 
     def recall(self, store: Store, session: Session, query: str, purpose: Purpose) -> list[Piece]:
         """Dialogues, earlier logs, current logs."""
         past = self._own(store)
-        found = self.found(past, session, query, "dialogues", lambda: self._dialogues(past))
-        return self.shown(past, session, query, found)
 
-    def _dialogues(self, past: Past) -> Shelf:
-        known = [(place, s) for place, s in enumerate(past.sessions) if s.turns]
-        texts = ["\n".join(self.said(turn) for turn in s.turns) for _, s in known]
-        pieces = [
-            (
-                place,
-                Piece(
-                    f"{s.id}/dialogue",
-                    "dialogue",
-                    f"[{s.at[:10]}]\n{text}" if s.at else text,
-                    (s.id,),
-                    tuple((s.id, n) for n in range(1, len(s.turns) + 1)),
-                ),
-            )
-            for (place, s), text in zip(known, texts, strict=True)
-        ]
-        shelf = self.shelf(pieces, [] if self.mean_of_turns else texts)
-        if not known or not self.mean_of_turns:
-            return shelf
-        each = self.space.vectors([self.said(turn) for _, s in known for turn in s.turns])
-        starts = np.cumsum([0, *(len(s.turns) for _, s in known)])[:-1]
-        return replace(shelf, rows=unit(np.add.reduceat(each, starts, axis=0)))
+        def dialogues() -> Iterator[tuple[int, Piece, str]]:
+            for place, s in enumerate(past.sessions):
+                if s.turns:
+                    text = "\n".join(map(self.said, s.turns))
+                    dated = f"[{s.at[:10]}]\n{text}" if s.at else text
+                    turns = tuple((s.id, n) for n in range(1, len(s.turns) + 1))
+                    yield place, Piece(f"{s.id}/dialogue", "dialogue", dated, (s.id,), turns), text
+
+        return self.shown(past, session, query, self.found(past, session, query, "dialogues", dialogues))

@@ -6,20 +6,20 @@ both at the same time; within each, sessions stay in order.
 
 ConditionMem (Yuan et al. 2023) keeps records of what was worth noting, each with its circumstances. One question a
 session decides what deserves a record and writes it so that it stands by itself; sessions do not depend on each other.
-The records nearest to a query are shown. In the original a model may say that they do not suffice and look again
-(`reflection`); Mem-PAL does not mention it, and it is off unless asked for.
+The records nearest to a query are shown. In the original a model may say that they do not suffice and look again;
+Mem-PAL does not mention it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from perslib.llm import Ask, Request
-from perslib.memory.baselines.past import Baseline, Past, Shelf, in_time, logs_of
-from perslib.memory.checked import Question, Reading, checked, failures
+from perslib.llm import Ask
+from perslib.memory.baselines.past import Baseline, Past, in_time, logs_of
+from perslib.memory.checked import Question, Reading, ask_checked, checked, failures, read_text
 from perslib.memory.long import Piece, Purpose, Session, Store
 
 LOGS_AT_ONCE = 300
@@ -102,32 +102,17 @@ class RecurSum(Baseline):
             return summary, ()
         turns = [{"user": turn.user, "assistant": turn.assistant} for turn in session.turns]
         request = self.render("recursum_dialogue", summary=summary, at=session.at or "–", turns=turns)
-        return await _folded(summary, f"{session.id}: dialogue summary", request, ask)
+        text, lost = await ask_checked(f"{session.id}: dialogue summary", request, read_text("summary"), ask)
+        return text or summary, lost
 
     async def _fold_logs(self, summary: str, session: Session, ask: Ask) -> tuple[str, tuple[str, ...]]:
         logs = [{"at": log.at, "content": log.content} for _, log in in_time(session.logs)]
         failed: tuple[str, ...] = ()
         for start in range(0, len(logs), LOGS_AT_ONCE):
             request = self.render("recursum_logs", summary=summary, logs=logs[start : start + LOGS_AT_ONCE])
-            summary, lost = await _folded(summary, f"{session.id}: log summary", request, ask)
-            failed += lost
+            text, lost = await ask_checked(f"{session.id}: log summary", request, read_text("summary"), ask)
+            summary, failed = text or summary, failed + lost
         return summary, failed
-
-
-async def _folded(summary: str, place: str, request: Request, ask: Ask) -> tuple[str, tuple[str, ...]]:
-    question = Question(place, request, text_of("summary"))
-    (reading,) = await checked([question], ask)
-    return reading.value or summary, failures([question], [reading])
-
-
-def text_of(key: str) -> Any:
-    """Reads one text that must not be blank."""
-
-    def read(data: Any) -> Reading[str]:
-        text = str(data[key]).strip()
-        return Reading(text) if text else Reading(None, (f"{key} is empty",))
-
-    return read
 
 
 def _at(texts: tuple[str, ...], place: int) -> str:
@@ -143,84 +128,20 @@ def _then(texts: tuple[str, ...], place: int, text: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Record:
-    """What was learned of the user, and in which circumstances it holds."""
-
-    id: str
-    session: str
-    condition: str
-    content: str
-
-    @property
-    def text(self) -> str:
-        """Circumstances first."""
-        return f"{self.condition} → {self.content}"
-
-
-@dataclass(frozen=True)
 class Records(Past):
-    """The records, in the order of their sessions."""
+    """What was learned of the user, in the order of sessions; each record begins with the circumstances it holds in."""
 
-    records: tuple[Record, ...] = ()
+    records: tuple[Piece, ...] = ()
 
 
 class ConditionMem(Baseline):
-    """Records that are looked up, earlier logs, and the logs at hand.
-
-    With `reflection`, `reflected` asks the model up to that many times whether what was found suffices.
-    """
+    """Records that are looked up, earlier logs, and the logs at hand."""
 
     called = "ConditionMem"
     kept = Records
 
-    def __init__(self, *args: object, reflection: int = 0, **options: object):
-        super().__init__(*args, **options)  # type: ignore[arg-type]
-        self.reflection = reflection
-
-    async def hear_dialogue(self, store: Store, session: Session, ask: Ask) -> Records:
-        """Its records."""
-        known: Records = self._own(store)
-        if session.id in known.heard:
-            return known
-        found, lost = await self._records([session], ask)
-        return replace(known.with_dialogue(session), records=known.records + found, failed=known.failed + lost)
-
-    async def build(self, user: str, sessions: Sequence[Session], ask: Ask) -> Records:
+    async def learn(self, known: Records, sessions: Sequence[Session], ask: Ask) -> Records:
         """The records of all sessions at once."""
-        found, lost = await self._records(sessions, ask)
-        return Records(user, tuple(session.id for session in sessions), lost, tuple(sessions), found)
-
-    def recall(self, store: Store, session: Session, query: str, purpose: Purpose) -> list[Piece]:
-        """Records, earlier logs, current logs."""
-        known: Records = self._own(store)
-        return self.shown(known, session, query, self._records_for(known, session, query))
-
-    async def reflected(self, store: Store, session: Session, query: str, purpose: Purpose, ask: Ask) -> list[Piece]:
-        """What is recalled, and what the model asks for beyond it."""
-        known: Records = self._own(store)
-        found = self._records_for(known, session, query)
-        for _ in range(self.reflection):
-            request = self.render("conditionmem_reflect", query=query, found=[piece.text for piece in found])
-            (reading,) = await checked([Question(f"{session.id}: reflection", request, _wanted)], ask)
-            if not reading.value:
-                break
-            found += [p for p in self._records_for(known, session, reading.value) if p not in found]
-        return self.shown(known, session, query, found)
-
-    def general(self, store: Store) -> list[Piece]:
-        """All records."""
-        known: Records = self._own(store)
-        return [_piece(record) for record in known.records]
-
-    def _records_for(self, known: Records, session: Session, query: str) -> list[Piece]:
-        def make() -> Shelf:
-            place = {s.id: i for i, s in enumerate(known.sessions)}
-            records = sorted(known.records, key=lambda record: place[record.session])
-            return self.shelf([(place[r.session], _piece(r)) for r in records], [r.text for r in records])
-
-        return self.found(known, session, query, "records", make)
-
-    async def _records(self, sessions: Sequence[Session], ask: Ask) -> tuple[tuple[Record, ...], tuple[str, ...]]:
         spoken = [s for s in sessions if s.turns]
         questions = []
         for s in spoken:
@@ -229,24 +150,32 @@ class ConditionMem(Baseline):
             questions.append(Question(f"{s.id}: records", request, _noted))
         readings = await checked(questions, ask)
         records = tuple(
-            Record(f"{s.id}/record_{i}", s.id, condition, content)
+            Piece(f"{s.id}/record_{i}", "record", text, (s.id,))
             for s, reading in zip(spoken, readings, strict=True)
-            for i, (condition, content) in enumerate(reading.value or ())
+            for i, text in enumerate(reading.value or ())
         )
-        return records, failures(questions, readings)
+        return replace(known, records=known.records + records, failed=known.failed + failures(questions, readings))
+
+    def recall(self, store: Store, session: Session, query: str, purpose: Purpose) -> list[Piece]:
+        """Records, earlier logs, current logs."""
+        known: Records = self._own(store)
+
+        def records() -> Iterator[tuple[int, Piece, str]]:
+            place = {s.id: i for i, s in enumerate(known.sessions)}
+            placed = sorted(((place[r.sessions[0]], r) for r in known.records), key=lambda one: one[0])
+            return ((at, record, record.text) for at, record in placed)
+
+        return self.shown(known, session, query, self.found(known, session, query, "records", records))
+
+    def general(self, store: Store) -> list[Piece]:
+        """All records."""
+        known: Records = self._own(store)
+        return list(known.records)
 
 
-def _piece(record: Record) -> Piece:
-    return Piece(record.id, "record", record.text, (record.session,))
-
-
-def _noted(data: Any) -> Reading[list[tuple[str, str]]]:
-    """Records with both halves; one that lacks a half is left out."""
+def _noted(data: Any) -> Reading[list[str]]:
+    """Records with both halves, circumstances first; one that lacks a half is left out."""
     pairs = [(r["condition"].strip(), r["content"].strip()) for r in data["records"]]
     blank = [i for i, pair in enumerate(pairs, start=1) if not all(pair)]
     faults = tuple(f"record {i} lacks its condition or its content" for i in blank)
-    return Reading([pair for pair in pairs if all(pair)], faults)
-
-
-def _wanted(data: Any) -> Reading[str]:
-    return Reading("" if data["enough"] else data["query"].strip())
+    return Reading([" → ".join(pair) for pair in pairs if all(pair)], faults)

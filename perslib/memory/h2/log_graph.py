@@ -17,15 +17,13 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from perslib.llm import Ask, Request
-from perslib.memory.checked import Question, Reading, checked, failures
+from perslib.memory.checked import Question, Reading, ask_checked, checked, failures
 from perslib.memory.h2.store import EMPTY, Chapter, Relation, Situation, State
 from perslib.memory.long import Log, Session
 
 WINDOW = 10
 TOLD_AT_ONCE = 100
 """Logs of a situation; a longer component is told in stretches of as many, so that it fits into a prompt."""
-GROUPS_AT_ONCE = 20
-"""Components in one question, where a session's components are asked for together."""
 
 Render = Callable[..., Request]
 """`render(name, **fields)`: the question of this prompt."""
@@ -62,7 +60,7 @@ def components(logs: int, relations: Sequence[Relation]) -> list[list[int]]:
     return list(groups.values())
 
 
-async def hear(session: Session, render: Render, ask: Ask, *, together: bool = False) -> Heard:
+async def hear(session: Session, render: Render, ask: Ask) -> Heard:
     """Relations of a session's logs, all windows at once, then its situations, all components at once."""
     logs = in_order(session)
     asked = [_window(session.id, logs, shown, about, render) for shown, about in windows(len(logs))]
@@ -74,15 +72,15 @@ async def hear(session: Session, render: Render, ask: Ask, *, together: bool = F
         for i in range(0, len(group), TOLD_AT_ONCE)
     ]
     of_log = {r.log: r for r in relations}
-    told = [[_shown(logs, i, of_log.get(i, Relation(i))) for i in group] for group in groups]
-    size = GROUPS_AT_ONCE if together else 1
-    starts = range(0, len(groups), size)
-    question = _together if together else _alone
-    wanted = [question(session.id, groups[i : i + size], told[i : i + size], render) for i in starts]
+    wanted = []
+    for group in groups:
+        told = [_shown(logs, i, of_log.get(i, Relation(i))) for i in group]
+        read = partial(_situation, logs=tuple(group))
+        wanted.append(Question(f"{session.id}: situation of log {group[0]}", render("h2_situation", logs=told), read))
     readings = await checked(wanted, ask)
-    kept = [situation for reading in readings for situation in reading.value or ()]
+    kept = tuple(reading.value for reading in readings if reading.value)
     lost = failures(asked, found) + failures(wanted, readings)
-    return Heard(tuple(r for r in relations if r.caused_by or r.follows), tuple(kept), lost)
+    return Heard(tuple(r for r in relations if r.caused_by or r.follows), kept, lost)
 
 
 # -- relations -------------------------------------------------------------------------------------------------
@@ -130,35 +128,11 @@ def _shown(logs: Sequence[Log], i: int, relation: Relation) -> dict[str, Any]:
     return {"id": i, "at": logs[i].at, "content": logs[i].content, **back}
 
 
-def _alone(session: str, groups: list[list[int]], told: list[Any], render: Render) -> Question[Any]:
-    def read(data: Any) -> Reading[list[Situation]]:
-        return _situation(data, groups[0])
-
-    return Question(f"{session}: situation of log {groups[0][0]}", render("h2_situation", logs=told[0]), read)
-
-
-def _together(session: str, groups: list[list[int]], told: list[Any], render: Render) -> Question[Any]:
-    shown = [{"group": n, "logs": logs} for n, logs in enumerate(told, 1)]
-
-    def read(data: Any) -> Reading[list[Situation]]:
-        of_group = {said["group"]: said for said in data["situations"]}
-        wrong = [f"group {n} was not given" for n in of_group if not 1 <= n <= len(groups)]
-        wrong += ["a group is told twice"] * (len(of_group) < len(data["situations"]))
-        kept: list[Situation] = []
-        for n, group in enumerate(groups, 1):
-            reading = _situation(of_group[n], group) if n in of_group else Reading[list[Situation]]([])
-            kept += reading.value or []
-            wrong += [] if reading.value else [f"group {n} has no situation"]
-        return Reading(kept, tuple(wrong))
-
-    return Question(f"{session}: situations", render("h2_situations", groups=shown), read)
-
-
-def _situation(said: Any, group: list[int]) -> Reading[list[Situation]]:
+def _situation(said: Any, logs: tuple[int, ...]) -> Reading[Situation]:
     text = said["situation"].strip()
     if not text:
         return Reading(None, ("the situation is empty",))
-    return Reading([Situation(text, tuple(dict.fromkeys(said["aspects"])), tuple(group))])
+    return Reading(Situation(text, tuple(dict.fromkeys(said["aspects"])), logs))
 
 
 async def update_background(
@@ -184,9 +158,8 @@ async def update_background(
         situations=[situation.text for situation in situations],
         days=" ~ ".join(days),
     )
-    question = Question(f"{session}: background", request, _read)
-    (reading,) = await checked([question], ask)
-    return {**state, **(reading.value or {})}, failures([question], [reading])
+    updates, lost = await ask_checked(f"{session}: background", request, _read, ask)
+    return {**state, **(updates or {})}, lost
 
 
 def _read(data: Any) -> Reading[State]:

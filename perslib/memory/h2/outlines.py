@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perslib.llm import Ask
-from perslib.memory.checked import Question, Reading, checked, failures
+from perslib.memory.checked import Question, Reading, ask_checked, checked, failures, read_text
 from perslib.memory.h2.log_graph import Render
 from perslib.memory.h2.store import Chapter, Outline, Principle, Situation, Solution, State
 from perslib.memory.long import Session, Space
@@ -37,9 +37,8 @@ async def outline(session: Session, render: Render, ask: Ask) -> Outlines:
         return (), ()
     turns = [{"turn": n, "user": t.user, "assistant": t.assistant} for n, t in enumerate(session.turns, 1)]
     read = partial(read_outlines, session=session.id, turns=len(turns))
-    question = Question(f"{session.id}: outlines", render("h2_outline", turns=turns), read)
-    (reading,) = await checked([question], ask)
-    return tuple(reading.value or ()), failures([question], [reading])
+    found, lost = await ask_checked(f"{session.id}: outlines", render("h2_outline", turns=turns), read, ask)
+    return tuple(found or ()), lost
 
 
 def read_outlines(data: Any, session: str, turns: int) -> Reading[list[Outline]]:
@@ -102,12 +101,7 @@ def _refinement(chapter: Chapter, one: Outline, space: Space, k: int, render: Re
         situations=[situation.text for situation in near],
         requirement=one.stated,
     )
-
-    def read(data: Any) -> Reading[str]:
-        said = data["requirement"].strip()
-        return Reading(said) if said else Reading(None, ("the requirement is empty",))
-
-    return Question(f"{one.id}: refinement", request, read)
+    return Question(f"{one.id}: refinement", request, read_text("requirement"))
 
 
 CLUSTERS, FEWEST, RUNS, MEMBERS = 8, 2, 100, 10
@@ -137,23 +131,22 @@ def clusters(points: Points, seed: int = 42) -> list[int]:
     return [place[label] for label in labels.tolist()]
 
 
-def centroids(points: Points, labels: Sequence[int], count: int) -> tuple[Points, list[int]]:
-    """Mean and number of each cluster's points; every cluster has some."""
+def join(points: Points, clustered: Points, labels: Sequence[int]) -> tuple[list[int], Points]:
+    """Place points one after another in the nearest cluster (Euclidean, the first of equals), moving its centroid.
+
+    `labels` are the clusters of the points that are `clustered`, every number up to the largest. Returns the cluster of
+    each new point, and where the centroids are then.
+    """
     own = np.asarray(labels)
-    sizes = [int((own == c).sum()) for c in range(count)]
-    return np.stack([points[own == c].mean(axis=0) for c in range(count)]), sizes
-
-
-def join(points: Points, means: Points, sizes: Sequence[int]) -> tuple[list[int], Points, list[int]]:
-    """Place points one after another in the nearest cluster (Euclidean, the first of equals), moving its centroid."""
-    means, sizes = np.array(means, dtype=float), list(sizes)
+    sizes = np.bincount(own)
+    means = np.stack([clustered[own == c].mean(axis=0) for c in range(len(sizes))]).astype(float)
     placed = []
     for point in np.asarray(points, dtype=float):
         c = int(np.argmin(np.linalg.norm(means - point, axis=1)))
         means[c] = (means[c] * sizes[c] + point) / (sizes[c] + 1)
         sizes[c] += 1
         placed.append(c)
-    return placed, means, sizes
+    return placed, means
 
 
 async def learn(members: Sequence[Sequence[Outline]], seed: int, render: Render, ask: Ask) -> list[Learned]:
@@ -223,13 +216,9 @@ def _preferences(outlines: Sequence[Outline]) -> list[str]:
 
 async def _said(place: str, name: str, request: Any, ask: Ask) -> tuple[str, tuple[str, ...]]:
     """The text of this name in the answer; empty where it failed, and where an update changes nothing."""
-    question = Question(place, request, partial(_read, name=name))
-    (reading,) = await checked([question], ask)
-    return reading.value or "", failures([question], [reading])
 
+    def read(data: Any) -> Reading[str]:
+        return read_text(name)(data) if data.get("adjust", True) else Reading("")
 
-def _read(data: Any, name: str) -> Reading[str]:
-    if not data.get("adjust", True):
-        return Reading("")
-    said = data[name].strip()
-    return Reading(said) if said else Reading(None, (f"{name} is empty",))
+    text, lost = await ask_checked(place, request, read, ask)
+    return text or "", lost

@@ -9,86 +9,106 @@ or badly, and the principles. An ablation leaves its block out and nothing else:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal, get_args
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import ClassVar, Literal, get_args
 
 from perslib.errors import UnknownName
+from perslib.llm import Embedder
 from perslib.memory.h2.outlines import behind, nearest_situations
 from perslib.memory.h2.store import FEEDBACK, Chapter, H2Store, Outline, Principle
-from perslib.memory.long import Piece, Purpose, Session, Space
+from perslib.memory.long import LongTermMemory, Piece, Purpose, Session, Space, Store
 from perslib.prompts import phrases
 from perslib.text import check_language
 
 Part = Literal["situations", "background", "outlines", "principles"]
 
 
-@dataclass(frozen=True)
-class Recall:
-    """How much is looked up, what is left out, and in which language it is told."""
+class Recall(LongTermMemory):
+    """How much of a store is looked up, what is left out, and in which language it is told; heirs say how one is built."""
 
-    language: str = "en"
-    k: int = 3
-    without: Part | None = None
-    preferences: bool = False
+    kept = H2Store
+    preferences: ClassVar[bool] = False
     """Whether an outline also tells the preference that it shows; the paper's tasks leave it to the principles."""
+    called: ClassVar[str] = "H²Memory{without}"
 
-    def __post_init__(self) -> None:
-        check_language(self.language)
-        if self.without is not None and self.without not in get_args(Part):
-            raise UnknownName("part of H²Memory", self.without, get_args(Part))
+    def __init__(
+        self,
+        language: str = "en",
+        *,
+        embedder: Embedder | str | None = None,
+        without: Part | None = None,
+        k: int = 3,
+        seed: int = 42,
+        prompts: str | Path | None = None,
+        name: str | None = None,
+    ):
+        if without is not None and without not in get_args(Part):
+            raise UnknownName("part of H²Memory", without, get_args(Part))
+        self.language, self.k, self.without = check_language(language), k, without
+        self.space, self.seed, self.prompts = Space(embedder), seed, prompts
+        self.name = name or self.called.format(without=f" without {without}" if without else "")
 
-    def pieces(self, store: H2Store, session: Session, query: str, purpose: Purpose, space: Space) -> list[Piece]:
+    def look_up(self, queries: Sequence[str]) -> None:
+        """Their vectors, in one go."""
+        self.space.vectors(queries, "query")
+
+    def recall(self, store: Store, session: Session, query: str, purpose: Purpose) -> list[Piece]:
         """Background, situations, principles, outlines: what earlier sessions and this session's logs say."""
-        place = store.place(session.id)
-        earlier = store.chapters[:place]
-        here = store.chapters[place] if place < len(store.chapters) else None
+        known: H2Store = self._own(store)
+        place = known.place(session.id)
+        earlier = known.chapters[:place]
+        here = known.chapters[place] if place < len(known.chapters) else None
         outlines = [(chapter, o) for chapter in earlier for o in chapter.outlines]
-        found = [outlines[i] for i in space.nearest(query, [o.requirement for _, o in outlines], self.k)]
-        principles = store.principles_before(place)
+        found = [outlines[i] for i in self.space.nearest(query, [o.requirement for _, o in outlines], self.k)]
+        principles = known.principles_before(place)
         clusters = dict.fromkeys(o.cluster for _, o in found if o.cluster is not None)
         shown: dict[str, list[Piece]] = {
-            **self._concrete(earlier, here, query, space),
+            **self._concrete(earlier, here, query),
             "principles": [
-                p for c in clusters if c < len(principles) for p in self.principle(principles[c], c, earlier, purpose)
+                p
+                for c in clusters
+                if c < len(principles)
+                for p in self._of_principle(principles[c], c, earlier, purpose)
             ],
-            "outlines": [self._outline(chapter, o, purpose) for chapter, o in found],
+            "outlines": [self._of_outline(chapter, o, purpose) for chapter, o in found],
         }
         return [piece for part, pieces in shown.items() if part != self.without for piece in pieces]
 
-    def general(self, store: H2Store) -> list[Piece]:
+    def general(self, store: Store) -> list[Piece]:
         """All that is known whatever is asked: the background and the principles, as they stand."""
-        background = store.chapters[-1].background if store.chapters else {}
+        known: H2Store = self._own(store)
+        background = known.chapters[-1].background if known.chapters else {}
         shown: dict[str, list[Piece]] = {
-            "background": [self._aspect(a, text, store.chapters) for a, text in background.items() if text],
+            "background": [self._of_aspect(a, text, known.chapters) for a, text in background.items() if text],
             "principles": [
-                p for c, one in enumerate(store.principles) for p in self.principle(one, c, store.chapters, "solution")
+                p
+                for c, one in enumerate(known.principles)
+                for p in self._of_principle(one, c, known.chapters, "solution")
             ],
         }
         return [piece for part, pieces in shown.items() if part != self.without for piece in pieces]
 
-    def _concrete(
-        self, earlier: tuple[Chapter, ...], here: Chapter | None, query: str, space: Space
-    ) -> dict[str, list[Piece]]:
+    def _concrete(self, earlier: tuple[Chapter, ...], here: Chapter | None, query: str) -> dict[str, list[Piece]]:
         """Situations of this session and the background behind them; without any, the background as a whole."""
         known = (*earlier, here) if here else earlier
         state = known[-1].background if known else {}
-        near = nearest_situations(here.situations, query, space, self.k) if here else []
+        near = nearest_situations(here.situations, query, self.space, self.k) if here else []
         aspects = behind([s for _, s in near], state) if near else [(a, t) for a, t in state.items() if t]
         return {
-            "background": [self._aspect(a, text, known) for a, text in aspects],
+            "background": [self._of_aspect(a, text, known) for a, text in aspects],
             "situations": [
                 Piece(f"{here.session}_situation{i}", "situation", s.text, (here.session,)) for i, s in near if here
             ],
         }
 
-    def _aspect(self, aspect: str, text: str, chapters: tuple[Chapter, ...]) -> Piece:
+    def _of_aspect(self, aspect: str, text: str, chapters: tuple[Chapter, ...]) -> Piece:
         words = phrases("h2", self.language)
         sources = (c.session for c in chapters if any(aspect in s.aspects for s in c.situations))
         told = f"{words[aspect]}{words['colon']}{text}"
         return Piece(f"background_{aspect}", "background", told, tuple(sources))
 
-    def principle(
+    def _of_principle(
         self, one: Principle, cluster: int, chapters: tuple[Chapter, ...], purpose: Purpose
     ) -> Iterator[Piece]:
         """A principle with where it comes from; nothing where it could not be learned."""
@@ -102,7 +122,7 @@ class Recall:
         if text:
             yield Piece(f"principle_{cluster}", "principle", text, sessions, turns)
 
-    def _outline(self, chapter: Chapter, one: Outline, purpose: Purpose) -> Piece:
+    def _of_outline(self, chapter: Chapter, one: Outline, purpose: Purpose) -> Piece:
         turns = tuple((chapter.session, n) for n in range(one.turns[0], one.turns[1] + 1))
         text = one.requirement if purpose == "requirement" else "\n".join(self._lines(one))
         return Piece(one.id, "outline", text, (chapter.session,), turns)

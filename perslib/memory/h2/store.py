@@ -1,7 +1,7 @@
 """What H²Memory keeps of a user (Mem-PAL, section 3): situations, background, topic outlines, principles.
 
 All of it is text and small numbers. Vectors are not kept: a cluster's centroid is the mean of its outlines' vectors,
-which the embedder gives again, so a store can be read with another embedder than the one it was built with.
+which the embedder gives again.
 """
 
 from __future__ import annotations
@@ -73,7 +73,6 @@ class Chapter:
     session: str
     at: str
     first_log: str | None = None
-    last_log: str | None = None
     relations: tuple[Relation, ...] = ()
     situations: tuple[Situation, ...] = ()
     background: State = field(default_factory=EMPTY.copy)

@@ -17,46 +17,24 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from perslib.errors import DataError
-from perslib.llm import Ask, Embedder, Request
+from perslib.llm import Ask, Request
 from perslib.llm.types import changed
 from perslib.memory.h2 import log_graph, outlines
-from perslib.memory.h2.recall import Part, Recall
+from perslib.memory.h2.recall import Recall
 from perslib.memory.h2.store import EMPTY, Chapter, H2Store, Outline, Principle, Snapshot
-from perslib.memory.long import LongTermMemory, Piece, Purpose, Session, Space, Store
+from perslib.memory.long import Session, Store
 from perslib.prompts import prompt
 
 
-class H2Memory(LongTermMemory):
+class H2Memory(Recall):
     """The four parts of Mem-PAL's memory; `build` ends by learning principles, dialogues heard later revise them.
 
     `without` leaves one part out of what is recalled (the ablations of Table 2). What is built stays the same, so
-    that one build, and its answers in the cache, serve them all. `one_call_situations` tells all situations of a
-    session in one question instead of one each.
+    that one build, and its answers in the cache, serve them all.
     """
-
-    kept = H2Store
-
-    def __init__(
-        self,
-        language: str = "en",
-        *,
-        embedder: Embedder | str | None = None,
-        without: Part | None = None,
-        k: int = 3,
-        one_call_situations: bool = False,
-        seed: int = 42,
-        prompts: str | Path | None = None,
-        name: str | None = None,
-    ):
-        self.recollection = Recall(language, k, without)
-        self.language, self.one_call_situations = language, one_call_situations
-        self.seed, self.prompts = seed, prompts
-        self.space = Space(embedder)
-        self.name = name or ("H²Memory" if without is None else f"H²Memory without {without}")
 
     # -- session by session -----------------------------------------------------------------------------------
 
@@ -64,7 +42,7 @@ class H2Memory(LongTermMemory):
         """Relations, situations, background."""
         known = self._own(store)
         place = known.place(session.id)
-        heard = await self._graph(session, ask)
+        heard = await log_graph.hear(session, self._render, ask)
         chapter, lost = await self._chapter(known.chapters[:place], session, heard, ask)
         if place < len(known.chapters):
             chapter = replace(chapter, outlines=known.chapters[place].outlines)
@@ -78,7 +56,7 @@ class H2Memory(LongTermMemory):
         place = known.place(session.id)
         chapter = known.chapters[place] if place < len(known.chapters) else _silent(known.chapters[:place], session)
         found, lost = await outlines.outline(session, self._render, ask)
-        refined, further = await outlines.refine(chapter, found, self.space, self.recollection.k, self._render, ask)
+        refined, further = await outlines.refine(chapter, found, self.space, self.k, self._render, ask)
         known = _with(known, place, replace(chapter, outlines=refined))
         known = replace(known, heard=(*known.heard, session.id), failed=known.failed + lost + further)
         return (await self._revise(known, place, ask)) if known.snapshots else known
@@ -93,7 +71,7 @@ class H2Memory(LongTermMemory):
         chapters: list[Chapter] = []
 
         async def logs(j: int, ask: Ask) -> tuple[str, ...]:
-            heard = await self._graph(sessions[j], ask)
+            heard = await log_graph.hear(sessions[j], self._render, ask)
             if j:
                 await parts[j - 1][0]
             chapter, lost = await self._chapter(chapters, sessions[j], heard, ask)
@@ -103,9 +81,7 @@ class H2Memory(LongTermMemory):
         async def dialogue(j: int, ask: Ask) -> tuple[str, ...]:
             found, lost = await outlines.outline(sessions[j], self._render, ask)
             await parts[j][0]
-            refined, further = await outlines.refine(
-                chapters[j], found, self.space, self.recollection.k, self._render, ask
-            )
+            refined, further = await outlines.refine(chapters[j], found, self.space, self.k, self._render, ask)
             chapters[j] = replace(chapters[j], outlines=refined)
             return lost + further
 
@@ -129,40 +105,29 @@ class H2Memory(LongTermMemory):
         lost = tuple(f for _, failed in learned for f in failed)
         return replace(known, snapshots=(snapshot,), failed=known.failed + lost)
 
-    # -- recall and files -------------------------------------------------------------------------------------
-
-    def recall(self, store: Store, session: Session, query: str, purpose: Purpose) -> list[Piece]:
-        """Background, situations, principles, outlines, as the purpose asks for."""
-        return self.recollection.pieces(self._own(store), session, query, purpose, self.space)
-
-    def look_up(self, queries: Sequence[str]) -> None:
-        """Their vectors, in one go."""
-        self.space.vectors(queries, "query")
-
-    def general(self, store: Store) -> list[Piece]:
-        """Background and principles."""
-        return self.recollection.general(self._own(store))
-
     # -- steps ------------------------------------------------------------------------------------------------
 
     def _render(self, name: str, **fields: Any) -> Request:
         return replace(prompt(name, self.language, self.prompts).render(**fields), seed=self.seed)
 
-    async def _graph(self, session: Session, ask: Ask) -> log_graph.Heard:
-        return await log_graph.hear(session, self._render, ask, together=self.one_call_situations)
-
     async def _chapter(
         self, earlier: Sequence[Chapter], session: Session, heard: log_graph.Heard, ask: Ask
     ) -> tuple[Chapter, tuple[str, ...]]:
         logs = log_graph.in_order(session)
-        first, last = (logs[0].at, logs[-1].at) if logs else (None, None)
-        days = (first[:10], last[:10]) if first and last else ("", "")
+        days = (logs[0].at[:10], logs[-1].at[:10]) if logs else ("", "")
         state, lost = await log_graph.update_background(earlier, session.id, days, heard.situations, self._render, ask)
-        at = session.at
-        return Chapter(session.id, at, first, last, heard.relations, heard.situations, state), lost
+        first = logs[0].at if logs else None
+        return Chapter(session.id, session.at, first, heard.relations, heard.situations, state), lost
 
     def _points(self, found: Sequence[Outline]) -> outlines.Points:
         return self.space.vectors([outline.requirement for outline in found])
+
+    def _joined(self, store: H2Store, new: Sequence[Outline]) -> tuple[list[int], H2Store]:
+        """The clusters that new outlines join one by one, and the store with them there."""
+        old = [outline for outline in store.outlines if outline.cluster is not None]
+        labels = [outline.cluster for outline in old if outline.cluster is not None]
+        joined, _ = outlines.join(self._points(new), self._points(old), labels)
+        return joined, store.clustered({o.id: label for o, label in zip(new, joined)})
 
     async def _revise(self, store: H2Store, place: int, ask: Ask) -> H2Store:
         """Principles after the dialogue at this place, whose outlines join clusters one by one."""
@@ -171,11 +136,7 @@ class H2Memory(LongTermMemory):
             return await self.learn(store, ask)
         if not new:
             return replace(store, snapshots=(*store.snapshots, Snapshot(name, store.principles)))
-        old = [outline for outline in store.outlines if outline.cluster is not None]
-        labels = [outline.cluster for outline in old if outline.cluster is not None]
-        means, sizes = outlines.centroids(self._points(old), labels, len(store.principles))
-        joined, _, _ = outlines.join(self._points(new), means, sizes)
-        store = store.clustered({o.id: label for o, label in zip(new, joined)})
+        joined, store = self._joined(store, new)
         members = [[o for o in store.outlines if o.cluster == c] for c in range(len(store.principles))]
         hit = {c: [o for o, label in zip(new, joined) if label == c] for c in dict.fromkeys(joined)}
         revised, lost = await outlines.revise(store.principles, hit, members, self.seed, self._render, ask)
@@ -196,11 +157,8 @@ def _with(store: H2Store, place: int, chapter: Chapter) -> H2Store:
 class H2Dialogues(H2Memory):
     """Topic outlines and a principle for each dialogue that has any; both preferences and solutions are shown."""
 
-    def __init__(self, language: str = "en", **options: object):
-        super().__init__(language, **options)  # type: ignore[arg-type]
-        self.recollection = replace(self.recollection, preferences=True)
-        if "name" not in options:
-            self.name += ", dialogues only"
+    preferences = True
+    called = "H²Memory{without}, dialogues only"
 
     async def hear_logs(self, store: Store, session: Session, ask: Ask) -> H2Store:
         """Logs are left aside."""
