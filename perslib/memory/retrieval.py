@@ -12,7 +12,7 @@ one whose targets they are.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Literal, get_args
 
@@ -66,12 +66,9 @@ class DialogueForm(TextForm):
 
     def of_turns(self, turns: pd.DataFrame) -> list[str]:
         """The text of each turn of a history."""
-        past = turns[["task", "request", "response"]].astype(object)
-        rows = past.where(past.notna(), "").itertuples(index=False)
-        return [
-            self.text("\n".join([task, *(m["content"] for m in before)]), request, response)
-            for (task, request, response), before in zip(rows, said_before(turns, self.record))
-        ]
+        said = zip(turns["task"].fillna(""), said_before(turns, self.record))
+        tasks = ["\n".join([task, *(m["content"] for m in before)]) for task, before in said]
+        return super().of_turns(turns.assign(task=tasks))
 
     def of_target(self, target: Target) -> str:
         """What is looked up for a target."""
@@ -177,18 +174,12 @@ class Retrieval:
 
     def anchors(self, block: Block, k: int = 6, strategy: Strategy = "topk") -> list[tuple[Anchor, ...]]:
         """k turns of `history(block)` for each target, chosen by `chosen`."""
-        history = self.history(block)
-        if history.empty:
-            return [()] * len(block)
-        blank = history[["task", "request", "reason"]].astype(object)
-        texts = blank.where(blank.notna(), None)
-        rows = list(zip(history["scenario"], history["session"], history["turn"].astype(int), texts["task"]))
-        scores = [float("nan") if score is pd.NA else score for score in history["score"].tolist()]
-        said = list(zip(texts["request"], history["response"], scores, texts["reason"]))
-        ids = [turn_id(*row[:3]) for row in rows]
+        columns = ["scenario", "session", "turn", "task", "request", "response", "score", "reason"]
+        history = self.history(block)[columns].astype(object)
+        rows = history.where(history.notna(), None).fillna({"score": float("nan")}).itertuples(index=False, name=None)
+        turns = [Anchor(turn_id(*row[:3]), *row, 0.0) for row in rows]
         return [
-            tuple(Anchor(ids[i], *rows[i], *said[i], near) for i, near in found)
-            for found in self.nearest(block, k, strategy)
+            tuple(replace(turns[i], similarity=near) for i, near in found) for found in self.nearest(block, k, strategy)
         ]
 
 

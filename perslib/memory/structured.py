@@ -8,7 +8,6 @@ many. Of turns without scores the same are chosen; there are no examples then.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,6 +23,7 @@ from perslib.memory.base import MemorySystem, Statement, UserMemory, counted, pr
 from perslib.memory.retrieval import turn_id
 from perslib.prompts import prompt
 
+SESSION = ["scenario", "session"]
 SESSIONS, TASK, MESSAGE, EXAMPLE_REQUEST, EXAMPLES = 8, 150, 200, 120, 3
 #: Lengths of a message that `full` tries, from the longest.
 LENGTHS = (2000, 1200, 800, 500, 300, 200, 120, 60)
@@ -48,7 +48,7 @@ class Shown:
 def shown(rated: pd.DataFrame, evidence: str = "published", budget: int = 6000) -> Shown:
     """The part of the turns that a memory is built from, cut to size."""
     if evidence == "published":
-        return _cut(rated[_in(rated, published_sessions(rated))], MESSAGE, MESSAGE)
+        return _cut(rated.merge(published_sessions(rated)), MESSAGE, MESSAGE)
     if evidence != "full":
         raise UnknownName("evidence", evidence, ["published", "full"])
     for length in LENGTHS:
@@ -56,67 +56,60 @@ def shown(rated: pd.DataFrame, evidence: str = "published", budget: int = 6000) 
         if whole.tokens <= budget:
             return whole
     # Even the shortest is too long: fewer sessions, the first of the scenario with the most left out first.
-    sessions = list(dict.fromkeys(zip(rated["scenario"], rated["session"])))
+    sessions = rated[SESSION].drop_duplicates()
     while len(sessions) > 1 and whole.tokens > budget:
-        most = Counter(scenario for scenario, _ in sessions).most_common(1)[0][0]
-        sessions.remove(next(pair for pair in sessions if pair[0] == most))
-        whole = _cut(rated[_in(rated, sessions)], LENGTHS[-1], LENGTHS[-1], examples=False)
+        own = sessions.groupby("scenario", sort=False)["session"]
+        sessions = sessions.drop(own.head(1).index[own.size().argmax()])
+        whole = _cut(rated.merge(sessions), LENGTHS[-1], LENGTHS[-1], examples=False)
     return whole
 
 
-def published_sessions(rated: pd.DataFrame) -> list[tuple[str, str]]:
+def published_sessions(rated: pd.DataFrame) -> pd.DataFrame:
     """All sessions if there are at most eight, else the first ones of each scenario, as many of each."""
-    sessions = list(dict.fromkeys(zip(rated["scenario"], rated["session"])))
+    sessions = rated[SESSION].drop_duplicates()
     if len(sessions) <= SESSIONS:
         return sessions
-    scenarios = list(dict.fromkeys(scenario for scenario, _ in sessions))
-    each = max(1, SESSIONS // len(scenarios))
-    first = [pair for s in scenarios for pair in [p for p in sessions if p[0] == s][:each]]
-    return first[:SESSIONS]
-
-
-def _in(rated: pd.DataFrame, sessions: Sequence[tuple[str, str]]) -> pd.Series:
-    wanted = set(sessions)
-    pairs = zip(rated["scenario"], rated["session"])
-    return pd.Series([pair in wanted for pair in pairs], index=rated.index, dtype=bool)
+    each = max(1, SESSIONS // sessions["scenario"].nunique())
+    return sessions.groupby("scenario", sort=False).head(each).head(SESSIONS)
 
 
 def _cut(rated: pd.DataFrame, request: int, response: int, *, examples: bool = True) -> Shown:
-    turns, ids = [], []
-    for number, row in enumerate(rated.to_dict("records"), 1):
-        asked = "\n".join([*row["earlier"], *([row["request"]] if isinstance(row["request"], str) else [])])
-        ids.append(turn_id(row["scenario"], row["session"], row["turn"]))
-        turns.append({"id": number, "whole": asked, "reply": row["response"], **_label(row), "row": row})
-    by_session: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for turn in turns:
-        by_session.setdefault((turn["row"]["scenario"], turn["row"]["session"]), []).append(turn)
+    rows = list(enumerate(rated.to_dict("records"), 1))
+    by_session: dict[tuple[str, str], list[tuple[int, dict[Any, Any]]]] = {}
+    by_score: dict[int | None, list[tuple[int, dict[Any, Any]]]] = {}
+    for number, row in rows:
+        by_session.setdefault((row["scenario"], row["session"]), []).append((number, row))
+        by_score.setdefault(_score(row), []).append((number, row))
     sessions = [
         {
             "task_name": scenario,
-            "task": cut(told, TASK) if isinstance(told := group[0]["row"]["task"], str) else "",
-            "turns": [_turn(t, request, response) for t in group],
+            "task": cut(told, TASK) if isinstance(told := group[0][1]["task"], str) else "",
+            "turns": [_turn(*one, request, response) for one in group],
         }
         for (scenario, _), group in by_session.items()
     ]
-    groups = []
-    for score in range(5, 0, -1) if examples else ():
-        of_score = [t for t in turns if t["score"] == score]
-        if of_score:
-            first = [_turn(t, EXAMPLE_REQUEST, MESSAGE) for t in of_score[:EXAMPLES]]
-            groups.append({"score": score, "total": len(of_score), "turns": first})
-    return Shown(sessions, groups, tuple(ids))
+    groups = [
+        {
+            "score": score,
+            "total": len(by_score[score]),
+            "turns": [_turn(*one, EXAMPLE_REQUEST, MESSAGE) for one in by_score[score][:EXAMPLES]],
+        }
+        for score in range(5, 0, -1)
+        if examples and score in by_score
+    ]
+    return Shown(sessions, groups, tuple(turn_id(row["scenario"], row["session"], row["turn"]) for _, row in rows))
 
 
-def _label(row: dict[str, Any]) -> dict[str, Any]:
-    if pd.isna(row["score"]):
-        return {"score": None, "reason": None}
-    score = int(row["score"])
-    return {"score": score, "reason": row["reason"] if score <= 3 and isinstance(row["reason"], str) else None}
+def _score(row: dict[Any, Any]) -> int | None:
+    return None if pd.isna(row["score"]) else int(row["score"])
 
 
-def _turn(turn: dict[str, Any], request: int, response: int) -> dict[str, Any]:
-    kept = {name: turn[name] for name in ("id", "score", "reason")}
-    return {**kept, "request": cut(turn["whole"], request), "response": cut(turn["reply"], response)}
+def _turn(number: int, row: dict[Any, Any], request: int, response: int) -> dict[str, Any]:
+    asked = "\n".join([*row["earlier"], *([row["request"]] if isinstance(row["request"], str) else [])])
+    score = _score(row)
+    reason = row["reason"] if score is not None and score <= 3 and isinstance(row["reason"], str) else None
+    texts = {"request": cut(asked, request), "response": cut(row["response"], response)}
+    return {"id": number, "score": score, "reason": reason, **texts}
 
 
 def cut(text: str, most: int) -> str:
