@@ -39,6 +39,12 @@ def built(system: MemorySystem, block: Block) -> UserMemory:
     return answered(partial(system.build, block))
 
 
+@pytest.fixture(scope="module")
+def sample() -> list[tuple[Block, UserMemory]]:
+    """Blocks of the sample with 300 replies, each with its memory."""
+    return [(block, built(Measured(), block)) for block in targets(load("sample/en"), limit=300)]
+
+
 def test_it_says_where_high_and_low_replies_differ_and_cites_them() -> None:
     memory = built(Measured(), block_of(LIKES_NUMBERS, "Socks."))
     (numbers,) = [s for s in memory.statements if s.text.startswith("exact numbers")]
@@ -94,11 +100,10 @@ def test_a_history_too_short_or_too_even_is_no_ground_for_conclusions() -> None:
         assert sum(memory.counts) == len(rows)
 
 
-def test_the_traits_of_a_reply_are_those_of_the_statements() -> None:
+def test_the_traits_of_a_reply_are_those_of_the_statements(sample: list[tuple[Block, UserMemory]]) -> None:
     """On every block of the sample: the same traits in the same order, and no direction but the correlation's."""
     blocks = 0
-    for block in targets(load("sample/en"), limit=300):
-        memory = built(Measured(), block)
+    for block, memory in sample:
         assert isinstance(memory, MeasuredMemory)
         named = [s.text.partition(":")[0] for s in memory.statements]
         about = memory.about(next(iter(block)))
@@ -163,12 +168,10 @@ def test_the_judge_reads_it_after_the_reply() -> None:
     assert first[: first.index(NUMBERS)] == second[: second.index(VAGUE)]
 
 
-def test_on_the_sample_it_follows_the_user_within_their_own_level() -> None:
-    corpus = load("sample/en")
-    gold = corpus.turns.set_index(["user", "scenario", "session", "turn"])["score"].astype(float)
+def test_on_the_sample_it_follows_the_user_within_their_own_level(sample: list[tuple[Block, UserMemory]]) -> None:
+    gold = load("sample/en").turns.set_index(["user", "scenario", "session", "turn"])["score"].astype(float)
     off, of = [], []
-    for block in targets(corpus, limit=300):
-        memory = built(Measured(), block)
+    for block, memory in sample:
         told = [memory.about(t) for t in block]
         if all(text is None for text in told):  # of these users no trait is worth a sentence
             continue
