@@ -107,7 +107,7 @@ class Anchor:
     score: float
     """A whole number, but where labels were estimated; NaN where the turn was not rated."""
     reason: str | None
-    similarity: float
+    similarity: float = 0.0
 
 
 def rated(block: Block) -> pd.DataFrame:
@@ -177,7 +177,7 @@ class Retrieval:
         columns = ["scenario", "session", "turn", "task", "request", "response", "score", "reason"]
         history = self.history(block)[columns].astype(object)
         rows = history.where(history.notna(), None).fillna({"score": float("nan")}).itertuples(index=False, name=None)
-        turns = [Anchor(turn_id(*row[:3]), *row, 0.0) for row in rows]
+        turns = [Anchor(turn_id(*row[:3]), *row) for row in rows]
         return [
             tuple(replace(turns[i], similarity=near) for i, near in found) for found in self.nearest(block, k, strategy)
         ]
