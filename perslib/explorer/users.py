@@ -61,11 +61,13 @@ class Users(widgets.VBox):
         table = table.assign(statements=table["user"].map({user: len(own) for user, own in statements.items()}))
         if words:
             table = table[table["user"].map(found).astype(bool)]
-        by, largest = self.order.value, ORDERS[self.order.value][1]
-        table = table.sort_values(by, ascending=not largest, kind="stable")
+        table = table.sort_values(self.order.value, ascending=not ORDERS[self.order.value][1], kind="stable")
         self.rows.children = [
-            bar(self._opener(row["user"]), widgets.HTML(draw("rater", row=row, statements=found[row["user"]])))
-            for row in table.to_dict("records")
+            bar(
+                button(looking, "", partial(looking.open, user), description=controls_shown(user)),
+                widgets.HTML(draw("rater", row=row, statements=found[user])),
+            )
+            for user, row in zip(table["user"], table.to_dict("records"))
         ]
         self.said.value = div(
             "caption",
@@ -76,12 +78,6 @@ class Users(widgets.VBox):
                 users=len(statements),
             ),
         )
-
-    def _opener(self, user: str) -> widgets.Button:
-        """A button with the user's name, which is not translated."""
-        made = button(self.looking, "", partial(self.looking.open, user))
-        made.description = controls_shown(user)
-        return made
 
     def _statements(self, user: str, name: str) -> tuple[Statement, ...]:
         """What this memory says of a user, from all scenarios but the first that the user has."""

@@ -210,25 +210,20 @@ class Constant(Computed):
 
 @dataclass(eq=False)
 class Random(Computed):
-    """A score drawn for each reply, uniformly from 1–5 or as often as train users gave it.
+    """A score drawn for each reply, as often as train users gave it.
 
     The draw hangs on seed, user, session and turn alone: the same in every run, whatever else is judged.
     """
 
     seed: int = 42
-    among: Literal["train", "uniform"] = "train"
+    name = "random"
+    sees = Sees(train=True)
     lack = _OfTrain.lack
     pool: Scores | None = field(default=None, init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        self.name = "random" if self.among == "train" else "random, uniform"
-        self.sees = Sees(train=self.among == "train")
-        self.pool = np.arange(1.0, 6) if self.among == "uniform" else None
-
     async def fit(self, train: Corpus, ask: Ask) -> None:
         """Learn how often train users give each score."""
-        if self.among == "train":
-            self.pool = np.sort(np.concatenate([*train_scores(train).values(), []]))
+        self.pool = np.sort(np.concatenate([*train_scores(train).values(), []]))
 
     def scores(self, block: Block) -> Sequence[float | None]:
         """One draw a target."""

@@ -95,20 +95,20 @@ def say(message: str, *, counted: Mapping[str, int] | None = None, **values: obj
     `values` fill in what stands in braces. `counted` goes to the manifest and the head of the page: `judgments` asked
     for and those `unscored`.
     """
-    from perslib.report.markup import prose
-    from perslib.report.show import show_html
-
-    said = translate(message, **values)
-    show_html(prose(said), plain=said, record={"kind": "judgments", **counted} if counted else None)
+    _show(translate(message, **values), {"kind": "judgments", **counted} if counted else None)
 
 
 def answer(message: str, **values: object) -> None:
     """Show a sentence of what the page found. A rendered page opens with these, and its card on the index has them."""
+    said = translate(message, **values)
+    _show(said, {"kind": "answer", "text": said})
+
+
+def _show(said: str, record: Mapping[str, Any] | None) -> None:
     from perslib.report.markup import prose
     from perslib.report.show import show_html
 
-    said = translate(message, **values)
-    show_html(f'<div class="pl-answer">{prose(said)}</div>', plain=said, record={"kind": "answer", "text": said})
+    show_html(prose(said), plain=said, record=record)
 
 
 @contextmanager

@@ -156,9 +156,7 @@ def readable(nb: Any) -> Any:
 
     nb, _ = CoalesceStreamsPreprocessor().preprocess(copy.deepcopy(nb), {})
     numbers = {c.get("execution_count"): code_number(nb, i) for i, c in enumerate(nb.cells)}
-    titled = False
-    answers: list[str] = []
-    leading: list[str] = []
+    titled, answers, leading = False, list[str](), list[str]()
     for index, cell in enumerate(nb.cells):
         if cell.cell_type == "code":
             n, injected = code_number(nb, index), INJECTED in cell.metadata.get("tags", [])

@@ -32,7 +32,7 @@ from scipy.stats import norm
 
 from perslib.corpus.schema import BAD, GOOD, NEUTRAL
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.stats.resamples import LEVEL, RESAMPLES, SEED, Floats, Resamples, estimate, floats, ratio, wilson
+from perslib.stats.resamples import RESAMPLES, SEED, Floats, Resamples, estimate, floats, ratio, wilson
 
 #: Resamples of which AUROC is computed together.
 AT_ONCE = 200
@@ -174,7 +174,6 @@ def measure_verdicts(
     unit: str = "case",
     resamples: int = RESAMPLES,
     seed: int = SEED,
-    level: float = LEVEL,
 ) -> pd.DataFrame:
     """Measure how well verdicts agree with gold, one row a judge and metric.
 
@@ -183,7 +182,7 @@ def measure_verdicts(
     frame : columns judge, gold (1, −1), said (1, −1, 0, or missing where the answer could not be read), and `unit`.
     metrics : names in `perslib.stats.detection.METRICS`.
     unit : what was sampled: the case, or the user where one user has several.
-    resamples, seed, level : as in `perslib.stats.Resamples`.
+    resamples, seed : as in `perslib.stats.Resamples`.
 
     Columns: judge, metric, value, value_low, value_high (units resampled, from five on), wilson_low, wilson_high (of
     plain shares, cases taken as independent), cases, unread, units.
@@ -194,14 +193,14 @@ def measure_verdicts(
         raise DataError(Problem("verdicts", f"has no column {', '.join(missing)}"))
     rows: list[dict[str, Any]] = []
     for judge, own in frame.groupby("judge", sort=False, dropna=False):
-        units = Resamples(own[unit], resamples, seed, level)
+        units = Resamples(own[unit], resamples, seed)
         table = count_verdicts(own["gold"], own["said"], units.group, len(units))
         drawn, whole = table @ units.weights, table.sum(axis=2)
         about = {"cases": int(whole.sum()), "unread": int(whole[:, 3].sum()), "units": len(units)}
         for name in metrics:
             found = units.estimate(METRICS[name](drawn))
             n = whole[_COUNTED[name], :].sum() if name in _COUNTED else np.nan
-            low, high = wilson(found["value"] * n, n, level)
+            low, high = wilson(found["value"] * n, n)
             bounds = {"wilson_low": float(low), "wilson_high": float(high)}
             rows.append({"judge": judge, "metric": name, **found, **bounds, **about})
     return pd.DataFrame(rows)

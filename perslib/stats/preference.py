@@ -212,7 +212,6 @@ def own_family_preference(
     judge_families: Mapping[Any, str] | None = None,
     resamples: int = RESAMPLES,
     seed: int = SEED,
-    level: float = LEVEL,
 ) -> pd.DataFrame:
     """How much more each judge gives its own family than judges of other families give the same replies.
 
@@ -229,7 +228,7 @@ def own_family_preference(
     unit : what was sampled (users), a name for each row.
     families : the family of each who wrote, as far as it is known, and of each judge, a column of `scores`.
     judge_families : the judges' families, where names of judges may be names of writers, too.
-    resamples, seed, level : as in `perslib.stats.Resamples`.
+    resamples, seed : as in `perslib.stats.Resamples`.
 
     Columns: judge, family, own and others (the two means), preference, preference_low, preference_high, preference_p
     (two-sided), preference_p_holm (over the judges), own_makers, other_makers, judges (the others), rows, units, why (what
@@ -244,7 +243,7 @@ def own_family_preference(
         rivals = [other for other in scores if other != judge and of_judge.get(other) != family]
         common = scores[[judge, *rivals]].dropna()
         above = (common[judge] - common[rivals].mean(axis=1)).to_numpy(float)
-        row = _preference(above, about.loc[common.index], family, len(rivals), resamples, seed, level)
+        row = _preference(above, about.loc[common.index], family, len(rivals), resamples, seed)
         found.append({"judge": judge, "family": family, "judges": len(rivals), **row})
     table = pd.DataFrame(found, columns=_COLUMNS)
     place = table.columns.get_loc("preference_p") + 1
@@ -253,13 +252,7 @@ def own_family_preference(
 
 
 def _preference(
-    above: npt.NDArray[np.float64],
-    about: pd.DataFrame,
-    family: str | None,
-    rivals: int,
-    resamples: int,
-    seed: int,
-    level: float,
+    above: npt.NDArray[np.float64], about: pd.DataFrame, family: str | None, rivals: int, resamples: int, seed: int
 ) -> dict[str, Any]:
     known = about["family"].notna().to_numpy()
     own = known & about["family"].eq(family).to_numpy()
@@ -273,7 +266,7 @@ def _preference(
     for among, what in ((own, "its own"), (other, "another")):
         if not among.any():
             return {**counts, "why": f"no candidate of {what} family was scored by all these judges"}
-    drawn = Resamples(about["unit"], resamples, seed, level, sort=True)
+    drawn = Resamples(about["unit"], resamples, seed, sort=True)
     sums = np.array([drawn.by_unit(values) for values in (own, own * above, other, other * above)])
     n, total, n_other, total_other = sums @ drawn.weights_for(int((sums[[0, 2]] > 0).sum(axis=1).min()))
     ours, theirs = ratio(total, n), ratio(total_other, n_other)

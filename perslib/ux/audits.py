@@ -58,14 +58,13 @@ def choices_on(
     corpus: Corpus,
     backbone: Backbone | None = None,
     *,
-    margin: float = 0.0,
     fit: bool = True,
     progress: bool = True,
 ) -> pd.DataFrame:
     """The judge's choice on every pair in both orders, as `perslib.stats.order_effects` takes them.
 
-    Of a judge that scores, the higher score wins (`expected` where it gives a distribution, else `raw`), and a
-    difference of at most `margin` is a tie. With `fit` off, a judge that learns is taken as it is.
+    Of a judge that scores, the higher score wins (`expected` where it gives a distribution, else `raw`), and equal
+    scores are a tie. With `fit` off, a judge that learns is taken as it is.
     """
     if missing := [c for c in _PAIR if c not in pairs]:
         raise DataError(Problem("pairs", f"has no column {', '.join(missing)}"), "See `pairs_of`.")
@@ -74,7 +73,7 @@ def choices_on(
     blocks = [_both(cut, row, first) for row, first in shown]
     if fit:
         fit_judge(judge, corpus, blocks, backbone, progress=progress)
-    places = [_higher(v, margin) for v in verdicts_on(judge, blocks, backbone, progress=progress)]
+    places = [_higher(v) for v in verdicts_on(judge, blocks, backbone, progress=progress)]
     rows = []
     for (row, first), place in zip(shown, places, strict=True):
         other = "b" if first == "a" else "a"
@@ -119,12 +118,12 @@ def _both(cut: Cut, row: dict[Any, Any], first: str) -> Block:
     return replace(block, targets=twice)
 
 
-def _higher(verdicts: Sequence[Verdict], margin: float) -> str | None:
+def _higher(verdicts: Sequence[Verdict]) -> str | None:
     scores = [v.raw if v.expected is None else v.expected for v in verdicts]
     if scores[0] is None or scores[1] is None:
         return None
     apart = scores[0] - scores[1]
-    return "tie" if abs(apart) <= margin + 1e-9 else "first" if apart > 0 else "second"
+    return "tie" if abs(apart) <= 1e-9 else "first" if apart > 0 else "second"
 
 
 def padded(reply: str, language: str, times: float = 1.0) -> str:

@@ -191,23 +191,21 @@ def verdicts_of_scores(scored: pd.DataFrame, cases: Sequence[Case]) -> pd.DataFr
     return frame[["judge", "case", "user", "scenario", "gold", "said", "p_good", "score"]]
 
 
-def strategy_gains(verdicts: pd.DataFrame, baseline: str = "") -> pd.DataFrame:
-    """Accuracy of judges on the same cases less the baseline's (the first judge's), in points, paired.
+def strategy_gains(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """Accuracy of judges on the same cases less the first judge's, in points, paired.
 
     For prompting strategies, reasoning efforts, or anything else that the same cases were judged with.
 
     Columns: judge, accuracy, gain, gain_low, gain_high, gain_p (McNemar).
     """
     names = list(dict.fromkeys(verdicts["judge"]))
-    if baseline and baseline not in names:
-        raise UnknownName("judge", baseline, names)
     gold, said = labels(verdicts["gold"], place="gold"), labels(verdicts["said"], 3, place="said")
     right = verdicts.assign(right=np.where(np.isnan(gold), np.nan, 100.0 * (gold == said)))
     table = right.pivot(index="case", columns="judge", values="right").loc[right["case"].unique(), names]
-    gains = compare_paired(table, base=baseline or names[0], tests=("mcnemar",)).set_index("a")
+    gains = compare_paired(table, base=names[0], tests=("mcnemar",)).set_index("a")
     own = gains[["difference", "difference_low", "difference_high", "difference_p"]].reindex(names)
     own.columns = own.columns.str.replace("difference", "gain")
-    own.loc[baseline or names[0], ["gain", "gain_low", "gain_high"]] = 0.0
+    own.loc[names[0], ["gain", "gain_low", "gain_high"]] = 0.0
     return own.assign(accuracy=table.mean()).rename_axis("judge").reset_index()
 
 

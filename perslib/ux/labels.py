@@ -24,7 +24,7 @@ from perslib.judge.asking import read_object
 from perslib.llm import Ask, Backbone, Request
 from perslib.paths import read_toml
 from perslib.prompts import PromptSettings
-from perslib.stats import LEVEL, RESAMPLES, SEED, Resamples, resample_cohen
+from perslib.stats import RESAMPLES, SEED, Resamples, resample_cohen
 from perslib.ux.cases import Case
 
 OTHER = "other"
@@ -152,22 +152,15 @@ def labeller_agreement(
     return pd.DataFrame(rows)
 
 
-def strategy_shares(
-    labelled: pd.DataFrame,
-    column: str = "strategy",
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
-    level: float = LEVEL,
-) -> pd.DataFrame:
+def strategy_shares(labelled: pd.DataFrame, *, resamples: int = RESAMPLES, seed: int = SEED) -> pd.DataFrame:
     """How often each strategy is the primary one, in percent of all replies, with intervals over resampled cases.
 
     Columns: strategy (those of Table 4 and other), replies, percent, percent_low, percent_high.
     """
-    known = labelled.dropna(subset=[column])
-    cases, rows = Resamples(known["case"], resamples, seed, level), []
+    known = labelled.dropna(subset=["strategy"])
+    cases, rows = Resamples(known["case"], resamples, seed), []
     for name in (*STRATEGIES, OTHER):
-        chosen = (known[column] == name).to_numpy(float)
+        chosen = (known["strategy"] == name).to_numpy(float)
         percent = cases.estimate(cases.mean(100 * chosen), "percent")
         rows.append({"strategy": name, "replies": int(chosen.sum()), **percent})
     return pd.DataFrame(rows)

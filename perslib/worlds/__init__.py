@@ -34,7 +34,7 @@ requirements, nothing rated (`perslib.worlds.palset`).
 
 from perslib.worlds.assistants import ASSISTANTS
 from perslib.worlds.lives import QUALITIES
-from perslib.worlds.palset import palset, write_palset
+from perslib.worlds.palset import palset
 from perslib.worlds.world import world, write_sample
 
-__all__ = ["ASSISTANTS", "QUALITIES", "palset", "world", "write_palset", "write_sample"]
+__all__ = ["ASSISTANTS", "QUALITIES", "palset", "world", "write_sample"]

@@ -1,7 +1,6 @@
 """Synthetic PAL-Sets: the same files as Mem-PAL's release, from the lives of the synthetic world, without any model.
 
     corpus = palset(users=2, seed=42, language="zh")
-    write_palset("folder", users=2)            the files themselves, as `perslib import palset` reads them
 
 The truth is known. In every aspect a user likes two kinds of solutions (`STYLES` in the words of each language) and
 dislikes two: the opposite of the first, and one more. Preferences say so, two of the eight candidates of every topic
@@ -16,13 +15,12 @@ truth_candidates    user, scenario, session, topic, styles: the kind of each can
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 from perslib.corpus.corpus import Corpus
-from perslib.corpus.palset import FOLDERS, read_contents, write_release
+from perslib.corpus.palset import FOLDERS, read_contents
 from perslib.corpus.palset_records import ASSISTANT_ACTIONS, PARTS, SIDES, USER_ACTIONS
 from perslib.errors import DataError, Problem
 from perslib.worlds.lives import Dice
@@ -162,11 +160,6 @@ def palset(users: int = 2, seed: int = 42, language: str = "zh", name: str | Non
     meta = {"synthetic": True, "generator": f"perslib.worlds.palset {VERSION}"}
     meta |= {"seed": seed, "users": users}
     return replace(corpus, extras=corpus.extras | extras, meta=corpus.meta | meta)
-
-
-def write_palset(folder: str | Path, users: int = 2, seed: int = 42, language: str = "zh") -> Path:
-    """Write the files as the release lays them out; returns the folder."""
-    return write_release(folder, palset_files(users, seed, language).files, language)
 
 
 def palset_files(users: int = 2, seed: int = 42, language: str = "zh") -> Made:
