@@ -117,7 +117,7 @@ def test_the_backbone_goes_away_and_the_error_stands_where_it_was_asked(app, pag
     page.get_by_role("alert").wait_for(timeout=120_000)
     assert re.search("未能完成|读不出评分", page.get_by_role("alert").inner_text())
     screenshot("explorer-gone-1280")
-    page.get_by_role("tab", name="用户").click()
+    page.get_by_role("tab", name="用户", exact=True).click()
     page.get_by_label("用户", exact=True).select_option("u004")
     page.locator(".pl-profile .pl-title", has_text="u004").wait_for()
 
