@@ -47,7 +47,7 @@ def fold_equal(agreed: pd.DataFrame, blind: Sequence[str]) -> pd.DataFrame:
     about = ["judge", "score"]
     values = agreed["value"].round(9).fillna(0)
     rows = agreed.assign(value=values).groupby(about, sort=False)["value"].agg(tuple).reset_index()
-    repeated = rows["judge"].isin(blind) & rows.duplicated(["score", "value"])
+    repeated = rows["judge"].isin(blind) & rows.duplicated(["score", "value"]) & rows["value"].map(any)
     return agreed.merge(rows.loc[~repeated, about], on=about)
 
 
