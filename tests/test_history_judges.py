@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections import Counter
 from functools import partial
 
@@ -25,6 +26,7 @@ from perslib.judge import (
     UserMajority,
     UserMean,
     UserMedian,
+    WithoutText,
     controls,
     history_baselines,
     nearest_baselines,
@@ -109,6 +111,22 @@ def test_no_history_is_unscored_with_a_reason():
                 assert verdict.raw is None and "no rated turn in another scenario" in verdict.error
 
 
+def test_what_helps_without_a_text_is_learned_from_train_users():
+    """First replies get a 3 and second ones a 5, of strict users a point less: level and turn, and no word."""
+    rows = [
+        (f"user {u}", s, f"{n}", "q", "r", score - u % 2)
+        for u, s, n in itertools.product(range(12), ("travel", "gift"), range(3))
+        for score in (3, 5)
+    ]
+    corpus, judge = corpus_of(rows), WithoutText()
+    train = corpus.of_users([f"user {u}" for u in range(10)])
+    generous, strict = (judged(judge, corpus.block(f"user {u}", "gift"), train) for u in (10, 11))
+    assert generous == pytest.approx([3, 5] * 3, abs=0.2) and strict == pytest.approx([2, 4] * 3, abs=0.2)
+    newcomer = judged(judge, corpus_of([("new", "gift", "0", "q", "r", None)]).block("new", "gift"))
+    assert newcomer == pytest.approx([2.5], abs=0.1), "everybody's level, for a first reply"
+    assert judged(WithoutText(), block_of([4]), corpus_of(scored_past([None], targets=0))) == [None, None]
+
+
 def test_a_judge_of_train_users_wants_to_meet_them_first():
     for judge in (OfPopulation(), OfTask("majority"), Random()):
         with pytest.raises(PerslibError, match=r"fit\(train\)"):
@@ -123,7 +141,9 @@ def test_train_users_without_scores_leave_everything_unscored():
 
 def test_every_row_has_a_name_of_its_own_and_says_what_it_sees():
     rows = [*controls(), *history_baselines(), *history_baselines("half up")]
-    assert [j.name for j in controls()] == ["constant 4", "random", "user mean", "user median"]
+    assert [j.name for j in controls()] == [
+        *["constant 4", "random", "user mean", "user median", "level, turn, assistant"]
+    ]
     assert [j.name for j in history_baselines()] == [
         *["global mean", "global majority", "task mean", "task majority"],
         *["user mean", "user median", "user majority", "user CDF by hash"],

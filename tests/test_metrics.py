@@ -33,6 +33,7 @@ GOLD = [5, 4, 3, 4, 2, 5, 5, 4, 5, 3, 2, 4]
 SCORE = [4, 4, 3, 5, 3, 5, 4, 4, 5, 4, 3, 4]
 USER = list("AAAAABBBBCCC")
 TURN = ["user", "scenario", "session", "turn"]
+GIVEN = (("score", int), ("raw", float), ("user", object), ("scenario", object))
 
 
 def test_worked_example():
@@ -73,12 +74,13 @@ def test_worked_example():
 # -- against scipy and scikit-learn --------------------------------------------------------------------------
 
 
-def by_others(gold: np.ndarray, score: np.ndarray, user: np.ndarray) -> dict[str, float]:
+def by_others(gold: np.ndarray, score: np.ndarray, user: np.ndarray, scenario: np.ndarray) -> dict[str, float]:
     """What scipy and scikit-learn say."""
     whole = np.clip(np.round(score), 1, 5).astype(int)
     sat, said = gold >= 4, whole >= 4
-    frame = pd.DataFrame({"g": gold.astype(float), "s": score.astype(float), "u": user})
+    frame = pd.DataFrame({"g": gold.astype(float), "s": score.astype(float), "u": user, "b": scenario})
     centred = frame[["g", "s"]] - frame.groupby("u")[["g", "s"]].transform("mean")
+    blocked = frame[["g", "s"]] - frame.groupby(["u", "b"])[["g", "s"]].transform("mean")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         z = [
@@ -105,6 +107,7 @@ def by_others(gold: np.ndarray, score: np.ndarray, user: np.ndarray) -> dict[str
             "false_dsat": (~said)[sat].mean() if sat.any() else np.nan,
             "wc_mae": (centred["g"] - centred["s"]).abs().mean(),
             "wc_pearson": stats.pearsonr(centred["g"], centred["s"])[0] if (centred.std() > 1e-9).all() else np.nan,
+            "wb_pearson": stats.pearsonr(blocked["g"], blocked["s"])[0] if (blocked.std() > 1e-9).all() else np.nan,
             "pu_pearson": np.tanh(np.average([a for a, _ in z], weights=[n for _, n in z])) if z else np.nan,
         }
     return values
@@ -117,8 +120,9 @@ def test_every_metric_is_what_scipy_and_sklearn_say(seed, whole, turns, users):
     gold = rng.integers(1, 6, turns)
     score = rng.integers(1, 6, turns) if whole else rng.uniform(0.5, 5.5, turns)
     user = rng.integers(0, users, turns)
-    found = measure(gold, score, user)
-    for name, value in by_others(gold, score, user).items():
+    scenario = rng.integers(0, 3, turns)
+    found = measure(gold, score, user, scenario=scenario)
+    for name, value in by_others(gold, score, user, scenario).items():
         assert found[name] == pytest.approx(value, abs=1e-9, nan_ok=True), name
 
 
@@ -412,9 +416,10 @@ def test_reply_blind_history_of_real_users(people, split, blocks, turns, of_mean
     gold = verdicts.merge(people.turns[[*TURN, "score"]], on=TURN, how="left")
     for judge, own in gold.groupby("judge"):
         ours = found[found["judge"] == judge].set_index("metric")["value"]
-        columns = (own[c].to_numpy(kind) for c, kind in (("score", int), ("raw", float), ("user", object)))
+        columns = (own[c].to_numpy(kind) for c, kind in GIVEN)
         for name, value in by_others(*columns).items():
             assert ours[name] == pytest.approx(value, abs=1e-9), (judge, name)
     mean = found[found["judge"] == "mean"].set_index("metric")["value"]
     assert mean[["pearson", "spearman", "qwk"]].tolist() == pytest.approx(of_mean, abs=1e-6)
     assert mean["wc_pearson"] < 0  # leaving the scenario out turns the mean against what is left within users
+    assert np.isnan(mean["wb_pearson"])  # one value a block says nothing within it

@@ -16,6 +16,7 @@ from perslib.judge.history import (
     UserMajority,
     UserMean,
     UserMedian,
+    WithoutText,
     controls,
     history_baselines,
     nearest_baselines,
@@ -30,7 +31,7 @@ from perslib.judge.supervised import Supervised
 __all__ = [
     "Bert", "Computed", "Constant", "Episodic", "Generic", "Judge", "LearnedJudge", "Manner", "Nearest",
     "OfPopulation", "OfSession", "OfTask", "Personal", "Random", "Sees", "Spur", "Supervised", "Training",
-    "UserCdfByHash", "UserMajority", "UserMean", "UserMedian", "Verdict", "asks_model", "by_session",
-    "controls", "evaluate", "history_baselines", "judge", "judge_names", "like_for_like", "make_judge",
-    "make_judges", "nearest_baselines", "session_judges", "targets",
+    "UserCdfByHash", "UserMajority", "UserMean", "UserMedian", "Verdict", "WithoutText", "asks_model",
+    "by_session", "controls", "evaluate", "history_baselines", "judge", "judge_names", "like_for_like",
+    "make_judge", "make_judges", "nearest_baselines", "session_judges", "targets",
 ]  # fmt: skip

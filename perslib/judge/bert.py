@@ -18,8 +18,8 @@ from perslib.corpus import Block, Corpus, Target
 from perslib.errors import PerslibError
 from perslib.judge.base import Judge, Sees, Verdict
 from perslib.judge.finetune import FineTuning, fine_tune, packages, padded, predict, validation_users
-from perslib.judge.history import Scores
-from perslib.judge.supervised import distribution, lessons, no_lessons
+from perslib.judge.history import Scores, lessons
+from perslib.judge.supervised import distribution, no_lessons
 from perslib.llm import Ask
 from perslib.prompts import phrases
 

@@ -3,7 +3,7 @@
 Nearly all never read the reply: they are the floor under every other judge. On the published test set the rounded mean
 of a user's scores in other scenarios reaches a Pearson correlation of .356, the best evaluator of the paper .360;
 whatever a judge gains by reading the reply shows only beside them. `history_baselines()` are PersTurnBench's (appendix
-C.2), `controls()` the four that belong into every table of agreement.
+C.2), `controls()` the five that belong into every table of agreement.
 
 `Nearest` looks at the reply: it is scored as the user scored the most similar replies in other scenarios.
 """
@@ -12,21 +12,27 @@ from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from sklearn.feature_extraction import DictVectorizer
+from sklearn.linear_model import RidgeCV
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from perslib.corpus import BLOCK, Block, Corpus
+from perslib.corpus import BLOCK, TURN, Block, Corpus, Target
 from perslib.errors import PerslibError
 from perslib.judge.base import Computed, Judge, Sees, Verdict
 from perslib.llm import Ask
 from perslib.memory import ANCHORS, EPISODES, Anchor, Retrieval, TextForm
 
 Scores = npt.NDArray[np.float64]
+IMAGINARY = 10
+"""So many scores of the population a user's level is drawn towards it by."""
 
 #: How a real-valued score becomes a whole one; None leaves it as it is. The published history baselines
 #: round half up (2.5 → 3), perslib's rule everywhere else is half to even (2.5 → 2).
@@ -137,6 +143,17 @@ class UserCdfByHash(Computed):
 # -- from train users -------------------------------------------------------------------------------------
 
 
+def lessons(train: Corpus) -> Iterator[tuple[Block, list[Target], Scores]]:
+    """The train users' blocks with a rated history; of each, the rated targets and their scores."""
+    scores = train.turns.dropna(subset=["score"]).set_index(TURN)["score"].to_dict()
+    for user, scenario in train.block_ids():
+        block = train.block(user, scenario)
+        targets = [t for t in block if (user, scenario, t.session, t.turn) in scores]
+        if targets and len(history_scores(block)):
+            found = [float(scores[user, scenario, t.session, t.turn]) for t in targets]
+            yield block, targets, np.array(found)
+
+
 def train_scores(train: Corpus) -> dict[str, Scores]:
     """Scenario → scores of the train users' target replies (those of scenarios that make a block)."""
     turns = train.turns.dropna(subset=["score"])
@@ -237,9 +254,45 @@ class Random(Computed):
         return int.from_bytes(hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()[:8])
 
 
+@dataclass(eq=False)
+class WithoutText(Computed):
+    """What train users teach of the user's level, the turn number and the assistant: all that helps without a text.
+
+    Ridge regression on the mean of the user's scores in other scenarios, drawn towards everybody's, and on names. An
+    evaluator has to pass this one before its reading of replies is worth anything.
+    """
+
+    name = "level, turn, assistant"
+    sees = Sees(history=True, train=True)
+    lack = _OfTrain.lack
+    model: Pipeline | None = field(default=None, init=False, repr=False)
+
+    async def fit(self, train: Corpus, ask: Ask) -> None:
+        """Learn about ten numbers."""
+        taken = list(lessons(train))
+        if taken:
+            scores = np.concatenate([scores for *_, scores in taken])
+            self.mean = float(scores.mean())
+            facts = [fact for block, targets, _ in taken for fact in self._facts(block, targets)]
+            ridge = RidgeCV((1.0, 3.0, 10.0, 30.0, 100.0))
+            self.model = make_pipeline(DictVectorizer(sparse=False), StandardScaler(), ridge).fit(facts, scores)
+
+    def scores(self, block: Block) -> Sequence[float | None]:
+        """One prediction a target."""
+        if self.model is None:
+            return [None] * len(block)
+        found: Sequence[float] = np.clip(self.model.predict(self._facts(block, block)), 1, 5) if len(block) else []
+        return found
+
+    def _facts(self, block: Block, targets: Iterable[Target]) -> list[dict[str, Any]]:
+        history = history_scores(block)
+        level = (history.sum() + IMAGINARY * self.mean) / (len(history) + IMAGINARY)
+        return [{"level": level, "turn": str(min(t.turn, 5)), "assistant": t.assistant or ""} for t in targets]
+
+
 def controls(seed: int = 42) -> list[Judge]:
-    """The four that every table of agreement carries: constant 4, random, user mean, user median."""
-    return [Constant(4), Random(seed), UserMean(), UserMedian()]
+    """The five that every table of agreement carries: constant 4, random, user mean, user median, level with place."""
+    return [Constant(4), Random(seed), UserMean(), UserMedian(), WithoutText()]
 
 
 def history_baselines(rounded: Rounding = None) -> list[Judge]:

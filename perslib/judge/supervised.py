@@ -10,7 +10,7 @@ the turn that is learned from. `perslib.judge.bert` learns from the same with a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,26 +22,14 @@ from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import FeatureUnion
 from sklearn.preprocessing import StandardScaler
 
-from perslib.corpus import TURN, Block, Corpus, Target
+from perslib.corpus import Block, Corpus, Target
 from perslib.errors import NotEnough, PerslibError
 from perslib.judge.base import Judge, Sees, Verdict
-from perslib.judge.history import Scores, history_scores
+from perslib.judge.history import Scores, history_scores, lessons
 from perslib.llm import Ask
 
 #: Penalties that ridge chooses from, by cross-validation over train users.
 PENALTIES = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
-
-
-def lessons(train: Corpus) -> Iterator[tuple[Block, list[Target], Scores]]:
-    """The train users' blocks with a rated history; of each, the rated targets and their scores."""
-    gold = train.turns.dropna(subset=["score"]).set_index(TURN)["score"]
-    scores = gold.to_dict()
-    for user, scenario in train.block_ids():
-        block = train.block(user, scenario)
-        targets = [t for t in block if (user, scenario, t.session, t.turn) in scores]
-        if targets and len(history_scores(block)):
-            found = [float(scores[user, scenario, t.session, t.turn]) for t in targets]
-            yield block, targets, np.array(found)
 
 
 def no_lessons(judge: Judge, train: Corpus) -> NotEnough:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perslib.corpus import TURN, Corpus, coerce
+from perslib.corpus import BLOCK, TURN, Corpus, coerce
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.stats.calibration import to_scale
 from perslib.stats.gold import Row, find, of_judges, with_gold
@@ -19,8 +19,8 @@ from perslib.stats.sums import Sums
 
 _KEYS = ["candidate", *TURN]
 #: What an agreement table shows unless told otherwise: the paper's columns, both error rates, and what is
-#: left within users.
-DEFAULT = ("pearson", "spearman", "qwk", "f1_dsat", "mae", "false_sat", "false_dsat", "pu_pearson", "wc_pearson")
+#: left within blocks.
+DEFAULT = ("pearson", "spearman", "qwk", "f1_dsat", "mae", "false_sat", "false_dsat", "pu_pearson", "wb_pearson")
 
 
 def agreement(
@@ -52,6 +52,7 @@ def agreement(
     """
     frame = with_gold(verdicts, corpus, scores, by)
     frame["number"], users = pd.factorize(frame["user"], sort=True)
+    frame["block"] = frame.groupby(BLOCK).ngroup()
     wanted, weights = _checked(metrics), resample_users(len(users), resamples, seed)
     for name in controls:
         if name not in set(frame["judge"]):
@@ -86,7 +87,8 @@ def _measured(
     def drawn(row: Row, places: tuple[int, ...]) -> dict[str, np.ndarray]:
         """The metrics of a judge's scores on these turns, in every resample."""
         own = scored[row].loc[list(places)]
-        sums = Sums(own["gold"].to_numpy(), own["own"].to_numpy(), own["number"].to_numpy(), len(weights))
+        gold, score, user, block = (own[name].to_numpy() for name in ("gold", "own", "number", "block"))
+        sums = Sums(gold, score, user, len(weights), block)
         return resampled(sums, metrics, weights if own["number"].nunique() >= FEWEST_USERS else weights[:, :1])
 
     alone = {row: drawn(row, tuple(own.index)) for row, own in scored.items()}

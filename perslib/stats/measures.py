@@ -6,7 +6,9 @@ is 4 or 5, else as dissatisfied (DSAT). A correlation with scores that do not va
 empty, its rate is missing; precision, recall and F1 without a case are 0.
 
 `pu_` metrics are computed a user and averaged with the number of turns as weight; `wc_` metrics are computed
-from gold and scores less each user's own mean. Both leave out what comes from users' different levels.
+from gold and scores less each user's own mean, `wb_` less the mean of each block (a user in a scenario). All leave
+out what comes from users' different levels. Only `wb_` leaves out all that a history says: a user's mean over the
+*other* scenarios is low where this scenario's scores are high, so within users it goes against the scores.
 """
 
 from __future__ import annotations
@@ -204,6 +206,7 @@ METRICS: dict[str, Measure] = {
     "pu_accuracy": _over_mixed_users(accuracy),  # accuracy a user with both classes, averaged
     "pu_f1_dsat": _over_mixed_users(f1_dsat),  # F1-DSAT a user with both classes, averaged
     "pu_auc": _over_mixed_users(auc),  # AUC a user with both classes, averaged
+    "wb_pearson": lambda r: pearson(r.blocked),  # Pearson's r less the mean of each block
     "wc_pearson": lambda r: pearson(r.centred),  # Pearson's r less each user's level
     "wc_spearman": lambda r: spearman(r.centred),  # Spearman's ρ less each user's level
     "wc_mae": lambda r: mae(r.centred),  # mean absolute error less each user's level
@@ -235,14 +238,17 @@ def measure(
     score: np.ndarray | pd.Series,
     user: np.ndarray | pd.Series | None = None,
     metrics: Iterable[str] = tuple(METRICS),
+    scenario: np.ndarray | pd.Series | None = None,
 ) -> pd.Series:
     """The metrics of these scores; turns without gold or without score are left out.
 
-    Without `user`, all turns count as one user's.
+    Without `user`, all turns count as one user's; without `scenario`, all turns of a user as one block.
     """
+    of = {"user": user, "scenario": scenario}
     columns = {"gold": np.asarray(gold, float), "score": np.asarray(score, float)}
-    frame = pd.DataFrame(columns).assign(user=0 if user is None else np.asarray(user)).dropna()
+    frame = pd.DataFrame(columns).assign(**{k: 0 if v is None else np.asarray(v) for k, v in of.items()}).dropna()
     number, users = pd.factorize(frame["user"])
-    sums = Sums(frame["gold"].to_numpy(), frame["score"].to_numpy(), number, len(users))
+    block = frame.groupby(list(of)).ngroup().to_numpy()
+    sums = Sums(frame["gold"].to_numpy(), frame["score"].to_numpy(), number, len(users), block)
     found = resampled(sums, metrics, np.ones((len(users), 1)))
     return pd.Series({name: float(v[0]) for name, v in found.items()})

@@ -28,12 +28,22 @@ class Sums:
     """Gold and scores of one judge, turn by turn, ready to be summed by user.
 
     `user` holds the user's number for each turn, `users` is how many users there are in the resampling,
-    including those of whom this judge scored nothing.
+    including those of whom this judge scored nothing; `block` the number of the turn's block (user and scenario),
+    without which a user counts as one block.
     """
 
-    def __init__(self, gold: np.ndarray, score: np.ndarray, user: np.ndarray, users: int, cells: int = CELLS) -> None:
+    def __init__(
+        self,
+        gold: np.ndarray,
+        score: np.ndarray,
+        user: np.ndarray,
+        users: int,
+        block: np.ndarray | None = None,
+        cells: int = CELLS,
+    ) -> None:
         self.gold, self.score = np.asarray(gold, float), np.asarray(score, float)
         self.user, self.users, self.cells = np.asarray(user, int), users, cells
+        self.block = self.user if block is None else np.asarray(block, int)
 
     def __len__(self) -> int:
         return len(self.gold)
@@ -97,23 +107,28 @@ class Sums:
     @cached_property
     def centred(self) -> Sums:
         """Gold and scores less each user's own mean: what is left when the user's level is taken away."""
-        return Sums(self._centre(self.gold), self._centre(self.score), self.user, self.users, self.cells)
+        return self._centred(self.gold, self.user)
+
+    @cached_property
+    def blocked(self) -> Sums:
+        """Gold and scores less the mean of each block: nothing is left of what is known before the block."""
+        return self._centred(self.gold, self.block)
 
     @cached_property
     def centred_boundary(self) -> Sums:
         """Satisfied or not (1, 0) and scores, less each user's own mean."""
-        satisfied = (self.gold >= 4).astype(float)
-        return Sums(self._centre(satisfied), self._centre(self.score), self.user, self.users, self.cells)
+        return self._centred((self.gold >= 4).astype(float), self.user)
 
     @cached_property
     def ranked(self) -> Sums:
         """Midranks of gold and of scores among each user's turns."""
         return Sums(self._rank(self.gold), self._rank(self.score), self.user, self.users)
 
-    def _centre(self, values: np.ndarray) -> np.ndarray:
-        mean = self.by_user(values) / np.maximum(self.turns, 1)
+    def _centred(self, gold: np.ndarray, group: np.ndarray) -> Sums:
+        turns = np.bincount(group)[group]
         # Rounded, or what is equal in decimals would be unequal in the last bit, and ranks would tell.
-        return np.round(values - mean[self.user], 12)
+        gold, score = (np.round(v - np.bincount(group, v)[group] / turns, 12) for v in (gold, self.score))
+        return Sums(gold, score, self.user, self.users, cells=self.cells)
 
     def _rank(self, values: np.ndarray) -> np.ndarray:
         first = np.concatenate([[0], np.cumsum(self.turns)])[self.user]
@@ -158,6 +173,11 @@ class Resampled:
     def centred(self) -> Resampled:
         """The same resamples of `Sums.centred`."""
         return Resampled(self.sums.centred, self.weights)
+
+    @cached_property
+    def blocked(self) -> Resampled:
+        """The same resamples of `Sums.blocked`."""
+        return Resampled(self.sums.blocked, self.weights)
 
     @cached_property
     def centred_boundary(self) -> Resampled:

@@ -104,14 +104,14 @@ def sort_by_judge(frame: pd.DataFrame) -> pd.DataFrame:
 def describe_ties(agreed: pd.DataFrame, corpus: Corpus) -> dict[str, float]:
     """Return what the published tie rule lends to a judge that gives every reply the same score.
 
-    by_turn, at_random (r with either rule), within_by_turn, within_at_random (within users), and how the test users
+    by_turn, at_random (r with either rule), within_by_turn, within_at_random (within blocks), and how the test users
     rate the first reply of a session and later ones on average: first, later.
     """
     own = agreed[agreed["judge"] == "constant 4"].set_index(["metric", "score"])["value"].astype(float)
     rated = corpus.turns.dropna(subset="score")
     rated = rated[rated["user"].isin(corpus.split().get("test", []))]
     mean = rated["score"].groupby(rated["turn"] == 0).mean()
-    r, within = own["pearson"], own["wc_pearson"]
+    r, within = own["pearson"], own["wb_pearson"]
     facts = {"by_turn": r["turn_index"], "at_random": r["random"]}
     facts |= {"within_by_turn": within["turn_index"], "within_at_random": within["random"]}
     return facts | {"first": mean.get(True, np.nan), "later": mean.get(False, np.nan)}

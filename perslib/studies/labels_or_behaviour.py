@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 from sklearn.isotonic import IsotonicRegression
 
-from perslib.corpus import TURN, Block, Corpus
+from perslib.corpus import BLOCK, TURN, Block, Corpus
 from perslib.errors import NotEnough
 from perslib.judge import OfTask, asks_model, make_judges
 from perslib.judge.evaluate import fit, targets, verdicts_on
@@ -43,7 +43,7 @@ KINDS = ("ratings", "half and half", "ratings and log", "behaviour", "dealt out"
 Way = tuple[str, int]
 #: What a difference is taken from, and what a judge has that asks for no label.
 BASE, NOTHING = "ratings", ("nothing", 0)
-METRICS = ("pearson", "wc_pearson")
+METRICS = ("pearson", "wb_pearson")
 #: Replies judged, where nothing else is asked for.
 REPLIES = 240
 COLUMNS = ["judge", "reads", "kind", "budget", "labels", *TURN, "score"]
@@ -191,11 +191,12 @@ def trace_curves(scores: pd.DataFrame, seed: int = SEED, resamples: int = RESAMP
     require_replies(len(wide))
     places = wide.index.to_frame(index=False)
     users, gold = Resamples(places["user"], resamples, seed), floats(places["gold"])
+    block = places.groupby(BLOCK).ngroup().to_numpy()
     reads, had = dict(zip(scores["judge"], scores["reads"])), scores.groupby(ways)["labels"].mean()
     drawn, rows = {}, []
     for way, column in wide.items():
         judge, kind, budget = way
-        sums = Sums(gold, column.to_numpy(float), users.group, len(users))
+        sums = Sums(gold, column.to_numpy(float), users.group, len(users), block)
         # A judge that reads no reply cannot tell one reply of a user from another.
         for metric, r in resampled(sums, METRICS[: 1 + reads[judge]], users.weights).items():
             drawn[judge, kind, budget, metric] = r

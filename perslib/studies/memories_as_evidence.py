@@ -33,7 +33,7 @@ from perslib.studies.rationales import note_memories
 NOTHING, RETRIEVAL, LOGS = "no memory", "RAG", "vanilla (with log)"
 #: A first look: what is built at once and soon read, and the memory that other pages have had written already.
 LOOK = (NOTHING, "scores", "measured", "structured")
-METRICS = ("pearson", "wc_pearson", "qwk")
+METRICS = ("pearson", "wb_pearson", "qwk")
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ def controls(agreed: pd.DataFrame, names: Sequence[str]) -> Iterator[str]:
     """How far one gets without reading a reply, and who gets further."""
     own = agreed[(agreed["metric"] == "pearson") & agreed["value"].notna()]
     reach = own[own["judge"].isin(names)].sort_values("value")
-    within = agreed[(agreed["metric"] == "wc_pearson") & agreed["value"].notna()].sort_values("value")
+    within = agreed[(agreed["metric"] == "wb_pearson") & agreed["value"].notna()].sort_values("value")
     if reach.empty or within.empty:
-        yield translate("No control, or no judge within users, has scores that differ, so no correlation is defined.")
+        yield translate("No control, or no judge within blocks, has scores that differ, so no correlation is defined.")
         return
     control, best = reach.iloc[-1], within.iloc[-1]
     yield translate(
@@ -36,7 +36,7 @@ def controls(agreed: pd.DataFrame, names: Sequence[str]) -> Iterator[str]:
         judges=join(map(name_of, better)) or translate("none"),
     )
     yield translate(
-        "The highest within-user r is that of {judge}: r = {r}.",
+        "The highest within-block r is that of {judge}: r = {r}.",
         judge=name_of(best["judge"]),
         r=with_interval(best["value"], best["value_low"], best["value_high"]),
     )

@@ -20,10 +20,10 @@ from perslib.studies.extent import FEWEST_REPLIES, Extent
 
 #: The judges that no table of agreement is without.
 CONTROLS = tuple(judge.name for judge in controls())
-#: The paper's four metrics, and agreement when each user's own level is taken away.
-SHOWN = ("pearson", "spearman", "qwk", "f1_dsat", "wc_pearson")
+#: The paper's four metrics, and agreement when the mean of each block is taken away.
+SHOWN = ("pearson", "spearman", "qwk", "f1_dsat", "wb_pearson")
 #: Metrics whose gain over the best control tables show.
-GAINS = ("pearson", "qwk", "wc_pearson")
+GAINS = ("pearson", "qwk", "wb_pearson")
 #: Score columns: as given, and read off the user's own history.
 SCORES = ("real", "cdf")
 
