@@ -31,9 +31,10 @@ ORDER = [
         "corpus",
         "worlds",
         "memory",
+        "stats",
         "judge",
     ],
-    *["stats", "replay", "pal", "patience", "signals", "ux"],
+    *["replay", "pal", "patience", "signals", "ux"],
     *["report", "studies", "catalogue", "explorer", "cli_making", "cli_models", "cli", "__main__"],
 ]
 

@@ -1,16 +1,18 @@
-"""The learned evaluator: a mixed model of scores, made a distribution by an ordinal regression.
+"""The learned evaluator: a mixed model of scores, made a distribution by an ordinal regression and the user's history.
 
-Two stages, both learned from train users in the cross-scenario form in which they are applied:
+Three stages, all learned from train users in the cross-scenario form in which they are applied:
 
 1. `perslib.judge.mixed` predicts a score from the turn's features (`perslib.memory.features`), from its text, and from
    how this user's rated turns in other scenarios depart from what the population would have said.
 2. Proportional odds over that prediction give the probabilities of 1–5. They are fitted on predictions for train users
    who were held out of stage 1, so they know how far stage 1 is to be trusted. Another judge's verdicts can join here:
    then that judge is asked about every turn of the train users as well. By itself this judge asks no model.
+3. `perslib.stats.fit_tilt` gives the distribution the shape of the user's own: somebody whose history knows 2 and 5 only
+   is not expected to give a 3.
 
-Few train users say little, so both stages have priors. Stage 1's says that users differ in their level and that
+Few train users say little, so all stages have priors. Stage 1's says that users differ in their level and that
 hardly anything else matters: the prediction starts from the user's mean, shrunk towards everybody's. Stage 2's says that
-the prediction is worth what stage 1 expects of it. Neither stage can turn a prediction, or advice, upside down.
+the prediction is worth what stage 1 expects of it. Stage 3's says that the distribution stays as it is. No stage can turn a prediction, or advice, upside down.
 """
 
 from __future__ import annotations
@@ -28,12 +30,16 @@ from scipy.sparse import csr_matrix, vstack
 from scipy.special import expit
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from perslib.corpus import TURN, Block, Corpus
+from perslib.corpus import BLOCK, TURN, Block, Corpus
 from perslib.errors import FEW_TRAIN_USERS, FewTrainUsers, NotEnough, PerslibError
 from perslib.judge.base import Judge, Sees, Verdict
 from perslib.judge.mixed import Population, Turns, estimate
 from perslib.llm import Ask
 from perslib.memory.features import FEATURES, Said, read, said_in, tokens
+from perslib.stats import fit_population, fit_tilt, histories
+from perslib.stats.calibrated import COUNTS
+from perslib.stats.calibration import SCORES
+from perslib.stats.fitted import P
 
 FOLDS = 5
 PRIOR_SPREAD = 0.5
@@ -110,11 +116,11 @@ class LearnedJudge(Judge):
         predicted, variance = _held_out(turns, gold, self._population)
         x = np.column_stack([predicted, self._advice(found["heard"])])
         self._ordinal = Ordinal(x, gold, error=float(np.sqrt(variance.mean())))
-        p = pd.DataFrame(self._ordinal(x), columns=[f"p{k}" for k in range(1, 6)])
-        expected = p.to_numpy() @ np.arange(1, 6)
-        self.held_out = pd.concat(
-            [found.drop(columns=["said", "heard"]).assign(raw=expected, expected=expected), p], axis=1
-        )
+        self._everybody = fit_population(train)
+        past = self._everybody.shrink(histories(train))
+        shaped = _with_p(found.drop(columns=["said", "heard"]), self._ordinal(x))
+        self._tilt = fit_tilt(shaped, past)
+        self.held_out = _with_p(shaped, self._tilt.distribution(shaped, past))
 
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         """A verdict with a full distribution for every target."""
@@ -134,8 +140,11 @@ class LearnedJudge(Judge):
             scores[rated],
         )
         heard = await self._heard([block], ask)
-        p = self._ordinal(np.column_stack([predicted, self._advice(heard)]))
-        expected = p @ np.arange(1, 6)
+        shaped = _with_p(block.targets[BLOCK], self._ordinal(np.column_stack([predicted, self._advice(heard)])))
+        past = pd.DataFrame({"user": [block.user], "scenario": block.scenario})
+        past[COUNTS] = np.bincount(scores[rated].astype(int), minlength=6)[1:]
+        p = self._tilt.distribution(shaped, self._everybody.shrink(past))
+        expected = p @ SCORES
         return [
             replace(
                 v, raw=float(e), expected=float(e), p=tuple(map(float, row)), mode="computed", error=None,
@@ -166,6 +175,11 @@ class LearnedJudge(Judge):
             self._known, new = {}, np.arange(len(said))
         self._known |= zip((said[i] for i in new), population.project(turns.take(new)))
         return np.array([self._known[s] for s in said]).reshape(len(said), len(population.turns))
+
+
+def _with_p(turns: pd.DataFrame, p: Array) -> pd.DataFrame:
+    """The turns with p1 … p5 and the expected score."""
+    return turns.assign(**dict(zip(P, p.T)), raw=p @ SCORES, expected=p @ SCORES)
 
 
 def _scores(heard: Iterable[Verdict]) -> Array:

@@ -32,8 +32,9 @@ Array = np.ndarray
 one_thread = threadpool_limits.wrap(limits=1, user_api="blas")
 
 # Variances are drawn towards small values: with twenty users, chance alone finds groups that seem to matter.
-# That of the users' level is not: some people are stricter than others, even where a few train users look alike.
-PRIOR_MEAN, PRIOR_LEVEL, PRIOR_SPREAD = np.log(0.002), np.log(0.05), 1.5
+# Two are not: some people are stricter than others, even where a few train users look alike; and a text is a thousand
+# words that each say little, where a number says at once what it says.
+PRIOR_MEAN, PRIOR_LEVEL, PRIOR_TEXT, PRIOR_SPREAD = np.log(0.002), np.log(0.05), np.log(0.05), 1.5
 START_NOISE = np.log(0.4)
 STEPS = 15
 
@@ -126,7 +127,7 @@ def estimate(turns: Turns, scores: Array) -> Variances:
         return value, 0.5 * np.exp(log) * d + off / PRIOR_SPREAD
 
     prior = np.full(2 * len(found) + 3, PRIOR_MEAN)
-    prior[-3] = PRIOR_LEVEL
+    prior[-3], prior[len(found) - 1] = PRIOR_LEVEL, PRIOR_TEXT
     start = np.r_[prior[:-1], START_NOISE]
     bounds = [(np.log(1e-6), np.log(10.0))] * len(start)
     bounds[-1] = (np.log(1e-2), np.log(10.0))

@@ -16,11 +16,12 @@ history; that of the judge's score is never negative, so that few train users ca
 
 Tilting calibrates distributions as distributions: a judge's probabilities, tempered and tilted to the user.
 
-    log p'_k = a · log p_k + b · log h_k + c_k + const
+    log p'_k = a · log p_k + b · log h_k + c_k + const,    a, b ≥ 0
 
 with p the judge's distribution and h the user's history distribution (shrunk, so that no score is impossible).
 a < 1 tempers an overconfident judge, b says how far the history counts, c what the judge is wrong about for all
-users alike. The likelihood of train users' scores is concave in (a, b, c): there is one best answer.
+users alike. The likelihood of train users' scores is concave in (a, b, c): there is one best answer. Few train users
+leave the distribution as it is: (a, b, c) are normal around (1, 0, 0).
 
 Short histories are shrunk towards the population: no cliff at five turns, and a value for a user without any.
 
@@ -230,12 +231,12 @@ def fit_tilt(train: pd.DataFrame, histories: pd.DataFrame) -> Tilted:
     def loss(parameters: Floats) -> tuple[float, Floats]:
         offsets = parameters[2:]
         log_p = log_softmax(terms @ parameters[:2] + offsets, axis=1)
-        miss = np.exp(log_p) - hit
-        gradient = np.r_[np.einsum("nk,nkj->j", miss, terms), miss.sum(axis=0)] / len(rows)
-        penalty = RIDGE * np.r_[0, 0, offsets]
-        return -log_p[np.arange(len(gold)), gold].mean() + RIDGE / 2 * float(offsets @ offsets), gradient + penalty
+        miss, off = np.exp(log_p) - hit, parameters - as_it_is
+        gradient = np.r_[np.einsum("nk,nkj->j", miss, terms), miss.sum(axis=0)]
+        return -log_p[np.arange(len(gold)), gold].sum() + float(off @ off) / 2, gradient + off
 
-    best = minimize(loss, np.r_[1.0, np.zeros(6)], jac=True, method="L-BFGS-B").x
+    as_it_is, bounds = np.r_[1.0, np.zeros(6)], [(0, None)] * 2 + [(None, None)] * 5
+    best = minimize(loss, as_it_is, jac=True, method="L-BFGS-B", bounds=bounds).x
     return Tilted(float(best[0]), float(best[1]), best[2:] - best[2:].mean())
 
 

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from perslib.corpus import TURN, Corpus
-from perslib.errors import NotEnough
+from perslib.corpus import TURN, Block, Corpus
+from perslib.errors import FewTrainUsers, NotEnough
 from perslib.judge import Judge, LearnedJudge, Manner, Supervised, Verdict, evaluate, session_judges, targets
 from perslib.judge.base import frame
-from perslib.judge.history import OfPopulation, OfTask, controls, nearest_baselines
+from perslib.judge.evaluate import verdicts_on
+from perslib.judge.history import OfPopulation, OfTask, WithoutText, controls, nearest_baselines
 from perslib.llm import Backbone
+from perslib.llm.loop import compute
 from perslib.memory import Structured
 from perslib.paths import read_csv
-from perslib.stats import agreement, calibrated, fit_thresholds, histories, with_gold
+from perslib.stats import Resamples, agreement, calibrated, fit_population, fit_thresholds, histories, with_gold
+from perslib.stats.calibrated import of_blocks
+from perslib.stats.calibration import SCORES as FIVE
+from perslib.stats.fitted import P
 from perslib.studies.extent import FEWEST_REPLIES, Extent
 
 #: The judges that no table of agreement is without.
@@ -134,12 +142,15 @@ AIMS = read_csv(__file__, "published/learned_aims.csv")
 def with_whole_scores(verdicts: pd.DataFrame, learned: LearnedJudge, corpus: Corpus) -> pd.DataFrame:
     """The verdicts of the learned evaluator (which has been fitted) and of the controls, with whole scores.
 
-    Thresholds come from train users: the learned evaluator's from its held-out verdicts on them. The random
+    Thresholds come from train users: the learned evaluator's from its held-out verdicts on them (a control learns ten
+    numbers at most: its verdicts on those whom it learned from will do). The random
     judge's scores are whole as they are. Who has no score of a train user has no thresholds and is left out.
     """
     train = {learned.name: learned.held_out} if hasattr(learned, "held_out") else {}
-    for control in controls() if corpus.split().get("train") else ():
-        train[control.name] = with_gold(evaluate(control, corpus, split="train"), corpus, ["raw"])
+    users = corpus.split().get("train", [])
+    blocks = list(targets(corpus, split="train")) if users else []
+    for control in controls() if users else ():
+        train[control.name] = with_gold(_teach(control, corpus, users, blocks), corpus, ["raw"])
     random = verdicts[verdicts["judge"] == "random"]
     frames = [
         fit_thresholds(known, "raw").transform(verdicts[verdicts["judge"] == name], "whole")
@@ -161,3 +172,55 @@ def reached(verdicts: pd.DataFrame, corpus: Corpus, seed: int = 42) -> pd.DataFr
     own = agreed[agreed["judge"] == LearnedJudge.name].merge(AIMS, on=["metric", "score"])
     own = own.rename(columns={"score": "calibration"})
     return own.assign(reached=own["value"] >= own["aim"], surely=own["value_low"] >= own["aim"])
+
+
+def measure_distributions(verdicts: pd.DataFrame, corpus: Corpus, seed: int = 42) -> pd.DataFrame:
+    """Measure how good the learned evaluator's probabilities are, beside those that read no reply; smaller is better.
+
+    The user's history is shrunk towards everybody's shares (`fit_population`). Columns: judge, log_loss and rps (ranked
+    probability score), each with its interval, gain (in log loss over the history) with interval and p. Empty without train users or rated turns.
+    """
+    own = with_gold(verdicts[verdicts["judge"] == LearnedJudge.name], corpus, P).dropna(subset=["gold", *P])
+    train = corpus.of_users(corpus.split().get("train", []))
+    if own.empty or train.turns["score"].isna().all():
+        return pd.DataFrame(columns=["judge", "log_loss", "rps", "gain"])
+    everybody, users = fit_population(train), Resamples(own["user"], seed=seed)
+    known = of_blocks(own, everybody.shrink(histories(corpus)))
+    given = own["gold"].to_numpy()[:, None]
+    history = known / known.sum(axis=1, keepdims=True)
+    said = {
+        LearnedJudge.name: own[P].to_numpy(float),
+        "history": history,
+        "population": np.tile(everybody.shares, (len(own), 1)),
+    }
+    loss = {name: -np.log(np.maximum(p, 1e-4))[given == FIVE] for name, p in said.items()}
+    rows = []
+    for name, p in said.items():
+        rps = ((p.cumsum(axis=1) - (given <= FIVE)) ** 2).sum(axis=1) / 4
+        gain = users.estimate(users.mean(loss["history"] - loss[name]), "gain", p=True) if name != "history" else {}
+        measured = users.estimate(users.mean(loss[name]), "log_loss") | users.estimate(users.mean(rps), "rps")
+        rows.append({"judge": name, **measured, **gain})
+    return pd.DataFrame(rows)
+
+
+def trace_learning(corpus: Corpus, seed: int = 42) -> pd.DataFrame:
+    """Teach the learned evaluator and the control without text by more and more train users, drawn at random.
+
+    Columns: train_users, and those of `agreement`. Empty with fewer than eight train users.
+    """
+    train = np.random.default_rng(seed).permutation(corpus.split().get("train", [])).tolist()
+    blocks, found = list(targets(corpus)), []
+    for count in dict.fromkeys(len(train) * part // 4 for part in (1, 2, 3, 4) if len(train) >= 8):
+        for judge in (LearnedJudge(), WithoutText()):
+            verdicts = _teach(judge, corpus, train[:count], blocks)
+            agreed = agreement(verdicts, corpus, metrics=["pearson", "wb_pearson"], seed=seed)
+            found.append(agreed.assign(train_users=count))
+    return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
+
+
+def _teach(judge: Judge, corpus: Corpus, users: Sequence[str], blocks: Sequence[Block]) -> pd.DataFrame:
+    """Return a judge's verdicts on these blocks after it has learned from these users."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FewTrainUsers)
+        compute(partial(judge.fit, corpus.of_users(users)))
+    return frame(judge, corpus, None, blocks, verdicts_on(judge, blocks, progress=False))
