@@ -97,6 +97,18 @@ def test_ties_by_turn_number_make_a_judge_of_a_constant():
     assert rules["min", "f1_dsat"] == pytest.approx(2 / 3), "all 2: every dissatisfied reply found, half are"
 
 
+def test_the_published_protocol_is_a_switch(small):
+    """Turn numbers break ties, baselines give whole scores, and of the test users the first as text are judged."""
+    corpus = impatient()
+    gift = verification.judged([Constant()], corpus, protocol="published").query("scenario == 'gift'")
+    assert gift.groupby("turn")["cdf"].nunique().eq(1).all() and gift["cdf"].nunique() == 2
+    names = [judge.name for judge in verification.computed_judges(protocol="published")]
+    assert {"nearest 6, weighted, rounded half even", "user mean, rounded half up", "user CDF by hash"} <= set(names)
+    few = verification.published_users(small, 2)
+    assert few.split()["test"] == sorted(small.split()["test"])[:2] and few.split()["train"] == small.split()["train"]
+    assert set(few.users["user"]) == {*few.split()["test"], *few.split()["train"]}
+
+
 def test_a_lot_deals_out_the_same_whole_scores_as_turn_numbers_do(small, computed, monkeypatch):
     seen: list[pd.DataFrame] = []
 

@@ -87,6 +87,8 @@ def test_the_hashed_order_deals_out_the_users_distribution():
     block = block_of([5, 1, 4, 3], targets=4)
     assert sorted(judged(UserCdfByHash(), block)) == [1, 3, 4, 5]
     assert sorted(judged(UserCdfByHash(), block_of([5, 1, 4, 3], targets=2))) == [3, 5]
+    fourth = judged(UserCdfByHash(), block_of([*[2] * 63, *[5] * 27], targets=5))
+    assert Counter(fourth) == {2: 4, 5: 1}, "3.5 / 5 · 90 is a hair below 63 in floating point, as published"
     first, second = (hashlib.sha1(f"ada__gift__0.json__turn_{i}".encode()).hexdigest() for i in (0, 1))
     assert judged(UserCdfByHash(), block_of([5, 1, 4, 3])) == ([5, 3] if first > second else [3, 5])
 

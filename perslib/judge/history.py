@@ -136,8 +136,8 @@ class UserCdfByHash(Computed):
             return [None] * n
         ids = [f"{block.id}__{t.session}.json__turn_{t.turn}" for t in block]
         rank = np.argsort(np.argsort([hashlib.sha1(i.encode("utf-8", "surrogatepass")).hexdigest() for i in ids]))
-        # In whole numbers, so that no quotient falls a hair short of the place it should reach.
-        return list(history[(2 * rank + 1) * len(history) // (2 * n)])
+        # In floating point, as published: a quotient may fall a hair short of the place that whole numbers reach.
+        return list(history[((rank + 0.5) / n * len(history)).astype(int)])
 
 
 # -- from train users -------------------------------------------------------------------------------------

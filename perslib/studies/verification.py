@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,7 +16,7 @@ from perslib.errors import FewTrainUsers, NotEnough
 from perslib.judge import Judge, LearnedJudge, Manner, Supervised, Verdict, evaluate, session_judges, targets
 from perslib.judge.base import frame
 from perslib.judge.evaluate import verdicts_on
-from perslib.judge.history import OfPopulation, OfTask, WithoutText, controls, nearest_baselines
+from perslib.judge.history import OfPopulation, OfTask, WithoutText, controls, history_baselines, nearest_baselines
 from perslib.llm import Backbone
 from perslib.llm.loop import compute
 from perslib.memory import Structured
@@ -34,12 +35,21 @@ SHOWN = ("pearson", "spearman", "qwk", "f1_dsat", "wb_pearson")
 GAINS = ("pearson", "qwk", "wb_pearson")
 #: Score columns: as given, and read off the user's own history.
 SCORES = ("real", "cdf")
+#: How things are done: as perslib does, or as PersTurnBench published them (rounding, ties, written scores).
+PROTOCOLS = ("", "published")
+#: Table 2 of PersTurnBench.
+PUBLISHED = read_csv(__file__, "published/persturnbench_table2.csv")
 
 
-def computed_judges(names: Iterable[str] = ()) -> list[Judge]:
-    """The judges that ask no model: controls, baselines, and those that learn from train users; or those of these names."""
-    population = [OfPopulation("mean"), OfTask("mean")]
-    every = [*controls(), *population, *nearest_baselines(), Supervised(), LearnedJudge()]
+def computed_judges(names: Iterable[str] = (), protocol: str = "") -> list[Judge]:
+    """The judges that ask no model: controls, baselines, and those that learn from train users; or those of these names.
+
+    By the published protocol baselines give whole scores.
+    """
+    baselines = [OfPopulation("mean"), OfTask("mean"), *nearest_baselines()]
+    if protocol == "published":
+        baselines = [*history_baselines("half up"), *nearest_baselines("half even")]
+    every = [*controls(), *baselines, Supervised(), LearnedJudge()]
     return [judge for judge in every if judge.name in names] if names else every
 
 
@@ -49,12 +59,13 @@ def judged(
     backbone: Backbone | None = None,
     *,
     limit: int | None = None,
+    protocol: str = "",
     seed: int = 42,
 ) -> pd.DataFrame:
     """Verdicts of all these judges on the test users' replies, in one frame.
 
     `real` is the mean of the distribution where there is one, else the score; `mean_shift` and `cdf` are its calibrations
-    on the user's history.
+    on the user's history, where by the published protocol turn numbers break ties.
     A judge that finds nothing to learn from leaves every reply unscored and says why.
     """
     judges = list(judges)
@@ -71,7 +82,15 @@ def judged(
         frames.append(found)
     found = pd.concat(frames, ignore_index=True)
     real = found.assign(real=found["expected"].fillna(found["raw"]))
-    return calibrated(real, histories(corpus), score="real")
+    return calibrated(real, histories(corpus), score="real", ties="turn_index" if protocol else "expected")
+
+
+def published_users(corpus: Corpus, count: int = 20) -> Corpus:
+    """The corpus with the test users of PersTurnBench's Tables 3 and 6: the first 20, as text."""
+    split = corpus.split()
+    kept = {**split, "test": sorted(split["test"])[:count]}
+    fewer = corpus.of_users([user for users in kept.values() for user in users])
+    return replace(fewer, meta={**corpus.meta, "splits": kept})
 
 
 def judged_by_session(
