@@ -227,7 +227,9 @@ def test_a_page_warns_in_its_language(sample, users, capsys):
 
 def test_probabilities_and_what_more_train_users_add(sample, users):
     """A page's numbers: log loss as scikit-learn has it, and one point a share of the train users."""
-    corpus = replace(sample.of_users(users[:12]), meta={"splits": {"train": users[:8], "test": users[8:12]}})
+    split = {"train": users[:8], "test": users[8:12]}
+    few = sample.of_users(users[:12])
+    corpus = replace(few, meta={"splits": split}, turns=few.turns.query("turn < 2").reset_index(drop=True))
     verdicts = verification.judged([UserMean(), LearnedJudge()], corpus)
     found = verification.measure_distributions(verdicts, corpus).set_index("judge")
     own = verdicts[verdicts["judge"] == "learned"].merge(corpus.turns[[*KEYS, "score"]], on=KEYS).dropna(subset="score")

@@ -282,10 +282,10 @@ report.save_figure(fig, "bars", pd.DataFrame({"what": ["满意", "satisfied"]}))
 """
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_the_same_figure_gives_the_same_bytes(tmp_path, language):
+def test_the_same_figure_gives_the_same_bytes(tmp_path):
+    """A Chinese page, whose fonts hold Latin letters too."""
     for run in ("1", "2"):
-        order = [sys.executable, "-c", BARS, language, str(tmp_path / run)]
+        order = [sys.executable, "-c", BARS, "zh", str(tmp_path / run)]
         subprocess.run(order, check=True, env={**os.environ, "PYTHONHASHSEED": run}, capture_output=True)
     for kind in ("pdf", "svg", "png", "csv"):
         one, other = ((tmp_path / run / "figures" / f"bars.{kind}").read_bytes() for run in ("1", "2"))
@@ -385,6 +385,7 @@ def test_a_command_that_is_told_to_end_leaves_nothing_behind(home, tmp_path):
     assert left_behind(home) == []
 
 
+@pytest.mark.slow
 def test_what_a_killed_command_left_behind_goes_with_the_next_one(home, tmp_path):
     killed, living = waiting(home, tmp_path / "killed", tmp_path / "lives")
     killed.kill()

@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 
 from perslib.corpus import load
-from perslib.corpus.palset import averages
+from perslib.corpus.palset import averages, write_release
 from perslib.memory.long import sessions_of
 from perslib.worlds import palset
 from perslib.worlds.lives import Dice, book
-from perslib.worlds.palset import palset_files, write_palset
+from perslib.worlds.palset import palset_files
 from perslib.worlds.palset_months import draw_parts, draw_steps
 
 LANGUAGES = ("en", "zh")
@@ -75,7 +75,7 @@ def test_the_files_are_read_without_a_single_irregularity(corpus):
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_written_files_load_as_the_corpus_itself(tmp_path, language):
-    written = load(write_palset(tmp_path, 2, 7, language))
+    written = load(write_release(tmp_path, palset_files(2, 7, language).files, language))
     made = palset(2, 7, language)
     assert written.language == language
     for frame in ("sessions", "turns", "events"):
