@@ -22,7 +22,8 @@ def check(names: tuple[str, ...], model: str | None) -> None:
     """Test what a BACKBONE can do and save the result; without a BACKBONE, list all.
 
     A few small calls test whether it follows a JSON schema, has a JSON mode, returns log probabilities, respects a seed,
-    and reports token usage. The result is saved in .perslib/probes.json and overrides the flags in backbones.toml.
+    reports token usage and thinks before it answers, and which settings it does not take. The result is saved in
+    .perslib/probes.json and overrides the flags in backbones.toml. The last line says what judging with it will be like.
 
     \b
     perslib check my-vllm --model Qwen/Qwen3-8B
@@ -39,7 +40,8 @@ def check(names: tuple[str, ...], model: str | None) -> None:
     for i, name in enumerate(names):
         if i:
             click.echo()
-        click.echo(backbone(name, **overrides).probe().describe())
+        found = backbone(name, **overrides).probe()
+        click.echo(f"{found.describe()}\n\n{found.verdict()}")
 
 
 @click.group(invoke_without_command=True)

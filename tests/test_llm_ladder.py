@@ -211,12 +211,65 @@ def test_an_endpoint_that_forbids_log_probabilities_is_asked_without(server, mod
         ("top_k: extra inputs are not permitted", {"extra_body": {"top_k": 3}}, "take it out of extra_body in"),
     ],
 )
-def test_a_refusal_names_the_field_and_how_to_leave_it_out(server, model, words, options, remedy):
+def test_a_field_that_a_refusal_names_is_left_out_once_and_for_all(server, model, caplog, words, options, remedy):
     server.next(status(400, words))
+    assert model(**options).ask("Hello?", temperature=0.2, seed=1).text == "ok"
+    (field,) = server.bodies[0].keys() - server.bodies[1].keys()
+    assert field in words and f"does not take '{field}'" in caplog.text
+    model(**options, concurrency=3).ask("Again?", temperature=0.2, seed=1)
+    assert field not in server.bodies[2] and len(server.bodies) == 3, "also by a client that has not met it"
+    server.next(status(400, words))
+    with pytest.raises(Refused, match="refused"):
+        model(**options).ask("Once more?", temperature=0.2, seed=1)
+
+
+def test_a_refusal_of_the_form_names_the_setting(server, model):
+    server.reply = lambda body: status(400, "`tools` is required")
     with pytest.raises(Refused) as caught:
-        model(**options).ask("Hello?", temperature=0.2, seed=1)
-    assert f"{remedy} [vllm-qwen3-8b] of backbones.toml" in str(caught.value)
-    assert f"it refused {caught.value.field!r}" in str(caught.value) and caught.value.field in words
+        model(extra_body={"response_format": {"type": "x"}}).ask("Hello?")
+    assert not caught.value.field
+    server.reply = lambda body: status(400, "response_format is unknown")
+    with pytest.raises(Refused, match=r'put structured = "text" into|take it out of extra_body in'):
+        model(extra_body={"response_format": {"type": "x"}}).ask("Hello?")
+
+
+def reasoner(body):
+    """A hosted reasoning model, in such models' published words."""
+    if "logprobs" in body:
+        return status(403, "You are not allowed to request logprobs from this model")
+    if "max_tokens" in body:
+        return status(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.")
+    if body.get("temperature", 1) != 1:
+        return status(400, "Unsupported value: 'temperature' does not support 0.6. Only the default (1) is supported.")
+    if body["messages"][0]["role"] == "system":
+        return status(400, "Unsupported value: 'messages[0].role' does not support 'system' with this model.")
+    is_cut = body.get("max_completion_tokens", 10**6) < 100
+    reply = completion("" if is_cut else "4", finish="length" if is_cut else "stop")
+    reply["usage"] |= {"completion_tokens": 64, "completion_tokens_details": {"reasoning_tokens": 60}}
+    return reply
+
+
+def test_a_reasoning_model_is_learned_and_gets_room_for_its_thoughts(server, model):
+    """One digit with log probabilities is asked for; what comes is a digit after thoughts, without any setting."""
+    server.reply = reasoner
+    messages = [{"role": "system", "content": "You judge."}, {"role": "user", "content": "Score?"}]
+    asked = Request(messages, max_tokens=1, temperature=0.6, top_logprobs=20)
+    judge = model(effort="low", thoughts=500)
+    answer = judge.ask(asked)
+    assert (answer.text, answer.error, answer.tokens_thought) == ("4", None, 60)
+    last = server.bodies[-1]
+    assert last["max_completion_tokens"] == 516 and last["reasoning_effort"] == "low"
+    assert last["messages"] == [{"role": "user", "content": "You judge.\n\nScore?"}]
+    before = len(server.bodies)
+    assert judge.ask("And now?", max_tokens=1, temperature=0.6, top_logprobs=20).text == "4"
+    assert len(server.bodies) == before + 1, "nothing is refused twice"
+    assert judge.ledger.total.tokens_thought == 120
+
+
+def test_a_system_role_that_stands_alone_becomes_the_users(server, model):
+    server.reply = reasoner
+    model().ask([{"role": "system", "content": "Greet."}])
+    assert server.bodies[-1]["messages"] == [{"role": "user", "content": "Greet."}]
 
 
 def test_log_probabilities_are_left_out_whatever_else_a_refusal_names(server, model):

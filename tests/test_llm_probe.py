@@ -4,6 +4,7 @@ import json
 
 import pytest
 from endpoint import completion, status
+from test_llm_ladder import reasoner
 
 from perslib.errors import Refused
 from perslib.llm.probe import known
@@ -74,6 +75,16 @@ def test_refused_log_probabilities_are_not_supported_and_the_probe_goes_on(serve
     server.next(status(403, "Your key may not use this model"))
     with pytest.raises(Refused, match="the entry names no key_env"):
         model().probe()
+
+
+def test_check_says_what_judging_will_be_like(server, model):
+    server.reply = reasoner
+    probe = model().probe()
+    assert (probe.reasons, probe.logprobs, probe.tokens_out) == (True, 0, 64)
+    assert "goes without        logprobs, max_tokens, temperature" in probe.describe()
+    assert "thoughts before each score (64 tokens for a greeting), scores without a distribution" in probe.verdict()
+    server.reply = able
+    assert "one token a score, with its distribution; written judgments as JSON by schema" in model().probe().verdict()
 
 
 @pytest.mark.parametrize(("endpoint", "flag", "mode"), [(able, "text", "schema"), (unable, "schema", "text")])

@@ -229,20 +229,18 @@ class Backbone:
     def probe(self) -> Probe:
         """Ask the endpoint what it can do, save that, and go by it from now on."""
 
-        async def take() -> Probe:
-            ladder = Ladder(self.entry, self._client, None, False)
+        client, address = self._client, self.entry.address
+        client.unsupported.clear()
+        probe.leave_out(address, self.model, "")
+        ladder = Ladder(replace(self.entry, logprobs=None), client, None, False)
 
-            def body(messages: list[Message], **options: Any) -> dict[str, Any]:
-                named = {n: options.pop(n) for n in ("max_tokens", "temperature", "seed") if n in options}
-                return {**ladder.body(Request(messages, **named), messages), **options}
+        async def send(request: Request, form: dict[str, Any] | None) -> Answer:
+            return await ladder.send(request, request.messages, client.allowance(), form)
 
-            async def models() -> Mapping[str, Any]:
-                return await self._client.transport.exchange("GET", "/models")
+        async def models() -> Mapping[str, Any]:
+            return await client.transport.exchange("GET", "/models")
 
-            return await probe.take(self.name, self.entry.address, self.model, self._client.complete, body, models)
-
-        self._probe = loop.run(take())
-        self._client.unsupported.clear()
+        self._probe = loop.run(probe.take(self.name, address, self.model, send, models))
         probe.save(self._probe)
         return self._probe
 
@@ -258,7 +256,8 @@ class Backbone:
         key = (os.getpid(), repr(self.entry), self.patience, self._minute)
         with _clients_lock:
             if key not in _clients:
-                _clients[key] = Client(Transport(self.entry), self.patience, self._minute)
+                client = _clients[key] = Client(Transport(self.entry), self.patience, self._minute)
+                client.unsupported |= probe.left_out(self.entry.address, self.entry.model)
             return _clients[key]
 
     @property

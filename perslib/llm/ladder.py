@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from math import inf
@@ -12,7 +13,7 @@ from perslib.errors import GaveUp, Refused
 from perslib.llm import loop
 from perslib.llm.estimate import USUAL_REPLY, tokens_of_messages
 from perslib.llm.parsing import RUNGS, Rung, asked_again, is_strict, language_of, parse, response_format, spelled_out
-from perslib.llm.probe import Probe
+from perslib.llm.probe import Probe, leave_out
 from perslib.llm.registry import Entry
 from perslib.llm.retry import Allowance, Client
 from perslib.llm.types import Answer, Message, Mode, Request
@@ -24,6 +25,10 @@ _ABOUT = {
     for kind, patterns in read_toml(__file__, "replies.toml")["refusals"].items()
 }
 _MALFORMED = (400, 413, 422)
+#: Without these a request is another one; forms of replies have rungs of their own.
+NEVER_LEFT_OUT = ("", "model", "messages", "response_format")
+SHORTEST = 16
+"""Tokens that a model which reasons gets for an answer of one digit."""
 COMPLETE = ("stop", "length", "tool_calls", "function_call")
 
 
@@ -39,7 +44,7 @@ class Ladder:
         try:
             if request.schema is not None:
                 return await self._structured(request, request.schema, allowance)
-            reply = await self._send(request, request.messages, allowance)
+            reply = await self.send(request, request.messages, allowance)
             failure = _failure(request, reply)
             is_kept = bool(reply.text) if failure is None else _would_be_cut_again(request, reply)
             if failure is None and not reply.text:
@@ -67,39 +72,69 @@ class Ladder:
 
     def body(self, request: Request, messages: Sequence[Message], form: dict[str, Any] | None = None) -> dict[str, Any]:
         """What is sent."""
+        unsupported = self.client.unsupported
+        if "system" in unsupported:
+            messages = without_system(messages)
         sent = {"model": self.entry.model, "messages": messages, **parameters(self.entry, request)}
-        if "max_tokens" in self.client.unsupported and "max_tokens" in sent:
+        if "max_tokens" in unsupported and "max_tokens" in sent:
             sent["max_completion_tokens"] = sent.pop("max_tokens")
+        if self.reasons:
+            for name in {"max_tokens", "max_completion_tokens"} & sent.keys():
+                sent[name] = max(sent[name], SHORTEST) + self.entry.thoughts
         if "top_logprobs" in sent:
-            if self.is_known_for_logprobs is False or "logprobs" in self.client.unsupported:
+            if self.is_known_for_logprobs is False or "logprobs" in unsupported:
                 del sent["top_logprobs"]
             else:
                 sent["logprobs"] = True
         if form is not None:
             sent["response_format"] = form
-        return {**sent, **self.entry.extra_body, **request.extra}
+        return {
+            name: value
+            for name, value in {**sent, **self.entry.extra_body, **request.extra}.items()
+            if name not in unsupported
+        }
+
+    @property
+    def reasons(self) -> bool:
+        """Whether the model thinks before it answers: as the entry says, else as it was seen to do."""
+        seen = self.client.reasons or (self.probe is not None and self.probe.reasons)
+        return seen if self.entry.reasons is None else self.entry.reasons
 
     @property
     def is_known_for_logprobs(self) -> bool | None:
         """Whether the endpoint was seen, or is said, to give log probabilities; None where nobody knows."""
         return self.entry.logprobs if self.probe is None else self.probe.logprobs > 0
 
-    async def _send(
+    async def send(
         self, request: Request, messages: Sequence[Message], allowance: Allowance, form: dict[str, Any] | None = None
     ) -> Answer:
-        """One completion; settings that the endpoint turns out not to take are left out and remembered."""
+        """One completion; what the endpoint turns out not to take is left out, said once and remembered.
+
+        A model that is seen to spend a short answer's tokens on thoughts is asked again, with room for both.
+        """
         tokens = 0
         if self.entry.tpm is not None:
             tokens = tokens_of_messages(messages) + (request.max_tokens or USUAL_REPLY)
         while True:
             sent = self.body(request, messages, form)
             try:
-                return await self.client.complete(sent, tokens, allowance)
+                reply = await self.client.complete(sent, tokens, allowance)
             except Refused as no:
-                if no.field in ("logprobs", "max_tokens"):
-                    self.client.unsupported.add(no.field)
-                if no.field not in sent or no.field in self.body(request, messages, form):
+                if no.field in NEVER_LEFT_OUT:
                     raise
+                is_new = no.field not in self.client.unsupported
+                self.client.unsupported.add(no.field)
+                if self.body(request, messages, form) == sent:
+                    raise
+                if is_new:
+                    leave_out(self.entry.address, self.entry.model, no.field)
+                    words = "%s does not take %r: requests go without it."
+                    logging.getLogger(__name__).warning(words, self.entry.name, no.field)
+                continue
+            had_room = self.reasons
+            self.client.reasons |= bool(reply.reasoning or reply.tokens_thought)
+            if had_room or not self.reasons or reply.text or reply.finish != "length":
+                return reply
 
     async def _structured(
         self, request: Request, schema: Mapping[str, Any], allowance: Allowance
@@ -111,7 +146,7 @@ class Ladder:
             messages = spelled_out(request.messages, schema, rung, language)
             form = response_format(schema, rung)
             try:
-                reply = await self._send(request, messages, allowance, form)
+                reply = await self.send(request, messages, allowance, form)
                 break
             except Refused as no:
                 about_format = no.status in _MALFORMED and _ABOUT["format"].search(str(no))
@@ -126,7 +161,7 @@ class Ladder:
             return self._made([reply], mode, data=data), True
         again = asked_again(messages, reply.text, problem, schema, language)
         try:
-            second = await self._send(request, again, allowance, form)
+            second = await self.send(request, again, allowance, form)
         except (GaveUp, Refused) as error:
             if isinstance(error, Refused) and _about_one_request(error) is None:
                 raise
@@ -136,11 +171,11 @@ class Ladder:
         data, still = await loop.apart(len(second.raw), _read, second, schema)
         if still is None:
             return self._made([reply, second], "reask", data=data), True
-        return self._made([reply, second], "unscored", error=f"after a re-ask, {still}"), True
+        return self._made([reply, second], "unscored", error=f"after a re-ask, {still}"), bool(second.text)
 
     def _made(self, replies: list[Answer], mode: Mode, **found: Any) -> Answer:
         """The last reply, with what all of them took."""
-        counts = ("tokens_in", "tokens_cached", "tokens_out", "seconds", "retries")
+        counts = ("tokens_in", "tokens_cached", "tokens_out", "tokens_thought", "seconds", "retries")
         took = {name: sum(getattr(reply, name) for reply in replies) for name in counts}
         told = [reply.cost for reply in replies if reply.cost is not None]
         # An endpoint that says what a call cost knows better than a price table; without any usage nobody knows.
@@ -158,8 +193,20 @@ def parameters(entry: Entry, request: Request) -> dict[str, Any]:
         "seed": request.seed,
         "stop": list(request.stop) if request.stop else None,
         "top_logprobs": request.top_logprobs,
+        "reasoning_effort": entry.effort or None,
     }
     return {name: value for name, value in given.items() if value is not None and name not in entry.omit}
+
+
+def without_system(messages: Sequence[Message]) -> list[Message]:
+    """The messages with what the system says at the head of the first message of the user."""
+    said = "\n\n".join(m["content"] for m in messages if m["role"] == "system")
+    rest = [dict(m) for m in messages if m["role"] != "system"]
+    first = next((m for m in rest if m["role"] == "user"), None)
+    if first is None:
+        return [{"role": "user", "content": said}, *rest]
+    first["content"] = f"{said}\n\n{first['content']}" if said else first["content"]
+    return rest
 
 
 def unanswered(request: Request, reason: str) -> Answer:
@@ -188,7 +235,7 @@ def _failure(request: Request, reply: Answer) -> str | None:
 def _would_be_cut_again(request: Request, reply: Answer) -> bool:
     """Whether a reply was cut at the request's own limit under a seed: then asking again brings the same."""
     is_cut = reply.finish == "length" and reply.tokens_out >= (request.max_tokens or inf)
-    return is_cut and request.seed is not None
+    return is_cut and request.seed is not None and bool(reply.text)
 
 
 def _read(reply: Answer, schema: Mapping[str, Any]) -> tuple[Any, str | None]:

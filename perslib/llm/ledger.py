@@ -44,6 +44,7 @@ class Spending:
     tokens_in: int = 0
     tokens_cached: int = 0
     tokens_out: int = 0
+    tokens_thought: int = 0
     seconds: float = 0.0
     """Time the endpoint took, summed over calls; with many in flight it is more than the clock shows."""
     cost: float | None = 0.0
@@ -68,7 +69,14 @@ class Spending:
         return Spending(**sums, cost=sum(known) if has_price else None)
 
 
-_TAKEN = ("retries", "tokens_in", "tokens_cached", "tokens_out", "seconds")  # as answers name them too
+_TAKEN = (
+    "retries",
+    "tokens_in",
+    "tokens_cached",
+    "tokens_out",
+    "tokens_thought",
+    "seconds",
+)  # as answers name them too
 _COUNTS = [field.name for field in fields(Spending) if field.name != "cost"]
 _numbers = itertools.count(1)
 

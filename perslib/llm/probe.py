@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from perslib.errors import GaveUp, Refused
 from perslib.llm.parsing import response_format
-from perslib.llm.types import Answer, json_or
+from perslib.llm.types import Answer, Request, json_or
 from perslib.paths import state
 
 _SCHEMA = {
@@ -50,6 +50,11 @@ class Probe:
     """Token counts are reported."""
     cached: bool
     """Tokens read from the provider's prefix cache are reported."""
+    reasons: bool
+    """Replies are thought about first."""
+    seconds: float
+    tokens_out: int
+    """What a short reply took, thoughts included."""
     context: int | None
     """Tokens of the context window, where the endpoint tells."""
     at: str
@@ -68,22 +73,42 @@ class Probe:
             "token usage": "reported" if self.usage else "no",
             "prefix-cache usage": "reported" if self.cached else "no",
             "context window": f"{self.context:,} tokens" if self.context else "not told",
+            "reasoning": "before each reply" if self.reasons else "no",
+            "goes without": ", ".join(sorted(left_out(self.endpoint, self.model))) or "nothing",
         }
         return "\n".join(f"{what:<20}{finding}" for what, finding in findings.items())
 
+    def verdict(self) -> str:
+        """What judging with it will be like."""
+        how = (
+            "one token a score, with its distribution"
+            if self.logprobs and not self.reasons
+            else "scores without a distribution"
+        )
+        if self.reasons:
+            how = f"thoughts before each score ({self.tokens_out:,} tokens for a greeting), {how}"
+        form = (
+            "JSON by schema"
+            if self.schema
+            else "JSON mode, checked"
+            if self.json
+            else "JSON asked for in words, checked"
+        )
+        return f"Judging with it: {how}; written judgments as {form}; {self.seconds:.1f} s a short reply."
 
-Complete = Callable[[Mapping[str, Any]], Awaitable[Answer]]
+
+Send = Callable[..., Awaitable[Answer]]
 Listing = Callable[[], Awaitable[Mapping[str, Any]]]
 
 
-async def take(
-    backbone: str, endpoint: str, model: str, complete: Complete, body: Callable[..., dict[str, Any]], models: Listing
-) -> Probe:
-    """Ask the endpoint, seven small calls in all."""
+async def take(backbone: str, endpoint: str, model: str, send: Send, models: Listing) -> Probe:
+    """Ask the endpoint, seven small calls in all; `send(request, form)` leaves out what it does not take."""
 
-    async def tried(messages: list[dict[str, str]], **options: Any) -> Answer | None:
+    async def tried(
+        messages: list[dict[str, str]], form: dict[str, Any] | None = None, **options: Any
+    ) -> Answer | None:
         try:
-            return await complete(body(messages, **options))
+            return await send(Request(messages, **options), form)
         except Refused as no:
             if no.status in (401, 403, 404) and not no.field:
                 raise
@@ -93,12 +118,12 @@ async def take(
                 return None
             raise  # trouble of the moment says nothing of what the endpoint can do
 
-    plain = await complete(body(_PROSE, max_tokens=40))
-    schema = await tried(_PROSE, max_tokens=600, response_format=response_format(_SCHEMA, "schema"))
-    mode = await tried(_PROSE_JSON, max_tokens=600, response_format=response_format(_SCHEMA, "json"))
+    plain = await send(Request(_PROSE, max_tokens=40, temperature=0.6), None)
+    schema = await tried(_PROSE, response_format(_SCHEMA, "schema"), max_tokens=600)
+    mode = await tried(_PROSE_JSON, response_format(_SCHEMA, "json"), max_tokens=600)
     top = 0
     for wanted in (20, 5):
-        reply = await tried(_PROSE, max_tokens=1, logprobs=True, top_logprobs=wanted)
+        reply = await tried(_PROSE, max_tokens=1, top_logprobs=wanted)
         if reply is not None and reply.logprobs:
             top = len(reply.logprobs[0]["top"])
             break
@@ -113,6 +138,9 @@ async def take(
         seed=_repeats(*(draw.text if draw else None for draw in draws)),
         usage=plain.tokens_in > 0,
         cached=plain.counts_cached,
+        reasons=bool(plain.reasoning or plain.tokens_thought),
+        seconds=round(plain.seconds, 2),
+        tokens_out=plain.tokens_out,
         context=await _context(models, model),
         at=datetime.now(UTC).isoformat(timespec="seconds"),
     )
@@ -128,13 +156,29 @@ def known(endpoint: str, model: str) -> Probe | None:
 
 
 def save(probe: Probe) -> None:
-    """Remember the probe in the working folder; a reader never sees half a file."""
+    """Remember the probe in the working folder."""
+    _write({**_saved(), f"{probe.endpoint} {probe.model}": asdict(probe)})
+
+
+def _write(records: Mapping[str, Any]) -> None:
+    """A reader never sees half a file."""
     path = state() / "probes.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    records = {**_saved(), f"{probe.endpoint} {probe.model}": asdict(probe)}
     part = path.with_name(f".{path.name}.{uuid4().hex}.part")
     part.write_text(json.dumps(records, indent=1, ensure_ascii=False), encoding="utf-8")
     part.replace(path)
+
+
+def left_out(endpoint: str, model: str) -> set[str]:
+    """The fields of requests that a model at an endpoint was found not to take."""
+    found = _saved().get(f"{endpoint} {model} without")
+    return set(found) if isinstance(found, list) else set()
+
+
+def leave_out(endpoint: str, model: str, field: str) -> None:
+    """Remember a field that is not taken; an empty one forgets them all."""
+    fields = sorted({*left_out(endpoint, model), field}) if field else []
+    _write({**_saved(), f"{endpoint} {model} without": fields})
 
 
 def _saved() -> dict[str, Any]:

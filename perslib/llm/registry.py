@@ -54,6 +54,9 @@ class Entry:
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     omit: tuple[str, ...] = ()
     max_tokens_as: str = "max_tokens"
+    reasons: bool | None = None
+    effort: str = ""
+    thoughts: int = 4096
     languages: tuple[str, ...] = ()
     prompts: Literal["short", "published", "auto"] = "auto"
     cache_as: str = ""

@@ -69,6 +69,7 @@ def _read(completion: Mapping[str, Any]) -> Answer:
         tokens_in=int(_amount(usage.get("prompt_tokens")) or 0),
         tokens_cached=int(_amount(cached) or 0),
         tokens_out=int(_amount(usage.get("completion_tokens")) or 0),
+        tokens_thought=int(_amount(_mapping(usage.get("completion_tokens_details")).get("reasoning_tokens")) or 0),
         cost=_amount(usage.get("cost")),
         seconds=completion.get("seconds", 0.0),
         model=_text(completion.get("model")),

@@ -186,7 +186,9 @@ class Client:
         self.failures = 0
         """Calls given up since the last one that was answered."""
         self.unsupported: set[str] = set()
-        """What the endpoint refused to take: `schema`, `json`, `logprobs`, `max_tokens`."""
+        """What the endpoint refused to take: forms of replies, and fields of a request by name."""
+        self.reasons = False
+        """Whether a reply was seen to be thought about first."""
 
     def allowance(self) -> Allowance:
         """The time of a new question."""

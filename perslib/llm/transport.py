@@ -216,6 +216,8 @@ class Transport:
 
 
 _UNREADABLE = object()
+#: How a model without a system role says so.
+_SYSTEM = r"role.{0,40}system|system.{0,40}role|(system|developer) (message|instruction|prompt)"
 #: What keeps a field out of requests, for those that have a setting of their own.
 _SETTINGS = {
     "logprobs": "logprobs = false",
@@ -312,6 +314,8 @@ def refused_field(words: str, body: Mapping[str, Any]) -> str:
     """The field of a request that a refusal names, empty if it names none."""
     if {"logprobs", "top_logprobs"} & body.keys() and re.search(r"log[ _-]?prob", words, re.I):
         return "logprobs"  # before those that it may name beside
+    if any(m.get("role") == "system" for m in body.get("messages", ())) and re.search(_SYSTEM, words, re.I):
+        return "system"
     for name in body:
         if name in ("model", "messages", "max_completion_tokens", "logprobs", "top_logprobs"):
             continue

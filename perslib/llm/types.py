@@ -115,6 +115,8 @@ class Answer:
     tokens_cached: int = 0
     """Part of `tokens_in` that the endpoint read from its prefix cache."""
     tokens_out: int = 0
+    tokens_thought: int = 0
+    """Part of `tokens_out` that went into the model's reasoning, where the endpoint counts it."""
     seconds: float = 0.0
     """Time the endpoint took, without our own waiting and queueing."""
     cost: float | None = None

@@ -12,7 +12,7 @@ import subprocess
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 from perslib.errors import PerslibError
-from perslib.llm import entries
+from perslib.llm import entries, probe
 from perslib.paths import lock
 from perslib.schemas import check, read_schema
 
@@ -79,6 +79,13 @@ def backbone_facts(name: str) -> dict[str, Any]:
     if entry is None:
         return {"name": name}
     facts = {"name": name, "kind": entry.kind, "model": entry.model}
+    settings: dict[str, Any] = {"effort": entry.effort, "extra_body": dict(entry.extra_body), "omit": list(entry.omit)}
+    found = probe.known(entry.address, entry.model)
+    seen = (
+        {name: value for name, value in asdict(found).items() if name not in ("backbone", "endpoint")} if found else {}
+    )
+    settings |= {"goes_without": sorted(probe.left_out(entry.address, entry.model)), "probe": seen}
+    facts |= {name: value for name, value in settings.items() if value}
     parts = urlsplit(entry.base_url)
     if parts.hostname:
         facts["endpoint"] = parts.hostname + (f":{parts.port}" if parts.port else "")
