@@ -140,6 +140,7 @@ class Endpoint:
         self.models: list[dict[str, Any]] = [{"id": "m", "object": "model"}]
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
+        self.queries: list[dict[str, str]] = []
         self.times: list[float] = []
         self.in_flight = self.most_in_flight = 0
         self.base_url = ""
@@ -152,6 +153,7 @@ class Endpoint:
         body = await request.json()
         self.bodies.append(body)
         self.headers.append(dict(request.headers))
+        self.queries.append(dict(request.query))
         self.times.append(time.monotonic())
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)

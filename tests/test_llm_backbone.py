@@ -331,3 +331,8 @@ def test_what_was_not_asked_is_no_call(server, model):
     asked = model(cache="only")
     assert asked.ask("?").error == "not in the cache"
     assert (asked.ledger.total.calls, asked.ledger.total.errors) == (0, 1)
+
+
+def test_an_entry_may_add_a_query_and_headers(server, model):
+    model(query={"api-version": "2025-04-01"}, headers={"X-Project": "p1"}).ask("Hello?")
+    assert server.queries == [{"api-version": "2025-04-01"}] and server.headers[0]["X-Project"] == "p1"

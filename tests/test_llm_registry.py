@@ -91,6 +91,8 @@ def test_an_entry_without_a_model_says_so(home):
             'api_key = "sk-secret-123"',
             "api_key is not shown here, expected no key in a file: name the environment variable",
         ),
+        ('headers = { X-Api-Key = "sk-secret-1" }', "headers"),
+        ("query = { a = 1 }", "query"),
         ('key_env = "sk-secret-123"', "key_env is not shown here, expected the name of an environment variable"),
     ],
 )

@@ -52,6 +52,8 @@ class Entry:
     deadline: float | None = None
     context: int | None = None
     extra_body: Mapping[str, Any] = field(default_factory=dict)
+    query: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
     omit: tuple[str, ...] = ()
     max_tokens_as: str = "max_tokens"
     reasons: bool | None = None

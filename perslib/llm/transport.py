@@ -88,13 +88,15 @@ class Transport:
         await self.open()
         assert self._session is not None
         key = self.entry.key()
-        headers = {"Accept-Encoding": "identity"}
+        headers = {**self.entry.headers, "Accept-Encoding": "identity"}
         if body is not None:
             headers["Content-Type"] = "application/json"
         if key:
             headers["Authorization"] = f"Bearer {key}"
         data = None if body is None else content
-        sent = self._session.request(method, self.base_url + path, data=data, headers=headers, allow_redirects=False)
+        sent = self._session.request(
+            method, self.base_url + path, params=self.entry.query, data=data, headers=headers, allow_redirects=False
+        )
         started = time.perf_counter()
         try:
             async with asyncio.timeout(self.entry.timeout), sent as response:
