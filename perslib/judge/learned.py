@@ -10,9 +10,9 @@ Three stages, all learned from train users in the cross-scenario form in which t
 3. `perslib.stats.fit_tilt` gives the distribution the shape of the user's own: somebody whose history knows 2 and 5 only
    is not expected to give a 3.
 
-Few train users say little, so all stages have priors. Stage 1's says that users differ in their level and that
-hardly anything else matters: the prediction starts from the user's mean, shrunk towards everybody's. Stage 2's says that
-the prediction is worth what stage 1 expects of it. Stage 3's says that the distribution stays as it is. No stage can turn a prediction, or advice, upside down.
+Few train users say little, so there are priors. Stage 1's says that users differ in their level and that hardly anything
+else matters: the prediction starts from the user's mean, shrunk towards everybody's. Stage 3's says that the distribution
+stays as it is. No stage can turn a prediction, or advice, upside down.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from itertools import pairwise
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import minimize
 from scipy.sparse import csr_matrix, vstack
 from scipy.special import expit
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -39,15 +38,11 @@ from perslib.memory.features import FEATURES, Said, read, said_in, tokens
 from perslib.stats import fit_population, fit_tilt, histories
 from perslib.stats.calibrated import COUNTS
 from perslib.stats.calibration import SCORES
-from perslib.stats.fitted import P
+from perslib.stats.fitted import P, proportional_odds
 
 FOLDS = 5
-PRIOR_SPREAD = 0.5
-"""Standard deviation of log slope, around the slope that stage 1 expects."""
 TURNS_AT_MOST = 1_500
 """Variances are estimated on train users with about so many turns together: the work grows with the cube."""
-LOGISTIC = np.pi / np.sqrt(3)
-"""Standard deviation of the logistic distribution: the slope of a prediction that errs by one point."""
 KEPT = 2_000
 """So many turns' projections are remembered, so that the blocks of one user share them."""
 
@@ -113,12 +108,13 @@ class LearnedJudge(Judge):
         some = _some_users(turns.user)
         self._population = Population(turns, gold, estimate(turns.take(some), gold[some]))
         self._known: dict[Said, Array] = {}
-        predicted, variance = _held_out(turns, gold, self._population)
+        predicted = _held_out(turns, gold, self._population)
         x = np.column_stack([predicted, self._advice(found["heard"])])
-        self._ordinal = Ordinal(x, gold, error=float(np.sqrt(variance.mean())))
+        # More of a good prediction, or of good advice, is never worse.
+        self._thresholds, self._slopes = proportional_odds(x, gold.astype(int) - 1, rising=2)
         self._everybody = fit_population(train)
         past = self._everybody.shrink(histories(train))
-        shaped = _with_p(found.drop(columns=["said", "heard"]), self._ordinal(x))
+        shaped = _with_p(found.drop(columns=["said", "heard"]), self._shaped(x))
         self._tilt = fit_tilt(shaped, past)
         self.held_out = _with_p(shaped, self._tilt.distribution(shaped, past))
 
@@ -132,7 +128,7 @@ class LearnedJudge(Judge):
         rated = np.flatnonzero(~np.isnan(scores))
         past = [past[i] for i in rated]
         history, targets = (self._read(np.repeat(block.user, len(s)), s) for s in (past, present))
-        predicted, _ = population.predict(
+        predicted = population.predict(
             targets,
             self._tied(population, present, targets),
             history,
@@ -140,7 +136,7 @@ class LearnedJudge(Judge):
             scores[rated],
         )
         heard = await self._heard([block], ask)
-        shaped = _with_p(block.targets[BLOCK], self._ordinal(np.column_stack([predicted, self._advice(heard)])))
+        shaped = _with_p(block.targets[BLOCK], self._shaped(np.column_stack([predicted, self._advice(heard)])))
         past = pd.DataFrame({"user": [block.user], "scenario": block.scenario})
         past[COUNTS] = np.bincount(scores[rated].astype(int), minlength=6)[1:]
         p = self._tilt.distribution(shaped, self._everybody.shrink(past))
@@ -167,6 +163,10 @@ class LearnedJudge(Judge):
         scores = _scores(heard)
         missing = np.isnan(scores)
         return np.column_stack([np.where(missing, self._usual, scores), missing])[:, : 2 * bool(self.beside)]
+
+    def _shaped(self, x: Array) -> Array:
+        """Stage 2: probabilities of 1–5 from the prediction and the advice, one row a turn."""
+        return np.diff(expit(self._thresholds - (x @ self._slopes)[:, None]), axis=1, prepend=0, append=1)
 
     def _tied(self, population: Population, said: Sequence[Said], turns: Turns) -> Array:
         """Projections on the train users, computed once a turn although a turn is in several blocks."""
@@ -233,13 +233,13 @@ def _some_users(user: Array) -> Array:
     return np.flatnonzero(np.isin(user, taken))
 
 
-def _held_out(turns: Turns, gold: Array, whole: Population) -> tuple[Array, Array]:
-    """Mean and variance of stage 1 for every turn, learned without its user, from the user's other scenarios.
+def _held_out(turns: Turns, gold: Array, whole: Population) -> Array:
+    """Stage 1's prediction for every turn, learned without its user, from the user's other scenarios.
 
     Only μ is that of all train users. Without a generous user it would be lower, without a strict one higher: of few
     users, the predictions would rise where the scores fall.
     """
-    mean, variance = np.empty(len(gold)), np.empty(len(gold))
+    mean = np.empty(len(gold))
     users, scenario = np.unique(turns.user), turns.scenario
     for fold in np.array_split(users, min(FOLDS, len(users))):
         theirs = np.isin(turns.user, fold)
@@ -251,46 +251,5 @@ def _held_out(turns: Turns, gold: Array, whole: Population) -> tuple[Array, Arra
             for name in np.unique(scenario[turns.user == user]):
                 at = np.flatnonzero((turns.user == user) & (scenario == name))
                 past = np.flatnonzero((turns.user == user) & (scenario != name))
-                mean[at], variance[at] = population.predict(
-                    turns.take(at), tied[at], turns.take(past), tied[past], gold[past]
-                )
-    return mean, variance
-
-
-class Ordinal:
-    """Proportional odds: P(score ≤ k) = σ(θ_k − xβ), with a weak ridge on the gaps of θ.
-
-    x is stage 1's prediction, and where there is advice the score that was heard and whether it is missing. The
-    prediction's slope is positive: log-normal around the one that fits stage 1's own `error` (its standard
-    deviation). That of a score that was heard is never negative, with a weak ridge.
-    """
-
-    def __init__(self, x: Array, gold: Array, error: float):
-        self._mean, self._spread = x.mean(0), np.maximum(x.std(0), 1e-6)
-        z, y = (x - self._mean) / self._spread, gold.astype(int) - 1
-        stated = np.log(LOGISTIC * self._spread[0] / error)
-
-        def loss(w: Array) -> float:
-            p = self._probabilities(z, w)[np.arange(len(y)), y]
-            off = (w[4] - stated) / PRIOR_SPREAD
-            penalty = 0.5 * (off**2 + (w[5:] ** 2).sum()) + 0.05 * (w[1:4] ** 2).sum()
-            return float(-np.log(p.clip(1e-12)).sum() + penalty)
-
-        share = np.array([(y <= k).mean().clip(0.01, 0.99) for k in range(4)])
-        start = np.log(share / (1 - share))
-        gaps = np.log(np.diff(start).clip(0.1))
-        advice = x.shape[1] - 1
-        bounds = [*[(None, None)] * 5, (0, None), (None, None)][: 5 + advice]
-        first = np.r_[start[0], gaps, stated, np.full(advice, 0.5)]
-        self._w = minimize(loss, first, method="L-BFGS-B", bounds=bounds).x
-
-    @staticmethod
-    def _probabilities(z: Array, w: Array) -> Array:
-        thresholds = w[0] + np.r_[0.0, np.cumsum(np.exp(w[1:4]))]
-        slopes = np.r_[np.exp(w[4]), w[5:]]
-        below = expit(thresholds[None, :] - (z @ slopes)[:, None])
-        return np.diff(np.column_stack([np.zeros(len(z)), below, np.ones(len(z))]))
-
-    def __call__(self, x: Array) -> Array:
-        """Probabilities of 1–5, one row a turn."""
-        return self._probabilities((x - self._mean) / self._spread, self._w)
+                mean[at] = population.predict(turns.take(at), tied[at], turns.take(past), tied[past], gold[past])
+    return mean

@@ -157,18 +157,13 @@ class Population:
         return np.asarray(solve_triangular(self._lower, shared, lower=True)).T
 
     @one_thread
-    def predict(
-        self, targets: Turns, tied: Array, history: Turns, tied_history: Array, scores: Array
-    ) -> tuple[Array, Array]:
-        """Mean and variance of the targets' scores given the train users' scores and the user's history."""
+    def predict(self, targets: Turns, tied: Array, history: Turns, tied_history: Array, scores: Array) -> Array:
+        """Expected scores of the targets given the train users' scores and the user's history."""
         v = self.variances
         expected = self.mean + tied @ self._weights
-        own = v.covariance(targets, targets, kernels(targets, targets)) - tied @ tied.T
-        if len(history):
-            surprise = scores - self.mean - tied_history @ self._weights
-            among = v.covariance(history, history, kernels(history, history)) - tied_history @ tied_history.T
-            between = v.covariance(targets, history, kernels(targets, history)) - tied @ tied_history.T
-            gain = np.linalg.solve(among + v.noise * np.eye(len(history)), between.T).T
-            expected = expected + gain @ surprise
-            own = own - gain @ between.T
-        return expected, np.diag(own) + v.noise
+        if not len(history):
+            return expected
+        surprise = scores - self.mean - tied_history @ self._weights
+        among = v.covariance(history, history, kernels(history, history)) - tied_history @ tied_history.T
+        between = v.covariance(targets, history, kernels(targets, history)) - tied @ tied_history.T
+        return expected + between @ np.linalg.solve(among + v.noise * np.eye(len(history)), surprise)

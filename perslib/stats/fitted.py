@@ -166,8 +166,8 @@ def fit_isotonic(train: pd.DataFrame, histories: pd.DataFrame, *, score: str = "
     return Isotonic(odds, tuple(above))
 
 
-def proportional_odds(x: Floats, gold: Ints) -> tuple[Floats, Floats]:
-    """Thresholds θ and slopes β of greatest likelihood, the first slope not negative; gold is 0 to 4.
+def proportional_odds(x: Floats, gold: Ints, rising: int = 1) -> tuple[Floats, Floats]:
+    """Thresholds θ and slopes β of greatest likelihood, the first `rising` slopes not negative; gold is 0 to 4.
 
     Solved with x standardised and θ as a first threshold and logarithms of three gaps, so that they stay in order.
     """
@@ -195,7 +195,8 @@ def proportional_odds(x: Floats, gold: Ints) -> tuple[Floats, Floats]:
     shares = (np.bincount(gold, minlength=5) + 0.5) / (n + 2.5)
     logits = np.log(np.cumsum(shares)[:4] / (1 - np.cumsum(shares)[:4]))
     start = np.r_[np.zeros(z.shape[1]), logits[0], np.log([b - a for a, b in pairwise(logits)])]
-    bounds = [(0, None), *[(None, None)] * z.shape[1], *[(-10, 5)] * 3]  # a score nobody gave closes its gap
+    at_least = [0 if place < rising else None for place in range(z.shape[1])]
+    bounds = [*((low, None) for low in at_least), (None, None), *[(-10, 5)] * 3]  # a score nobody gave closes its gap
     best = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
     beta = best[:-4] / spread
     theta = best[-4] + np.r_[0, np.cumsum(np.exp(best[-3:]))] + centre @ beta
