@@ -1,4 +1,4 @@
-"""Agents: what they are rewarded with and remember, that they learn, come back from disk, and go through the pipeline."""
+"""Agents: what they know of a moment, that they learn, come back from disk, and go through the pipeline."""
 
 from __future__ import annotations
 
@@ -9,94 +9,125 @@ import numpy as np
 import pytest
 
 from perslib.errors import DataError, UnknownName
-from perslib.patience import Atom, Goal, Part, World, action_list, rule, user1, user2
-from perslib.patience.agents import LEAST_COST, Played, Replay, play, task_reward, training, true_cost
+from perslib.patience import Atom, Goal, Part, Patience, World, action_list, collect, exploring, patient, rule, shrewd
+from perslib.patience import pipeline as module
+from perslib.patience.agents import Agent, Settings, believe, learn, success_rate, thrifty
+from perslib.patience.goals import DOMAINS
+from perslib.patience.plans import ceiling
+from perslib.patience.policies import moment
+from perslib.patience.users import Belief, user2, user3
 
 ACTIONS = action_list()
-MORE, PHONE = ACTIONS.index(Atom("", "reqmore")), ACTIONS.index(Atom("police", "inform", "phone"))
-POLICE = Goal((Part("police", {}, ("phone",), {}),))
+TAXI = Goal((Part("taxi", {"departure": 1, "leave_at": 2}, ("car", "phone"), {}),))
 
 
-def rewards(user, actions, reward):
-    world, left = World(user, np.random.default_rng(0), POLICE), iter(actions)
-    return play(lambda seen, rng: next(left), world, reward).rewards.tolist()
+def test_a_moment_offers_answers_that_nobody_has_asked_for():
+    world = World(user2(), np.random.default_rng(0), TAXI)
+    first = moment(world.seen)
+    assert first.kind == "hear" and sorted(first.actions) == [0, 1, 2]  # a taxi has two answers
+    assert ACTIONS.templates[first.actions[0]] == (Atom("", "reqmore"),)
+    assert {atom.slot for atom in ACTIONS.templates[first.actions[2]]} == {"car", "phone"}
+    world.act(first.actions[1])  # too early: the second constraint is still to come
+    assert world.seen.volunteered == set() and moment(world.seen).chance > first.chance
+    world.act(moment(world.seen).actions[2])
+    assert world.reason == "success" and world.spent == 5
 
 
-def test_rewards_are_those_of_the_equations():
-    assert rewards(user1(), [MORE, PHONE], task_reward) == [-1, 40]
-    assert rewards(user1(), [MORE] * 20, task_reward) == [-1] * 19 + [-20]
-    assert rewards(user2(), [PHONE], true_cost) == [-2]
-    assert rewards(user2(), [PHONE], training(true_cost)) == [18]
-    assert rewards(user2(), [MORE, PHONE], training(true_cost)) == [-1, -22]
+def test_what_is_visible_of_a_goal_is_what_the_user_has_said():
+    world = World(user2(), np.random.default_rng(0), TAXI)
+    assert Belief.true().h(world.seen.visible) == 2  # one constraint, one domain
+    while not world.over:
+        world.act(patient(world.seen, world.rng))
+    assert Belief.true().h(world.seen.visible) == TAXI.patience == 5
 
 
-def test_memory_forgets_the_oldest():
-    memory = Replay(size=4, features=2, discount=0.5)
-    states = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
-    memory.add(Played(states, np.array([7, 8, 9]), np.array([-1.0, -2.0, 4.0])))
-    assert memory.turns["reward"][:3].tolist() == [-1, -2, 4]
-    assert memory.turns["discount"][:3].tolist() == [0.5, 0.5, 0]
-    assert memory.turns["later"][:3].tolist() == [[0, 1], [1, 0], [1, 1]]
-    memory.add(Played(states, np.array([1, 2, 3]), np.zeros(3)))
-    assert memory.turns["action"].tolist() == [2, 3, 9, 1] and len(memory) == 4
+def test_a_user_who_pays_as_believed_leaves_as_believed():
+    dear = replace(Belief.true(), costs=np.full(len(ACTIONS), 2.0))
+    world = World(user2(), np.random.default_rng(0), TAXI, belief=dear)
+    while not world.over:
+        world.act(patient(world.seen, world.rng))
+    assert (world.reason, world.left, len(world.turns)) == ("budget", -1.0, 3)
+    generous = replace(dear, worth=dear.worth * 2)
+    assert World(user2(), np.random.default_rng(0), TAXI, belief=generous).patience == 10
+    looks = [World(user3(), np.random.default_rng(0), TAXI, belief=b) for b in (None, Belief.true())]
+    assert looks[0].act(3).outlook == looks[1].act(3).outlook > 0
 
 
 @pytest.fixture(scope="module")
-def small():
-    pytest.importorskip("torch")
-    from perslib.patience.agents import Settings
-
-    return Settings(steps=200, shown=120, drilled=250, check=100, checked=20, hidden=(48, 48), discount=0.95)
+def agent():
+    return learn(user2(), Settings(1500, checked=40))
 
 
-def test_an_agent_learns_from_what_it_is_shown(small, tmp_path):
-    from perslib.patience import at_random
-    from perslib.patience.agents import Agent, learn, success_rate
-
-    agent = learn(user1(), task_reward, small)
-    assert success_rate(agent, user1(), 60, seed=3) > success_rate(at_random, user1(), 60, seed=3) + 0.3
-    assert agent.curve["step"].tolist()[0] == 0 and agent.curve["step"].is_monotonic_increasing
-    assert agent.card["best"] == agent.curve["success"].max()
+def test_an_agent_learns_to_answer_before_it_is_asked(agent, tmp_path):
+    number = 1500
+    asked = success_rate(patient, user2(), number, seed=3)
+    assert success_rate(agent, user2(), number, seed=3) > asked + 0.01
+    assert agent.curve["dialogues"].tolist() == [375, 750, 1125, 1500]
 
     back = Agent.load(agent.save(tmp_path / "agent"))
-    seen = World(user2(), np.random.default_rng(1)).seen
-    assert back(seen, np.random.default_rng(0)) == agent(seen, np.random.default_rng(0))
-    assert back.curve.equals(agent.curve)
+    assert back.values == agent.values and back.curve.equals(agent.curve)
+    assert success_rate(back, user2(), 50, seed=5) == success_rate(agent, user2(), 50, seed=5)
 
     card = json.loads((tmp_path / "agent" / "card.json").read_text())
     (tmp_path / "agent" / "card.json").write_text(json.dumps(card | {"actions": "0" * 64}))
-    with pytest.raises(DataError, match="knows other actions"):
+    with pytest.raises(DataError, match="another action list"):
         Agent.load(tmp_path / "agent")
     with pytest.raises(DataError, match="no agent can be read here"):
         Agent.load(tmp_path / "nowhere")
 
 
-def test_the_same_seed_makes_the_same_agent(small):
-    from perslib.patience.agents import learn
+def test_the_same_seed_makes_the_same_agent(agent):
+    assert learn(user2(), Settings(1500, checked=40)).values == agent.values
 
-    tiny = replace(small, steps=60, shown=20, drilled=10)
-    one, two = (learn(user2(), training(true_cost), tiny) for _ in range(2))
-    for a, b in zip(one.network.parameters(), two.network.parameters(), strict=True):
-        assert a.equal(b)
+
+def test_least_cost_depends_on_what_a_slot_more_costs():
+    true = Belief.true()
+    flat = replace(true, costs=np.ones(len(ACTIONS)))  # a slot more is free: volunteer whatever there is
+    seen = World(user2(), np.random.default_rng(0), TAXI).seen
+    assert thrifty(flat)(seen, np.random.default_rng(0)) == moment(seen).actions[2]
+    steep = replace(true, costs=true.costs**2)
+    assert thrifty(steep)(seen, np.random.default_rng(0)) == moment(seen).actions[0]
+    assert success_rate(thrifty(true), user2(), 1500, seed=3) == pytest.approx(0.47, abs=0.04)
+    costs = replace(true, costs=true.costs + np.arange(len(ACTIONS))).by_slots().costs
+    assert len(set(costs)) == len(set(ACTIONS.slot_numbers))
+
+
+def test_the_ceiling_is_above_every_policy_and_below_chance_to_foresee():
+    best = ceiling(3000)
+    assert 0.46 < best < 0.50
+    assert best > success_rate(shrewd, user2(), 4000, seed=3) - 0.02
+    assert set(DOMAINS) == {"attraction", "hospital", "police", "hotel", "restaurant", "taxi", "train"}
+
+
+@pytest.mark.parametrize("estimator", ["linear", "network"])
+def test_a_belief_has_the_estimates_on_the_scale_of_v_b(estimator):
+    if estimator == "network":
+        pytest.importorskip("torch")
+    held = collect(exploring(rule, 0.4), user2(), 400, seed=1)
+    model = Patience(v_b=-2.0, estimator=estimator, epochs=2).fit(held)
+    belief = believe(model, held)
+    by_slots = [belief.costs[ACTIONS.slot_numbers == n].mean() for n in range(3)]
+    estimated = model.remaining_budget(held)["patience"].to_numpy() / 2
+    summed = [belief.h(np.flatnonzero(d.goal).tolist()) for d in held]
+    if estimator == "linear":
+        assert by_slots == pytest.approx([1, 2, 3], abs=0.2)
+        np.testing.assert_allclose(summed, estimated, rtol=1e-4)
+    else:
+        assert min(by_slots) > 0.199 and np.corrcoef(summed, estimated)[0, 1] > 0.9
 
 
 @pytest.fixture
-def tiny(monkeypatch, small):
-    from perslib.patience import pipeline
-
-    sizes = pipeline.Preset(150, 40, 3, 32, replace(small, steps=80, shown=60, drilled=80), 20, (42,))
-    monkeypatch.setitem(pipeline.PRESETS, "tiny", replace(sizes, epsilon=0.25))
-    monkeypatch.setattr(pipeline, "TRAINED", {n: pipeline.TRAINED[n] for n in ("Agent 1", "Agent 2")})
-    monkeypatch.setattr(pipeline, "HAND", {n: pipeline.HAND[n] for n in ("noisy rule", "patient")})
-    return pipeline
+def tiny(monkeypatch):
+    monkeypatch.setitem(module.SIZES, "tiny", replace(module.SIZES["smoke"], train=200, test=40, learned=60, judged=20))
+    return module
 
 
 def test_the_pipeline_is_taken_up_where_it_stopped(tiny, tmp_path):
     run = tiny.Pipeline(tmp_path / "run", "tiny", progress=False).finish()
     table = run.success()
-    assert list(table["agent"].unique()) == ["Agent 1", "Agent 2", "noisy rule", "patient"]
-    assert table["success"].between(0, 1).all() and len(table) == 12
-    assert set(run.curves()["agent"]) == {"Agent 1", "Agent 2"}
+    assert list(table["agent"].unique()) == [*tiny.HAND, *tiny.TRAINED, *tiny.THRIFTY]
+    assert ((table["success_low"] <= table["success"]) & (table["success"] <= table["success_high"])).all()
+    assert set(run.curves()["agent"]) == set(tiny.TRAINED)
 
     files = {f: f.stat().st_mtime_ns for f in (tmp_path / "run").rglob("*.*")}
     (tmp_path / "run" / "seed-42" / "patient.csv").unlink()
@@ -111,17 +142,5 @@ def test_a_folder_of_another_size_and_unknown_names_are_refused(tiny, tmp_path):
         tiny.Pipeline(tmp_path / "run", "smoke")
     with pytest.raises(UnknownName, match="smoke"):
         tiny.Pipeline(tmp_path / "run2", "smok")
-
-
-def test_an_estimated_reward_is_f_on_the_scale_of_v_b_and_never_free():
-    pytest.importorskip("torch")
-    from perslib.patience import Patience, collect, exploring
-    from perslib.patience.agents import estimated
-
-    held = collect(exploring(rule, 0.25), user2(), 200, seed=1)
-    model = Patience(v_b=-2.0, epochs=2).fit(held)
-    reward, first = estimated(model), held[0]
-    world = World(user2(), np.random.default_rng((1, 0)))
-    given = [reward(world.act(int(a)), world) for a in first.actions]
-    f = model.turn_satisfaction(held[:1])["satisfaction"].to_numpy()
-    np.testing.assert_allclose(given, np.minimum(f / 2, -LEAST_COST), rtol=1e-5)
+    with pytest.raises(UnknownName, match="Agent 2"):
+        tiny.Pipeline("", "tiny").agent(42, "Agent 22")

@@ -27,7 +27,6 @@ def known(world):
 
 @pytest.fixture(scope="module")
 def estimates(known):
-    pytest.importorskip("torch")
     return study.estimate_turns(known)
 
 
@@ -103,7 +102,6 @@ def test_users_who_hardly_return_are_not_known(known):
 
 
 def test_the_fit_finds_costs_where_people_leave_because_of_them():
-    pytest.importorskip("torch")
     assert study.correlate_simulated(400, "en") > 0.4
 
 

@@ -18,7 +18,15 @@ from perslib.patience.networks import features
 
 
 def quick(**more):
-    return Patience(**{"epochs": 2, "hidden": (16,), **more})
+    """A network that has hardly learned."""
+    return Patience(**{"estimator": "network", "epochs": 2, "hidden": (16,), **more})
+
+
+@pytest.fixture(params=["linear", "network"])
+def estimator(request):
+    if request.param == "network":
+        pytest.importorskip("torch")
+    return request.param
 
 
 @pytest.fixture(scope="module")
@@ -26,10 +34,9 @@ def some():
     return made(200)
 
 
-@pytest.fixture(scope="module")
-def fitted(some):
-    pytest.importorskip("torch")
-    return quick().fit(some)
+@pytest.fixture
+def fitted(estimator, some):
+    return quick(estimator=estimator).fit(some)
 
 
 def changed(dialogues: Dialogues, change) -> Dialogues:
@@ -43,9 +50,8 @@ def test_is_an_estimator_of_the_usual_kind():
     assert repr(model).startswith("Patience(")
 
 
-def test_recovers_costs_and_patience():
-    pytest.importorskip("torch")
-    model, test = Patience(epochs=12).fit(made(900)), made(200, seed=9)
+def test_recovers_costs_and_patience(estimator):
+    model, test = Patience(estimator=estimator, epochs=12).fit(made(900)), made(200, seed=9)
     turns, ends = model.turn_satisfaction(test), model.remaining_budget(test)
     costs = np.concatenate([d.true_costs for d in test])
     assert np.corrcoef(turns["satisfaction"], -costs)[0, 1] > 0.95
@@ -67,8 +73,9 @@ def test_frames_add_up(fitted, some):
     assert fitted.predict_status(some).tolist() == [1 if b >= 0 else -1 for b in ends["budget"]]
 
 
-def test_same_seed_same_fit_and_global_randomness_is_left_alone(fitted, some):
+def test_same_seed_same_fit_and_global_randomness_is_left_alone(some):
     torch = pytest.importorskip("torch")
+    fitted = quick().fit(some)
     torch.manual_seed(5)
     expected = torch.rand(1)
     torch.manual_seed(5)
@@ -79,29 +86,31 @@ def test_same_seed_same_fit_and_global_randomness_is_left_alone(fitted, some):
 
 
 @pytest.mark.parametrize("gamma", [None, 0.3])
-def test_truth_changes_nothing(some, gamma):
-    pytest.importorskip("torch")
+def test_truth_changes_nothing(some, gamma, estimator):
     rng = np.random.default_rng(0)
 
     def shuffled(d):
         return replace(d, true_costs=rng.permutation(d.true_costs) * 3, true_patience=rng.random())
 
     other = changed(some, shuffled)
-    with_truth, without = (quick(gamma=gamma).fit(data).turn_satisfaction(some) for data in (some, other))
+    with_truth, without = (
+        quick(gamma=gamma, estimator=estimator).fit(data).turn_satisfaction(some) for data in (some, other)
+    )
     pd.testing.assert_frame_equal(with_truth, without)
 
 
-def test_timeouts_are_dropped_failed_or_censored(some):
-    pytest.importorskip("torch")
+def test_timeouts_are_dropped_failed_or_censored(some, estimator):
     short = made(200, limit=3)
     ended = int((short.status == 0).sum())
     assert ended > 20
-    dropped, failed, censored = (quick(timeout=t).fit(short) for t in ("drop", "failed", "censored"))
+    dropped, failed, censored = (
+        quick(timeout=t, estimator=estimator).fit(short) for t in ("drop", "failed", "censored")
+    )
     assert dropped.card_["fitted_on"]["dialogues"] == 200 - ended
     assert failed.card_["fitted_on"]["failed"] == (short.status == -1).sum() + ended
     assert censored.card_["fitted_on"]["dialogues"] == 200
     pd.testing.assert_frame_equal(
-        dropped.turn_satisfaction(some), quick().fit(short.by_status(1, -1)).turn_satisfaction(some)
+        dropped.turn_satisfaction(some), quick(estimator=estimator).fit(short.by_status(1, -1)).turn_satisfaction(some)
     )
     left = [m.remaining_budget(short)["budget"][short.status == 0].mean() for m in (failed, censored)]
     assert left[0] < left[1]
@@ -132,9 +141,8 @@ def test_parts_of_goals_add_up(some):
     assert seen["left"].tolist() == seen["rest"].any(axis=1).tolist()
 
 
-def test_looking_forward_leaves_less(some):
-    pytest.importorskip("torch")
-    turns = quick(gamma=0.3).fit(some).turn_satisfaction(some)
+def test_looking_forward_leaves_less(some, estimator):
+    turns = quick(gamma=0.3, estimator=estimator).fit(some).turn_satisfaction(some)
     finished = np.concatenate([~d.rest.any(axis=1) for d in some])
     assert (turns["ahead"][finished] == 0).all()
     assert turns["ahead"][~finished].max() > 0
@@ -211,3 +219,12 @@ def test_without_torch_the_error_names_the_extra(some, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(PerslibError, match=r'pip install "perslib\[patience\]"'):
         quick().fit(some)
+    assert set(Patience().fit(some).predict_status(some)) == {-1, 1}
+
+
+def test_a_margin_finds_the_shape_exactly_and_none_the_least_costs_that_fit():
+    train, test = made(900), made(200, seed=9)
+    costs = np.concatenate([d.true_costs for d in test])
+    found = {m: -Patience(margin=m).fit(train).turn_satisfaction(test)["satisfaction"] for m in (0.0, 0.5)}
+    np.testing.assert_allclose(found[0.5] / found[0.5].mean(), costs / costs.mean(), atol=0.01)
+    assert found[0.0].mean() < found[0.5].mean() and 0.9 < np.corrcoef(found[0.0], costs)[0, 1] < 0.999

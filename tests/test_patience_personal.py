@@ -60,7 +60,6 @@ def test_patience_is_measured_against_the_task():
 
 
 def test_the_profile_recovers_who_is_patient():
-    pytest.importorskip("torch")
     users = people(40, seed=3)
     dialogues = collect(exploring(rule, 0.3), list(users), 900, seed=1)
     dialogues = with_profiles(dialogues, {user.kind: traits for user, traits in users.items()})

@@ -12,7 +12,7 @@ from patience_made import made
 from perslib.errors import DataError
 from perslib.patience import recovery as module
 from perslib.patience.estimator import Patience, status_accuracy
-from perslib.patience.policies import collect, exploring, rule
+from perslib.patience.policies import collect, exploring, patient, rule
 from perslib.patience.published import LEVELS, REWARD_SHARES
 from perslib.patience.recovery import levels, recovered, reward_shares
 from perslib.patience.users import user2, user3
@@ -135,13 +135,13 @@ def collected():
 
 
 def fit(data, **more):
-    return values(Patience(epochs=30, **more).fit(data[0]), data[1])
+    return values(Patience(**{"epochs": 30, **more}).fit(data[0]), data[1])
 
 
 def test_quick_fit_recovers_user_2_on_the_scale_of_v_b_and_the_light_loss_does_not(collected):
     pytest.importorskip("torch")
-    data = collected["user2"]
-    full, light, twice = fit(data), fit(data, loss="light"), fit(data, v_b=-2.0)
+    data, net = collected["user2"], {"estimator": "network"}
+    full, light, twice = fit(data, **net), fit(data, loss="light", **net), fit(data, v_b=-2.0, **net)
     assert full["step_r"] >= 0.88 and full["level_r"] >= 0.97 and 0.5 <= full["slope"] <= 0.95
     assert full["h_r"] >= 0.98
     assert light["step_r"] < full["step_r"] - 0.1
@@ -150,8 +150,20 @@ def test_quick_fit_recovers_user_2_on_the_scale_of_v_b_and_the_light_loss_does_n
     assert full["slope_per_v_b"] == pytest.approx(twice["slope_per_v_b"], rel=0.25)
 
 
-def test_users_who_look_forward_need_the_losses_that_do(collected):
-    pytest.importorskip("torch")
-    forward, plain = fit(collected["user3"], gamma=0.3), fit(collected["user3"])
-    assert forward["step_r"] > plain["step_r"] + 0.05
+def test_a_linear_program_recovers_user_2_better_and_on_another_system_too(collected):
+    train, test = collected["user2"]
+    full, light, free = (fit((train, test), **how) for how in ({}, {"loss": "light"}, {"margin": 0.01}))
+    off = values(Patience().fit(train), collect(exploring(patient, 0.1), user2(), 400, seed=3))
+    assert full["step_r"] > 0.99 and off["step_r"] > 0.99 and full["slope"] == pytest.approx(1, abs=0.05)
+    assert 0.9 < free["step_r"] < full["step_r"] and free["slope"] < 0.8
+    assert light["step_r"] < full["step_r"] - 0.1 and light["stop_accuracy"] < 0.5 < full["stop_accuracy"]
+    assert fit((train, test), v_b=-2.0)["slope_per_v_b"] == pytest.approx(full["slope_per_v_b"], rel=0.01)
+
+
+@pytest.mark.parametrize("estimator", ["linear", "network"])
+def test_users_who_look_forward_need_the_losses_that_do(collected, estimator):
+    if estimator == "network":
+        pytest.importorskip("torch")
+    forward, plain = (fit(collected["user3"], gamma=g, estimator=estimator) for g in (0.3, None))
+    assert forward["step_r"] > plain["step_r"] + 0.05 and forward["step_r"] > 0.85
     assert forward["within_std"] < plain["within_std"]

@@ -1,8 +1,9 @@
-"""The page on patience: what it shows with torch at a small size, and that it goes through without."""
+"""The page on patience: what it shows at a small size, and that it is whole without torch."""
 
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
@@ -14,15 +15,16 @@ from pages import run_cells
 from perslib.corpus import import_release
 from perslib.errors import NotEnough, UnknownName
 from perslib.patience import Dialogues, user2, user3
+from perslib.patience.pipeline import ALONE, MEANS, SIZES, size_of
 from perslib.patience.text import TextDialogue, crowd
 from perslib.report import plots
-from perslib.report.tables import deviation, formatted, widen
+from perslib.report.tables import formatted, interval, widen
 from perslib.report.words import name_of
 from perslib.studies import patience as study
 from perslib.studies import patience_text as written
 from perslib.text import using_language
 
-TINY = study.Size(train=150, test=80, epochs=3, people=200, text=150)
+TINY = study.Size(150, 80, 3, 64, learned=60, judged=20, sampled=200, people=200, text=150)
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +34,6 @@ def two():
 
 @pytest.fixture(scope="module")
 def models(two):
-    pytest.importorskip("torch")
     return study.fit_each(two, TINY, 1, {**study.BY_TURN_COST, study.LIGHT: {"loss": "light"}})
 
 
@@ -100,7 +101,6 @@ def test_a_row_of_recovery_has_every_measure_with_its_bounds(two, models):
 
 
 def test_users_who_look_forward_with_their_estimate():
-    pytest.importorskip("torch")
     three = study.collect_dialogues(user3(0.3), TINY, 1)
     fit = study.fit_each(three, TINY, 1, {study.FORWARD: {"gamma": 0.3}})
     frame = study.follow_budgets(study.find_goal(42), {"User 3": fit[study.FORWARD]})
@@ -110,7 +110,6 @@ def test_users_who_look_forward_with_their_estimate():
 
 
 def test_people_are_apart():
-    pytest.importorskip("torch")
     train, test = study.collect_people(TINY, "zh", 1, number=20)
     assert isinstance(train, Dialogues) and not {d.user for d in train} & {d.user for d in test}
     people = study.estimate_patience(train, test, TINY, 1)
@@ -121,7 +120,6 @@ def test_people_are_apart():
 
 
 def test_written_dialogues_against_their_ratings():
-    pytest.importorskip("torch")
     found = written.rate_crowd(TINY, "bow", "zh", 1)
     compared = found.compare(1)
     assert found.kinds == ["appropriateness", "understanding"]
@@ -134,7 +132,6 @@ def test_written_dialogues_against_their_ratings():
 
 
 def test_recorded_dialogues_of_an_imported_corpus(tmp_path):
-    pytest.importorskip("torch")
     logs = []
     for text in crowd(150, "en", 1):
         goal = {domain: {} for domain in text.goal if "." not in domain}
@@ -162,41 +159,46 @@ def test_ratings_of_one_kind_are_enough():
 
 
 def test_agents_beside_the_papers():
+    rates = {"Agent 1": 0.9, "shrewd": 0.4, **{how.format("Agent 3"): 0.45 for how in ("{}", ALONE, MEANS)}}
+    rates |= {"Agent 4": 0.2, ALONE.format("Agent 4"): 0.2, MEANS.format("Agent 4"): 0.44}
+    bounds = {"success_low": -0.02, "success_high": 0.02}
     success = pd.DataFrame(
         [
-            {"agent": a, "user": u, "success": s, "spread": 0.02}
-            for a, s in (("Agent 1", 0.9), ("shrewd", 0.4))
+            {"agent": a, "user": u, "success": s} | {name: s + shift for name, shift in bounds.items()}
+            for a, s in rates.items()
             for u in ("user1", "user2", "user3")
         ]
     )
     table = study.compare_success(success)
-    assert table["method"].tolist() == ["paper: Agent 1", "Agent 1", "shrewd"]
+    assert table["method"].tolist()[:5] == ["paper: Agent 1", "Agent 1", "shrewd", "paper: Agent 3", "Agent 3"]
     assert table.loc[0, ["User 1", "User 2", "User 3"]].tolist() == pytest.approx([87.9, 11.1, 7.6])
-    assert table["User 1_std"].tolist() == pytest.approx([np.nan, 2.0, 2.0], nan_ok=True)
-    shown = formatted(table, **{"User 1": deviation(digits=1)})["User 1"]
-    assert shown.tolist() == ["87.9", "90.0 ± 2.0", "40.0 ± 2.0"]
+    shown = formatted(table, **{"User 1": interval(digits=1)})["User 1"]
+    assert shown.tolist()[:3] == ["87.9", "90.0 [88.0, 92.0]", "40.0 [38.0, 42.0]"]
     with using_language("zh"):
         assert name_of("paper: Agent 1") == "论文：智能体 1"
+        assert all(name_of(name) != name for name in rates)
+    found = study.compare_agents(success[success["user"] == "user3"].set_index("agent")["success"])
+    assert found == {"means3": 0.45, "costs3": 0.45, "both3": 0.45, "means4": 0.44, "costs4": 0.2, "both4": 0.2}
+    assert study.is_better(success, "Agent 3", "Agent 4")
+    assert not study.is_better(success, MEANS.format("Agent 3"), MEANS.format("Agent 4"))
 
 
 def test_presets_are_named():
-    assert study.size_of("smoke").train < study.size_of("paper").train < study.size_of("long").train
+    assert size_of("smoke").train < size_of("paper").train < size_of("long").train
     with pytest.raises(UnknownName, match="smoke"):
-        study.size_of("smok")
+        size_of("smok")
 
 
-def test_the_notebook_goes_through_without_torch(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(study, "can_fit", lambda: False)
-    monkeypatch.setitem(study.SIZES, "smoke", TINY)
+def test_the_notebook_is_whole_without_torch(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setitem(SIZES, "smoke", TINY)
     run_cells("06_patience", out=str(tmp_path))
-    assert 'pip install "perslib[patience]"' in capsys.readouterr().out
     made = {file.name for file in tmp_path.rglob("*.csv")}
-    assert {"endings.csv", "reward_shares.csv", "budgets.csv", "success.csv"} <= made
-    assert "recovery.csv" not in made
+    assert {"endings.csv", "recovery.csv", "recovery_forward.csv", "people.csv", "ratings.csv", "success.csv"} <= made
+    assert "With User 2 the best plan" in capsys.readouterr().out
 
 
 def test_dialogues_that_a_limit_ended_are_counted_in_three_ways(two):
-    pytest.importorskip("torch")
     cut = study.collect_dialogues(replace(user2(), max_turns=study.FEW_TURNS), TINY, 1)
     short, models = cut.train, study.fit_each(cut, TINY, 1, study.TIMEOUTS)
     assert max(short.turns) == study.FEW_TURNS
@@ -208,7 +210,6 @@ def test_dialogues_that_a_limit_ended_are_counted_in_three_ways(two):
 
 
 def test_another_seed_is_another_draw():
-    pytest.importorskip("torch")
     again = study.repeat_fit(user2(), TINY, (1, 2))
     assert again["method"].tolist() == ["1", "2"]
     assert again["step_r"].nunique() == 2 and again["step_r"].between(-1, 1).all()

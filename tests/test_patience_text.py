@@ -134,7 +134,6 @@ def test_a_small_network_learns_what_is_said_next():
 
 
 def test_budgets_go_with_ratings_but_less_than_bare_success_does():
-    pytest.importorskip("torch")
     train, validation, test = parts(crowd(600, "en", seed=5))
     test = validation + test
     encoder = Bow().fit(pairs_of(train))

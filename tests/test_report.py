@@ -592,11 +592,19 @@ def test_a_page_that_needs_what_is_not_installed_runs_only_by_name(home, monkeyp
 
     find_spec = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lacking)
-    assert {"06_patience", "10_patience_and_satisfaction"}.isdisjoint(s.name for s in find_studies())
-    assert [s.name for s in find_studies("06")] == ["06_patience"]
-    write_index(home / "reports")
-    said = markup.unescape((home / "reports" / "index.html").read_text("utf-8"))
-    assert 'Not run: 06_patience needs torch. pip install "perslib[patience]", then perslib report 06.' in said
+    (home / "notebooks").mkdir(exist_ok=True)
+    own = study(home / "notebooks", 'out = ""', name="98_own.ipynb")
+    try:
+        text = json.loads(own.read_text("utf-8"))
+        text["metadata"]["perslib"] = {"needs": "torch", "extra": "torch"}
+        own.write_text(json.dumps(text), "utf-8")
+        assert "98_own" not in {s.name for s in find_studies()} >= {"06_patience", "10_patience_and_satisfaction"}
+        assert [s.name for s in find_studies("98")] == ["98_own"]
+        write_index(home / "reports")
+        said = markup.unescape((home / "reports" / "index.html").read_text("utf-8"))
+        assert 'Not run: 98_own needs torch. pip install "perslib[torch]", then perslib report 98.' in said
+    finally:
+        own.unlink()
 
 
 def test_a_new_study_of_ones_own_renders(home):

@@ -2,7 +2,7 @@
 
     dialogues = collect(exploring(rule, 0.25), user2(), 3000, seed=1)
     train, test = dialogues.split(seed=42)
-    fitted = Patience(v_b=-1.0).fit(train)              # extra `patience`
+    fitted = Patience(v_b=-1.0).fit(train)
     fitted.turn_satisfaction(test), fitted.remaining_budget(test), recovered(fitted, test)
 
 The world is `perslib.patience.world`.

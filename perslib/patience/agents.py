@@ -1,292 +1,167 @@
-"""Agents that learn whom they talk to: double deep Q-learning over the 300 actions (DEUS, section 4.1.2).
+"""Agents that learn whom they talk to, from whether dialogues succeed (DEUS, section 4.1.2).
 
-    agent = learn(user1(), task_reward, Settings(steps=60_000, discount=0.95))
-    success_rate(agent, user2(), 1000, seed=9), agent.curve
+    agent = learn(user2(), Settings(dialogues=20_000))
+    agent = learn(user3(), Settings(), believe(fitted, dialogues))    # costs and budgets are only estimated
+    success_rate(agent, user2(), 20_000, seed=9), agent.curve
 
-An agent is a policy: it is called with what the system sees. It is trained with users who do not leave (with the exits
-on, success is never seen and nothing is learned) and judged with users who do.
+The paper trains deep networks over 300 actions. Here an agent has a few moves at each moment (`policies.moment`): what
+`patient` does, with none to three answers that nobody has asked for yet. It keeps a table: how often a dialogue succeeded
+after each move in each situation, which is what it hears, how likely the next answer is wanted, and how far the budget is
+ahead of what was spent (Monte Carlo control). The budget is that of what the user has said so far, for nobody sees the goal.
 
-What an agent is rewarded with is one number a turn, made of the turn and of how the dialogue stands after it:
-
-    training(true_cost)            −slot_number(a) − 1 a turn, and ±20 for how it ends
-    training(estimated(patience))  the same with a recovered f, on the scale where the least turn costs about 1
-
-It learns from turns of past dialogues with what followed, the oldest forgotten first.
+Costs and budgets come from a `Belief`; without one they are the true ones. An agent with a belief is trained with users who
+pay and leave as the belief says, and judged with true users. `thrifty` plans with the costs of a belief alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
 
 from perslib.errors import DataError, Problem
 from perslib.patience.actions import action_list
-from perslib.patience.dialogues import SUCCESS
-from perslib.patience.networks import perceptron, seeded, torch_here
-from perslib.patience.policies import Policy, exploring, rule, talk
-from perslib.patience.users import User
-from perslib.patience.world import STATE_NAMES, Seen, Turn, World
+from perslib.patience.dialogues import SUCCESS, Dialogues
+from perslib.patience.networks import features
+from perslib.patience.policies import KINDS, Policy, is_asked_often, moment, talk
+from perslib.patience.users import Belief, User
+from perslib.patience.world import Seen, World
 from perslib.saved import loaded, save
 
 if TYPE_CHECKING:
-    from torch import Tensor
-    from torch.nn import Module
-
     from perslib.patience.estimator import Patience
 
-#: Constants of eq. 12–14: |p| a turn, at the end twice the limit on turns for success and once for failure.
-TURN = 1.0
-#: Added at the end when an agent is trained on costs; costs alone would reward failing quickly.
-TERMINAL = 20.0
-LEAST_COST = 0.2
+#: Steps of the chance that an answer is wanted, and how many volunteered answers and units of budget are told apart.
+CHANCES, VOLUNTEERED, AHEAD = 8, 2, 3
+#: The least that a turn is believed to cost, and the states that its estimated cost is averaged over.
+LEAST_COST, STATES = 0.2, 100
+CHECK_SEED = 1_000_003
 
-Reward = Callable[[Turn, World], float]
-
-
-def task_reward(turn: Turn, world: World) -> float:
-    """User 1's reward f₁: −|p| a turn, at the end +|r| for success and −|r| for failure (eq. 12–14)."""
-    if not world.over:
-        return -TURN
-    limit = world.user.max_turns
-    return 2.0 * limit if world.status == SUCCESS else -1.0 * limit
-
-
-def true_cost(turn: Turn, world: World) -> float:
-    """User 2's and 3's reward f₂ = −slot_number(a) − 1 (eq. 15)."""
-    return -float(turn.cost)
-
-
-def estimated(model: Patience) -> Reward:
-    """A recovered f(s, a), divided by |v_b|; never better than −0.2, so that no turn is free."""
-    torch = torch_here()
-    features = None if model.actions == "none" else getattr(action_list(), model.actions)
-
-    def reward(turn: Turn, world: World) -> float:
-        shown = turn.state if features is None else np.append(turn.state, features[turn.action])
-        with torch.inference_mode():
-            cost = float(model.f_(torch.from_numpy(shown))) / abs(model.v_b)
-        return min(cost, -LEAST_COST)
-
-    return reward
-
-
-def training(cost: Reward) -> Reward:
-    """The cost of every turn, and the terminal term with the last."""
-
-    def reward(turn: Turn, world: World) -> float:
-        end = 0.0 if not world.over else TERMINAL if world.status == SUCCESS else -TERMINAL
-        return cost(turn, world) + end
-
-    return reward
-
-
-class Played(NamedTuple):
-    """A dialogue as an agent sees it: states before each turn and after the last, actions, rewards."""
-
-    states: np.ndarray
-    actions: np.ndarray
-    rewards: np.ndarray
-
-
-def play(policy: Policy, world: World, reward: Reward) -> Played:
-    """The dialogue to its end, rewarded turn by turn."""
-    rewards = []
-    while not world.over:
-        rewards.append(reward(world.act(policy(world.seen, world.rng)), world))
-    states = np.stack([*(turn.state for turn in world.turns), world.seen.vector])
-    return Played(states, np.array([turn.action for turn in world.turns]), np.array(rewards))
-
-
-class Replay:
-    """A ring of (state, action, reward, discount of what comes after, state then)."""
-
-    def __init__(self, size: int, features: int, discount: float):
-        self.size, self.discount, self.added = size, discount, 0
-        bits = (np.uint8, features)  # all features are 0 or 1
-        self.turns = np.zeros(
-            size, [("state", *bits), ("action", np.int64), ("reward", "f4"), ("discount", "f4"), ("later", *bits)]
-        )
-
-    def __len__(self) -> int:
-        return min(self.added, self.size)
-
-    def add(self, played: Played) -> None:
-        """Add all turns of a dialogue; nothing is expected beyond its end."""
-        new = np.zeros(len(played.actions), self.turns.dtype)
-        new["state"], new["later"] = played.states[:-1], played.states[1:]
-        new["action"], new["reward"], new["discount"] = played.actions, played.rewards, self.discount
-        new["discount"][-1] = 0.0
-        self.turns[np.arange(self.added, self.added + len(new)) % self.size] = new
-        self.added += len(new)
-
-    def sample(self, rng: np.random.Generator, number: int) -> tuple[np.ndarray, ...]:
-        """Draw turns: states, actions, rewards, discounts, later states."""
-        some = self.turns[rng.integers(len(self), size=number)]
-        states, later = some["state"].astype(np.float32), some["later"].astype(np.float32)
-        return states, *(some[name].copy() for name in ("action", "reward", "discount")), later
+Situation = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How an agent is trained; the defaults are those of the paper's pipeline where it tells them."""
+    """How long an agent is trained, and how it explores."""
 
-    steps: int = 60_000
-    discount: float = 0.97
-    hidden: tuple[int, ...] = (128, 128)
-    rate: float = 1e-3
-    batch: int = 128
-    memory: int = 50_000
-    clip: float = 10.0
-    refresh: int = 500  # steps between copies to the target network
-    every: int = 8  # steps between updates
-    explore: tuple[float, float, float] = (0.3, 0.02, 0.6)  # from, to, by this share of the steps
-    shown: int = 1500  # dialogues of the teacher to begin with
-    drilled: int = 2000  # updates on them before the agent acts
-    check: int = 10_000  # steps between evaluations
-    checked: int = 200  # dialogues an evaluation
-    #: Weight of log Σ exp Q(s, ·) − Q(s, a), which keeps actions that were never tried low.
-    caution: float = 1.0
+    dialogues: int = 20_000
+    explore: tuple[float, float, float] = (0.3, 0.02, 0.5)  # from, to, by this share of the dialogues
+    recent: int = 1000  # a mean forgets what is older than about so many dialogues
+    checks: int = 4  # evaluations on the way
+    checked: int = 100  # dialogues an evaluation
     seed: int = 42
-
-
-#: Evaluations choose the weights to keep, so what is reported comes from dialogues with other seeds.
-CHECK_SEED = 1_000_003
 
 
 @dataclass(frozen=True, eq=False)
 class Agent:
-    """A policy with values: takes the action that its network values most."""
+    """A policy with values: takes the move after which dialogues succeed most often."""
 
-    network: Module
-    curve: pd.DataFrame = field(repr=False)
+    belief: Belief
+    values: dict[Situation, dict[int, tuple[float, int]]] = field(default_factory=dict)
+    """Situation → move → share of successes after it, and how often it was made."""
+    curve: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
     card: dict[str, Any] = field(default_factory=dict)
 
     def __call__(self, seen: Seen, rng: np.random.Generator) -> int:
-        """The best action by the network."""
-        torch = torch_here()
-        with torch.inference_mode():
-            return int(self.network(torch.from_numpy(seen.vector)).argmax())
+        """The best action by the table; where nothing was tried yet, the one without a volunteered answer."""
+        situation, actions = self.look(seen)
+        return actions[self.best(situation, actions)]
+
+    def look(self, seen: Seen) -> tuple[Situation, dict[int, int]]:
+        """The situation, and the action of each move; the situation is empty where there is nothing to choose."""
+        now = moment(seen)
+        if len(now.actions) == 1:
+            return (), now.actions
+        ahead = round(self.belief.h(seen.visible) - float(self.belief.costs[seen.taken].sum()))
+        volunteered = min(len(seen.volunteered), VOLUNTEERED)
+        chance, ahead = round(now.chance * CHANCES), max(-AHEAD, min(AHEAD, ahead))
+        return (KINDS.index(now.kind), chance, volunteered, ahead), now.actions
+
+    def best(self, situation: Situation, moves: Iterable[int]) -> int:
+        """The move with most successes, of those that were made; of none, the first."""
+        found = self.values.get(situation, {})
+        return max(moves, key=lambda move: found[move][0] if move in found else -1.0)
 
     def save(self, folder: str | Path) -> Path:
-        """Weights, and a card with the learning curve (`perslib.saved`)."""
-        weights = {name: value.numpy() for name, value in self.network.state_dict().items()}
-        return save(folder, {**self.card, "curve": self.curve.to_dict("list")}, weights)
+        """Write the table, the belief, and a card with the learning curve (`perslib.saved`)."""
+        rows = [(*own, move, *value) for own, moves in self.values.items() for move, value in moves.items()]
+        arrays = {"table": np.array(rows, dtype=float), "costs": self.belief.costs, "worth": self.belief.worth}
+        return save(folder, {**self.card, "curve": self.curve.to_dict("list")}, arrays)
 
     @classmethod
-    def load(cls, folder: str | Path) -> Agent:
-        """What `save` wrote; refused if it was trained on another action list or other state features."""
-        with loaded(folder, "agent") as (card, weights):
-            for name, now in (("actions", action_list().digest), ("features", len(STATE_NAMES))):
-                if card[name] != now:
-                    raise DataError(
-                        Problem(str(folder), f"the agent knows other {name} ({card[name]}, now {now})"),
-                        "Train it again with the present ones.",
-                    )
-            network = q_network(tuple(card["settings"]["hidden"]))
-            network.load_state_dict({k: torch_here().from_numpy(v) for k, v in weights.items()})
-            curve = pd.DataFrame(card.pop("curve"))
-        return cls(network, curve, card)
+    def load(cls, folder: str | Path) -> Self:
+        """Read what `save` wrote; refused if it was trained on another action list."""
+        with loaded(folder, "agent") as (card, arrays):
+            if card["actions"] != action_list().digest:
+                raise DataError(
+                    Problem(str(folder), "the agent was trained on another action list"),
+                    "Train it again with the present one.",
+                )
+            agent = cls(Belief(arrays["costs"], arrays["worth"]), {}, pd.DataFrame(card.pop("curve")), card)
+            for *own, move, share, often in arrays["table"].tolist():
+                agent.values.setdefault(tuple(map(int, own)), {})[int(move)] = (share, int(often))
+        return agent
 
 
-def q_network(hidden: tuple[int, ...]) -> Module:
-    """Q(s, ·): state → hidden layers → a value an action."""
-    return perceptron(len(STATE_NAMES), hidden, outputs=len(action_list().templates))
+def believe(model: Patience, dialogues: Dialogues) -> Belief:
+    """What an estimate says each action costs, on average over states of these dialogues, and each item of a goal is worth.
+
+    On the scale where the least turn costs 1. A network's h is read as a sum by least squares.
+    """
+    seen = features(dialogues, actions=model.actions)
+    turns, told = seen.by_turn["turns"], getattr(dialogues.action_list, model.actions)
+    states = turns[:: max(1, len(turns) // STATES), : len(dialogues.state_names)]
+    costs = [-model.values("f", np.hstack([states, np.tile(own, (len(states), 1))])).mean() for own in told]
+    goals = np.hstack([seen.goals, np.ones((len(dialogues), 1), np.float32)])
+    worth = np.linalg.lstsq(goals, model.values("h", seen.goals), rcond=None)[0]
+    scale = abs(model.v_b)
+    return Belief(np.maximum(np.array(costs) / scale, LEAST_COST), worth / scale)
+
+
+def learn(user: User, settings: Settings, belief: Belief | None = None) -> Agent:
+    """Train an agent for a user, of whom it knows what `belief` says, by default the truth."""
+    agent, (first, last, by) = Agent(belief or Belief.true()), settings.explore
+    rng, curve = np.random.default_rng((settings.seed, 1)), []
+    every = max(1, settings.dialogues // settings.checks)
+    for i in range(settings.dialogues):
+        world = World(user, np.random.default_rng((settings.seed, 2, i)), belief=belief, keeps=False)
+        epsilon = first + (last - first) * min(1.0, i / max(1.0, by * settings.dialogues))
+        made: list[tuple[Situation, int]] = []
+        while not world.over:
+            situation, actions = agent.look(world.seen)
+            explores = bool(situation) and rng.random() < epsilon
+            move = list(actions)[int(rng.integers(len(actions)))] if explores else agent.best(situation, actions)
+            made += [(situation, move)] if situation else []
+            world.act(actions[move])
+        for situation, move in made:
+            found = agent.values.setdefault(situation, {})
+            share, often = found.get(move, (0.0, 0))
+            weight = 1 / min(often + 1, settings.recent)
+            found[move] = (share + weight * ((world.status == SUCCESS) - share), often + 1)
+        if (i + 1) % every == 0:
+            success = success_rate(agent, user, settings.checked, CHECK_SEED)
+            curve.append({"dialogues": i + 1, "success": success})
+    card = {"user": user.kind, "settings": asdict(settings), "actions": action_list().digest}
+    return Agent(agent.belief, agent.values, pd.DataFrame(curve), card)
+
+
+def thrifty(belief: Belief) -> Policy:
+    """The policy of least expected cost: it volunteers an answer if that costs less than the turn it may save."""
+    turn = float(belief.costs[action_list().slot_numbers == 1].mean())
+
+    def plan(seen: Seen, rng: np.random.Generator) -> int:
+        now = moment(seen)
+        moves = [move for move in now.actions if move <= 1 + is_asked_often(seen.active)]
+        return now.actions[min(moves, key=lambda m: belief.costs[now.actions[m]] - m * now.chance * turn)]
+
+    return plan
 
 
 def success_rate(policy: Policy, user: User, number: int, seed: int) -> float:
     """Share of dialogues that end in success."""
-    ended = (talk(policy, World(user, np.random.default_rng((seed, i)))).status for i in range(number))
-    return sum(status == 1 for status in ended) / number
-
-
-def learn(user: User, reward: Reward, settings: Settings) -> Agent:
-    """Train an agent for a user; of the weights evaluated on the way, keep those with most success.
-
-    Dialogues of a noisy rule fill the memory first. While it learns, users do not leave.
-    """
-    staying = replace(user, budget=False, forward=False, quits=0.0)
-    rng = np.random.default_rng((settings.seed, 1))
-    with seeded(settings.seed) as torch:
-        learner = _Learner(torch, settings)
-        for i in range(settings.shown):
-            learner.memory.add(play(exploring(rule, 0.25), World(staying, _seed(settings, 2, i)), reward))
-        for update in range(settings.drilled if settings.shown else 0):
-            learner.update(rng)
-            if update * settings.every % settings.refresh == 0:
-                learner.refresh()
-        curve: list[dict[str, float]] = []
-        best: tuple[float, Any] = (-1.0, None)
-        step, dialogue, next_check = 0, 0, 0
-        while True:
-            if step >= next_check or step >= settings.steps:
-                success = success_rate(learner.agent, user, settings.checked, CHECK_SEED)
-                curve.append({"step": step, "success": success})
-                if success >= best[0]:
-                    best = (success, {k: v.clone() for k, v in learner.q.state_dict().items()})
-                next_check += settings.check
-            if step >= settings.steps:
-                break
-            policy = exploring(learner.agent, _epsilon(settings, step))
-            played = play(policy, World(staying, _seed(settings, 3, dialogue)), reward)
-            learner.memory.add(played)
-            for _ in played.actions:
-                step += 1
-                if step % settings.every == 0:
-                    learner.update(rng)
-                if step % settings.refresh == 0:
-                    learner.refresh()
-            dialogue += 1
-        learner.q.load_state_dict(best[1])
-    card = {
-        "user": user.kind,
-        "settings": asdict(settings),
-        "actions": action_list().digest,
-        "features": len(STATE_NAMES),
-        "best": best[0],
-    }
-    return Agent(learner.q, pd.DataFrame(curve), card)
-
-
-def _seed(settings: Settings, stream: int, number: int) -> np.random.Generator:
-    return np.random.default_rng((settings.seed, stream, number))
-
-
-def _epsilon(settings: Settings, step: int) -> float:
-    first, last, by = settings.explore
-    return first + (last - first) * min(1.0, step / max(1.0, by * settings.steps))
-
-
-class _Learner:
-    """Networks, memory and one update: Huber loss to r + γ·Q'(s', argmax Q(s', ·))."""
-
-    def __init__(self, torch: Any, settings: Settings):
-        self.torch, self.settings = torch, settings
-        self.q, self.target = q_network(settings.hidden), q_network(settings.hidden)
-        self.refresh()
-        self.optimiser = torch.optim.Adam(self.q.parameters(), lr=settings.rate, fused=True)
-        self.memory = Replay(settings.memory, len(STATE_NAMES), settings.discount)
-        self.agent = Agent(self.q, pd.DataFrame())
-
-    def refresh(self) -> None:
-        self.target.load_state_dict(self.q.state_dict())
-
-    def update(self, rng: np.random.Generator) -> None:
-        torch, settings = self.torch, self.settings
-        sampled = self.memory.sample(rng, settings.batch)
-        states, actions, rewards, discounts, later = (torch.from_numpy(part) for part in sampled)
-        with torch.no_grad():
-            chosen = self.q(later).argmax(1, keepdim=True)
-            goal: Tensor = rewards + discounts * self.target(later).gather(1, chosen).squeeze(1)
-        values = self.q(states)
-        value = values.gather(1, actions[:, None]).squeeze(1)
-        loss = torch.nn.functional.smooth_l1_loss(value, goal)
-        loss = loss + settings.caution * (values.logsumexp(1) - value).mean()
-        self.optimiser.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.q.parameters(), settings.clip)
-        self.optimiser.step()
+    worlds = (World(user, np.random.default_rng((seed, i)), keeps=False) for i in range(number))
+    return sum(talk(policy, world).status == SUCCESS for world in worlds) / number

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -22,12 +22,13 @@ from sklearn.base import BaseEstimator
 
 from perslib.errors import DataError, PerslibError, UnknownName
 from perslib.patience.dialogues import CENSORED, FAILURE, SUCCESS, Dialogues
+from perslib.patience.linear import Linear, fit_linear
 from perslib.patience.networks import (
     ActionFeatures,
-    Estimate,
     Features,
     Variant,
     estimate,
+    expected_cost,
     features,
     losses,
     perceptron,
@@ -37,11 +38,9 @@ from perslib.patience.networks import (
 from perslib.saved import loaded, save
 from perslib.stats import Resamples, ratio
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
 Timeout = Literal["drop", "failed", "censored"]
 CHOICES = {
+    "estimator": ("linear", "network"),
     "loss": ("full", "light"),
     "timeout": ("drop", "failed", "censored"),
     "actions": ("multihot", "onehot", "none"),
@@ -51,27 +50,36 @@ CLIP = 5.0
 
 
 class Patience(BaseEstimator):
-    """f(s, a) ≤ v_b, the satisfaction with a turn, and h(goal), the patience at the start; both perceptrons.
+    """f(s, a) ≤ v_b, the satisfaction with a turn, and h(goal), the patience at the start.
 
+    estimator     "linear": weighted sums, solved exactly (`perslib.patience.linear`); "network": two perceptrons as in the
+                  paper, which need torch
     v_b           what every turn costs at least, a negative number; it sets the scale
     loss          "full", or "light" without loss2
     gamma         0 < γ ≤ 1: users look forward and expect to pay h' for the rest (eq. 16); None: they do not
     timeout       dialogues that the limit on turns ended: "drop", count as "failed", or "censored" (had budget left)
     actions       "multihot" over what an action consists of, "onehot", or "none" where states say all
     profile       whether h sees the user's profile
+    margin        of the linear form: how far beyond zero a budget must end, in units of |v_b|; the paper's loss has 0. By
+                  default ½, for users who count in whole units of the least cost; ¼ for users who look forward
+    penalty       of the linear form: what the sum of all weights adds to the mean loss of a dialogue
+    hidden, epochs, batch, rate   of the networks
 
-    After `fit`: `f_` and `h_` (torch modules), `history_` (a row an epoch), `epoch_` (the one kept), `card_`.
+    After `fit`: `f_` and `h_` (`Linear`, or torch modules), `history_` (a row an epoch), `epoch_` (the one kept), `card_`.
     """
 
     def __init__(
         self,
         v_b: float = -1.0,
         *,
+        estimator: Literal["linear", "network"] = "linear",
         loss: Variant = "full",
         gamma: float | None = None,
         timeout: Timeout = "drop",
         actions: ActionFeatures = "multihot",
         profile: bool = False,
+        margin: float | None = None,
+        penalty: float = 1e-4,
         hidden: Sequence[int] = (64, 64),
         epochs: int = 40,
         batch: int = 64,
@@ -79,13 +87,14 @@ class Patience(BaseEstimator):
         seed: int = 42,
     ):
         self.v_b, self.loss, self.gamma, self.timeout = v_b, loss, gamma, timeout
+        self.estimator, self.margin, self.penalty = estimator, margin, penalty
         self.actions, self.profile, self.hidden = actions, profile, hidden
         self.epochs, self.batch, self.rate, self.seed = epochs, batch, rate, seed
 
     def fit(self, dialogues: Dialogues, validation: Dialogues | None = None) -> Self:
         """Learn f and h from goals, states, actions and status.
 
-        With `validation` that epoch is kept whose status accuracy there, balanced over success and failure, is best
+        With `validation` that epoch of a network is kept whose status accuracy there, balanced over success and failure, is best
         (of equal ones the last: slopes still grow); without, the last.
         """
         self._check()
@@ -93,10 +102,14 @@ class Patience(BaseEstimator):
         status = np.where(known.status == CENSORED, FAILURE if self.timeout == "failed" else CENSORED, known.status)
         _check_both_ends(status, len(dialogues) - len(known))
         seen = self._features(known)
-        with seeded(self.seed) as torch:
-            self._make_networks({"f": seen.by_turn["turns"].shape[1], "h": seen.goals.shape[1]})
-            self.action_digest_ = dialogues.action_list.digest
-            self._train(torch, seen, status, validation)
+        self.action_digest_ = dialogues.action_list.digest
+        if self.estimator == "linear":
+            self.f_, self.h_, found = fit_linear(self, seen, status)
+            self.history_, self.epoch_ = pd.DataFrame({"loss": found}).rename_axis("epoch").reset_index(), len(found)
+        else:
+            with seeded(self.seed) as torch:
+                self._make_networks({"f": seen.by_turn["turns"].shape[1], "h": seen.goals.shape[1]})
+                self._train(torch, seen, status, validation)
         ends = {"succeeded": int((status == SUCCESS).sum()), "failed": int((status == FAILURE).sum())}
         self.card_ = {
             "parameters": self.get_params(),
@@ -110,9 +123,6 @@ class Patience(BaseEstimator):
         self.f_ = perceptron(inputs["f"], self.hidden)
         self.h_ = perceptron(inputs["h"], self.hidden, [torch_here().nn.Softplus()])
 
-    def _estimate(self, batch: dict[str, Tensor]) -> Estimate:
-        return estimate(self.f_, self.h_, batch, self.gamma)
-
     def _train(self, torch: ModuleType, seen: Features, status: np.ndarray, validation: Dialogues | None) -> None:
         networks = torch.nn.ModuleList([self.f_, self.h_])
         adam = torch.optim.Adam(networks.parameters(), lr=self.rate, fused=True)
@@ -123,7 +133,13 @@ class Patience(BaseEstimator):
             sums = np.zeros(3)
             for some in np.array_split(order.permutation(len(y)), -(-len(y) // self.batch)):
                 batch = seen.batch(torch, some)
-                found = losses(self._estimate(batch), torch.from_numpy(y[some]), batch["mask"], self.v_b, self.loss)
+                found = losses(
+                    estimate(self.f_, self.h_, batch, self.gamma),
+                    torch.from_numpy(y[some]),
+                    batch["mask"],
+                    self.v_b,
+                    self.loss,
+                )
                 adam.zero_grad()
                 sum(found).mean().backward()
                 torch.nn.utils.clip_grad_norm_(networks.parameters(), CLIP)
@@ -146,24 +162,33 @@ class Patience(BaseEstimator):
         For users who look forward, ahead is what they expect the rest to cost, and budget is what is left beyond it.
         """
         seen = self._features(self._fitted(dialogues))
-        with seeded(self.seed) as torch, torch.no_grad():
-            batch = seen.batch(torch)
-            found = self._estimate(batch)
-        mask, f, h = batch["mask"].numpy(), found.f.numpy(), found.h.numpy()
-        ahead = np.zeros_like(f) if found.ahead is None else found.ahead.numpy()
+        f, h = self.values("f", seen.by_turn["turns"]), self.values("h", seen.goals)
         of = np.repeat(np.arange(len(dialogues)), dialogues.turns)
+        spent, ahead = -pd.Series(f).groupby(of).cumsum().to_numpy(), np.zeros(len(of))
+        if self.gamma is not None:
+            done, rest = (self.values("h", seen.by_turn[name]) for name in ("done", "rest"))
+            begun, left = seen.by_turn["begun"], seen.by_turn["left"]
+            ahead = expected_cost(spent, done, rest, self.gamma, done=begun, rest=left)
         return pd.DataFrame(
             {
                 "dialogue": np.array([d.id or str(i) for i, d in enumerate(dialogues)], dtype=object)[of],
                 "user": np.array([d.user for d in dialogues], dtype=object)[of],
-                "turn": np.broadcast_to(np.arange(1, mask.shape[1] + 1), mask.shape)[mask],
+                "turn": np.concatenate([np.arange(1, turns + 1) for turns in dialogues.turns]),
                 "action": np.concatenate([d.actions for d in dialogues]),
-                "satisfaction": f[mask].astype(float),
-                "budget": (np.cumsum(f, axis=1, dtype=float) + h[:, None] - ahead)[mask],
-                "patience": h.astype(float)[of],
-                "ahead": ahead[mask].astype(float),
+                "satisfaction": f,
+                "budget": h[of] - spent - ahead,
+                "patience": h[of],
+                "ahead": ahead,
             }
         )
+
+    def values(self, part: Literal["f", "h"], features: np.ndarray) -> np.ndarray:
+        """f or h of rows of features."""
+        own = getattr(self, f"{part}_")
+        if self.estimator == "linear":
+            return np.asarray(own(features), dtype=float)
+        with seeded(self.seed) as torch, torch.no_grad():
+            return np.asarray(own(torch.from_numpy(features))[:, 0].numpy(), dtype=float)
 
     def remaining_budget(self, dialogues: Dialogues) -> pd.DataFrame:
         """One row a dialogue: dialogue, user, turns, patience (h), cost (−F_m), ahead (h'), budget at the end, and
@@ -185,7 +210,9 @@ class Patience(BaseEstimator):
 
     def save(self, folder: str | Path) -> Path:
         """Weights, and a card of what they were learned from, in this folder (`perslib.saved`)."""
-        parts = {"f": self.f_, "h": self.h_}
+        parts: dict[str, Any] = {"f": self.f_, "h": self.h_}
+        if self.estimator == "linear":
+            return save(folder, self.card_, {part: own.weights for part, own in parts.items()})
         weights = {f"{p}.{name}": v.numpy() for p, own in parts.items() for name, v in own.state_dict().items()}
         return save(folder, self.card_, weights)
 
@@ -195,8 +222,11 @@ class Patience(BaseEstimator):
         with loaded(folder, "fitted patience") as (card, weights):
             parameters: dict[str, Any] = card["parameters"]
             model = cls(**{**parameters, "hidden": tuple(parameters["hidden"])})
-            model._make_networks({part: weights[f"{part}.0.weight"].shape[1] for part in ("f", "h")})
             model.action_digest_, model.epoch_, model.card_ = card["action_list"], card["epoch"], card
+            if model.estimator == "linear":
+                model.f_, model.h_ = (Linear(weights[part]) for part in ("f", "h"))
+                return model
+            model._make_networks({part: weights[f"{part}.0.weight"].shape[1] for part in ("f", "h")})
             torch = torch_here()
             for part in ("f", "h"):
                 own = {k[2:]: torch.from_numpy(v) for k, v in weights.items() if k.startswith(f"{part}.")}

@@ -99,9 +99,14 @@ class Goal:
     parts: tuple[Part, ...]
 
     @cached_property
+    def items(self) -> tuple[int, ...]:
+        """Positions in the goal vector, of all parts."""
+        return tuple(i for part in self.parts for i in part.items)
+
+    @cached_property
     def vector(self) -> np.ndarray:
         """A bit for every slot of every kind, and one for every domain."""
-        return vector(i for part in self.parts for i in part.items)
+        return vector(self.items)
 
     @cached_property
     def values(self) -> dict[tuple[str, str], int]:
@@ -111,7 +116,7 @@ class Goal:
     @property
     def patience(self) -> int:
         """h(goal) = slot_number + domain_number (eq. 17)."""
-        return sum(len(part.items) for part in self.parts)
+        return len(self.items)
 
 
 def vector(items: Iterable[int]) -> np.ndarray:
@@ -150,7 +155,8 @@ def _constraints(rng: np.random.Generator, name: str) -> dict[str, int]:
     }
 
 
-def _part(rng: np.random.Generator, name: str) -> Part:
+def sample_part(rng: np.random.Generator, name: str) -> Part:
+    """A wish in this domain at random."""
     domain, info = DOMAINS[name], _constraints(rng, name)
     askable = tuple(s for s in domain.reqt if s not in info)
     asked = _chosen(rng, askable, REQUESTED.get(name, REQUESTED_ELSEWHERE))
@@ -164,4 +170,4 @@ def _part(rng: np.random.Generator, name: str) -> Part:
 def sample_goal(rng: np.random.Generator) -> Goal:
     """A goal at random: about 40 % have one domain, 45 % two, 15 % three."""
     combination = list(COMBINATIONS)[int(np.searchsorted(WEIGHTS, rng.random(), side="right"))]
-    return Goal(tuple(_part(rng, name) for name in combination))
+    return Goal(tuple(sample_part(rng, name) for name in combination))

@@ -28,7 +28,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from types import ModuleType
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -55,7 +55,7 @@ def torch_here() -> ModuleType:
         import torch
     except ImportError as reason:
         raise PerslibError(
-            f"Estimating patience needs torch, which is not installed ({reason}). "
+            f'estimator="network" needs torch, which is not installed ({reason}); "linear" does not. '
             'Install it with: pip install "perslib[patience]"'
         ) from None
     module: ModuleType = torch
@@ -79,12 +79,12 @@ def seeded(seed: int) -> Iterator[ModuleType]:
             torch.set_num_threads(before)
 
 
-def perceptron(inputs: int, hidden: Sequence[int], last: Sequence[Module] = (), outputs: int = 1) -> Module:
+def perceptron(inputs: int, hidden: Sequence[int], last: Sequence[Module] = ()) -> Module:
     """Linear layers with ReLU between them, and what comes `last`."""
     nn = torch_here().nn
     widths = [inputs, *hidden]
     layers = [part for a, b in pairwise(widths) for part in (nn.Linear(a, b), nn.ReLU())]
-    network: Module = nn.Sequential(*layers, nn.Linear(widths[-1], outputs), *last)
+    network: Module = nn.Sequential(*layers, nn.Linear(widths[-1], 1), *last)
     return network
 
 
@@ -170,14 +170,14 @@ def _padded(values: Tensor, mask: Tensor) -> Tensor:
     return values.new_zeros(mask.shape).masked_scatter(mask, values)
 
 
-def expected_cost(spent: Tensor, h_done: Tensor, h_rest: Tensor, gamma: float, *, done: Tensor, rest: Tensor) -> Tensor:
+def expected_cost(spent: Any, h_done: Any, h_rest: Any, gamma: float, *, done: Any, rest: Any) -> Any:
     """h'(g') = spent / h(g − g') · h(g') · γ: what the rest will cost at the rate seen so far (eq. 16).
 
-    `done` and `rest` say whether anything is finished, and whether anything is left: with nothing left h' is 0, and
+    All are tensors, or all are arrays. `done` and `rest` say whether anything is finished, and whether anything is left: with nothing left h' is 0, and
     with nothing finished the ratio is 1.
     """
-    ratio = (spent / (h_done + TINY)).clamp(0.0, MOST_RATIO)
-    return ratio.where(done, ratio.new_ones(())) * h_rest * gamma * rest
+    ratio = (spent / (h_done + TINY)).clip(0.0, MOST_RATIO)
+    return (ratio * done + ~done) * h_rest * gamma * rest
 
 
 def losses(

@@ -2,88 +2,128 @@
 
     run = Pipeline("runs/patience", "smoke").finish()
     run.success(), run.curves()                    # Table 1 with its controls; how the agents learned
-    run.dialogues(42, "user2-test"), run.estimate(42, "R2")
+    run.collected(42, "user2"), run.estimate(42, "R2")
 
-1 train Agent 1 for User 1 · 2 collect its dialogues with users 2 and 3, with exploration (a greedy agent shows too few
-actions to tell their costs apart) · 3 estimate R2, R3 (looking ahead) and R4 (the same dialogues, not looking ahead)
-· 4 retrain: Agents 2, 3 and 4. Controls on the same terms: agents trained on the true cost and on f₁, and the hand
-policies. Every result is a file of its own below `seed-…`; what is there is not made again.
+1 Agent 1 is made for User 1: the rule · 2 collect its dialogues with users 2 and 3, with exploration (without, too few
+actions are seen to tell their costs apart) · 3 estimate R2, R3 (looking ahead) and R4 (the same dialogues, not looking
+ahead) · 4 train Agents 2, 3 and 4 with these. Controls: the same without a budget (`cost alone`), with the true costs and
+budgets, and the hand policies. Every result is a file of its own below `seed-…`; what is there is not made again.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
+import weakref
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from tempfile import mkdtemp
+from typing import Literal
 
-import numpy as np
 import pandas as pd
 from tqdm.auto import tqdm
 
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.patience.agents import Agent, Reward, Settings, estimated, learn, task_reward, training, true_cost
+from perslib.patience.agents import Agent, Settings, believe, learn, success_rate, thrifty
 from perslib.patience.dialogues import Dialogues
 from perslib.patience.estimator import Patience
 from perslib.patience.policies import Policy, collect, exploring, patient, rule, shrewd
-from perslib.patience.users import user1, user2, user3
+from perslib.patience.users import User, user1, user2, user3
+from perslib.stats import wilson
 
 
 @dataclass(frozen=True)
-class Preset:
-    """Sizes of a run."""
+class Size:
+    """How much is simulated, and how long networks are fitted."""
 
-    fitted: int  # dialogues to fit on, as many again by a tenth to choose the epoch on
-    tested: int
+    train: int
+    test: int
     epochs: int
     batch: int
-    agent: Settings
-    evaluated: int  # dialogues for each success rate
-    seeds: tuple[int, ...]
-    epsilon: float = 0.4  # random actions while collecting
-    v_b: float = -1.0
-    gamma: float = 0.3
+    learned: int  # dialogues that an agent learns from
+    judged: int  # dialogues for each success rate
+    sampled: int  # goals a domain that the ceiling is computed from
+    people: int
+    text: int
+    seeds: int = 1
+    estimator: Literal["linear", "network"] = "linear"
 
 
-BRIEF = Settings(2000, shown=300, drilled=600, check=1000, checked=60, caution=1.0)
-FULL = Settings(20_000, shown=3000, drilled=3000, check=4000)
-PATIENT = Settings(80_000, shown=5000, drilled=6000, check=10_000, checked=500)
-PRESETS = {
-    "smoke": Preset(600, 200, 30, 64, BRIEF, 200, (42,)),
-    "paper": Preset(8000, 1000, 150, 32, FULL, 1000, (42, 43, 44)),
-    "long": Preset(20_000, 2000, 150, 32, PATIENT, 2000, (42, 43, 44, 45, 46)),
+SIZES = {
+    "smoke": Size(800, 400, 25, 64, 1500, 600, 1500, people=1000, text=500),
+    "paper": Size(5000, 1000, 40, 64, 40_000, 20_000, 20_000, people=4000, text=1500, seeds=3),
+    "long": Size(8000, 2000, 150, 32, 200_000, 20_000, 50_000, people=8000, text=3000, seeds=5),
 }
-
-#: What each agent is trained for: the user, and the reward by its name.
-TRAINED: dict[str, tuple[str, str]] = {
-    "Agent 1": ("user1", "f1"),
+EXPLORED = 0.4
+#: What each agent is trained for: the user, and the estimate ("" is the truth).
+TRAINED = {
     "Agent 2": ("user2", "R2"),
     "Agent 3": ("user3", "R3"),
     "Agent 4": ("user3", "R4"),
-    "true cost 2": ("user2", "f2"),
-    "true cost 3": ("user3", "f2"),
-    "task reward 2": ("user2", "f1"),
+    "true cost 2": ("user2", ""),
+    "true cost 3": ("user3", ""),
 }
+#: The same without a budget: with the cost of each action, or the mean cost of all with as many slots.
+ALONE, MEANS = "{}, cost alone", "{}, mean costs alone"
+THRIFTY = {how.format(name): TRAINED[name] for how in (ALONE, MEANS) for name in ("Agent 3", "Agent 4")}
 #: Which dialogues an estimate is made from, and whether its losses look ahead.
 ESTIMATED = {"R2": ("user2", False), "R3": ("user3", True), "R4": ("user3", False)}
-HAND: dict[str, Policy] = {"noisy rule": exploring(rule, 0.25), "rule": rule, "patient": patient, "shrewd": shrewd}
+HAND: dict[str, Policy] = {"Agent 1": rule, "patient": patient, "shrewd": shrewd}
+HAND_USERS = {"Agent 1": ("user1", "user2", "user3"), "patient": ("user2", "user3"), "shrewd": ("user2", "user3")}
 
 #: Dialogues that agents are judged on have seeds of their own.
 JUDGED = 7_000_000
 
 
-class Pipeline:
-    """A run in a folder; `finish` makes what is missing, the other methods make what they need."""
+def size_of(preset: str) -> Size:
+    """The sizes of a preset: smoke, paper or long."""
+    if preset not in SIZES:
+        raise UnknownName("preset", preset, SIZES)
+    return SIZES[preset]
 
-    def __init__(self, folder: Path | str, preset: str = "smoke", seeds: tuple[int, ...] = (), progress: bool = True):
-        if preset not in PRESETS:
-            raise UnknownName("preset", preset, PRESETS)
-        self.folder, self.sizes, self.progress = Path(folder), PRESETS[preset], progress
-        self.seeds = seeds or self.sizes.seeds
-        self.users = {"user1": user1(), "user2": user2(), "user3": user3(self.sizes.gamma)}
+
+@dataclass(frozen=True)
+class Collected:
+    """Dialogues of one user: to fit on, to test on, and to test on with another system."""
+
+    train: Dialogues
+    test: Dialogues
+    off: Dialogues
+
+
+def collect_dialogues(user: User, size: Size, seed: int) -> Collected:
+    """Collect dialogues of the rule system with this user; `off` are those of the patient system."""
+    return Collected(
+        collect(exploring(rule, EXPLORED), user, size.train, seed=seed),
+        collect(exploring(rule, EXPLORED), user, size.test, seed=seed + 1),
+        collect(exploring(patient, EXPLORED / 4), user, size.test, seed=seed + 2),
+    )
+
+
+class Pipeline:
+    """A run in a folder, by default one that goes with the run; `finish` makes what is missing."""
+
+    def __init__(
+        self,
+        folder: Path | str = "",
+        preset: str = "smoke",
+        seeds: tuple[int, ...] = (),
+        *,
+        gamma: float = 0.3,
+        estimator: Literal["linear", "network"] = "linear",
+        progress: bool = True,
+    ):
+        self.sizes, self.progress = replace(size_of(preset), estimator=estimator), progress
+        self.seeds = seeds or tuple(range(42, 42 + self.sizes.seeds))
+        if not folder:
+            folder = mkdtemp(prefix="perslib-")
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self.folder, self.gamma = Path(folder), gamma
+        self._collected: dict[tuple[int, str], Collected] = {}
+        self.users = {"user1": user1(), "user2": user2(), "user3": user3(gamma)}
         stamp = self.folder / "preset.json"
-        sizes = json.loads(json.dumps(asdict(self.sizes)))
-        del sizes["seeds"]
+        sizes = {**asdict(self.sizes), "gamma": gamma}
         if not stamp.exists():
             stamp.parent.mkdir(parents=True, exist_ok=True)
             stamp.write_text(json.dumps(sizes, indent=1) + "\n", "utf-8")
@@ -94,39 +134,22 @@ class Pipeline:
             )
 
     def _at(self, seed: int, name: str) -> Path:
-        return self.folder / f"seed-{seed}" / name.replace(" ", "-").lower()
+        return self.folder / f"seed-{seed}" / name.replace(" ", "-").replace(",", "").lower()
 
-    def agent(self, seed: int, name: str) -> Agent:
-        """An agent of `TRAINED`: steps 1 and 4."""
-        if name not in TRAINED:
-            raise UnknownName("agent", name, TRAINED)
-        place = self._at(seed, name)
-        if not (place / "card.json").exists():
-            user, reward = TRAINED[name]
-            discount = 0.95 if user == "user1" else self.sizes.agent.discount
-            settings = replace(self.sizes.agent, seed=seed, discount=discount)
-            learn(self.users[user], self._reward(seed, reward), settings).save(place)
-        return Agent.load(place)
+    def collected(self, seed: int, user: str) -> Collected:
+        """Step 2, with "user2" or "user3"."""
+        if (seed, user) not in self._collected:
+            self._collected[seed, user] = self._collect(seed, user)
+        return self._collected[seed, user]
 
-    def _reward(self, seed: int, name: str) -> Reward:
-        if name == "f1":
-            return task_reward
-        return training(true_cost if name == "f2" else estimated(self.estimate(seed, name)))
-
-    def dialogues(self, seed: int, name: str) -> Dialogues:
-        """Step 2: "user2" or "user3" to fit on, with "-choice" to choose the epoch, "-test", or "-rule" to test
-        on: dialogues of a noisy rule instead of Agent 1.
-        """
-        user, _, part = name.partition("-")
-        number = {"": self.sizes.fitted, "choice": self.sizes.fitted // 10}.get(part, self.sizes.tested)
-        path = self._at(seed, f"{name}.parquet")
-        if not path.exists():
-            policy = HAND["noisy rule"]
-            if part != "rule":
-                policy = exploring(self.agent(seed, "Agent 1"), self.sizes.epsilon)
-            stream = seed * 10 + ("", "choice", "test", "rule").index(part)
-            collect(policy, self.users[user], number, seed=stream).save(path)
-        return Dialogues.read(path)
+    def _collect(self, seed: int, user: str) -> Collected:
+        paths = [self._at(seed, f"{user}-{part}.parquet") for part in ("train", "test", "off")]
+        if not paths[-1].exists():
+            made = collect_dialogues(self.users[user], self.sizes, seed)
+            for path, dialogues in zip(paths, (made.train, made.test, made.off), strict=True):
+                dialogues.save(path)
+            return made
+        return Collected(*map(Dialogues.read, paths))
 
     def estimate(self, seed: int, name: str) -> Patience:
         """Step 3: "R2", "R3" or "R4"."""
@@ -134,34 +157,48 @@ class Pipeline:
         place = self._at(seed, name)
         if not (place / "card.json").exists():
             model = Patience(
-                self.sizes.v_b, gamma=self.sizes.gamma if ahead else None, epochs=self.sizes.epochs,
+                gamma=self.gamma if ahead else None, estimator=self.sizes.estimator, epochs=self.sizes.epochs,
                 batch=self.sizes.batch, seed=seed,
             )  # fmt: skip
-            model.fit(self.dialogues(seed, user), self.dialogues(seed, f"{user}-choice")).save(place)
+            model.fit(self.collected(seed, user).train).save(place)
         return Patience.load(place)
 
+    def agent(self, seed: int, name: str) -> Policy:
+        """Step 4, an agent of `TRAINED` or `THRIFTY`; or a hand policy."""
+        if name in HAND:
+            return HAND[name]
+        if name not in TRAINED | THRIFTY:
+            raise UnknownName("agent", name, [*TRAINED, *THRIFTY, *HAND])
+        user, known = (TRAINED | THRIFTY)[name]
+        place = self._at(seed, name)
+        if name in TRAINED and (place / "card.json").exists():
+            return Agent.load(place)
+        belief = believe(self.estimate(seed, known), self.collected(seed, user).train) if known else None
+        if belief and name in THRIFTY:
+            return thrifty(belief.by_slots() if name == MEANS.format(name.split(",")[0]) else belief)
+        # Who was not estimated to look ahead is trained with as one who does not.
+        believed = replace(self.users[user], forward=ESTIMATED[known][1]) if known else self.users[user]
+        learned = learn(believed, Settings(self.sizes.learned, seed=seed), belief)
+        learned.save(place)
+        return learned
+
     def judged(self, seed: int, name: str) -> pd.DataFrame:
-        """How an agent or hand policy does with users 1, 2 and 3: success, turns, and why dialogues ended."""
+        """The success of an agent with its user, of Agent 1 with users 1, 2 and 3, of other hand policies with 2 and 3."""
         path = self._at(seed, f"{name}.csv")
         if not path.exists():
-            policy = HAND[name] if name in HAND else self.agent(seed, name)
-            rows = []
-            for user in ("user1", "user2", "user3"):
-                held = collect(policy, self.users[user], self.sizes.evaluated, seed=JUDGED + seed)
-                reasons = pd.Series([d.reason for d in held]).value_counts(normalize=True)
-                row = {"agent": name, "seed": seed, "user": user, "turns": held.turns.mean(), **reasons}
-                rows.append({**row, "success": float(np.mean(held.status == 1))})
+            policy, rows = self.agent(seed, name), []
+            for user in HAND_USERS.get(name) or [(TRAINED | THRIFTY)[name][0]]:
+                share = success_rate(policy, self.users[user], self.sizes.judged, seed=JUDGED + seed)
+                rows.append({"agent": name, "seed": seed, "user": user, "success": share})
             path.parent.mkdir(parents=True, exist_ok=True)
-            pd.DataFrame(rows).fillna(0.0).to_csv(path, index=False)
+            pd.DataFrame(rows).to_csv(path, index=False)
         return pd.read_csv(path)
 
     def finish(self) -> Pipeline:
         """Make everything that is not there yet."""
         tasks: list[tuple[Callable[[int, str], object], int, str]] = []
         for seed in self.seeds:
-            tasks += [(self.judged, seed, name) for name in (*HAND, *TRAINED)]
-            parts = ("user2-test", "user2-rule", "user3-test", "user3-rule")
-            tasks += [(self.dialogues, seed, name) for name in parts]
+            tasks += [(self.judged, seed, name) for name in (*HAND, *TRAINED, *THRIFTY)]
         bar = tqdm(tasks, disable=not self.progress, desc="patience")
         for make, seed, name in bar:
             bar.set_postfix_str(f"{name}, seed {seed}")
@@ -169,14 +206,16 @@ class Pipeline:
         return self
 
     def success(self) -> pd.DataFrame:
-        """Table 1 and its controls: agent, user, success (mean over seeds), spread (standard deviation), turns, seeds."""
-        rows = pd.concat([self.judged(s, n) for s in self.seeds for n in (*TRAINED, *HAND)])
-        how = {"success": ("success", "mean"), "spread": ("success", "std")}
-        how |= {"turns": ("turns", "mean"), "seeds": ("seed", "size")}
-        return rows.groupby(["agent", "user"], sort=False).agg(**how).reset_index()
+        """Table 1 and its controls: agent, user, success with its interval over dialogues, seeds."""
+        rows = pd.concat([self.judged(s, n) for s in self.seeds for n in (*HAND, *TRAINED, *THRIFTY)])
+        groups = rows.groupby(["agent", "user"], sort=False)
+        table = groups.agg(success=("success", "mean"), seeds=("seed", "size")).reset_index()
+        number = self.sizes.judged * table["seeds"]
+        low, high = wilson(table["success"] * number, number)
+        return table.assign(success_low=low, success_high=high)
 
     def curves(self) -> pd.DataFrame:
-        """Success while learning: agent, seed, step, success."""
-        every = [(seed, name) for seed in self.seeds for name in TRAINED]
-        found = [self.agent(seed, name).curve.assign(agent=name, seed=seed) for seed, name in every]
+        """Success while learning: agent, seed, dialogues, success."""
+        agents = [(seed, name, self.agent(seed, name)) for seed in self.seeds for name in TRAINED]
+        found = [a.curve.assign(agent=name, seed=seed) for seed, name, a in agents if isinstance(a, Agent)]
         return pd.concat(found, ignore_index=True)

@@ -13,7 +13,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -108,6 +109,63 @@ def _first_question(domain: str, askable: int) -> float:
     return share + neither / askable
 
 
+#: What an agent reacts to, and its moves: what `patient` does, with 0 to 3 answers that nobody has asked for.
+KINDS, MOVES = ("wait", "hear", "answer", "book"), 4
+
+
+class Moment(NamedTuple):
+    """What there is to do now."""
+
+    kind: str
+    chance: float
+    """That the next answer nobody has asked for is wanted."""
+    actions: dict[int, int]
+    """Move → action, for the moves that the list of actions has."""
+
+
+@cache
+def _volunteer(atoms: tuple[Atom, ...], domain: str, unasked: tuple[str, ...], number: int) -> int | None:
+    """The action of these atoms and so many answers nobody has asked for; None where the list has none."""
+    for slots in itertools.combinations(unasked, number):
+        wanted = (*atoms, *(Atom(domain, "inform", s) for s in slots))
+        found = action_list().index(*wanted)
+        if set(action_list().templates[found]) == set(wanted):
+            return found
+    return None
+
+
+def moment(seen: Seen) -> Moment:
+    """Return what there is to do: wait, hear constraints out, answer, or book."""
+    name, index = seen.active, action_list().index
+    domain, open_here = DOMAINS[name], [s for n, s in seen.open if n == name]
+    if _booking(seen):
+        return Moment("book", 0.0, {0: index(Atom(name, "book", "ref"))})
+    info = tuple(sorted(s for n, s in seen.told if n == name and s in domain.info))
+    answered = [s for n, s in seen.answered if n == name]
+    unasked = tuple(
+        s for s in domain.reqt if s not in (*info, *answered, *open_here) and (name, s) not in seen.volunteered
+    )
+    constrained = any(item.kind == "inform" and item.slot in domain.info for item in seen.said)
+    least: tuple[Atom, ...] = ()
+    if open_here:
+        chance, least = REQUESTED.get(name, REQUESTED_ELSEWHERE), (Atom(name, "inform", open_here[0]),)
+    elif constrained and unasked and not answered:
+        chance = nothing_more(name, info) * _first_question(name, len(unasked))
+    else:
+        return Moment("wait", 0.0, {0: index(REQMORE)})
+    actions = {0: index(*(least or (REQMORE,)))}
+    for number in range(1, MOVES):
+        found = _volunteer(least, name, unasked, number)
+        if found is not None:
+            actions[number] = found
+    return Moment("answer" if open_here else "hear", chance, actions)
+
+
+def is_asked_often(domain: str) -> bool:
+    """Whether most users ask for each slot of the domain."""
+    return REQUESTED.get(domain, REQUESTED_ELSEWHERE) > 0.5
+
+
 def shrewd(seen: Seen, rng: np.random.Generator) -> int:
     """`patient`, who knows what users of this world tend to want: the best hand policy for users 2 and 3.
 
@@ -115,25 +173,12 @@ def shrewd(seen: Seen, rng: np.random.Generator) -> int:
     than it costs: a slot too many costs 1, a question foreseen saves 2. Once more has been asked than the budget
     allows for (one question or booking a domain), it dares more. A taxi's two answers go together.
     """
-    name, index = seen.active, action_list().index
-    domain, open_here = DOMAINS[name], [s for n, s in seen.open if n == name]
-    if _booking(seen):
-        return index(Atom(name, "book", "ref"))
-    info = tuple(sorted(s for n, s in seen.told if n == name and s in domain.info))
-    answered = [s for n, s in seen.answered if n == name]
-    unasked = [s for s in domain.reqt if s not in (*info, *answered, *open_here)]
-    likely = REQUESTED.get(name, REQUESTED_ELSEWHERE) > 0.5
-    if open_here:
-        together = [open_here[0], *(unasked[:1] if likely else ())]
-        return index(*(Atom(name, "inform", s) for s in together))
-    before = {n for n, _ in (*seen.told, *seen.answered)} - {name}
+    now, likely = moment(seen), is_asked_often(seen.active)
+    before = {n for n, _ in (*seen.told, *seen.answered)} - {seen.active}
     late = len(seen.answered) + len(seen.booked) > len(before)
-    constrained = any(item.kind == "inform" and item.slot in domain.info for item in seen.said)
-    if constrained and unasked and not answered:
-        foreseen = nothing_more(name, info) * _first_question(name, len(unasked))
-        if foreseen > (0.3 if late else 0.5):
-            return index(*(Atom(name, "inform", s) for s in unasked[: 2 if likely else 1]))
-    return index(REQMORE)
+    dares = now.kind == "hear" and now.chance > (0.3 if late else 0.5)
+    more = 2 if dares and likely else 1 if dares or (now.kind == "answer" and likely) else 0
+    return now.actions.get(more, now.actions[0])
 
 
 def talk(policy: Policy, world: World) -> World:

@@ -13,15 +13,15 @@ probably cost, given the cost of what is finished,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from perslib.errors import PerslibError
-from perslib.patience.actions import Template
-from perslib.patience.goals import GOAL_INDEX, Goal, Part
+from perslib.patience.actions import Template, action_list
+from perslib.patience.goals import GOAL_INDEX, GOAL_NAMES, Goal, Part
 
 
 class Item(NamedTuple):
@@ -81,7 +81,8 @@ class Agenda:
             return
         name = part.domain
         ready = all((name, slot) in self.told for slot in part.info)
-        violated = [s for s, v in part.info.items() if entity(name, s) not in (None, v)]
+        offers = any(atom.domain == name and atom.act in ("inform", "book") for atom in template)
+        violated = [s for s, v in part.info.items() if entity(name, s) not in (None, v)] if offers else []
         for atom in template:
             if atom.domain != name:
                 continue
@@ -166,6 +167,28 @@ def user2() -> User:
 def user3(gamma: float = 0.3) -> User:
     """User 2 who also leaves when the rest will probably cost more than is left."""
     return User("user3", forward=True, gamma=gamma)
+
+
+@dataclass(frozen=True, eq=False)
+class Belief:
+    """What a user is thought to pay for each action, and to bring for each item of a goal, with a constant at the end."""
+
+    costs: np.ndarray
+    worth: np.ndarray
+
+    @classmethod
+    def true(cls) -> Self:
+        """Eq. 15 and 17."""
+        return cls(action_list().slot_numbers + 1.0, np.append(np.ones(len(GOAL_NAMES)), 0.0))
+
+    def by_slots(self) -> Self:
+        """The same with the mean cost of all actions with as many slots."""
+        slots = action_list().slot_numbers
+        return replace(self, costs=np.array([self.costs[slots == number].mean() for number in slots]))
+
+    def h(self, items: Collection[int]) -> float:
+        """The patience for these items; for none it is 0."""
+        return float(self.worth[list(items)].sum() + self.worth[-1]) if items else 0.0
 
 
 def outlook(spent: float, done: float, rest: float, gamma: float) -> float:

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from perslib.errors import PerslibError
-from perslib.patience.actions import Template, action_list
+from perslib.patience.actions import action_list
 from perslib.patience.dialogues import CENSORED, FAILURE, SUCCESS, Dialogue
-from perslib.patience.goals import DOMAINS, Goal, entities, sample_goal, vector
-from perslib.patience.users import Agenda, Item, User, outlook
+from perslib.patience.goals import DOMAINS, GOAL_INDEX, Goal, entities, sample_goal, vector
+from perslib.patience.users import Agenda, Belief, Item, User, outlook
 
 TELLABLE = tuple((n, s) for n, d in DOMAINS.items() for s in dict.fromkeys((*d.info, *d.book)))
 ASKABLE = tuple((n, s) for n, d in DOMAINS.items() for s in d.reqt)
@@ -48,6 +48,7 @@ GROUPS: dict[str, tuple[object, ...]] = {
 PLACES = [(group, of) for group, members in GROUPS.items() for of in members]
 STATE_NAMES = tuple(f"{group}:{'.'.join(of) if isinstance(of, tuple) else of}" for group, of in PLACES)
 INDEX = {place: i for i, place in enumerate(PLACES)}
+NO_STATE = np.zeros(0, dtype=np.float32)
 
 
 class Seen:
@@ -63,6 +64,11 @@ class Seen:
         self.booked: set[str] = set()
         self.offered: set[str] = set()
         self.repeats = 1
+        self.taken: list[int] = []
+        self.visible: set[int] = set()
+        """Items of the goal that the user has spoken of."""
+        self.volunteered: set[tuple[str, str]] = set()
+        """Answers that nobody had asked for, given after the last constraint of their domain: they may have been wanted."""
         self._rows: dict[str, np.ndarray] = {}
 
     def hear(self, items: tuple[Item, ...], values: dict[tuple[str, str], int]) -> None:
@@ -77,8 +83,13 @@ class Seen:
                 self.any.add(place)
             elif item.kind == "request" and place not in self.open:
                 self.open.append(place)
+            if item.kind == "inform" and item.slot in DOMAINS[item.domain].info:
+                self.volunteered = {of for of in self.volunteered if of[0] != item.domain}
             if item.domain:
                 self.active = item.domain
+                kinds = {"request": ("reqt",), "inform": ("info", "book")}.get(item.kind, ())
+                names = (item.domain, *(f"{item.domain}.{kind}.{item.slot}" for kind in kinds))
+                self.visible.update(GOAL_INDEX[name] for name in names if name in GOAL_INDEX)
 
     def _note(self, place: tuple[str, str], value: int) -> None:
         self.told[place] = value
@@ -88,14 +99,18 @@ class Seen:
             fits = column == value
             self._rows[domain] = self._rows[domain] & fits if domain in self._rows else fits
 
-    def act(self, template: Template, booked: set[str]) -> None:
+    def act(self, action: int, booked: set[str]) -> None:
         """Note what the system did, and which bookings have gone through."""
-        for atom in template:
+        self.taken.append(action)
+        for atom in action_list().templates[action]:
             if atom.act == "inform":
+                place = (atom.domain, atom.slot)
                 self.offered.add(atom.domain)
-                if (atom.domain, atom.slot) in self.open:
-                    self.open.remove((atom.domain, atom.slot))
-                    self.answered.add((atom.domain, atom.slot))
+                if place in self.open:
+                    self.open.remove(place)
+                    self.answered.add(place)
+                elif place not in self.answered:
+                    self.volunteered.add(place)
         self.booked = set(booked)
 
     def matches(self, domain: str) -> int:
@@ -140,7 +155,7 @@ class Turn:
     misheard: bool
     state: np.ndarray
     action: int
-    cost: int
+    cost: float
     rest: tuple[int, ...]
     left: float  # budget after the turn
     outlook: float  # h'(g') after the turn; 0 for users who do not look ahead
@@ -149,11 +164,20 @@ class Turn:
 class World:
     """One dialogue between a user with a goal and a system that chooses actions from the list."""
 
-    def __init__(self, user: User, rng: np.random.Generator, goal: Goal | None = None, mishears: float = 0.0):
-        self.user, self.rng, self.mishears = user, rng, mishears
+    def __init__(
+        self,
+        user: User,
+        rng: np.random.Generator,
+        goal: Goal | None = None,
+        mishears: float = 0.0,
+        belief: Belief | None = None,
+        keeps: bool = True,
+    ):
+        """`keeps` the state before each turn, which takes time and which only `dialogue` needs."""
+        self.user, self.rng, self.mishears, self.belief, self.keeps = user, rng, mishears, belief, keeps
         self.actions = action_list()
         self.goal = goal or sample_goal(rng)
-        self.patience = user.patience(self.goal, rng)
+        self.patience = belief.h(self.goal.items) if belief else user.patience(self.goal, rng)
         self.agenda, self.seen = Agenda(self.goal, user.items, rng), Seen()
         self.turns: list[Turn] = []
         self.spent = 0.0
@@ -188,24 +212,26 @@ class World:
         """The system acts, the user hears and pays; ends the dialogue or lets the user speak again."""
         if self.over:
             raise PerslibError(f"The dialogue is over ({self.reason}); begin a new one.")
-        template, state, agenda = self.actions.templates[action], self.seen.vector, self.agenda
-        cost = int(self.actions.slot_numbers[action]) + 1
+        template, agenda = self.actions.templates[action], self.agenda
+        state = self.seen.vector if self.keeps else NO_STATE
+        cost = self.belief.costs[action] if self.belief else int(self.actions.slot_numbers[action]) + 1
         agenda.hear(template, self.seen.entity, self.seen.told)
-        self.seen.act(template, agenda.booked)
+        self.seen.act(action, agenda.booked)
         self.spent += cost
-        rest = agenda.unfinished()
-        turn = Turn(self._said, self._misheard, state, action, cost, tuple(rest), self.left, self._outlook(len(rest)))
+        rest = agenda.unfinished() if self.keeps or self.user.forward else []
+        turn = Turn(self._said, self._misheard, state, action, cost, tuple(rest), self.left, self._outlook(rest))
         self.turns.append(turn)
         self.reason = self._ending(turn)
         if not self.over:
             self._speak()
         return turn
 
-    def _outlook(self, rest: int) -> float:
+    def _outlook(self, rest: list[int]) -> float:
         if not self.user.forward:
             return 0.0
-        scale = self.patience / self.goal.patience
-        return outlook(self.spent, (self.goal.patience - rest) * scale, rest * scale, self.user.gamma)
+        scale, done = self.patience / self.goal.patience, set(self.goal.items) - set(rest)
+        of_done, of_rest = (self.belief.h(part) if self.belief else len(part) * scale for part in (done, rest))
+        return outlook(self.spent, of_done, of_rest, self.user.gamma)
 
     def _ending(self, turn: Turn) -> str:
         if self.user.budget and turn.left < 0:

@@ -1,26 +1,25 @@
 """The study of patience: dialogues of simulated users, what is estimated from them, and how much of the truth it is.
 
 Dialogues come from a system made for another user that tries something else now and then, as Agent 1 does in the
-paper. Without a run of the pipeline the rule policy is that system, so that a page needs no training of agents. `off`
-are dialogues of another system: an estimate that holds there, too, is one of the user and not of the system.
+paper; `perslib.patience.pipeline` collects them. `off` are dialogues of another system: an estimate that holds there, too,
+is one of the user and not of the system.
 """
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from perslib.errors import UnknownName
 from perslib.patience.dialogues import Dialogues
 from perslib.patience.estimator import Patience
 from perslib.patience.personal import apart, of_lives, relative_patience, with_profiles
-from perslib.patience.pipeline import HAND, Pipeline
-from perslib.patience.policies import collect, exploring, patient, rule, talk
+from perslib.patience.pipeline import ALONE, MEANS, Collected, Size, collect_dialogues
+from perslib.patience.plans import ceiling as ceiling
+from perslib.patience.policies import collect, exploring, rule, talk
 from perslib.patience.published import LEVELS, REWARD_SHARES, STATUS_ACCURACY, SUCCESS_RATES
 from perslib.patience.recovery import levels, recovered, reward_shares
 from perslib.patience.text.crowd import Wording
@@ -28,32 +27,14 @@ from perslib.patience.users import User, user1, user2, user3
 from perslib.patience.world import World
 from perslib.stats import correlation
 
-
-@dataclass(frozen=True)
-class Size:
-    """How much a page simulates and how long it fits."""
-
-    train: int
-    test: int
-    epochs: int
-    people: int
-    text: int
-    seeds: int = 1
-
-
-SIZES = {
-    "smoke": Size(train=800, test=400, epochs=25, people=1000, text=500),
-    "paper": Size(train=5000, test=1000, epochs=40, people=4000, text=1500, seeds=3),
-    "long": Size(train=8000, test=2000, epochs=150, people=8000, text=3000, seeds=5),
-}
-EXPLORED = 0.4
 MAIN, LIGHT, FORWARD, PLAIN = "full, v_b = -1", "light", "forward-looking", "not forward-looking"
 #: The full loss with each of the paper's candidates for v_b.
 BY_TURN_COST: dict[str, dict[str, Any]] = {
     f"full, v_b = {v:g}": {"v_b": v, "loss": "full"} for v in (-0.5, -1.0, -2.0, -10.0)
 }
-#: Name of a fit → settings of `Patience`.
+#: Name of a fit → settings of `Patience`; networks have no margin.
 FITS = BY_TURN_COST | {LIGHT: {"loss": "light"}, "one-hot": {"actions": "onehot"}}
+NO_MARGIN: dict[str, dict[str, Any]] = {"without margin": {"margin": 0.0}}
 TIMEOUTS = {f"timeout: {way}": {"timeout": way} for way in ("drop", "failed", "censored")}
 #: A limit that ends many dialogues with User 2 while there is patience left.
 FEW_TURNS = 8
@@ -64,43 +45,7 @@ PUBLISHED_STATUS = STATUS_ACCURACY | {f"full, {name}": share for name, share in 
 USERS = {"user1": "User 1", "user2": "User 2", "user3": "User 3"}
 
 
-def size_of(preset: str) -> Size:
-    """The sizes of a preset: smoke, paper or long."""
-    if preset not in SIZES:
-        raise UnknownName("preset", preset, SIZES)
-    return SIZES[preset]
-
-
-def can_fit() -> bool:
-    """Whether torch is here; without it the page shows what needs no fit."""
-    return importlib.util.find_spec("torch") is not None
-
-
 # -- dialogues ---------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Collected:
-    """Dialogues of one user: to fit on, to test on, and to test on with another system."""
-
-    train: Dialogues
-    test: Dialogues
-    off: Dialogues
-
-
-def collect_dialogues(user: User, size: Size, seed: int) -> Collected:
-    """Collect dialogues of the rule system with this user; `off` are those of the patient system."""
-    return Collected(
-        collect(exploring(rule, EXPLORED), user, size.train, seed=seed),
-        collect(exploring(rule, EXPLORED), user, size.test, seed=seed + 1),
-        collect(exploring(patient, EXPLORED / 4), user, size.test, seed=seed + 2),
-    )
-
-
-def read_dialogues(run: Pipeline, user: str) -> Collected:
-    """Read Agent 1's dialogues with "user2" or "user3", of the run's first seed; `off` are those of a noisy rule."""
-    seed = run.seeds[0]
-    return Collected(*(run.dialogues(seed, f"{user}{part}") for part in ("", "-test", "-rule")))
 
 
 def count_endings(data: Mapping[str, Dialogues]) -> pd.DataFrame:
@@ -131,7 +76,7 @@ def compare_reward_shares(data: Mapping[str, Dialogues]) -> pd.DataFrame:
 
 def fit_each(data: Collected, size: Size, seed: int, ways: Mapping[str, Mapping[str, Any]]) -> dict[str, Patience]:
     """Fit once for each way: its name → settings of `Patience`."""
-    common = {"epochs": size.epochs, "seed": seed}
+    common = {"estimator": size.estimator, "epochs": size.epochs, "batch": size.batch, "seed": seed}
     return {name: Patience(**{**common, **own}).fit(data.train) for name, own in ways.items()}
 
 
@@ -236,27 +181,30 @@ def write_dialogue(world: World, language: str, seed: int) -> list[dict[str, Any
 # -- agents and people -------------------------------------------------------------------------------------
 
 
-def try_policies(size: Size, seed: int) -> pd.DataFrame:
-    """Return the success of the hand policies with users 1 to 3, as `Pipeline.success` does: agent, user, success, spread."""
-    rows = []
-    for name, policy in HAND.items():
-        for user in (user1(), user2(), user3()):
-            won = collect(policy, user, size.test, seed=seed + 3).status == 1
-            rows.append({"agent": name, "user": user.kind, "success": won.mean(), "spread": np.nan})
-    return pd.DataFrame(rows)
-
-
 def compare_success(success: pd.DataFrame) -> pd.DataFrame:
     """Return success in per cent, a row an agent, the paper's above ours (Table 1).
 
-    Columns: method, User 1, User 1_std (over the run's seeds), User 2 …
+    Columns: method, User 1, User 1_low, User 1_high (over dialogues), User 2 …
     """
-    ours = success.pivot(index="agent", columns="user", values=["success", "spread"])
-    ours.columns = [USERS[user] + ("_std" if kind == "spread" else "") for kind, user in ours.columns]
+    ends = {"success": "", "success_low": "_low", "success_high": "_high"}
+    ours = success.pivot(index="agent", columns="user", values=list(ends))
+    ours.columns = [USERS[user] + ends[kind] for kind, user in ours.columns]
     paper = SUCCESS_RATES.unstack(level=0)[list(USERS.values())].rename(index="paper: {}".format)
     order = [label for name in success["agent"].unique() for label in (f"paper: {name}", name)]
     table = 100 * pd.concat([paper, ours]).reindex(order).dropna(how="all")
     return table.rename_axis("method").reset_index()
+
+
+def compare_agents(success: pd.Series) -> dict[str, float]:
+    """Return the success of Agents 3 and 4: means3 (by mean costs), costs3 (by costs alone), both3 (and by budget), means4 …"""
+    ways = {"means": MEANS, "costs": ALONE, "both": "{}"}
+    return {f"{way}{n}": float(success[how.format(f"Agent {n}")]) for way, how in ways.items() for n in (3, 4)}
+
+
+def is_better(success: pd.DataFrame, one: str, other: str) -> bool:
+    """Whether the interval of one agent's success with User 3 lies above the other's."""
+    found = success[success["user"] == "user3"].set_index("agent")
+    return bool(found.at[one, "success_low"] > found.at[other, "success_high"])
 
 
 def collect_people(size: Size, language: str, seed: int, number: int = 115) -> tuple[Dialogues, Dialogues]:
@@ -273,7 +221,7 @@ def estimate_patience(train: Dialogues, test: Dialogues, size: Size, seed: int) 
     """
     parts = []
     for name, profile in (("without profile", False), ("profile in h", True)):
-        model = Patience(profile=profile, epochs=size.epochs, seed=seed).fit(train)
+        model = Patience(profile=profile, estimator=size.estimator, epochs=size.epochs, seed=seed).fit(train)
         parts.append(relative_patience(model, test).assign(method=name))
     return pd.concat(parts, ignore_index=True)
 

@@ -29,7 +29,7 @@ from perslib.patience.text.dialogues import SAYS
 from perslib.signals import behavioural
 from perslib.stats import SEED, Resamples, agreement, estimate, floats, mean_by, of_turns, ratio
 from perslib.studies.extent import FEWEST_REPLIES
-from perslib.studies.patience_text import encoder_of
+from perslib.studies.patience_text import WORDS, encoder_of
 
 #: Ways to tell how a dialogue ended.
 SUCCESSES = ("last rating", "recorded", "session rating", "behaviour")
@@ -145,7 +145,7 @@ def _vectors(turns: pd.DataFrame, texts: list[TextDialogue], encoder: str, langu
 # -- estimates -------------------------------------------------------------------------------------------
 
 
-def estimate_turns(known: Ended, seed: int = SEED) -> pd.DataFrame:
+def estimate_turns(known: Ended, estimator: str = "linear", seed: int = SEED) -> pd.DataFrame:
     """Return the turns with every predictor beside the rating; each dialogue by a fit that has not seen it.
 
     With `user known` the user enters h, so that people may bring different patience; the dialogue itself stays unseen.
@@ -157,37 +157,38 @@ def estimate_turns(known: Ended, seed: int = SEED) -> pd.DataFrame:
     dealt = rng.permutation(plain.status)
     shuffled = replace(plain, dialogues=tuple(replace(d, status=int(s)) for d, s in zip(plain, dealt)))
     turns = known.turns
-    columns = dict(zip((F, BUDGET), _held_out(plain, folds, seed)))
+    columns = dict(zip((F, BUDGET), _held_out(plain, folds, estimator, seed)))
     if known.returning:
-        columns |= dict(zip((F + USER, BUDGET + USER), _held_out(named, folds, seed, profile=True)))
+        columns |= dict(zip((F + USER, BUDGET + USER), _held_out(named, folds, estimator, seed, profile=True)))
     columns |= {
         "turn number alone": -turns["number"].to_numpy(float),
         OUTCOME: np.repeat(plain.status, plain.turns).astype(float),
         "random": rng.random(len(turns)),
-        SHUFFLED: _held_out(shuffled, folds, seed)[0],
+        SHUFFLED: _held_out(shuffled, folds, estimator, seed)[0],
         RIDGE: _fit_ridge(plain, turns, np.repeat(folds, plain.turns)),
     }
     return turns.assign(**columns, status=np.repeat(plain.status, plain.turns))
 
 
-def correlate_simulated(number: int, language: str, seed: int = SEED) -> float:
+def correlate_simulated(number: int, language: str, estimator: str = "linear", seed: int = SEED) -> float:
     """Return r of f with what turns truly took, on as many dialogues of people who do leave for want of patience."""
     texts = crowd(number, language, seed)
     pairs = [pair for text in texts for pair in text.pairs()]
     dialogues = as_dialogues(texts, Bow(language, words=150).fit(pairs))
-    f, _ = _held_out(dialogues, np.random.default_rng(seed).permutation(number) % FOLDS, seed)
+    f, _ = _held_out(dialogues, np.random.default_rng(seed).permutation(number) % FOLDS, estimator, seed)
     costs = np.concatenate([d.true_costs for d in dialogues])
     return float(np.corrcoef(f, -costs)[0, 1])
 
 
 def _held_out(
-    dialogues: Dialogues, folds: np.ndarray, seed: int, profile: bool = False
+    dialogues: Dialogues, folds: np.ndarray, estimator: Any, seed: int, profile: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
     """f of every turn, and the budget after it."""
     of = np.repeat(folds, dialogues.turns)
     f, budget = np.empty(len(of)), np.empty(len(of))
     for fold in range(FOLDS):
-        model = Patience(actions="none", profile=profile, hidden=(32,), epochs=EPOCHS, seed=seed)
+        how = {**WORDS, "estimator": estimator, "profile": profile, "hidden": (32,), "epochs": EPOCHS, "seed": seed}
+        model = Patience(**how)
         turns = model.fit(dialogues[folds != fold]).turn_satisfaction(dialogues[folds == fold])
         f[of == fold], budget[of == fold] = turns["satisfaction"], turns["budget"]
     return f, budget

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,13 +12,16 @@ import pandas as pd
 from perslib.corpus import load
 from perslib.errors import NotEnough, UnknownName
 from perslib.patience.estimator import Patience, status_accuracy
+from perslib.patience.pipeline import Size
 from perslib.patience.published import LEVEL_MEANS_R as LEVEL_MEANS_R
 from perslib.patience.text.compared import against_ratings, by_budget, by_rating, ceiling
 from perslib.patience.text.crowd import KAPPA, crowd, parts
 from perslib.patience.text.dialogues import RATINGS, TextDialogue, as_dialogues, goal_names, rated, read_texts
 from perslib.patience.text.encoders import Bow, Embedded, Encoder, NextTurn
 from perslib.studies.extent import FEWEST_REPLIES
-from perslib.studies.patience import Size
+
+#: Settings of `Patience` for words: many features, few dialogues, and patience that differs between people.
+WORDS: dict[str, Any] = {"actions": "none", "penalty": 0.01, "margin": 2.0}
 
 
 @dataclass(frozen=True)
@@ -96,7 +100,8 @@ def rate_recorded(name: str, size: Size, encoder: str, seed: int) -> Rated:
 
 
 def _rate(train: Sequence[TextDialogue], test: Sequence[TextDialogue], reads: Encoder, size: Size, seed: int) -> Rated:
-    model = Patience(actions="none", epochs=size.epochs, seed=seed).fit(as_dialogues(train, reads))
+    model = Patience(**WORDS, estimator=size.estimator, epochs=size.epochs, seed=seed)
+    model.fit(as_dialogues(train, reads))
     seen = as_dialogues(test, reads, goal_names(train))
     return Rated(
         model.remaining_budget(seen),
