@@ -55,7 +55,7 @@ def torch_here() -> ModuleType:
         import torch
     except ImportError as reason:
         raise PerslibError(
-            f'estimator="network" needs torch, which is not installed ({reason}); "linear" does not. '
+            f"Networks need torch, which is not installed ({reason}); the linear estimator and other encoders do not. "
             'Install it with: pip install "perslib[patience]"'
         ) from None
     module: ModuleType = torch
