@@ -74,6 +74,7 @@ def test_the_table_is_the_one_of_this_process_and_the_ledger_adds_up(cluster, ho
     assert not list((home / "there" / ".perslib" / "spread").iterdir()), "nothing is left behind"
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_costs_nothing_that_was_answered(cluster, home, corpus):
     with Endpoint(lambda body: json.dumps(VERDICT), latency=0.05) as server:
         here, _ = judged(corpus, server.base_url, home / "here")

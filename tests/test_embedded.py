@@ -133,7 +133,9 @@ IN_MID_SENTENCE = """
 """
 
 
-@pytest.mark.parametrize(("end", "code"), [("", 0), ("os.kill(os.getpid(), signal.SIGKILL)", -9)])
+@pytest.mark.parametrize(
+    ("end", "code"), [pytest.param("", 0, marks=pytest.mark.slow), ("os.kill(os.getpid(), signal.SIGKILL)", -9)]
+)
 def test_it_is_quiet_and_ends_with_the_process_however_that_ends(end, code):
     done = child(f"{textwrap.dedent(IN_MID_SENTENCE)}\n{end}")
     assert (done.returncode, done.stderr) == (code, "")
@@ -149,6 +151,7 @@ def test_it_is_quiet_and_ends_with_the_process_however_that_ends(end, code):
     pytest.fail("the engine outlived its process")
 
 
+@pytest.mark.slow
 def test_an_engine_that_died_is_started_again():
     dead = local.engine(context=256)
     dead.process.kill()
@@ -158,6 +161,7 @@ def test_an_engine_that_died_is_started_again():
     assert chat(local.engine(context=256), "Hi", max_tokens=1)["choices"]
 
 
+@pytest.mark.slow
 def test_a_call_that_is_given_up_ends_the_engine_and_the_next_one_starts_another():
     asked = backbone("embedded", cache="off", timeout=0.5, patience=Patience(tries=1))
     local.engine()
@@ -171,6 +175,7 @@ def ask_from(queue: Any) -> None:
     queue.put((engine.process.pid, judged(engine, REPLIES[0])))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_forked_child_starts_its_own():
@@ -189,6 +194,7 @@ def test_a_forked_child_starts_its_own():
 # -- the same answer every time ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_an_answer_does_not_depend_on_what_was_asked_before_or_beside_it():
     """Prefix cache, order and load change the speed and not one digit of a probability."""
     one, other = local.engine(context=2048), local.engine(context=2049)
@@ -201,6 +207,7 @@ def test_an_answer_does_not_depend_on_what_was_asked_before_or_beside_it():
         assert [p for _, p in beside[reply]] == pytest.approx(near, abs=1.1e-4), "the last digit may round"
 
 
+@pytest.mark.slow
 def test_the_beginning_of_a_prompt_is_read_once():
     """Measured by time: the second question has nearly all in common with the first."""
     engine = local.engine(context=8000)
@@ -291,6 +298,7 @@ def mirror(tmp_path, monkeypatch) -> Iterator[str]:
         server.shutdown()
 
 
+@pytest.mark.slow
 def test_a_model_is_fetched_from_a_hub_once(mirror, capfd, monkeypatch):
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
     reference = "hub:someone/Small-GGUF:small.gguf"

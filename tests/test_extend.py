@@ -9,8 +9,10 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from click.testing import CliRunner
 
 from perslib import registry
+from perslib.cli import main
 from perslib.corpus import corpus_names, import_release, load
 from perslib.errors import PerslibError, UnknownName
 from perslib.judge import Manner, Personal, asks_model, evaluate, judge, make_judge, make_judges
@@ -93,13 +95,10 @@ def test_a_command_uses_the_module_that_it_is_told_of(workspace):
     notebook = nbformat.v4.new_notebook(cells=[cell, nbformat.v4.new_code_cell(text)])
     nbformat.write(notebook, workspace / "mine.ipynb")
 
-    def run(judges: str, *further: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "perslib", "report", "mine.ipynb", "-p", f"judges={judges}", *further]
-        return subprocess.run(command, cwd=workspace, capture_output=True, text=True, timeout=300)
-
-    assert "longer is better" in run("longer is bettr", "--use", "mymodule").stderr
-    assert run("longer is better").returncode == 1
-    done = run("longer is better", "--use", "mymodule")
+    command = ["report", "mine.ipynb", "-p", "judges=longer is better"]
+    assert CliRunner().invoke(main, command).exit_code == 1
+    using = [sys.executable, "-m", "perslib", *command, "--use", "mymodule"]
+    done = subprocess.run(using, cwd=workspace, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     (table,) = workspace.glob("reports/**/scores.csv")
     assert "longer is better" in table.read_text("utf-8")

@@ -372,6 +372,7 @@ def left_behind(home) -> list[Path]:
     return sorted((home / "tmp").glob("perslib-*"))
 
 
+@pytest.mark.slow
 def test_a_command_that_is_told_to_end_leaves_nothing_behind(home, tmp_path):
     folders = tmp_path / "terminated", tmp_path / "hung up"
     commands = waiting(home, *folders)

@@ -82,10 +82,12 @@ LACKING_07 = {
     "three-users": ("Judge 'learned' learns from train users", "A reward model is calibrated on users"),
     "one-scenario": ("each of the 8 users to be judged has sessions in one scenario only", NO_LEARNED),
 }
+#: What other rows check, too.
+SLOW = ("bad-only", "few-users", "three-users", "one-scenario")
 AUDIT = "what judges know of a user comes from the user's other scenarios"
 
 
-@pytest.mark.parametrize("corpus", LACKING_07)
+@pytest.mark.parametrize("corpus", [pytest.param(c, marks=pytest.mark.slow) if c in SLOW else c for c in LACKING_07])
 def test_page_07_says_what_is_missing(home, capsys, tmp_path, corpus):
     said = said_on("07_ux_bench", capsys, tmp_path, corpus=corpus, answers=corpus == "log")
     for sentence in LACKING_07[corpus]:
@@ -127,6 +129,7 @@ def test_the_sentences_are_in_the_language_of_the_page(home, capsys, tmp_path, n
     assert "There is no" not in said and "Add " not in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("notebook", ["07_ux_bench", "08_judge_bias"])
 def test_a_report_on_a_log_without_likes_is_whole(home, notebook):
     run_report(notebook, corpus="no-likes", backbones="loop")
