@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import inspect
 import os
 import signal
 import sys
@@ -14,6 +15,8 @@ import click
 from perslib import __version__
 from perslib.cli_making import FILE, FOLDER, LANGUAGE, construct, review, synthesize
 from perslib.cli_models import cache, check, plain
+from perslib.corpus.corpus import EVIDENCE
+from perslib.corpus.scale import Scale
 from perslib.errors import PerslibError
 
 #: What `--parameter` is not for.
@@ -150,9 +153,16 @@ def report(
         click.echo(f"Open {run_report(notebooks or None, **shared, **parameters)}")
 
 
+def _read_columns(_: click.Context, __: click.Parameter, given: str | None) -> dict[str, str]:
+    """OURS=THEIRS, separated by commas."""
+    pairs = [pair.partition("=") for pair in (given or "").split(",") if pair.strip()]
+    if wrong := [ours for ours, equals, theirs in pairs if not (equals and ours.strip() and theirs.strip())]:
+        raise click.BadParameter(f"{wrong[0]!r} is not OURS=THEIRS")
+    return {ours.strip(): theirs.strip() for ours, _, theirs in pairs}
+
+
 @main.command("import")
-@click.argument("kind")
-@click.argument("path", type=FILE)
+@click.argument("what", nargs=-1, required=True, metavar="[KIND] PATH")
 @click.option("--name", help="Name of the corpus and of its folder under data/.")
 @click.option("--out", type=FOLDER, help="Output folder instead of data/<name>.")
 @click.option(
@@ -161,54 +171,66 @@ def report(
     help="Keep good sessions and write bad ones to rejected.jsonl, with the reason. Scores on another scale still stop the import.",
 )
 @click.option("--language", type=LANGUAGE, help="Language of a table of your own. Default: en.")
+@click.option("--columns", callback=_read_columns, metavar="OURS=THEIRS,…", help="Names of a table's columns.")
+@click.option(
+    "--scale", metavar="LOW-HIGH", help="Scale of a table's ratings, such as 1-10. Default: read off the data."
+)
+@click.option("--dissatisfied", type=float, help="Highest rating on it of somebody who is not satisfied.")
+@click.option(
+    "--evidence",
+    type=click.Choice(EVIDENCE),
+    help="What judges know of a user: other scenarios, other conversations, or earlier ones only.",
+)
+@click.option("--dry-run", is_flag=True, help="Write nothing; say what is recognised and which pages it can feed.")
 @USE
-def import_(kind: str, path: Path, out: Path | None, language: str | None, use: tuple[str, ...], **how: Any) -> None:
-    """Check a downloaded release and write it as Parquet under data/.
+def import_(what: tuple[str, ...], use: tuple[str, ...], out: Path | None, dry_run: bool, **how: Any) -> None:
+    """Check a downloaded release or a table and write it as Parquet under data/.
 
     \b
-    KIND is one of
+    KIND is one of these; without it, the kind is known by its looks
       persturnbench   the PersTurnBench data release: its folder, or the tar.gz as downloaded
       uss             USS dialogues: one text file, or their folder (the Chinese JDDC only as a file)
       urs             URS sessions: chinese_merged.json or english_processed.json
       palset          Mem-PAL's PAL-Set: input.json or input_en.json, or the folder with one of them
       uxbench         UXBench: a released split, a raw log (.jsonl or .parquet), or a folder of either
       convlab, dstc   dialogues with goal, success and ratings: JSON files; folders of calls
-      table           your own JSONL or CSV, one row per reply: user, request, response, and optionally
-                      session, scenario, turn, score, reason, task, assistant, profile, times, satisfaction
+      table           your own JSONL, CSV or Parquet: a row a reply (user, request, response, and optionally
+                      session, scenario, score, satisfaction, …) or a row a conversation (user, messages)
 
     \b
     perslib import uss SGD.txt --name sgd
+    perslib import table mine.csv --columns score=rating,request=prompt,response=reply --scale 1-10
 
     data/README.md lists where each public data set is published, and its licence.
     """
-    from perslib.corpus import import_release
+    from perslib.corpus import describe_import, detect, import_release, loader, read_release
     from perslib.registry import use_plugins
 
     use_plugins(*use)
-    if language and kind != "table":
-        raise click.UsageError(f"--language is for tables of one's own; {kind} knows its language")
-    if language:
-        how["language"] = language
-    done = import_release(kind, path, out=out, **how)
-    corpus = done.corpus
-    if kind == "palset":
-        from perslib.corpus.palset import averages
-
-        lines = [f"{len(corpus.users)} users", averages(corpus).to_string(float_format="{:,.1f}".format)]
-    else:
-        shown = corpus.statistics().dropna()
-        lines = [shown.to_string(index=False, header=False, float_format=_figure)]
-    lines += [f"note: {what}: {times}" for what, times in done.irregularities.items()]
-    if "split_origin" in corpus.meta:
-        lines.append(f"split: {corpus.meta['split_origin']}")
-    if done.rejected:
-        lines.append(f"left out: {len(done.rejected)} records, see {done.folder / 'rejected.jsonl'}")
-    click.echo(plain("\n".join(lines)))
-    if 10 * done.lost > (sessions := done.lost + len(corpus.sessions)):
+    if len(what) > 2:
+        raise click.UsageError(f"one path at a time; found {' '.join(what)}")
+    path = Path(what[-1])
+    kind = what[0] if len(what) == 2 else detect(path)
+    scale, dissatisfied = how.pop("scale"), how.pop("dissatisfied")
+    if scale:
+        how["scale"] = Scale.parse(scale, dissatisfied)
+    elif dissatisfied is not None:
+        raise click.UsageError("--dissatisfied needs the --scale that it is on")
+    how = {option: value for option, value in how.items() if value}
+    if kind in loader:
+        takes = {"name", *inspect.signature(loader[kind]).parameters}
+        for option in how.keys() - takes:
+            raise click.UsageError(f"--{option} is for tables of one's own; {kind} knows its {option}")
+    done = read_release(path, kind, **how) if dry_run else import_release(kind, path, out=out, **how)
+    click.echo(plain("\n".join(describe_import(done, kind, dry_run))))
+    if 10 * done.lost > (sessions := done.lost + len(done.corpus.sessions)):
         warning = f"{done.lost} of {sessions} sessions were left out; what remains may not be a fair part"
         click.secho(warning, bold=True)
-    name = done.folder if out else corpus.name
-    click.echo(plain(f'Written to {done.folder}; open it with perslib.corpus.load("{name}")'))
+    if dry_run:
+        click.echo("Nothing was written.")
+    else:
+        name = done.folder if out else done.corpus.name
+        click.echo(plain(f'Written to {done.folder}; open it with perslib.corpus.load("{name}")'))
 
 
 @main.command()
@@ -267,10 +289,6 @@ def new(name: str, language: str) -> None:
 
 for command in (synthesize, construct, review, check, cache):
     main.add_command(command)
-
-
-def _figure(value: float) -> str:
-    return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"
 
 
 if __name__ == "__main__":

@@ -158,10 +158,7 @@ def test_where_nothing_is_left_the_reasons_are_said(tmp_path):
         ({"request": "half \ud83d"}, "request holds half a character"),
         ({"user": {"id": 1}}, 'user is {"id": 1}, expected a name or a number'),
         ({"task": {"a": 1}}, 'task is {"a": 1}, expected a text'),
-        (
-            {"earlier": "hello"},
-            'earlier is "hello", expected another name for your column: perslib fills this one itself',
-        ),
+        ({"earlier": "hello"}, 'earlier is "hello", expected a list of texts'),
     ],
 )
 def test_values_that_would_be_changed_in_silence_are_refused(tmp_path, change, expected):
@@ -197,15 +194,14 @@ def scored(tmp_path, scores, column="score"):
 
 
 OFF = {
-    "ten steps": ([i % 10 + 1 for i in range(360)], "whole numbers from 1 to 10", "Map it onto 1–5"),
-    "liked or not": ([i % 2 for i in range(360)], "whole numbers from 0 to 1", "the column feedback"),
-    "nearly all liked": ([int(i != 7) for i in range(360)], "whole numbers from 0 to 1", "the column feedback"),
-    "true or false": ([i % 3 == 0 for i in range(60)], "true, false", "the column feedback"),
-    "minus one or one": (["-1", "1"] * 30, "whole numbers from -1 to 1", "the column feedback"),
-    "per cent": ([i % 101 for i in range(300)], "whole numbers from 0 to 100", "Map it onto 1–5"),
-    "fractions": ([1 + i % 40 / 10 for i in range(300)], "numbers from 1 to 4.9", "Map it onto 1–5"),
-    "words": (["good", "bad"] * 30, '"good", "bad"', "Put a number from 1 to 5"),
-    "six steps, the last one rare": ([i % 5 + 1 for i in range(294)] + [6] * 6, "from 1 to 6", "Map it onto 1–5"),
+    "ten steps, the highest never given": (
+        [i % 9 + 1 for i in range(360)],
+        "whole numbers from 1 to 9",
+        "--scale 0-10",
+    ),
+    "true or false": ([i % 3 == 0 for i in range(60)], "true, false", "--scale thumbs"),
+    "minus one or one": (["-1", "1"] * 30, "whole numbers from -1 to 1", "--scale thumbs"),
+    "words": (["good", "bad"] * 30, '"good", "bad"', "Put a number for each of these"),
     "a code for not rated": ([4] * 290 + [99] * 10, "from 4 to 99", "leave a cell empty that means 'not rated'"),
 }
 
@@ -220,6 +216,31 @@ def test_scores_on_another_scale_are_refused_as_a_whole(tmp_path, name, skip_bad
     assert "mine.jsonl:" in said and "score is on another scale than 1–5" in said
     assert f"of {len(scores)} do not fit" in said and seen in said and remedy in said
     assert "skip-bad" not in said
+
+
+#: Ratings → the scale read off them, the lowest and the highest score, and the highest rating of the dissatisfied.
+PLAIN = {
+    "ten steps": ([i % 10 + 1 for i in range(360)], "1–10", 6),
+    "liked or not": ([i % 2 for i in range(360)], "0–1", 0),
+    "nearly all liked": ([int(i != 7) for i in range(360)], "0–1", 0),
+    "per cent": ([i % 101 for i in range(300)], "0–100", 62),
+    "six steps, the last one rare": ([i % 5 + 1 for i in range(294)] + [6] * 6, "1–6", 4),
+    "halves": ([1 + i % 9 / 2 for i in range(300)], "1–5", 3),
+}
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_a_plain_scale_is_read_off_the_ratings(tmp_path, name):
+    given, scale, dissatisfied = PLAIN[name]
+    corpus = load(scored(tmp_path, given))
+    turns = corpus.turns.sort_values("response", key=lambda r: r.str[1:].astype(int))
+    assert str(corpus.scale) == scale and corpus.scale.highest_dissatisfied == dissatisfied
+    ratings = turns["given"].fillna(turns["score"].astype("Float64")).astype(float)
+    assert ratings.tolist() == given and (turns["score"].min(), turns["score"].max()) == (1, 5)
+    low, high = corpus.scale.low, corpus.scale.high
+    assert corpus.gold.astype(float)[turns.index].tolist() == pytest.approx(
+        [1 + 4 * (g - low) / (high - low) for g in given]
+    )
 
 
 def test_a_few_stray_scores_are_faults_of_their_rows(tmp_path):
@@ -259,7 +280,7 @@ def test_a_session_is_rated_once_or_alike(tmp_path):
     with pytest.raises(DataError, match=r"mine.jsonl:3: satisfaction is 7, expected 1–5"):
         load(write(tmp_path / "mine.jsonl", rows))
     with pytest.raises(DataError, match="satisfaction is on another scale"):
-        load(scored(tmp_path, [i % 10 for i in range(100)], "satisfaction"))
+        load(scored(tmp_path, [i // 2 % 9 for i in range(100)], "satisfaction"))
 
 
 @pytest.mark.parametrize("skip_bad", [False, True])
@@ -267,7 +288,7 @@ def test_replies_to_choose_from_are_not_taken_for_a_conversation(tmp_path, skip_
     three = [{"user": "u", "request": "Plan it", "response": r} for r in ("A", "B", "C")]
     with pytest.raises(DataError, match=r"mine.jsonl:2: has the request of mine.jsonl:1 again, and no turn") as error:
         read_release(write(tmp_path / "mine.jsonl", three), "table", skip_bad=skip_bad)
-    assert "session of its own" in str(error.value) and "column turn" in str(error.value)
+    assert "column candidate" in str(error.value) and "column turn" in str(error.value)
     assert "skip-bad" not in str(error.value)
     models = [{"user": "u", "request": q, "response": q + m, "assistant": m} for m in ("x", "y") for q in ("1", "2")]
     with pytest.raises(DataError, match=r"mine.jsonl:3: has the request of mine.jsonl:1 again"):

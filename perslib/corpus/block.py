@@ -124,11 +124,18 @@ class Cutter:
     """The frames of a corpus, laid out so that a block is a few selections of rows."""
 
     def __init__(
-        self, sessions: pd.DataFrame, turns: pd.DataFrame, events: pd.DataFrame, scenarios: Sequence[str]
+        self,
+        sessions: pd.DataFrame,
+        turns: pd.DataFrame,
+        events: pd.DataFrame,
+        scenarios: Sequence[str],
+        only_earlier: bool = False,
     ) -> None:
+        self.only_earlier = only_earlier
         self._rank = {scenario: place for place, scenario in enumerate(scenarios)}
         order = np.argsort(sessions["scenario"].map(self._rank).to_numpy(), kind="stable")
         self._sessions = sessions.iloc[order]  # by scenario, within one as the source lists them
+        self._listing = order
         self._listed, self._turns, self._events = sessions, turns, events
 
     @cached_property
@@ -156,6 +163,8 @@ class Cutter:
         own = self._session_rows.get(user, _NONE)
         there = self._scenario[own] == scenario
         others = own[~there]
+        if self.only_earlier:
+            others = others[self._listing[others] < self._listing[own[there]].min()]
         return Block(
             user,
             scenario,
@@ -236,6 +245,9 @@ class Cutter:
         shown, led, before = self._logs
         rows = shown.get(user, _NONE)
         rows = rows[before[rows] != self._rank[scenario]]
+        if self.only_earlier:
+            own = self._listed[(self._listed["user"] == user) & (self._listed["scenario"] == scenario)]
+            rows = rows[self._events["at"].to_numpy()[rows] < own["started_at"].to_numpy().min()]
         logs = _taken(self._events, rows)
         for column in ("scenario", "session"):
             next_one = self._listed[column].array.take(led[rows], allow_fill=True)

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus.block import Block, Cutter, Message
+from perslib.corpus.scale import Scale, gold_of, scale_of
 from perslib.corpus.schema import BLOCK, SESSION, coerce, duplicates, storable, tidy
 from perslib.errors import DataError, Problem, UnknownName
 
@@ -40,6 +41,8 @@ def group_shuffle_split(users: Iterable[str], train: float = 0.2, seed: int = 42
 FRAMES = ("users", "sessions", "turns", "events")
 #: What a user must have to be judged, by name → sessions in other scenarios.
 HISTORY = {"needed": 1, "none": 0}
+#: What of a user may be known when a reply is judged, by name.
+EVIDENCE = ("scenarios", "conversations", "earlier")
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +69,39 @@ class Corpus:
         extras = {name: tidy(frame.reset_index(drop=True)) for name, frame in self.extras.items()}
         object.__setattr__(self, "extras", extras)
         self._check_keys()
+
+    def with_evidence(self, evidence: str) -> Corpus:
+        """The same corpus, where judges know other sessions of the user than they did.
+
+        "scenarios" are those of the user's other scenarios; "conversations" all but the one that is judged; "earlier" those
+        before it. For the last two each conversation is a scenario of its own, and its own is kept in `family`.
+        """
+        if evidence not in EVIDENCE:
+            raise UnknownName("evidence", evidence, EVIDENCE)
+        if evidence == self.evidence:
+            return self
+        frames = {name: getattr(self, name) for name in ("sessions", "turns", "events")} | self.extras
+        meta = {k: v for k, v in self.meta.items() if k not in ("evidence", "families")}
+        many = self.sessions["scenario"].nunique() > 1
+        for name, own in frames.items():
+            if "family" in own:
+                own = own.assign(scenario=own["family"]).drop(columns="family")
+            if evidence != "scenarios" and {"scenario", "session"} <= {*own}:
+                alone = own["scenario"] + "/" + own["session"] if many else own["session"]
+                own = own.assign(family=own["scenario"], scenario=alone)
+            frames[name] = own
+        if evidence != "scenarios":
+            meta["evidence"] = evidence
+            meta |= {"families": meta.pop("scenarios")} if "scenarios" in meta else {}
+        elif "families" in self.meta:
+            meta["scenarios"] = self.meta["families"]
+        kept = {name: frames.pop(name) for name in ("sessions", "turns", "events")}
+        return Corpus(self.name, self.language, self.users, **kept, extras=frames, meta=meta)
+
+    @property
+    def evidence(self) -> str:
+        """What judges know of a user: see `with_evidence`."""
+        return str(self.meta.get("evidence", EVIDENCE[0]))
 
     def _check_keys(self) -> None:
         problems = []
@@ -105,11 +141,21 @@ class Corpus:
 
     @cached_property
     def _cutter(self) -> Cutter:
-        return Cutter(self.sessions, self.turns, self.events, self.scenarios)
+        return Cutter(self.sessions, self.turns, self.events, self.scenarios, self.evidence == "earlier")
 
     @cached_property
     def _profiles(self) -> dict[str, dict[str, Any]]:
         return dict(zip(self.users["user"], self.users["profile"]))
+
+    @cached_property
+    def scale(self) -> Scale:
+        """The scale that people rated on."""
+        return scale_of(self.meta)
+
+    @property
+    def gold(self) -> pd.Series:
+        """The score of each turn, as finely as it was given; missing where the user did not rate."""
+        return gold_of(self.turns, self.scale)
 
     def profile(self, user: str) -> dict[str, Any]:
         """What the user told about themselves."""
@@ -173,9 +219,15 @@ class Corpus:
         counts = self.sessions.groupby(BLOCK).size()
         total = counts.groupby("user").sum()
         wanted = sorted(set(total.index) if users is None else set(users) & set(total.index))
-        pairs = [(u, s) for u in wanted for s in self.scenarios if (u, s) in counts.index]
         least = self._least if min_history_sessions is None else min_history_sessions
-        return [(u, s) for u, s in pairs if total[u] - counts[u, s] >= least]
+        others = total.reindex(counts.index, level="user") - counts
+        if self.evidence == "earlier":  # one session a scenario
+            first = self.sessions.drop_duplicates(BLOCK)
+            others = first.assign(n=first.groupby("user").cumcount()).set_index(BLOCK)["n"]
+        place = {scenario: i for i, scenario in enumerate(self.scenarios)}
+        own = others[others >= least].reset_index().assign(place=lambda x: x["scenario"].map(place))
+        own = own[own["user"].isin(wanted)].sort_values(["user", "place"], kind="stable")
+        return list(zip(own["user"], own["scenario"]))
 
     def blocks(self, split: str | None = None, min_history_sessions: int | None = None) -> Iterator[Block]:
         """The blocks of all users, or of a split ("train", "test", …)."""
@@ -203,6 +255,8 @@ class Corpus:
 
     def statistics(self) -> pd.DataFrame:
         """The rows of PersTurnBench's Table 5: one row a statistic, `value` a number."""
+        if self.evidence != EVIDENCE[0]:
+            return self.with_evidence(EVIDENCE[0]).statistics()
         sessions, turns = self.sessions, self.turns
         labelled = turns["score"].dropna().astype(int)
         unanswered = turns["earlier"].map(len).sum() + sessions["trailing"].map(len).sum()

@@ -1,6 +1,6 @@
 """Reading files that may be broken: every problem is collected with its place, nothing is dropped silently.
 
-A column of scores that is on another scale than 1–5 has to be mapped before the import; `Scores` finds it.
+A column of scores that is on another scale than the one declared is a fault of the whole table; `Scores` finds it.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pandas as pd
 
-from perslib.corpus.corpus import Corpus
+from perslib.corpus.corpus import EVIDENCE, Corpus
+from perslib.corpus.scale import FIVE, Scale
 from perslib.corpus.schema import SCHEMA, SESSION
 from perslib.errors import DataError, Problem
 from perslib.schemas import show
@@ -55,12 +56,12 @@ class Scores:
             self.off[held] += 1
             self.place = self.place or place
 
-    def fault(self, name: str) -> Problem | None:
+    def fault(self, name: str, scale: Scale) -> Problem | None:
         """What to do where the column is on another scale; None where it is not, a few stray cells apart."""
         n, off = self.given.total(), self.off.total()
         numbers = sorted(v for v in self.given if isinstance(v, float))
         texts = [v for v in self.given if isinstance(v, str)]
-        binary = bool(numbers) and numbers[-1] <= 1
+        binary = bool(numbers) and numbers[-1] <= 1 < scale.high
         recurring = max((count for v, count in self.off.items() if isinstance(v, float)), default=0)
         many = off >= max(3, SHARE * n) or recurring >= max(3, RECURRING * n)
         if not off or not (many or binary):
@@ -72,19 +73,19 @@ class Scores:
         if texts:
             seen.append(", ".join(texts[:4]) + (" …" if len(texts) > 4 else ""))
         is_flag = binary or set(texts) >= set(self.given) <= {"true", "false"}
-        remedy = _REMEDIES["flags" if is_flag else "words" if texts else "numbers"]
-        message = f"{name} is on another scale than 1–5: {off} of {n} do not fit. Seen: {' and '.join(seen)}."
+        remedy = _REMEDIES["flags" if is_flag else "words" if texts else "numbers"].format(scale=scale)
+        message = f"{name} is on another scale than {scale}: {off} of {n} do not fit. Seen: {' and '.join(seen)}."
         return Problem(self.place, f"{message} {remedy}")
 
 
-#: What to do about scores that are no 1–5, by what they are.
+#: What to do about scores that are not on the scale, by what they are.
 _REMEDIES = {
-    "flags": "Yes or no is no scale of five; a table holds it in the column feedback, as like or dislike.",
-    "words": "Put a number from 1 to 5 for each of these, nothing where there is no rating.",
-    "numbers": "Map it onto 1–5 first, such as round(1 + 4 * (score - lowest) / (highest - lowest)) with the ends "
-    "of your scale, and leave a cell empty that means 'not rated'.",
+    "flags": "Put 1 for yes and 0 for no and say --scale thumbs, or name the column feedback and put like or dislike.",
+    "words": "Put a number for each of these, nothing where there is no rating.",
+    "numbers": "Say on which scale people rated, such as --scale 0-10, and leave a cell empty that means 'not rated'.",
 }
 SKIP_REMEDY = "Mend the file, or import with --skip-bad: good sessions are kept, the others written to rejected.jsonl."
+AUTO = "auto"
 #: JSON that is nested deeper is no record of a conversation.
 DEEPEST = 100
 
@@ -121,6 +122,10 @@ class Reading:
     profiles: dict[str, dict[str, Any]] = field(default_factory=dict)
     sessions: Rows = field(default_factory=list)
     turns: Rows = field(default_factory=list)
+    scale: Scale = FIVE
+    """What people rated on."""
+    evidence: str = EVIDENCE[0]
+    """As of `Corpus.with_evidence`; `AUTO` takes other conversations where no user has a second scenario."""
     corpus: Corpus = field(init=False)
     folder: Path = field(init=False)
     """Where the corpus lies, once it is imported."""
@@ -136,13 +141,19 @@ class Reading:
         self.note(f"keys the format does not know, left out ({name})")
 
     def score(self, value: Any, field_name: str, place: str, *, whole: bool = True) -> float | Problem:
-        """A satisfaction score 1–5 given as 4, 4.0 or "4"; anything else is a problem."""
-        number = number_in(value)
-        fits = number is not None and 1 <= number <= 5 and (number.is_integer() or not whole)
+        """A rating on the scale, given as 4, 4.0 or "4"; anything else is a problem."""
+        number, scale = number_in(value), self.scale
+        fits = number is not None and scale.low <= number <= scale.high and (number.is_integer() or not whole)
         self._scores[field_name].add(value, place, fits)
         if number is not None and fits:
             return int(number) if whole else number
-        return Problem(place, f"{field_name} is {show(value)}, expected 1–5")
+        return Problem(place, f"{field_name} is {show(value)}, expected {scale}")
+
+    def rated(self, number: float | None) -> dict[str, float | None]:
+        """A rating that is on the scale as the columns `score` and `given` of its turn."""
+        if number is None or (self.scale.is_five and number == int(number)):
+            return {"score": number}
+        return {"score": self.scale.score(number), "given": number}
 
     def reject(self, problems: list[Problem], record: Any, sessions: int = 1) -> None:
         """Give up a session for these problems, or a record that is no session or only part of one."""
@@ -167,7 +178,7 @@ class Reading:
 
     def settle(self) -> None:
         """After reading: raise what was wrong, unless it is in sessions alone and these are to be left out."""
-        columns = [column.fault(name) for name, column in self._scores.items()]
+        columns = [column.fault(name, self.scale) for name, column in self._scores.items()]
         if faults := [*(fault for fault in columns if fault), *self.faults]:
             raise DataError(faults)
         if self.problems and not self.skip_bad:
@@ -195,7 +206,11 @@ class Reading:
         rows = {"sessions": self.sessions, "turns": self.turns}
         made = {key: frame(own, list(SCHEMA[key])) for key, own in rows.items() if key not in frames}
         meta = {**meta, "irregularities": dict(sorted(self.irregularities.items()))}
-        self.corpus = Corpus(name, language, users, **made, **frames, meta=meta)
+        meta |= {} if self.scale.is_five else {"scale": asdict(self.scale)}
+        corpus = Corpus(name, language, users, **made, **frames, meta=meta)
+        alone = not corpus.block_ids() and corpus.sessions["user"].duplicated().any()
+        chosen = EVIDENCE[1 if alone else 0] if self.evidence == AUTO else self.evidence
+        self.corpus = corpus.with_evidence(chosen)
         return self
 
     def rejected_lines(self) -> bytes:

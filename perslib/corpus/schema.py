@@ -48,6 +48,7 @@ KEYS = {
     "users": ["user"],
     "sessions": SESSION,
     "turns": TURN,
+    "candidates": ["candidate", *TURN],
     "replay_turns": TURN,
     "replies": ["candidate", *TURN],
     "verdicts": ["corpus", "candidate", "judge", "backbone", *TURN],

@@ -1,31 +1,53 @@
-"""A table of one's own: JSONL or CSV with one row a reply.
+"""A table of one's own: JSONL, CSV, Parquet or a data frame, with one row a reply or one row a conversation.
 
-Columns `user`, `request`, `response` must be there; `session` groups the rows of a conversation, in their
-order; `scenario`, `turn`, `score`, `reason`, `task`, `assistant`, `profile`, `asked_at`, `answered_at`,
-`feedback` are understood when they are there, and `satisfaction` and `success` of the whole session; anything
-else is kept as it is. `perslib.corpus.schema` says what each means. A profile is a JSON object (in CSV: its
-text) and may stand in any one row of the user.
+A row of a reply has `user`, `request`, `response`; `session` groups the rows of a conversation, in their order;
+`scenario`, `turn`, `score`, `reason`, `task`, `assistant`, `profile`, `asked_at`, `answered_at`, `feedback` are
+understood when they are there, and `satisfaction` and `success` of the whole session; anything else is kept as it is.
+`perslib.corpus.schema` says what each means. A profile is a JSON object (in CSV: its text) and may stand in any one row
+of the user. A row of a conversation has `messages` in place of request and response, a list of `{role, content}` as
+chat APIs take them, where a reply may carry its own `score` and other columns. Replies to choose from have a `candidate`
+each (see `perslib.corpus.several`), or stand in one row as `response_a`, `response_b` and `preferred`: a, b or tie.
+
+`columns` gives columns of other names, ours → theirs. The scale of the ratings is declared, or read off the data where
+it is plain; what was found is part of the corpus (`Corpus.scale`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from perslib.corpus.reading import Reading, Rejected, csv_lines, json_lines, parse_json
-from perslib.corpus.schema import SCHEMA, SESSION
+from perslib.corpus import several
+from perslib.corpus.corpus import Corpus
+from perslib.corpus.parquet import read_frame
+from perslib.corpus.reading import (
+    AUTO,
+    Reading,
+    Rejected,
+    Scores,
+    csv_lines,
+    json_lines,
+    number_in,
+    parse_json,
+    turns_of,
+)
+from perslib.corpus.scale import FIVE, Scale
+from perslib.corpus.schema import SCHEMA, SESSION, coerce
 from perslib.errors import DataError, Problem
 from perslib.schemas import check, read_schema, unfit
 
 REQUIRED = ("user", "request", "response")
 #: What rates a whole session, and what else is said once for it.
 RATINGS = ("satisfaction", "success")
-OF_SESSION = ("task", "assistant", *RATINGS)
-SUFFIXES = (".jsonl", ".csv", ".tsv")
+OF_SESSION = ("task", "assistant", "trailing", *RATINGS)
+SUFFIXES = (".jsonl", ".csv", ".tsv", ".parquet")
 Row = tuple[str, dict[str, Any]]
+Placed = Iterable[Row | tuple[str, None]]
 
 
 def looks_like(path: Path) -> bool:
@@ -33,34 +55,103 @@ def looks_like(path: Path) -> bool:
     return path.is_file() and path.suffix.lower() in SUFFIXES
 
 
-def read(path: Path, *, skip_bad: bool = False, name: str | None = None, language: str = "en") -> Reading:
+def read(
+    path: Path,
+    *,
+    skip_bad: bool = False,
+    name: str | None = None,
+    language: str = "en",
+    columns: Mapping[str, str] | None = None,
+    scale: Scale | None = None,
+    evidence: str | None = None,
+) -> Reading:
     """Read a table of one's own; see `perslib import table`."""
-    reading = Reading(skip_bad)
-    return _read(_rows(path, reading), reading, name or path.stem, language)
+    reading = Reading(skip_bad, evidence=evidence or AUTO)
+    return _read(_rows(path, reading, columns or {}), reading, name or path.stem, language, scale)
 
 
-def read_rows(rows: Iterable[dict[str, Any]], name: str, *, language: str = "en", skip_bad: bool = False) -> Reading:
+def read_rows(
+    rows: Iterable[dict[str, Any]],
+    name: str,
+    *,
+    language: str = "en",
+    skip_bad: bool = False,
+    scale: Scale | None = None,
+    evidence: str | None = None,
+) -> Reading:
     """Read rows as of a table: what a loader of one's own makes of its files."""
-    placed = ((f"row {number}", dict(row)) for number, row in enumerate(rows, 1))
-    return _read(placed, Reading(skip_bad), name, language)
+    reading = Reading(skip_bad, evidence=evidence or AUTO)
+    placed = _conversations(((f"row {number}", dict(row)) for number, row in enumerate(rows, 1)), reading)
+    return _read(placed, reading, name, language, scale)
 
 
-def _read(placed: Iterable[Row | tuple[str, None]], reading: Reading, name: str, language: str) -> Reading:
+def from_frame(
+    frame: pd.DataFrame,
+    name: str,
+    *,
+    columns: Mapping[str, str] | None = None,
+    scale: Scale | str | None = None,
+    evidence: str | None = None,
+    language: str = "en",
+) -> Corpus:
+    """The corpus that a data frame holds; rows, `columns`, `scale` and `evidence` as of a table of one's own."""
+    declared = Scale.parse(scale) if isinstance(scale, str) else scale
+    rows = _of_frame(renamed(frame, columns or {}, name))
+    return read_rows(rows, name, language=language, scale=declared, evidence=evidence).corpus
+
+
+def _of_frame(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """Rows of plain Python values, without cells that are missing."""
+    for row in frame.astype(object).to_dict("records"):
+        cells = {str(c): v.tolist() if isinstance(v, np.generic | np.ndarray) else v for c, v in row.items()}
+        yield {c: str(v) if isinstance(v, pd.Timestamp) else v for c, v in cells.items() if not _is_missing(v)}
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (not isinstance(value, list | dict | tuple) and bool(pd.isna(value)))
+
+
+def renamed(frame: pd.DataFrame, columns: Mapping[str, str], place: str) -> pd.DataFrame:
+    """The frame with our names for its columns, and without what bore them before."""
+    _check_columns(columns, frame.columns, place)
+    theirs = {own: ours for ours, own in columns.items()}
+    return frame.drop(columns=[c for c in columns if c in frame and c not in theirs]).rename(columns=theirs)
+
+
+def _check_columns(columns: Mapping[str, str], found: Iterable[object], place: str) -> None:
+    names = [str(c) for c in found]
+    if missing := [own for own in columns.values() if own not in names]:
+        raise DataError(Problem(place, f"has no column {', '.join(missing)}"), f"Found: {', '.join(names)}")
+    known = {*names, *columns}
+    required: tuple[str, ...] = REQUIRED
+    if "messages" in known:
+        required = "user", "messages"
+    elif "preferred" in known:
+        required = *REQUIRED[:2], *several.PAIR
+    if lacking := [c for c in required if c not in known]:
+        remedy = f"Found: {', '.join(names)}. Name yours: --columns {','.join(f'{c}=YOURS' for c in lacking)}"
+        raise DataError(Problem(place, f"has no column {', '.join(lacking)}"), remedy)
+
+
+def _read(placed: Placed, reading: Reading, name: str, language: str, scale: Scale | None = None) -> Reading:
+    placed = list(placed)
+    reading.scale = _scale(scale, [row for _, row in placed if row is not None])
     by_session: dict[tuple[str, str, str], list[Row]] = {}
     spoiled: set[tuple[str, str, str]] = set()
     before: tuple[str, str, str] | None = None
+    is_torn = False
     for place, row in placed:
         if row is None:  # an unreadable line may belong to the session before it, or to the one after
             spoiled |= {before} if before else set()
-            before = None
+            before, is_torn = None, True
             continue
         problems = _check(row, place, reading)
         named = [row.get(column) for column in ("user", "scenario", "session")]
         user, scenario, session = (str(d if v is None else v) for v, d in zip(named, ("", "all", "0")))
         key = (user, scenario, session)
-        if before is None and reading.problems:
+        if is_torn:
             spoiled.add(key)
-        before = key
+        before, is_torn = key, False
         if problems:
             reading.reject(problems, row, sessions=0)
             spoiled.add(key)
@@ -69,33 +160,72 @@ def _read(placed: Iterable[Row | tuple[str, None]], reading: Reading, name: str,
     for key, rows in by_session.items():
         if key in spoiled:
             reading.rejected += [Rejected(p, "another row of the same session is bad", row) for p, row in rows]
-        elif problems := [*_duplicates(rows), *_differing(rows)]:
+        elif problems := [*several.problems_of(several.by_turn(rows)), *_differing(rows)]:
             reading.reject(problems, [row for _, row in rows], sessions=0)
             spoiled.add(key)
         else:
-            reading.faults += _alternatives(rows)
+            reading.faults += several.unclear(rows)
     reading.faults += _mixed(row for rows in by_session.values() for row in rows)
     reading.lost = len(spoiled)
-    _fill(reading, {key: rows for key, rows in by_session.items() if key not in spoiled})
+    replies = _fill(reading, {key: rows for key, rows in by_session.items() if key not in spoiled})
+    extras = {"candidates": coerce(pd.DataFrame(replies), "candidates")} if replies else {}
     remedy = f"Not one session is left. Each row needs {', '.join(REQUIRED)}."
-    return reading.finish({"kind": "table"}, name, language, Problem(name, "holds no row"), remedy)
+    return reading.finish({"kind": "table"}, name, language, Problem(name, "holds no row"), remedy, extras=extras)
 
 
-def _rows(path: Path, reading: Reading) -> Iterator[Row | tuple[str, None]]:
-    """Place and content of each row; None for a line of no known session, which is rejected already."""
-    if not path.is_file() or path.suffix.lower() not in SUFFIXES:
-        raise DataError(Problem(str(path), f"is no table; expected a file ending in {', '.join(SUFFIXES)}"))
-    raw = path.read_bytes()
-    if path.suffix.lower() == ".jsonl":
-        lines: Iterator[tuple[str, Any, Any]] = json_lines(raw, path.name)
+def _scale(declared: Scale | None, rows: Sequence[dict[str, Any]]) -> Scale:
+    """The declared scale, 1–5 where ratings are on it, or the one that they are plainly on."""
+    for column in ("score", "satisfaction"):
+        cells = [row[column] for row in rows if row.get(column) is not None]
+        ratings = [number for number in map(number_in, cells) if number is not None]
+        if ratings:
+            break
     else:
-        lines = csv_lines(raw, path.name, REQUIRED, "\t" if path.suffix.lower() == ".tsv" else ",")
+        return declared or FIVE
+    if declared is not None:
+        return declared.with_step(ratings)
+    column_of = Scores()
+    for cell in cells:
+        number = number_in(cell)
+        column_of.add(cell, "", number is not None and FIVE.low <= number <= FIVE.high)
+    on_another = column_of.fault(column, FIVE) is not None and len(ratings) == len(cells)
+    found = Scale.guess(ratings) if on_another else None
+    return found or FIVE
+
+
+def _rows(path: Path, reading: Reading, columns: Mapping[str, str]) -> Iterator[Row | tuple[str, None]]:
+    """Place and content of each row; None for a line of no known session, which is rejected already."""
+    suffix = path.suffix.lower()
+    if not path.is_file() or suffix not in SUFFIXES:
+        raise DataError(Problem(str(path), f"is no table; expected a file ending in {', '.join(SUFFIXES)}"))
+    lines: Iterator[tuple[str, Any, Any]]
+    if suffix == ".parquet":
+        own = _of_frame(renamed(read_frame(path), columns, path.name))
+        lines = ((f"{path.name}:{number}", row, row) for number, row in enumerate(own, 1))
+    elif suffix == ".jsonl":
+        lines = json_lines(path.read_bytes(), path.name)
+    else:
+        lines = csv_lines(path.read_bytes(), path.name, (), "\t" if suffix == ".tsv" else ",")
+        first = next(lines, None)
+        lines = iter([]) if first is None else itertools.chain([first], lines)
+        if first is not None:
+            _check_columns(columns, first[2], f"{path.name}:1")
+    theirs = {own: ours for ours, own in columns.items() if suffix != ".parquet"}
+    return _conversations(_checked(lines, reading, theirs), reading)
+
+
+def _checked(
+    lines: Iterable[tuple[str, Any, Any]], reading: Reading, theirs: Mapping[str, str]
+) -> Iterator[Row | tuple[str, None]]:
+    """Rows under our names; a line that is no row, or of no known session, is rejected."""
     for place, value, held in lines:
         if isinstance(value, Problem):
             problems = [value]
         elif not isinstance(value, dict):
             problems = [Problem(place, "is no JSON object")]
         else:
+            own = {c: v for c, v in value.items() if c not in theirs.values() or c in theirs}
+            value = {theirs.get(c, c): v for c, v in own.items()}
             problems = list(unfit({c: value.get(c) for c in SESSION}, place))
         if not problems:
             yield place, value
@@ -103,6 +233,49 @@ def _rows(path: Path, reading: Reading) -> Iterator[Row | tuple[str, None]]:
             shown = held.decode("utf-8", "replace") if isinstance(held, bytes) else held
             reading.reject(problems, shown, sessions=0)
             yield place, None
+
+
+def _conversations(placed: Placed, reading: Reading) -> Iterator[Row | tuple[str, None]]:
+    """Rows of a reply as they are; a row of a conversation as the rows of its replies."""
+    for number, (place, row) in enumerate(placed):
+        if row is None:
+            yield place, None
+            continue
+        if row.get("preferred") is not None:
+            yield from ((place, own) for own in several.of_pair(row))
+            continue
+        if row.get("messages") is None:
+            yield place, row
+            continue
+        messages = row["messages"]
+        if isinstance(messages, str):
+            messages = parse_json(messages.encode(), f"{place} messages")
+        about = {c: v for c, v in row.items() if c != "messages"}
+        about.setdefault("session", str(number))
+        try:
+            said = [_message(message) for message in messages]
+        except (TypeError, KeyError, AttributeError):
+            wrong = "messages is no list of {role, content}"
+            problem = messages if isinstance(messages, Problem) else Problem(place, wrong)
+            reading.reject([problem], row, sessions=0)
+            yield place, None
+            continue
+        turns, trailing = turns_of(said)
+        if not turns:
+            reading.note("conversations without a reply, left out")
+        for turn in turns:
+            yield place, about | {"trailing": trailing} | turn
+
+
+def _message(message: Mapping[str, Any]) -> tuple[str, str, dict[str, Any]]:
+    """Role, text and further columns of a message; of content in parts, the texts."""
+    content = message["content"]
+    if isinstance(content, list | tuple):
+        content = "\n".join(
+            part["text"] for part in content if part.get("type") in ("text", "input_text", "output_text")
+        )
+    more = {c: v for c, v in message.items() if c not in ("role", "content")}
+    return message["role"].lower(), content, more if message["role"].lower() == "assistant" else {}
 
 
 def _check(row: dict[str, Any], place: str, reading: Reading) -> list[Problem]:
@@ -115,10 +288,11 @@ def _check(row: dict[str, Any], place: str, reading: Reading) -> list[Problem]:
     problems = check(row, _SCHEMA, place)
     for column in ("score", "satisfaction"):
         if row.get(column) is not None and not any(unfit(row[column], place)):
-            row[column] = reading.score(row[column], column, place, whole=column == "score")
+            row[column] = reading.score(row[column], column, place, whole=False)
             problems += [row[column]] if isinstance(row[column], Problem) else []
-    if row.get("success") is not None:
-        row["success"] = str(row["success"]).lower() in ("true", "1")
+    for column in ("success", "chosen"):
+        if row.get(column) is not None:
+            row[column] = str(row[column]).lower() in ("true", "1")
     return problems
 
 
@@ -127,22 +301,6 @@ def _is_moment(text: str) -> bool:
 
 
 _SCHEMA = read_schema(__file__, "records.schema.toml", "table", moment=_is_moment)
-
-
-def _duplicates(rows: list[Row]) -> list[Problem]:
-    seen: dict[int, str] = {}
-    problems = []
-    for place, row in rows:
-        if row.get("turn") is None:
-            continue
-        number = int(row["turn"])
-        if number in seen:
-            problems.append(Problem(place, f"turn {number} of this session stands already at {seen[number]}"))
-        seen.setdefault(number, place)
-    if problems or not seen or len(seen) == len(rows):
-        return problems
-    place = next(place for place, row in rows if row.get("turn") is None)
-    return [Problem(place, "has no turn number, while other rows of its session have one")]
 
 
 def _differing(rows: list[Row]) -> list[Problem]:
@@ -158,31 +316,6 @@ def _differing(rows: list[Row]) -> list[Problem]:
             for place, value in others
             if value != first
         ]
-    return problems
-
-
-def _alternatives(rows: list[Row]) -> list[Problem]:
-    """Several replies to one request, which without numbers cannot be told from one after another.
-
-    A user may say "go on" twice. Replies of two assistants, three in a row, or a session of one request are none of that.
-    """
-    if rows[0][1].get("turn") is not None:
-        return []
-    requests = [row["request"] for _, row in rows]
-    is_one_request = len(set(requests)) == 1
-    seen: dict[str, tuple[int, str, Any]] = {}
-    problems = []
-    for i, (place, row) in enumerate(rows):
-        request, assistant = row["request"], row.get("assistant")
-        n, at, other = seen.get(request, (i, place, assistant))
-        is_in_a_row = n == i - 1 and (is_one_request or requests[max(0, i - 2) : i] == [request] * 2)
-        if request is not None and at != place and (is_in_a_row or other != assistant):
-            message = (
-                f"has the request of {at} again, and no turn: are these replies to choose from, or one after the other?"
-            )
-            remedy = "Give each alternative a session of its own, or number the rows in the column turn."
-            problems.append(Problem(place, f"{message} {remedy}"))
-        seen[request] = i, place, assistant
     return problems
 
 
@@ -203,20 +336,29 @@ def _mixed(rows: Iterator[Row]) -> Iterator[Problem]:
 _KINDS = {str: "a text", int: "a number", float: "a number", bool: "true or false", list: "a list"}
 
 
-def _fill(reading: Reading, by_session: dict[tuple[str, str, str], list[Row]]) -> None:
-    """The users' profiles, the sessions and the turns."""
+def _fill(reading: Reading, by_session: dict[tuple[str, str, str], list[Row]]) -> list[dict[str, Any]]:
+    """The users' profiles, the sessions, the turns; the replies where a turn has several."""
+    replies: list[dict[str, Any]] = []
     for position, (key, rows) in enumerate(by_session.items()):
         where = dict(zip(SESSION, key))
+        turns = several.by_turn(rows)
         if rows[0][1].get("turn") is not None:
-            rows = sorted(rows, key=lambda r: int(r[1]["turn"]))
+            turns = sorted(turns, key=lambda own: int(own[0][1]["turn"]))
         first = {c: v for _, row in reversed(rows) for c, v in row.items() if c in OF_SESSION and v is not None}
-        reading.sessions.append({**where, **first, "position": position})
-        for i, (_, row) in enumerate(rows):
-            own = {k: v for k, v in row.items() if k not in (*OF_SESSION, "profile")}
-            own |= {c: _time(row.get(c)) for c in ("asked_at", "answered_at")}
+        if first.get("satisfaction") is not None:
+            first["satisfaction"] = float(reading.scale.to_five(first["satisfaction"]))
+        for i, own in enumerate(turns):
+            row = several.main_of(own)
             number = i if row.get("turn") is None else int(row["turn"])
-            reading.turns.append({**own, **where, "turn": number})
+            replies += several.candidates(where, number, own, reading.rated)
+            reading.note("equal replies to one request, rated differently", several.rated_differently(own))
+            said = {k: v for k, v in row.items() if k not in (*OF_SESSION, *several.OF_REPLY, "profile")}
+            said |= {c: _time(row.get(c)) for c in ("asked_at", "answered_at")}
+            reading.turns.append({**said, **reading.rated(row.get("score")), **where, "turn": number})
             reading.profiles[key[0]] = reading.profiles.get(key[0]) or row.get("profile") or {}
+            first.setdefault("assistant", row.get("candidate"))
+        reading.sessions.append({"trailing": (), **where, **first, "position": position})
+    return replies
 
 
 def _time(value: Any) -> pd.Timestamp | None:

@@ -179,9 +179,10 @@ def _nothing_to_judge(corpus: Corpus, users: Iterable[str] | None) -> NotEnough:
     named = f" ({scenarios[0]!r})" if len(scenarios) == 1 else ""
     return NotEnough(
         "{corpus}: each of the {users:,} users to be judged has sessions in one scenario only{named}; what judges know of a "
-        "user comes from the user's other scenarios, so there is nothing to judge. To judge without a history: "
-        'corpus.with_history("none"), on pages 01, 03 and 04 -p history=none. If the data have task families, import them as '
-        "`scenario` (data/README.md).",
+        "user comes from the user's other scenarios, so there is nothing to judge. To learn from a user's other "
+        'conversations: corpus.with_evidence("conversations"), or --evidence conversations at the import of a table. To judge '
+        'without a history: corpus.with_history("none"), on pages 01, 03 and 04 -p history=none. If the data have task '
+        "families, import them as `scenario` (data/README.md).",
         corpus=corpus.name,
         users=sessions["user"].nunique(),
         named=named,

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from perslib.corpus import SESSION, Block, Corpus, Target
@@ -30,7 +31,7 @@ MESSAGE, CONVERSATION = 400, 12_000
 
 
 def by_session(corpus: Corpus) -> Corpus:
-    """The corpus with one turn a session, scored by the session's satisfaction (halves to even, 1–5).
+    """The corpus with one turn a session, scored by the session's satisfaction (rounded in `score`, halves to even).
 
     Sessions in which nobody replied are no turn; scores and reasons of single replies are not in it.
     """
@@ -41,9 +42,12 @@ def by_session(corpus: Corpus) -> Corpus:
             "This needs ratings of whole conversations, such as URS has, in the column 'satisfaction'.",
         )
     own = corpus.sessions.assign(score=rated.round().clip(1, 5).astype("Int64"))
+    keeps = (rated % 1 > 0) | (not corpus.scale.is_five)
+    given = rated.astype("Float64").where(keeps)
+    own["given"] = pd.array(corpus.scale.from_five(given.to_numpy(float, na_value=np.nan)), "Float64")
     first = corpus.turns.groupby(SESSION)["turn"].transform("min")  # some count turns from 1
-    opening = corpus.turns[corpus.turns["turn"] == first][[*SESSION, "turn", "request", "earlier"]]
-    turns = opening.merge(own[[*SESSION, "score"]], on=SESSION, how="left", sort=False)
+    opening = corpus.turns[corpus.turns["turn"] == first].filter([*SESSION, "turn", "request", "earlier", "family"])
+    turns = opening.merge(own[[*SESSION, "score", "given"]], on=SESSION, how="left", sort=False)
     asked = turns["earlier"].map(len) + turns["request"].notna()
     keys = turns[SESSION].itertuples(index=False, name=None)
     said = [corpus.messages(*key)[first:] for key, first in zip(keys, asked)]
@@ -57,6 +61,12 @@ def by_session(corpus: Corpus) -> Corpus:
         corpus.events,
         meta=corpus.meta,
     )
+
+
+def judgeable(corpus: Corpus) -> Corpus:
+    """The corpus as its people rated it: by session where they rated whole conversations and no single reply."""
+    by_reply = corpus.turns["score"].notna().any() or corpus.sessions["satisfaction"].isna().all()
+    return corpus if by_reply else by_session(corpus)
 
 
 def written(messages: Sequence[dict[str, str]], language: str) -> str:

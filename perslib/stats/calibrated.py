@@ -25,13 +25,15 @@ DECIMALS = 9
 def histories(corpus: Corpus) -> pd.DataFrame:
     """How often each user gave 1 to 5 outside a scenario, for every block: user, scenario, n1 … n5.
 
-    Ratings in the scenario itself are what a judge is tested on; they are never counted.
+    Ratings in the scenario itself are what a judge is tested on; they are never counted, and where only earlier
+    conversations are evidence, neither are later ones.
     """
     rated = corpus.turns.dropna(subset="score")
     given = pd.crosstab([rated["user"], rated["scenario"]], rated["score"].astype(int))
     blocks = pd.MultiIndex.from_frame(corpus.sessions[BLOCK].drop_duplicates())
     own = given.reindex(index=blocks, columns=range(1, 6), fill_value=0)
-    others = own.groupby(level="user", sort=False).transform("sum") - own
+    users = own.groupby(level="user", sort=False)
+    others = (users.cumsum() if corpus.evidence == "earlier" else users.transform("sum")) - own
     return others.set_axis(COUNTS, axis=1).astype("int64").reset_index()
 
 

@@ -50,7 +50,7 @@ from sklearn.isotonic import IsotonicRegression
 from perslib.corpus import BLOCK, Corpus
 from perslib.errors import DataError
 from perslib.stats.calibrated import COUNTS, JUDGED_BY, of_blocks, scores_of
-from perslib.stats.calibration import SCORES, Floats, Ints, history_mean
+from perslib.stats.calibration import SCORES, Floats, Ints, history_mean, to_scale
 
 
 class Fitted(ABC):
@@ -82,7 +82,7 @@ def scored(train: pd.DataFrame, columns: list[str]) -> tuple[pd.DataFrame, Ints]
     rows = train.dropna(subset=["gold", *columns])
     if rows.empty:
         raise DataError("train frame: no scored verdict with gold")
-    return rows, rows["gold"].to_numpy(dtype=np.int64) - 1
+    return rows, to_scale(rows["gold"]).astype(np.int64) - 1
 
 
 def of_one_judge(frame: pd.DataFrame, called: str) -> None:

@@ -47,8 +47,8 @@ def with_gold(
     _refuse(frame, frame["candidate"].notna(), "is on the reply of a candidate, which the user did not rate")
     _refuse(frame, frame.duplicated([*WHO, *TURN]), "is a second verdict of this judge on this turn")
     frame = frame[[*dict.fromkeys([*TURN, *WHO, *wanted])]]
-    gold = corpus.turns[[*TURN, "score", "reason"]].rename(columns={"score": "gold", "reason": "gold_reason"})
-    gold = gold.assign(place=np.arange(len(gold)))
+    gold = corpus.turns[[*TURN, "reason"]].rename(columns={"reason": "gold_reason"})
+    gold = gold.assign(gold=corpus.gold, place=np.arange(len(gold)))
     if by is not None and by not in frame:
         gold[by] = of_turns(corpus, by)
     joined = frame.merge(gold, on=TURN, how="left", sort=False)
@@ -111,7 +111,7 @@ def disagreements(
     wide = pd.DataFrame(columns).sort_index()
     wide = wide[wide.notna().sum(axis=1) >= 2]
     about = corpus.turns.iloc[wide.index][TURN].set_index(wide.index)
-    gold = corpus.turns["score"].iloc[wide.index].astype("Float64").astype(float)
+    gold = corpus.gold.iloc[wide.index].astype("Float64").astype(float)
     whole = pd.DataFrame(to_scale(wide.to_numpy(float)), wide.index, wide.columns)
     satisfied = (whole >= 4).where(wide.notna())
     table = about.assign(gold=gold, **wide)

@@ -21,6 +21,7 @@ from scipy.stats import spearmanr
 
 from perslib.errors import UnknownName
 from perslib.stats import resamples as _resamples
+from perslib.stats.calibration import to_scale
 from perslib.stats.detection import resampled_auroc
 from perslib.stats.resamples import ratio
 from perslib.stats.sums import Resampled, Sums
@@ -78,7 +79,7 @@ def spearman(r: Resampled) -> np.ndarray:
 
 def auc(r: Resampled) -> np.ndarray:
     """P(score of a satisfied turn > score of a dissatisfied one), ties counting half."""
-    return resampled_auroc(r.sums.gold >= 4, r.sums.score, r.sums.user, r.weights)
+    return resampled_auroc(to_scale(r.sums.gold) >= 4, r.sums.score, r.sums.user, r.weights)
 
 
 # What is read off the confusion of gold with rounded score

@@ -26,6 +26,7 @@ import pandas as pd
 
 from perslib.corpus import Corpus
 from perslib.errors import DataError, Problem
+from perslib.stats.calibration import to_scale
 from perslib.stats.gold import of_judges, with_gold
 from perslib.stats.resamples import LEVEL, RESAMPLES, SEED, Floats, Resamples, estimate, floats, holm, ratio
 
@@ -172,7 +173,8 @@ def length_audit(
         rated = own.assign(score=floats(own["raw"]), gold=floats(own["gold"])).dropna(subset="gold")
         known = rated.dropna(subset="score")
         users = Resamples(known["user"], resamples, seed)
-        scenario, gold = (pd.get_dummies(known[c]).to_numpy(float) for c in ("scenario", "gold"))
+        groups = known["scenario"], to_scale(known["gold"])
+        scenario, gold = (pd.get_dummies(group).to_numpy(float) for group in groups)
         x, s, g = (known[c].to_numpy(float) for c in ("length", "score", "gold"))
         of_score, of_gold = (_slopes(x, y, scenario, users) for y in (s, g))
         at_equal_gold = _slopes(x, s, np.hstack([scenario, gold[:, 1:]]), users)

@@ -28,7 +28,7 @@ def reason_pairs(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
     Columns: user, scenario, session, turn, judge, backbone, gold (score), score, gold_reason, reason.
     """
     frame = with_gold(verdicts, corpus, ["raw", "reason"]).dropna(subset=["raw", "gold_reason"])
-    frame = frame[frame["gold"].le(3).fillna(False)].assign(score=lambda kept: to_scale(floats(kept["raw"])))
+    frame = frame[to_scale(floats(frame["gold"])) <= 3].assign(score=lambda kept: to_scale(floats(kept["raw"])))
     reason = frame["reason"].fillna(NO_REASON).where(frame["score"] <= 3, SATISFIED)
     keys = ["user", "scenario", "session", "turn", "judge", "backbone", "gold", "score", "gold_reason"]
     return frame[keys].assign(reason=reason).reset_index(drop=True)
@@ -50,7 +50,7 @@ def reason_confusion(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
     frame = with_gold(verdicts, corpus, ["raw", "reason"]).dropna(subset=["raw", "gold"])
     low = to_scale(frame["raw"].to_numpy(float)) <= 3
     frame = frame.assign(
-        gold_reason=frame["gold_reason"].fillna(NO_REASON).where(frame["gold"].astype(float) <= 3, SATISFIED),
+        gold_reason=frame["gold_reason"].fillna(NO_REASON).where(to_scale(floats(frame["gold"])) <= 3, SATISFIED),
         reason=frame["reason"].fillna(NO_REASON).where(low, SATISFIED),
     )
     used = {*frame["gold_reason"], *frame["reason"]}

@@ -69,7 +69,7 @@ class Sums:
     @cached_property
     def confusion(self) -> np.ndarray:
         """Turns a user with gold i and rounded score j, as row 5 (i − 1) + j − 1."""
-        cell = 5 * (self.gold.astype(int) - 1) + to_scale(self.score).astype(int) - 1
+        cell = 5 * (to_scale(self.gold).astype(int) - 1) + to_scale(self.score).astype(int) - 1
         counts = np.bincount(cell * self.users + self.user, minlength=25 * self.users)
         return counts.reshape(25, self.users).astype(float)
 
@@ -117,7 +117,7 @@ class Sums:
     @cached_property
     def centred_boundary(self) -> Sums:
         """Satisfied or not (1, 0) and scores, less each user's own mean."""
-        return self._centred((self.gold >= 4).astype(float), self.user)
+        return self._centred((to_scale(self.gold) >= 4).astype(float), self.user)
 
     @cached_property
     def ranked(self) -> Sums:

@@ -1,0 +1,83 @@
+"""What an import found, in words: sizes, scale, evidence, columns, and which pages the data can feed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perslib.corpus.corpus import Corpus
+from perslib.corpus.reading import Reading
+from perslib.corpus.schema import SCHEMA
+
+#: Pages, and what each needs of a corpus; the others bring their own data or take a log as it is.
+PAGES = {
+    "00": (),
+    "01, 02, 03, 12": ("ratings", "histories"),
+    "04": ("scores", "histories"),
+    "05": ("topics",),
+    "07, 08": ("behaviour",),
+    "11": ("scores", "histories", "behaviour"),
+    "13": ("several replies",),
+}
+_LACKING = {
+    "ratings": "no reply and no conversation is rated (column score or satisfaction)",
+    "scores": "no single reply is rated (column score)",
+    "histories": "every user has one conversation, so nothing is known of anyone beforehand",
+    "topics": "it has no topics to ask about; only a PAL-Set has",
+    "behaviour": "no user wrote a message after a reply, or liked or disliked one (column feedback)",
+    "several replies": "no request has several rated replies",
+}
+_EVIDENCE = {
+    "scenarios": "other scenarios of the user",
+    "conversations": "other conversations of the user, whenever they took place",
+    "earlier": "earlier conversations of the user",
+}
+
+
+def describe_import(reading: Reading, kind: str, missing: bool = False) -> Iterator[str]:
+    """What was read, line by line; with `missing`, also why it cannot feed the other pages."""
+    corpus = reading.corpus
+    if kind == "palset":
+        from perslib.corpus.palset import averages
+
+        yield f"{len(corpus.users)} users"
+        yield averages(corpus).to_string(float_format="{:,.1f}".format)
+    else:
+        yield corpus.statistics().dropna().to_string(index=False, header=False, float_format=_figure)
+    if kept := [c for c in corpus.turns if c not in SCHEMA["turns"] and c != "family"]:
+        yield f"further columns, kept as they are: {', '.join(kept)}"
+    if not corpus.scale.is_five:
+        rated = corpus.gold if corpus.gold.notna().any() else corpus.sessions["satisfaction"]
+        mean = corpus.scale.from_five(rated.astype(float).mean())
+        yield (
+            f"scale: people rated on {corpus.scale} (mean {mean:.2f}); {corpus.scale.highest_dissatisfied:g} and less count as dissatisfied or "
+            "neutral (--scale, --dissatisfied). Scores are these ratings mapped to 1–5."
+        )
+    yield f"evidence: judges know {_EVIDENCE[corpus.evidence]} (--evidence)"
+    yield from (f"note: {what}: {times}" for what, times in reading.irregularities.items())
+    if "split_origin" in corpus.meta:
+        yield f"split: {corpus.meta['split_origin']}"
+    if reading.rejected:
+        yield f"left out: {len(reading.rejected)} records (with --skip-bad: in rejected.jsonl)"
+    fed, *lacking = pages_fed(corpus)
+    yield from (fed, *(lacking if missing else ()))
+
+
+def pages_fed(corpus: Corpus) -> Iterator[str]:
+    """Which pages this corpus can feed, and what the others miss."""
+    scored = bool(corpus.turns["score"].notna().any())
+    has = {
+        "scores": scored,
+        "ratings": scored or bool(corpus.sessions["satisfaction"].notna().any()),
+        "histories": bool(corpus.block_ids()),
+        "topics": "topics" in corpus.extras,
+        "behaviour": bool(corpus.turns["feedback"].notna().any() or (corpus.turns["turn"] > 0).any()),
+        "several replies": "candidates" in corpus.extras,
+    }
+    missing = {pages: [_LACKING[need] for need in needs if not has[need]] for pages, needs in PAGES.items()}
+    fed = sorted(page for pages, why in missing.items() if not why for page in pages.split(", "))
+    yield f"pages it can feed: {', '.join(fed)}"
+    yield from (f"not {pages}: {'; '.join(why)}" for pages, why in missing.items() if why)
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"

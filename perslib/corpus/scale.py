@@ -1,0 +1,116 @@
+"""The scale that people rated on, and the map from it to 1–5, on which every reply is judged.
+
+A `score` of a corpus is always 1–5, a whole number; `given` is what the person said on the scale of the data. Lines
+lead from the lowest rating (1) to the border between dissatisfied and satisfied (3½) and on to the highest (5), so
+ratings keep their order and distances, and metrics of dissatisfaction cut where the scale says.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from perslib.errors import DataError
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+#: The border between 3 and 4.
+BORDER = 3.5
+_FORM = re.compile(r"\s*(-?\d+(?:\.\d+)?)\s*(?:-|–|\.\.|to)\s*(-?\d+(?:\.\d+)?)\s*")
+#: Scales with names of their own.
+NAMED = {"thumbs": "0-1", "stars": "1-5", "percent": "0-100"}
+#: What may be read off the data: the highest rating seen, so that a code for "no rating" is not taken for one.
+ENDS = (1, 6, 7, 10, 100)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """From the lowest to the highest rating; where the border is not told, it divides the scale as 3½ divides 1–5."""
+
+    low: float = 1
+    high: float = 5
+    dissatisfied: float | None = None
+    """The highest rating of somebody who is not satisfied."""
+    step: float = 1
+    """Between two ratings; 0 where any number is one."""
+
+    def __post_init__(self) -> None:
+        if not self.low < self.high:
+            raise DataError(f"scale {self}: the lowest rating stands first, as in 1-10")
+        if self.dissatisfied is not None and not self.low <= self.dissatisfied < self.high:
+            remedy = "It is the highest rating of somebody who is not satisfied."
+            raise DataError(f"scale {self}: {self.dissatisfied:g} cannot divide it", remedy)
+
+    @classmethod
+    def parse(cls, text: str, dissatisfied: float | None = None) -> Scale:
+        """`1-100`, `0..10`, `thumbs` (0 or 1), `stars` (1-5), `percent` (0-100)."""
+        if not (found := _FORM.fullmatch(NAMED.get(text.strip().lower(), text))):
+            raise DataError(f"{text!r} is no scale", f"Write it as 1-10, or one of {', '.join(NAMED)}.")
+        return cls(float(found[1]), float(found[2]), dissatisfied)
+
+    @classmethod
+    def guess(cls, ratings: Iterable[float]) -> Scale | None:
+        """The scale that these ratings are on, if it is plain; None where they may be on several."""
+        seen = sorted(set(ratings))
+        if not seen or seen[-1] not in ENDS or seen[0] < 0 or (seen[-1] == 1 and seen[0] != 0):
+            return None
+        return cls(0 if seen[0] < 1 else 1, seen[-1]).with_step(seen)
+
+    def with_step(self, ratings: Iterable[float]) -> Scale:
+        """The same scale in whole numbers, halves or any numbers, as these ratings are."""
+        values = np.asarray(list(ratings), float)
+        steps = (step for step in (1, 0.5) if not (values / step % 1).any())
+        return replace(self, step=next(steps, 0))
+
+    @property
+    def is_five(self) -> bool:
+        """Whether ratings are the scores themselves."""
+        return self.low == 1 and self.high == 5 and self.dissatisfied in (None, 3)
+
+    @property
+    def border(self) -> float:
+        """The rating that is neither satisfied nor dissatisfied."""
+        if self.dissatisfied is None:
+            return self.low + (self.high - self.low) * (BORDER - 1) / 4
+        return self.dissatisfied + (max(self.step, 1e-6 * (self.high - self.low))) / 2
+
+    def to_five(self, ratings: npt.ArrayLike) -> Floats:
+        """Where ratings stand on 1–5."""
+        return np.interp(np.asarray(ratings, float), (self.low, self.border, self.high), (1, BORDER, 5))
+
+    def from_five(self, scores: npt.ArrayLike) -> Floats:
+        """Scores on 1–5, such as a judge's, on this scale."""
+        return np.interp(np.asarray(scores, float), (1, BORDER, 5), (self.low, self.border, self.high))
+
+    def score(self, rating: float) -> int:
+        """The whole score of a rating (halves to even)."""
+        return int(np.rint(self.to_five(rating)))
+
+    @property
+    def highest_dissatisfied(self) -> float:
+        """The highest rating that counts as dissatisfied or neutral, in whole steps."""
+        return float(np.ceil(self.border / self.step - 1) * self.step) if self.step else self.border
+
+    def __str__(self) -> str:
+        return f"{self.low:g}–{self.high:g}"
+
+
+FIVE = Scale()
+
+
+def scale_of(meta: dict[str, Any]) -> Scale:
+    """The scale that a corpus's `meta` tells."""
+    return Scale(**meta["scale"]) if "scale" in meta else FIVE
+
+
+def gold_of(turns: pd.DataFrame, scale: Scale) -> pd.Series:
+    """The scores, as finely as people gave them: 3.4 for a rating between two whole scores."""
+    if turns["given"].isna().all():
+        return turns["score"]
+    exact = pd.Series(scale.to_five(turns["given"].to_numpy(float, na_value=np.nan)), index=turns.index)
+    return exact.where(turns["given"].notna(), turns["score"].astype("Float64")).astype("Float64")

@@ -1,0 +1,117 @@
+"""Several replies to one request, each with its rating: those of a turn together, and the one that the talk went on from.
+
+A row that has a `candidate` (whose reply it is) is one of several: those of a session with the same request, or the same
+`turn`, are replies to one turn. The reply that was `chosen`, else the best rated, is the turn's own; all
+of them stand in the corpus's frame `candidates`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+from perslib.corpus.schema import SESSION
+from perslib.errors import Problem
+
+Record: TypeAlias = Mapping[str, Any]
+Row: TypeAlias = tuple[str, dict[str, Any]]
+#: Columns of a row that are of one of several replies.
+OF_REPLY = ("candidate", "chosen", "preferred")
+#: A row with two replies of which one was preferred; beside it, candidate_a and candidate_b.
+PAIR = ("response_a", "response_b", "preferred")
+
+
+def of_pair(row: Record) -> Iterator[dict[str, Any]]:
+    """The two rows of a pair of replies; of a tie, neither was chosen."""
+    about = {c: v for c, v in row.items() if c not in (*PAIR[:2], "candidate_a", "candidate_b")}
+    for own in "ab":
+        candidate = row.get(f"candidate_{own}") or own
+        yield about | {
+            "response": row.get(f"response_{own}"),
+            "candidate": candidate,
+            "chosen": row["preferred"] == own,
+        }
+
+
+def by_turn(rows: Iterable[Row]) -> list[list[Row]]:
+    """The rows of a session, those of one turn together: of candidates, the replies to one request or of one number."""
+    turns: list[list[Row]] = []
+    answered: dict[Any, list[list[Row]]] = {}
+    for place, row in rows:
+        key = row["request"] if row.get("turn") is None else int(row["turn"])
+        candidate = row.get("candidate")
+        open_turns = (own for own in answered.get(key, ()) if all(r.get("candidate") != candidate for _, r in own))
+        own = next(open_turns, None) if candidate is not None else None
+        if own is None:
+            turns.append(own := [])
+            answered.setdefault(key, []).append(own)
+        own.append((place, row))
+    return turns
+
+
+def main_of(rows: list[Row]) -> dict[str, Any]:
+    """The reply that the conversation went on from: the chosen one, else the best rated, else the first."""
+    own = [row for _, row in rows]
+    chosen = [row for row in own if row.get("chosen")]
+    rated = [row for row in own if row.get("score") is not None]
+    return (chosen or sorted(rated, key=lambda row: -row["score"]) or own)[0]
+
+
+def candidates(where: Record, turn: int, rows: list[Row], rated: Any) -> Iterator[dict[str, Any]]:
+    """The rows of the frame `candidates` that a turn gives; none where it has one reply of nobody in particular."""
+    for _, row in rows:
+        if row.get("candidate") is not None:
+            kept = {c: row.get(c) for c in ("candidate", "response", "chosen")}
+            yield {**{c: where[c] for c in SESSION}, "turn": turn, **kept, **rated(row.get("score"))}
+
+
+def problems_of(turns: list[list[Row]]) -> list[Problem]:
+    """Turn numbers that stand twice or are missing, and two chosen replies to one request."""
+    seen: dict[int, str] = {}
+    found = []
+    for rows in turns:
+        place, row = rows[0]
+        if row.get("turn") is not None:
+            number = int(row["turn"])
+            if number in seen:
+                found.append(Problem(place, f"turn {number} of this session stands already at {seen[number]}"))
+            seen.setdefault(number, place)
+        chosen = [at for at, own in rows if own.get("chosen")]
+        found += [
+            Problem(at, f"is chosen, but so is the reply at {chosen[0]} to the same request") for at in chosen[1:]
+        ]
+    if found or not seen or len(seen) == len(turns):
+        return found
+    place = next(rows[0][0] for rows in turns if rows[0][1].get("turn") is None)
+    return [Problem(place, "has no turn number, while other rows of its session have one")]
+
+
+def rated_differently(rows: list[Row]) -> int:
+    """How many replies to one request have the text of another and another rating."""
+    first = {row["response"]: row.get("score") for _, row in reversed(rows)}
+    return sum(first[row["response"]] != row.get("score") for _, row in rows)
+
+
+def unclear(rows: list[Row]) -> list[Problem]:
+    """Several replies to one request, which without numbers cannot be told from one after another.
+
+    A user may say "go on" twice. Replies of two assistants, three in a row, or a session of one request are none of that.
+    """
+    if any(rows[0][1].get(column) is not None for column in ("turn", "candidate")):
+        return []
+    requests = [row["request"] for _, row in rows]
+    is_one_request = len(set(requests)) == 1
+    seen: dict[str, tuple[int, str, Any]] = {}
+    problems = []
+    for i, (place, row) in enumerate(rows):
+        request, assistant = row["request"], row.get("assistant")
+        n, at, other = seen.get(request, (i, place, assistant))
+        is_in_a_row = n == i - 1 and (is_one_request or requests[max(0, i - 2) : i] == [request] * 2)
+        if request is not None and at != place and (is_in_a_row or other != assistant):
+            message = (
+                f"has the request of {at} again, and no turn: are these replies to choose from, or one after the other?"
+            )
+            remedy = "Say whose reply each is in the column candidate, or number the rows in the column turn."
+            problems.append(Problem(place, f"{message} {remedy}"))
+        seen[request] = i, place, assistant
+    return problems
