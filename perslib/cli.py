@@ -193,6 +193,9 @@ def import_(what: tuple[str, ...], use: tuple[str, ...], out: Path | None, dry_r
       urs             URS sessions: chinese_merged.json or english_processed.json
       palset          Mem-PAL's PAL-Set: input.json or input_en.json, or the folder with one of them
       uxbench         UXBench: a released split, a raw log (.jsonl or .parquet), or a folder of either
+      prism           PRISM: the folder with survey, conversations and utterances; several replies a request
+      community-alignment, comparia   replies preferred or liked: one table each
+      llm-rubric      LLM-Rubric: its folder data/real_data; rated conversations
       convlab, dstc   dialogues with goal, success and ratings: JSON files; folders of calls
       table           your own JSONL, CSV or Parquet: a row a reply (user, request, response, and optionally
                       session, scenario, score, satisfaction, …) or a row a conversation (user, messages)

@@ -56,6 +56,7 @@ def describe_import(reading: Reading, kind: str, missing: bool = False) -> Itera
     yield from (f"note: {what}: {times}" for what, times in reading.irregularities.items())
     if "split_origin" in corpus.meta:
         yield f"split: {corpus.meta['split_origin']}"
+    yield from corpus.meta.get("said", ())
     if reading.rejected:
         yield f"left out: {len(reading.rejected)} records (with --skip-bad: in rejected.jsonl)"
     fed, *lacking = pages_fed(corpus)

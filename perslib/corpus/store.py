@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from perslib.corpus import palset, persturnbench, table, task_logs, urs, uss, uxbench
+from perslib.corpus import compared, llm_rubric, palset, persturnbench, prism, table, task_logs, urs, uss, uxbench
 from perslib.corpus.corpus import FRAMES, Corpus
 from perslib.corpus.parquet import read_frame
 from perslib.corpus.reading import Reading
@@ -27,11 +27,13 @@ loader: Registry[Reading] = Registry("kind of corpus")
 `@loader("name")` registers `read(path, *, skip_bad, name)`, which returns a `Reading` (`read_rows` makes one of rows). Its
 attribute `looks_like(path)`, if it has one, says whether a path is of this kind.
 """
-for _module in (persturnbench, uss, urs, palset, uxbench, table):
-    loader(_module.__name__.rpartition(".")[2])(_module.read)
+for _module in (persturnbench, uss, urs, palset, uxbench, prism, llm_rubric, table):
+    loader(_module.__name__.rpartition(".")[2].replace("_", "-"))(_module.read)
     _module.read.looks_like = _module.looks_like
 loader("convlab")(task_logs.read_convlab)
 loader("dstc")(task_logs.read_dstc)
+loader("community-alignment")(compared.read_community_alignment)
+loader("comparia")(compared.read_comparia)
 _CARD = "corpus.json"
 _FORMAT = 1
 AGAIN = "Import or save the corpus again."

@@ -67,7 +67,7 @@ def read(
 ) -> Reading:
     """Read a table of one's own; see `perslib import table`."""
     reading = Reading(skip_bad, evidence=evidence or AUTO)
-    return _read(_rows(path, reading, columns or {}), reading, name or path.stem, language, scale)
+    return read_placed(rows_of(path, reading, columns or {}), reading, name or path.stem, language, scale)
 
 
 def read_rows(
@@ -81,8 +81,9 @@ def read_rows(
 ) -> Reading:
     """Read rows as of a table: what a loader of one's own makes of its files."""
     reading = Reading(skip_bad, evidence=evidence or AUTO)
-    placed = _conversations(((f"row {number}", dict(row)) for number, row in enumerate(rows, 1)), reading)
-    return _read(placed, reading, name, language, scale)
+    return read_placed(
+        ((f"row {number}", dict(row)) for number, row in enumerate(rows, 1)), reading, name, language, scale
+    )
 
 
 def from_frame(
@@ -133,8 +134,11 @@ def _check_columns(columns: Mapping[str, str], found: Iterable[object], place: s
         raise DataError(Problem(place, f"has no column {', '.join(lacking)}"), remedy)
 
 
-def _read(placed: Placed, reading: Reading, name: str, language: str, scale: Scale | None = None) -> Reading:
-    placed = list(placed)
+def read_placed(
+    placed: Placed, reading: Reading, name: str, language: str, scale: Scale | None = None, kind: str = "table"
+) -> Reading:
+    """Read rows with the place of each in its file; None for a row that cannot be read, and was rejected."""
+    placed = list(_conversations(placed, reading))
     reading.scale = _scale(scale, [row for _, row in placed if row is not None])
     by_session: dict[tuple[str, str, str], list[Row]] = {}
     spoiled: set[tuple[str, str, str]] = set()
@@ -166,11 +170,11 @@ def _read(placed: Placed, reading: Reading, name: str, language: str, scale: Sca
         else:
             reading.faults += several.unclear(rows)
     reading.faults += _mixed(row for rows in by_session.values() for row in rows)
-    reading.lost = len(spoiled)
+    reading.lost += len(spoiled)
     replies = _fill(reading, {key: rows for key, rows in by_session.items() if key not in spoiled})
     extras = {"candidates": coerce(pd.DataFrame(replies), "candidates")} if replies else {}
     remedy = f"Not one session is left. Each row needs {', '.join(REQUIRED)}."
-    return reading.finish({"kind": "table"}, name, language, Problem(name, "holds no row"), remedy, extras=extras)
+    return reading.finish({"kind": kind}, name, language, Problem(name, "holds no row"), remedy, extras=extras)
 
 
 def _scale(declared: Scale | None, rows: Sequence[dict[str, Any]]) -> Scale:
@@ -193,14 +197,18 @@ def _scale(declared: Scale | None, rows: Sequence[dict[str, Any]]) -> Scale:
     return found or FIVE
 
 
-def _rows(path: Path, reading: Reading, columns: Mapping[str, str]) -> Iterator[Row | tuple[str, None]]:
-    """Place and content of each row; None for a line of no known session, which is rejected already."""
+def rows_of(path: Path, reading: Reading, columns: Mapping[str, str] | None = None) -> Iterator[Row | tuple[str, None]]:
+    """Place and content of each row; None for a line of no known session, which is rejected already.
+
+    Without `columns` the table is of some other format, which its reader checks.
+    """
     suffix = path.suffix.lower()
     if not path.is_file() or suffix not in SUFFIXES:
         raise DataError(Problem(str(path), f"is no table; expected a file ending in {', '.join(SUFFIXES)}"))
     lines: Iterator[tuple[str, Any, Any]]
     if suffix == ".parquet":
-        own = _of_frame(renamed(read_frame(path), columns, path.name))
+        frame = read_frame(path)
+        own = _of_frame(frame if columns is None else renamed(frame, columns, path.name))
         lines = ((f"{path.name}:{number}", row, row) for number, row in enumerate(own, 1))
     elif suffix == ".jsonl":
         lines = json_lines(path.read_bytes(), path.name)
@@ -208,10 +216,10 @@ def _rows(path: Path, reading: Reading, columns: Mapping[str, str]) -> Iterator[
         lines = csv_lines(path.read_bytes(), path.name, (), "\t" if suffix == ".tsv" else ",")
         first = next(lines, None)
         lines = iter([]) if first is None else itertools.chain([first], lines)
-        if first is not None:
+        if first is not None and columns is not None:
             _check_columns(columns, first[2], f"{path.name}:1")
-    theirs = {own: ours for ours, own in columns.items() if suffix != ".parquet"}
-    return _conversations(_checked(lines, reading, theirs), reading)
+    theirs = {own: ours for ours, own in (columns or {}).items() if suffix != ".parquet"}
+    return _checked(lines, reading, theirs)
 
 
 def _checked(
@@ -265,6 +273,7 @@ def _conversations(placed: Placed, reading: Reading) -> Iterator[Row | tuple[str
             reading.note("conversations without a reply, left out")
         for turn in turns:
             yield place, about | {"trailing": trailing} | turn
+            about = {c: v for c, v in about.items() if c not in RATINGS}  # once a session
 
 
 def _message(message: Mapping[str, Any]) -> tuple[str, str, dict[str, Any]]:

@@ -1,0 +1,167 @@
+"""PRISM (Kirk et al., 2024): people of many countries who rated several models' replies to their own requests, 1–100.
+
+A folder with `survey.jsonl` (a person a line), `conversations.jsonl` (a conversation, with every reply and its rating) and
+`utterances.jsonl` (the same replies, one a line; read for conversations that the former lacks). Scenarios are the three
+kinds of conversation, candidates the models; a model that answered a request twice is `name#0` and `name#1`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from perslib.corpus.reading import Reading, json_lines
+from perslib.corpus.scale import Scale
+from perslib.corpus.table import read_placed
+from perslib.errors import DataError, Problem
+
+FILES = ("survey.jsonl", "conversations.jsonl", "utterances.jsonl")
+#: What a judge is told of a person; the survey's other answers are not for judging.
+PROFILE = ("self_description", "system_string", "stated_prefs")
+#: What is kept of a conversation beside its messages; of the attributes a column each, such as performance_fluency.
+KEPT = ("open_feedback", "included_in_balanced_subset", "generated_datetime")
+ATTRIBUTES = ("performance", "choice")
+NO_REPLY = "EMPTY STRING"
+#: Of the published release.
+PUBLISHED = {"people": 1396, "conversations": 8011, "turns": 27172, "rated replies": 68371}
+LICENCE = "licence: what people wrote CC BY 4.0, what models replied CC BY-NC 4.0; its terms forbid to find out who the people are"
+Record = dict[str, Any]
+
+
+def looks_like(path: Path) -> bool:
+    """Whether a folder holds the files of this release."""
+    return path.is_dir() and all((path / name).is_file() for name in FILES)
+
+
+def read(path: Path, *, skip_bad: bool = False, name: str = "prism", evidence: str = "conversations") -> Reading:
+    """Read the folder; see `perslib import prism`."""
+    if missing := [file for file in FILES if not (path / file).is_file()]:
+        raise DataError(Problem(str(path), f"has no {', '.join(missing)}"))
+    reading = Reading(skip_bad, evidence=evidence)
+    survey, conversations, utterances = ([*_lines(path / file, reading)] for file in FILES)
+    people = {person["user_id"]: {c: person[c] for c in PROFILE if person.get(c)} for _, person in survey}
+    held = {own["conversation_id"]: own for _, own in conversations}
+    long = defaultdict(list)
+    for place, said in utterances:
+        long[said["conversation_id"]].append((place, said))
+    placed = [row for place, own in conversations for row in _of_conversation(place, own, reading)]
+    alone = [row for key, own in long.items() if key not in held for row in map(_of_utterance, own)]
+    reading.note("conversations of utterances.jsonl only, read from there", len(long.keys() - held.keys()))
+    reading.note("conversations of conversations.jsonl only", len(held.keys() - long.keys()))
+    differing = [c for c in held.keys() & long.keys() if len(long[c]) != _replies(held[c])]
+    reading.note(
+        "conversations with another number of replies in utterances.jsonl, read as in conversations.jsonl",
+        len(differing),
+    )
+    rows = [(place, {**row, "profile": people.get(row["user"])}) for place, row in _numbered([*placed, *alone])]
+    reading.note("replies that are empty", sum(row["response"] == "" for _, row in rows))
+    reading.note(
+        "people of the survey without a conversation, left out", len(people.keys() - {r["user"] for _, r in rows})
+    )
+    read_placed(rows, reading, name, "en", Scale(1, 100), "prism")
+    return _completed(reading, held)
+
+
+def _lines(file: Path, reading: Reading) -> Iterator[tuple[str, Record]]:
+    """Place and content of each line that is an object; what is none is rejected."""
+    for place, value, raw in json_lines(file.read_bytes(), file.name):
+        if isinstance(value, dict):
+            yield place, value
+        else:
+            wrong = value if isinstance(value, Problem) else Problem(place, "is no JSON object")
+            reading.reject([wrong], raw.decode("utf-8", "replace"), sessions=0)
+
+
+def _replies(conversation: Record) -> int:
+    return sum(message.get("role") == "model" for message in conversation.get("conversation_history", ()))
+
+
+def _of_conversation(place: str, own: Record, reading: Reading) -> Iterator[tuple[str, Record]]:
+    """The rows of all replies of a conversation."""
+    request: dict[Any, str] = {}
+    try:
+        about = {"user": own["user_id"], "scenario": own["conversation_type"], "session": own["conversation_id"]}
+        for message in own["conversation_history"]:
+            if message["role"] == "user":
+                request[message["turn"]] = message["content"]
+            else:
+                yield (
+                    place,
+                    {
+                        **about,
+                        "turn": message["turn"],
+                        "request": request.get(message["turn"]),
+                        **_reply(message, "content"),
+                    },
+                )
+    except (KeyError, TypeError) as error:
+        reading.reject([Problem(place, f"is no conversation as PRISM has them: {error!r}")], own)
+
+
+def _of_utterance(placed: tuple[str, Record]) -> tuple[str, Record]:
+    place, said = placed
+    try:
+        about = {"user": said["user_id"], "scenario": said["conversation_type"], "session": said["conversation_id"]}
+        return place, {**about, "turn": said["turn"], "request": said["user_prompt"], **_reply(said, "model_response")}
+    except KeyError as error:
+        raise DataError(Problem(place, f"has no {error.args[0]}")) from error
+
+
+def _reply(said: Record, text: str) -> Record:
+    response = "" if said[text] == NO_REPLY else said[text]
+    number = said.get("within_turn_id")
+    return {
+        "response": response,
+        "candidate": said["model_name"],
+        "score": said["score"],
+        "chosen": said["if_chosen"],
+        "number": number,
+    }
+
+
+def _numbered(rows: Iterable[tuple[str, Record]]) -> Iterator[tuple[str, Record]]:
+    """The rows with models told apart that answered a request twice."""
+    rows = sorted(rows, key=lambda row: (row[1]["number"] is None, row[1]["number"] or 0))
+    every = Counter((row["session"], row["turn"], row["candidate"]) for _, row in rows)
+    seen: Counter[tuple[Any, ...]] = Counter()
+    for place, row in rows:
+        key = (row["session"], row["turn"], row["candidate"])
+        model = row["candidate"] if every[key] == 1 else f"{row['candidate']}#{seen[key]}"
+        seen[key] += 1
+        yield place, {c: v for c, v in row.items() if c != "number"} | {"candidate": model}
+
+
+def _kept(own: Record) -> Record:
+    """The columns that a conversation gives its session."""
+    rated = {
+        f"{kind}_{name}": None if value is None else float(value)
+        for kind in ATTRIBUTES
+        for name, value in (own.get(f"{kind}_attributes") or {}).items()
+    }
+    return {c: own[c] for c in KEPT if own.get(c) is not None} | rated
+
+
+def _completed(reading: Reading, held: dict[str, Record]) -> Reading:
+    """The corpus with what conversations tell beside their messages, and with its sizes beside the published ones."""
+    corpus, replies = reading.corpus, reading.corpus.extras["candidates"]
+    kept = pd.DataFrame([{"session": key, **_kept(own)} for key, own in held.items()])
+    sizes = dict(
+        zip(
+            PUBLISHED, (len(corpus.users), len(corpus.sessions), len(corpus.turns), int(replies["score"].notna().sum()))
+        )
+    )
+    differ = {what: (found, PUBLISHED[what]) for what, found in sizes.items() if found != PUBLISHED[what]}
+    said = (
+        "counts: as published"
+        if not differ
+        else "counts that differ from the published release: "
+        + ", ".join(f"{what} {found:,} ({published:,})" for what, (found, published) in differ.items())
+    )
+    sessions = corpus.sessions.merge(kept, on="session", how="left", validate="m:1")
+    reading.corpus = replace(corpus, sessions=sessions, meta={**corpus.meta, "said": [LICENCE, said]})
+    return reading
