@@ -137,6 +137,8 @@ class Cutter:
         self._sessions = sessions.iloc[order]  # by scenario, within one as the source lists them
         self._listing = order
         self._listed, self._turns, self._events = sessions, turns, events
+        #: Turns that only lead up to a reply (`perslib.corpus.by_reply`): neither evidence nor judged.
+        self._leads = turns["leads"].to_numpy(bool) if "leads" in turns else np.zeros(len(turns), bool)
 
     @cached_property
     def _session_rows(self) -> Rows:
@@ -187,6 +189,7 @@ class Cutter:
         return np.concatenate(found) if found else _NONE
 
     def _evidence(self, rows: np.ndarray) -> pd.DataFrame:
+        rows = rows[~self._leads[rows]]
         return _taken(self._turns, rows).assign(**self._told(rows))
 
     def _told(self, turns: np.ndarray) -> dict[str, Any]:
@@ -204,9 +207,10 @@ class Cutter:
         last: list[str] = []
         prefix: tuple[Message, ...] = ()
         shown = zip(*(part[name] for name in TURN), *told.values())
-        for (*key, turn, task, assistant), (*asked, reply) in zip(shown, _said(part)):
+        for (*key, turn, task, assistant), (*asked, reply), leads in zip(shown, _said(part), self._leads[rows]):
             prefix = (*prefix, *asked) if key == last else tuple(asked)
-            targets.append((*key, turn, task, assistant, prefix, reply["content"]))
+            if not leads:
+                targets.append((*key, turn, task, assistant, prefix, reply["content"]))
             last, prefix = key, (*prefix, reply)
         return pd.DataFrame(targets, columns=TARGET_COLUMNS)
 

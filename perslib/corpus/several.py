@@ -8,9 +8,13 @@ of them stand in the corpus's frame `candidates`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, TypeAlias
 
-from perslib.corpus.schema import SESSION
+import pandas as pd
+
+from perslib.corpus.corpus import Corpus
+from perslib.corpus.schema import SESSION, TURN
 from perslib.errors import Problem
 
 Record: TypeAlias = Mapping[str, Any]
@@ -115,3 +119,40 @@ def unclear(rows: list[Row]) -> list[Problem]:
             problems.append(Problem(place, f"{message} {remedy}"))
         seen[request] = i, place, assistant
     return problems
+
+
+def by_reply(corpus: Corpus) -> Corpus:
+    """The corpus with every rated reply as a turn to be judged: each of several in a session of its own.
+
+    Such a session holds the conversation up to the reply, of which this reply alone is rated; it stays in the scenario of
+    the conversation, so that no reply to a request is evidence for another. A corpus without several rated replies to any
+    request is returned as it is.
+    """
+    given = corpus.extras.get("candidates", pd.DataFrame())
+    if "score" not in given or given["score"].isna().all():
+        return corpus
+    given = given.dropna(subset="score")
+    held = pd.MultiIndex.from_frame(given[SESSION].drop_duplicates())
+    inside = pd.MultiIndex.from_frame(corpus.turns[SESSION]).isin(held)
+    kept, path = corpus.turns[~inside], corpus.turns[inside]
+    alone = path.merge(given[TURN].drop_duplicates(), on=TURN, how="left", indicator=True)
+    single = alone[(alone["_merge"] == "left_only") & alone["score"].notna()][[*TURN, "response", "score", "given"]]
+    rated = pd.concat([given[[*TURN, "candidate", "response", "score", "given"]], single.assign(candidate=None)])
+    rated = rated.assign(own=rated["session"] + "/" + rated["turn"].astype(str) + "/" + rated["candidate"].fillna("-"))
+    said = rated.rename(columns={"turn": "judged", **{c: f"own_{c}" for c in ("response", "score", "given")}})
+    turns = path.merge(said, on=SESSION).query("turn <= judged")
+    is_judged = turns["turn"] == turns["judged"]
+    turns["response"] = turns["own_response"].where(is_judged, turns["response"])
+    for column in ("score", "given"):
+        turns[column] = turns[f"own_{column}"].where(is_judged)
+    turns["reason"] = turns["reason"].where(is_judged)
+    turns = turns.assign(session=turns["own"], leads=~is_judged)[[*corpus.turns, "leads"]]
+    about = corpus.sessions.merge(rated[[*SESSION, "candidate", "own"]], on=SESSION)
+    model = about["candidate"].str.replace(r"#\d+$", "", regex=True)
+    about = about.assign(session=about["own"], assistant=model.fillna(about["assistant"]))
+    about["trailing"], about["satisfaction"] = [()] * len(about), pd.array([None] * len(about), "Float64")
+    apart = pd.MultiIndex.from_frame(corpus.sessions[SESSION]).isin(held)
+    sessions = pd.concat([corpus.sessions[~apart], about[[*corpus.sessions]]], ignore_index=True)
+    turns = pd.concat([kept.assign(leads=False), turns], ignore_index=True)
+    extras = {name: frame for name, frame in corpus.extras.items() if name != "candidates"}
+    return replace(corpus, sessions=sessions, turns=turns, extras=extras)

@@ -195,7 +195,8 @@ def _drawn(corpus: Corpus, pairs: Sequence[tuple[str, str]], limit: int, seed: i
     A user's turns come from as few scenarios as hold them, since a memory is built for each.
     """
     random = np.random.default_rng(seed)
-    turns = corpus.turns[TURN].merge(pd.DataFrame(pairs, columns=BLOCK), on=BLOCK)
+    judged = corpus.turns[~corpus.turns["leads"]] if "leads" in corpus.turns else corpus.turns
+    turns = judged[TURN].merge(pd.DataFrame(pairs, columns=BLOCK), on=BLOCK)
     for by in (["user"], BLOCK):
         number = turns.groupby(by).ngroup().to_numpy()
         turns[f"place {len(by)}"] = random.permutation(number.max(initial=-1) + 1)[number]

@@ -13,11 +13,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from perslib.errors import FewTrainUsers, NotEnough, ReportError
 from perslib.paths import workspace
 from perslib.text import current_language, set_language, translate
+
+if TYPE_CHECKING:
+    from perslib.corpus import Corpus
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*\Z")
 
@@ -52,10 +55,11 @@ class Page:
 _current = Page()
 
 
-def begin(out: str | Path = "", language: str = "en") -> Page:
+def begin(out: str | Path = "", language: str = "en", data: Corpus | None = None) -> Page:
     """Open a page: set the style of figures, the language of labels, and the folder that files go to.
 
-    The warning that a judge has few train users is shown as a sentence from then on.
+    Of `data` it says on which scale people rated and what judges know of a user, where that is not the usual. The warning
+    that a judge has few train users is shown as a sentence from then on.
     """
     global _current
     from perslib.report.style import figure_style
@@ -64,6 +68,20 @@ def begin(out: str | Path = "", language: str = "en") -> Page:
     figure_style(current_language())
     warnings.showwarning = _show_warning
     _current = Page(Path(out) if out else None)
+    if data is not None and not data.scale.is_five:
+        say(
+            "People rated on {scale}. Scores on this page are these ratings on 1–5: {dissatisfied:g} or less is dissatisfied or "
+            "neutral, and one point is about {points:.3g} points of theirs.",
+            scale=str(data.scale),
+            dissatisfied=data.scale.highest_dissatisfied,
+            points=(data.scale.high - data.scale.low) / 4,
+        )
+    if data is not None and data.evidence != "scenarios":
+        say(
+            "Of a user, judges know all conversations but the judged one."
+            if data.evidence == "conversations"
+            else "Of a user, judges know the conversations before the judged one."
+        )
     return _current
 
 

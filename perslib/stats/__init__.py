@@ -22,6 +22,7 @@ from perslib.stats.fitted import Tilted, fit_isotonic, fit_ordinal, fit_populati
 from perslib.stats.gold import disagreements, of_turns, reliability, with_gold
 from perslib.stats.measures import METRICS, measure
 from perslib.stats.pairs import compare_paired, mcnemar, rank_sets, rank_sets_of_shares, ranks_left_open
+from perslib.stats.picks import picks
 from perslib.stats.power import Components, cases_needed, components, power_of, users_needed
 from perslib.stats.ppi import Estimate, Powered, UserSums, classical_mean, ppi_difference, ppi_mean, ppi_of_sums
 from perslib.stats.preference import centre_doubly, length_audit, own_family_gaps, own_family_preference
@@ -66,7 +67,7 @@ __all__ = [
     "fallbacks", "fit_conformal", "fit_isotonic", "fit_ordinal", "fit_population", "fit_thresholds",
     "fit_tilt", "fleiss", "floats", "histories", "holm", "interval", "joint_sign_flip", "krippendorff",
     "length_audit", "mcnemar", "mean_by", "measure", "measure_verdicts", "of_turns", "order_effects",
-    "own_family_gaps", "own_family_preference", "pearson", "power_of", "ppi_difference",
+    "own_family_gaps", "own_family_preference", "pearson", "picks", "power_of", "ppi_difference",
     "ppi_mean", "ppi_of_sums", "preferences", "rank_sets", "rank_sets_of_shares", "ranks_left_open",
     "raters_agreement", "ratio", "reason_agreement", "reason_confusion", "reason_pairs",
     "reliability", "resample_cohen", "resample_users", "reward_numbers",

@@ -22,9 +22,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from perslib.errors import DataError
-from perslib.stats.calibration import SCORES, Floats
+from perslib.stats.calibration import SCORES, Floats, to_scale
 from perslib.stats.fitted import of_one_judge
-from perslib.stats.resamples import Resamples
+from perslib.stats.resamples import Resamples, floats
 
 SET = [f"set{s}" for s in range(1, 6)]
 
@@ -64,7 +64,7 @@ def fit_conformal(calibration: pd.DataFrame, *, alpha: float = 0.1, p: str = "p"
     of_one_judge(calibration, "calibration frame")
     misfit = misfits(calibration, p)
     known = calibration["gold"].notna().to_numpy() & ~np.isnan(misfit).any(axis=1)
-    gold = calibration.loc[known, "gold"].to_numpy(dtype=np.int64)
+    gold = to_scale(floats(calibration.loc[known, "gold"])).astype(np.int64)
     observed = misfit[known][np.arange(len(gold)), gold - 1]
     users = calibration.loc[known, "user"]
     return Conformal(alpha, quantile_over_users(observed, users, alpha), int(users.nunique()), p)
@@ -96,7 +96,7 @@ def coverage(sets: pd.DataFrame) -> dict[str, float]:
     """
     known = sets.dropna(subset=["gold", *SET])
     inside = known[SET].to_numpy(dtype=bool)
-    held = inside[np.arange(len(known)), known["gold"].to_numpy(dtype=np.int64) - 1]
+    held = inside[np.arange(len(known)), to_scale(floats(known["gold"])).astype(np.int64) - 1]
     of_users = pd.Series(held, dtype=float).groupby(known["user"].to_numpy()).mean()
     users = Resamples(of_users.index, 2000)
     found = users.estimate(users.mean(of_users), "covered")

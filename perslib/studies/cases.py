@@ -62,7 +62,7 @@ def describe_case(row: Mapping[str, Any], corpus: Corpus, memories: Memories) ->
 
 def _score(score: float, reason: object) -> str:
     said = name_of(reason) if isinstance(reason, str) else ""
-    return f"{score:.0f}" + (f", {said}" if said else "")
+    return f"{score:.1f}".removesuffix(".0") + (f", {said}" if said else "")
 
 
 def _cited(row: Mapping[str, Any], corpus: Corpus, memories: Memories) -> Iterator[tuple[str, str]]:

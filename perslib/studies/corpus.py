@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perslib.corpus import SESSION, TURN, Corpus
+from perslib.corpus import SESSION, TURN, Corpus, by_reply
 from perslib.errors import NotEnough, PerslibError
 from perslib.paths import read_csv
 from perslib.report.markup import literally
@@ -26,7 +26,8 @@ def statistics(corpus: Corpus) -> pd.DataFrame:
 
 
 def scored(corpus: Corpus) -> pd.DataFrame:
-    """The turns that carry a score, with the assistant of their session."""
+    """The turns that carry a score, each of several replies on its own, with the assistant of their session."""
+    corpus = by_reply(corpus)
     turns = corpus.turns.assign(assistant=of_turns(corpus, "assistant"))
     return turns[turns["score"].notna()].reset_index(drop=True)
 
@@ -52,6 +53,7 @@ def widen(distribution: pd.DataFrame, by: str) -> pd.DataFrame:
 
 def by_scenario(corpus: Corpus, seed: int = 42) -> pd.DataFrame:
     """Score distribution of all turns (scenario "all") and of each scenario, their means with intervals."""
+    corpus = corpus.with_evidence("scenarios")
     turns = scored(corpus)
     groups = [turns.assign(scenario="all"), *(turns[turns["scenario"] == s] for s in corpus.scenarios)]
     stacked = pd.concat([group for group in groups if not group.empty] or [turns], ignore_index=True)

@@ -16,13 +16,14 @@ import pandas as pd
 
 from perslib import stats
 from perslib.corpus import TURN, Corpus
+from perslib.corpus.scale import gold_of
 from perslib.errors import DataError, PerslibError
 from perslib.judge import Judge
 from perslib.llm import Backbone
 from perslib.replay import ORIGINAL, originals, read_labels, read_replies, recorded, scored
 from perslib.stats import Floats, estimate, floats, of_turns
 from perslib.studies.extent import FEWEST_REPLIES, listed
-from perslib.worlds.satisfaction import borders
+from perslib.worlds.rating import satisfaction_of
 
 #: Turns that each candidate is judged on, unless told otherwise.
 TURNS = 150
@@ -70,7 +71,7 @@ def collect_ratings(
     """Collect replies to turns of test users that people rated: candidate, the keys of a turn, response, gold.
 
     They come from the files `replies` and `labels`, where given (labels: CSV or JSONL with candidate, user, scenario, session,
-    turn and score). Else a synthetic world says how its users would have rated each candidate's reply: by their
+    turn and score), else from the corpus, where people rated several replies to a turn. A synthetic world says how its users would have rated each candidate's reply: by their
     own thresholds, with their own noise, once. In other corpora they are the recorded replies with their ratings, and
     the assistants that gave them are the candidates. `limit` turns are drawn at random.
     """
@@ -82,8 +83,11 @@ def collect_ratings(
         turns = given[TURN].drop_duplicates()
         everyone = pd.concat([originals(corpus, turns), recorded(given, turns)], ignore_index=True)
         known = everyone.merge(read_labels(labels), on=["candidate", *TURN])
-    elif {"utility", "expected"} <= set(brought := corpus.extras.get("candidates", pd.DataFrame())):
-        known = brought.assign(gold=_world_ratings(brought, corpus.extras["truth_users"], seed))
+    elif (brought := corpus.extras.get("candidates", pd.DataFrame())).get("score", pd.Series()).notna().any():
+        known = brought.assign(gold=gold_of(brought, corpus.scale)).dropna(subset="gold")
+    elif {"utility", "expected"} <= set(brought):
+        felt = satisfaction_of(brought, corpus.extras["truth_users"], np.random.default_rng(seed))
+        known = brought.assign(gold=np.rint(felt))
     else:
         by = of_turns(corpus, "assistant").to_numpy()
         is_named = pd.notna(by).all() and len(set(by)) > 1
@@ -99,15 +103,6 @@ def collect_ratings(
             f"It takes {stats.FEWEST_USERS} users to draw from, better twenty: give more of them, or set limit = -1.",
         )
     return known.reset_index(drop=True)
-
-
-def _world_ratings(replies: pd.DataFrame, users: pd.DataFrame, seed: int) -> Floats:
-    """1 + the number of the user's thresholds below utility + noise, as the world rates."""
-    of = users.set_index("user").loc[replies["user"]]
-    steps = np.array([borders(*own) for own in of[["strictness", "top_shift"]].to_numpy(float)])
-    noise = np.random.default_rng(seed).normal(0, of["noise"].to_numpy(float))
-    latent = replies["utility"].to_numpy(float) + noise
-    return np.asarray(1.0 + (latent[:, None] > steps).sum(axis=1))
 
 
 def score_replies(known: pd.DataFrame, judge: Judge, corpus: Corpus, backbone: Backbone | None = None) -> pd.DataFrame:

@@ -21,9 +21,10 @@ from perslib.llm import Backbone
 from perslib.llm.loop import compute
 from perslib.memory import Structured
 from perslib.paths import read_csv
-from perslib.stats import Resamples, agreement, calibrated, fit_population, fit_thresholds, histories, with_gold
+from perslib.stats import Resamples, agreement, calibrated, fit_population, fit_thresholds, floats, histories, with_gold
 from perslib.stats.calibrated import of_blocks
 from perslib.stats.calibration import SCORES as FIVE
+from perslib.stats.calibration import to_scale
 from perslib.stats.fitted import P
 from perslib.studies.extent import FEWEST_REPLIES, Extent
 
@@ -145,7 +146,7 @@ def up_to(corpus: Corpus, key: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A conversation up to and with one judged reply, as messages."""
     block = corpus.block(key["user"], key["scenario"])
     target = block.target(key["session"], key["turn"])
-    return [*target.prefix, {"role": "assistant", "content": target.response, "score": int(key["gold"])}]
+    return [*target.prefix, {"role": "assistant", "content": target.response, "score": round(key["gold"])}]
 
 
 def beside_gold(verdicts: pd.DataFrame, corpus: Corpus, score: str = "real") -> pd.DataFrame:
@@ -205,7 +206,7 @@ def measure_distributions(verdicts: pd.DataFrame, corpus: Corpus, seed: int = 42
         return pd.DataFrame(columns=["judge", "log_loss", "rps", "gain"])
     everybody, users = fit_population(train), Resamples(own["user"], seed=seed)
     known = of_blocks(own, everybody.shrink(histories(corpus)))
-    given = own["gold"].to_numpy()[:, None]
+    given = to_scale(floats(own["gold"]))[:, None]
     history = known / known.sum(axis=1, keepdims=True)
     said = {
         LearnedJudge.name: own[P].to_numpy(float),

@@ -1,0 +1,89 @@
+"""Several replies to a request: whether a judge picks what this person likes best, and what its mistakes cost.
+
+    picks(rated, ["learned", "everyone"], control="everyone")
+
+`rated` has a row a reply: user, a request (`turn_id`), candidate, gold, and a column of scores for each judge. Of each request:
+
+best_reply   1 where the judge's highest reply is (one of) the person's highest; of equal scores each counts in part
+regret       the person's rating of their own best reply less that of the judge's pick, in points of `gold`
+pairs_right  share of the pairs that the person rated differently which the judge orders alike, equal scores counting half
+tau          of each user: Kendall's τ_b between the judge's and the person's mean by candidate (three candidates or more)
+
+Intervals are over users.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from scipy.stats import kendalltau
+
+from perslib.stats.resamples import RESAMPLES, SEED, Floats, Resamples
+
+MEASURES = ("best_reply", "regret", "pairs_right", "tau")
+#: Candidates that a user must have rated for an order of them.
+FEWEST = 3
+
+
+def by_request(rated: pd.DataFrame, judge: str) -> pd.DataFrame:
+    """What the judge's scores are worth in each request: user, best_reply, regret, pairs_right; NaN where nothing differs."""
+    rows = []
+    for (user, request), own in rated.groupby(["user", "turn_id"], sort=False):
+        gold, score = own["gold"].to_numpy(float), own[judge].to_numpy(float)
+        picked = score == np.nanmax(score) if np.isfinite(score).any() else np.zeros(len(score), bool)
+        known = {"user": user, "turn_id": request, "best_reply": np.nan, "regret": np.nan, "pairs_right": np.nan}
+        one, two = np.triu_indices(len(own), 1)
+        liked, judged = np.sign(gold[one] - gold[two]), np.sign(score[one] - score[two])
+        if liked.any() and picked.any():
+            known["best_reply"] = float((gold == gold.max())[picked].mean())
+            known["regret"] = float(gold.max() - gold[picked].mean())
+            known["pairs_right"] = float(np.nanmean((1 + liked * judged)[liked != 0] / 2))
+        rows.append(known)
+    return pd.DataFrame(rows, columns=["user", "turn_id", "best_reply", "regret", "pairs_right"])
+
+
+def order_of(rated: pd.DataFrame, judge: str) -> pd.Series:
+    """Kendall's τ_b between judge and person over the candidates' means, by user; missing for too few candidates."""
+    means = rated.dropna(subset=judge).groupby(["user", "candidate"])[["gold", judge]].mean()
+    found = {}
+    for user, own in means.groupby(level="user"):
+        varies = len(own) >= FEWEST and own["gold"].nunique() > 1
+        # A judge that orders nothing is right by chance.
+        found[user] = float(np.nan_to_num(kendalltau(own["gold"], own[judge])[0])) if varies else np.nan
+    return pd.Series(found, dtype=float)
+
+
+def picks(
+    rated: pd.DataFrame, judges: Sequence[str], control: str = "", *, resamples: int = RESAMPLES, seed: int = SEED
+) -> pd.DataFrame:
+    """Every measure of every judge with its interval, and its difference to the control's on the same requests.
+
+    Columns: judge, metric, value, value_low, value_high, gain, gain_low, gain_high (judge less control), requests, users.
+    """
+    users = Resamples(rated["user"].unique(), resamples, seed)
+    drawn: dict[tuple[str, str], Floats] = {}
+    rows = []
+    for judge in [*dict.fromkeys([*([control] if control else []), *judges])]:
+        each = by_request(rated, judge)
+        at = pd.Index(users.names).get_indexer(each["user"])
+        for metric in MEASURES:
+            if metric == "tau":
+                values = order_of(rated, judge).reindex(users.names).to_numpy()
+                place = np.arange(len(users))
+            else:
+                values, place = each[metric].to_numpy(), at
+            known = np.isfinite(values)
+            weights = users.weights_for(len(np.unique(place[known])))
+            total = np.bincount(place[known], values[known], len(users)) @ weights
+            count = np.bincount(place[known], minlength=len(users)) @ weights
+            mean = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
+            drawn[judge, metric] = mean
+            about = {"judge": judge, "metric": metric, **users.estimate(mean)}
+            if control:
+                base = drawn[control, metric]
+                about |= users.estimate(mean - base if base.shape == mean.shape else mean[:1] - base[:1], "gain")
+            rows.append({**about, "requests": int(known.sum()), "users": len(np.unique(place[known]))})
+    table = pd.DataFrame(rows)
+    return table[table["judge"].isin(judges)].reset_index(drop=True)

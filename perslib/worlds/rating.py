@@ -1,0 +1,54 @@
+"""People of the synthetic world rate every reply to a request, on any scale: ratings whose truth is known."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+
+import numpy as np
+import pandas as pd
+
+from perslib.corpus import TURN, Corpus, Scale, coerce
+from perslib.worlds.satisfaction import borders
+
+FIVE = Scale()
+
+
+def satisfaction_of(replies: pd.DataFrame, users: pd.DataFrame, rng: np.random.Generator) -> np.ndarray:
+    """How satisfied each user is with a reply, 1–5 as a real number: utility and noise against the user's thresholds.
+
+    Rounded, it is the score that the world gives. `replies` has user and utility, `users` is the frame `truth_users`.
+    """
+    of = users.set_index("user").loc[replies["user"]]
+    noise = rng.normal(0, of["noise"].to_numpy(float))
+    latent = replies["utility"].to_numpy(float) + noise
+    steps = np.array([borders(*own) for own in of[["strictness", "top_shift"]].to_numpy(float)])
+    ends = np.hstack([steps[:, :1] - 1, steps, steps[:, -1:] + 1])
+    middle = (1, 1.5, 2.5, 3.5, 4.5, 5)
+    return np.array([np.interp(value, own, middle) for value, own in zip(latent, ends)])
+
+
+def rate(corpus: Corpus, scale: Scale = FIVE, seed: int = 42) -> Corpus:
+    """The synthetic corpus as if its users had rated every reply anew on this scale, those of all assistants included.
+
+    `candidates` gets score, given and chosen (the best liked of a request), and turns get new scores.
+    """
+    rng = np.random.default_rng(seed)
+    users = corpus.extras["truth_users"]
+    turns = corpus.turns.drop(columns=["score", "given"])
+    utility = turns[TURN].merge(corpus.extras["truth_turns"][[*TURN, "utility"]], on=TURN, how="left")
+    turns = turns.assign(**_given(satisfaction_of(utility, users, rng), scale))
+    replies = corpus.extras["candidates"]
+    felt = pd.Series(satisfaction_of(replies, users, rng), replies.index)
+    replies = replies.assign(**_given(felt.to_numpy(), scale))
+    best = felt.groupby([replies[c] for c in TURN]).idxmax()
+    replies = coerce(replies.assign(chosen=replies.index.isin(best)), "candidates")
+    meta = corpus.meta | ({} if scale.is_five else {"scale": asdict(scale)})
+    return replace(corpus, turns=turns, extras={**corpus.extras, "candidates": replies}, meta=meta)
+
+
+def _given(felt: np.ndarray, scale: Scale) -> dict[str, np.ndarray]:
+    """The columns score and given of so much satisfaction, rounded to the scale's steps."""
+    given = scale.from_five(felt)
+    given = np.rint(given / scale.step) * scale.step if scale.step else given
+    columns = {"score": np.rint(scale.to_five(given))}
+    return columns if scale.is_five else columns | {"given": given}
