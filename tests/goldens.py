@@ -47,6 +47,7 @@ PAGES: dict[str, list[str]] = {
     "10": [],
     "11": ["--limit", "60", "-p", "judges=user mean, learned, zero-shot"],
     "12": ["-p", "draws=60"],
+    "13": ["--limit", "60"],
 }  # fmt: skip
 BACKBONE = """[scripted]
 base_url = "{}"

@@ -68,6 +68,8 @@ class Request:
     With `max_tokens=1` this goes without saying."""
     usual: Any = field(default=None, repr=False, compare=False)
     """An answer of the usual length, or a function that returns one, which a dry run takes for given; not sent."""
+    shown: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
+    """What the prompt was filled in with, for answerers that are no model; not sent."""
 
     def __post_init__(self) -> None:
         if isinstance(self.messages, str):

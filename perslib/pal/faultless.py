@@ -43,11 +43,13 @@ def is_synthetic(corpus: Corpus) -> bool:
 class Faultless(H2Memory):
     """H²Memory's store from the truth; `options` are those of `H2Memory`, whose recall it shares."""
 
+    called = "faultless H²Memory{without}"
+
     def __init__(self, corpus: Corpus, **options: Any):
         if not is_synthetic(corpus):
             unknown = "is no synthetic PAL-Set, so what is true of it is not known"
             raise DataError(Problem(f"corpus {corpus.name}", unknown))
-        super().__init__(corpus.language, **{"name": "faultless H²Memory", **options})
+        super().__init__(corpus.language, **options)
         seed = int(corpus.meta["seed"])
         self.raised: dict[str, list[tuple[str, str, Raised]]] = {
             user: [

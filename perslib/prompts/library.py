@@ -68,7 +68,7 @@ class Prompt:
             messages = [{"role": role, "content": body.render(values).strip()} for role, body in self._messages]
         except Exception as error:  # a template can fail in any way that Python can
             raise PromptError(f"{_place(error, self.path)}: {error}") from error
-        return Request(messages, self.schema, self.temperature, self.max_tokens, prompt=self.label)
+        return Request(messages, self.schema, self.temperature, self.max_tokens, prompt=self.label, shown=values)
 
     def _shown(self, value: Any, place: str) -> Any:
         """A copy of the value with all text in it made visible."""

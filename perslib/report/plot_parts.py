@@ -104,7 +104,7 @@ class Chart:
         columns = min(1 if width == "column" else 5 if count == 5 else 4, count) or 1
         lines = -(-count // columns) or 1
         self.figure, self._axes = subplots(lines, columns, width, height(count) * lines, sharey=shared)
-        characters = int(self.figure.get_figwidth() * 11 / columns)
+        characters = int(self.figure.get_figwidth() * 10 / columns)
         for ax, title in zip(self._axes, self._titles):
             text = "" if title is None else fill(literal_name(title, 90), characters)
             ax.set_title(text, fontsize=10, loc="left")

@@ -6,8 +6,9 @@
     bench = single_turn(asked, memories, model, judge)             Table 2
     held, evaluations = multi_turn(asked, memories, model, user, judge)   Table 3
 
-A model on this machine gets a first look. It could neither write a memory nor be waited for while it tries, so the
-memory is the faultless one of a synthetic set, and the model answers a single topic, its answers kept short by their form.
+A model on this machine gets a first look. It could neither write a memory nor be waited for while it tries, so all
+methods are compared with an answerer that is no model (`without_model`), H²Memory and its ablations written from the truth
+of a synthetic set; the model talks over a single topic, its answers kept short by their form.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from perslib.errors import UnknownName
 from perslib.llm import Backbone, Request
 from perslib.llm.types import changed, digest
 from perslib.memory.baselines import ConditionMem, MemoryBank, RecurSum, Vanilla, baselines
-from perslib.memory.h2 import H2Dialogues, H2Memory
+from perslib.memory.h2 import H2Dialogues, H2Memory, OfficialMapping
 from perslib.memory.h2.recall import Part
 from perslib.memory.long import LongTermMemory
 from perslib.pal import (
@@ -44,6 +45,7 @@ from perslib.pal import (
     talked,
 )
 from perslib.pal.compared import EVALUATIONS
+from perslib.pal.extractive import Extractive
 from perslib.pal.faultless import is_synthetic
 from perslib.pal.longmemeval import accuracies, answered, read_questions
 from perslib.pal.multi_turn import Template
@@ -58,6 +60,8 @@ PARTS = get_args(Part)
 TALKING = (OURS, "vanilla (without log)", "vanilla (with log)", "RecurSum", "ConditionMem", "MemoryBank")
 USERS, TOPICS = 2, 40
 """Users of a synthetic set, and topics asked about unless a limit is given: about five users of PAL-Set."""
+#: Users of the synthetic set that is answered without a model.
+ALL_USERS = 10
 #: A first look: methods, what is asked about of a user's last month, texts recalled of each kind, evaluations of a pair.
 LOOK = (FAULTLESS, "vanilla (without log)")
 LOOK_QUERY, LOOK_K, LOOK_RUNS = {"query": 1, "topics": 1}, 1, 2
@@ -134,19 +138,37 @@ def months(corpus: Corpus, model: Backbone, *, limit: int = 0, history: int = 0,
 
 
 def memories_named(
-    names: str, corpus: Corpus, embedder: str = "auto", *, first_look: bool = False
+    names: str, corpus: Corpus, embedder: str = "auto", *, first_look: bool = False, writes: bool = True
 ) -> list[LongTermMemory]:
     """Methods by their names, all where none is named; the first is the one that others are compared with.
 
     All are H²Memory and its ablations (`H²Memory without situations`, background, outlines, principles), on synthetic
-    sets also `faultless H²Memory`, and the baselines of Table 2. All look things up with the same embedder.
+    sets also `faultless H²Memory`, and the baselines of Table 2. All look things up with the same embedder. Where no model
+    `writes`, H²Memory and its ablations are the faultless ones. By name alone: either with ` (official mapping)`.
     """
     options: dict[str, Any] = {"embedder": embedder, **({"k": LOOK_K} if first_look else {})}
     language = corpus.language
-    ours: list[LongTermMemory] = [H2Memory(language, without=part, **options) for part in (None, *PARTS)]
-    ours += [Faultless(corpus, **options)] if is_synthetic(corpus) else []
-    known = {memory.name: memory for memory in (*ours, *baselines(language, **options))}
-    return _chosen(listed(names) or list(LOOK if first_look else known), known)
+    ours: list[H2Memory] = [H2Memory(language, without=part, **options) for part in (None, *PARTS)]
+    if is_synthetic(corpus):
+        faultless: list[H2Memory] = [Faultless(corpus, without=part, **options) for part in (None, *PARTS)]
+        ours = [*ours, faultless[0]] if writes else faultless
+    known: dict[str, LongTermMemory] = {memory.name: memory for memory in (*ours, *baselines(language, **options))}
+    who = people(corpus)
+    mapped = [OfficialMapping(one, (who[-1].user, who[-1].history)) for one in ours if one.without is None]
+    wanted = listed(names) or list(LOOK if first_look else known)
+    return _chosen(wanted, known | {memory.name: memory for memory in mapped})
+
+
+def without_model(language: str, methods: str = "", seed: int = 42) -> tuple[Corpus, Months, list[LongTermMemory]]:
+    """Ten synthetic users, all about them asked, and every method, to be served by an answerer that is no model.
+
+    The faultless memory also with the official mapping.
+    """
+    corpus = palset(users=ALL_USERS, seed=seed, language=language)
+    memories = memories_named(methods, corpus, "tfidf", writes=False)
+    if not methods:
+        memories += memories_named(f"{FAULTLESS} (official mapping)", corpus, "tfidf", writes=False)
+    return corpus, Months(tuple(people(corpus)), corpus.language, False), memories
 
 
 def _chosen(wanted: Iterable[str], known: Mapping[str, LongTermMemory]) -> list[LongTermMemory]:
@@ -242,15 +264,28 @@ class Bench:
 
 
 def single_turn(
-    asked: Months, memories: Sequence[LongTermMemory], model: Backbone, judge: Backbone, seed: int = 42
+    asked: Months,
+    memories: Sequence[LongTermMemory],
+    model: Backbone | None = None,
+    judge: Backbone | None = None,
+    seed: int = 42,
 ) -> Bench:
-    """Requirements restated and graded, solutions proposed and selected, with every memory."""
+    """Requirements restated and graded, solutions proposed and selected, with every memory; without a model by copying."""
     form = PromptSettings(asked.language, seed=seed)
-    if asked.is_first_look:
+    if asked.is_first_look and model and judge:
         model, judge = brief(model), brief(judge)
-    answers, served = run(memories, asked.who, model, form)
-    answers = graded(answers, asked.who, judge, form)
-    return Bench(answers, scored(answers, asked.who), tuple(served), judge.name)
+    own: Any = model or Extractive(asked.language)
+    grader: Any = judge or own
+    answers, served = run(memories, asked.who, own, form)
+    answers = graded(answers, asked.who, grader, form)
+    return Bench(answers, scored(answers, asked.who), tuple(served), grader.name)
+
+
+def count_misplaced(memories: Sequence[LongTermMemory], bench: Bench, who: Sequence[Person]) -> dict[str, int]:
+    """How many outlines of the history the official mapping looks up in another cluster, and how many there are."""
+    mapped = [memory for memory in memories if isinstance(memory, OfficialMapping)]
+    counts = [m.misplaced(bench.of(m.name, person.user).stores[0]) for m in mapped for person in who]
+    return {"misplaced": sum(n for n, _ in counts), "outlines": sum(n for _, n in counts)}
 
 
 def multi_turn(
@@ -298,7 +333,7 @@ def count_dialogues(held: Sequence[Dialogue], evaluations: pd.DataFrame) -> dict
 
 def others(table: pd.DataFrame) -> list[str]:
     """Return the methods that are neither H²Memory nor its ablations."""
-    return [m for m in dict.fromkeys(table["method"]) if m != FAULTLESS and not m.startswith(OURS)]
+    return [m for m in dict.fromkeys(table["method"]) if not m.startswith((OURS, FAULTLESS))]
 
 
 def memories(embedder: str = "auto") -> list[LongTermMemory]:
