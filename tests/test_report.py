@@ -614,6 +614,7 @@ def test_a_new_study_of_ones_own_renders(home):
     try:
         run_report("my_question", corpus="tiny/en", out=home / "new")
         page = (home / "new" / "tiny-en" / "embedded" / "my_question.html").read_text("utf-8")
+        assert "figures/my_question" in page  # two studies of one's own do not overwrite each other's files
         assert "<em>longer replies</em> agrees with the users' scores at r = " in page.split("How")[0]
     finally:
         (home / "notebooks" / "my_question.ipynb").unlink()
