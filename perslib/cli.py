@@ -288,7 +288,9 @@ def new(name: str, language: str) -> None:
 
     name = name.removesuffix(".ipynb")
     made = copy_notebook("my_study", language, workspace() / "notebooks" / f"{name}.ipynb")
-    made.write_text(made.read_text("utf-8").replace('\\"my_study\\"', f'\\"{name}\\"'), "utf-8")  # its files bear its name
+    made.write_text(
+        made.read_text("utf-8").replace('\\"my_study\\"', f'\\"{name}\\"'), "utf-8"
+    )  # its files bear its name
     click.echo(f"Written to {made}; render it with: perslib report {made.stem}")
 
 

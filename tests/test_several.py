@@ -123,6 +123,25 @@ def test_a_rating_off_the_declared_scale_is_named():
         )
 
 
+def test_two_scales_in_one_column_are_named():
+    short = [row for u in "ab" for row in rows(*((str(i), None, 1 + i % 5) for i in range(6)), user=u)]
+    long = [row for u in "cdef" for row in rows(*((str(i), None, 10 * i + 50) for i in range(6)), user=u)]
+    with pytest.raises(
+        DataError, match=r"2 of 6 users gave nothing above 5 \(such as a\), others up to 100: are these two"
+    ) as error:
+        read_rows([*short, *long], "mine")
+    assert "--scale 1-100" in str(error.value)
+    assert read_rows([*short, *long], "mine", scale=Scale(1, 100)).corpus.scale.high == 100
+    assert read_rows([*short[:6], *long], "mine").corpus.scale.high == 100  # one strict person is no second scale
+
+
+def test_an_import_counts_users_with_one_conversation():
+    one = [*three_conversations(), {"user": "c", "request": "q", "response": "r", "score": 3}]
+    assert "note: users of whom nothing else is known, so that they are not judged: 1" in describe_import(
+        read_rows(one, "mine"), "table"
+    )
+
+
 def test_an_import_says_what_it_is_and_feeds():
     several = [row for i in range(2) for row in rows(("q", "x", 20), ("q", "y", 90), session=str(i))]
     said = " ".join(describe_import(read_rows(several, "mine", scale=Scale(1, 100)), "table", missing=True))

@@ -70,6 +70,30 @@ def test_an_identity_card_has_to_add_up():
         ("李先生成功了", "NAME"),
         ("王小明先生产品经理", "NAME"),
         ("文静女士来了", "NAME"),
+        ("手机１３８００１３８０００", "PHONE"),
+        ("meine Nummer ist +49 151 2387 4410", "PHONE"),
+        ("Telefon 030 12345678", "PHONE"),
+        ("ring 020 7946 0958 please", "PHONE"),
+        ("my cell is 4155550132", "PHONE"),
+        ("write to jane [at] example [dot] com", "EMAIL"),
+        ("身份证号 110105 19491231 002X", "ID"),
+        ("身份证 110105491231002", "ID"),
+        ("ssn 536-22-1234", "ID"),
+        ("统一社会信用代码 91110000600037341L", "ID"),
+        ("学号是20210304567", "ID"),
+        ("IBAN DE89 3704 0044 0532 0130 00", "CARD"),
+        ("the password is hunter2!", "SECRET"),
+        ("密码：Tianqi@2023", "SECRET"),
+        ("key sk-abcdefghijklmnop1234567890", "SECRET"),
+        ("Authorization: Bearer abc123def456ghi789", "SECRET"),
+        ("AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMIK7MDENG", "SECRET"),
+        ("紧急联系人：李雷", "NAME"),
+        ("我是欧阳思远，想请你看看简历", "NAME"),
+        ("I'm Gareth Pemberton from Leeds", "NAME"),
+        ("Kind regards,\nMaria Silva", "NAME"),
+        ("住在阳光花园3栋2单元501室", "ADDRESS"),
+        ("Hauptstraße 12, 10115 Berlin", "ADDRESS"),
+        ("27 Larkfield Crescent", "ADDRESS"),
     ],
 )
 def test_each_kind_is_found(text, kind):
@@ -227,3 +251,33 @@ def test_mining_sees_placeholders_only():
     assert reply["primary"] == "repeat" or reply["primary"] == "parallel_request"
     hidden = mined(pd.DataFrame(rows), key=b"k").table.iloc[0]
     assert hidden["cid"] != "a"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "方案先生成两版",
+        "最高先生成十条标题",
+        "长安街1号线怎么走",
+        "我是高中生，数学不好",
+        "密码是多少位才安全",
+        "password is required",
+        "what makes a password strong?",
+        "127.0.0.1 和 0.0.0.0 有什么区别",
+        "ISBN 978-7-111-40701-0",
+        "3.14159265358979",
+        "π ≈ 3.1415926535, e ≈ 2.7182818284",
+        "git checkout 8f3c2d1a9b7e",
+        "1234567890 + 9876543210 = ?",
+        "在 2024-11-23 18:40:11 报错",
+        "I'm Happy today. This is Great news",
+        "微信小程序怎么开发",
+    ],
+)
+def test_what_only_looks_personal_stays(text):
+    assert deidentified(said(text)).messages[0].text == text
+
+
+def test_a_name_before_a_title_that_is_a_word_is_no_name_anywhere_else():
+    texts = ["方案先生成两版，高先生也看看", "方案再改改，高一点", "最高多少"]
+    assert [m.text for m in deidentified(said(*texts)).messages][1:] == texts[1:]

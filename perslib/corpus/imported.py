@@ -53,6 +53,9 @@ def describe_import(reading: Reading, kind: str, missing: bool = False) -> Itera
             "neutral (--scale, --dissatisfied). Scores are these ratings mapped to 1–5."
         )
     yield f"evidence: judges know {_EVIDENCE[corpus.evidence]} (--evidence)"
+    alone = len(corpus.users) - len({user for user, _ in corpus.block_ids()})
+    if alone and corpus.block_ids():
+        yield f"note: users of whom nothing else is known, so that they are not judged: {alone}"
     yield from (f"note: {what}: {times}" for what, times in reading.irregularities.items())
     if "split_origin" in corpus.meta:
         yield f"split: {corpus.meta['split_origin']}"

@@ -194,7 +194,23 @@ def _scale(declared: Scale | None, rows: Sequence[dict[str, Any]]) -> Scale:
         column_of.add(cell, "", number is not None and FIVE.low <= number <= FIVE.high)
     on_another = column_of.fault(column, FIVE) is not None and len(ratings) == len(cells)
     found = Scale.guess(ratings) if on_another else None
+    if found and found.high > 2 * FIVE.high - 1:
+        _check_one_scale(column, found, rows)
     return found or FIVE
+
+
+def _check_one_scale(column: str, scale: Scale, rows: Sequence[dict[str, Any]]) -> None:
+    """Stop where the ratings of some users look as if they were on 1–5, those of others on a longer scale."""
+    highest: dict[str, list[float]] = {}
+    for row in rows:
+        if (number := number_in(row.get(column))) is not None:
+            highest.setdefault(str(row.get("user")), []).append(number)
+    many = {user: own for user, own in highest.items() if len(own) >= 5}
+    short = [user for user, own in many.items() if min(own) >= 1 and max(own) <= 5]
+    if len(short) >= max(2, len(many) / 10):
+        seen = f"{column}: {len(short)} of {len(many)} users gave nothing above 5 (such as {short[0]}), others up to {scale.high:g}"
+        remedy = f"If all rated on one scale, say so: --scale {scale.low:g}-{scale.high:g}. Else put them on one before the import."
+        raise DataError(Problem("", f"{seen}: are these two scales?"), remedy)
 
 
 def rows_of(path: Path, reading: Reading, columns: Mapping[str, str] | None = None) -> Iterator[Row | tuple[str, None]]:

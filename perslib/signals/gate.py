@@ -8,7 +8,7 @@ others are not alike enough to look at (Broder 1997).
     kept = [s for s in sessions if gate(s, reactions(s)) is None]
     gate.counts                                           # Counter({"no_signal": 812, "near_duplicate": 14, …})
 
-What is harmful is told from talk about it, and an angry user is not harmful: slurs are masked (`masked`), not dropped.
+What is harmful is what is asked for, and an angry user is not harmful: slurs are masked (`masked`), not dropped.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -72,6 +73,31 @@ class Duplicates:
 
 
 MASK = "***"
+_CLAUSE = re.compile(r"[.!?;:\n\u3002\uff01\uff1f\uff1b\uff1a]")
+#: Languages that are told apart, the letters below which a text in Latin script counts as English, and how sure one has to be.
+KNOWN = (
+    "en",
+    "de",
+    "es",
+    "fr",
+    "it",
+    "pt",
+    "nl",
+    "pl",
+    "tr",
+    "vi",
+    "id",
+    "ru",
+    "uk",
+    "ar",
+    "ja",
+    "ko",
+    "th",
+    "hi",
+    "el",
+    "he",
+)
+SHORT, SURE = 25, 0.9
 
 
 @dataclass(frozen=True)
@@ -122,18 +148,53 @@ def _refusals(session: Session, reactions: Sequence[Reaction], settings: GateSet
     yield "all_interrupted" if reactions and all(r.interrupted for r in reactions) else None
     yield "no_signal" if wanted is not None and not shown else None
     yield "conflict" if not settings.conflicts and any(r.conflict for r in reactions) else None
-    spoken = language(compared(users[0] if users else ""))
+    spoken = identified(compared(users[0] if users else ""))
     yield "language" if settings.languages is not None and spoken not in settings.languages else None
     for name, text, bounds in (("query", query, settings.query), ("reply", reply, settings.reply)):
         yield f"{name}_length" if bounds is not None and not bounds[0] <= len(text) <= bounds[1] else None
     if not settings.images:  # what was not logged would have to be seen to judge the reply
         yield "image_reply" if reply.strip() == PICTURE else None
         yield "image_request" if _found("images").search(query.lower()) else None
-    for text in users:  # talk about what is harmful is not harmful
-        lowered = text.lower()
-        unsafe = (kind for kind, pattern in _unsafe().items() if pattern.search(lowered))
-        yield from (f"unsafe_{kind}" for kind in unsafe if not _found("discussion").search(lowered))
+    for text in users:
+        yield from (f"unsafe_{kind}" for kind in asked_for(text))
         yield "unsafe_classifier" if settings.unsafe is not None and settings.unsafe(masked(text)) else None
+
+
+def asked_for(text: str) -> Iterator[str]:
+    """The kinds of harm that a text asks for; what it says against it counts in the same clause, before it, alone."""
+    lowered = text.lower()
+    for kind, pattern in _unsafe().items():
+        for found in pattern.finditer(lowered):
+            clause = max((end.end() for end in _CLAUSE.finditer(lowered, 0, found.start() + 1)), default=0)
+            if not _found("against").search(lowered, clause, found.end()):
+                yield kind
+                break
+
+
+@cache
+def _identifier() -> Any:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier  # half a second
+
+    known = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    known.set_languages(list(KNOWN))
+    return known
+
+
+def identified(text: str) -> str:
+    """The language of a text: zh and en by their script, another where letters or a model of languages say so.
+
+    Of few words a model says little: they count as English.
+    """
+    letters = [c for c in text if c.isalpha()]
+    latin = sum(c < "\u0250" for c in letters)
+    if any("\u3040" <= c <= "\u30ff" for c in letters):
+        return "ja"
+    if language(text) == "zh":
+        return "zh"
+    if 2 * latin < len(letters) or (len(letters) >= SHORT and latin):
+        found, sure = _identifier().classify(text)
+        return str(found) if 2 * latin < len(letters) or (found != "en" and sure > SURE) else "en"
+    return "en"
 
 
 def _exchange(

@@ -16,12 +16,19 @@ import hashlib
 import hmac
 import ipaddress
 import re
+import unicodedata
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import date
 from functools import cache
 from typing import NamedTuple
+
+import phonenumbers
+from stdnum import iban, luhn
+from stdnum.cn import ric, uscc
+from stdnum.exceptions import ValidationError
+from stdnum.us import ssn
 
 from perslib.corpus.uxbench_records import Session
 from perslib.paths import read_toml
@@ -40,30 +47,65 @@ class Rule(NamedTuple):
 
 
 def identity_card(text: str) -> bool:
-    """ISO 7064, mod 11-2: Σ digit·weight + check ≡ 1 (mod 11), weights 2^(17−i); and a date that can be a birthday."""
-    total = sum(int(digit) * pow(2, 17 - i, 11) for i, digit in enumerate(text[:17]))
-    if "10X98765432"[total % 11] != text[17].upper():
-        return False
+    """Whether the digits of a resident's card of the PRC add up, with a birthday that can be one."""
+    digits = re.sub(r"[ -]", "", text).upper()
     try:
-        born = date(int(text[6:10]), int(text[10:12]), int(text[12:14]))
+        born = ric.get_birth_date(digits)
+    except ValidationError:
+        return False
+    return bool(ric.calc_check_digit(digits) == digits[-1]) and 1900 <= born.year <= date.today().year
+
+
+def old_identity_card(text: str) -> bool:
+    """Whether fifteen digits begin as such a card of before 1999: a province, and a birthday in the last century."""
+    try:
+        date(1900 + int(text[6:8]), int(text[8:10]), int(text[10:12]))
     except ValueError:
         return False
-    return 1900 <= born.year <= date.today().year
+    return 11 <= int(text[:2]) <= 82
 
 
 def bank_card(text: str) -> bool:
-    """Luhn: every second digit from the right doubled, the sum of all digits divisible by ten."""
-    digits = [int(c) for c in text if c.isdigit()]
-    doubled = (sum(divmod(2 * d, 10)) for d in digits[-2::-2])
-    return 13 <= len(digits) <= 19 and len(set(digits)) > 1 and (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
+    """Whether thirteen digits or more, not all the same, add up (Luhn)."""
+    digits = luhn_digits(text)
+    return 13 <= len(digits) <= 19 and len(set(digits)) > 1 and bool(luhn.is_valid(digits))
+
+
+def luhn_digits(text: str) -> str:
+    """The digits alone."""
+    return "".join(c for c in text if c.isdigit())
+
+
+def _number(text: str, *regions: str) -> bool:
+    """Whether this can be dialled, from one of these countries, or from anywhere if it says which country it is in."""
+    plain = "+" + text[2:] if text.startswith("00") else text
+    for region in regions or (None,):
+        try:
+            if phonenumbers.is_possible_number(phonenumbers.parse(plain, region)):
+                return True
+        except phonenumbers.NumberParseException:
+            continue
+    return False
+
+
+def _national(text: str) -> bool:
+    """Whether it is a number that somebody has in one of the countries whose numbers are written so."""
+    for region in ("US", "GB", "DE", "FR", "CN", "JP", "AU"):
+        try:
+            if phonenumbers.is_valid_number(phonenumbers.parse(text, region)):
+                return True
+        except phonenumbers.NumberParseException:
+            continue
+    return False
 
 
 def _address(text: str) -> bool:
+    """Whether it is the address of some machine, and not a way to say "this one" or "any"."""
     try:
-        ipaddress.ip_address(text)
+        found = ipaddress.ip_address(text)
     except ValueError:
         return False
-    return True
+    return not (found.is_loopback or found.is_unspecified)
 
 
 def _ipv6(text: str) -> bool:
@@ -97,13 +139,23 @@ def is_word(name: str) -> bool:
 
 
 _SAID = read_toml(__file__, "private.toml")
+#: What begins with a capital in English and is no name.
+_NO_NAMES = frozenset(_SAID["no_names"])
 TITLES = tuple(_SAID["titles"])
 _CHECKS: dict[str, Callable[[str], bool]] = {
     "identity_card": identity_card,
     "bank_card": bank_card,
     "address": _address,
     "ipv6": _ipv6,
-    "international": lambda text: 8 <= sum(c.isdigit() for c in text) <= 15,
+    "old_identity_card": old_identity_card,
+    "ssn": lambda text: bool(ssn.is_valid(re.sub(r"\D", "", text))),
+    "uscc": lambda text: bool(uscc.is_valid(text)),
+    "iban": lambda text: bool(iban.is_valid(text)),
+    "international": _number,
+    "national": _national,
+    "chinese_mobile": lambda text: _number(luhn_digits(text)[-11:], "CN"),
+    "seven_digits": lambda text: 7 <= len(luhn_digits(text)) <= 15,
+    "is_no_day": lambda name: name.split()[0] not in _NO_NAMES,
     "coordinates": _coordinates,
     "is_no_word": lambda name: not is_word(name),
 }
@@ -125,6 +177,10 @@ def _rule(kind: str, needs: str, pattern: str, group: int = 0, check: str = "", 
 RULES = tuple(_rule(**rule) for rule in _SAID["rules"])
 _RULES = Patterns([rule.needs for rule in RULES])
 _EVERYWHERE = ("NAME", "ACCOUNT")
+#: Wide and circled letters and digits, and what NFKC makes of them and of the signs that go with them: one character each.
+_WIDE = re.compile("[\uff10-\uff19\uff20-\uff3a\uff41-\uff5a\u2460-\u2468\u2080-\u2089]")
+_POINTS = (*range(0xFF01, 0xFF5F), *range(0x2460, 0x2469), *range(0x2080, 0x208A))
+_NARROW = {point: unicodedata.normalize("NFKC", chr(point)) for point in _POINTS}
 _YEARS_OF_SHIFT = 10 * 365 * 86_400
 
 
@@ -140,6 +196,8 @@ class Hit(NamedTuple):
 def hits(text: str) -> list[Hit]:
     """Return what is personal in a text, from left to right, without overlaps; of two rules the earlier wins."""
     found: list[Hit] = []
+    if _WIDE.search(text):
+        text = text.translate(_NARROW)
     for rule in (RULES[number] for number in _RULES.found(text)):
         for match in rule.pattern.finditer(text):
             start, end = match.span(rule.group)
