@@ -9,7 +9,7 @@ weak = behavioural(corpus)                        # weak labels for ratings, for
 """
 
 from perslib.corpus.uxbench_records import Message, Session, session, sessions
-from perslib.signals.behavioural import VOTES, behavioural, sessions_of, signals_of, weak_labels
+from perslib.signals.behavioural import VOTES, Votes, behavioural, fit_votes, sessions_of, signals_of, weak_labels
 from perslib.signals.gate import Gate, GateSettings, masked
 from perslib.signals.mining import mined
 from perslib.signals.model import NEGATIVE, POSITIVE, PRECEDENCE, Reaction, Settings, Signal
@@ -21,7 +21,7 @@ from perslib.signals.wording import reading_seconds
 
 __all__ = [
     "NEGATIVE", "POSITIVE", "PRECEDENCE", "VOTES", "Gate", "GateSettings", "Message", "Reaction", "Session",
-    "Settings", "Signal", "audit", "behavioural", "deidentified", "masked", "mined", "parallel", "reactions",
+    "Settings", "Signal", "Votes", "audit", "behavioural", "deidentified", "fit_votes", "masked", "mined", "parallel", "reactions",
     "reading_seconds", "session", "sessions", "sessions_of", "signals_of", "similarity", "table",
     "weak_labels", "words",
 ]  # fmt: skip

@@ -8,27 +8,34 @@ A signal votes for a score with a weight; the label is the mean of the votes, th
 
     label = Σ wᵢ·vᵢ / Σ wᵢ        weight = min(1, Σ wᵢ)
 
-The votes are decisions taken before any rating was seen: a button says most, a word less, the clock least, and to go on
-talking speaks faintly for a reply that was good enough.
+These votes are decisions taken before any rating was seen: a button says most, a word less, the clock least, and to go on
+talking speaks faintly for a reply that was good enough. One signal has none: on real rated turns, whoever asked in other
+words was no less content than others. Where ratings are known, `fit_votes(corpus)` learns from train users what each
+signal is worth; then `label = base + Σ effect·strength`:
+
+    labels = weak_labels(signals, fit_votes(corpus))
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
 from perslib.corpus import SESSION, TURN, Corpus
 from perslib.corpus.uxbench_records import Message, Session
+from perslib.errors import NotEnough
 from perslib.signals.table import SCORED, table
+from perslib.stats import floats
 
 #: Signal → (score it votes for, weight of the vote at full strength).
 VOTES: dict[str, tuple[float, float]] = {
     "dislike": (1.0, 1.0),
     "complain": (2.0, 0.9),
     "repeat": (2.0, 0.6),
-    "rephrase": (2.0, 0.5),
+    "rephrase": (2.0, 0.0),
     "dismiss": (2.0, 0.7),
     "skim": (3.0, 0.3),
     "abandon": (3.0, 0.1),
@@ -40,6 +47,8 @@ VOTES: dict[str, tuple[float, float]] = {
     "no_followup": (4.0, 0.1),
 }
 SATISFIED = 3.5
+#: Ridge penalty of fitted votes: as if so many turns had said that a signal means nothing.
+PENALTY = 5.0
 _OF_LOG = ("record", "cid", "reply", "next")
 
 
@@ -83,20 +92,52 @@ def _seconds(times: pd.Series) -> list[float | None]:
     return [None if gone else value for value, gone in zip(values.tolist(), times.isna())]
 
 
-def weak_labels(signals: pd.DataFrame) -> pd.DataFrame:
+@dataclass(frozen=True)
+class Votes:
+    """What each signal adds to a reply's score, as rated turns show it."""
+
+    base: float
+    effects: dict[str, float]
+    turns: int
+    """Rated turns that it was learned from."""
+
+
+def fit_votes(corpus: Corpus, users: Iterable[str] | None = None) -> Votes:
+    """Learn the worth of each signal from these users' ratings (train users), by ridge regression on strengths."""
+    known = set(corpus.split().get("train", []) if users is None else users)
+    strengths = pd.DataFrame(_strengths(signals_of(corpus)))
+    score = floats(corpus.turns["score"])
+    own = corpus.turns["user"].isin(known).to_numpy() & np.isfinite(score)
+    if not own.any():
+        raise NotEnough("Votes are fitted on train users' ratings, and {corpus} has none.", corpus=corpus.name)
+    x, y = strengths[own].to_numpy(), score[own]
+    centre = x - x.mean(axis=0)
+    effects = np.linalg.solve(centre.T @ centre + PENALTY * np.eye(x.shape[1]), centre.T @ (y - y.mean()))
+    return Votes(float(y.mean() - x.mean(axis=0) @ effects), dict(zip(strengths, effects.tolist())), int(own.sum()))
+
+
+def _strengths(signals: pd.DataFrame) -> dict[str, np.ndarray]:
+    """How strong each signal that votes is, after every reply."""
+    strengths = {name: signals[name].to_numpy(float) for name in SCORED if name in VOTES}
+    primary = signals["primary"].to_numpy()
+    return strengths | {name: (primary == name).astype(float) for name in ("continue", "no_followup")}
+
+
+def weak_labels(signals: pd.DataFrame, votes: Votes | None = None) -> pd.DataFrame:
     """Labels from signals: `label` (1–5, null where nothing speaks), `weight` (0–1), `satisfied`, and `why`.
 
     A reply that was cut off or superseded, and one that was liked and rejected at once, gets no label.
     """
-    strengths = {name: signals[name].to_numpy(float) for name in SCORED if name in VOTES}
-    primary = signals["primary"].to_numpy()
-    strengths |= {name: (primary == name).astype(float) for name in ("continue", "no_followup")}
+    strengths = _strengths(signals)
     weights = np.array([VOTES[name][1] * strength for name, strength in strengths.items()])
     scores = np.array([VOTES[name][0] for name in strengths])
     mute = (signals["superseded"] | signals["interrupted"] | signals["conflict"]).to_numpy(bool)
     weights[:, mute] = 0.0
     total = weights.sum(axis=0)
     label = np.divide(scores @ weights, total, out=np.full(len(total), np.nan), where=total > 0)
+    if votes is not None:
+        fitted = votes.base + sum(votes.effects[name] * strength for name, strength in strengths.items())
+        label = np.where(total > 0, np.clip(fitted, 1, 5), np.nan)
     names = np.array(list(strengths))
     why = [", ".join(names[np.argsort(-w, kind="stable")][: (w > 0).sum()]) for w in weights.T]
     return pd.DataFrame(

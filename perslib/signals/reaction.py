@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from perslib.corpus.uxbench_records import Message, Session
 from perslib.signals.model import DEFAULT, EXPRESSED, NEGATIVE, RANK, Reaction, Settings, Signal, Strength
-from perslib.signals.similarity import parallel, same_topic, similarity
+from perslib.signals.similarity import parallel, same_content, same_topic, similarity
 from perslib.signals.user_messages import UserMessage, interrupted, read_message
 from perslib.signals.wording import language, reading_seconds
 
@@ -178,6 +178,8 @@ def _again(
         return Signal("repeat", sim, "strong", "similarity", *span)
     if cue:
         return Signal("rephrase", max(sim, 0.5), "strong", "cue", *span)
+    if not same_content(best.message.text, message.text):
+        return None
     return Signal("rephrase", sim, "strong" if sim >= 0.7 else "weak", "similarity", *span)
 
 

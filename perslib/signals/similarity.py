@@ -185,6 +185,24 @@ def _is_cjk(token: str) -> bool:
     return len(token) == 1 and token > "\u2fff"
 
 
+SHARED_BY_BOTH, SHARED_BY_EITHER = 0.34, 0.5
+
+
+def same_content(before: str, after: str) -> bool:
+    """Whether two requests are about the same things: most content of the shorter is in the other, which adds little.
+
+    A new thing in the place of another, or beside it, makes another request, however alike the frame is.
+    """
+    zh = _frame()[0]
+    one, other = ({*_content(zh.sub(" ", text[:COMPARED].lower()))} for text in (before, after))
+    if not one or not other:
+        return one == other
+    shared = len(one & other)
+    return shared > SHARED_BY_EITHER * min(len(one), len(other)) and shared >= SHARED_BY_BOTH * max(
+        len(one), len(other)
+    )
+
+
 LEAST_TOKENS = 5
 _TAKES_UP = re.compile(rf"\s*(?:{'|'.join(word for lang in LANGUAGES for word in cues(lang)['again']['takes_up'])})")
 

@@ -15,7 +15,7 @@ from perslib.signals.complaint import Complaint, complaint
 from perslib.signals.fast import Patterns, loosened
 from perslib.signals.model import Settings, Strength
 from perslib.signals.similarity import COMPARED, Words, compared, words
-from perslib.signals.wording import LANGUAGES, any_of, cues, language
+from perslib.signals.wording import LANGUAGES, any_of, cues, language, simplified
 
 CLOSES_WITHIN = 60
 """Characters of a message that are read for a closing; nobody takes longer to say that they are done."""
@@ -57,6 +57,7 @@ class UserMessage(NamedTuple):
 
 def read_message(text: str, settings: Settings) -> UserMessage:
     """Read one user message."""
+    text = simplified(text)
     lang = language(compared(text))
     asks = words(text)
     said = text.lower().replace("’", "'")

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,25 @@ def cues(lang: str) -> dict[str, Any]:
 def language(text: str) -> str:
     """Return zh where there is a Han character, else en."""
     return "en" if text.isascii() or not _HAN.search(text) else "zh"
+
+
+@cache
+def _traditional() -> tuple[re.Pattern[str], dict[int, str]]:
+    """What finds a traditional character, and each one's simplified form."""
+    import opencc
+
+    convert = opencc.OpenCC("t2s").convert
+    every = [chr(point) for point in range(0x4E00, 0xA000)]
+    known = {ord(c): plain for c, plain in zip(every, convert("".join(every))) if c != plain}
+    return re.compile(f"[{''.join(map(chr, known))}]"), known
+
+
+def simplified(text: str) -> str:
+    """The text in simplified characters, one for one."""
+    if text.isascii():
+        return text
+    found, known = _traditional()
+    return text.translate(known) if found.search(text) else text
 
 
 def any_of(patterns: Iterable[str]) -> str:

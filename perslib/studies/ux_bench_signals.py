@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import product
 from typing import NamedTuple
@@ -14,8 +15,8 @@ from perslib.corpus import SESSION, TURN, Corpus
 from perslib.errors import NotEnough
 from perslib.judge import Judge, LearnedJudge, OfTask, UserMean
 from perslib.judge.evaluate import evaluate, targets
-from perslib.signals import NEGATIVE, POSITIVE, PRECEDENCE, behavioural, mined, signals_of, weak_labels
-from perslib.stats import RESAMPLES, SEED, Resamples, compare_auroc, correlation, floats, with_wilson
+from perslib.signals import NEGATIVE, POSITIVE, PRECEDENCE, behavioural, fit_votes, mined, signals_of, weak_labels
+from perslib.stats import RESAMPLES, SEED, Resamples, compare_auroc, correlation, floats, of_turns, with_wilson
 from perslib.stats.measures import resampled
 from perslib.stats.sums import Sums
 from perslib.studies.extent import FEWEST_REPLIES
@@ -104,20 +105,26 @@ def count_outcomes(found: Behaviour) -> pd.DataFrame:
 
 
 def compare_with_ratings(corpus: Corpus, seed: int = SEED) -> pd.DataFrame:
-    """Compare weak labels with the users' own scores, for labels of at least a weight; AUROC for a score of 4 and up.
+    """Compare weak labels with test users' own scores, for labels of at least a weight; AUROC for a score of 4 and up.
 
-    Columns: least_weight, turns, share_of_turns, users, r and auroc with bounds.
+    Columns: votes (as decided, and as train users' ratings teach them), least_weight, turns, share_of_turns, users, r and
+    auroc with bounds.
     """
-    labels, score = weak_labels(signals_of(corpus)), floats(corpus.turns["score"])
-    gold, label = np.where(score >= SATISFIED, 1, -1), floats(labels["label"])
-    every = pd.DataFrame({"judge": "behaviour", "user": corpus.turns["user"].to_numpy(), "score": score})
-    every = every.assign(case=every.index.astype(str), label=label, p_good=(label - 1) / 4, gold=gold)
+    signals, score = signals_of(corpus), floats(corpus.turns["score"])
+    made = {"votes set by hand": weak_labels(signals)}
+    with suppress(NotEnough):
+        made["votes fitted on train users"] = weak_labels(signals, fit_votes(corpus))
+    test = corpus.turns["user"].isin(corpus.split().get("test", corpus.users["user"])).to_numpy()
     rows = []
-    for least in WEIGHTS:
-        own = every[labels["weight"].to_numpy() >= least].dropna(subset=["score", "label"])
+    for (votes, labels), least in product(made.items(), WEIGHTS):
+        label = floats(labels["label"])
+        gold = np.where(score >= SATISFIED, 1, -1)
+        every = pd.DataFrame({"judge": "behaviour", "user": corpus.turns["user"].to_numpy(), "score": score})
+        every = every.assign(case=every.index.astype(str), label=label, p_good=(label - 1) / 4, gold=gold)
+        own = every[test & (labels["weight"].to_numpy() >= least)].dropna(subset=["score", "label"])
         if len(own) >= FEWEST_REPLIES and own["score"].nunique() > 1:
             r = correlation(own["label"], own["score"], own["user"], RESAMPLES, seed)
-            about = {"least_weight": least, "turns": len(own), "share_of_turns": len(own) / len(every)}
+            about = {"votes": votes, "least_weight": least, "turns": len(own), "share_of_turns": len(own) / test.sum()}
             about |= {"users": own["user"].nunique(), **dict(zip(("r", "r_low", "r_high"), r))}
             auroc = compare_auroc(own, seed=seed)[["auroc", "auroc_low", "auroc_high"]]
             rows.append(about | auroc.iloc[0].to_dict())
@@ -133,20 +140,43 @@ def compare_with_ratings(corpus: Corpus, seed: int = SEED) -> pd.DataFrame:
 def compare_scores_by_signal(corpus: Corpus, seed: int = SEED) -> pd.DataFrame:
     """Compare the users' mean score of replies with a signal with that of all others; users resampled.
 
-    Columns: signal, turns, mean, difference with bounds.
+    Columns: signal, turns, mean, difference with bounds; scored_low (share of 3 or lower) with bounds, beside that of all
+    replies that were followed by a message, low_all.
     """
     found, known = signals_of(corpus), corpus.turns["score"].notna().to_numpy()
     score = floats(corpus.turns["score"])[known]
     users, rows = Resamples(corpus.turns["user"][known], seed=seed), []
+    spoke = (found["primary"] != "no_followup").to_numpy()[known]
+    base = float((score[spoke] < SATISFIED).mean()) if spoke.any() else np.nan
     for name in (*NEGATIVE, *POSITIVE, "ack"):
         shows = (found[name] > 0).to_numpy()[known]
         if 0 < shows.sum() < len(shows):
             with np.errstate(invalid="ignore", divide="ignore"):
                 one, other = (users.total(score * own) / users.total(own) for own in (shows, ~shows))
             about = {"signal": name, "turns": int(shows.sum()), "mean": one[0]}
-            rows.append(about | users.estimate(one - other, "difference"))
-    bounds = ["difference", "difference_low", "difference_high"]
-    return pd.DataFrame(rows, columns=["signal", "turns", "mean", *bounds])
+            low = users.estimate(users.mean(np.where(shows, score < SATISFIED, np.nan)), "scored_low")
+            rows.append(about | users.estimate(one - other, "difference") | low | {"low_all": base})
+    bounds = [f"{value}{end}" for value in ("difference", "scored_low") for end in ("", "_low", "_high")]
+    return pd.DataFrame(rows, columns=["signal", "turns", "mean", *bounds, "low_all"])
+
+
+def quote_signals(corpus: Corpus, each: int = 10, seed: int = SEED) -> pd.DataFrame:
+    """Quote replies by signal, at most so many of each, drawn at random: what was asked, and what the user said next.
+
+    Columns: signal, score, user, assistant, request, next_message.
+    """
+    found, turns = signals_of(corpus), corpus.turns
+    after = turns.groupby(SESSION, sort=False)["request"].shift(-1)
+    about = {"score": turns["score"], "user": turns["user"], "assistant": of_turns(corpus, "assistant").to_numpy()}
+    told = pd.DataFrame({**about, "request": turns["request"], "next_message": after})
+    parts = []
+    for name in (*NEGATIVE, *POSITIVE):
+        own = told[(found[name] > 0).to_numpy() & after.notna().to_numpy()]
+        parts.append(own.sample(min(each, len(own)), random_state=seed).assign(signal=name))
+    table = pd.concat(parts)[["signal", *told]]
+    for column in ("request", "next_message"):
+        table[column] = table[column].str.replace(r"\s+", " ", regex=True).str.slice(0, 80)
+    return table.reset_index(drop=True)
 
 
 # -- a memory of behaviour --------------------------------------------------------------------------------------------
