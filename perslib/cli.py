@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from perslib import __version__
-from perslib.cli_making import FILE, FOLDER, LANGUAGE, construct, review, synthesize
+from perslib.cli_making import FILE, FOLDER, LANGUAGE, build, review, synthesize
 from perslib.cli_models import cache, check, plain
 from perslib.corpus.corpus import EVIDENCE
 from perslib.corpus.scale import Scale
@@ -294,7 +294,7 @@ def new(name: str, language: str) -> None:
     click.echo(f"Written to {made}; render it with: perslib report {made.stem}")
 
 
-for command in (synthesize, construct, review, check, cache):
+for command in (synthesize, build, review, check, cache):
     main.add_command(command)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -55,57 +57,79 @@ def _with_total(table: pd.DataFrame) -> str:
 
 @click.command()
 @click.argument("source")
-@click.argument("folder", type=FOLDER)
+@click.argument("folder", type=FOLDER, required=False)
 @click.option("--miner", "-b", required=True, help="Entry of backbones.toml that finds and describes cases.")
 @click.option("--judge", help="Entry that grades them, better of another model family. Default: the miner.")
 @click.option("--checker", "checkers", multiple=True, help="Entry that checks them. Repeatable. Default: the judge.")
-@click.option("--language", type=LANGUAGE, default="zh", help="Language of the prompts.")
+@click.option("--language", type=LANGUAGE, help="Language of the prompts. Default: that of the log.")
 @CAP
+@click.option("--yes", "-y", is_flag=True, help="Go on without asking, once the plan and its price are shown.")
 @DRY_RUN
-def construct(
+def build(
     source: str,
-    folder: Path,
+    folder: Path | None,
     miner: str,
     judge: str | None,
     checkers: tuple[str, ...],
-    language: str,
+    language: str | None,
     cap: float | None,
+    yes: bool,
     dry_run: bool,
 ) -> None:
-    """Construct a benchmark of good and bad replies from SOURCE, as UXBench was constructed, into FOLDER.
+    """Build a benchmark of good and bad replies from a log, as UXBench was built, into FOLDER (default: bench).
 
-    SOURCE is a log (.jsonl or .parquet, a session or message a row), a folder of logs, or a corpus with times and clicks.
+    SOURCE is a log (JSONL, CSV or Parquet, a session or a message a row; data/README.md lists the columns), a folder of
+    logs, or a corpus with times and clicks. What behaviour says of it, the plan and its price are shown first.
 
     \b
-    perslib construct log.jsonl bench --miner small --judge large --language en --dry-run
-    perslib construct log.jsonl bench --miner small --judge large --language en
-    perslib review bench anna.csv ben.csv
+    perslib build log.jsonl --miner small --judge large --dry-run
+    perslib build log.jsonl my-bench --miner small --judge large
+    perslib review my-bench anna.csv ben.csv
 
     FOLDER gets the cases, what was left out and why (rejected.jsonl, funnel.csv), review.csv to give to people, and
-    splits/, which `perslib import uxbench` reads. Run the same command again to go on after a break.
+    splits/, which `perslib import uxbench` reads. Run the same command again to go on after a break: every step resumes.
     """
     from perslib.corpus import load
     from perslib.llm import backbone
+    from perslib.signals import mined
     from perslib.ux import construct as ux
 
-    models: dict[str, Any] = {"miner": backbone(miner), "judge": backbone(judge or miner)}
-    models |= {"checkers": [backbone(name) for name in checkers], "language": language}
+    folder = folder or Path("bench")
     path = Path(source).expanduser()
-    is_log = path.is_file() or (path.is_dir() and any(path.glob("*.jsonl")))
+    is_log = path.is_file() or (path.is_dir() and not (path / "corpus.json").is_file())
     found = path if is_log else load(source)
+    if is_log:
+        log = mined(path)
+        click.echo(
+            f"{len(log.table):,} replies in the log. Not read: {_counted(log.rejected)}. Odd: {_counted(log.notes)}."
+        )
+        shown = log.table["primary"].value_counts()
+        click.echo(f"What users did after them: {_counted(shown.to_dict())}.\n")
+        language = language or ("zh" if (log.table["lang"] == "zh").mean() >= 0.5 else "en")
+    models: dict[str, Any] = {"miner": backbone(miner), "judge": backbone(judge or miner)}
+    models |= {"checkers": [backbone(name) for name in checkers]}
+    models |= {"language": language or getattr(found, "language", "en")}
+    click.echo("At most:\n" + _with_total(ux.estimate(found, **models)) + "\n")
     if dry_run:
-        click.echo(_with_total(ux.estimate(found, **models)))
         return
+    if not yes and sys.stdin.isatty():
+        click.confirm("Go on?", abort=True)
     made = ux.construct(found, folder, **models, cap=cap)
     for table in (made.funnel, made.reasons):
         click.echo(table.to_string(index=False) + "\n")
     if made.cases.empty and made.doubtful.empty:
-        click.echo(f"No case is left; {folder / 'rejected.jsonl'} says why.")
+        worst = made.reasons.sort_values("count", ascending=False).iloc[0]
+        why = f"mostly, in the step {worst['stage']}: {worst['reason']} ({worst['count']})"
+        click.secho(f"NO CASE IS LEFT; {why}. {folder / 'rejected.jsonl'} says why for each.", bold=True)
         return
     sheet = ux.export_review(pd.concat([made.cases, made.doubtful]), folder / "review.csv")
     ux.write_splits(folder / "splits", ux.splits(made.cases))
     click.echo(f"{len(made.cases)} cases, {len(made.doubtful)} in doubt. For people to review: {sheet}")
     click.echo(f"Import the splits with: perslib import uxbench {folder / 'splits'}")
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {n:,}" for name, n in counts.items() if n) or "nothing"
 
 
 @click.command()

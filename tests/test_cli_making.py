@@ -59,12 +59,13 @@ def bench(run, home, server):
         return json.dumps(good_answer(Request(body["messages"], prompt=f"en/uxc_{name}@1:x")))
 
     server.reply = says
-    return ["construct", source, home / "bench", "-b", "here", "--language", "en"]
+    return ["build", source, home / "bench", "-b", "here"]
 
 
 def test_a_benchmark_is_estimated_constructed_reviewed_and_imported(run, home, server, bench):
     told = run(*bench, "--dry-run")
     assert told.exit_code == 0 and "tokens_in" in told.output, told.output
+    assert "16 replies in the log. Not read: nothing" in told.output and "complain" in told.output
     assert server.bodies == [] and not (home / "bench").exists()
 
     done = run(*bench)
@@ -82,7 +83,7 @@ def test_a_benchmark_is_estimated_constructed_reviewed_and_imported(run, home, s
 
 
 def test_mistakes_are_sentences(run, home, bench):
-    assert "no-such" in run("construct", "no-such", home / "x", "-b", "here").stderr
+    assert "no-such" in run("build", "no-such", home / "x", "-b", "here").stderr
     assert "Give the folder of a construction" in run("review", home, home / "anna.csv").stderr
     run(*bench)
     assert "there is no such file" in run("review", home / "bench", home / "anna.csv").stderr

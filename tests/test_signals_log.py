@@ -8,7 +8,8 @@ from datetime import datetime
 import pandas as pd
 import pytest
 
-from perslib.corpus.uxbench_records import PICTURE, Reject, Unreadable, plain, seconds, session, sessions, truth
+from perslib.corpus.logs import Reject, sessions
+from perslib.corpus.uxbench_records import PICTURE, Unreadable, plain, seconds, session, truth
 from perslib.errors import DataError
 from perslib.signals import mined
 from perslib.signals.mining import REJECTED, TABLE
@@ -173,7 +174,7 @@ def test_a_log_that_is_none_says_what_to_give(tmp_path):
     with pytest.raises(DataError, match="does not exist"):
         mined(tmp_path / "nowhere.jsonl")
     (tmp_path / "a.txt").write_text("x")
-    with pytest.raises(DataError, match=r"no \.jsonl or \.parquet log"):
+    with pytest.raises(DataError, match=r"no \.jsonl, \.csv or \.parquet log"):
         mined(tmp_path / "a.txt")
     pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "a.parquet")
     with pytest.raises(DataError, match="has the columns a"):
@@ -275,3 +276,51 @@ def test_an_empty_log_has_an_empty_table(tmp_path):
     found = mined(tmp_path / "log.jsonl")
     assert len(found.table) == 0 and found.counts["found"].sum() == 0
     assert "complain" in found.table
+
+
+# -- logs as other products write them -------------------------------------------------------------------------------
+
+ASKED = [{"type": "text", "text": "How do I sort a list?"}]
+SAID = [
+    {"role": "user", "content": ASKED, "timestamp": "2026-01-01T10:00:00"},
+    {"role": "assistant", "content": "Use sorted().", "timestamp": "2026-01-01T10:00:05"},
+    {"role": "user", "content": "that's wrong, it still gives the same error", "timestamp": "2026-01-01T10:00:30"},
+    {"role": "assistant", "content": "Try list.sort().", "timestamp": "2026-01-01T10:00:40", "rating": "down"},
+]
+
+
+def rows_of(session_id):
+    """The messages as a table has them, one a row."""
+    texts = [m["content"] if isinstance(m["content"], str) else m["content"][0]["text"] for m in SAID]
+    return [
+        {"conversation_id": session_id, **m, "content": text, "rating": m.get("rating", "")}
+        for m, text in zip(SAID, texts)
+    ]
+
+
+@pytest.mark.parametrize(
+    "form", ["sessions.jsonl", "messages.jsonl", "messages.csv", "messages.tsv", "messages.parquet"]
+)
+def test_a_log_is_read_alike_however_it_is_written(tmp_path, form):
+    file = tmp_path / form
+    flat = pd.DataFrame([row for n in range(3) for row in rows_of(f"s{n}")])
+    if form == "sessions.jsonl":
+        file.write_text("".join(json.dumps({"id": f"s{n}", "messages": SAID}) + "\n" for n in range(3)), "utf-8")
+    elif form.endswith(".parquet"):
+        flat.to_parquet(file)
+    elif form.endswith(".jsonl"):
+        flat.to_json(file, orient="records", lines=True)
+    else:
+        flat.to_csv(file, index=False, sep="\t" if form.endswith(".tsv") else ",")
+    found = mined(file)
+    assert found.table["primary"].tolist() == ["complain", "dislike"] * 3
+    assert not found.rejected and not found.notes
+    held = list(sessions(file))
+    assert [s.cid for s in held] == ["s0", "s1", "s2"] and held[0].messages[1].t - held[0].messages[0].t == 5
+    assert held[0].messages[0].text == "How do I sort a list?"
+
+
+def test_a_table_without_roles_says_what_a_log_needs(tmp_path):
+    (tmp_path / "log.csv").write_text("a,b\n1,2\n", "utf-8")
+    with pytest.raises(DataError, match="has the columns a, b"):
+        mined(tmp_path / "log.csv")

@@ -25,8 +25,9 @@ from typing import Any
 
 import pandas as pd
 
+from perslib.corpus.logs import blocks, records
 from perslib.corpus.reading import Reading, Rejected, Rows, is_too_deep
-from perslib.corpus.uxbench_records import Message, Session, Unreadable, blocks, plain, records, session
+from perslib.corpus.uxbench_records import Message, Session, Unreadable, plain, session
 from perslib.errors import DataError, Problem
 from perslib.paths import read_toml
 from perslib.schemas import unfit
@@ -244,10 +245,16 @@ def _recovery(record: Mapping[str, Any]) -> Parts:
     history = _messages(record.get("history"))
     failed, complaint = _word(record.get("failed_response")), _word(record.get("user_complaint"))
     notes = []
-    for role, text in (("user", complaint), ("assistant", failed)):
-        if history and history[-1].get("role") == role and _said(history[-1]).strip() == text.strip():
-            history = history[:-1]
-            notes = ["history that already holds the failed reply or the complaint"]
+    said = [(one.get("role"), _said(one).strip()) for one in history[-2:]]
+    held = 0
+    if said == [("assistant", failed.strip()), ("user", complaint.strip())]:
+        held = 2
+    elif said[-1:] == [("assistant", failed.strip())]:
+        held = 1
+    elif said[-1:] == [("user", complaint.strip())] and said[0][0] == "user" and len(said) == 2:
+        held = 1  # a complaint in the words of the query, which is the last message alone, is no part of the history
+    if held:
+        history, notes = history[:-held], ["history that already holds the failed reply or the complaint"]
     query = ""
     if history and history[-1].get("role") == "user":
         query, history = _said(history[-1]), history[:-1]

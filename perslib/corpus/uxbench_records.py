@@ -1,4 +1,4 @@
-"""A raw interaction log: its records as sessions, and logs in blocks, so that none is too large.
+"""A raw interaction log: its records as sessions (`perslib.corpus.logs` reads files of them).
 
 What is odd in a record is survived and named, what is broken says why.
 
@@ -11,8 +11,7 @@ there are none, the texts of the marks or of the object itself are taken; a repl
 Messages and sessions are named tuples rather than frozen dataclasses: equally unchangeable, and made in a third of the
 time, which is what reading a log mostly consists of.
 
-JSON Lines hold a session a line; a block is a run of lines. Parquet holds a session a row, its messages in `history`,
-or a message a row, consecutive rows of one `cid` being a session; a block is a run of rows that cuts no session.
+Usual other names of fields are known (`NAMES`); content may come in parts, as chat APIs have it.
 """
 
 from __future__ import annotations
@@ -20,18 +19,22 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from itertools import groupby, pairwise
-from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
-
-import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import Any, NamedTuple
 
 from perslib.corpus.reading import seconds, truth
-from perslib.errors import DataError, Problem
 
+#: Other names of fields, tried where the first is not there.
+NAMES: dict[str, tuple[str, ...]] = {
+    "cid": ("session_id", "conversation_id", "conversation", "session", "chat_id", "thread_id", "dialogue_id", "id"),
+    "history": ("messages", "conversation", "turns", "dialogue", "dialog"),
+    "role": ("from", "speaker", "author", "sender"),
+    "message": ("content", "text", "value", "body"),
+    "create_time": ("timestamp", "created_at", "time", "date", "ts", "datetime"),
+    "feedback": ("rating", "vote", "thumb", "thumbs", "reaction"),
+}
+UP = (1, "1", "like", "liked", "up", "thumbs_up", "thumbsup", "positive", "good", "\U0001f44d")
+DOWN = (-1, "-1", "dislike", "disliked", "down", "thumbs_down", "thumbsdown", "negative", "bad", "\U0001f44e")
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -104,7 +107,8 @@ def _texts(item: dict[str, Any]) -> Iterator[str]:
                 yield text
 
 
-ROLES = {"user": "user", "assistant": "assistant", "human": "user", "ai": "assistant", "bot": "assistant"}
+ROLES = {"user": "user", "human": "user", "prompter": "user", "customer": "user"}
+ROLES |= dict.fromkeys(("assistant", "ai", "bot", "gpt", "model", "chatbot", "agent"), "assistant")
 
 
 class Unreadable(ValueError):
@@ -116,9 +120,9 @@ def session(record: Any, *, raw: bool = False, name: str = "") -> Session:
     if not isinstance(record, Mapping):
         raise record if isinstance(record, Unreadable) else Unreadable("not an object")
     notes: list[str] = []
-    history = listed(record.get("history", record.get("messages")))
-    cid = record.get("cid")
-    if cid is None or cid == "":
+    history = listed(named(record, "history"))
+    cid = named(record, "cid")
+    if cid is None or cid == "" or isinstance(cid, list | dict):
         notes.append("no cid")
         cid = name
     messages: list[Message] = []
@@ -141,6 +145,25 @@ def session(record: Any, *, raw: bool = False, name: str = "") -> Session:
     return Session(str(cid), tuple(messages), meta or NOTHING, tuple(notes))
 
 
+def named(record: Mapping[str, Any], field: str) -> Any:
+    """What a record has under a field's name, or under another usual one."""
+    value = record.get(field)
+    if value is None:
+        value = next((record[name] for name in NAMES[field] if record.get(name) is not None), None)
+    return value
+
+
+def _joined(parts: list[Any]) -> str | None:
+    """The text of content that comes in parts; None where it is something else."""
+    if not all(isinstance(part, str | Mapping) for part in parts):
+        return None
+    texts = [part if isinstance(part, str) else part.get("text", "") for part in parts]
+    said = "\n".join(text for text in texts if isinstance(text, str) and text)
+    return said or (
+        PICTURE if any("image" in str(part.get("type")) for part in parts if isinstance(part, Mapping)) else None
+    )
+
+
 def listed(history: Any) -> list[Any]:
     """The list of messages, which may come as a JSON string."""
     if isinstance(history, str):
@@ -158,16 +181,19 @@ def listed(history: Any) -> list[Any]:
 def message(item: Mapping[str, Any], idx: int, notes: list[str], raw: bool = False) -> Message:
     """One message; a text under `message` or `content`, whichever is not empty."""
     get = item.get
-    text = get("message") or get("content") or ""
+    text = get("message") or get("content") or named(item, "message") or ""
+    if type(text) is list:
+        text = _joined(text) or text
     if type(text) is not str:
         notes.append("text that is not a string")
         text = json.dumps(text, ensure_ascii=False, default=str)
-    role = get("role")
+    role = get("role") or named(item, "role")
     if role != "user" and role != "assistant":
         role = ROLES.get(role.lower(), role) if isinstance(role, str) else "unknown"
         if role not in ("user", "assistant"):
             notes.append("unknown role")
-    time = get("create_time")
+    time = named(item, "create_time")
+    time = None if time == "" else time
     t = None if time is None else seconds(time)
     if t is None and time is not None:
         notes.append("unreadable time")
@@ -187,10 +213,12 @@ def button(item: Mapping[str, Any]) -> int:
     get = item.get
     if get("is_unliked") and truth(get("is_unliked")):
         return -1
-    feedback = get("feedback")
-    if feedback in (-1, "-1", "dislike"):
+    feedback = named(item, "feedback")
+    if isinstance(feedback, str):
+        feedback = feedback.strip().lower()
+    if feedback in DOWN:
         return -1
-    liked = truth(get("is_liked")) or truth(get("liked")) or feedback in (1, "1", "like")
+    liked = truth(get("is_liked")) or truth(get("liked")) or feedback in UP
     return 1 if liked else 0
 
 
@@ -205,184 +233,3 @@ def _reindexed(history: list[Any], messages: list[Message], notes: list[str]) ->
     if any(p is not None for p in given):
         notes.append("turn_index missing or duplicated")
     return messages
-
-
-# -- logs in blocks -----------------------------------------------------------------------------------------
-
-AT_ONCE = 4 << 20
-"""Bytes of JSON Lines, about, in a block."""
-ROWS = 512
-LONGEST = 64 << 20
-"""Bytes; a longer line is no session, and is skipped without ever being held in memory."""
-_LINES = (".jsonl", ".ndjson", ".json")
-Source: TypeAlias = str | Path | pd.DataFrame
-
-
-class Block(NamedTuple):
-    """Whole sessions as they stand in a log; `first` is the number of its first line, or session, from 1."""
-
-    place: str
-    first: int
-    data: bytes | pa.Table
-    too_long: int = 0
-    """The number of a line that was skipped because it is too long; such a block holds nothing else."""
-
-
-def blocks(source: Source, *, size: int = AT_ONCE, rows: int = ROWS, longest: int = LONGEST) -> Iterator[Block]:
-    """The blocks of a file, of a folder's files in the order of their names, or of a frame."""
-    if isinstance(source, pd.DataFrame):
-        yield from _of_tables(_slices(source, rows), "frame")
-        return
-    for file in _files(Path(source)):
-        if file.suffix == ".parquet":
-            yield from _of_tables(_batches(file, rows), file.name)
-        else:
-            yield from _of_lines(file, size, longest)
-
-
-def _files(path: Path) -> list[Path]:
-    if not path.exists():
-        raise DataError(Problem(str(path), "does not exist"), "Give a .jsonl or .parquet log, or a folder of them.")
-    files = sorted(f for f in path.iterdir() if f.suffix in (*_LINES, ".parquet")) if path.is_dir() else [path]
-    if not files or any(f.suffix not in (*_LINES, ".parquet") for f in files):
-        raise DataError(Problem(str(path), "is no .jsonl or .parquet log, nor a folder that holds any"))
-    return files
-
-
-# -- lines ------------------------------------------------------------------------------------------------
-
-
-def _of_lines(file: Path, size: int, longest: int) -> Iterator[Block]:
-    number, rest, skipping = 1, b"", False
-    with file.open("rb") as stream:
-        while read := stream.read(size):
-            if skipping:
-                end = read.find(b"\n")
-                if end < 0:
-                    continue
-                read, number, skipping = read[end + 1 :], number + 1, False
-            read = rest + read
-            end = read.rfind(b"\n") + 1
-            whole, rest = read[:end], read[end:]
-            if whole:
-                yield Block(file.name, number, whole)
-                number += whole.count(b"\n")
-            if len(rest) > longest:
-                yield Block(file.name, number, b"", too_long=number)
-                rest, skipping = b"", True
-    if rest:
-        yield Block(file.name, number, rest)
-
-
-# -- rows -------------------------------------------------------------------------------------------------
-
-
-def _batches(file: Path, rows: int) -> Iterator[pa.Table]:
-    try:
-        with pq.ParquetFile(file, buffer_size=1 << 20, pre_buffer=False) as parquet:
-            for batch in parquet.iter_batches(batch_size=rows):
-                yield pa.Table.from_batches([batch])
-    except (pa.ArrowException, OSError) as error:
-        raise DataError(Problem(str(file), f"is no readable Parquet file: {error}")) from error
-
-
-def _slices(frame: pd.DataFrame, rows: int) -> Iterator[pa.Table]:
-    for begin in range(0, len(frame), rows):
-        yield pa.Table.from_pandas(frame.iloc[begin : begin + rows], preserve_index=False)
-
-
-def _of_tables(tables: Iterator[pa.Table], place: str) -> Iterator[Block]:
-    """The tables, each ending where a session ends."""
-    number, held = 1, None
-    for table in tables:
-        if "history" in table.column_names or "messages" in table.column_names:
-            yield Block(place, number, table)
-            number += len(table)
-            continue
-        if "cid" not in table.column_names or "role" not in table.column_names:
-            raise DataError(
-                Problem(place, f"has the columns {', '.join(table.column_names)}"),
-                "A log has a column `history` (a session a row) or the columns `cid` and `role` (a message a row).",
-            )
-        table = table if held is None else pa.concat_tables([held, table], promote_options="permissive")
-        cids = table["cid"].to_pylist()
-        begin = len(cids) - 1
-        while begin > 0 and cids[begin - 1] == cids[-1]:
-            begin -= 1
-        held = table.slice(begin)
-        if begin:
-            yield Block(place, number, table.slice(0, begin))
-            number += 1 + sum(one != other for one, other in pairwise(cids[:begin]))
-    if held is not None:
-        yield Block(place, number, held)
-
-
-class Reject(NamedTuple):
-    """A record that is no session: where it stands, and why."""
-
-    place: str
-    reason: str
-
-
-def read(block: Block, longest: int = LONGEST) -> Iterator[tuple[int, Session | Reject]]:
-    """Number and session, or number and reject, of every record of a block."""
-    for number, record in records(block, longest):
-        place = f"{block.place}:{number}"
-        try:
-            yield number, session(record, name=place)
-        except Unreadable as error:
-            yield number, Reject(place, str(error))
-
-
-def sessions(source: Source, rejected: list[Reject] | None = None, *, longest: int = LONGEST) -> Iterator[Session]:
-    """The sessions of a log one by one; what is none is added to `rejected`."""
-    for block in blocks(source, longest=longest):
-        for _, one in read(block, longest):
-            if isinstance(one, Session):
-                yield one
-            elif rejected is not None:
-                rejected.append(one)
-
-
-def records(block: Block, longest: int = LONGEST) -> Iterator[tuple[int, Any]]:
-    """Number and record of every line or row of a block; `Unreadable` in place of a record that cannot be read."""
-    if block.too_long:
-        yield block.too_long, Unreadable(f"line longer than {longest} bytes")
-        return
-    if isinstance(block.data, bytes):
-        lines = block.data.split(b"\n")
-        for i, line in enumerate(lines):
-            if line.strip():
-                yield block.first + i, _parsed(line, longest, torn=i == len(lines) - 1)
-        return
-    rows = _rows(block.data)
-    if "history" in block.data.column_names or "messages" in block.data.column_names:
-        yield from enumerate(rows, start=block.first)
-        return
-    named = zip(block.data.column("cid").to_pylist(), rows)
-    for i, (cid, messages) in enumerate(groupby(named, key=lambda row: row[0])):
-        yield block.first + i, {"cid": cid, "history": [message for _, message in messages]}
-
-
-def _rows(data: pa.Table | pa.RecordBatch) -> list[Any]:
-    """The rows; `Unreadable` where one holds a date that Python does not have."""
-    try:
-        rows: list[Any] = data.to_pylist()
-    except (OverflowError, ValueError):
-        if len(data) == 1:
-            return [Unreadable("a value out of range")]
-        return [row for i in range(len(data)) for row in _rows(data.slice(i, 1))]
-    return rows
-
-
-def _parsed(line: bytes, longest: int, torn: bool) -> Any:
-    if len(line) > longest:
-        return Unreadable(f"line longer than {longest} bytes")
-    try:
-        return json.loads(line.decode("utf-8-sig"))
-    except UnicodeDecodeError:
-        return Unreadable("torn last line" if torn else "not UTF-8")
-    except RecursionError:
-        return Unreadable("nested too deeply")
-    except ValueError:
-        return Unreadable("torn last line" if torn else "not JSON")

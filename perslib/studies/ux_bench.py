@@ -11,7 +11,7 @@ import pandas as pd
 
 from perslib import ux
 from perslib.corpus import Corpus
-from perslib.corpus.uxbench_records import Source
+from perslib.corpus.logs import Source
 from perslib.errors import DataError, NotEnough
 from perslib.judge import LearnedJudge
 from perslib.judge.evaluate import evaluate

@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from perslib.corpus import Corpus
+from perslib.corpus.logs import Source
 from perslib.corpus.schema import BAD, GOOD
-from perslib.corpus.uxbench_records import Source
 from perslib.errors import DataError, Problem
 from perslib.llm import Ask, Backbone
 from perslib.llm.backbone import DryRun

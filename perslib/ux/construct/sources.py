@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from perslib.corpus import SESSION, Corpus
-from perslib.corpus.uxbench_records import Reject, Session, Source, session, sessions
+from perslib.corpus.logs import Reject, Source, sessions
+from perslib.corpus.uxbench_records import Session, session
 from perslib.signals import Reaction, reactions
 from perslib.signals.gate import Duplicates, Gate, masked
 from perslib.signals.private import audit, deidentified
