@@ -147,3 +147,14 @@ def test_an_import_says_what_it_is_and_feeds():
     said = " ".join(describe_import(read_rows(several, "mine", scale=Scale(1, 100)), "table", missing=True))
     assert "rated on 1–100" in said and "other conversations of the user" in said
     assert "feed: 00, 01, 02, 03, 04, 12, 13" in said and "not 05: it has no topics" in said
+
+
+def test_conversations_are_judged_where_they_alone_are_rated():
+    from perslib.judge import judgeable
+
+    rated = [{**row, "score": None, "satisfaction": 1 + i} for i, row in enumerate(three_conversations()[:3])]
+    corpus = judgeable(read_rows(rated, "mine").corpus)
+    assert corpus.turns["score"].tolist() == [1, 2, 3] and corpus.meta["judged"] == "conversations"
+    assert corpus.sessions["satisfaction"].isna().all() and len(corpus.block_ids()) == 3
+    replies = read_rows(three_conversations(), "mine").corpus
+    assert judgeable(replies) is replies

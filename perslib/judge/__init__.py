@@ -24,7 +24,7 @@ from perslib.judge.history import (
 from perslib.judge.learned import LearnedJudge
 from perslib.judge.named import asks_model, judge, judge_names, make_judge, make_judges
 from perslib.judge.personal import Personal
-from perslib.judge.session import OfSession, by_session, session_judges
+from perslib.judge.session import OfSession, by_session, judgeable, session_judges
 from perslib.judge.spur import Spur
 from perslib.judge.supervised import Supervised
 
@@ -32,6 +32,6 @@ __all__ = [
     "Bert", "Computed", "Constant", "Episodic", "Generic", "Judge", "LearnedJudge", "Manner", "Nearest",
     "OfPopulation", "OfSession", "OfTask", "Personal", "Random", "Sees", "Spur", "Supervised", "Training",
     "UserCdfByHash", "UserMajority", "UserMean", "UserMedian", "Verdict", "WithoutText", "asks_model",
-    "by_session", "controls", "evaluate", "history_baselines", "judge", "judge_names", "like_for_like",
+    "by_session", "controls", "evaluate", "history_baselines", "judge", "judge_names", "judgeable", "like_for_like",
     "make_judge", "make_judges", "nearest_baselines", "session_judges", "targets",
 ]  # fmt: skip

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perslib.corpus import SESSION, Block, Corpus, Target
+from perslib.corpus import SESSION, Block, Corpus, Target, by_reply
 from perslib.errors import DataError, Problem
 from perslib.judge.asking import Manner
 from perslib.judge.base import Judge, Sees, Verdict
@@ -64,9 +64,15 @@ def by_session(corpus: Corpus) -> Corpus:
 
 
 def judgeable(corpus: Corpus) -> Corpus:
-    """The corpus as its people rated it: by session where they rated whole conversations and no single reply."""
-    by_reply = corpus.turns["score"].notna().any() or corpus.sessions["satisfaction"].isna().all()
-    return corpus if by_reply else by_session(corpus)
+    """The corpus as its people rated it: every reply where they rated several to a request, and by session where they
+    rated whole conversations and no single reply."""
+    corpus = by_reply(corpus)
+    if corpus.turns["score"].notna().any() or corpus.sessions["satisfaction"].isna().all():
+        return corpus
+    whole = by_session(corpus)
+    return replace(
+        whole, sessions=whole.sessions.assign(satisfaction=None), meta={**whole.meta, "judged": "conversations"}
+    )
 
 
 def written(messages: Sequence[dict[str, str]], language: str) -> str:

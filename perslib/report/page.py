@@ -76,6 +76,8 @@ def begin(out: str | Path = "", language: str = "en", data: Corpus | None = None
             dissatisfied=data.scale.highest_dissatisfied,
             points=(data.scale.high - data.scale.low) / 4,
         )
+    if data is not None and data.meta.get("judged") == "conversations":
+        say("People rated whole conversations: each is judged as one item.")
     if data is not None and data.evidence != "scenarios":
         say(
             "Of a user, judges know all conversations but the judged one."
