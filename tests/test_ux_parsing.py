@@ -51,6 +51,14 @@ from perslib.ux import parse_verdict
         ('{"verdict": 7}', "binary", None),
         ('{"verdict": ["good"]}', "binary", None),
         ('{"verdict": "good"', "binary", 1),
+        ("输出：好", "binary", 1),
+        ("判定结果：差", "binary", -1),
+        ("**判定**：差\n理由：没有回答问题", "binary", -1),
+        ("Output: good", "binary", 1),
+        ("结果：用户得到了他要的", "binary", None),
+        ("差\n理由：没有回答用户的问题，内容空泛。", "binary", -1),
+        ("Good\n\nThe reply answers the question.", "binary", 1),
+        ("输出：好\n结论：差", "binary", -1),
     ],
 )
 def test_verdicts(text, scheme, label):
@@ -67,6 +75,7 @@ def test_the_rule_is_told_and_the_scheme_never_guessed():
     assert parse_verdict('{"verdict": "bad"}').rule == "json"
     assert parse_verdict("verdict = good").rule == "stated"
     assert parse_verdict("x\n好").rule == "last line"
+    assert parse_verdict("好\nx").rule == "first line"
     with pytest.raises(UnknownName, match="binary01"):
         parse_verdict("1", "binary10")  # type: ignore[arg-type]
 

@@ -178,11 +178,14 @@ _WORDS = {
 }
 _FENCE = re.compile(r"```[\w-]*[ \t]*\n?(.*?)(?:```|\Z)", re.S)
 _OBJECT = {"type": "object", "anyOf": [{"required": [key]} for key in KEYS]}
-_STATED = re.compile(_LABELS["stated"].replace("{keys}", "|".join(KEYS)), re.I)
+_STATED, _PERHAPS = (
+    re.compile(_LABELS["stated"].replace("{keys}", "|".join(sorted(keys, key=len, reverse=True))), re.I)
+    for keys in (KEYS, _LABELS["perhaps"])
+)
 
 
 class Read(NamedTuple):
-    """A label, or None, and the rule that read it: json, stated, alone, last line; or none."""
+    """A label, or None, and the rule that read it: json, stated, alone, last line, first line; or none."""
 
     label: int | None
     rule: str
@@ -203,9 +206,12 @@ def parse_verdict(text: str, scheme: Scheme = "binary") -> Read:
         return Read(_label(stated[-1]["said"], scheme), "stated")
     if (label := _label(inner, scheme)) is not None:
         return Read(label, "alone")
-    last = inner.splitlines()[-1]
-    if (label := _label(last, scheme)) is not None:
-        return Read(label, "last line")
+    if perhaps := [label for m in _PERHAPS.finditer(inner) if (label := _label(m["said"], scheme)) is not None]:
+        return Read(perhaps[-1], "stated")
+    lines = inner.splitlines()
+    for rule, line in (("last line", lines[-1]), ("first line", lines[0])):
+        if (label := _label(line, scheme)) is not None:
+            return Read(label, rule)
     return Read(None, "none")
 
 
