@@ -140,7 +140,7 @@ def compare_with_ratings(corpus: Corpus, seed: int = SEED) -> pd.DataFrame:
 def compare_scores_by_signal(corpus: Corpus, seed: int = SEED) -> pd.DataFrame:
     """Compare the users' mean score of replies with a signal with that of all others; users resampled.
 
-    Columns: signal, turns, mean, difference with bounds; scored_low (share of 3 or lower) with bounds, beside that of all
+    Columns: signal, turns, mean, difference with bounds; dissatisfied (share of 3 or lower) with bounds, beside that of all
     replies that were followed by a message, low_all.
     """
     found, known = signals_of(corpus), corpus.turns["score"].notna().to_numpy()
@@ -154,9 +154,9 @@ def compare_scores_by_signal(corpus: Corpus, seed: int = SEED) -> pd.DataFrame:
             with np.errstate(invalid="ignore", divide="ignore"):
                 one, other = (users.total(score * own) / users.total(own) for own in (shows, ~shows))
             about = {"signal": name, "turns": int(shows.sum()), "mean": one[0]}
-            low = users.estimate(users.mean(np.where(shows, score < SATISFIED, np.nan)), "scored_low")
+            low = users.estimate(users.mean(np.where(shows, score < SATISFIED, np.nan)), "dissatisfied")
             rows.append(about | users.estimate(one - other, "difference") | low | {"low_all": base})
-    bounds = [f"{value}{end}" for value in ("difference", "scored_low") for end in ("", "_low", "_high")]
+    bounds = [f"{value}{end}" for value in ("difference", "dissatisfied") for end in ("", "_low", "_high")]
     return pd.DataFrame(rows, columns=["signal", "turns", "mean", *bounds, "low_all"])
 
 
