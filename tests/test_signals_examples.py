@@ -233,3 +233,35 @@ def test_what_became_of_a_complaint(last, outcome, second):
     first, then = Talk(said).taken()
     assert (first.primary, first.outcome, then.primary) == ("complain", outcome, second)
     assert then.left_after_negative == (outcome != "recovered")
+
+
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ("there is no chapter nine in this novel, stop making things up", "complain"),
+        ("the total is off", "complain"),
+        ("能不能说人话", "complain"),
+        ("机翻味太重了", "complain"),
+        ("it's working now!", "thanks"),
+        ("讲得真透彻", "thanks"),
+        ("确实管用", "thanks"),
+        ("you know what, going to ask a friend", "dismiss"),
+        ("指望不上你", "dismiss"),
+    ],
+)
+def test_further_ways_to_say_it(said: str, name: str):
+    first = "how long do I boil eggs" if said.isascii() else "鸡蛋煮多久"
+    assert name in round_(first, said).taken()[0].names
+
+
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [
+        ("how do you say sorry in french", "and 'this is wrong'?"),
+        ("a present for my sister", "she didn't even like the last one"),
+        ("邻居半夜唱歌怎么办", "气死我了，他们昨晚又唱到三点"),
+        ("a card for my aunt", "lovely, thank you so much"),
+    ],
+)
+def test_what_is_no_complaint_about_the_reply(first: str, said: str):
+    assert "complain" not in round_(first, said).taken()[0].names
