@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from typing import Any
 
@@ -54,6 +55,7 @@ def cache(context: click.Context) -> None:
 
     \b
     perslib cache prune --older-than 30 --backbone my-vllm
+    perslib cache show 5ea0bd30
     """
     if context.invoked_subcommand:
         return
@@ -69,6 +71,32 @@ def cache(context: click.Context) -> None:
     if len(held):
         click.echo(shown[columns].fillna("").astype(str).map(plain).to_string(index=False))
     click.echo(f"{_entries(held['entries'].sum())}, {_size(held['bytes'].sum())} of content, in {store.path}")
+
+
+@cache.command()
+@click.argument("digest")
+def show(digest: str) -> None:
+    """Show the question and the answer with this DIGEST, or whose digest begins so: what was sent, and the raw reply.
+
+    Verdicts have the digest in their column `asked`.
+
+    \b
+    perslib cache show 5ea0bd30
+    """
+    from perslib.errors import CacheError
+    from perslib.llm import Cache
+
+    store = Cache(policy="only")
+    found = store.find(digest)
+    if len(found) != 1:
+        raise CacheError(f"{len(found) or 'No'} answers have a digest that begins with {digest!r} in {store.path}.")
+    sent, answer = store.sent(found[0]), store.get(found[0]) or {}
+    settings = {name: value for name, value in (sent or {}).items() if name != "messages"}
+    click.echo(plain(json.dumps(settings, ensure_ascii=False)) if sent else "What was sent was not kept.")
+    for message in sent["messages"] if sent else ():
+        click.echo(f"\n== {message['role']}\n{plain(str(message['content']))}")
+    for reply in (*answer.get("earlier", ()), answer.get("raw", "")):
+        click.echo(f"\n== the reply of {plain(str(answer.get('model', '')))}\n{plain(reply)}")
 
 
 @cache.command()

@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 from perslib.cli import main
 from perslib.errors import CacheError, UnknownName
 from perslib.llm import cache as cache_module
+from perslib.llm import coding
 from perslib.llm.cache import Cache, CacheWarning, digest
 
 META = {"backbone": "embedded", "model": "SmolLM2", "prompt": "en/judge@1:ab12cd34", "stage": "judge"}
@@ -419,3 +420,53 @@ def test_a_forked_child_opens_its_own_connection(path):
         assert os.waitpid(child, 0)[1] == 0
         cache.put("parent2", {"n": 3}, META)
         assert cache.get("child") == {"n": 2} and len(cache) == 3
+
+
+# -- what was sent -----------------------------------------------------------------------------------------
+
+EVIDENCE = "She liked the short plan. " * 20
+
+
+def body(question: str) -> dict:
+    said = [{"role": "system", "content": "Judge."}, {"role": "user", "content": f"{EVIDENCE}\n\n\n\n{question}"}]
+    return {"model": "m", "messages": said, "temperature": 0.0}
+
+
+def test_what_was_sent_is_kept_with_the_answer(path):
+    with Cache(path) as cache:
+        cache.put_sent([(key, body(key)) for key in ("a", "b")])
+        assert cache.sent("a") == body("a")  # before it is written
+        cache.put_many([(key, {"text": key}, {**META, "stage": key}) for key in ("a", "b")])
+    with Cache(path, "only") as cache:
+        assert cache.sent("b") == body("b")
+        assert cache.sent("c") is None
+        assert cache.connection().execute("SELECT COUNT(*) FROM texts").fetchone() == (1,)  # the evidence, once
+    with Cache(path) as cache:
+        cache.prune(stage="a")
+        assert cache.sent("a") is None and cache.sent("b") == body("b")
+        cache.prune(stage="b")
+        assert cache.connection().execute("SELECT COUNT(*) FROM texts").fetchone() == (0,)
+
+
+@given(texts=st.lists(st.text(max_size=20).map(lambda t: t * 12), max_size=3))
+def test_any_text_comes_back_as_it_was_sent(texts):
+    sent = {"messages": [{"role": "user", "content": "\n\n".join(texts)}], "stop": texts}
+    assert coding.unpacked(*coding.packed(sent)) == sent
+
+
+def test_content_in_parts_comes_back(path):
+    parts = [{"type": "text", "text": EVIDENCE}]
+    sent = {"messages": [{"role": "user", "content": parts}]}
+    assert coding.unpacked(*coding.packed(sent)) == sent
+
+
+def test_a_file_of_an_older_version_has_answers_alone(path):
+    with Cache(path) as cache:
+        cache.put("a", {"text": "a"}, META)
+        cache.connection().executescript("DROP TABLE sent; DROP TABLE texts; PRAGMA user_version = 1")
+    with Cache(path, "only") as cache:
+        assert cache.get("a") and cache.sent("a") is None
+    with Cache(path) as cache:
+        cache.put_sent([("b", body("b"))])
+        cache.put("b", {"text": "b"}, META)
+        assert cache.get("a") and cache.sent("b") == body("b")

@@ -228,6 +228,21 @@ def test_cache_lists_and_prunes(run, mine):
     assert refused.exit_code == 1 and "Say what to forget" in refused.stderr
 
 
+def test_a_verdict_opens_to_what_was_sent_and_the_raw_reply(run, mine, server):
+    from perslib.corpus import load
+    from perslib.judge import evaluate, make_judge
+    from perslib.llm import Cache, backbone
+
+    server.reply = lambda body: '{"score": 2, "reason": null, "rationale": "Too long."}'
+    verdicts = evaluate(make_judge("Prometheus"), load("sample/en"), backbone("mine"), limit=2)
+    asked = verdicts["asked"].iloc[0]
+    assert Cache(policy="only").sent(asked) in server.bodies
+    shown = run("cache", "show", asked[:12]).output
+    assert verdicts["prompt"].iloc[0] and "Too long." in shown and "== system" in shown and '"model": ' in shown
+    nothing = run("cache", "show", "zz")
+    assert nothing.exit_code == 1 and "No answers have a digest that begins with 'zz'" in nothing.stderr
+
+
 def test_what_the_cache_holds_does_not_act_on_the_terminal(run, mine):
     from perslib.llm import backbone
 

@@ -91,6 +91,7 @@ def score_in(text: str) -> int | None:
 def spent(answer: Answer) -> Verdict:
     """A verdict that says only what its answer took."""
     return Verdict(
+        asked=answer.digest or None,
         tokens_in=answer.tokens_in,
         tokens_cached=answer.tokens_cached,
         tokens_out=answer.tokens_out,

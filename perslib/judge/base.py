@@ -64,6 +64,8 @@ class Verdict:
     memory: str | None = None
     """The memory behind it, and what it lacked."""
     prompt: str | None = None
+    asked: str | None = None
+    """Where the answer cache has the question and the answer: `Cache().sent(asked)`, `perslib cache show`."""
     tokens_in: int | None = None
     tokens_cached: int | None = None
     tokens_out: int | None = None

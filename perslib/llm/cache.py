@@ -35,7 +35,8 @@ import numpy as np
 import pandas as pd
 
 from perslib.errors import CacheError, UnknownName
-from perslib.llm.types import digest, misfit
+from perslib.llm.coding import answer_of, encoded, packed, storable, unpacked, vector_of
+from perslib.llm.types import digest
 from perslib.paths import state
 
 __all__ = ["Cache", "CacheWarning", "Policy", "digest"]
@@ -48,11 +49,13 @@ Meta = Mapping[str, str | None]
 
 _ABOUT = ("backbone", "model", "prompt", "stage")
 _APPLICATION_ID = 0x70657273  # "pers": nobody's other database is taken for ours
-_FORMAT = 1
+_FORMAT = 2
 _CREATE = f"""
 CREATE TABLE IF NOT EXISTS entries (
     digest TEXT PRIMARY KEY, coding TEXT NOT NULL, body BLOB NOT NULL,
     backbone TEXT, model TEXT, prompt TEXT, stage TEXT, created_at REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS sent (digest TEXT PRIMARY KEY, body BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS texts (digest TEXT PRIMARY KEY, body BLOB NOT NULL);
 CREATE INDEX IF NOT EXISTS entries_by_age ON entries (created_at);
 PRAGMA application_id = {_APPLICATION_ID};
 PRAGMA user_version = {_FORMAT};
@@ -72,7 +75,6 @@ _MAY_NOT_WRITE = (
 _URI = "{path}?mode={mode}"
 _PATIENCE = 30.0  # seconds to wait while another process writes
 _RETRY = 2.0  # seconds between attempts to write what a full disk did not take
-_COMPRESSED_FROM = 512  # bytes; zlib gains nothing below
 
 
 class CacheWarning(UserWarning):
@@ -95,6 +97,7 @@ class Cache:
         self._connection: sqlite3.Connection | None = None
         self._lock = threading.RLock()
         self._unsaved: dict[str, tuple[Any, ...]] = {}
+        self._unsent: dict[str, tuple[bytes, dict[str, bytes]]] = {}
         self._next_attempt = 0.0
         self._is_failing = False
         _caches.add(self)
@@ -105,11 +108,11 @@ class Cache:
 
     def get_many(self, digests: Iterable[str]) -> dict[str, dict[str, Any]]:
         """Those of the answers that are there."""
-        return self._read(digests, _answer)
+        return self._read(digests, answer_of)
 
     def get_vectors(self, digests: Iterable[str]) -> dict[str, np.ndarray]:
         """Those of the embeddings that are there, as float32."""
-        return self._read(digests, _vector)
+        return self._read(digests, vector_of)
 
     def put(self, digest: str, answer: Mapping[str, Any], meta: Meta) -> None:
         """Keep an answer: on return it is in the file, or in memory and a warning was given."""
@@ -117,18 +120,41 @@ class Cache:
 
     def put_many(self, rows: Iterable[tuple[str, Mapping[str, Any], Meta]]) -> None:
         """Keep several answers in one transaction."""
-        self._write((key, *_encoded(answer), meta) for key, answer, meta in rows)
+        self._write((key, *encoded(answer), meta) for key, answer, meta in rows)
 
     def put_vectors(self, rows: Iterable[tuple[str, np.ndarray, Meta]]) -> None:
         """Keep several embeddings in one transaction."""
         self._write((key, "float32", vector.astype("<f4").tobytes(), meta) for key, vector, meta in rows)
+
+    def put_sent(self, rows: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
+        """Keep what was sent for these answers; written with the next of them."""
+        if self._writes:
+            with self._lock:
+                self._unsent |= {key: packed(sent) for key, sent in rows}
+
+    def sent(self, digest: str) -> dict[str, Any] | None:
+        """The body of the request that an answer came for, if it was kept."""
+        if (waiting := self._unsent.get(digest)) is not None:
+            return unpacked(*waiting)
+        with self._using("read") as db:
+            if _only_value(db, "PRAGMA user_version") < _FORMAT:
+                return None  # an older version kept answers alone
+            row = db.execute("SELECT body FROM sent WHERE digest = ?", (digest,)).fetchone()
+            query = "SELECT digest, body FROM texts WHERE digest IN (SELECT value FROM json_each(?, '$.packed'))"
+            return row and unpacked(row[0], dict(db.execute(query, (row[0].decode("utf-8", "replace"),))))
+
+    def find(self, beginning: str) -> list[str]:
+        """The digests that begin so, ten at most."""
+        query = "SELECT digest FROM entries WHERE substr(digest, 1, ?) = ? AND coding != 'float32' LIMIT 10"
+        with self._using("read") as db:
+            return [key for (key,) in db.execute(query, (len(beginning), beginning))]
 
     def latest(self, backbone: str, number: int) -> list[dict[str, Any]]:
         """So many of the latest answers of a backbone."""
         query = """SELECT digest, coding, body FROM entries WHERE backbone = ? AND coding != 'float32'
                    ORDER BY created_at DESC LIMIT ?"""
         with self._using("read") as db:
-            return [answer for _, answer in self._decoded(db.execute(query, (backbone, number)), _answer)]
+            return [answer for _, answer in self._decoded(db.execute(query, (backbone, number)), answer_of)]
 
     def contents(self) -> pd.DataFrame:
         """What the file holds: backbone, model, prompt, stage, entries, bytes, first and last time of writing."""
@@ -166,7 +192,11 @@ class Cache:
             raise CacheError("Say what to forget: an age, a size, a model … (to forget all, delete the file).")
         query = f"DELETE FROM entries WHERE {' AND '.join(conditions)}"
         with self._using("changed") as db:
-            return db.execute(query, list(conditions.values())).rowcount
+            forgotten = db.execute(query, list(conditions.values())).rowcount
+            db.execute("DELETE FROM sent WHERE digest NOT IN (SELECT digest FROM entries)")
+            used = "SELECT value FROM sent, json_each(CAST(sent.body AS TEXT), '$.packed')"
+            db.execute(f"DELETE FROM texts WHERE digest NOT IN ({used})")
+            return forgotten
 
     def vacuum(self) -> int:
         """Give the room of forgotten entries back to the disk; returns the size of the file in bytes."""
@@ -183,6 +213,7 @@ class Cache:
             if lost := len(self._unsaved):
                 self._warn(f"{lost} answers could not be written and are lost with this process.")
                 self._unsaved.clear()
+                self._unsent.clear()
             if self._connection is not None:
                 self._connection.close()
                 self._connection = None
@@ -314,7 +345,7 @@ class Cache:
         now = time.time()
         with self._lock:
             for key, coding, body, meta in rows:
-                self._unsaved[key] = (key, coding, body, *(_storable(meta.get(name)) for name in _ABOUT), now)
+                self._unsaved[key] = (key, coding, body, *(storable(meta.get(name)) for name in _ABOUT), now)
             if time.monotonic() >= self._next_attempt:
                 self._save()
 
@@ -323,6 +354,9 @@ class Cache:
             with self.connection() as db:
                 db.execute("BEGIN IMMEDIATE")
                 db.executemany("REPLACE INTO entries VALUES (?,?,?,?,?,?,?,?)", self._unsaved.values())
+                db.executemany("REPLACE INTO sent VALUES (?,?)", [(key, body) for key, (body, _) in self._unsent.items()])
+                texts = [text for _, found in self._unsent.values() for text in found.items()]
+                db.executemany("INSERT OR IGNORE INTO texts VALUES (?,?)", texts)
         except (sqlite3.Error, CacheError) as error:
             self._next_attempt = time.monotonic() + _RETRY
             if not self._is_failing:
@@ -334,7 +368,7 @@ class Cache:
             return
         if self._is_failing:
             self._warn(f"{len(self._unsaved)} answers that were waiting in memory are written now.")
-        self._unsaved, self._is_failing = {}, False
+        self._unsaved, self._unsent, self._is_failing = {}, {}, False
 
     def _warn(self, message: str) -> None:
         warnings.warn(f"Cache {self.path}: {message}", CacheWarning, stacklevel=2)
@@ -357,27 +391,3 @@ if hasattr(os, "register_at_fork"):
 
 def _only_value(connection: sqlite3.Connection, query: str) -> Any:
     return connection.execute(query).fetchone()[0]
-
-
-def _answer(coding: str, body: bytes) -> dict[str, Any]:
-    """A stored answer; a ValueError says why it is none."""
-    record: dict[str, Any] = json.loads(zlib.decompress(body) if coding == "zlib" else body)
-    if fault := misfit(record):
-        raise ValueError(fault)
-    return record
-
-
-def _vector(coding: str, body: bytes) -> np.ndarray:
-    """A stored embedding; a ValueError says why it is none."""
-    if coding != "float32":
-        raise ValueError(f"is a {coding!r}, no embedding")
-    return np.frombuffer(body, "<f4")
-
-
-def _storable(name: str | None) -> str | None:
-    return name if name is None else name.encode("utf-8", "replace").decode()
-
-
-def _encoded(answer: Mapping[str, Any]) -> tuple[str, bytes]:
-    body = json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
-    return ("zlib", zlib.compress(body, 1)) if len(body) >= _COMPRESSED_FROM else ("json", body)

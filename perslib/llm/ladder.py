@@ -94,6 +94,14 @@ class Ladder:
             if name not in unsupported
         }
 
+    def sent(self, request: Request) -> dict[str, Any]:
+        """What is sent for a request, by all that is known of the endpoint now; a second attempt is not in it."""
+        if request.schema is None:
+            return self.body(request, request.messages)
+        rung = self.rung(request.schema)
+        messages = spelled_out(request.messages, request.schema, rung, language_of(request.messages))
+        return self.body(request, messages, response_format(request.schema, rung))
+
     @property
     def reasons(self) -> bool:
         """Whether the model thinks before it answers: as the entry says, else as it was seen to do."""

@@ -154,6 +154,7 @@ class Run:
         answer = answer.with_(backbone=self.entry.name, model=model, digest=key)
         if is_kept:
             meta = {"backbone": self.entry.name, "model": model, "stage": stage, "prompt": request.prompt}
+            self.cache.put_sent([(key, self.ladder.sent(request))])
             await self._keep(key, answer.stored(), meta)
         return answer
 

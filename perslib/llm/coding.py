@@ -1,0 +1,87 @@
+"""How answers, embeddings and what was sent are written in the answer cache.
+
+What was sent is kept with its answer. Questions of one block share most of their text, so each long paragraph is kept
+once, under its digest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from perslib.llm.types import misfit
+
+COMPRESSED_FROM = 512
+"""Bytes; zlib gains nothing below."""
+LONG = 200
+"""Characters from which a paragraph is kept once for all questions that have it."""
+_BETWEEN = "\n\n"
+
+
+def answer_of(coding: str, body: bytes) -> dict[str, Any]:
+    """A stored answer; a ValueError says why it is none."""
+    record: dict[str, Any] = json.loads(zlib.decompress(body) if coding == "zlib" else body)
+    if fault := misfit(record):
+        raise ValueError(fault)
+    return record
+
+
+def vector_of(coding: str, body: bytes) -> np.ndarray:
+    """A stored embedding; a ValueError says why it is none."""
+    if coding != "float32":
+        raise ValueError(f"is a {coding!r}, no embedding")
+    return np.frombuffer(body, "<f4")
+
+
+def storable(name: str | None) -> str | None:
+    """A name without halves of characters."""
+    return name if name is None else name.encode("utf-8", "replace").decode()
+
+
+def encoded(answer: Mapping[str, Any]) -> tuple[str, bytes]:
+    """An answer's coding and bytes."""
+    body = _json(answer)
+    return ("zlib", zlib.compress(body, 1)) if len(body) >= COMPRESSED_FROM else ("json", body)
+
+
+def packed(sent: Mapping[str, Any]) -> tuple[bytes, dict[str, bytes]]:
+    """What was sent, its long paragraphs as their digests, and these paragraphs by digest."""
+    texts: dict[str, bytes] = {}
+
+    def part(text: str) -> str | list[str]:
+        if len(text) < LONG:
+            return text
+        body = text.encode("utf-8", "surrogatepass")
+        key = hashlib.blake2b(body, digest_size=16).hexdigest()
+        texts[key] = zlib.compress(body, 1)
+        return [key]
+
+    messages = [
+        {**m, "content": [part(text) for text in m["content"].split(_BETWEEN)]} if isinstance(m["content"], str) else m
+        for m in sent["messages"]
+    ]
+    return _json({**sent, "messages": messages, "packed": sorted(texts)}), texts
+
+
+def unpacked(body: bytes, texts: Mapping[str, bytes]) -> dict[str, Any]:
+    """The inverse of `packed`; a KeyError names a paragraph that is gone."""
+    sent: dict[str, Any] = json.loads(body)
+    sent.pop("packed")
+
+    def whole(part: str | list[str]) -> str:
+        return part if isinstance(part, str) else zlib.decompress(texts[part[0]]).decode("utf-8", "surrogatepass")
+
+    for message in sent["messages"]:
+        parts = message["content"]
+        if isinstance(parts, list) and all(isinstance(part, str | list) for part in parts):
+            message["content"] = _BETWEEN.join(map(whole, parts))
+    return sent
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str).encode("utf-8", "surrogatepass")
