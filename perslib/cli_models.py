@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from perslib.llm.probe import Probe
+    from perslib.llm.registry import Entry
 
 
 def plain(text: str) -> str:
@@ -24,7 +28,7 @@ def check(names: tuple[str, ...], model: str | None) -> None:
 
     A few small calls test whether it follows a JSON schema, has a JSON mode, returns log probabilities, respects a seed,
     reports token usage and thinks before it answers, and which settings it does not take. The result is saved in
-    .perslib/probes.json and overrides the flags in backbones.toml. The last line says what judging with it will be like.
+    .perslib/probes.json and overrides the flags in backbones.toml. The last lines say what judging with it will be like, and what it costs.
 
     \b
     perslib check my-vllm --model Qwen/Qwen3-8B
@@ -41,8 +45,33 @@ def check(names: tuple[str, ...], model: str | None) -> None:
     for i, name in enumerate(names):
         if i:
             click.echo()
-        found = backbone(name, **overrides).probe()
-        click.echo(f"{found.describe()}\n\n{found.verdict()}")
+        asked = backbone(name, **overrides)
+        found = asked.probe()
+        click.echo(f"{found.describe()}\n\n{found.verdict()}\n{_price_of_sample(asked.entry, found)}")
+
+
+SAMPLED = 100
+"""Replies of the sample whose judging `check` reckons with."""
+
+
+def _price_of_sample(entry: Entry, found: Probe) -> str:
+    """What it takes to judge replies of the sample with this model, thoughts included; nobody is asked."""
+    from perslib.corpus import load
+    from perslib.judge import evaluate, make_judge
+    from perslib.llm import DryRun
+
+    dry = DryRun(entry)
+    evaluate(make_judge("few-shot"), load("sample/en"), dry, limit=SAMPLED, progress=False)
+    took = dry.ledger.total
+    tokens_out = took.tokens_out + (found.tokens_out * took.calls if found.reasons else 0)
+    cost = entry.cost(took.tokens_in, 0, tokens_out)
+    price = (
+        "; its price is not known: the entry has no prices" if cost is None else f", ${cost:,.2f} at the entry's prices"
+    )
+    return (
+        f"{took.calls} replies of the sample, judged from {took.tokens_in // took.calls:,} tokens each: about "
+        f"{(took.tokens_in + tokens_out) / 1e3:,.0f} thousand tokens{price}."
+    )
 
 
 @click.group(invoke_without_command=True)

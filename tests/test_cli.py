@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import json
+import re
 
 import palset_made
 import pytest
 from click.testing import CliRunner
 from made import GIFT, TRAVEL, simple_session, write_release
+from test_llm_ladder import reasoner
 
 from perslib.cli import main
 from perslib.corpus import load
@@ -200,8 +202,18 @@ def test_check_prints_what_an_endpoint_can_do_and_remembers_it(run, mine):
     found = dict(line.split(maxsplit=1) for line in done.output.splitlines() if " " in line)
     assert found["model"] == "m"
     assert "JSON schema         no" in done.output and "token usage         reported" in done.output
+    assert "100 replies of the sample" in done.output and "its price is not known" in done.output
     kept = mine / ".perslib" / "probes.json"
     assert kept.stat().st_mode == (mine / "backbones.toml").stat().st_mode, "who may read it is for the umask to say"
+
+
+def test_check_says_what_judging_the_sample_costs(run, mine, server):
+    toml = mine / "backbones.toml"
+    toml.write_text(toml.read_text("utf-8") + "prices = { in = 1.0, out = 10.0 }\n", "utf-8")
+    plainly = re.search(r"\$([\d.]+) at the entry's prices", run("check", "mine").output)
+    server.reply = reasoner
+    thinking = re.search(r"\$([\d.]+) at the entry's prices", run("check", "mine").output)
+    assert plainly and thinking and float(thinking[1]) > float(plainly[1]) > 0
 
 
 def test_check_says_in_a_sentence_what_is_wrong(run, mine, monkeypatch):

@@ -354,7 +354,9 @@ class Cache:
             with self.connection() as db:
                 db.execute("BEGIN IMMEDIATE")
                 db.executemany("REPLACE INTO entries VALUES (?,?,?,?,?,?,?,?)", self._unsaved.values())
-                db.executemany("REPLACE INTO sent VALUES (?,?)", [(key, body) for key, (body, _) in self._unsent.items()])
+                db.executemany(
+                    "REPLACE INTO sent VALUES (?,?)", [(key, body) for key, (body, _) in self._unsent.items()]
+                )
                 texts = [text for _, found in self._unsent.values() for text in found.items()]
                 db.executemany("INSERT OR IGNORE INTO texts VALUES (?,?)", texts)
         except (sqlite3.Error, CacheError) as error:
