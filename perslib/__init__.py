@@ -1,5 +1,15 @@
 """perslib: a research workbench for personalized satisfaction with AI assistants."""
 
 from importlib.metadata import version
+from typing import Any
 
 __version__ = version("perslib")
+
+
+def __getattr__(name: str) -> Any:
+    """`runs` and `verdicts`, loaded when they are first used: importing perslib stays quick."""
+    if name in ("runs", "verdicts"):
+        from perslib.report import runs
+
+        return getattr(runs, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,6 +1,6 @@
 """Notebooks as pages: run them, show untrusted text safely, save figures and tables for papers."""
 
-from perslib.report.export import save_figure, save_table
+from perslib.report.export import save_figure, save_table, save_verdicts
 from perslib.report.page import answer, begin, say, section
 from perslib.report.run import rehearse_report, run_report
 from perslib.report.show import show_conversation, show_profile, show_table
@@ -10,6 +10,6 @@ from perslib.text import translate
 
 __all__ = [
     "CATEGORIES", "OUTCOMES", "SCORES", "answer", "begin", "chinese_font", "figure_style", "literal", "name_of",
-    "rehearse_report", "run_report", "save_figure", "save_table", "say", "section",
+    "rehearse_report", "run_report", "save_figure", "save_table", "save_verdicts", "say", "section",
     "show_conversation", "show_profile", "show_table", "translate",
 ]  # fmt: skip

@@ -72,6 +72,18 @@ def save_figure(
     return Saved(paths)
 
 
+def save_verdicts(frame: pd.DataFrame, name: str) -> Saved:
+    """Save the verdicts behind a page as Parquet, in `verdicts/` of its folder; `perslib.verdicts` reads them."""
+    path = current().folder("verdicts") / f"{check_name(name)}.parquet"
+    frame.to_parquet(path, index=False)
+    files = [f"verdicts/{path.name}"] if current().out else []
+    label = translate("All {n:,} verdicts", n=len(frame))
+    text = fill("caption", label=label, text="", files=files, folder="" if files else path.parent.as_posix())
+    record = {"kind": "verdicts", "name": name, "files": files}
+    show_html(f'<div class="pl-caption">{text}</div>', f"{name}: {len(frame)} verdicts in {path}", record)
+    return Saved([path])
+
+
 def save_table(frame: pd.DataFrame, name: str, caption: str = "", digits: int = 2, *, shown: bool = True) -> Saved:
     """Save a table as CSV with full precision and as LaTeX (booktabs), and show it with its caption.
 

@@ -154,8 +154,9 @@ def read_manifest(file: Path) -> dict[str, Any]:
 
 
 def files_of(entry: Mapping[str, Any]) -> list[str]:
-    """All figures and tables of a page, relative to its folder."""
-    return [file for kind in ("figures", "tables") for files in entry.get(kind, {}).values() for file in files]
+    """All figures, tables and verdicts of a page, relative to its folder."""
+    kinds = ("figures", "tables", "verdicts")
+    return [file for kind in kinds for files in entry.get(kind, {}).values() for file in files]
 
 
 def write_manifest(file: Path, entry: Mapping[str, Any]) -> Path:

@@ -115,13 +115,14 @@ def render(page: Planned, place: str, stopped: threading.Event) -> Run:
             run = execute(page.study, given, told, progress, progress.cell_started)
             entry |= _known_after(run, progress)
             if keeps_good := good is not None and run.status != "success":
-                entry |= {"figures": {}, "tables": {}}
+                entry |= {"figures": {}, "tables": {}, "verdicts": {}}
             with _RENDERING:
                 html = render_page(run.notebook, _frame(page, entry)).replace(str(folder), str(page.folder))
             if keeps_good:
                 write_text(page.file(".failed.html"), html)
             else:
                 write_text(folder / page.file().name, html)
+                write_text(folder / page.file(".ipynb").name, _as_it_ran(run, folder, page))
                 good = None
                 _publish(page, before, folder)
                 page.file(".failed.html").unlink(missing_ok=True)
@@ -133,6 +134,13 @@ def render(page: Planned, place: str, stopped: threading.Event) -> Run:
     finally:
         _record(page, entry, good)
     return run
+
+
+def _as_it_ran(run: Run, folder: Path, page: Planned) -> str:
+    """The executed notebook, to be opened in Lab and run again: it writes where its page is."""
+    import nbformat
+
+    return nbformat.writes(run.notebook).replace(str(folder), str(page.folder))
 
 
 def _record(page: Planned, entry: Mapping[str, Any], good: Mapping[str, Any] | None) -> None:
@@ -198,6 +206,7 @@ def _known_after(run: Run, progress: Progress) -> dict[str, Any]:
         "answer": [said["text"] for said in _records(run.notebook, "answer")],
         "figures": {said["name"]: list(said["files"]) for said in leading_first},
         "tables": {said["name"]: list(said["files"]) for said in _records(run.notebook, "table")},
+        "verdicts": {said["name"]: list(said["files"]) for said in _records(run.notebook, "verdicts")},
         **counted,
         "ledger": progress.ledger(),
     }
