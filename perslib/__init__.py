@@ -7,8 +7,8 @@ __version__ = version("perslib")
 
 
 def __getattr__(name: str) -> Any:
-    """`runs` and `verdicts`, loaded when they are first used: importing perslib stays quick."""
-    if name in ("runs", "verdicts"):
+    """`runs`, `verdicts` and `replies`, loaded when they are first used: importing perslib stays quick."""
+    if name in ("runs", "verdicts", "replies"):
         from perslib.report import runs
 
         return getattr(runs, name)

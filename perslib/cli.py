@@ -153,6 +153,26 @@ def report(
         click.echo(f"Open {run_report(notebooks or None, **shared, **parameters)}")
 
 
+@main.command()
+@click.argument("runs", nargs=-1, required=True)
+@click.option("--language", type=LANGUAGE, help="Language of the page. Default: that of the first run.")
+@click.option("--score", default="real", help="Score to compare: real, cdf or mean_shift.")
+@click.option("--seed", default=42, help="Random seed.")
+@click.option("--out", type=FOLDER, help="Output folder instead of that of the runs.")
+def compare(runs: tuple[str, ...], **how: Any) -> None:
+    """Compare RUNS of one corpus: what differs in them, and paired differences on the same replies.
+
+    A run is a page that was rendered: its path, or that under reports/ without an ending. Of one run, its judges are
+    compared. A report with several backbones ends with this page by itself.
+
+    \b
+    perslib compare sample-en/embedded/01_verification sample-en/my-vllm/01_verification
+    """
+    from perslib.report import compare_runs
+
+    click.echo(f"Open {compare_runs(runs, **how)}")
+
+
 def _read_columns(_: click.Context, __: click.Parameter, given: str | None) -> dict[str, str]:
     """OURS=THEIRS, separated by commas."""
     pairs = [pair.partition("=") for pair in (given or "").split(",") if pair.strip()]

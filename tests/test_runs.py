@@ -8,6 +8,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
 import perslib
+from perslib.corpus import load
 from perslib.errors import NotEnough
 from perslib.report import run_report
 
@@ -23,6 +24,7 @@ verdicts = evaluate(UserMean(), load(corpus))
 report.say(shared.scored(verdicts), counted=shared.counted(verdicts))
 report.answer("Means are means.")
 report.save_verdicts(verdicts, "means")
+report.save_replies(load(corpus).turns[["user", "response"]], "said")
 """
 
 
@@ -55,8 +57,17 @@ def test_verdicts_of_a_run(root):
     assert perslib.verdicts(page).equals(verdicts)
     assert len(verdicts) == page["judgments"] > 0 and verdicts["raw"].isna().sum() == page["unscored"]
     assert set(verdicts["table"]) == {"means"} and {"user", "turn", "judge", "raw", "asked"} <= set(verdicts)
-    with pytest.raises(NotEnough, match="pages 01, 02 and 03 do"):
+    with pytest.raises(NotEnough, match="pages 01 to 04, 09 and 12 do"):
         perslib.verdicts(found[found["notebook"] == "other"])
+
+
+def test_replies_of_a_run(root):
+    found = perslib.runs(root)
+    replies = perslib.replies(found)
+    assert len(replies) == len(load("sample/en").turns) and replies["response"].notna().any()
+    assert set(replies["table"]) == {"said"}
+    with pytest.raises(NotEnough, match="page 04 does"):
+        perslib.replies(found[found["notebook"] == "other"])
 
 
 def test_the_notebook_as_it_ran_can_be_opened_and_run_again(root):

@@ -74,13 +74,21 @@ def save_figure(
 
 def save_verdicts(frame: pd.DataFrame, name: str) -> Saved:
     """Save the verdicts behind a page as Parquet, in `verdicts/` of its folder; `perslib.verdicts` reads them."""
-    path = current().folder("verdicts") / f"{check_name(name)}.parquet"
+    return _save_rows(frame, name, "verdicts", translate("All {n:,} verdicts", n=len(frame)))
+
+
+def save_replies(frame: pd.DataFrame, name: str) -> Saved:
+    """Save the replies that were judged as Parquet, in `replies/` of the page's folder; `perslib.replies` reads them."""
+    return _save_rows(frame, name, "replies", translate("All {n:,} replies", n=len(frame)))
+
+
+def _save_rows(frame: pd.DataFrame, name: str, kind: str, label: str) -> Saved:
+    path = current().folder(kind) / f"{check_name(name)}.parquet"
     frame.to_parquet(path, index=False)
-    files = [f"verdicts/{path.name}"] if current().out else []
-    label = translate("All {n:,} verdicts", n=len(frame))
+    files = [f"{kind}/{path.name}"] if current().out else []
     text = fill("caption", label=label, text="", files=files, folder="" if files else path.parent.as_posix())
-    record = {"kind": "verdicts", "name": name, "files": files}
-    show_html(f'<div class="pl-caption">{text}</div>', f"{name}: {len(frame)} verdicts in {path}", record)
+    record = {"kind": kind, "name": name, "files": files}
+    show_html(f'<div class="pl-caption">{text}</div>', f"{name}: {len(frame)} {kind} in {path}", record)
     return Saved([path])
 
 

@@ -21,9 +21,9 @@ from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
-from perslib.errors import PerslibError
+from perslib.errors import PerslibError, UnknownName
 from perslib.llm import entries, probe
-from perslib.paths import lock
+from perslib.paths import lock, workspace
 from perslib.schemas import check, read_schema
 
 _SCHEMA = read_schema(__file__, "manifest.schema.toml", "entry")
@@ -134,6 +134,18 @@ def pages_under(root: Path) -> list[Page]:
     return [Page(root, file.parent, file.stem, entry) for file, entry in read if entry]
 
 
+def find_page(place: str | Path) -> Page:
+    """The page at a path: of itself, its manifest, its notebook, or none of these endings; seen from here or from reports/."""
+    home, named = workspace() / "reports", Path(place).expanduser()
+    name = next((named.name.removesuffix(e) for e in (".html", ".json", ".ipynb") if named.suffix == e), named.name)
+    for base in (Path.cwd(), workspace(), home):
+        file = (base / named).resolve().with_name(f"{name}.json")
+        if entry := read_manifest(file):
+            return Page(file.parents[2], file.parent, file.stem, entry)
+    known = ((page.folder / page.name).relative_to(home).as_posix() for page in pages_under(home))
+    raise UnknownName("run", str(place), known)
+
+
 def common_language(pages: Iterable[Page]) -> str:
     """Chinese where all pages are in Chinese, else English."""
     return "zh" if {page.language for page in pages} == {"zh"} else "en"
@@ -154,8 +166,8 @@ def read_manifest(file: Path) -> dict[str, Any]:
 
 
 def files_of(entry: Mapping[str, Any]) -> list[str]:
-    """All figures, tables and verdicts of a page, relative to its folder."""
-    kinds = ("figures", "tables", "verdicts")
+    """All figures, tables, verdicts and replies of a page, relative to its folder."""
+    kinds = ("figures", "tables", "verdicts", "replies")
     return [file for kind in kinds for files in entry.get(kind, {}).values() for file in files]
 
 

@@ -253,7 +253,7 @@ def plan(
     address, label = _address_and_label(corpus, data.name)
     shared = {**further, "corpus": address, "language": spoken, "seed": seed}
     facts = {"label": label, "given": str(corpus), **corpus_facts(data)}
-    folder = root / _slug(facts["label"])
+    folder = root / slug(facts["label"])
     pages = [
         Planned(study, {**shared, "backbone": name}, root, folder / _own_slug(name), facts)
         for name in names
@@ -279,10 +279,10 @@ def _address_and_label(corpus: str | Path, name: str) -> tuple[str, str]:
 
 def _own_slug(name: str) -> str:
     """A backbone's name as a folder that no other name has."""
-    slug = _slug(name)
-    return slug if slug == name else f"{slug}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"
+    plain = slug(name)
+    return plain if plain == name else f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"
 
 
-def _slug(name: str) -> str:
+def slug(name: str) -> str:
     """A name as a folder: `sample/en` → `sample-en`."""
     return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "corpus"

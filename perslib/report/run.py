@@ -24,6 +24,7 @@ from perslib.report.manifest import (
     backbone_facts,
     code_revision,
     files_of,
+    find_page,
     now,
     package_versions,
     pages_under,
@@ -33,7 +34,7 @@ from perslib.report.manifest import (
     write_manifest,
     write_text,
 )
-from perslib.report.plan import Planned, plan, read_notebook
+from perslib.report.plan import Planned, check_choices, find_studies, plan, read_notebook, slug
 from perslib.report.progress import Progress, rehearsed, watched
 from perslib.report.render import render_page, title_of
 from perslib.text import using_language
@@ -65,7 +66,8 @@ def run_report(
 
     A notebook that fails leaves its page up to the failure, beside the last good one where there is one, and the
     others still run; then ReportError says which cell failed. Pages whose model is on this machine run two at a time; what
-    a page is going to ask of an endpoint is said before.
+    a page is going to ask of an endpoint is said before. With several backbones, or several `judges` named, a page that
+    compares these runs comes last.
     """
     pages = plan(notebooks, corpus, backbones, out, language, seed, limit=limit, **parameters)
     local = all(entries()[page.backbone].kind == "embedded" for page in pages)
@@ -89,7 +91,41 @@ def run_report(
     runs = [run.result() for run in running]
     if failed := [(page, run.failure) for page, run in zip(pages, runs) if run and run.failure]:
         raise _report_error(failed, len(pages))
+    if (len(backbones) > 1 and not isinstance(backbones, str)) or "," in str(parameters.get("judges", "")):
+        kept = [page.file(".json") for page in pages if read_manifest(page.file(".json")).get("verdicts")]
+        if kept:
+            compare_runs(kept, language=language, seed=seed)
     return pages[0].root / "index.html"
+
+
+def compare_runs(
+    runs: Iterable[str | Path], out: str | Path | None = None, language: str | None = None, seed: int = 42, **more: Any
+) -> Path:
+    """Render the page `compare` over runs, given by their pages; returns its path.
+
+    It goes to `<out>/<corpus>/<names of the backbones>/compare.html`; `out` is where the first run is when not given.
+    """
+    pages = [find_page(run) for run in runs]
+    if not pages:
+        raise ReportError("No run is named: name pages that were rendered")
+    names = list(dict.fromkeys(str(page.entry.get("backbone", {}).get("name", page.folder.name)) for page in pages))
+    entry, root = pages[0].entry, Path(out).expanduser().resolve() if out else pages[0].root
+    values = {
+        "runs": [str(page.folder / page.name) for page in pages],
+        "seed": seed,
+        "backbone": ", ".join(names),
+        **more,
+    }
+    values["language"] = language or entry.get("language", "en")
+    (study,) = find_studies("compare")
+    check_choices(values, study)
+    folder = root / pages[0].folder.parent.name / "-vs-".join(map(slug, names))
+    page = Planned(study, values, root, folder, entry.get("corpus", {}))
+    with using_language(page.language):
+        done = render(page, "1/1", threading.Event())
+    if done.failure:
+        raise _report_error([(page, done.failure)], 1)
+    return page.file()
 
 
 def rehearse_report(notebooks: Iterable[str | Path] | str | Path | None = None, **asked: Any) -> Iterator[str]:
@@ -115,7 +151,7 @@ def render(page: Planned, place: str, stopped: threading.Event) -> Run:
             run = execute(page.study, given, told, progress, progress.cell_started)
             entry |= _known_after(run, progress)
             if keeps_good := good is not None and run.status != "success":
-                entry |= {"figures": {}, "tables": {}, "verdicts": {}}
+                entry |= {"figures": {}, "tables": {}, "verdicts": {}, "replies": {}}
             with _RENDERING:
                 html = render_page(run.notebook, _frame(page, entry)).replace(str(folder), str(page.folder))
             if keeps_good:
@@ -207,6 +243,7 @@ def _known_after(run: Run, progress: Progress) -> dict[str, Any]:
         "figures": {said["name"]: list(said["files"]) for said in leading_first},
         "tables": {said["name"]: list(said["files"]) for said in _records(run.notebook, "table")},
         "verdicts": {said["name"]: list(said["files"]) for said in _records(run.notebook, "verdicts")},
+        "replies": {said["name"]: list(said["files"]) for said in _records(run.notebook, "replies")},
         **counted,
         "ledger": progress.ledger(),
     }

@@ -106,13 +106,14 @@ def collect_ratings(
 
 
 def score_replies(known: pd.DataFrame, judge: Judge, corpus: Corpus, backbone: Backbone | None = None) -> pd.DataFrame:
-    """Return the rated replies with the frozen judge's score (expected, else as given); unscored ones at its mean."""
+    """Return the rated replies with the frozen judge's verdict; its score is `judged` (expected, else as given; unscored: its mean)."""
     verdicts = scored(judge, corpus, known[["candidate", *TURN, "response"]], backbone, progress=False)
     score = floats(verdicts["expected"])
     score = np.where(np.isnan(score), floats(verdicts["raw"]), score)
     if np.isnan(score).all():
         raise DataError(f"The judge {judge.name!r} scored none of these replies", "Name another judge.")
-    return known.assign(judged=np.where(np.isnan(score), np.nanmean(score), score))
+    about = verdicts[["judge", "backbone", "raw", "expected", "asked"]].set_index(known.index)
+    return known.join(about).assign(judged=np.where(np.isnan(score), np.nanmean(score), score))
 
 
 def build_pool(known: pd.DataFrame, judge: str) -> Pool:
