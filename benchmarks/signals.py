@@ -1,7 +1,10 @@
 """How fast behaviour is mined from logs, and in how much memory: `python benchmarks/signals.py`.
 
 Sessions are put together from the bundled sample's requests and replies, Chinese and English by turns, replies of 800
-characters on average, every message another one; a sixth of the requests ask the last one again, a twelfth close.
+characters on average, every message another one; a sixth of the requests ask the last one again. In the plain log a
+twelfth of the requests close; in the rich one half complain, thank, praise, give up or want more, and a tenth give away
+something personal.
+
 Rates are of processor time, the best of several fresh logs. A processor whose core is shared with others' work takes
 longer for the same, so compare only what was measured side by side.
 
@@ -36,14 +39,31 @@ from perslib.signals.mining import TABLE
 
 MEAN_REPLY = 800
 START = 1_767_225_600
-AGAIN, CLOSING = 0.15, 0.08
+AGAIN, CLOSING, CUED, PERSONAL = 0.15, 0.08, 0.5, 0.1
+#: What the rich log says of a reply, and of the one who says it.
+CUES = {
+    "zh": "不对，重新写|答非所问|你没看懂我的问题|太笼统了|太长了，简单点|又是一样的回答|胡说八道|你是不是傻|我要的不是这个|没用|"
+    "这不是我想要的|我说的不是这个意思|还是不对|能不能认真点|無語，你沒看懂|谢谢|非常感谢你的帮助|太好了，谢谢|辛苦了|写得真好|解决了|"
+    "懂了|好的|嗯嗯|原来如此|真棒|算了|不用了|我自己查吧|懒得问了|继续|还有吗|再来一个|换句话说|我的意思是|详细说说",
+    "en": "that's wrong|you didn't answer my question|too vague|way too long|you keep repeating the same thing|this is useless|"
+    "not what i asked|are you kidding|doesn't work|you misunderstood me|I said short|what a joke|stop making things up|still wrong|"
+    "give me something else|read my question again|ugh|thanks|thank you so much|perfect|that's exactly what i needed|ok|got it|"
+    "great, it works|cheers|never mind|forget it|i'll just google it|more|go on|in other words|I mean|what else",
+}
+TELLS = {
+    "zh": "我的手机号是138{:08}|邮箱 user{}@example.com|我叫王小明，{}号|身份证号11010519491231{:04}|微信号 wx_{:05}|QQ：{:09}",
+    "en": "my email is user{}@example.com|call me at +1 415 555 {:04}|My name is John Smith, {}|password: Pw{}!x",
+}
+MARKS = {"zh": "，。！？～", "en": ",.!?;"}
+EMOJI = "😡🙄👍😂🙏👎🎉"
 
 
 class Writer:
-    """Writes dialogues that nobody had, out of what was said in the sample."""
+    """Writes dialogues that nobody had, out of what was said in the sample; `rich` ones are full of cues."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, rich: bool = False) -> None:
         self.rng = random.Random(seed)
+        self.rich = rich
         turns = {lang: load(f"sample/{lang}").turns for lang in ("zh", "en")}
         self.asked = {lang: t["request"].dropna().tolist() for lang, t in turns.items()}
         self.said = {lang: "\n\n".join(t["response"].head(400)) for lang, t in turns.items()}
@@ -85,7 +105,19 @@ class Writer:
         if last and draw < AGAIN + CLOSING:
             return self.rng.choice(self.closing[lang])
         text = self.rng.choice(self.asked[lang])
-        return f"{text[: self.rng.randint(12, 60)]}{self.rng.randint(1, 99)}"
+        text = f"{text[: self.rng.randint(12, 60)]}{self.rng.randint(1, 99)}"
+        return self.cued(text, lang, bool(last)) if self.rich else text
+
+    def cued(self, text: str, lang: str, follows: bool) -> str:
+        """A request of the rich log: a cue before it or in its place, an emoji, something personal, at times."""
+        rng = self.rng
+        if follows and rng.random() < CUED:
+            said = f"{rng.choice(CUES[lang].split('|'))}{rng.choice(MARKS[lang])}"
+            text = rng.choice([said, f"{said}{text}", f"{text}{rng.choice(MARKS[lang])} {said}"])
+            text += rng.choice(EMOJI) if rng.random() < 0.3 else ""
+        if rng.random() < PERSONAL:
+            text += f" {rng.choice(TELLS[lang].split('|')).format(rng.randrange(10_000))}"
+        return text
 
     def reply(self, lang: str) -> str:
         """A piece of what was replied, its length gamma-distributed around the mean."""
@@ -193,10 +225,13 @@ def main() -> None:
     parser.add_argument("--cluster", action="store_true", help="mine the growing logs on a Dask cluster too")
     asked = parser.parse_args()
     writer = Writer(7)
-    table([session(r) for r in writer.log(2_000, 10)])  # cue lists are read and compiled
-    for each in asked.lengths:
-        for name, rate in rates(writer, asked.messages, each, asked.times).items():
-            print(f"{each:6,} messages a session  {name:14} {rate:8,.0f} messages a second", flush=True)
+    for kind, made in (("plain", writer), ("rich", Writer(7, rich=True))):
+        table([session(r) for r in made.log(2_000, 10)])  # cue lists are read and compiled
+        for each in asked.lengths:
+            for name, rate in rates(made, asked.messages, each, asked.times).items():
+                print(
+                    f"{kind:5} log, {each:5,} messages a session  {name:14} {rate:8,.0f} messages a second", flush=True
+                )
     print(f"a pair of 20,000 characters: {min(pair() for _ in range(5)):.1f} ms", flush=True)
     grown(writer, asked.grown, asked.cluster)
 
