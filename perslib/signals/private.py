@@ -175,12 +175,12 @@ def _rule(kind: str, needs: str, pattern: str, group: int = 0, check: str = "", 
 
 
 RULES = tuple(_rule(**rule) for rule in _SAID["rules"])
-_RULES = Patterns([rule.needs for rule in RULES])
 _EVERYWHERE = ("NAME", "ACCOUNT")
 #: Wide and circled letters and digits, and what NFKC makes of them and of the signs that go with them: one character each.
-_WIDE = re.compile("[\uff10-\uff19\uff20-\uff3a\uff41-\uff5a\u2460-\u2468\u2080-\u2089]")
+_WIDE = "[\uff10-\uff19\uff20-\uff3a\uff41-\uff5a\u2460-\u2468\u2080-\u2089]"
 _POINTS = (*range(0xFF01, 0xFF5F), *range(0x2460, 0x2469), *range(0x2080, 0x208A))
 _NARROW = {point: unicodedata.normalize("NFKC", chr(point)) for point in _POINTS}
+_NEEDED = Patterns([*(rule.needs for rule in RULES), _WIDE])
 _YEARS_OF_SHIFT = 10 * 365 * 86_400
 
 
@@ -195,10 +195,12 @@ class Hit(NamedTuple):
 
 def hits(text: str) -> list[Hit]:
     """Return what is personal in a text, from left to right, without overlaps; of two rules the earlier wins."""
-    found: list[Hit] = []
-    if _WIDE.search(text):
+    needed = _NEEDED.found(text)
+    if len(RULES) in needed:
         text = text.translate(_NARROW)
-    for rule in (RULES[number] for number in _RULES.found(text)):
+        needed = _NEEDED.found(text)
+    found: list[Hit] = []
+    for rule in [RULES[number] for number in needed]:
         for match in rule.pattern.finditer(text):
             start, end = match.span(rule.group)
             if start < end and (rule.check is None or rule.check(match[rule.group])):
@@ -226,8 +228,10 @@ class Placeholders:
 
     def __call__(self, text: str) -> str:
         """Return the text with placeholders."""
+        if not (found := hits(text)):
+            return text
         parts, last = [], 0
-        for hit in hits(text):
+        for hit in found:
             shown = text[hit.start : hit.end]
             uncertain = text.startswith(TITLES, hit.end) and is_word(shown)
             parts += [text[last : hit.start], self._placeholder(hit, shown, uncertain)]
