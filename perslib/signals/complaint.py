@@ -10,10 +10,10 @@ Elsewhere in a short message it counts half. What idioms, quotations, third pers
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
-from perslib.signals.fast import Patterns, loosened
 from perslib.signals.model import Settings
 from perslib.signals.wording import LANGUAGES, any_of, cues
 
@@ -42,7 +42,6 @@ class Complaint(NamedTuple):
 
 class _Language(NamedTuple):
     cues: tuple[Cue, ...]
-    patterns: Patterns
     blockers: re.Pattern[str]
     referents: re.Pattern[str]
     fillers: re.Pattern[str]
@@ -61,7 +60,6 @@ def _language(lang: str) -> _Language:
     one = (r"\b{}\b" if lang == "en" else "{}").format
     return _Language(
         tuple(found),
-        Patterns([loosened(cue.pattern.pattern) for cue in found]),
         re.compile(any_of(lists["blockers"])),
         re.compile(one(any_of(lists["referents"]))),
         re.compile(rf"(?:\W|{one(any_of(lists['fillers']))})*"),
@@ -69,14 +67,18 @@ def _language(lang: str) -> _Language:
     )
 
 
-def complaint(text: str, lang: str, settings: Settings) -> Complaint | None:
-    """Return the complaint in a message, or None."""
+def complaints(lang: str) -> tuple[Cue, ...]:
+    """Return all cues of a language."""
+    return _language(lang).cues
+
+
+def complaint(text: str, lang: str, settings: Settings, possible: Iterable[Cue]) -> Complaint | None:
+    """Return the complaint in a message, or None; `possible` are the cues that it can hold."""
     language = _language(lang)
     windows, long = _windows(text, lang, settings)
     best: dict[str, tuple[float, Cue, int, int]] = {}
     for begin, window in windows:
-        candidates = [language.cues[number] for number in language.patterns.found(window)]
-        hits = [(cue, hit) for cue in candidates for hit in cue.pattern.finditer(window)]
+        hits = [(cue, hit) for cue in possible for hit in cue.pattern.finditer(window)]
         if not hits:
             continue
         blank = language.blockers.sub(lambda m: " " * len(m[0]), window)

@@ -84,10 +84,12 @@ def similarity(a: Words, b: Words, least: float = 0.0) -> float:
     x, y = a.tokens, b.tokens
     if x == y:
         return 1.0 if x else 0.0
+    if a.kinds.isdisjoint(b.kinds):
+        return 0.0
     n = len(x) + len(y)
     m = min(len(a.kinds & b.kinds) + min(a.twice, b.twice), len(x), len(y))
-    if not m or (bound := _most(m, n)) < least:
-        return bound if m else 0.0
+    if (bound := _most(m, n)) < least:
+        return bound
     m = (Counter(x) & Counter(y)).total()
     if (bound := _most(m, n)) < least:
         return bound

@@ -8,10 +8,10 @@ else is asked afterwards. Thanks after a request are mere politeness.
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
-from perslib.signals.complaint import Complaint, complaint
+from perslib.signals.complaint import Complaint, complaint, complaints
 from perslib.signals.fast import Patterns, loosened
 from perslib.signals.model import Settings, Strength
 from perslib.signals.similarity import COMPARED, Words, compared, words
@@ -23,7 +23,7 @@ BRIEF = 24
 """Characters of a message that thanks at its end and does not merely ask politely."""
 _KINDS = ("thanks", "praise", "dismiss", "resigned", "acknowledge", "more")
 _CLAUSES = re.compile(r"[\w'’][\w \t'’]*")
-_DRAWN_OUT = re.compile(r"(.)\1{2,}")
+_DRAWN_OUT = re.compile(r"(.)\1\1+")
 _FIRST = re.compile(r"\W*([\w\s'’]*)")
 _THANKING = re.compile("|".join(sign for lang in LANGUAGES for sign in cues(lang)["closing"]["thanking"]))
 _LONGEST = {"zh": 16, "en": CLOSES_WITHIN}
@@ -59,25 +59,26 @@ def read_message(text: str, settings: Settings) -> UserMessage:
     """Read one user message."""
     text = simplified(text)
     lang = language(compared(text))
-    asks = words(text)
     said = text.lower().replace("’", "'")
-    if not _hints(lang).found(said) and not _DRAWN_OUT.search(said[:CLOSES_WITHIN]):
-        return UserMessage(lang, None, None, asks, False)  # most messages only ask
-    closed = closing(text, lang) if asks.tokens else None
-    if closed is not None and closed.rest:
-        asks = words(text[closed.rest :])
-    again = _rephrasing(lang).search(text[:COMPARED].lower()) is not None
-    return UserMessage(lang, complaint(text, lang, settings), closed, asks, again)
+    every = complaints(lang)
+    found = _hints(lang).found(said)
+    closed = blame = None
+    if len(every) in found or _DRAWN_OUT.search(said[:CLOSES_WITHIN]):
+        closed = closing(text, lang)
+    again = len(every) + 1 in found and _rephrasing(lang).search(text[:COMPARED].lower()) is not None
+    if possible := [every[number] for number in found if number < len(every)]:
+        blame = complaint(text, lang, settings, possible)
+    return UserMessage(lang, blame, closed, words(text[closed.rest :] if closed else text), again)
 
 
 @cache
 def _hints(lang: str) -> Patterns:
-    """Return patterns one of which is in every message that does more than ask."""
+    """Return patterns of what does more than ask: each cue of a complaint, closing, and saying the same again."""
+    complaining = [loosened(cue.pattern.pattern) for cue in complaints(lang)]
     openings = [sign for each in {"en", lang} for kind in _KINDS for sign in _signs(each)[kind]]
-    said = [cue for kind in cues(lang)["complain"]["classes"].values() for cue in kind["cues"]]
-    said += [_THANKING.pattern, *cues(lang)["again"]["rephrase"]]
     opens = rf"^[^\pL\pN_]*{loosened(any_of(openings))}\s*(?:[^\pL\pN_\s'’]|\z)"
-    return Patterns([opens, *(loosened(any_of([sign])) for sign in said)])
+    same = loosened(any_of(cues(lang)["again"]["rephrase"]))
+    return Patterns([*complaining, f"{opens}|{_THANKING.pattern}", same])
 
 
 @cache
@@ -124,6 +125,7 @@ def closing(text: str, lang: str) -> Closing | None:
     return Closing("ack", 1.0, "weak", f"{lang}.acknowledge")
 
 
+@lru_cache(maxsize=1_024)
 def _kind(clause: str, lang: str) -> str | None:
     """Return which list a clause is in; one in Latin letters is looked up in the English lists, wherever it stands."""
     clause = clause.rstrip()
