@@ -94,6 +94,22 @@ def test_behaviour_against_ratings_and_in_their_place(world):
     assert np.isnan(own.loc[("user mean", "rated"), "kept_low"])
 
 
+def test_the_page_says_which_signals_are_above_the_base_rate_and_which_have_no_vote():
+    about = {"turns": 9, "low_all": 0.2}
+    table = pd.DataFrame(
+        [
+            {"signal": "complain", "dissatisfied": 0.5, "dissatisfied_low": 0.3, **about},
+            {"signal": "skim", "dissatisfied": 0.3, "dissatisfied_low": 0.1, **about},
+            {"signal": "thanks", "dissatisfied": 0.9, "dissatisfied_low": 0.8, **about},
+        ]
+    )
+    said = signals.say_votes(table)
+    above, rest = said.split("; this corpus")
+    assert "complain" in above.lower() and "thank" not in said.lower()
+    shown, without = rest.split("Without a vote")
+    assert "skim" in shown.lower() and "rephras" in without.lower() and "complain" not in without.lower()
+
+
 def test_no_correlation_is_given_for_fewer_than_thirty_replies(world):
     few = world.of_users(world.users["user"].iloc[:1])
     score = few.turns["score"].where(np.arange(len(few.turns)) < 29)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from typing import NamedTuple
 
@@ -15,11 +16,23 @@ from perslib.corpus import SESSION, TURN, Corpus
 from perslib.errors import NotEnough
 from perslib.judge import Judge, LearnedJudge, OfTask, UserMean
 from perslib.judge.evaluate import evaluate, targets
-from perslib.signals import NEGATIVE, POSITIVE, PRECEDENCE, behavioural, fit_votes, mined, signals_of, weak_labels
+from perslib.report.tables import labelled
+from perslib.signals import (
+    NEGATIVE,
+    POSITIVE,
+    PRECEDENCE,
+    VOTES,
+    behavioural,
+    fit_votes,
+    mined,
+    signals_of,
+    weak_labels,
+)
 from perslib.stats import RESAMPLES, SEED, Resamples, compare_auroc, correlation, floats, of_turns, with_wilson
 from perslib.stats.measures import resampled
 from perslib.stats.sums import Sums
 from perslib.studies.extent import FEWEST_REPLIES
+from perslib.text import as_paragraph, join, translate
 from perslib.ux import name_turns, published
 
 STRENGTHS = ["explicit", "strong", "weak"]
@@ -158,6 +171,24 @@ def compare_scores_by_signal(corpus: Corpus, seed: int = SEED) -> pd.DataFrame:
             rows.append(about | users.estimate(one - other, "difference") | low | {"low_all": base})
     bounds = [f"{value}{end}" for value in ("difference", "dissatisfied") for end in ("", "_low", "_high")]
     return pd.DataFrame(rows, columns=["signal", "turns", "mean", *bounds, "low_all"])
+
+
+@as_paragraph
+def say_votes(by_signal: pd.DataFrame) -> Iterator[str]:
+    """Which signals of dissatisfaction are not followed by more low scores here, and which have no vote at all."""
+    own = by_signal[by_signal["signal"].isin(NEGATIVE)].dropna(subset="dissatisfied_low")
+    sure = own["dissatisfied_low"] > own["low_all"]
+    name = partial(labelled, prefix="ux ")
+    if len(own):
+        yield translate(
+            "Their whole interval lies above the base rate: **{above}**; this corpus does not show it for: {others}.",
+            above=join(map(name, own["signal"][sure])) or translate("none"),
+            others=join(map(name, own["signal"][~sure])) or translate("none"),
+        )
+    yield translate(
+        "Without a vote: {signals}, which did not lie above the base rate where it was tried on people's ratings.",
+        signals=join(name(signal) for signal, (_, weight) in VOTES.items() if not weight),
+    )
 
 
 def quote_signals(corpus: Corpus, each: int = 10, seed: int = SEED) -> pd.DataFrame:
