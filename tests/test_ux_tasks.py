@@ -30,6 +30,7 @@ from perslib.ux import (
     good_share,
     judge_cases,
     judged_by,
+    measure_beside_wall,
     recovery_cases,
     released_cases,
     scored_replies,
@@ -331,6 +332,18 @@ def test_the_wall_knows_what_each_baseline_sees():
     assert table.loc["history only", "beaten"] and not table.loc["query only", "beaten"]
     with pytest.raises(DataError, match="of one kind"):
         wall([case(1), case(2)])
+
+
+@pytest.mark.parametrize("good, bad", [(20, 20), (23, 17), (13, 27)])
+def test_one_answer_for_all_is_right_in_half_of_either_kind(good, bad):
+    """Also where both kinds are even, and the folds that a baseline learns from are not."""
+    cases = [case(i, 1 if i < good else -1, user=f"u{i % 9}") for i in range(good + bad)]
+    constant = wall(cases, ["majority", "length only"])
+    quality = measure_beside_wall(constant.iloc[:0], constant).set_index("judge").loc["majority"]
+    for name in ("balanced_accuracy", "balanced_accuracy_low", "balanced_accuracy_high", "at_learned"):
+        assert quality[name] == 0.5
+    assert quality["d_prime"] == pytest.approx(0, abs=1e-9)
+    assert (quality["good_acc"], quality["bad_acc"]) == ((1, 0) if good >= bad else (0, 1))
 
 
 def test_released_splits_become_cases(tmp_path):
