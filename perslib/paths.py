@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 try:
     import fcntl
@@ -64,6 +65,19 @@ def workspace() -> Path:
 def state() -> Path:
     """The folder for what perslib remembers between runs: answer cache, probes, ledgers."""
     return workspace() / ".perslib"
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a text file; a reader sees the old one or the new one, never half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{uuid4().hex}.part")
+    try:
+        with part.open("x", encoding="utf-8", newline="\n") as file:  # readable as the umask says
+            file.write(text)
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
 
 
 @contextmanager

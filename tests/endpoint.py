@@ -181,11 +181,17 @@ class Endpoint:
     async def list_models(self, request: web.Request) -> web.StreamResponse:
         return web.json_response({"object": "list", "data": self.models})
 
+    def routes(self) -> list[web.RouteDef]:
+        """What it answers to."""
+        return [
+            web.post("/v1/chat/completions", self.chat),
+            web.get("/v1/models", self.list_models),
+            web.post("/v1/embeddings", self.embed),
+        ]
+
     async def serve(self, started: Callable[[], object], stop: asyncio.Event) -> None:
         app = web.Application(client_max_size=64 * 2**20)
-        app.router.add_post("/v1/chat/completions", self.chat)
-        app.router.add_get("/v1/models", self.list_models)
-        app.router.add_post("/v1/embeddings", self.embed)
+        app.add_routes(self.routes())
         # A call that its client gave up on ends here too, or the endless ones would keep the server.
         runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1)
         await runner.setup()

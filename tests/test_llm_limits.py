@@ -69,7 +69,7 @@ def test_an_endpoint_that_takes_four_is_soon_asked_four_at_a_time(server, model)
     assert all(answer.ok for answer in answers)
     late = answers[75:]
     assert sum(answer.retries for answer in late) < len(late)
-    assert backbone._client.gate.bound < 16
+    assert backbone.client.gate.bound < 16
 
 
 def test_those_who_wait_enter_in_order_and_a_cancelled_one_leaves_its_place():

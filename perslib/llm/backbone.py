@@ -24,7 +24,7 @@ from perslib.cluster import Scheduler, connected, spread, workers_of
 from perslib.errors import BackboneError
 from perslib.llm import loop, probe
 from perslib.llm.cache import Cache, Policy
-from perslib.llm.estimate import REHEARSAL, StandIn, is_rehearsal
+from perslib.llm.estimate import QUESTIONS, StandIn, is_rehearsal, rehearsal
 from perslib.llm.ladder import Ladder
 from perslib.llm.ledger import Ledger, Progress, Stages
 from perslib.llm.parsing import Rung
@@ -229,7 +229,7 @@ class Backbone:
     def probe(self) -> Probe:
         """Ask the endpoint what it can do, save that, and go by it from now on."""
 
-        client, address = self._client, self.entry.address
+        client, address = self.client, self.entry.address
         client.unsupported.clear()
         probe.leave_out(address, self.model, "")
         ladder = Ladder(replace(self.entry, logprobs=None), client, None, False)
@@ -251,7 +251,7 @@ class Backbone:
     # -- on the background loop -----------------------------------------------------------------------------
 
     @property
-    def _client(self) -> Client:
+    def client(self) -> Client:
         """The shared client of the endpoint; a forked process opens its own."""
         key = (os.getpid(), repr(self.entry), self.patience, self._minute)
         with _clients_lock:
@@ -262,10 +262,10 @@ class Backbone:
 
     @property
     def _ladder(self) -> Ladder:
-        return Ladder(self.entry, self._client, self._probe, self._forced)
+        return Ladder(self.entry, self.client, self._probe, self._forced)
 
     def _run(self, step: Callable[[str, Answer], object], cap: float | None) -> Run:
-        stand_in = self._stand_in or (REHEARSAL if is_rehearsal() else None)
+        stand_in = self._stand_in or (rehearsal(os.environ.get(QUESTIONS, "")) if is_rehearsal() else None)
         return Run(self._ladder, self.cache, self.ledger, self.model, self._weights, step, cap, stand_in)
 
 

@@ -1,7 +1,8 @@
 """What a run will take, before it starts: tokens by a rough rule, cost by the price table, and a rehearsal.
 
 Where nobody is to be asked, in a rehearsal (`PERSLIB_REHEARSE` in the environment) and by a `DryRun`, a stand-in answers
-every question that the cache cannot answer, and its answers are counted like a model's.
+every question that the cache cannot answer, and its answers are counted like a model's. Where `PERSLIB_QUESTIONS` names
+a file, a rehearsal also writes down what can be asked now, for a batch (`perslib.llm.batch`).
 """
 
 from __future__ import annotations
@@ -12,13 +13,18 @@ import operator
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from perslib.llm.cache import Cache
 from perslib.llm.registry import Entry
 from perslib.llm.types import Answer, Message, Request
+
+if TYPE_CHECKING:
+    from perslib.llm.ladder import Ladder
 
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 _OTHER = re.compile(r"[^\x00-\x7f]")
@@ -90,8 +96,67 @@ class StandIn:
         return answer
 
 
-REHEARSAL = StandIn()
-"""What answers in a rehearsal, all over the process."""
+QUESTIONS = "PERSLIB_QUESTIONS"
+_NOT_YET = "\u27e8answer to come\u27e9"
+"""What a collector puts into its texts: a question that holds it cannot be asked yet."""
+ASKED = ("schema", "temperature", "max_tokens", "seed", "top_logprobs", "stop", "extra", "prompt", "sample", "brief")
+"""What makes a request beside its messages."""
+
+
+class Collector(StandIn):
+    """Answers in a model's place, and writes each question that can be asked now to a file, a line each.
+
+    Of what depends on an answer that is still to come only the id is written: it is asked in a later round.
+    """
+
+    def __init__(self, file: Path):
+        super().__init__()
+        self.file = file
+
+    def answer(self, request: Request, entry: Entry, key: str) -> Answer:
+        """Something of the wanted form, in which every free text is marked."""
+        answer = super().answer(request, entry, key)
+        if request.schema is None:
+            return answer.with_(text=f"{answer.text} {_NOT_YET}")
+        return answer.with_(data=_marked(answer.data, json.dumps(request.schema, ensure_ascii=False)))
+
+    def collect(self, ladder: Ladder, request: Request, answer: Answer, stage: str, guessed: bool) -> None:
+        """Write a question down, with what is needed to read the reply and what it is expected to take."""
+        question: dict[str, Any] = {"custom_id": answer.digest}
+        if not guessed and not any(_NOT_YET in str(message["content"]) for message in request.messages):
+            question |= {
+                "body": ladder.sent(request),
+                "stage": stage,
+                "entry": asdict(ladder.entry),
+                "request": {name: getattr(request, name) for name in ASKED},
+                "tokens": [answer.tokens_in, answer.tokens_out],
+            }
+        line = json.dumps(question, ensure_ascii=False, default=plain_number) + "\n"
+        with self.file.open("ab", 0) as file:  # in one write, so that pages side by side do not mix theirs
+            file.write(line.encode("utf-8", "replace"))
+
+
+def plain_number(value: Any) -> Any:
+    """A number from numpy or pandas as JSON knows it."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"a request cannot hold a {type(value).__name__}: {value!r}")
+
+
+def _marked(data: Any, schema: str) -> Any:
+    """The data with a mark in every text that the schema does not spell out."""
+    if isinstance(data, dict):
+        return {name: _marked(value, schema) for name, value in data.items()}
+    if isinstance(data, list):
+        return [_marked(value, schema) for value in data]
+    free = isinstance(data, str) and json.dumps(data, ensure_ascii=False) not in schema
+    return f"{data} {_NOT_YET}" if free else data
+
+
+@functools.cache
+def rehearsal(file: str) -> StandIn:
+    """What answers in a rehearsal, all over the process."""
+    return Collector(Path(file)) if file else StandIn()
 
 
 def _of_form(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:

@@ -11,12 +11,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
-from uuid import uuid4
 
 from perslib.errors import GaveUp, Refused
 from perslib.llm.parsing import response_format
 from perslib.llm.types import Answer, Request, json_or
-from perslib.paths import state
+from perslib.paths import state, write_whole
 
 _SCHEMA = {
     "title": "probe",
@@ -161,12 +160,7 @@ def save(probe: Probe) -> None:
 
 
 def _write(records: Mapping[str, Any]) -> None:
-    """A reader never sees half a file."""
-    path = state() / "probes.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{uuid4().hex}.part")
-    part.write_text(json.dumps(records, indent=1, ensure_ascii=False), encoding="utf-8")
-    part.replace(path)
+    write_whole(state() / "probes.json", json.dumps(records, indent=1, ensure_ascii=False))
 
 
 def left_out(endpoint: str, model: str) -> set[str]:

@@ -43,6 +43,8 @@ class Entry:
     key_env: str = ""
     prices: Prices | None = None
     prices_as_of: str = ""
+    batch: float | None = None
+    """Price of a question in a batch, as a share of that asked at once; None where no batches are known."""
     concurrency: int = 16
     rpm: int | None = None
     tpm: int | None = None

@@ -14,17 +14,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import certifi
-import numpy as np
 
 from perslib.errors import BackboneError, Refused, Unreachable
 from perslib.llm import loop
-from perslib.llm.estimate import is_rehearsal
+from perslib.llm.estimate import is_rehearsal, plain_number
 from perslib.llm.registry import Entry
 from perslib.llm.types import json_or, whole_characters
 
@@ -37,6 +37,8 @@ KEEP_ALIVE = 5.0
 """Seconds that an idle connection is kept; uvicorn, which vLLM runs on, closes it then."""
 LARGEST = 32 * 2**20
 """Bytes of the largest reply that is read."""
+LARGEST_FILE = 2**30
+"""Bytes of the largest file of answers that is read."""
 HEADROOM, A_TOKEN = 2**20, 2**14
 """Bytes that are read of a reply whose length was asked for: so many, and so many a token (with alternatives)."""
 LONGEST_PAGE = 20_000
@@ -82,30 +84,49 @@ class Transport:
         if is_rehearsal():
             raise BackboneError(f"In a rehearsal backbone {self.entry.name!r} is not asked.")
         # Data may hold half a surrogate pair; it becomes a question mark rather than the end of the run.
-        content = json.dumps(body, ensure_ascii=False, default=_plain).encode("utf-8", "replace")
+        content = json.dumps(body, ensure_ascii=False, default=plain_number).encode("utf-8", "replace")
         if self.entry.kind == "embedded":
             return await self._local(content, body)
+        started = time.perf_counter()
+        data, kind = (None, "") if body is None else (content, "application/json")
+        status, headers, received, key = await self._sent(method, path, data, kind, _most(body))
+        seconds, size = time.perf_counter() - started, len(received)
+        read = partial(self._decoded, status, headers, received, key, body)
+        return {**await loop.apart(size, read), "seconds": seconds, "size": size}
+
+    async def upload(self, file: Path) -> dict[str, Any]:
+        """Send a file of questions; returns what the endpoint says of it."""
+        form = aiohttp.FormData({"purpose": "batch"})
+        with file.open("rb") as content:
+            form.add_field("file", content, filename=file.name, content_type="application/jsonl")
+            status, headers, received, key = await self._sent("POST", "/files", form)
+        return self._decoded(status, headers, received, key, None)
+
+    async def download(self, path: str) -> str:
+        """A file of answers."""
+        status, headers, received, key = await self._sent("GET", path, most=LARGEST_FILE)
+        return await asyncio.to_thread(self._text, status, headers, received, key, None)
+
+    async def _sent(
+        self, method: str, path: str, data: Any = None, kind: str = "", most: int = LARGEST
+    ) -> tuple[int, Headers, bytes, str | None]:
+        """Status, headers and content of a reply, and the key that was sent."""
         await self.open()
         assert self._session is not None
         key = self.entry.key()
         headers = {**self.entry.headers, "Accept-Encoding": "identity"}
-        if body is not None:
-            headers["Content-Type"] = "application/json"
+        if kind:
+            headers["Content-Type"] = kind
         if key:
             headers["Authorization"] = f"Bearer {key}"
-        data = None if body is None else content
         sent = self._session.request(
             method, self.base_url + path, params=self.entry.query, data=data, headers=headers, allow_redirects=False
         )
-        started = time.perf_counter()
         try:
             async with asyncio.timeout(self.entry.timeout), sent as response:
-                received = await _received(response, _most(body))
+                return response.status, response.headers, await _received(response, most), key
         except _BROKEN as error:
             raise self._fault(error) from None
-        seconds, size = time.perf_counter() - started, len(received)
-        read = partial(self._decoded, response.status, response.headers, received, key, body)
-        return {**await loop.apart(size, read), "seconds": seconds, "size": size}
 
     async def _local(self, content: bytes, body: Body) -> dict[str, Any]:
         """The same with the model that perslib runs itself, which lists no models."""
@@ -119,7 +140,7 @@ class Transport:
         except (TimeoutError, ConnectionError) as error:
             raise self._fault(error) from None
         if "error" in answer:
-            raise self._failure(answer["status"], {}, json.dumps(answer), body)
+            raise self.failure(answer["status"], {}, json.dumps(answer), body)
         return {**answer, "seconds": time.perf_counter() - started, "size": len(content)}
 
     async def _engine(self) -> local.Engine:
@@ -161,13 +182,8 @@ class Transport:
         return Fault(f"the connection broke: {_clean(str(error)) or type(error).__name__}")
 
     def _decoded(self, status: int, headers: Headers, content: bytes, key: str | None, body: Body) -> dict[str, Any]:
-        """The object in a reply with status 200, without the key; raises what anything else means."""
-        text = whole_characters(content.decode("utf-8", "replace"))
-        # A short key is a word (EMPTY, local …) that a reply may well contain; in an error it is hidden all the same.
-        if key and (status != 200 or len(key) >= SECRET):
-            text = without_key(text, key)
-        if status != 200:
-            raise self._failure(status, headers, text, body)
+        """The object in a reply with status 200; raises what anything else means."""
+        text = self._text(status, headers, content, key, body)
         reply = json_or(text, _UNREADABLE)
         if not isinstance(reply, dict):
             wanted = "JSON" if reply is _UNREADABLE else "a JSON object"
@@ -175,10 +191,20 @@ class Transport:
         error = reply.get("error")
         if error and not reply.get("choices"):  # some gateways send their errors with status 200
             code = error.get("code") if isinstance(error, Mapping) else None
-            raise self._failure(code if isinstance(code, int) and code >= 400 else 500, headers, text, body)
+            raise self.failure(code if isinstance(code, int) and code >= 400 else 500, headers, text, body)
         return reply
 
-    def _failure(self, status: int, headers: Headers, text: str, body: Body) -> Exception:
+    def _text(self, status: int, headers: Headers, content: bytes, key: str | None, body: Body) -> str:
+        """The text of a reply with status 200, without the key; raises what another status means."""
+        text = whole_characters(content.decode("utf-8", "replace"))
+        # A short key is a word (EMPTY, local …) that a reply may well contain; in an error it is hidden all the same.
+        if key and (status != 200 or len(key) >= SECRET):
+            text = without_key(text, key)
+        if status != 200:
+            raise self.failure(status, headers, text, body)
+        return text
+
+    def failure(self, status: int, headers: Headers, text: str, body: Body) -> Exception:
         """What a status other than 200 means."""
         words, code = server_words(text)
         if (status in AGAIN or status >= 500) and code not in _NO_CREDIT:
@@ -262,13 +288,6 @@ async def _received(response: aiohttp.ClientResponse, most: int) -> bytes:
         if len(received) > most:
             raise Fault(f"the reply is larger than {most // 2**20} MB", hopeless=True)
     return bytes(received)
-
-
-def _plain(value: Any) -> Any:
-    """A number from numpy or pandas as JSON knows it."""
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"a request cannot hold a {type(value).__name__}: {value!r}")
 
 
 def gguf(entry: Entry) -> str | None:

@@ -12,7 +12,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
 from itertools import count
 from pathlib import Path
@@ -20,7 +20,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from perslib.errors import BackboneError, BudgetReached, GaveUp
 from perslib.llm.cache import Cache, Meta
-from perslib.llm.estimate import USUAL_REPLY, StandIn, tokens_of_messages
+from perslib.llm.estimate import USUAL_REPLY, Collector, StandIn, tokens_of_messages
 from perslib.llm.ladder import Ladder, parameters, reread, unanswered
 from perslib.llm.ledger import Ledger
 from perslib.llm.parsing import schema_text
@@ -259,6 +259,15 @@ class _Question(NamedTuple):
     key: str
     request: Request
     stage: str
+    guessed: bool
+
+
+@dataclass
+class _Asking:
+    """How far a method is: whether it has asked, and whether it goes by answers that a stand-in gave."""
+
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
+    guesses: bool = False
 
 
 class Work(Generic[T]):
@@ -295,15 +304,15 @@ class Work(Generic[T]):
         """Begin one method after another, each as soon as a worker has nothing to ask."""
         for method in self._methods:
             await self._room.wait()
-            has_asked = asyncio.Event()
-            task = group.create_task(_result(method, partial(self._ask, has_asked)))
-            task.add_done_callback(lambda _, has_asked=has_asked: has_asked.set())  # type: ignore[misc]
+            asking = _Asking()
+            task = group.create_task(_result(method, partial(self._ask, asking)))
+            task.add_done_callback(lambda _, begun=asking.begun: begun.set())  # type: ignore[misc]
             self._begun.put_nowait(task)
-            await has_asked.wait()
+            await asking.begun.wait()
         self._begun.put_nowait(None)
 
     async def _ask(
-        self, has_asked: asyncio.Event, requests: Sequence[Request], stage: str = "ask", rank: int = 0
+        self, asking: _Asking, requests: Sequence[Request], stage: str = "ask", rank: int = 0
     ) -> list[Answer]:
         """What a method calls as `ask`: what the cache has, then what the workers bring."""
         keys = [self.run.key(request) for request in requests]
@@ -312,18 +321,20 @@ class Work(Generic[T]):
         seen: set[str] = set()
         for key, request in zip(keys, requests):
             if key not in stored:
-                answers.append(self._queued(key, request, stage, rank))
+                answers.append(self._queued(key, request, stage, rank, asking.guesses))
             else:
                 answers.append(self.run.again(stored[key], stage) if key in seen else stored[key])
                 seen.add(key)
-        has_asked.set()
-        return [a if isinstance(a, Answer) else await a for a in answers]
+        asking.begun.set()
+        given = [a if isinstance(a, Answer) else await a for a in answers]
+        asking.guesses |= self.run.stand_in is not None and any(key not in stored for key in keys)
+        return given
 
-    def _queued(self, key: str, request: Request, stage: str, rank: int) -> asyncio.Future[Answer]:
+    def _queued(self, key: str, request: Request, stage: str, rank: int, guessed: bool) -> asyncio.Future[Answer]:
         """The answer to come; where an equal question is on its way, the one that it gets."""
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         if key not in self._waiting:
-            self._queue.put_nowait(_Question(rank, next(self._numbers), key, request, stage))
+            self._queue.put_nowait(_Question(rank, next(self._numbers), key, request, stage, guessed))
             self._look()
         self._waiting.setdefault(key, []).append((future, stage))
         return future
@@ -340,6 +351,8 @@ class Work(Generic[T]):
                 left = sum(map(len, self._waiting.values()))
                 raise self.run.at_the_cap(self._answered, self._answered + left)
             answer = await self.run.paid(question.request, question.key, question.stage)
+            if isinstance(self.run.stand_in, Collector):
+                self.run.stand_in.collect(self.run.ladder, question.request, answer, question.stage, question.guessed)
             for i, (future, stage) in enumerate(self._waiting.pop(question.key)):
                 self._answered += 1
                 if not future.done():

@@ -19,11 +19,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
-from uuid import uuid4
 
 from perslib.errors import PerslibError, UnknownName
 from perslib.llm import entries, probe
-from perslib.paths import lock, workspace
+from perslib.paths import lock, workspace, write_whole
 from perslib.schemas import check, read_schema
 
 _SCHEMA = read_schema(__file__, "manifest.schema.toml", "entry")
@@ -177,16 +176,8 @@ def write_manifest(file: Path, entry: Mapping[str, Any]) -> Path:
 
 
 def write_text(path: Path, text: str) -> Path:
-    """Write a text file; a reader sees the old one or the new one, never half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{uuid4().hex}.part")
-    try:
-        with part.open("x", encoding="utf-8", newline="\n") as file:  # readable as the umask says
-            file.write(without_secrets(text))
-        part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+    """Write a text file without secrets."""
+    write_whole(path, without_secrets(text))
     return path
 
 

@@ -21,7 +21,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from perslib.llm.estimate import VARIABLE, seconds
+from perslib.llm.estimate import QUESTIONS, VARIABLE, seconds
 from perslib.llm.ledger import Ledger, Spending, describe
 from perslib.llm.registry import entries
 from perslib.paths import scratch
@@ -125,8 +125,11 @@ LONGEST = 20.0
 """Seconds that a run waits for its plan; memories can take minutes to build, also without a model."""
 
 
-def rehearsed(page: Planned, *, whole: bool) -> str:
-    """What the page will ask for, in one line; without `whole`, "" for a notebook that does not tag what it asks."""
+def rehearsed(page: Planned, *, whole: bool, questions: Path | None = None) -> str:
+    """What the page will ask for, in one line; without `whole`, "" for a notebook that does not tag what it asks.
+
+    With a file for `questions`, those that can be asked now are added to it, for a batch.
+    """
     import nbformat
 
     nb = read_notebook(page.study.path)
@@ -145,7 +148,7 @@ def rehearsed(page: Planned, *, whole: bool) -> str:
         copy = folder / page.study.path.name
         nbformat.write(nb, copy)
         progress = Progress(folder / "progress.jsonl")
-        environment = {**progress.environment(), VARIABLE: "1"}
+        environment = {**progress.environment(), VARIABLE: "1"} | ({QUESTIONS: str(questions)} if questions else {})
         study = replace(page.study, path=copy)
         run = execute(study, page.parameters(folder), environment, stop_in_time)
         asked = _asked(progress.by_backbone())
