@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import ipaddress
+import logging
 import re
 import unicodedata
 import warnings
@@ -33,6 +34,7 @@ from stdnum.us import ssn
 from perslib.corpus.uxbench_records import Session
 from perslib.paths import read_toml
 from perslib.signals.fast import Patterns
+from perslib.signals.wording import simplified
 
 
 class Rule(NamedTuple):
@@ -105,7 +107,7 @@ def _address(text: str) -> bool:
         found = ipaddress.ip_address(text)
     except ValueError:
         return False
-    return not (found.is_loopback or found.is_unspecified)
+    return not (found.is_loopback or found.is_unspecified or found.is_reserved or text in _ANYWHERE)
 
 
 def _ipv6(text: str) -> bool:
@@ -138,7 +140,27 @@ def is_word(name: str) -> bool:
     return any(name[i:] in _words() for i in range(len(name) - 1))
 
 
+@cache
+def _tagger() -> Callable[[str], Iterable[tuple[str, str]]]:
+    """What separates words and tags them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import jieba
+        from jieba import posseg
+    jieba.setLogLevel(logging.WARNING)
+    return lambda text: [(word.word, word.flag) for word in posseg.cut(text)]
+
+
+def chinese_name(text: str) -> bool:
+    """Whether a surname with what follows is a name as jieba tags words, and nothing in it an ordinary word."""
+    text = simplified(text)
+    (_, tag), *further = _tagger()(text)
+    return not further and tag.startswith("nr") and not is_word(text)
+
+
 _SAID = read_toml(__file__, "private.toml")
+#: Addresses of machines that everybody has.
+_ANYWHERE = frozenset(_SAID["anywhere"])
 #: What begins with a capital in English and is no name.
 _NO_NAMES = frozenset(_SAID["no_names"])
 TITLES = tuple(_SAID["titles"])
@@ -158,6 +180,8 @@ _CHECKS: dict[str, Callable[[str], bool]] = {
     "is_no_day": lambda name: name.split()[0] not in _NO_NAMES,
     "coordinates": _coordinates,
     "is_no_word": lambda name: not is_word(name),
+    "chinese_name": chinese_name,
+    "is_not_famous": lambda text: not any(known in text for known in _SAID["famous"]),
 }
 
 
