@@ -1,11 +1,16 @@
 // Long tables sort by their heads: ascending, descending, as they came. Dashes stay last.
+// They are filtered by words that a row holds, and by the values of columns that repeat a few.
 "use strict";
 const NUMBER = /^[$¥<>≈]?\s*([+−-]?(?:\d[\d,]*(?:\.\d+)?|\.\d+))(?=$|[\s%*†±[(])/u;
 const EMPTY = new Set(["", "–", "—"]);
+const MOST = 15; // values of a column that is offered as a choice
 const words = new Intl.Collator(document.documentElement.lang, { numeric: true });
+const label = document.currentScript.dataset.filter;
+
+const textOf = (row, column) => row.cells[column].textContent.trim();
 
 function sorted(rows, column, direction) {
-  const texts = new Map(rows.map((row) => [row, row.cells[column].textContent.trim()]));
+  const texts = new Map(rows.map((row) => [row, textOf(row, column)]));
   const filled = rows.filter((row) => !EMPTY.has(texts.get(row)));
   const found = new Map(filled.map((row) => [row, NUMBER.exec(texts.get(row))]));
   const value = (row) => Number(found.get(row)[1].replace("−", "-").replaceAll(",", ""));
@@ -16,11 +21,47 @@ function sorted(rows, column, direction) {
   return [...filled, ...rows.filter((row) => EMPTY.has(texts.get(row)))];
 }
 
+function choice(rows, head, column) {
+  const values = [...new Set(rows.map((row) => textOf(row, column)))].filter((text) => !EMPTY.has(text));
+  const few = values.length > 1 && values.length <= Math.min(MOST, rows.length / 2);
+  if (!few || values.every((text) => NUMBER.test(text))) return null;
+  const select = document.createElement("select");
+  const all = new Option(head.textContent.trim(), "");
+  select.append(all, ...values.sort(words.compare).map((text) => new Option(text, text)));
+  select.setAttribute("aria-label", `${label}: ${all.text}`);
+  return select;
+}
+
+function addFilter(table, rows, heads) {
+  const bar = document.createElement("div");
+  const box = document.createElement("input");
+  const count = document.createElement("output");
+  const choices = heads.map((head, column) => choice(rows, head, column));
+  bar.className = "pl-filter";
+  box.type = "search";
+  box.placeholder = label;
+  box.setAttribute("aria-label", label);
+  bar.append(box, ...choices.filter(Boolean), count);
+  bar.addEventListener("input", () => {
+    const wanted = box.value.toLowerCase().split(/\s+/u).filter(Boolean);
+    const fits = (row) => {
+      const text = row.textContent.toLowerCase();
+      return wanted.every((word) => text.includes(word))
+        && choices.every((select, column) => !select?.value || textOf(row, column) === select.value);
+    };
+    rows.forEach((row) => { row.hidden = !fits(row); });
+    const left = rows.filter((row) => !row.hidden).length;
+    count.textContent = left < rows.length ? `${left} / ${rows.length}` : "";
+  });
+  table.parentElement.before(bar);
+}
+
 for (const table of document.querySelectorAll("table.pl-sortable")) {
   const body = table.tBodies[0];
   const rows = [...body.rows];
   const heads = [...table.tHead.rows[0].cells];
   if (rows.some((row) => row.cells.length !== heads.length)) continue;
+  addFilter(table, rows, heads);
   heads.forEach((head, column) => {
     const button = document.createElement("button");
     button.type = "button";
