@@ -210,3 +210,17 @@ def test_cases_go_into_the_tasks(tmp_path):
     corpus = read(write(tmp_path / "uxbench_task1_judge_bad_1k.jsonl", [bad()])).corpus
     (case,) = from_frame(corpus.extras["cases"])
     assert case.gold == -1 and case.said[-1]["content"] == "公积金怎么提取"
+
+
+def test_a_session_of_messages_has_the_user_and_the_assistant_that_its_rows_name(tmp_path):
+    rows = ["session_id,speaker,text,model,user_id"]
+    rows += ["s1,human,Hello,alpha-1,u1", "s1,bot,Hi,alpha-1,u1", "s2,human,Hello,beta-2,u1", "s2,bot,Hi,,u1"]
+    (tmp_path / "log.csv").write_text("\n".join(rows), encoding="utf-8")
+    corpus = read(tmp_path / "log.csv").corpus
+    assert corpus.sessions["assistant"].tolist() == ["alpha-1", "beta-2"] and corpus.sessions["position"].tolist() == [
+        0,
+        1,
+    ]
+    lines = write(tmp_path / "log.jsonl", [raw(model="alpha-1"), raw("r2", model={"no": "name"})])
+    assert read(lines).corpus.sessions["assistant"].isna().tolist() == [False, True]
+    assert load(lines).meta["kind"] == "uxbench", "a raw log is known by its first line"

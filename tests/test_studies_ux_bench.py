@@ -77,6 +77,55 @@ def test_a_log_is_mined_where_one_is_given(tmp_path, world):
     assert signals.count_outcomes(found)["replies"].tolist() == [0, 0, 1]
 
 
+def test_dissatisfaction_by_turn_over_time_and_by_assistant(world):
+    found = signals.find_behaviour(world)
+    table = signals.divide_dissatisfaction(found)
+    assert table["division"].unique().tolist() == ["by turn", "by month", "by assistant"]
+    reacted = found.replies[found.replies["primary"] != "no_followup"]
+    assistant = table[table["division"] == "by assistant"].set_index("part")
+    for name, own in reacted.groupby("assistant"):
+        share = 100 * own["primary"].isin(signals.NEGATIVE).mean()
+        row = assistant.loc[name]
+        assert (row["replies"], row["users"]) == (len(own), own["user"].nunique())
+        assert row["objected_percent"] == pytest.approx(share) == pytest.approx(row[[*signals.NEGATIVE]].sum())
+        assert row["objected_percent_low"] < share < row["objected_percent_high"]
+    turns = table[table["division"] == "by turn"]
+    assert turns["at"].is_monotonic_increasing and turns["part"].iloc[0] == "1" and (table["replies"] >= 20).all()
+    said = signals.say_divisions(table, found)
+    assert "no two" not in said and "has no times" not in said
+    # What is not known is said, and is no row.
+    alone = found._replace(replies=found.replies.assign(at=pd.NaT, assistant=None))
+    bare = signals.divide_dissatisfaction(alone)
+    assert bare["division"].unique().tolist() == ["by turn"]
+    assert "replies have no times" in signals.say_divisions(bare, alone)
+    few = found._replace(replies=found.replies.assign(at=found.replies["at"].min()).head(30))
+    assert signals.divide_dissatisfaction(few).empty and "no two weeks" in signals.say_divisions(
+        signals.divide_dissatisfaction(few), few
+    )
+
+
+def test_two_weeks_are_told_apart_and_fewer_than_five_users_have_no_interval(world):
+    replies = signals.find_behaviour(world).replies.assign(assistant=None)
+    few = replies[replies["user"].isin(replies["user"].unique()[:4])].copy()
+    few["at"] = pd.Timestamp("2026-01-05") + pd.to_timedelta(7 * (np.arange(len(few)) % 2), unit="D")
+    table = signals.divide_dissatisfaction(signals.Behaviour(few, pd.DataFrame())).query("division == 'by week'")
+    assert table["part"].tolist() == ["2026-01-05", "2026-01-12"] and table["objected_percent_low"].isna().all()
+
+
+def test_quotes_have_what_was_said_last(world):
+    turns, sessions = world.turns, world.sessions
+    quotes = signals.quote_signals(world, each=10)
+    assert quotes.groupby("signal").size().max() == 10 and quotes["signal"].nunique() > 5
+    last = turns.groupby(["user", "scenario", "session"]).tail(1).index[0]
+    where = ["user", "scenario", "session"]
+    key = sessions[where].apply(tuple, axis=1) == tuple(turns.loc[last, where])
+    ended = sessions.assign(trailing=[("That is wrong.",) if at else () for at in key])
+    clicks = turns.assign(feedback=["dislike" if i == last else None for i in turns.index])
+    marked = signals.quote_signals(signals.replace(world, sessions=ended, turns=clicks))
+    (row,) = marked[marked["signal"] == "dislike"].to_dict("records")
+    assert row["next_message"] == "That is wrong." and row["response"].startswith(turns.loc[last, "response"][:10])
+
+
 def test_behaviour_against_ratings_and_in_their_place(world):
     agreed = signals.compare_with_ratings(world)
     assert agreed["r"].iloc[-1] > agreed["r"].iloc[0] + 0.1 and agreed["auroc"].iloc[0] > 0.65

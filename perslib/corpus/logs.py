@@ -27,6 +27,8 @@ LONGEST = 64 << 20
 """Bytes; a longer line is no session, and is skipped without ever being held in memory."""
 _LINES = (".jsonl", ".ndjson", ".json")
 _TABLES = (".parquet", ".csv", ".tsv")
+#: What a message a row says of its session, in the first that says it.
+OF_SESSION = ("user", "assistant", "scenario")
 Source: TypeAlias = str | Path | pd.DataFrame
 
 
@@ -64,11 +66,16 @@ def _files(path: Path) -> list[Path]:
     return files
 
 
-def _holds_messages(file: Path) -> bool:
-    """Whether a file of lines has a message a line, going by its first."""
+def first_record(file: Path) -> Any:
+    """The first record of a file of lines; `Unreadable` where it cannot be read."""
     with file.open("rb") as stream:
         line = next((line for line in iter(lambda: stream.readline(1 << 20), b"") if line.strip()), b"")
-    first = _parsed(line, 1 << 20, torn=False)
+    return _parsed(line, 1 << 20, torn=False)
+
+
+def _holds_messages(file: Path) -> bool:
+    """Whether a file of lines has a message a line, going by its first."""
+    first = first_record(file)
     return isinstance(first, dict) and named(first, "history") is None and named(first, "role") is not None
 
 
@@ -207,9 +214,13 @@ def records(block: Block, longest: int = LONGEST) -> Iterator[tuple[int, Any]]:
     if "history" in block.data.column_names or "messages" in block.data.column_names:
         yield from enumerate(rows, start=block.first)
         return
-    named = zip(block.data.column("cid").to_pylist(), rows)
-    for i, (cid, messages) in enumerate(groupby(named, key=lambda row: row[0])):
-        yield block.first + i, {"cid": cid, "history": [message for _, message in messages]}
+    told = [field for field in OF_SESSION if {field, *NAMES[field]} & set(block.data.column_names)]
+    cids = zip(block.data.column("cid").to_pylist(), rows)
+    for i, (cid, messages) in enumerate(groupby(cids, key=lambda row: row[0])):
+        history = [message for _, message in messages]
+        said = [message for message in history if isinstance(message, dict)]
+        about = {field: next((v for m in said if (v := named(m, field)) is not None), None) for field in told}
+        yield block.first + i, {"cid": cid, "history": history, **{k: v for k, v in about.items() if v is not None}}
 
 
 def _rows(data: pa.Table | pa.RecordBatch) -> list[Any]:

@@ -25,9 +25,9 @@ from typing import Any
 
 import pandas as pd
 
-from perslib.corpus.logs import blocks, records
+from perslib.corpus.logs import blocks, first_record, records
 from perslib.corpus.reading import Reading, Rejected, Rows, is_too_deep
-from perslib.corpus.uxbench_records import Message, Session, Unreadable, plain, session
+from perslib.corpus.uxbench_records import Message, Session, Unreadable, named, plain, session
 from perslib.errors import DataError, Problem
 from perslib.paths import read_toml
 from perslib.schemas import unfit
@@ -41,6 +41,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _NAMES = read_toml(__file__, "names.toml")["uxbench"]
 #: Split → the name of its file, without what follows.
 SPLITS: dict[str, str] = _NAMES["splits"]
+ENDINGS = (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
 #: What annotators and models noted about a case; kept as columns where it is there.
 ANNOTATIONS: list[str] = _NAMES["annotations"]
 #: Annotations that are objects or lists; kept as JSON.
@@ -55,10 +56,15 @@ def split_of(path: Path) -> str | None:
 
 
 def looks_like(path: Path) -> bool:
-    """Whether a file is a released split by its name, or a folder holds one."""
-    if path.is_dir():
-        return any(split_of(file) for file in path.glob("*.jsonl"))
-    return split_of(path) is not None
+    """Whether a file, or one of a folder, is a released split by its name, or a raw log by its first line."""
+    files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+    return any(split_of(file) is not None or _is_raw(file) for file in files)
+
+
+def _is_raw(file: Path) -> bool:
+    """Whether the first line of a file has the fields of UXBench's logs."""
+    first = first_record(file) if file.suffix == ".jsonl" and file.is_file() else None
+    return isinstance(first, Mapping) and {"cid", "history"} <= first.keys()
 
 
 def read(path: Path, *, skip_bad: bool = False, name: str | None = None) -> Reading:
@@ -87,7 +93,7 @@ def read(path: Path, *, skip_bad: bool = False, name: str | None = None) -> Read
 def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
-    files = sorted(f for f in path.iterdir() if f.suffix in (".jsonl", ".parquet"))
+    files = sorted(f for f in path.iterdir() if f.suffix in ENDINGS)
     if not files:
         raise DataError(Problem(str(path), "holds no .jsonl and no .parquet file"), REMEDY)
     splits = [f for f in files if split_of(f)]
@@ -114,13 +120,15 @@ class _Log(Reading):
         for note in one.notes:
             self.note(note)
         meta = one.meta
-        user = next((meta[k] for k in ("user", "user_id", "uid") if meta.get(k)), None)
+        user = named(meta, "user") or None
         user = self._own("", one.cid) if user is None else _text(str(user))
         self.profiles.setdefault(user, _profile(meta.get("user_profile")))
         scenario = _text(str(meta.get("scenario") or case.get("scenario") or "all"))
         where = {"user": user, "scenario": scenario, "session": self._own(f"{user}\0{scenario}\0", one.cid)}
         first = next((m.t for m in one.messages if m.t is not None), None)
         about = {"position": self.positions[user], "started_at": _time(first)}
+        assistant = named(meta, "assistant")
+        about["assistant"] = _text(assistant) if isinstance(assistant, str) and assistant else None
         self.positions[user] += 1
         rows, _ = self.add({**where, **about}, map(_told, one.messages), unasked={"asked_at": None})
         if case:
@@ -200,7 +208,7 @@ def split_session(record: Any, split: str, place: str) -> tuple[Session, dict[st
     said += [{"role": "assistant", "message": reply, **clicked}] if reply else []
     said += [{"role": "user", "message": complaint}] if complaint else []
     said = [{k: v for k, v in m.items() if k != "turn_index"} for m in said]
-    about = {k: record[k] for k in ("user", "user_id", "user_profile", "scenario") if k in record}
+    about = {k: record[k] for k in ("user", "user_id", "user_profile", "scenario", "assistant", "model") if k in record}
     one = session({"cid": record.get("cid"), "history": said, **about}, name=place)
     shown = [{"role": m.role, "content": m.text} for m in one.messages[: len(history)]]
     return one._replace(notes=(*one.notes, *notes)), {

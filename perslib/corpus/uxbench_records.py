@@ -32,6 +32,9 @@ NAMES: dict[str, tuple[str, ...]] = {
     "message": ("content", "text", "value", "body"),
     "create_time": ("timestamp", "created_at", "time", "date", "ts", "datetime"),
     "feedback": ("rating", "vote", "thumb", "thumbs", "reaction"),
+    "user": ("user_id", "uid"),
+    "assistant": ("model", "model_name", "assistant_model"),
+    "scenario": (),
 }
 UP = (1, "1", "like", "liked", "up", "thumbs_up", "thumbsup", "positive", "good", "\U0001f44d")
 DOWN = (-1, "-1", "dislike", "disliked", "down", "thumbs_down", "thumbsdown", "negative", "bad", "\U0001f44e")

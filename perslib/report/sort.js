@@ -4,6 +4,7 @@
 const NUMBER = /^[$¥<>≈]?\s*([+−-]?(?:\d[\d,]*(?:\.\d+)?|\.\d+))(?=$|[\s%*†±[(])/u;
 const EMPTY = new Set(["", "–", "—"]);
 const MOST = 15; // values of a column that is offered as a choice
+const LONGEST = 20; // characters of such a value
 const words = new Intl.Collator(document.documentElement.lang, { numeric: true });
 const label = document.currentScript.dataset.filter;
 
@@ -24,7 +25,8 @@ function sorted(rows, column, direction) {
 function choice(rows, head, column) {
   const values = [...new Set(rows.map((row) => textOf(row, column)))].filter((text) => !EMPTY.has(text));
   const few = values.length > 1 && values.length <= Math.min(MOST, rows.length / 2);
-  if (!few || values.every((text) => NUMBER.test(text))) return null;
+  const isOther = values.some((text) => text.length > LONGEST) || values.every((text) => NUMBER.test(text));
+  if (!few || isOther) return null;
   const select = document.createElement("select");
   const all = new Option(head.textContent.trim(), "");
   select.append(all, ...values.sort(words.compare).map((text) => new Option(text, text)));

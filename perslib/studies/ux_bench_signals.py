@@ -28,12 +28,24 @@ from perslib.signals import (
     signals_of,
     weak_labels,
 )
-from perslib.stats import RESAMPLES, SEED, Resamples, compare_auroc, correlation, floats, of_turns, with_wilson
+from perslib.stats import (
+    FEWEST_USERS,
+    RESAMPLES,
+    SEED,
+    Resamples,
+    compare_auroc,
+    correlation,
+    estimate,
+    floats,
+    of_turns,
+    with_wilson,
+)
 from perslib.stats.measures import resampled
 from perslib.stats.sums import Sums
 from perslib.studies.extent import FEWEST_REPLIES
 from perslib.text import as_paragraph, join, translate
 from perslib.ux import name_turns, published
+from perslib.ux.answers import FEWEST_CASES
 
 STRENGTHS = ["explicit", "strong", "weak"]
 #: Signals of which only the primary one of a reply counts.
@@ -43,13 +55,16 @@ WEIGHTS = (0.0, 0.3, 0.7)
 #: Replies that judges with either memory are tried on.
 JUDGED = 120
 SATISFIED = 4
+#: Time is divided into months where there is more of it than this many weeks.
+WEEKS = 26
 
 
 class Behaviour(NamedTuple):
     """What users did after replies."""
 
     replies: pd.DataFrame
-    """A row a reply, as `perslib.signals.table` has it, and `conversation`, which session it belongs to."""
+    """A row a reply, as `perslib.signals.table` has it, with `conversation` (which session it belongs to), `user`, `turn`
+    (from 1), and where they are known `at` (when it was given) and `assistant`."""
     rejected: pd.DataFrame
     """What of a log could not be read: kind, reason, count."""
 
@@ -59,11 +74,13 @@ def find_behaviour(corpus: Corpus, log: str = "") -> Behaviour:
     odd: list[tuple[str, str, int]] = []
     if log:
         found = mined(log)
-        replies, session = found.table, ["record"]
+        replies, session = found.table.assign(at=pd.NaT, assistant=None), ["record"]
         odd += [("no session", reason, n) for reason, n in found.rejected.items()]
         odd += [("odd", reason, n) for reason, n in found.notes.items()]
     else:
-        replies, session = signals_of(corpus), SESSION
+        at = corpus.turns["answered_at"].fillna(corpus.turns["asked_at"])
+        named = of_turns(corpus, "assistant").to_numpy()
+        replies, session = signals_of(corpus).assign(at=at, assistant=named), SESSION
     if replies.empty:
         raise NotEnough(
             "Signals are what users do after a reply, and no session with a reply could be read from {log}."
@@ -74,7 +91,11 @@ def find_behaviour(corpus: Corpus, log: str = "") -> Behaviour:
             name=corpus.name,
         )
     rejected = pd.DataFrame(odd, columns=["kind", "reason", "count"])
-    return Behaviour(replies.assign(conversation=name_turns(replies, session)), rejected)
+    replies["conversation"] = name_turns(replies, session)
+    replies["turn"] = replies.groupby("conversation").cumcount() + 1
+    if log:
+        replies["user"] = replies["conversation"]
+    return Behaviour(replies, rejected)
 
 
 def count_signals(found: Behaviour) -> pd.DataFrame:
@@ -112,6 +133,94 @@ def count_outcomes(found: Behaviour) -> pd.DataFrame:
     if not counts.sum():
         return table.assign(percent=np.nan, percent_low=np.nan, percent_high=np.nan)[:0]
     return with_wilson(table.assign(percent=100 * table["replies"] / counts.sum()), "percent", counts.sum())
+
+
+def divide_dissatisfaction(found: Behaviour, seed: int = SEED) -> pd.DataFrame:
+    """How often users showed dissatisfaction: by turn of the conversation, over weeks or months, and by assistant.
+
+    Of replies that a message or a click followed. Parts with fewer than `FEWEST_CASES` of them are left out, and so is a
+    division with one part.
+
+    Columns: division, part, at (turn, or days since 1970), replies, users, objected_percent with bounds of resampled
+    users, overall_percent, and for each signal of dissatisfaction the percent of replies of which it is the primary one.
+    """
+    replies = found.replies[~found.replies["primary"].isin(["no_followup", "superseded"])]
+    primary, at = replies["primary"], pd.to_datetime(replies["at"])
+    is_long = at.notna().any() and at.max() - at.min() > pd.Timedelta(weeks=WEEKS)
+    since = at.dt.to_period("M" if is_long else "W").dt.start_time
+    days = (since - pd.Timestamp(0)) / pd.Timedelta(days=1)
+    written = since.dt.strftime("%Y-%m" if is_long else "%Y-%m-%d")
+    divisions = {
+        "by turn": (replies["turn"].astype(str), replies["turn"]),
+        "by month" if is_long else "by week": (written, days),
+        "by assistant": (replies["assistant"], pd.Series(np.nan, replies.index)),
+    }
+    objected, rows = primary.isin(NEGATIVE).to_numpy(), []
+    for division, (parts, places) in divisions.items():
+        counts = parts.value_counts().sort_index()
+        names = counts.index[counts >= FEWEST_CASES]
+        for name in names if len(names) > 1 else ():
+            own = (parts == name).fillna(False).to_numpy(bool)
+            about = {"division": division, "part": name, "at": float(places[own].iloc[0]), "replies": int(own.sum())}
+            about |= _percent_of_users(replies["user"][own], objected[own], seed)
+            shares = {signal: 100 * float((primary[own] == signal).mean()) for signal in NEGATIVE}
+            rows.append(about | {"overall_percent": 100 * float(objected.mean())} | shares)
+    bounds = ["objected_percent", "objected_percent_low", "objected_percent_high", "overall_percent"]
+    table = pd.DataFrame(rows, columns=["division", "part", "at", "replies", "users", *bounds, *NEGATIVE])
+    places = {division: place for place, division in enumerate(divisions)}
+    order = table["division"].map(places) * 1e6 + table["at"].fillna(0)
+    return table.iloc[order.argsort(kind="stable")].reset_index(drop=True)
+
+
+def _percent_of_users(user: pd.Series, objected: np.ndarray, seed: int) -> dict[str, float]:
+    """How many users there are, and the percent of replies with dissatisfaction, users resampled.
+
+    Users with as many replies, and as many with dissatisfaction, are drawn together, so that a log of any size will do.
+    """
+    of_user = pd.Series(objected).groupby(user.to_numpy()).agg(["size", "sum"])
+    kinds = of_user.value_counts()
+    drawn = kinds.to_numpy(float)[None]
+    if len(of_user) >= FEWEST_USERS:
+        rng = np.random.default_rng(seed)
+        drawn = np.vstack([drawn, rng.multinomial(len(of_user), kinds / len(of_user), size=RESAMPLES)])
+    size, against = (drawn @ kinds.index.get_level_values(level).to_numpy(float) for level in ("size", "sum"))
+    return {"users": len(of_user), **estimate(100 * against / size, "objected_percent")}
+
+
+@as_paragraph
+def say_divisions(table: pd.DataFrame, found: Behaviour) -> Iterator[str]:
+    """Which parts stand out, and which divisions there are no data for."""
+    if len(table):
+        sides = (
+            table["objected_percent_low"] > table["overall_percent"],
+            table["objected_percent_high"] < table["overall_percent"],
+        )
+        above, below = (join(table["part"][side]) or translate("none") for side in sides)
+        yield translate(
+            "Users showed dissatisfaction with {overall:.1f} % of the replies that they reacted to. The interval lies above "
+            "this share for: **{above}**; below it for: **{below}** (chosen after looking: a hint, not a test). Users chose "
+            "what to ask, when and whom, so a difference need not be due to the assistant.",
+            overall=table["overall_percent"].iloc[0],
+            above=above,
+            below=below,
+        )
+    there = set(table["division"])
+    if "by turn" not in there:
+        yield translate("By turn: no two turns have {least} replies that users reacted to.", least=FEWEST_CASES)
+    if not there & {"by week", "by month"}:
+        yield (
+            translate(
+                "Over time: no two weeks or months have {least} replies that users reacted to.", least=FEWEST_CASES
+            )
+            if found.replies["at"].notna().any()
+            else translate("Over time: replies have no times here.")
+        )
+    if "by assistant" not in there:
+        yield (
+            translate("By assistant: no two assistants have {least} replies that users reacted to.", least=FEWEST_CASES)
+            if found.replies["assistant"].notna().any()
+            else translate("By assistant: it is not known which assistant replied.")
+        )
 
 
 # -- against ratings --------------------------------------------------------------------------------------------------
@@ -192,20 +301,26 @@ def say_votes(by_signal: pd.DataFrame) -> Iterator[str]:
 
 
 def quote_signals(corpus: Corpus, each: int = 10, seed: int = SEED) -> pd.DataFrame:
-    """Quote replies by signal, at most so many of each, drawn at random: what was asked, and what the user said next.
+    """Quote replies by signal, at most so many of each, drawn at random: what was asked, how the reply begins, and what
+    the user said next.
 
-    Columns: signal, score, user, assistant, request, next_message.
+    Columns: signal, score, assistant, request, response, next_message.
     """
     found, turns = signals_of(corpus), corpus.turns
-    after = turns.groupby(SESSION, sort=False)["request"].shift(-1)
-    about = {"score": turns["score"], "user": turns["user"], "assistant": of_turns(corpus, "assistant").to_numpy()}
-    told = pd.DataFrame({**about, "request": turns["request"], "next_message": after})
+    first = pd.Series(
+        [(*earlier, request)[0] for earlier, request in zip(turns["earlier"], turns["request"])], turns.index
+    )
+    trailing = of_turns(corpus, "trailing").str.get(0).to_numpy()
+    after = first.groupby([turns[key] for key in SESSION], sort=False).shift(-1)
+    after = after.where(turns.duplicated(SESSION, keep="last"), trailing)
+    about = {"score": turns["score"], "assistant": of_turns(corpus, "assistant").to_numpy()}
+    told = pd.DataFrame({**about, "request": turns["request"], "response": turns["response"], "next_message": after})
     parts = []
     for name in (*NEGATIVE, *POSITIVE):
-        own = told[(found[name] > 0).to_numpy() & after.notna().to_numpy()]
+        own = told[(found[name] > 0).to_numpy()]
         parts.append(own.sample(min(each, len(own)), random_state=seed).assign(signal=name))
     table = pd.concat(parts)[["signal", *told]]
-    for column in ("request", "next_message"):
+    for column in ("request", "response", "next_message"):
         table[column] = table[column].str.replace(r"\s+", " ", regex=True).str.slice(0, 80)
     return table.reset_index(drop=True)
 

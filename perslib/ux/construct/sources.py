@@ -22,7 +22,7 @@ import pandas as pd
 
 from perslib.corpus import SESSION, Corpus
 from perslib.corpus.logs import Reject, Source, sessions
-from perslib.corpus.uxbench_records import Session, session
+from perslib.corpus.uxbench_records import Session, named, session
 from perslib.signals import Reaction, reactions
 from perslib.signals.gate import Duplicates, Gate, masked
 from perslib.signals.private import audit, deidentified
@@ -51,7 +51,7 @@ def talks(source: Source | Corpus, rules: Rules, rejected: list[Rejection], key:
     names: Counter[str] = Counter()
     found = []
     for one in _sessions(source, unread):
-        user = readable(str(next((one.meta[k] for k in ("user", "user_id", "uid") if one.meta.get(k)), "")))
+        user = readable(str(named(one.meta, "user") or ""))
         told = deidentified(_whole(one), key)
         taken = reactions(told, settings=rules.signals)
         names[told.cid] += 1
