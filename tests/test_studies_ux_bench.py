@@ -166,7 +166,7 @@ def test_no_correlation_is_given_for_fewer_than_thirty_replies(world):
         signals.compare_with_ratings(signals.replace(few, turns=few.turns.assign(score=score)))
     with pytest.raises(NotEnough, match="rated replies were scored by all"):
         signals.compare_memories(world, 29, judges=[UserMean()])
-    shares = pd.DataFrame({"percent": [10.0, 20, 40], "liked_percent": [20.0, 30, 90], "cases": 30})
+    shares = pd.DataFrame({"percent": [10.0, 20, 40], "liked_percent": [20.0, 30, 90], "cases": 30, "judge": "reward"})
     assert parts.compare_with_truth(shares) == {"n": 3, "rho": pytest.approx(1), "off": pytest.approx(70 / 3)}
     assert parts.compare_with_truth(shares.assign(cases=29)) == parts.compare_with_truth(shares[:2]) == {}
 
@@ -306,6 +306,32 @@ def test_replies_are_written_under_each_prompt(world, rewards):
     shares = parts.share_good_replies(rewards.score(parts.write_replies(cases, model, "en", 10), cases))
     assert shares["how"].tolist() == ["helpful", "none", "experience", "empathy"]
     assert (shares["cases"] == 10).all() and "liked_percent" not in shares
+
+
+def test_a_model_scores_replies_beside_the_reward_model_or_alone(world, rewards):
+    def verdict(request):
+        return Answer(data={"verdict": "good" if "A walk." in str(request.messages) else "bad"})
+
+    judge, writer = Scripted(reply=verdict), Scripted(reply=lambda request: Answer(text="A walk.", finish="stop"))
+    cases = parts.cases_to_answer(world, "task2")[:12]
+    made = parts.write_replies(cases, writer, "en", 12)
+    model = parts.ModelScorer(judge, "en", 6)
+    shares = parts.share_good_replies(parts.score_replies(made, cases, [rewards.score, model.score]))
+    name = f"UX judge, {judge.name}"
+    assert shares["judge"].unique().tolist() == [study.ALL_RATED, name] and len(shares) == 8
+    own = shares[shares["judge"] == name]
+    assert (own["cases"] == 6).all() and (own["percent"] == 100).all()
+    assert own["wilson_low"].round(1).eq(61.0).all() and (own["wilson_high"] == 100).all()
+
+    def lacking(replies, cases):
+        raise NotEnough("Nothing to learn from.")
+
+    alone = parts.score_replies(made, cases, [lacking, model.score])
+    assert set(alone["judge"]) == {name} == set(parts.of_first_scorer(alone)["judge"])
+    with pytest.raises(NotEnough, match="Nothing to learn from"):
+        parts.score_replies(made, cases, [lacking])
+    truth = parts.add_truth(shares.assign(liked_percent=50.0)).query("judge == 'liked_percent'")
+    assert truth["percent"].tolist() == [50] * 4 and truth["wilson_low"].isna().all()
 
 
 def test_every_reason_has_a_name_in_both_languages():

@@ -4,7 +4,7 @@
 const NUMBER = /^[$¥<>≈]?\s*([+−-]?(?:\d[\d,]*(?:\.\d+)?|\.\d+))(?=$|[\s%*†±[(])/u;
 const EMPTY = new Set(["", "–", "—"]);
 const MOST = 15; // values of a column that is offered as a choice
-const LONGEST = 20; // characters of such a value
+const LONGEST = 40; // characters of such a value
 const words = new Intl.Collator(document.documentElement.lang, { numeric: true });
 const label = document.currentScript.dataset.filter;
 

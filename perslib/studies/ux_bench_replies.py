@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Literal
 
@@ -82,22 +82,82 @@ def write_replies(
     return pd.concat([ux.answered(way, own, model) for way in ways], ignore_index=True)
 
 
+Score = Callable[[pd.DataFrame, Sequence[ux.Case]], pd.DataFrame]
+
+
+@dataclass(frozen=True)
+class ModelScorer:
+    """A model that scores replies in place of the reward model, of at most so many cases (None: all), drawn by the seed."""
+
+    model: Backbone
+    language: str
+    most: int | None = None
+    seed: int = SEED
+
+    def score(self, replies: pd.DataFrame, cases: Sequence[ux.Case]) -> pd.DataFrame:
+        """The replies to the drawn cases with a verdict each; columns as of `perslib.ux.scored_replies`."""
+        drawn = [cases[i] for i in draw_some(len(cases), self.most, self.seed)]
+        own = replies[replies["case"].isin({case.case for case in drawn})]
+        judge = ux.UXJudge(PromptSettings(self.language), name=f"UX judge, {self.model.name}")
+        return ux.scored_replies(own, drawn, judge, self.model)
+
+
+def score_replies(replies: pd.DataFrame, cases: Sequence[ux.Case], scorers: Sequence[Score]) -> pd.DataFrame:
+    """Have all scorers score the replies, one after another, told apart by `judge`.
+
+    One that has too little to learn from is left out; where none is left, its reason is raised.
+    """
+    if replies.empty:
+        return replies
+    parts, lacking = [], []
+    for score in scorers:
+        try:
+            parts.append(score(replies, cases))
+        except NotEnough as missing:
+            lacking.append(missing)
+    if not parts:
+        raise lacking[0]
+    return pd.concat(parts, ignore_index=True)
+
+
+def of_first_scorer(scored: pd.DataFrame, model: str = "") -> pd.DataFrame:
+    """What the first scorer says, of one model's replies where one is named."""
+    if scored.empty:
+        return scored
+    own = scored[scored["judge"] == scored["judge"].iloc[0]]
+    return own[own["model"] == model] if model else own
+
+
 def share_good_replies(scored: pd.DataFrame, seed: int = SEED) -> pd.DataFrame:
-    """Good% of each model and way of asking, with Wilson bounds by case and bounds of resampled users.
+    """Good% of each model, way of asking and scorer, with Wilson bounds by case and bounds of resampled users.
 
     `liked_percent`, where `truth` is known, is the share with a score of 4 or more.
     """
-    table = ux.good_share(scored, ("model", "how"), unit="user", seed=seed)
-    if "truth" not in scored:
+    by = ["model", "how", "judge"]
+    table = ux.good_share(scored.reindex(columns=[*dict.fromkeys([*scored, "judge"])]), by, unit="user", seed=seed)
+    if "truth" not in scored or scored.empty:
         return table
     known = scored.dropna(subset="truth")
-    liked = (known["truth"].astype(float) >= 4).groupby([known["model"], known["how"]]).mean() * 100
-    return table.join(liked.rename("liked_percent"), on=["model", "how"])
+    liked = (known["truth"].astype(float) >= 4).groupby([known[column] for column in by]).mean() * 100
+    return table.join(liked.rename("liked_percent"), on=by)
+
+
+def add_truth(shares: pd.DataFrame) -> pd.DataFrame:
+    """The shares with a further row for each where the truth is known, as if `liked_percent` were a scorer."""
+    if "liked_percent" not in shares or shares.empty:
+        return shares
+    known = of_first_scorer(shares).dropna(subset="liked_percent")[["model", "how", "liked_percent"]]
+    truth = known.rename(columns={"liked_percent": "percent"}).assign(judge="liked_percent")
+    return pd.concat([shares, truth], ignore_index=True)
 
 
 def compare_with_truth(shares: pd.DataFrame) -> dict[str, float]:
-    """Spearman's `rho` of `n` Good% with what users liked, and by how many points they are `off`; empty for too few."""
+    """Spearman's `rho` of `n` Good% by the first scorer with what users liked, and by how many points they are `off`.
+
+    Empty for too few.
+    """
     known = shares.dropna(subset="liked_percent") if "liked_percent" in shares else shares.iloc[:0]
+    known = of_first_scorer(known)
     if len(known) < 3 or known["cases"].min() < FEWEST_REPLIES:
         return {}
     rho = known["percent"].corr(known["liked_percent"], method="spearman")
