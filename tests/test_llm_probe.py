@@ -77,6 +77,16 @@ def test_refused_log_probabilities_are_not_supported_and_the_probe_goes_on(serve
         model().probe()
 
 
+@pytest.mark.parametrize(("said", "enforced"), [('{"greeting": "hi, hi, hi', True), ("Hello, hello, hello", False)])
+def test_json_mode_is_seen_where_a_small_model_finds_no_end(server, model, said, enforced):
+    def reply(body):
+        form = body.get("response_format", {}).get("type")
+        return completion(said, finish="length") if form == "json_object" else able(body)
+
+    server.reply = reply
+    assert model().probe().json == enforced
+
+
 def test_check_says_what_judging_will_be_like(server, model):
     server.reply = reasoner
     probe = model().probe()

@@ -132,7 +132,7 @@ async def take(backbone: str, endpoint: str, model: str, send: Send, models: Lis
         endpoint=endpoint,
         model=model,
         schema=set(_object(schema) or ()) == {"colour", "score"},
-        json=_object(mode) is not None,
+        json=_object(mode) is not None or _is_cut_json(mode),
         logprobs=top,
         seed=_repeats(*(draw.text if draw else None for draw in draws)),
         usage=plain.tokens_in > 0,
@@ -187,6 +187,11 @@ def _object(reply: Answer | None) -> dict[str, Any] | None:
     """The JSON object that a reply is."""
     found = json_or(reply.text, None) if reply else None
     return found if isinstance(found, dict) else None
+
+
+def _is_cut_json(reply: Answer | None) -> bool:
+    """Whether a reply is the beginning of an object: held to JSON, a small model may find no end."""
+    return reply is not None and reply.finish == "length" and reply.text.startswith("{")
 
 
 def _repeats(first: str | None, second: str | None, other: str | None) -> bool | None:
