@@ -285,6 +285,20 @@ def test_a_refused_key_is_no_refused_field(server, model):
     assert not caught.value.field
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "/chat/completions: Invalid model name passed in model=nope. Call `/v1/models` to view available models.",
+        "Model Not Exist",
+        "qwen/nope is not a valid model ID",
+    ],
+)
+def test_a_gateway_without_the_model_names_the_setting(server, model, words):
+    server.next(status(400, words))
+    with pytest.raises(Refused, match=r"check base_url and model \('Qwen/Qwen3-8B'\) of \[vllm-qwen3-8b\]"):
+        model().ask("Hello?")
+
+
 def test_logprobs_are_asked_for_and_kept(server, model):
     body = completion("4")
     top = [{"token": "4", "logprob": -0.1}, {"token": "5", "logprob": -2.4}]

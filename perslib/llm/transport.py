@@ -212,13 +212,13 @@ class Transport:
         field = refused_field(words, body or {}) if status in NAMING else ""
         return Refused(
             f"{self.entry.name}: the endpoint at {self.base_url} refused ({status}): {words}"
-            + self._remedy(status, field),
+            + self._remedy(status, field, words),
             backbone=self.entry.name,
             status=status,
             field=field,
         )
 
-    def _remedy(self, status: int, field: str) -> str:
+    def _remedy(self, status: int, field: str, words: str) -> str:
         """What to change, after a dash; nothing where we do not know."""
         table = f"[{self.entry.name}]"
         if field:
@@ -229,7 +229,7 @@ class Transport:
             return f" — check the key in {self.entry.key_env}."
         if status in (401, 403):
             return " — the entry names no key_env; add one if the endpoint wants a key."
-        if 300 <= status < 400 or status == 404:
+        if 300 <= status < 400 or status == 404 or re.search(_NO_SUCH_MODEL, words, re.I):
             return f" — check base_url and model ({self.entry.model!r}) of {table} in backbones.toml."
         return ""
 
@@ -246,6 +246,8 @@ class Transport:
 _UNREADABLE = object()
 #: How a model without a system role says so.
 _SYSTEM = r"role.{0,40}system|system.{0,40}role|(system|developer) (message|instruction|prompt)"
+#: How gateways say with status 400 that they do not have the model.
+_NO_SUCH_MODEL = r"(invalid|unknown|no such|not a valid) model|model .{0,60}not (exist|found)"
 #: What keeps a field out of requests, for those that have a setting of their own.
 _SETTINGS = {
     "logprobs": "logprobs = false",
