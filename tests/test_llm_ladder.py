@@ -208,6 +208,8 @@ def test_an_endpoint_that_forbids_log_probabilities_is_asked_without(server, mod
     [
         ("Unsupported value: 'temperature' does not support 0.2.", {}, 'put omit = ["temperature"] into'),
         ("`seed` is not a known field", {}, 'put omit = ["seed"] into'),
+        ("Unsupported parameter: seed", {}, 'put omit = ["seed"] into'),
+        ("seed: Extra inputs are not permitted", {}, 'put omit = ["seed"] into'),
         ("top_k: extra inputs are not permitted", {"extra_body": {"top_k": 3}}, "take it out of extra_body in"),
     ],
 )

@@ -347,7 +347,9 @@ def refused_field(words: str, body: Mapping[str, Any]) -> str:
         elif name == "temperature" or "_" in name:
             named = re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", words)
         else:  # words of their own, too: seed, stop, user
-            named = re.search(rf"[`'\"]{re.escape(name)}[`'\"]", words)
+            word = re.escape(name)
+            said = rf"[`'\"]{word}[`'\"]|(?:parameter|argument|field):? {word}\b|(?<![\w-]){word}: extra inputs"
+            named = re.search(said, words, re.I)
         if named:
             return name
     return ""
