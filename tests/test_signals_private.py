@@ -112,6 +112,10 @@ def test_an_identity_card_has_to_add_up():
         ("住九龍通菜街218號6樓", "ADDRESS"),
         ("有事致電9123 4567", "PHONE"),
         ("加我q 284756193", "ACCOUNT"),
+        ("加V：sunny-li88", "ACCOUNT"),
+        ("mysql://app:Qm7zzPx1@db.local:3306/shop refuses", "URL"),
+        ("user is ci, pass is Slate-Hill_31", "SECRET"),
+        ("root密码明明就是 pX7#wq2L", "SECRET"),
     ],
 )
 def test_each_kind_is_found(text, kind):
