@@ -27,6 +27,7 @@ import pandas as pd
 from perslib.corpus import SESSION, TURN, Corpus
 from perslib.corpus.uxbench_records import Message, Session
 from perslib.errors import NotEnough
+from perslib.signals.model import DEFAULT, Settings
 from perslib.signals.table import SCORED, table
 from perslib.stats import floats
 
@@ -52,10 +53,10 @@ PENALTY = 5.0
 _OF_LOG = ("record", "cid", "reply", "next")
 
 
-def signals_of(corpus: Corpus) -> pd.DataFrame:
+def signals_of(corpus: Corpus, settings: Settings = DEFAULT) -> pd.DataFrame:
     """How each reply of a corpus was taken: the columns of `perslib.signals.table`, a row a turn in the corpus' order."""
     sessions, places = sessions_of(corpus)
-    found = table(sessions, private=False).to_pandas().drop(columns=list(_OF_LOG))
+    found = table(sessions, settings, private=False).to_pandas().drop(columns=list(_OF_LOG))
     found.index = pd.Index(places)
     keys = corpus.turns[TURN]
     return pd.concat([keys, found.loc[keys.index]], axis=1)
@@ -102,10 +103,10 @@ class Votes:
     """Rated turns that it was learned from."""
 
 
-def fit_votes(corpus: Corpus, users: Iterable[str] | None = None) -> Votes:
+def fit_votes(corpus: Corpus, users: Iterable[str] | None = None, settings: Settings = DEFAULT) -> Votes:
     """Learn the worth of each signal from these users' ratings (train users), by ridge regression on strengths."""
     known = set(corpus.split().get("train", []) if users is None else users)
-    strengths = pd.DataFrame(_strengths(signals_of(corpus)))
+    strengths = pd.DataFrame(_strengths(signals_of(corpus, settings)))
     score = floats(corpus.turns["score"])
     own = corpus.turns["user"].isin(known).to_numpy() & np.isfinite(score)
     if not own.any():
@@ -152,13 +153,13 @@ def weak_labels(signals: pd.DataFrame, votes: Votes | None = None) -> pd.DataFra
     )
 
 
-def behavioural(corpus: Corpus) -> Corpus:
+def behavioural(corpus: Corpus, settings: Settings = DEFAULT) -> Corpus:
     """The corpus as if nobody had rated: weak labels stand where ratings stood, and `meta["labels"]` says so.
 
     Scores are whole, as a memory expects them; `weak_label`, `weak_weight` and `weak_why` hold what they come from. Reasons, several annotators' ratings, and the satisfaction
     with whole sessions are gone, and so are the extras, where a synthetic corpus keeps its truth.
     """
-    labels = weak_labels(signals_of(corpus))
+    labels = weak_labels(signals_of(corpus, settings))
     turns = corpus.turns.assign(
         score=labels["label"].round().clip(1, 5).astype("Int64"),
         reason=None,

@@ -28,6 +28,8 @@ class Settings:
     """Characters at either end of a longer message in which complaints are looked for."""
     complained: float = 0.5
     complained_weakly: float = 0.3
+    reader: Literal["rules", "embeddings"] = "rules"
+    """Who reads complaints, thanks and giving up: rules alone, or where they find none also a second reader by meaning."""
     topics_back: int = 2
     """Rounds after a negative signal within which a change of topic means that a question was abandoned."""
 

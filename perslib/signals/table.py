@@ -25,7 +25,7 @@ import pyarrow as pa
 from perslib.corpus.uxbench_records import Session
 from perslib.signals.model import DEFAULT, NEGATIVE, POSITIVE, Reaction, Settings, Signal
 from perslib.signals.private import deidentified
-from perslib.signals.reaction import reactions
+from perslib.signals.reaction import reactions, read_again_in
 from perslib.signals.wording import reading_seconds
 
 SCORED = (*NEGATIVE, *POSITIVE, "ack", "parallel_request", "system_failure")
@@ -77,8 +77,9 @@ def table(
         sessions = [deidentified(session, key, texts=private) for session in sessions]
     found: list[Reaction] = []
     lengths = []
+    again = read_again_in(sessions, settings)
     for session in sessions:
-        own = reactions(session, settings, reading[len(found) : len(found) + len(session.messages)])
+        own = reactions(session, settings, reading[len(found) : len(found) + len(session.messages)], again)
         found += own
         lengths.append(len(own))
     cids = [session.cid.encode("utf-8", "replace").decode() for session in sessions]  # no lone surrogates

@@ -22,12 +22,14 @@ from perslib.signals import (
     POSITIVE,
     PRECEDENCE,
     VOTES,
+    Settings,
     behavioural,
     fit_votes,
     mined,
     signals_of,
     weak_labels,
 )
+from perslib.signals.model import DEFAULT
 from perslib.stats import (
     FEWEST_USERS,
     RESAMPLES,
@@ -69,18 +71,18 @@ class Behaviour(NamedTuple):
     """What of a log could not be read: kind, reason, count."""
 
 
-def find_behaviour(corpus: Corpus, log: str = "") -> Behaviour:
+def find_behaviour(corpus: Corpus, log: str = "", settings: Settings = DEFAULT) -> Behaviour:
     """Find the signals of a log (a .jsonl or .parquet file, or a folder of them), else of the corpus' conversations."""
     odd: list[tuple[str, str, int]] = []
     if log:
-        found = mined(log)
+        found = mined(log, settings=settings)
         replies, session = found.table.assign(at=pd.NaT, assistant=None), ["record"]
         odd += [("no session", reason, n) for reason, n in found.rejected.items()]
         odd += [("odd", reason, n) for reason, n in found.notes.items()]
     else:
         at = corpus.turns["answered_at"].fillna(corpus.turns["asked_at"])
         named = of_turns(corpus, "assistant").to_numpy()
-        replies, session = signals_of(corpus).assign(at=at, assistant=named), SESSION
+        replies, session = signals_of(corpus, settings).assign(at=at, assistant=named), SESSION
     if replies.empty:
         raise NotEnough(
             "Signals are what users do after a reply, and no session with a reply could be read from {log}."
@@ -226,16 +228,16 @@ def say_divisions(table: pd.DataFrame, found: Behaviour) -> Iterator[str]:
 # -- against ratings --------------------------------------------------------------------------------------------------
 
 
-def compare_with_ratings(corpus: Corpus, seed: int = SEED) -> pd.DataFrame:
+def compare_with_ratings(corpus: Corpus, seed: int = SEED, settings: Settings = DEFAULT) -> pd.DataFrame:
     """Compare weak labels with test users' own scores, for labels of at least a weight; AUROC for a score of 4 and up.
 
     Columns: votes (as decided, and as train users' ratings teach them), least_weight, turns, share_of_turns, users, r and
     auroc with bounds.
     """
-    signals, score = signals_of(corpus), floats(corpus.turns["score"])
+    signals, score = signals_of(corpus, settings), floats(corpus.turns["score"])
     made = {"votes set by hand": weak_labels(signals)}
     with suppress(NotEnough):
-        made["votes fitted on train users"] = weak_labels(signals, fit_votes(corpus))
+        made["votes fitted on train users"] = weak_labels(signals, fit_votes(corpus, settings=settings))
     test = corpus.turns["user"].isin(corpus.split().get("test", corpus.users["user"])).to_numpy()
     rows = []
     for (votes, labels), least in product(made.items(), WEIGHTS):
@@ -259,13 +261,13 @@ def compare_with_ratings(corpus: Corpus, seed: int = SEED) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def compare_scores_by_signal(corpus: Corpus, seed: int = SEED) -> pd.DataFrame:
+def compare_scores_by_signal(corpus: Corpus, seed: int = SEED, settings: Settings = DEFAULT) -> pd.DataFrame:
     """Compare the users' mean score of replies with a signal with that of all others; users resampled.
 
     Columns: signal, turns, mean, difference with bounds; dissatisfied (share of 3 or lower) with bounds, beside that of all
     replies that were followed by a message, low_all.
     """
-    found, known = signals_of(corpus), corpus.turns["score"].notna().to_numpy()
+    found, known = signals_of(corpus, settings), corpus.turns["score"].notna().to_numpy()
     score = floats(corpus.turns["score"])[known]
     users, rows = Resamples(corpus.turns["user"][known], seed=seed), []
     spoke = (found["primary"] != "no_followup").to_numpy()[known]
@@ -300,13 +302,13 @@ def say_votes(by_signal: pd.DataFrame) -> Iterator[str]:
     )
 
 
-def quote_signals(corpus: Corpus, each: int = 10, seed: int = SEED) -> pd.DataFrame:
+def quote_signals(corpus: Corpus, each: int = 10, seed: int = SEED, settings: Settings = DEFAULT) -> pd.DataFrame:
     """Quote replies by signal, at most so many of each, drawn at random: what was asked, how the reply begins, and what
     the user said next.
 
     Columns: signal, score, assistant, request, response, next_message.
     """
-    found, turns = signals_of(corpus), corpus.turns
+    found, turns = signals_of(corpus, settings), corpus.turns
     first = pd.Series(
         [(*earlier, request)[0] for earlier, request in zip(turns["earlier"], turns["request"])], turns.index
     )
@@ -329,7 +331,11 @@ def quote_signals(corpus: Corpus, each: int = 10, seed: int = SEED) -> pd.DataFr
 
 
 def compare_memories(
-    corpus: Corpus, limit: int = JUDGED, judges: Sequence[Judge] | None = None, seed: int = SEED
+    corpus: Corpus,
+    limit: int = JUDGED,
+    judges: Sequence[Judge] | None = None,
+    seed: int = SEED,
+    settings: Settings = DEFAULT,
 ) -> pd.DataFrame:
     """Compare how well judges agree with the users' scores when they remember ratings, and when they remember behaviour.
 
@@ -338,7 +344,7 @@ def compare_memories(
 
     Columns: judge, memory, turns, users, r, kept (r over that of the rated memory), both with bounds.
     """
-    weak = behavioural(corpus)
+    weak = behavioural(corpus, settings)
     dealt = pd.array(weak.turns["score"].sample(frac=1, random_state=seed).to_numpy(), "Int64")
     shuffled = replace(weak, name=f"{corpus.name}-shuffled", turns=weak.turns.assign(score=dealt))
     memories = {"rated": corpus, "behaviour": weak, "shuffled": shuffled}
