@@ -9,19 +9,18 @@ import matplotlib.pyplot as plt
 from perslib.paths import bundled
 
 
-def run_cells(notebook: str, begins: str = "", **parameters: object) -> None:
-    """Run a bundled notebook, cell by cell; with `begins`, the first two cells and those from its heading on.
+def run_cells(notebook: str, ends: str = "", **parameters: object) -> None:
+    """Run a bundled notebook, cell by cell; with `ends`, none from that heading on.
 
     A cell that raises fails the test; what they say is printed.
     """
     cells = json.loads(bundled(f"notebooks/{notebook}.ipynb").read_text("utf-8"))["cells"]
     text = ["".join(cell["source"]) for cell in cells]
-    start = next(i for i, own in enumerate(text) if begins in own)
-    code = [i for i, cell in enumerate(cells) if cell["cell_type"] == "code"]
+    stop = next((i for i, own in enumerate(text) if ends and ends in own), len(cells))
+    code = [i for i, cell in enumerate(cells[:stop]) if cell["cell_type"] == "code"]
     names: dict[str, object] = {}
     for i in code:
-        if i in code[:2] or i >= start:
-            exec(compile(text[i], f"{notebook}, cell {i}", "exec"), names)
+        exec(compile(text[i], f"{notebook}, cell {i}", "exec"), names)
         if i == code[0]:
             names |= parameters
     plt.close("all")

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import pearsonr
+from scripted import Scripted
 
-from perslib.corpus import Block, load
-from perslib.judge import Computed, Constant
+from perslib.corpus import TURN, Block, Corpus, load
+from perslib.judge import Computed, Constant, Sees
+from perslib.judge.evaluate import evaluate
+from perslib.replay.candidates import family_of
 from perslib.report import begin, plots
-from perslib.stats import bradley_terry, own_family_gaps, preferences
+from perslib.stats import bradley_terry, order_effects, own_family_gaps, preferences
 from perslib.studies import judge_bias as study
 from perslib.studies.extent import extent
-from perslib.ux import compare_with_best_baseline, families, published
+from perslib.ux import REWARD_MODEL, compare_with_best_baseline, families, published
 
 
 class Long(Computed):
@@ -98,13 +103,69 @@ def test_families_are_told_apart_without_colour():
 
 def test_an_audit_names_who_goes_by_length(audit):
     assert audit.quality["judge"].tolist() == ["long", Constant(4).name, *study.BESIDE]
-    assert audit.biased() == {"long": ["long"], "padded": ["long"], "placed": []}
+    assert audit.biased() == {"long": ["long"], "padded": ["long"], "placed": [], "own": []}
     constant = audit.quality.set_index("judge").loc[Constant(4).name]
     assert constant["balanced_accuracy"] == 0.5 and constant["d_prime"] == pytest.approx(0, abs=1e-9)
     found = compare_with_best_baseline(audit.quality)
     assert found["best"] == "length only" and found["first"] == "long" and found["above"] == []
     assert audit.length["users"].min() > 8 and audit.length.filter(like="_low").notna().all(axis=None)
     assert audit.position["consistent"].tolist() == [1, 1] and audit.quality["cases"].max() == 118
+
+
+class Loyal(Long):
+    """A judge that is a model, and gives its own family a point more."""
+
+    name, sees = "loyal", Sees(reply=True, model=True)
+
+    def scores(self, block: Block) -> pd.Series:
+        return 3.0 + block.targets["assistant"].str.lower().str.startswith("gpt").astype(float)
+
+
+class OfGPT(Scripted):
+    """A backbone of a known family."""
+
+    name, model = "large", "openai/gpt-5.2"
+
+
+def of_families() -> Corpus:
+    """The sample as if its assistants, and those who answered its requests again, were known models."""
+    sample = load("sample/en")
+    names = {"aster-large": "GPT-5.1", "brook-mini": "Kimi K2.5", "cedar-chat": "gpt-5 mini", "delta-plus": "GLM-5"}
+    sessions = sample.sessions.assign(assistant=sample.sessions["assistant"].replace(names))
+    return replace(sample, sessions=sessions, extras={})
+
+
+def test_a_judge_that_prefers_its_own_family_is_named():
+    corpus, model = of_families(), OfGPT()
+    audit = study.audit([Loyal(), Long()], corpus, model, limit=240)
+    (row,) = audit.family.to_dict("records")
+    assert (row["judge"], row["family"], row["families"]) == ("loyal", "gpt", "ember, glm, gpt, kimi")
+    assert row["preference"] == pytest.approx(row["own"] - row["others"]) and row["rows"] == 240
+    assert row["preference_low"] < row["preference"] < row["preference_high"]
+    assert audit.biased()["own"] == (["loyal"] if row["preference_low"] > 0 else [])
+    gold = evaluate(Loyal(), corpus, model, limit=240, progress=False)
+    gold = gold.drop(columns="candidate").merge(corpus.turns[[*TURN, "score"]], on=TURN)
+    own = gold["raw"] == 4
+    above = gold["raw"] - gold["score"].astype(float)
+    assert row["preference"] == pytest.approx(above[own].mean() - above[~own].mean())
+    # Without a family of its own among the replies, or with no model, there is nothing to measure, and why is said.
+    other = study.audit([Loyal()], corpus, Scripted(), limit=40).family.iloc[0]
+    assert np.isnan(other["preference"]) and other["why"].startswith("no candidate of its own family")
+    assert study.audit([Long()], corpus, limit=40).family.empty
+
+
+def test_candidates_that_users_rated_count_for_the_own_family():
+    corpus = of_families()
+    turns = corpus.turns[corpus.turns["user"].isin(corpus.split()["test"])].groupby("user").head(6)
+    again = [turns[TURN].assign(candidate=c, response=turns["response"] + c, score=3) for c in ("GPT-5", "Qwen3")]
+    extras = {"candidates": pd.concat(again, ignore_index=True)}
+    found = study.audit([Loyal()], replace(corpus, extras=extras), OfGPT(), pairs=6, limit=40).family
+    assert found["rows"].tolist() == [40 + 12] and "qwen" in found["families"].iloc[0]
+
+
+def test_families_of_published_models_are_those_of_their_names():
+    known = {model: family for model, family in families().items() if model != REWARD_MODEL}
+    assert {model: family_of(model) for model in known} == {model: own.lower() for model, own in known.items()}
 
 
 def test_slopes_take_thirty_replies():
@@ -115,3 +176,9 @@ def test_slopes_take_thirty_replies():
 
 def test_a_limit_of_minus_one_is_all_replies():
     assert [extent(None, limit, 400).turns for limit in (-1, 0, 7)] == [None, 400, 7]
+
+
+def test_a_judge_whose_choices_cannot_be_read_has_no_position_bias():
+    about = {"judge": "mute", "a": "x", "b": "y", "case": "1", "choice": None}
+    found = order_effects(pd.DataFrame([{**about, "first": first} for first in "ab"]))
+    assert found["left_out"].tolist() == [1] and found["position_bias"].isna().all()

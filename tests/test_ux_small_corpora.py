@@ -46,9 +46,9 @@ def home(tmp_path_factory):
         yield folder
 
 
-def said_on(notebook: str, capsys, tmp_path: Path, begins: str = "", **parameters: object) -> str:
+def said_on(notebook: str, capsys, tmp_path: Path, ends: str = "", **parameters: object) -> str:
     """What the cells of a notebook say."""
-    run_cells(notebook, begins, backbone="loop", out=str(tmp_path), **parameters)
+    run_cells(notebook, ends, backbone="loop", out=str(tmp_path), **parameters)
     return capsys.readouterr().out
 
 
@@ -99,7 +99,7 @@ def test_page_07_says_what_is_missing(home, capsys, tmp_path, corpus):
     "corpus", ["benchmark", "no-likes", "few-users", "three-users", "one-scenario", "answers-only"]
 )
 def test_page_08_says_what_is_missing(home, capsys, tmp_path, corpus):
-    said = said_on("08_judge_bias", capsys, tmp_path, "## Audit", corpus=corpus)
+    said = said_on("08_judge_bias", capsys, tmp_path, "## Published", corpus=corpus)
     if corpus == "three-users":
         assert "Judge 'supervised' learns from train users" in said and "audited for length" in said
     else:
@@ -108,14 +108,14 @@ def test_page_08_says_what_is_missing(home, capsys, tmp_path, corpus):
 
 def test_one_judge_that_cannot_learn_leaves_the_others(home, capsys, tmp_path):
     given = {"corpus": "three-users", "judges": "learned, nearest"}
-    said = said_on("08_judge_bias", capsys, tmp_path, "## Audit", **given)
+    said = said_on("08_judge_bias", capsys, tmp_path, "## Published", **given)
     assert "Judge 'learned' learns from train users" in said and "nearest" in said
     assert "At equal gold labels, longer replies get higher scores from" in said and not re.search(r"\bnan", said)
 
 
-@pytest.mark.parametrize("notebook, begins", [("07_ux_bench", ""), ("08_judge_bias", "## Audit")])
-def test_the_sentences_are_in_the_language_of_the_page(home, capsys, tmp_path, notebook, begins):
-    said = said_on(notebook, capsys, tmp_path, begins, corpus="answers-only", language="zh")
+@pytest.mark.parametrize("notebook, ends", [("07_ux_bench", ""), ("08_judge_bias", "## Published")])
+def test_the_sentences_are_in_the_language_of_the_page(home, capsys, tmp_path, notebook, ends):
+    said = said_on(notebook, capsys, tmp_path, ends, corpus="answers-only", language="zh")
     missing = {
         "07_ux_bench": (
             "只有请求，没有回复",

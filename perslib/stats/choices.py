@@ -19,7 +19,7 @@ from scipy.stats import norm
 
 from perslib.errors import DataError, Problem
 from perslib.stats.pairs import mcnemar
-from perslib.stats.resamples import LEVEL, RESAMPLES, SEED, Floats, Resamples, holm, wilson
+from perslib.stats.resamples import LEVEL, RESAMPLES, SEED, Floats, Resamples, floats, holm, wilson
 
 CHOICES = ("a", "b", "tie")
 WINS = ["a_wins", "b_wins", "ties"]
@@ -79,7 +79,7 @@ def order_effects(
     known = check_choices(choices)
     shown = known.dropna(subset=["first", "choice"]).drop_duplicates([*key, "first"])
     sides = {"a": 1.0, "b": -1.0, "tie": 0.0}
-    shown = shown.assign(place=shown["first"].map(sides) * shown["choice"].map(sides))  # 1: the first was chosen
+    shown = shown.assign(place=floats(shown["first"].map(sides)) * floats(shown["choice"].map(sides)))  # 1: the first
     rows = []
     for judge, every in known.groupby("judge", sort=False):
         own = shown[shown["judge"] == judge]

@@ -17,6 +17,8 @@ from perslib.errors import NotEnough
 from perslib.judge import Judge
 from perslib.judge.evaluate import evaluate, targets
 from perslib.llm import Backbone
+from perslib.replay import scored as replay_scored
+from perslib.replay.candidates import family_of
 from perslib.studies.extent import FEWEST_REPLIES
 from perslib.ux import CASES, REWARD_MODEL, PairJudge, families, published
 
@@ -178,15 +180,18 @@ class Audit:
     length: pd.DataFrame
     """Slopes on length and what padding does, a row a judge."""
     position: pd.DataFrame
+    family: pd.DataFrame
+    """Judges that are models, and their own family's replies, as of `prefer_own_family`."""
     lacking: tuple[NotEnough, ...] = ()
     """Why judges were left out, and why nothing is said of quality."""
 
     def biased(self) -> dict[str, list[str]]:
-        """Judges that prefer long replies at equal gold, padded ones, and one of two places."""
+        """Judges that prefer long replies at equal gold, padded ones, one of two places, and their own family."""
         found = {
             "long": self.length.query("at_equal_gold_low > 0"),
             "padded": self.length.query("padding_change_low > 0"),
             "placed": self.position.query("position_bias_p < 0.05"),
+            "own": self.family.query("preference_low > 0"),
         }
         return {bias: list(table["judge"]) for bias, table in found.items()}
 
@@ -201,7 +206,7 @@ def audit(
     limit: int | None = None,
     seed: int = stats.SEED,
 ) -> Audit:
-    """Audit quality, length, padding and place of each judge, on the same replies; each judge learns once.
+    """Audit quality, length, padding, place and family of each judge, on the same replies; each judge learns once.
 
     Parameters
     ----------
@@ -221,7 +226,9 @@ def audit(
     candidates = corpus.extras.get("candidates", pd.DataFrame(columns=["candidate", *TURN, "response"]))
     own = candidates[candidates["user"].isin({b.user for b in blocks})]
     drawn = ux.pairs_of(own.groupby("user", sort=False).head(PADDED), pairs, seed)
-    verdicts, padding, position = [], [], []
+    verdicts, padding, position, scored = [], [], [], []
+    family = family_of(backbone.model) if backbone is not None else None
+    rated = _rated_replies(drawn, candidates) if family in set(candidates["candidate"].map(family_of)) else drawn[:0]
     for judge in judges:
         try:
             verdicts.append(evaluate(judge, corpus, backbone, blocks=blocks, progress=False))
@@ -232,6 +239,13 @@ def audit(
         padding.append(ux.padding_audit(judge, corpus, backbone, blocks=_few(blocks, PADDED), **again))
         if len(drawn):
             position.append(ux.position_audit(judge, drawn, corpus, backbone, **again))
+        if judge.sees.model:
+            written = stats.of_turns(corpus, "assistant").to_numpy()
+            gold = corpus.turns[TURN].assign(candidate=written, gold=stats.floats(corpus.turns["score"]))
+            scored.append(verdicts[-1].drop(columns="candidate").merge(gold, on=TURN))
+            if len(rated):
+                given = replay_scored(judge, corpus, rated, backbone, fit=False, progress=False)
+                scored.append(given.merge(rated[["candidate", *TURN, "gold"]], on=["candidate", *TURN]))
     if pairwise is not None and len(drawn):
         position.append(ux.position_audit(pairwise, drawn, corpus, backbone, seed=seed, progress=True))
     quality, slopes = pd.DataFrame(columns=QUALITY), pd.DataFrame(columns=SLOPES)
@@ -246,9 +260,54 @@ def audit(
     audited = padding or [pd.DataFrame(columns=["judge", *PADDING])]
     placed = position or [pd.DataFrame(columns=["judge", "position_bias_p"])]
     length = pd.concat(audited, ignore_index=True).merge(slopes, how="left")
-    return Audit(quality, length, pd.concat(placed, ignore_index=True), tuple(lacking))
+    own_family = prefer_own_family(scored, family, seed)
+    return Audit(quality, length, pd.concat(placed, ignore_index=True), own_family, tuple(lacking))
 
 
+def prefer_own_family(scored: Sequence[pd.DataFrame], family: str | None, seed: int = stats.SEED) -> pd.DataFrame:
+    """How far judges of a family score its replies higher than the users did, beyond how far they do so for others.
+
+    `scored` are verdicts with gold, and who wrote each reply as `candidate`; families go by the first word of a name, as
+    those of `perslib.ux.families` do.
+
+    Columns: as of `perslib.stats.own_family_preference`, and families (whose replies were scored).
+    """
+    tables = []
+    every = pd.concat(scored, ignore_index=True) if scored else pd.DataFrame(columns=["judge"])
+    for judge, own in every.groupby("judge", sort=False):
+        own = own.assign(score=own["expected"].fillna(own["raw"]).astype(float)).dropna(subset=["candidate", "gold"])
+        both = own[["score", "gold"]].set_axis([judge, USERS], axis=1).astype(float)
+        made_by = {name: family_of(str(name)) or "" for name in own["candidate"]}
+        about: dict[str, Any] = {"judge_families": {judge: family} if family else {}, "seed": seed}
+        found = stats.own_family_preference(both, list(own["candidate"]), own["user"], made_by, **about)[:1]
+        tables.append(found.assign(families=", ".join(sorted(set(made_by.values())))))
+    if not tables:
+        return pd.DataFrame(columns=["judge", *FAMILY])
+    table = pd.concat(tables, ignore_index=True)
+    return table.assign(preference_p_holm=stats.holm(table["preference_p"].to_numpy(float)))
+
+
+def _rated_replies(pairs: pd.DataFrame, candidates: pd.DataFrame) -> pd.DataFrame:
+    """The replies of the pairs that users scored, with their score as `gold`, as candidates' replies."""
+    sides = [pairs[[*TURN, side, f"reply_{side}"]].set_axis([*TURN, "candidate", "response"], axis=1) for side in "ab"]
+    shown = pd.concat(sides, ignore_index=True).drop_duplicates(["candidate", *TURN])
+    gold = candidates.assign(gold=stats.floats(candidates.get("score", np.nan)))[["candidate", *TURN, "gold"]]
+    return shown.merge(gold.dropna(subset="gold"), on=["candidate", *TURN])
+
+
+#: What users' own scores are called beside a judge's.
+USERS = "users"
+FAMILY = [
+    "family",
+    "own",
+    "others",
+    "preference",
+    "preference_low",
+    "preference_high",
+    "preference_p",
+    "families",
+    "why",
+]
 #: What is drawn of judges' quality, of padded replies, and of `length_audit`.
 QUALITY = ["judge", "cases", "balanced_accuracy", "at_learned", "d_prime", "criterion"]
 PADDING = ["padding_change", "padding_change_low", "padding_change_high"]
