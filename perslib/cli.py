@@ -134,6 +134,15 @@ def import_(what: tuple[str, ...], use: tuple[str, ...], out: Path | None, dry_r
             raise click.UsageError(f"--{option} is for tables of one's own; {kind} knows its {option}")
     done = read_release(path, kind, **how) if dry_run else import_release(kind, path, out=out, **how)
     click.echo(plain("\n".join(describe_import(done, kind, dry_run))))
+    if kind == "uxbench" and "cases" in done.corpus.extras:
+        from perslib.ux.construct import dimension_shares, split_statistics
+
+        cases = done.corpus.extras["cases"]
+        split = split_statistics(cases).set_index("split").T.to_string(float_format="{:,.1f}".format, na_rep="–")
+        click.echo(f"\nSplits, beside UXBench's Table 2 (published):\n{split}")
+        if len(shares := dimension_shares(cases)):
+            shown = shares.to_string(index=False, float_format="{:.1f}".format, na_rep="–")
+            click.echo(f"\nDimensions of failure and success, beside UXBench's Table 7:\n{shown}\n")
     if 10 * done.lost > (sessions := done.lost + len(done.corpus.sessions)):
         warning = f"{done.lost} of {sessions} sessions were left out; what remains may not be a fair part"
         click.secho(warning, bold=True)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
+from uxbench_made import judged, to_answer
 
+from perslib.cli import main
+from perslib.corpus import load
 from perslib.errors import DataError
-from perslib.ux.construct import matched, sampled, splits, systematic
+from perslib.ux.construct import dimension_shares, matched, sampled, split_statistics, splits, systematic
 from perslib.ux.construct.splits import binned
 
 RNG = np.random.default_rng(7)
@@ -117,3 +123,29 @@ def test_splits_share_no_session_and_keep_the_proportions_of_the_release():
     }  # fmt: skip
     with pytest.raises(DataError, match="0 or more"):
         splits(pool, {"task2_eval": -1})
+
+
+def test_imported_splits_are_described_beside_the_published_numbers(tmp_path, monkeypatch):
+    monkeypatch.setenv("PERSLIB_HOME", str(tmp_path))
+    bad = [judged(i, -1, failure_dimension=("冗余啰嗦", "verbosity", "no such")[i % 3]) for i in range(3)]
+    files = {"uxbench_task1_judge_bad_1k": bad, "uxbench_task2_eval_4900": [to_answer(0)]}
+    folder = tmp_path / "given"
+    folder.mkdir()
+    for name, records in files.items():
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records), "utf-8")
+    done = CliRunner().invoke(main, ["import", "uxbench", str(folder), "--name", "mine"])
+    assert done.exit_code == 0 and "Table 2" in done.output and "Table 7" in done.output, done.output
+    cases = load("mine").extras["cases"]
+    table = split_statistics(cases).set_index("split")
+    one = table.loc["judge_bad"]
+    assert (one["instances"], one["instances_published"], one["multi_turn_published"]) == (3, 1000, 71.3)
+    assert one["multi_turn"] == pytest.approx(100 / 3) and one["turns"] == pytest.approx(4 / 3)
+    assert one["query_characters"] == pytest.approx(cases["query"][:3].str.len().mean())
+    assert np.isnan(table.loc["eval", "response_characters"]) and table.loc["eval", "instances"] == 1
+    shares = dimension_shares(cases).set_index("dimension")
+    assert shares.loc["verbosity", ["cases", "percent_published"]].tolist() == [2, 34.3]
+    assert (
+        shares.loc["other", "cases"] == 1
+        and shares.loc["factual_error", "cases"] == 0
+        and set(shares["side"]) == {"bad"}
+    )

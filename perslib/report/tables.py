@@ -106,7 +106,7 @@ def bounds(low: str = "low", high: str = "high", digits: int = 1) -> Form:
 
 def written(form: str, value: str = "") -> Form:
     """A number in a format of Python's: `written("{:.0%}")`."""
-    return lambda frame, head: [Shown(form.format(v), v) for v in frame[value or head]]
+    return lambda frame, head: [Shown("–" if pd.isna(v) else form.format(v), v) for v in frame[value or head]]
 
 
 def p_value(value: str = "") -> Form:

@@ -163,12 +163,13 @@ def padding_audit(
         scores.append(floats(pd.Series(own)))
     change = scores[1] - scores[0]
     known = ~np.isnan(change)
+    changed = pd.Series(change[known])  # its mean is missing, without a warning, where nothing could be read
     users = Resamples(np.concatenate([b.targets["user"] for b in blocks])[known], resamples, seed)
     means = pd.DataFrame({"as_is": scores[0], "with_padding": scores[1]})[known].mean()
     row = {
         **{"judge": judge.name, **means},
         **users.estimate(users.mean(change[known]), "padding_change", p=True),
-        **{"raised": (change[known] > 1e-9).mean(), "lowered": (change[known] < -1e-9).mean()},
+        **{"raised": changed.gt(1e-9).mean(), "lowered": changed.lt(-1e-9).mean()},
         **{"turns": int(known.sum()), "users": len(users), "unscored": int((~known).sum())},
     }
     return pd.DataFrame([row])

@@ -16,11 +16,19 @@ from perslib.ux.construct.pipeline import Construction, construct, estimate, rea
 from perslib.ux.construct.review import export_review, import_review, review_agreement, reviewed
 from perslib.ux.construct.rules import REASONS, Rejection, Rules
 from perslib.ux.construct.sources import Talk, cleaned, talks
-from perslib.ux.construct.splits import matched, sampled, splits, systematic, write_splits
+from perslib.ux.construct.splits import (
+    dimension_shares,
+    matched,
+    sampled,
+    split_statistics,
+    splits,
+    systematic,
+    write_splits,
+)
 from perslib.ux.construct.taxonomy import AXES, DIMENSIONS, SCENARIOS, label_id
 
 __all__ = [
     "AXES", "DIMENSIONS", "REASONS", "SCENARIOS", "Construction", "Rejection", "Rules", "Talk", "candidates",
-    "cleaned", "construct", "estimate", "export_review", "import_review", "label_id", "matched",
-    "read_cases", "review_agreement", "reviewed", "sampled", "splits", "systematic", "talks", "write_splits",
+    "cleaned", "construct", "dimension_shares", "estimate", "export_review", "import_review", "label_id", "matched",
+    "read_cases", "review_agreement", "reviewed", "sampled", "split_statistics", "splits", "systematic", "talks", "write_splits",
 ]  # fmt: skip

@@ -31,7 +31,8 @@ from perslib.errors import DataError, Problem, UnknownName
 from perslib.signals.fast import counts
 from perslib.stats import SEED
 from perslib.ux.construct.rules import plain
-from perslib.ux.construct.taxonomy import AXES
+from perslib.ux.construct.taxonomy import AXES, label_id
+from perslib.ux.published import published
 
 #: Units (Chinese characters or words) of a request at which a length bin ends.
 LENGTHS = (12, 30, 80)
@@ -202,3 +203,48 @@ def record(row: Mapping[str, Any], split: str) -> dict[str, Any]:
         "qa_issues": [],
         "dislike_turn_id" if side == "bad" else "like_turn_id": row["reply_turn"],
     }
+
+
+#: Split as imported → split in the published tables.
+PUBLISHED = {"task1_judge_bad": "judge_bad", "task1_judge_good": "judge_good", "task2_eval": "eval", "task3_recovery": "recovery"}  # fmt: skip
+
+
+def split_statistics(cases: pd.DataFrame) -> pd.DataFrame:
+    """Describe imported splits as the paper's Table 2 does, its numbers beside.
+
+    A turn is a user message up to the request. Columns: split, instances, multi_turn (percent), turns, query_characters,
+    response_characters, each with what is published under `…_published`.
+    """
+    turns = cases["history"].map(lambda history: 1 + sum(said["role"] == "user" for said in history))
+    reply = cases["reply"].str.len()
+    each = pd.DataFrame(
+        {
+            "split": cases["task"].map(PUBLISHED),
+            "multi_turn": 100.0 * (cases["history"].str.len() > 0),
+            "turns": turns,
+            "query_characters": cases["query"].str.len(),
+            "response_characters": reply.where((reply > 0) & cases["task"].str.startswith("task1")),
+        }
+    )
+    table = each.groupby("split", sort=False).mean()
+    table.insert(0, "instances", each["split"].value_counts())
+    there = published("table2").set_index("split").add_suffix("_published")
+    ordered = [name for column in table for name in (column, f"{column}_published")]
+    return table.join(there)[ordered].reset_index()
+
+
+def dimension_shares(cases: pd.DataFrame) -> pd.DataFrame:
+    """Count what good and bad cases of Task 1 were annotated with, beside the paper's Table 7.
+
+    Columns: side, dimension (our id; other where a label is not known), cases, percent, percent_published. No row for a
+    side without annotations.
+    """
+    sides = cases["gold"].map({1: "good", -1: "bad"}).where(cases["task"].str.startswith("task1"))
+    known = cases.assign(side=sides)[(cases["dimension"] != "") & sides.notna()]
+    known = known.assign(dimension=[label_id(name, side) for name, side in zip(known["dimension"], known["side"])])
+    counted = known.groupby(["side", "dimension"]).size().rename("cases")
+    there = published("table7").set_index(["side", "dimension"])["cases"] / 10
+    table = pd.concat([counted, there.rename("percent_published")], axis=1).reset_index()
+    table = table[table["side"].isin(known["side"])].fillna({"cases": 0}).astype({"cases": int})
+    table.insert(3, "percent", 100 * table["cases"] / table.groupby("side")["cases"].transform("sum"))
+    return table.sort_values(["side", "cases"], ascending=[True, False], kind="stable", ignore_index=True)
