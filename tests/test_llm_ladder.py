@@ -351,6 +351,13 @@ def test_the_body_holds_what_was_asked_and_what_the_entry_adds(server, model):
     }
 
 
+def test_what_an_entry_omits_is_not_sent_for_a_judge_either(server, model):
+    asked = Request("hi", extra={"reasoning_effort": "low", "top_p": 0.9})
+    model(omit=["reasoning_effort"]).ask(asked)
+    assert server.bodies[0]["top_p"] == 0.9
+    assert "reasoning_effort" not in server.bodies[0]
+
+
 def test_half_a_surrogate_pair_does_not_end_the_run(server, model):
     assert model().ask("broken \ud83d emoji").ok
     assert server.bodies[0]["messages"][0]["content"] == "broken ? emoji"

@@ -88,11 +88,9 @@ class Ladder:
                 sent["logprobs"] = True
         if form is not None:
             sent["response_format"] = form
-        return {
-            name: value
-            for name, value in {**sent, **self.entry.extra_body, **request.extra}.items()
-            if name not in unsupported
-        }
+        extra = {name: value for name, value in request.extra.items() if name not in self.entry.omit}
+        whole = {**sent, **self.entry.extra_body, **extra}
+        return {name: value for name, value in whole.items() if name not in unsupported}
 
     def sent(self, request: Request) -> dict[str, Any]:
         """What is sent for a request, by all that is known of the endpoint now; a second attempt is not in it."""
@@ -135,7 +133,7 @@ class Ladder:
                 if self.body(request, messages, form) == sent:
                     raise
                 if is_new:
-                    leave_out(self.entry.address, self.entry.model, no.field)
+                    leave_out(self.entry.address, self.entry.called, no.field)
                     words = "%s does not take %r: requests go without it."
                     logging.getLogger(__name__).warning(words, self.entry.name, no.field)
                 continue
