@@ -68,9 +68,11 @@ def _price_of_sample(entry: Entry, found: Probe) -> str:
     price = (
         "; its price is not known: the entry has no prices" if cost is None else f", ${cost:,.2f} at the entry's prices"
     )
+    minutes = found.seconds * took.calls / entry.concurrency / 60
+    time = f"{minutes:,.0f} minutes" if minutes >= 1.5 else f"{60 * minutes:,.0f} seconds"
     return (
         f"{took.calls} replies of the sample, judged from {took.tokens_in // took.calls:,} tokens each: about "
-        f"{(took.tokens_in + tokens_out) / 1e3:,.0f} thousand tokens{price}."
+        f"{(took.tokens_in + tokens_out) / 1e3:,.0f} thousand tokens, {time} at {entry.concurrency} calls at a time{price}."
     )
 
 

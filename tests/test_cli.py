@@ -210,7 +210,9 @@ def test_check_prints_what_an_endpoint_can_do_and_remembers_it(run, mine):
 def test_check_says_what_judging_the_sample_costs(run, mine, server):
     toml = mine / "backbones.toml"
     toml.write_text(toml.read_text("utf-8") + "prices = { in = 1.0, out = 10.0 }\n", "utf-8")
-    plainly = re.search(r"\$([\d.]+) at the entry's prices", run("check", "mine").output)
+    shown = run("check", "mine").output
+    plainly = re.search(r"\$([\d.]+) at the entry's prices", shown)
+    assert re.search(r"thousand tokens, \d+ seconds at \d+ calls at a time, \$", shown)
     server.reply = reasoner
     thinking = re.search(r"\$([\d.]+) at the entry's prices", run("check", "mine").output)
     assert plainly and thinking and float(thinking[1]) > float(plainly[1]) > 0

@@ -15,6 +15,12 @@ def mine(home):
     return (home / "backbones.toml").write_text
 
 
+def test_a_model_file_goes_by_its_name_in_what_is_remembered():
+    own = entry("gguf", model="models/some/Qwen3-4B-Q4_K_M.gguf")
+    assert own.called == "Qwen3-4B-Q4_K_M.gguf"
+    assert entry("openai").called == entry("openai").model
+
+
 def test_our_entries_are_complete(home):
     found = entries()
     assert {"embedded", "vllm-qwen3-8b", "gguf"} <= found.keys()

@@ -17,7 +17,6 @@ from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from typing import Any, TypedDict, TypeVar, Unpack
 
 from perslib.cluster import Scheduler, connected, spread, workers_of
@@ -31,7 +30,7 @@ from perslib.llm.parsing import Rung
 from perslib.llm.probe import Probe
 from perslib.llm.registry import Entry, entry
 from perslib.llm.retry import Client, Patience
-from perslib.llm.transport import Transport, gguf
+from perslib.llm.transport import Transport
 from perslib.llm.types import Answer, Ask, Message, Method, Request
 from perslib.llm.work import Run, Work, content_address, weights
 
@@ -120,7 +119,7 @@ class Backbone:
     @property
     def model(self) -> str:
         """The model's name; of a model file, its file name."""
-        return Path(self.entry.model).name if gguf(self.entry) else self.entry.model
+        return self.entry.called
 
     # -- asking ---------------------------------------------------------------------------------------------
 
@@ -257,7 +256,7 @@ class Backbone:
         with _clients_lock:
             if key not in _clients:
                 client = _clients[key] = Client(Transport(self.entry), self.patience, self._minute)
-                client.unsupported |= probe.left_out(self.entry.address, self.entry.model)
+                client.unsupported |= probe.left_out(self.entry.address, self.model)
             return _clients[key]
 
     @property

@@ -73,6 +73,11 @@ class Entry:
         return self.cache_as or (self.kind if self.kind == "embedded" else self.base_url)
 
     @property
+    def called(self) -> str:
+        """The model's name; of a model file, its file name."""
+        return Path(self.model).name if self.kind == "embedded" else self.model
+
+    @property
     def is_asked_briefly(self) -> bool:
         """Whether studies ask it with short prompts; without a word on it, what perslib starts by itself."""
         return self.prompts == "short" or (self.prompts == "auto" and self.kind == "embedded")

@@ -34,7 +34,7 @@ def answer_in_batches(
     names = dict.fromkeys(page.backbone for page in pages)
     for name in names:
         batch.check_takes_batches(entry(name))
-        if not dry_run and known(entry(name).address, entry(name).model) is None:
+        if not dry_run and known(entry(name).address, entry(name).called) is None:
             _say(f"{name}: tested first, since a batch of questions that it does not take costs hours")
             backbone(name).probe()
     leave: set[str] = set()

@@ -77,13 +77,13 @@ def backbone_facts(name: str) -> dict[str, Any]:
     entry = entries().get(name)
     if entry is None:
         return {"name": name}
-    facts = {"name": name, "kind": entry.kind, "model": entry.model}
+    facts = {"name": name, "kind": entry.kind, "model": entry.called}
     settings: dict[str, Any] = {"effort": entry.effort, "extra_body": dict(entry.extra_body), "omit": list(entry.omit)}
-    found = probe.known(entry.address, entry.model)
+    found = probe.known(entry.address, entry.called)
     seen = (
         {name: value for name, value in asdict(found).items() if name not in ("backbone", "endpoint")} if found else {}
     )
-    settings |= {"goes_without": sorted(probe.left_out(entry.address, entry.model)), "probe": seen}
+    settings |= {"goes_without": sorted(probe.left_out(entry.address, entry.called)), "probe": seen}
     facts |= {name: value for name, value in settings.items() if value}
     parts = urlsplit(entry.base_url)
     if parts.hostname:
