@@ -20,7 +20,7 @@ import re
 import unicodedata
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from functools import cache
 from typing import NamedTuple
@@ -220,6 +220,8 @@ class Hit(NamedTuple):
 def hits(text: str) -> list[Hit]:
     """Return what is personal in a text, from left to right, without overlaps; of two rules the earlier wins."""
     needed = _NEEDED.found(text)
+    if not needed:
+        return []
     if len(RULES) in needed:
         text = text.translate(_NARROW)
         needed = _NEEDED.found(text)
@@ -250,10 +252,8 @@ class Placeholders:
         self.numbers: dict[tuple[str, str], str] = {}
         self.known: dict[str, str] = {}
 
-    def __call__(self, text: str) -> str:
-        """Return the text with placeholders."""
-        if not (found := hits(text)):
-            return text
+    def __call__(self, text: str, found: Sequence[Hit]) -> str:
+        """Return the text with placeholders for what was found in it."""
         parts, last = [], 0
         for hit in found:
             shown = text[hit.start : hit.end]
@@ -286,18 +286,22 @@ def deidentified(session: Session, key: bytes | None = None, *, texts: bool = Tr
     Without `texts`, only id and times are replaced.
     """
     placeholders = Placeholders()
-    said = [m.text for m in session.messages]
-    replaced = [placeholders(text) for text in said] if texts else said
+    replaced = said = [m.text for m in session.messages]
+    found = [hits(text) for text in said] if texts else []
+    if any(found):
+        replaced = [placeholders(text, own) if own else text for text, own in zip(said, found)]
+    elif key is None:
+        return session
     if placeholders.known:
         replaced = [placeholders.mentions(text) for text in replaced]
-    if replaced == said and key is None:
-        return session
     cid, shift = session.cid, 0.0
     if key is not None:
         digest = hmac.new(key, cid.encode("utf-8", "surrogatepass"), hashlib.sha256).digest()
         cid, shift = digest.hex()[:24], float(int.from_bytes(digest[24:], "big") % _YEARS_OF_SHIFT)
     messages = tuple(
-        m._replace(
+        m
+        if text is m.text and key is None and not m.extra
+        else m._replace(
             text=text,
             t=None if m.t is None else m.t - shift,
             extra={k: v for k, v in m.extra.items() if k != "raw_message"} if m.extra else m.extra,
