@@ -89,7 +89,7 @@ class Reaction(NamedTuple):
     @property
     def names(self) -> tuple[str, ...]:
         """The names of its signals."""
-        return tuple(signal.name for signal in self.signals)
+        return tuple([signal.name for signal in self.signals])
 
     def score(self, name: str) -> float:
         """The score of a signal, 0 where it was not found."""

@@ -34,6 +34,10 @@ ALIGNED_AT_MOST = 200
 
 _CJK = "\u3005\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _TOKENS = re.compile(f"[{_CJK}]|[^\\W_{_CJK}]+")
+_PLAIN = re.compile(
+    "[\0-\x7f\u4e00-\u9fff\u2014\u201c\u201d\u2026\u3001-\u3011\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f\uff5e]*"
+)
+"""ASCII, Han and usual punctuation: NFKC and case folding make the same tokens of it as lower case does."""
 _DIGITS = re.compile(r"\d")
 
 
@@ -63,7 +67,7 @@ def words(text: str) -> Words:
     """Return the tokens of a normalised text; what lies between head and tail of a long one is left out."""
     text = compared(text)
     lang = language(text)
-    text = text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
+    text = text.lower() if _PLAIN.fullmatch(text) else unicodedata.normalize("NFKC", text).casefold()
     opening, closings = _politeness()
     text = text.replace("’", "'")
     if polite := opening.match(text):
@@ -101,6 +105,8 @@ def similarity(a: Words, b: Words, least: float = 0.0) -> float:
 
 def _most(m: int, n: int) -> float:
     """Return the most that m shared tokens of n together can come to."""
+    if m <= n / 2 - 2:  # then ½·(J₁ + m / (pairs − m)) is no more
+        return 2 * m / n
     return max(2 * m / n, (m / (n - m) + min(1.0, m / max(1, n - 2 - m))) / 2)
 
 
