@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 
@@ -15,9 +16,10 @@ from perslib.signals import reaction as module
 from perslib.signals.complaint import _language, complaint, complaints
 from perslib.signals.fast import common_subsequence, counts
 from perslib.signals.table import table
-from perslib.signals.user_messages import closing, read_message
+from perslib.signals.user_messages import closing, read_messages
 from perslib.signals.wording import reading_seconds
 
+similarity_module = importlib.import_module("perslib.signals.similarity")  # the package has a function of this name
 ANY = st.text(st.characters(), max_size=60)
 CUED = st.sampled_from(
     [
@@ -114,10 +116,27 @@ SAID = st.one_of(
 @given(SAID)
 @example("\ud800 useless")
 def test_reading_only_what_can_be_found_changes_nothing(text):
-    found = read_message(text, Settings())
+    found = read_messages([text], Settings())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(user_messages, "_hints", lambda lang: Everything(2 + len(complaints(lang))))
-        assert read_message(text, Settings()) == found
+        for name in ("_closers", "_cued", "_blockers"):
+            patch.setattr(user_messages, name, lambda lang: Everything(1 + len(complaints(lang))))
+        assert read_messages([text], Settings()) == found
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.lists(SAID, max_size=8))
+def test_messages_read_together_are_read_as_each_alone(texts):
+    alone = {text: read_messages([text], Settings())[text] for text in texts}
+    assert read_messages(texts, Settings()) == alone
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.lists(st.text(st.sampled_from(" aZ09'_-,.，。！（）～“…、》好谢吗々é’"), max_size=20), max_size=6))
+def test_plain_texts_have_the_tokens_of_normalised_ones(texts):
+    fast = [words(text) for text in texts]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(similarity_module, "_PLAIN", re.compile(r"\Z"))
+        assert [words(text) for text in texts] == fast
 
 
 class Everything:
@@ -141,13 +160,14 @@ def test_no_cue_is_missed(lang, data):
     text = data.draw(st.from_regex(pattern, fullmatch=True)).lower().replace("’", "'")
     said = ("你" if lang == "zh" else "you: ") + text
     if pattern.search(said):
-        assert number in user_messages._hints(lang).found(said)
+        assert 1 + number in user_messages._cued(lang).found(said)
         if len(said) < Settings().short and not language.blockers.search(said):
             assert complaint(said, lang, Settings(), language.cues) is not None
 
 
 def test_long_texts_have_the_language_of_their_ends():
-    one = read_message("thanks. " + "x " * 1_000 + "好" + " y" * 1_000, Settings())
+    text = "thanks. " + "x " * 1_000 + "好" + " y" * 1_000
+    one = read_messages([text], Settings())[text]
     assert one.lang == "en" and one.closed.rule == "en.thanks.then"
 
 

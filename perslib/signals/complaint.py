@@ -72,8 +72,10 @@ def complaints(lang: str) -> tuple[Cue, ...]:
     return _language(lang).cues
 
 
-def complaint(text: str, lang: str, settings: Settings, possible: Iterable[Cue]) -> Complaint | None:
-    """Return the complaint in a message, or None; `possible` are the cues that it can hold."""
+def complaint(
+    text: str, lang: str, settings: Settings, possible: Iterable[Cue], blocked: bool = True
+) -> Complaint | None:
+    """Return the complaint in a message, or None; it holds no cues but the `possible` ones, and no blocker unless `blocked`."""
     language = _language(lang)
     windows, long = _windows(text, lang, settings)
     best: dict[str, tuple[float, Cue, int, int]] = {}
@@ -81,10 +83,10 @@ def complaint(text: str, lang: str, settings: Settings, possible: Iterable[Cue])
         hits = [(cue, hit) for cue in possible for hit in cue.pattern.finditer(window)]
         if not hits:
             continue
-        blank = language.blockers.sub(lambda m: " " * len(m[0]), window)
+        blank = language.blockers.sub(lambda m: " " * len(m[0]), window) if blocked else window
         for cue, hit in hits:
             start, end = hit.span()
-            if not cue.pattern.match(blank, start):
+            if blocked and not cue.pattern.match(blank, start):
                 continue
             weight = cue.weight * _aimed(cue, blank, start, end, lang, long)
             if weight > (best[cue.kind][0] if cue.kind in best else 0.0):

@@ -23,6 +23,7 @@ import re2
 
 _LOOKS_AROUND = re.compile(r"\(\?<?[=!](?:[^()]|\([^()]*\))*\)")
 _LOOSER = {r"\w": r"[\w\x{80}-\x{10ffff}]", r"\s": r"[\s\v\x1c-\x1f\x{80}-\x{10ffff}]", r"\b": "", "$": "", "^": ""}
+_AT_MOST = re.compile(r"\{(\d+),\d+\}")
 _STRICT = re.compile(r"\\[wsb]|(?<!\\)\$|(?<![\[\\])\^")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _MEMORY = 64 << 20
@@ -30,8 +31,9 @@ _MEMORY = 64 << 20
 
 
 def loosened(pattern: str) -> str:
-    """Return a pattern of RE2 that matches wherever that of `re` does: without lookarounds and edges."""
-    return _STRICT.sub(lambda found: _LOOSER[found[0]], _LOOKS_AROUND.sub("", pattern))
+    """Return a pattern of RE2 that matches wherever that of `re` does: without lookarounds, edges, and counts that end."""
+    pattern = _AT_MOST.sub(r"{\1,}", _LOOKS_AROUND.sub("", pattern))  # each step would be a state
+    return _STRICT.sub(lambda found: _LOOSER[found[0]], pattern)
 
 
 class Patterns:
@@ -48,9 +50,10 @@ class Patterns:
     def found(self, text: str) -> list[int]:
         """Return the numbers of the patterns that match somewhere in a text, in order."""
         try:
-            found = self._set.Match(text)
+            data = text.encode()
         except UnicodeEncodeError:  # a lone surrogate has no place in UTF-8
-            found = self._set.Match(_SURROGATES.sub("\ufffd", text))
+            data = _SURROGATES.sub("\ufffd", text).encode()
+        found = self._set.Match(data)
         return sorted(found) if found else []
 
 

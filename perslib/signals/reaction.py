@@ -13,18 +13,14 @@ unknown_left     the user left, or turned to something else; to leave after a co
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from perslib.corpus.uxbench_records import Message, Session
 from perslib.signals.model import DEFAULT, EXPRESSED, NEGATIVE, RANK, Reaction, Settings, Signal, Strength
 from perslib.signals.similarity import parallel, same_content, same_topic, similarity
-from perslib.signals.user_messages import UserMessage, interrupted, read_message
+from perslib.signals.user_messages import UserMessage, interrupted, read_messages
 from perslib.signals.wording import language, reading_seconds
-
-if TYPE_CHECKING:
-    from perslib.signals.second_reader import Said
 
 
 class _Asked(NamedTuple):
@@ -39,20 +35,20 @@ def reactions(
     session: Session,
     settings: Settings = DEFAULT,
     reading: Sequence[float] | None = None,
-    again: Mapping[str, Said] | None = None,
+    read: Mapping[str, UserMessage] | None = None,
 ) -> list[Reaction]:
     """Return one reaction per reply, in the order of the session.
 
-    `reading` are the seconds that it took to read the replies, if texts were replaced since then; `again` is what a second
-    reader made of messages, read here where it is not given and `settings` want one.
+    `reading` are the seconds that it took to read the replies, if texts were replaced since then; `read` are its user
+    messages, and maybe others, if they were read before.
     """
-    if again is None:
-        again = read_again_in([session], settings)
+    if read is None:
+        read = read_messages((m.text for m in session.messages if m.role == "user"), settings)
     replies: list[Message] = []
     asked: list[list[_Asked]] = [[]]  # before the first reply, then after each
     for message in session.messages:
         if message.role == "user":
-            asked[-1].append(_Asked(message, read_message(message.text, settings), len(replies)))
+            asked[-1].append(_Asked(message, read[message.text], len(replies)))
         elif message.role == "assistant":
             replies.append(message)
             asked.append([])
@@ -64,9 +60,9 @@ def reactions(
     for place, (reply, after) in enumerate(zip(replies, asked[1:])):
         superseded = not after and place + 1 < len(replies)
         recently = place - trouble <= settings.topics_back
-        one = _taken(reply, after, before, place, reading[place], recently, superseded, settings, again)
+        one = _taken(reply, after, before, place, reading[place], recently, superseded, settings)
         before.extend(after)
-        if one.signals and any(s.name in EXPRESSED for s in one.signals):
+        if one.signals and not EXPRESSED.isdisjoint(one.names):
             trouble = place
         found.append(one)
     return followed(found)
@@ -81,7 +77,6 @@ def _taken(
     recently: bool,
     superseded: bool,
     settings: Settings,
-    again: Mapping[str, Said],
 ) -> Reaction:
     """The reaction to a reply, by what the user said `after` it, if anything.
 
@@ -97,7 +92,7 @@ def _taken(
         signals.append(Signal("system_failure", 1.0, "strong", "interrupted", reply.idx, 0, len(reply.text)))
     elif first is not None:
         for one in after:
-            _say(signals, one, before, place, settings, again.get(one.message.text))
+            _say(signals, one, before, place, settings)
         content = bool(signals) and any(s.score > 0.5 and s.name in ("thanks", "ack") for s in signals)
         if gap is not None and gap >= 0 and reading > 0:
             typing = min(first.n_chars / settings.typing_rate, gap / 2)
@@ -150,28 +145,15 @@ def _clicked(reply: Message) -> list[Signal]:
 # -- what the next message says ---------------------------------------------------------------------------
 
 
-def read_again_in(sessions: Iterable[Session], settings: Settings) -> Mapping[str, Said]:
-    """What a second reader makes of all messages after a reply, by their text; empty without one."""
-    if settings.reader == "rules":
-        return {}
-    from perslib.signals.second_reader import read_again
-
-    pairs = (pair for session in sessions for pair in pairwise(session.messages))
-    return read_again(after.text for before, after in pairs if (before.role, after.role) == ("assistant", "user"))
-
-
-def _say(
-    signals: list[Signal], one: _Asked, before: Sequence[_Asked], place: int, settings: Settings, second: Said | None
-) -> None:
-    """Add the signals of what a user message says; what a second reader makes of it counts where the rules find nothing."""
+def _say(signals: list[Signal], one: _Asked, before: Sequence[_Asked], place: int, settings: Settings) -> None:
+    """Add the signals of what a user message says."""
     message, blame, closed = one.message, one.read.blame, one.read.closed
     blamed = blame is not None and blame.score >= settings.complained
     if blame is not None and blame.score >= settings.complained_weakly:
         strength: Strength = "strong" if blamed else "weak"
         signals.append(Signal("complain", blame.score, strength, blame.rule, message.idx, blame.start, blame.end))
-    if second is not None and not blamed and (closed is None or closed.name == "more"):
-        said = Signal(second.name, second.score, "strong", "second reader", message.idx, 0, len(message.text))
-        signals.append(said)
+    if (meant := one.read.meant) is not None:
+        signals.append(Signal(meant.name, meant.score, "strong", "second reader", message.idx, 0, len(message.text)))
     if closed is not None:
         if closed.name != "more" and not (blamed and closed.name in ("thanks", "ack")):
             end = closed.rest or len(message.text)
@@ -217,21 +199,20 @@ _AGAINST = EXPRESSED - {"abandon"}
 
 def expressed(reaction: Reaction) -> bool:
     """Whether the user showed on purpose that a reply was not good enough."""
-    return any(signal.name in _AGAINST for signal in reaction.signals)
+    return bool(reaction.signals) and not _AGAINST.isdisjoint(reaction.names)
 
 
 def followed(found: list[Reaction]) -> list[Reaction]:
     """The reactions with their outcomes, and whether the session ended on a negative note."""
-    if not any(r.primary in _NEGATIVE for r in found):
+    if _NEGATIVE.isdisjoint([r.primary for r in found]):
         return found
     done = list(found)
     for i, reaction in enumerate(found):
-        if reaction.signals and not reaction.superseded and expressed(reaction):
-            done[i] = reaction._replace(outcome=outcome(found, i + 1))
-    last = done[-1]
+        if not reaction.superseded and expressed(reaction):
+            done[i] = Reaction(*reaction[:-1], outcome(found, i + 1))  # a quarter of the time of `_replace`
     spoken = next((r for r in reversed(done) if r.next is not None), None)
     if spoken is not None and expressed(spoken):  # what the user said last was against a reply
-        done[-1] = last._replace(left_after_negative=True)
+        done[-1] = done[-1]._replace(left_after_negative=True)
     return done
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -25,10 +25,13 @@ import pyarrow as pa
 from perslib.corpus.uxbench_records import Session
 from perslib.signals.model import DEFAULT, NEGATIVE, POSITIVE, Reaction, Settings, Signal
 from perslib.signals.private import deidentified
-from perslib.signals.reaction import reactions, read_again_in
+from perslib.signals.reaction import reactions
+from perslib.signals.user_messages import read_messages
 from perslib.signals.wording import reading_seconds
 
 SCORED = (*NEGATIVE, *POSITIVE, "ack", "parallel_request", "system_failure")
+_AT_ONCE = 256
+"""Sessions whose messages are read together; more are no faster, and all that was read of them is held meanwhile."""
 _PLACE = {name: i for i, name in enumerate(SCORED)}
 _SIGNAL = pa.struct(
     [
@@ -71,19 +74,27 @@ def table(
     key: bytes | None = None,
 ) -> pa.Table:
     """The table of some sessions: de-identified where `private`, read, and laid out in columns."""
-    replies = [m.text for session in sessions for m in session.messages if m.role == "assistant"]
-    reading = reading_seconds(replies).tolist()  # before placeholders change them
+    found: list[Reaction] = []
+    lengths, cids = [], []
+    for begin in range(0, len(sessions), _AT_ONCE):
+        for cid, own in _read(sessions[begin : begin + _AT_ONCE], settings, private, key):
+            found += own
+            lengths.append(len(own))
+            cids.append(cid.encode("utf-8", "replace").decode())  # no lone surrogates
+    return _columns(found, cids, lengths, numbers or range(1, len(sessions) + 1))
+
+
+def _read(
+    sessions: Sequence[Session], settings: Settings, private: bool, key: bytes | None
+) -> Iterator[tuple[str, list[Reaction]]]:
+    """The id and the reactions of every session, de-identified before they are read."""
+    spoken = [[m.text for m in session.messages if m.role == "assistant"] for session in sessions]
+    reading = iter(reading_seconds(list(chain.from_iterable(spoken))).tolist())  # before placeholders change them
     if private or key is not None:
         sessions = [deidentified(session, key, texts=private) for session in sessions]
-    found: list[Reaction] = []
-    lengths = []
-    again = read_again_in(sessions, settings)
-    for session in sessions:
-        own = reactions(session, settings, reading[len(found) : len(found) + len(session.messages)], again)
-        found += own
-        lengths.append(len(own))
-    cids = [session.cid.encode("utf-8", "replace").decode() for session in sessions]  # no lone surrogates
-    return _columns(found, cids, lengths, numbers or range(1, len(sessions) + 1))
+    read = read_messages((m.text for session in sessions for m in session.messages if m.role == "user"), settings)
+    for session, replies in zip(sessions, spoken):
+        yield session.cid, reactions(session, settings, list(islice(reading, len(replies))), read)
 
 
 def _columns(
