@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from perslib.corpus.uxbench_records import Unreadable, session
 from perslib.signals import PRECEDENCE, Settings, deidentified, reactions, similarity, user_messages, words
 from perslib.signals import reaction as module
-from perslib.signals.complaint import _language, complaint, complaints
+from perslib.signals.complaint import _language, _only_fillers, complaint, complaints
 from perslib.signals.fast import common_subsequence, counts
 from perslib.signals.table import table
 from perslib.signals.user_messages import closing, read_messages
-from perslib.signals.wording import reading_seconds
+from perslib.signals.wording import any_of, cues, reading_seconds
 
 similarity_module = importlib.import_module("perslib.signals.similarity")  # the package has a function of this name
 ANY = st.text(st.characters(), max_size=60)
@@ -233,3 +233,41 @@ def test_a_long_message_is_no_closing():
     text = "谢谢" * 5_000
     assert closing(text, "zh") is None
     assert json.dumps(words(text).lang) == '"zh"'
+
+
+FILLED = {
+    "zh": [
+        "根本",
+        "可是",
+        "可",
+        "但是",
+        "这",
+        "个",
+        "回答",
+        "说得",
+        "得",
+        "是",
+        " ",
+        "，",
+        "一点",
+        "都",
+        "真",
+        "我去",
+        "x",
+    ],
+    "en": ["that", "that's", "is", " ", "so", "some", "the answer", "answer", "a bit", "this is", "what a", ",", "x"],
+}
+
+
+@given(st.data(), st.sampled_from(["zh", "en"]))
+def test_fillers_step_by_step_are_those_of_one_pattern(data, lang):
+    text = "".join(data.draw(st.lists(st.sampled_from(FILLED[lang]), max_size=6)))
+    one = (r"\b{}\b" if lang == "en" else "{}").format(any_of(cues(lang)["complain"]["fillers"]))
+    whole = re.fullmatch(rf"(?:\W|{one})*", text) is not None
+    assert _only_fillers(text, 0, len(text), _language(lang).fillers) == whole
+
+
+def test_many_fillers_do_not_take_for_ever():
+    """With one pattern for all of them, these take longer than anybody waits."""
+    assert _only_fillers("可是 " * 200 + "能", 0, 601, _language("zh").fillers) is False
+    assert _only_fillers("it is so " * 200 + "x", 0, 1801, _language("en").fillers) is False

@@ -44,7 +44,8 @@ class _Language(NamedTuple):
     cues: tuple[Cue, ...]
     blockers: re.Pattern[str]
     referents: re.Pattern[str]
-    fillers: re.Pattern[str]
+    fillers: tuple[re.Pattern[str], ...]
+    """All in one, and each of them, as long as it can be and as short."""
     ends: re.Pattern[str]
 
 
@@ -58,11 +59,13 @@ def _language(lang: str) -> _Language:
         for number, text in enumerate(entry["cues"])
     ]
     one = (r"\b{}\b" if lang == "en" else "{}").format
+    fillers = lists["fillers"]
+    shortest = [filler.replace("?", "??").replace("(??:", "(?:") for filler in fillers if "?" in filler]
     return _Language(
         tuple(found),
         re.compile(any_of(lists["blockers"])),
         re.compile(one(any_of(lists["referents"]))),
-        re.compile(rf"(?:\W|{one(any_of(lists['fillers']))})*"),
+        tuple(map(re.compile, [rf"\W|{one(any_of(fillers))}", r"\W", *(one(any_of([f])) for f in fillers + shortest)])),
         re.compile(f"[{''.join(cues(each)['complain']['ends'] for each in LANGUAGES)}]"),
     )
 
@@ -121,7 +124,24 @@ def _aimed(cue: Cue, text: str, start: int, end: int, lang: str, long: bool) -> 
     if language.referents.search(text, max(0, start - near), min(len(text), end + near)):
         return 1.0
     clause = max((m.end() for m in language.ends.finditer(text, 0, start)), default=0)
-    opens = language.fillers.fullmatch(text, clause, start) is not None
+    opens = _only_fillers(text, clause, start, language.fillers)
     if opens and (not long or clause < near):
         return 1.0
     return 0.0 if long else 0.5
+
+
+def _only_fillers(text: str, begin: int, end: int, fillers: tuple[re.Pattern[str], ...]) -> bool:
+    """Return whether nothing but fillers stands there.
+
+    Step by step, each place once: one pattern for all of it would try every way to divide it, and there are exponentially many.
+    """
+    reached, places = {begin}, [begin]
+    while places:
+        place = places.pop()
+        if place == end:
+            return True
+        if fillers[0].match(text, place, end):
+            ends = {match.end() for one in fillers[1:] if (match := one.match(text, place, end))} - reached
+            reached |= ends
+            places += ends
+    return False
