@@ -50,6 +50,7 @@ def synthesize(folder: Path, backbone: str, cap: float | None, dry_run: bool, **
 
 
 def _with_total(table: pd.DataFrame) -> str:
+    table = table.astype({"cost": float})  # missing where a model has no price
     table.loc["in all"] = table.sum(skipna=False)
     counts = ["calls", "tokens_in", "tokens_out"]
     return table.astype(dict.fromkeys(counts, int)).to_string(na_rep="unpriced", formatters={"cost": "${:,.2f}".format})
@@ -118,8 +119,10 @@ def build(
     for table in (made.funnel, made.reasons):
         click.echo(table.to_string(index=False) + "\n")
     if made.cases.empty and made.doubtful.empty:
-        worst = made.reasons.sort_values("count", ascending=False).iloc[0]
-        why = f"mostly, in the step {worst['stage']}: {worst['reason']} ({worst['count']})"
+        why = "there was no session to take any from"
+        for emptied in made.funnel.query("`in` > 0 and left == 0")["stage"][:1]:
+            worst = made.reasons[made.reasons["stage"].isin(emptied.split(" and "))].nlargest(1, "count").iloc[0]
+            why = f"the step '{emptied}' left none, mostly for: {worst['reason']} ({worst['count']})"
         click.secho(f"NO CASE IS LEFT; {why}. {folder / 'rejected.jsonl'} says why for each.", bold=True)
         return
     sheet = ux.export_review(pd.concat([made.cases, made.doubtful]), folder / "review.csv")

@@ -88,3 +88,18 @@ def test_mistakes_are_sentences(run, home, bench):
     run(*bench)
     assert "there is no such file" in run("review", home / "bench", home / "anna.csv").stderr
     assert "nobody" in run("synthesize", home / "set", "-b", "nobody").stderr
+
+
+def test_a_log_that_gives_no_case_says_at_which_step_and_why(run, home, server):
+    source = home / "log.jsonl"
+    source.write_text(json.dumps({"cid": "1", "history": [{"role": "user", "message": "Hello"}]}))
+    done = run("build", source, home / "bench", "-b", "here")
+    assert done.exit_code == 0 and server.bodies == []
+    assert "NO CASE IS LEFT; the step 'read and gate' left none, mostly for: no_exchange (1)" in done.output
+    source.write_text("")
+    assert "there was no session" in run("build", source, home / "bench", "-b", "here").output
+
+
+def test_a_model_without_a_price_is_unpriced(run, home, bench):
+    (home / "backbones.toml").write_text((home / "backbones.toml").read_text().replace("prices", "# prices"))
+    assert run(*bench, "--dry-run").output.count("unpriced") == 4
