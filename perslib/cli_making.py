@@ -118,6 +118,7 @@ def build(
     made = ux.construct(found, folder, **models, cap=cap)
     for table in (made.funnel, made.reasons):
         click.echo(table.to_string(index=False) + "\n")
+    ux.write_splits(folder / "splits", ux.splits(made.cases))  # also of no case: those of an earlier run go
     if made.cases.empty and made.doubtful.empty:
         why = "there was no session to take any from"
         for emptied in made.funnel.query("`in` > 0 and left == 0")["stage"][:1]:
@@ -126,7 +127,6 @@ def build(
         click.secho(f"NO CASE IS LEFT; {why}. {folder / 'rejected.jsonl'} says why for each.", bold=True)
         return
     sheet = ux.export_review(pd.concat([made.cases, made.doubtful]), folder / "review.csv")
-    ux.write_splits(folder / "splits", ux.splits(made.cases))
     click.echo(f"{len(made.cases)} cases, {len(made.doubtful)} in doubt. For people to review: {sheet}")
     click.echo(f"Import the splits with: perslib import uxbench {folder / 'splits'}")
 

@@ -13,6 +13,7 @@ from ux_construct_made import COMPLAINED, LIKED, good_answer, log
 
 from perslib.cli import main
 from perslib.corpus import load
+from perslib.corpus.uxbench import SPLITS
 from perslib.llm import Request
 
 
@@ -93,8 +94,12 @@ def test_mistakes_are_sentences(run, home, bench):
 def test_a_log_that_gives_no_case_says_at_which_step_and_why(run, home, server):
     source = home / "log.jsonl"
     source.write_text(json.dumps({"cid": "1", "history": [{"role": "user", "message": "Hello"}]}))
+    left = home / "bench" / "splits" / f"{SPLITS['task2_eval']}.jsonl"
+    left.parent.mkdir(parents=True)
+    left.write_text("{}\n")
     done = run("build", source, home / "bench", "-b", "here")
     assert done.exit_code == 0 and server.bodies == []
+    assert not left.exists(), "splits of an earlier run are none of this one's"
     assert "NO CASE IS LEFT; the step 'read and gate' left none, mostly for: no_exchange (1)" in done.output
     source.write_text("")
     assert "there was no session" in run("build", source, home / "bench", "-b", "here").output
