@@ -306,7 +306,7 @@ def quote_signals(corpus: Corpus, each: int = 10, seed: int = SEED, settings: Se
     """Quote replies by signal, at most so many of each, drawn at random: what was asked, how the reply begins, and what
     the user said next.
 
-    Columns: signal, score, assistant, request, response, next_message.
+    Columns: signal, next_message, response, request, assistant, score.
     """
     found, turns = signals_of(corpus, settings), corpus.turns
     first = pd.Series(
@@ -321,7 +321,7 @@ def quote_signals(corpus: Corpus, each: int = 10, seed: int = SEED, settings: Se
     for name in (*NEGATIVE, *POSITIVE):
         own = told[(found[name] > 0).to_numpy()]
         parts.append(own.sample(min(each, len(own)), random_state=seed).assign(signal=name))
-    table = pd.concat(parts)[["signal", *told]]
+    table = pd.concat(parts)[["signal", *reversed(told.columns)]]
     for column in ("request", "response", "next_message"):
         table[column] = table[column].str.replace(r"\s+", " ", regex=True).str.slice(0, 80)
     return table.reset_index(drop=True)
