@@ -126,6 +126,8 @@ def show(digest: str) -> None:
     click.echo(plain(json.dumps(settings, ensure_ascii=False)) if sent else "What was sent was not kept.")
     for message in sent["messages"] if sent else ():
         click.echo(f"\n== {message['role']}\n{plain(str(message['content']))}")
+    if answer.get("reasoning"):
+        click.echo(f"\n== thoughts\n{plain(answer['reasoning'])}")
     for reply in (*answer.get("earlier", ()), answer.get("raw", "")):
         click.echo(f"\n== the reply of {plain(str(answer.get('model', '')))}\n{plain(reply)}")
 

@@ -9,6 +9,7 @@ import re
 import palset_made
 import pytest
 from click.testing import CliRunner
+from endpoint import completion
 from made import GIFT, TRAVEL, simple_session, write_release
 from test_llm_ladder import reasoner
 
@@ -255,6 +256,28 @@ def test_a_verdict_opens_to_what_was_sent_and_the_raw_reply(run, mine, server):
     assert verdicts["prompt"].iloc[0] and "Too long." in shown and "== system" in shown and '"model": ' in shown
     nothing = run("cache", "show", "zz")
     assert nothing.exit_code == 1 and "No answers have a digest that begins with 'zz'" in nothing.stderr
+
+
+def test_thoughts_stand_before_the_reply_and_the_page_says_what_they_make_of_a_score(run, mine, server):
+    from perslib.corpus import load
+    from perslib.judge import evaluate, make_judge
+    from perslib.llm import backbone
+    from perslib.studies.extent import Extent
+    from perslib.studies.shared import reach
+
+    def thinks(body):
+        reply = completion("4")
+        reply["choices"][0]["message"]["reasoning_content"] = "The budget was kept."
+        return reply
+
+    server.reply = thinks
+    verdicts = evaluate(make_judge("Prometheus"), load("sample/en"), backbone("mine"), limit=3)
+    shown = run("cache", "show", verdicts["asked"].iloc[0][:12]).output
+    assert "== thoughts\nThe budget was kept.\n\n== the reply" in shown
+    look = Extent(3, 5, "published", 6000, False)
+    alone = verdicts.assign(rationale=None)
+    assert "This model thinks before it answers: a score alone is a short answer" in reach(alone, look)
+    assert "thinks" not in reach(alone.assign(asked=None), look)
 
 
 def test_what_the_cache_holds_does_not_act_on_the_terminal(run, mine):

@@ -13,6 +13,7 @@ from histories import corpus_of
 
 from perslib.corpus import Corpus
 from perslib.errors import PerslibError
+from perslib.llm import Cache
 from perslib.memory import Statement, UserMemory
 from perslib.replay import ORIGINAL, differing_turns
 from perslib.report import begin
@@ -171,6 +172,14 @@ def test_the_line_of_a_case_says_where_and_between_which_scores() -> None:
     assert plain == "ada · gift · session 0, turn 1"
     line = Seen(shown(corpus, at, replies, verdicts).split("</summary>")[0]).text
     assert " ".join(line.split()) == f"{plain} 1 low → 5 high 2 without score"
+
+
+def test_what_a_model_thought_first_is_behind_a_fold(home: Path) -> None:
+    about = {"backbone": "b", "model": "m", "prompt": None, "stage": "judge"}
+    Cache().put("d1", {"text": "4", "raw": "4", "reasoning": "<b>Hm</b>, a book is fine."}, about)
+    seen = Seen(shown(*case(asked=["d1", *["d2"] * 4])))
+    assert seen.text.count("Thoughts before the verdict") == 1
+    assert "<b>Hm</b>, a book is fine." in seen.text
 
 
 def test_a_case_opens_down_to_prefix_reply_verdict_and_history() -> None:

@@ -17,6 +17,7 @@ from perslib.replay.views import scores_of_one_judge
 from perslib.report.words import beginning, name_of
 from perslib.stats.pairs import EXACT
 from perslib.studies.rationales import Memories
+from perslib.studies.shared import thoughts_of
 from perslib.studies.verification import up_to
 from perslib.text import translate
 
@@ -129,7 +130,8 @@ def _answers(row: Mapping[str, Any], replies: pd.DataFrame, verdicts: pd.DataFra
     scores_of_one_judge(judged)
     said = said.reindex(columns=["response", "system", "finish", "error"])
     said = said.rename(columns={"error": "error_of_reply"})
-    columns = ["judge", "backbone", "raw", "expected", "real", "reason", "rationale", "evidence", "error"]
+    thoughts = thoughts_of(judged)
+    columns = ["judge", "backbone", "raw", "expected", "real", "reason", "rationale", "evidence", "error", "asked"]
     judged = judged.reindex(columns=[*columns, *(f"p{score}" for score in range(1, 6)), SCORE])
     names = judged.index.union(said.index, sort=False)
     both = judged.reindex(names).join(said).rename(columns={SCORE: "score"})
@@ -138,7 +140,7 @@ def _answers(row: Mapping[str, Any], replies: pd.DataFrame, verdicts: pd.DataFra
     both["name"] = [name_of(name) if name == ORIGINAL else name for name in names]
     both = both.sort_values("score", ascending=False, na_position="last", kind="stable")
     records = both.astype(object).where(both.notna(), None).to_dict("records")
-    return [{str(key): value for key, value in record.items()} for record in records]
+    return [{**record, "thoughts": thoughts.get(record["asked"])} for record in records]
 
 
 def _on(row: Mapping[str, Any], frame: pd.DataFrame) -> pd.DataFrame:

@@ -74,10 +74,10 @@ def judge_with_memories(
 def classify_rationales(verdicts: pd.DataFrame, corpus: Corpus, memories: Memories) -> pd.DataFrame:
     """Return every scored verdict with what its rationale speaks of.
 
-    Columns: the keys of a turn, judge, backbone, gold, gold_reason, score, reason, rationale, evidence, near,
+    Columns: the keys of a turn, judge, backbone, gold, gold_reason, score, reason, rationale, evidence, asked, near,
     far, terms, habit, off_task, pattern (missing where the user was satisfied or gave no reason).
     """
-    frame = with_gold(verdicts, corpus, ["raw", "reason", "rationale", "evidence"])
+    frame = with_gold(verdicts, corpus, ["raw", "reason", "rationale", "evidence", "asked"])
     frame = frame.dropna(subset=["raw", "gold"]).rename(columns={"raw": "score"}).drop(columns="place")
     found: dict[Any, Grounds] = {}
     for row, own in of_judges(frame[frame["rationale"].notna()]):

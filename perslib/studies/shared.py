@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 
 from perslib.corpus import TURN
+from perslib.llm import Cache
 from perslib.report.tables import with_interval
 from perslib.report.words import name_of
 from perslib.studies.extent import Extent
@@ -122,6 +123,11 @@ def scored(asked: pd.DataFrame, sessions: bool = False) -> Iterator[str]:
 def reach(asked: pd.DataFrame, look: Extent) -> Iterator[str]:
     """What can be concluded from so many replies."""
     users = asked["user"].nunique()
+    if thoughts_of(asked) and asked["rationale"].isna().all():
+        yield translate(
+            "This model thinks before it answers: a score alone is a short answer after its thoughts, without a "
+            "distribution."
+        )
     if look.is_first_look:
         yield translate("**A first look.**")
     yield translate(
@@ -134,3 +140,10 @@ def reach(asked: pd.DataFrame, look: Extent) -> Iterator[str]:
         else "With {users} users intervals over users are reliable.",
         users=users,
     )
+
+
+def thoughts_of(verdicts: pd.DataFrame) -> dict[str, str]:
+    """What a model thought before these verdicts, by the digest in `asked`, where it did and the answer cache has it."""
+    store, digests = Cache(policy="only"), verdicts["asked"].dropna() if "asked" in verdicts else []
+    answers = store.get_many(digests) if len(digests) and store.path.is_file() else {}
+    return {digest: answer["reasoning"] for digest, answer in answers.items() if answer.get("reasoning")}
