@@ -25,6 +25,7 @@ import certifi
 from perslib.errors import BackboneError, Refused, Unreachable
 from perslib.llm import loop
 from perslib.llm.estimate import is_rehearsal, plain_number
+from perslib.llm.keys import hide_keys
 from perslib.llm.registry import Entry
 from perslib.llm.types import json_or, whole_characters
 
@@ -126,7 +127,7 @@ class Transport:
             async with asyncio.timeout(self.entry.timeout), sent as response:
                 return response.status, response.headers, await _received(response, most), key
         except _BROKEN as error:
-            raise self._fault(error) from None
+            raise self._fault(error, key) from None
 
     async def _local(self, content: bytes, body: Body) -> dict[str, Any]:
         """The same with the model that perslib runs itself, which lists no models."""
@@ -172,14 +173,15 @@ class Transport:
         if session is not None:
             await session.close()
 
-    def _fault(self, error: Exception) -> Fault:
-        """What a broken connection is called."""
+    def _fault(self, error: Exception, key: str | None = None) -> Fault:
+        """Say what broke, without the key, which a server may have written where it does not belong."""
         if isinstance(error, aiohttp.ClientConnectorError):
             refused = error.os_error.errno == errno.ECONNREFUSED
             return Fault("connection refused" if refused else _clean(str(error.os_error)), nobody=True)
         if type(error) is TimeoutError:
             return Fault(f"no complete reply within {self.entry.timeout:g} s")
-        return Fault(f"the connection broke: {_clean(str(error)) or type(error).__name__}")
+        words = hide_keys(str(error), {key: "[key]"}) if key else str(error)
+        return Fault(f"the connection broke: {_clean(words) or type(error).__name__}")
 
     def _decoded(self, status: int, headers: Headers, content: bytes, key: str | None, body: Body) -> dict[str, Any]:
         """The object in a reply with status 200; raises what anything else means."""
@@ -199,7 +201,7 @@ class Transport:
         text = whole_characters(content.decode("utf-8", "replace"))
         # A short key is a word (EMPTY, local …) that a reply may well contain; in an error it is hidden all the same.
         if key and (status != 200 or len(key) >= SECRET):
-            text = without_key(text, key)
+            text = hide_keys(text, {key: "[key]"})
         if status != 200:
             raise self.failure(status, headers, text, body)
         return text
@@ -298,14 +300,6 @@ def gguf(entry: Entry) -> str | None:
     return entry.model if is_file else None
 
 
-def without_key(text: str, key: str) -> str:
-    """The text without the key, also where JSON escapes characters of it (`\\/`, `\\u003c`), in JSON in JSON too."""
-    if max(re.findall(r"\w+", key) or [""], key=len) not in text:
-        return text  # what no JSON escapes is not there
-    spelled = (rf"(?:\\{{0,8}}{re.escape(c)}|(?i:\\{{1,8}}u{ord(c):04x}))" for c in key)
-    return re.sub("".join(spelled), "[key]", text)
-
-
 def retry_after(headers: Headers) -> float | None:
     """Seconds the server asks to wait: `Retry-After` as seconds or as a date (RFC 9110, 10.2.3).
 
@@ -372,7 +366,7 @@ def server_words(text: str) -> tuple[str, str]:
 
 def _clean(text: str) -> str:
     """One line without control characters, and without anything that looks like a key."""
-    text = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", text)
+    text = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", " ", text)  # a blank: what stood apart does not become a key
     text = "".join(c if c.isprintable() else " " for c in text)
     text = re.sub(r"\bsk-[\w*-]{4,}", "[key]", text)
     return " ".join(text.split())

@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 
 from perslib.errors import PerslibError, UnknownName
 from perslib.llm import entries, probe
+from perslib.llm.keys import hide_keys
 from perslib.paths import lock, workspace, write_whole
 from perslib.schemas import check, read_schema
 
@@ -192,15 +193,16 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 def without_secrets(text: str) -> str:
-    """The text without the value of any environment variable that is named like a key, or by a backbone's key_env.
+    """Return the text without the value of any environment variable that is named like a key, or by a backbone's key_env.
 
     Nothing of ours writes a key; a notebook, a traceback or a server's own words might.
     """
     of_backbones: set[str] = set()
     with suppress(PerslibError, OSError):  # a faulty backbones.toml is told where it is used
         of_backbones = {entry.key_env for entry in entries().values()}
-    for name, value in os.environ.items():
-        named = name in of_backbones or name.upper().endswith(("KEY", "TOKEN", "SECRET", "PASSWORD"))
-        if named and len(value.strip()) >= 8 and value.strip() in text:
-            text = text.replace(value.strip(), f"[{name}]")
-    return text
+    secrets = {
+        value.strip(): f"[{name}]"
+        for name, value in os.environ.items()
+        if name in of_backbones or name.upper().endswith(("KEY", "TOKEN", "SECRET", "PASSWORD"))
+    }
+    return hide_keys(text, {secret: mark for secret, mark in secrets.items() if len(secret) >= 8})
