@@ -258,14 +258,44 @@ def test_a_reasoning_model_is_learned_and_gets_room_for_its_thoughts(server, mod
     asked = Request(messages, max_tokens=1, temperature=0.6, top_logprobs=20)
     judge = model(effort="low", thoughts=500)
     answer = judge.ask(asked)
-    assert (answer.text, answer.error, answer.tokens_thought) == ("4", None, 60)
+    assert (answer.text, answer.error, answer.tokens_thought) == ("4", None, 120), (
+        "what the reply without room took counts"
+    )
     last = server.bodies[-1]
     assert last["max_completion_tokens"] == 516 and last["reasoning_effort"] == "low"
     assert last["messages"] == [{"role": "user", "content": "You judge.\n\nScore?"}]
     before = len(server.bodies)
     assert judge.ask("And now?", max_tokens=1, temperature=0.6, top_logprobs=20).text == "4"
     assert len(server.bodies) == before + 1, "nothing is refused twice"
-    assert judge.ledger.total.tokens_thought == 120
+    assert judge.ledger.total.tokens_thought == 180
+
+
+def test_of_calls_side_by_side_each_gets_room_for_thoughts_once(server, model):
+    """All are under way when the first shows that the model thinks."""
+
+    def think(body):
+        number = int(body["messages"][0]["content"].split()[-1])
+        is_cut = body["max_tokens"] <= 400
+        reply = completion("" if is_cut and number % 2 else '{"score": ' if is_cut else '{"score": 4}')
+        reply["choices"][0] |= {"finish_reason": "length" if is_cut else "stop"}
+        if number % 3:  # some servers show thoughts, some count them, some do neither
+            reply["choices"][0]["message"]["reasoning_content"] = "hm"
+        elif number % 2 == 0:
+            reply["usage"]["completion_tokens_details"] = {"reasoning_tokens": 9}
+        return reply
+
+    server.reply, server.latency = think, 0.05
+    questions = [Request(f"rate {n}", schema=SCORE, max_tokens=400) for n in range(12)]
+    answers = model(concurrency=12).ask_many(questions, progress=False)
+    assert [a.data for a in answers] == [{"score": 4}] * 12
+    assert len(server.bodies) == 24, "each is asked with room once"
+    assert [body["max_tokens"] > 400 for body in server.bodies] == [False] * 12 + [True] * 12
+
+
+def test_a_reply_without_a_bound_that_ends_in_thoughts_is_not_asked_for_twice(server, model):
+    server.reply = lambda body: completion("", finish="length", reasoning_content="hm")
+    assert "truncated" in model().ask("Hello?").error
+    assert len(server.bodies) == 1
 
 
 def test_a_system_role_that_stands_alone_becomes_the_users(server, model):

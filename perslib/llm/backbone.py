@@ -234,7 +234,7 @@ class Backbone:
         ladder = Ladder(replace(self.entry, logprobs=None), client, None, False)
 
         async def send(request: Request, form: dict[str, Any] | None) -> Answer:
-            return await ladder.send(request, request.messages, client.allowance(), form)
+            return (await ladder.send(request, request.messages, client.allowance(), form))[-1]
 
         async def models() -> Mapping[str, Any]:
             return await client.transport.exchange("GET", "/models")

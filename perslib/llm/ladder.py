@@ -44,12 +44,13 @@ class Ladder:
         try:
             if request.schema is not None:
                 return await self._structured(request, request.schema, allowance)
-            reply = await self.send(request, request.messages, allowance)
+            replies = await self.send(request, request.messages, allowance)
+            reply = replies[-1]
             failure = _failure(request, reply)
             is_kept = bool(reply.text) if failure is None else _would_be_cut_again(request, reply)
             if failure is None and not reply.text:
                 failure = "the reply is empty"
-            return self._made([reply], "plain", error=failure), is_kept
+            return self._made(replies, "plain", error=failure), is_kept
         except GaveUp as error:
             return unanswered(request, str(error)), False
         except Refused as error:
@@ -113,16 +114,18 @@ class Ladder:
 
     async def send(
         self, request: Request, messages: Sequence[Message], allowance: Allowance, form: dict[str, Any] | None = None
-    ) -> Answer:
-        """One completion; what the endpoint turns out not to take is left out, said once and remembered.
+    ) -> list[Answer]:
+        """Return the reply to one completion, last, after those that were of no use.
 
-        A model that is seen to spend a short answer's tokens on thoughts is asked again, with room for both.
+        What the endpoint turns out not to take is left out, said once and remembered. A reply that thoughts cut short,
+        asked for without room for them, is asked for again with room: once, whichever of many calls first saw that the
+        model thinks.
         """
-        tokens = 0
+        tokens, replies = 0, list[Answer]()
         if self.entry.tpm is not None:
             tokens = tokens_of_messages(messages) + (request.max_tokens or USUAL_REPLY)
         while True:
-            sent = self.body(request, messages, form)
+            had_room, sent = self.reasons, self.body(request, messages, form)
             try:
                 reply = await self.client.complete(sent, tokens, allowance)
             except Refused as no:
@@ -137,10 +140,13 @@ class Ladder:
                     words = "%s does not take %r: requests go without it."
                     logging.getLogger(__name__).warning(words, self.entry.name, no.field)
                 continue
-            had_room = self.reasons
-            self.client.reasons |= bool(reply.reasoning or reply.tokens_thought)
-            if had_room or not self.reasons or reply.text or reply.finish != "length":
-                return reply
+            has_thoughts = bool(reply.reasoning or reply.tokens_thought)
+            self.client.reasons |= has_thoughts
+            is_usable = bool(reply.text) and (request.may_be_cut or not has_thoughts)
+            is_cut = reply.finish == "length" and not is_usable
+            replies.append(reply)
+            if had_room or not self.reasons or not is_cut or self.body(request, messages, form) == sent:
+                return replies
 
     async def _structured(
         self, request: Request, schema: Mapping[str, Any], allowance: Allowance
@@ -152,35 +158,37 @@ class Ladder:
             messages = spelled_out(request.messages, schema, rung, language)
             form = response_format(schema, rung)
             try:
-                reply = await self.send(request, messages, allowance, form)
+                replies = await self.send(request, messages, allowance, form)
                 break
             except Refused as no:
                 about_format = no.status in _MALFORMED and _ABOUT["format"].search(str(no))
                 if rung == "text" or not (about_format or no.field == "response_format"):
                     raise
                 self.client.unsupported.add(_unsupported(rung, schema))
+        reply = replies[-1]
         if failure := _failure(request, reply):
-            return self._made([reply], "unscored", error=failure), _would_be_cut_again(request, reply)
+            return self._made(replies, "unscored", error=failure), _would_be_cut_again(request, reply)
         data, problem = await loop.apart(len(reply.raw), _read, reply, schema)
         if problem is None:
             mode: Mode = rung if is_strict(reply.text, data) else "text"
-            return self._made([reply], mode, data=data), True
+            return self._made(replies, mode, data=data), True
         again = asked_again(messages, reply.text, problem, schema, language)
         try:
-            second = await self.send(request, again, allowance, form)
+            replies += await self.send(request, again, allowance, form)
         except (GaveUp, Refused) as error:
             if isinstance(error, Refused) and _about_one_request(error) is None:
                 raise
-            return self._made([reply], "unscored", error=f"{problem}; asked again: {error}"), False
+            return self._made(replies, "unscored", error=f"{problem}; asked again: {error}"), False
+        second = replies[-1]
         if failure := _failure(request, second):
-            return self._made([reply, second], "unscored", error=f"{problem}; asked again: {failure}"), False
+            return self._made(replies, "unscored", error=f"{problem}; asked again: {failure}"), False
         data, still = await loop.apart(len(second.raw), _read, second, schema)
         if still is None:
-            return self._made([reply, second], "reask", data=data), True
-        return self._made([reply, second], "unscored", error=f"after a re-ask, {still}"), bool(second.text)
+            return self._made(replies, "reask", data=data), True
+        return self._made(replies, "unscored", error=f"after a re-ask, {still}"), bool(second.text)
 
     def _made(self, replies: list[Answer], mode: Mode, **found: Any) -> Answer:
-        """The last reply, with what all of them took."""
+        """The last reply, with what all of them took; those that thoughts cut short were no replies."""
         counts = ("tokens_in", "tokens_cached", "tokens_out", "tokens_thought", "seconds", "retries")
         took = {name: sum(getattr(reply, name) for reply in replies) for name in counts}
         told = [reply.cost for reply in replies if reply.cost is not None]
@@ -188,7 +196,8 @@ class Ladder:
         is_counted = all(reply.tokens_in + reply.tokens_out for reply in replies)
         table = self.entry.cost(*(took[name] for name in counts[:3])) if is_counted else None
         took["cost"] = sum(told) if len(told) == len(replies) else table
-        return replies[-1].with_(mode=mode, earlier=tuple(r.raw for r in replies[:-1]), **took, **found)
+        earlier = tuple(reply.raw for reply in replies[:-1] if reply.finish != "length")
+        return replies[-1].with_(mode=mode, earlier=earlier, **took, **found)
 
 
 def parameters(entry: Entry, request: Request) -> dict[str, Any]:
