@@ -308,8 +308,8 @@ def test_a_cut_reply_is_no_answer_to_one_who_wants_all_of_it(server, model):
 
 
 def test_two_model_files_of_one_name_and_size_are_told_apart(tmp_path):
+    from perslib.llm.address import weights
     from perslib.llm.registry import Entry
-    from perslib.llm.work import weights
 
     found = []
     for folder, filling in (("a", b"1"), ("b", b"2")):

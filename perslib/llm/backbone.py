@@ -22,6 +22,7 @@ from typing import Any, TypedDict, TypeVar, Unpack
 from perslib.cluster import Scheduler, connected, spread, workers_of
 from perslib.errors import BackboneError
 from perslib.llm import loop, probe
+from perslib.llm.address import content_address, weights
 from perslib.llm.cache import Cache, Policy
 from perslib.llm.estimate import QUESTIONS, StandIn, is_rehearsal, rehearsal
 from perslib.llm.ladder import Ladder
@@ -32,7 +33,7 @@ from perslib.llm.registry import Entry, entry
 from perslib.llm.retry import Client, Patience
 from perslib.llm.transport import Transport
 from perslib.llm.types import Answer, Ask, Message, Method, Request
-from perslib.llm.work import Run, Work, content_address, weights
+from perslib.llm.work import Run, Work
 
 Question = Request | str | Sequence[Message]
 T = TypeVar("T")

@@ -49,13 +49,14 @@ Meta = Mapping[str, str | None]
 
 _ABOUT = ("backbone", "model", "prompt", "stage")
 _APPLICATION_ID = 0x70657273  # "pers": nobody's other database is taken for ours
-_FORMAT = 2
+_FORMAT, _WITH_SENT = 3, 2
 _CREATE = f"""
 CREATE TABLE IF NOT EXISTS entries (
     digest TEXT PRIMARY KEY, coding TEXT NOT NULL, body BLOB NOT NULL,
     backbone TEXT, model TEXT, prompt TEXT, stage TEXT, created_at REAL NOT NULL);
 CREATE TABLE IF NOT EXISTS sent (digest TEXT PRIMARY KEY, body BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS texts (digest TEXT PRIMARY KEY, body BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS claims (digest TEXT PRIMARY KEY, owner TEXT NOT NULL, at REAL NOT NULL);
 CREATE INDEX IF NOT EXISTS entries_by_age ON entries (created_at);
 PRAGMA application_id = {_APPLICATION_ID};
 PRAGMA user_version = {_FORMAT};
@@ -136,8 +137,8 @@ class Cache:
         """The body of the request that an answer came for, if it was kept."""
         if (waiting := self._unsent.get(digest)) is not None:
             return unpacked(*waiting)
-        with self._using("read") as db:
-            if _only_value(db, "PRAGMA user_version") < _FORMAT:
+        with self.using("read") as db:
+            if _only_value(db, "PRAGMA user_version") < _WITH_SENT:
                 return None  # an older version kept answers alone
             row = db.execute("SELECT body FROM sent WHERE digest = ?", (digest,)).fetchone()
             query = "SELECT digest, body FROM texts WHERE digest IN (SELECT value FROM json_each(?, '$.packed'))"
@@ -146,14 +147,14 @@ class Cache:
     def find(self, beginning: str) -> list[str]:
         """The digests that begin so, ten at most."""
         query = "SELECT digest FROM entries WHERE substr(digest, 1, ?) = ? AND coding != 'float32' LIMIT 10"
-        with self._using("read") as db:
+        with self.using("read") as db:
             return [key for (key,) in db.execute(query, (len(beginning), beginning))]
 
     def latest(self, backbone: str, number: int) -> list[dict[str, Any]]:
         """So many of the latest answers of a backbone."""
         query = """SELECT digest, coding, body FROM entries WHERE backbone = ? AND coding != 'float32'
                    ORDER BY created_at DESC LIMIT ?"""
-        with self._using("read") as db:
+        with self.using("read") as db:
             return [answer for _, answer in self._decoded(db.execute(query, (backbone, number)), answer_of)]
 
     def contents(self) -> pd.DataFrame:
@@ -162,7 +163,7 @@ class Cache:
         as_text = ", ".join(f"CAST({name} AS TEXT)" for name in _ABOUT)
         query = f"""SELECT {as_text}, COUNT(*), SUM(LENGTH(body)), MIN(created_at), MAX(created_at)
                     FROM entries GROUP BY {about} ORDER BY {about}"""
-        with self._using("read") as db:
+        with self.using("read") as db:
             rows = db.execute(query).fetchall()
         frame = pd.DataFrame(rows, columns=[*_ABOUT, "entries", "bytes", "first", "last"])
         for column in ("first", "last"):
@@ -191,7 +192,7 @@ class Cache:
         if not conditions:
             raise CacheError("Say what to forget: an age, a size, a model … (to forget all, delete the file).")
         query = f"DELETE FROM entries WHERE {' AND '.join(conditions)}"
-        with self._using("changed") as db:
+        with self.using("changed") as db:
             forgotten = db.execute(query, list(conditions.values())).rowcount
             db.execute("DELETE FROM sent WHERE digest NOT IN (SELECT digest FROM entries)")
             used = "SELECT value FROM sent, json_each(CAST(sent.body AS TEXT), '$.packed')"
@@ -200,7 +201,7 @@ class Cache:
 
     def vacuum(self) -> int:
         """Give the room of forgotten entries back to the disk; returns the size of the file in bytes."""
-        with self._using("compacted") as db:
+        with self.using("compacted") as db:
             db.execute("VACUUM")
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return self.path.stat().st_size
@@ -222,7 +223,7 @@ class Cache:
         return Cache, (self.path, self.policy)  # another process opens the same file
 
     def __len__(self) -> int:
-        with self._using("read") as db:
+        with self.using("read") as db:
             return _only_value(db, "SELECT COUNT(*) FROM entries")
 
     def __enter__(self) -> Cache:
@@ -293,7 +294,8 @@ class Cache:
         connection.execute("PRAGMA synchronous = NORMAL")
 
     @contextlib.contextmanager
-    def _using(self, done: str) -> Iterator[sqlite3.Connection]:
+    def using(self, done: str) -> Iterator[sqlite3.Connection]:
+        """Give the connection; a CacheError says why the file cannot be `done` something to."""
         with self._lock, self._explained(done):
             yield self.connection()
 
@@ -316,7 +318,7 @@ class Cache:
             return {}
         wanted = list(digests)
         query = "SELECT digest, coding, body FROM entries WHERE digest IN (SELECT value FROM json_each(?))"
-        with self._using("read") as db:
+        with self.using("read") as db:
             if self.policy == "refresh":  # opened all the same: a cache that cannot be written shows here
                 return {}
             rows = db.execute(query, [json.dumps(wanted)]).fetchall()
@@ -354,9 +356,9 @@ class Cache:
             with self.connection() as db:
                 db.execute("BEGIN IMMEDIATE")
                 db.executemany("REPLACE INTO entries VALUES (?,?,?,?,?,?,?,?)", self._unsaved.values())
-                db.executemany(
-                    "REPLACE INTO sent VALUES (?,?)", [(key, body) for key, (body, _) in self._unsent.items()]
-                )
+                db.executemany("DELETE FROM claims WHERE digest = ?", [(key,) for key in self._unsaved])
+                bodies = [(key, body) for key, (body, _) in self._unsent.items()]
+                db.executemany("REPLACE INTO sent VALUES (?,?)", bodies)
                 texts = [text for _, found in self._unsent.values() for text in found.items()]
                 db.executemany("INSERT OR IGNORE INTO texts VALUES (?,?)", texts)
         except (sqlite3.Error, CacheError) as error:

@@ -2,84 +2,32 @@
 
 A method is begun only when there is room for its questions, so methods end roughly in the order they are given, what
 belongs together is asked together (and meets the endpoint's prefix cache), and a run of thousands holds few of them
-open. The content address of a question is equal exactly when the answer might as well be the same. Everything else here
-runs on the background loop.
+open. Everything here runs on the background loop.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache, partial
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from perslib.errors import BackboneError, BudgetReached, GaveUp
+from perslib.llm.address import content_address
 from perslib.llm.cache import Cache, Meta
+from perslib.llm.claims import RENEWED, Claims
 from perslib.llm.estimate import USUAL_REPLY, Collector, StandIn, tokens_of_messages
-from perslib.llm.ladder import Ladder, parameters, reread, unanswered
+from perslib.llm.ladder import Ladder, reread, unanswered
 from perslib.llm.ledger import Ledger
-from perslib.llm.parsing import schema_text
-from perslib.llm.registry import Entry
-from perslib.llm.transport import gguf
-from perslib.llm.types import NOT_IN_CACHE, Answer, Ask, Method, Request, digest, whole_characters
+from perslib.llm.types import NOT_IN_CACHE, Answer, Ask, Method, Request, whole_characters
 
 T = TypeVar("T")
-PROTOCOL = 1
-"""Raised when perslib puts the same request to a model in another way."""
-
-
-def content_address(entry: Entry, weights: str, request: Request) -> str:
-    """Digest over endpoint, model, rendered messages, parameters and schema.
-
-    Not in it: names, prices, limits and time-outs, which change no answer, and what an endpoint turned out to
-    lack, which would lose the answers given before it was known.
-    """
-    parts = {
-        "protocol": PROTOCOL,
-        "endpoint": entry.address,
-        "model": weights,
-        "messages": request.messages,
-        "parameters": parameters(entry, request),
-        "extra": {**entry.extra_body, **request.extra},
-        "sample": request.sample,
-    }
-    if request.brief:
-        parts["brief"] = True
-    if request.schema is not None:
-        parts["schema"] = _pairs(schema_text(request.schema))
-        parts["structured"] = entry.structured
-    return digest(parts)
-
-
-def weights(entry: Entry) -> str:
-    """What the model is: a file is known by its content, wherever it lies."""
-    file = gguf(entry)
-    path = Path(file or "").expanduser()
-    return _fingerprint(path, path.stat().st_mtime_ns) if file and path.is_file() else entry.model
-
-
-@cache
-def _fingerprint(path: Path, changed: int) -> str:
-    """SHA-256 over the size and 4 MiB spread over the file: enough to tell fine-tunes of one base apart."""
-    sha = hashlib.sha256(str(size := path.stat().st_size).encode())
-    with path.open("rb") as weights:
-        for i in range(64):
-            weights.seek(size * i // 64)
-            sha.update(weights.read(1 << 16))
-    return f"gguf:{sha.hexdigest()}"
-
-
-@lru_cache(maxsize=256)
-def _pairs(schema: str) -> Any:
-    """A schema as nested pairs, which keep their order: it is the order in which the fields are written."""
-    return json.loads(schema, object_pairs_hook=list)
-
-
+LOOK = 0.2
+"""Seconds between two looks for the answers of another process."""
 MOST_FAILURES = 16
 """Calls given up in a row, beyond those in flight, after which a run stops: the endpoint is not well."""
 
@@ -98,7 +46,7 @@ class Run:
     stand_in: StandIn | None = None
 
     def __post_init__(self) -> None:
-        self.entry = self.ladder.entry
+        self.entry, self.claims = self.ladder.entry, Claims(self.cache)
         self._spent_before, self._ended = self._spent(), 0
         self._under_way: list[float] = []
         self._one_ended = asyncio.Event()
@@ -118,12 +66,22 @@ class Run:
         """Content address of a question."""
         return content_address(self.entry, self.weights, request)
 
-    def found(self, asked: Sequence[tuple[str, Request]], stage: str) -> dict[str, Answer]:
+    def found(self, requests: Mapping[str, Request], stage: str) -> dict[str, Answer]:
         """Answers that the cache has, by key; each is counted as a hit."""
-        requests = dict(asked)
-        records = self.cache.get_many(list(requests))
+        records = self.cache.get_many(list(requests)) if requests else {}
         whole = {key: record for key, record in records.items() if self._is_whole(record, requests[key])}
         return {key: self._counted(_hit(record, requests[key]), stage) for key, record in whole.items()}
+
+    def claim(self, asked: Mapping[str, Request], stage: str) -> tuple[dict[str, Answer], set[str]]:
+        """Return the answers that the cache has, and which of the others are ours to ask: nobody else is asking them."""
+        found = self.found(asked, stage)
+        missing = asked.keys() - found.keys()
+        if self.stand_in is not None or not missing:
+            return found, missing
+        ours, is_answered = self.claims.take(missing)
+        late = self.found({key: asked[key] for key in ours}, stage) if is_answered else {}
+        self.claims.release(late.keys())
+        return found | late, ours - late.keys()
 
     def again(self, answer: Answer, stage: str) -> Answer:
         """The answer for a question that was on its way already: a hit."""
@@ -156,6 +114,8 @@ class Run:
             meta = {"backbone": self.entry.name, "model": model, "stage": stage, "prompt": request.prompt}
             self.cache.put_sent([(key, self.ladder.sent(request))])
             await self._keep(key, answer.stored(), meta)
+        else:
+            self.claims.release([key])
         return answer
 
     async def _keep(self, key: str, answer: Mapping[str, Any], meta: Meta) -> None:
@@ -284,6 +244,8 @@ class Work(Generic[T]):
         self._numbers = count()
         self._answered = self._idle = 0
         self._room = asyncio.Event()
+        self._elsewhere: dict[str, _Question] = {}
+        self._is_some_elsewhere = asyncio.Event()
 
     async def finish(self) -> None:
         """Work until all methods have ended; the first error ends everything."""
@@ -292,6 +254,7 @@ class Work(Generic[T]):
             async with asyncio.TaskGroup() as group:
                 at_once = range(self.run.entry.concurrency)
                 workers = [group.create_task(self._answer_questions()) for _ in at_once]
+                workers += [group.create_task(self._renew_claims()), group.create_task(self._wait_for_others())]
                 group.create_task(self._begin_methods(group))
                 while (method := await self._begun.get()) is not None:
                     self._sink(await method)
@@ -299,6 +262,8 @@ class Work(Generic[T]):
                     worker.cancel()
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
+        finally:
+            self.run.claims.end()
 
     async def _begin_methods(self, group: asyncio.TaskGroup) -> None:
         """Begin one method after another, each as soon as a worker has nothing to ask."""
@@ -316,12 +281,13 @@ class Work(Generic[T]):
     ) -> list[Answer]:
         """What a method calls as `ask`: what the cache has, then what the workers bring."""
         keys = [self.run.key(request) for request in requests]
-        stored = self.run.found(list(zip(keys, requests)), stage)
+        stored, ours = self.run.claim(dict(zip(keys, requests)), stage)
         answers: list[Answer | asyncio.Future[Answer]] = []
         seen: set[str] = set()
         for key, request in zip(keys, requests):
             if key not in stored:
-                answers.append(self._queued(key, request, stage, rank, asking.guesses))
+                question = _Question(rank, next(self._numbers), key, request, stage, asking.guesses)
+                answers.append(self._queued(question, key in ours))
             else:
                 answers.append(self.run.again(stored[key], stage) if key in seen else stored[key])
                 seen.add(key)
@@ -330,14 +296,39 @@ class Work(Generic[T]):
         asking.guesses |= self.run.stand_in is not None and any(key not in stored for key in keys)
         return given
 
-    def _queued(self, key: str, request: Request, stage: str, rank: int, guessed: bool) -> asyncio.Future[Answer]:
+    def _queued(self, question: _Question, is_ours: bool) -> asyncio.Future[Answer]:
         """The answer to come; where an equal question is on its way, the one that it gets."""
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        if key not in self._waiting:
-            self._queue.put_nowait(_Question(rank, next(self._numbers), key, request, stage, guessed))
-            self._look()
-        self._waiting.setdefault(key, []).append((future, stage))
+        if question.key not in self._waiting:
+            if is_ours:
+                self._queue.put_nowait(question)
+                self._look()
+            else:
+                self._elsewhere[question.key] = question
+                self._is_some_elsewhere.set()
+        self._waiting.setdefault(question.key, []).append((future, question.stage))
         return future
+
+    async def _renew_claims(self) -> None:
+        while True:
+            await asyncio.sleep(RENEWED)
+            self.run.claims.renew()
+
+    async def _wait_for_others(self) -> None:
+        """Take the answers of other runs to what they are asking; what they leave unanswered is asked here."""
+        while await self._is_some_elsewhere.wait():
+            await asyncio.sleep(LOOK)
+            for stage in {question.stage for question in self._elsewhere.values()}:
+                asked = {key: one.request for key, one in self._elsewhere.items() if one.stage == stage}
+                stored, ours = self.run.claim(asked, stage)
+                for key, answer in stored.items():
+                    del self._elsewhere[key]
+                    self._give(key, answer)
+                for key in ours:
+                    self._queue.put_nowait(self._elsewhere.pop(key))
+            if not self._elsewhere:
+                self._is_some_elsewhere.clear()
+            self._look()
 
     async def _answer_questions(self) -> None:
         """A worker: one question after another."""
@@ -353,11 +344,15 @@ class Work(Generic[T]):
             answer = await self.run.paid(question.request, question.key, question.stage)
             if isinstance(self.run.stand_in, Collector):
                 self.run.stand_in.collect(self.run.ladder, question.request, answer, question.stage, question.guessed)
-            for i, (future, stage) in enumerate(self._waiting.pop(question.key)):
-                self._answered += 1
-                if not future.done():
-                    future.set_result(self.run.again(answer, stage) if i else answer)
+            self._give(question.key, answer)
             await asyncio.sleep(0)  # what the methods ask next comes before what another would begin with
+
+    def _give(self, key: str, answer: Answer) -> None:
+        """Hand an answer to all who wait for it."""
+        for i, (future, stage) in enumerate(self._waiting.pop(key)):
+            self._answered += 1
+            if not future.done():
+                future.set_result(self.run.again(answer, stage) if i else answer)
 
     def _look(self) -> None:
         """Let the next method begin when a worker has nothing to ask."""

@@ -1,0 +1,65 @@
+"""The content address of a question: equal exactly when the answer might as well be the same."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+from perslib.llm.ladder import parameters
+from perslib.llm.parsing import schema_text
+from perslib.llm.registry import Entry
+from perslib.llm.transport import gguf
+from perslib.llm.types import Request, digest
+
+PROTOCOL = 1
+"""Raised when perslib puts the same request to a model in another way."""
+
+
+def content_address(entry: Entry, weights: str, request: Request) -> str:
+    """Digest over endpoint, model, rendered messages, parameters and schema.
+
+    Not in it: names, prices, limits and time-outs, which change no answer, and what an endpoint turned out to
+    lack, which would lose the answers given before it was known.
+    """
+    parts = {
+        "protocol": PROTOCOL,
+        "endpoint": entry.address,
+        "model": weights,
+        "messages": request.messages,
+        "parameters": parameters(entry, request),
+        "extra": {**entry.extra_body, **request.extra},
+        "sample": request.sample,
+    }
+    if request.brief:
+        parts["brief"] = True
+    if request.schema is not None:
+        parts["schema"] = _pairs(schema_text(request.schema))
+        parts["structured"] = entry.structured
+    return digest(parts)
+
+
+def weights(entry: Entry) -> str:
+    """What the model is: a file is known by its content, wherever it lies."""
+    file = gguf(entry)
+    path = Path(file or "").expanduser()
+    return _fingerprint(path, path.stat().st_mtime_ns) if file and path.is_file() else entry.model
+
+
+@cache
+def _fingerprint(path: Path, changed: int) -> str:
+    """SHA-256 over the size and 4 MiB spread over the file: enough to tell fine-tunes of one base apart."""
+    sha = hashlib.sha256(str(size := path.stat().st_size).encode())
+    with path.open("rb") as weights:
+        for i in range(64):
+            weights.seek(size * i // 64)
+            sha.update(weights.read(1 << 16))
+    return f"gguf:{sha.hexdigest()}"
+
+
+@lru_cache(maxsize=256)
+def _pairs(schema: str) -> Any:
+    """A schema as nested pairs, which keep their order: it is the order in which the fields are written."""
+    return json.loads(schema, object_pairs_hook=list)
