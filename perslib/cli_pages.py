@@ -164,12 +164,15 @@ def batch(context: click.Context) -> None:
     """
     if context.invoked_subcommand:
         return
-    from perslib.llm.batch import batches
+    from perslib.llm.batches import batches
 
-    for one in batches():
+    readable, damaged = batches()
+    for one in readable:
         moment = datetime.fromtimestamp(one.state["made"]).isoformat(" ", "minutes")
-        step = "read" if "read" in one.state else "submitted" if "id" in one.state else "written"
-        click.echo(plain(f"{moment}  {step:<9}  {one.describe()}  {one.state.get('id', '')}"))
+        step = "read" if "read" in one.state else "submitted" if one.is_open else "written"
+        click.echo(plain(f"{moment}  {step:<9}  {one.name}  {one.describe()}  {one.state.get('id', '')}"))
+    for error in damaged:
+        click.echo(plain(str(error)), err=True)
 
 
 @batch.command()
@@ -205,7 +208,25 @@ def read(files: tuple[Path, ...]) -> None:
     \b
     perslib batch read answers.jsonl
     """
-    from perslib.llm.batch import read_files
+    from perslib.llm.batches import read_files
 
     for one, taken in read_files(files):
         click.echo(plain(f"{one.entry.name}: {taken.describe()}"))
+
+
+@batch.command()
+@click.argument("names", nargs=-1, required=True)
+def forget(names: tuple[str, ...]) -> None:
+    """Remove the batches NAMES from this machine; what they asked and has no answer is asked anew.
+
+    \b
+    perslib batch forget 5f0c9a7be112
+    """
+    from perslib.llm.batches import forget
+
+    for name in names:
+        one = forget(name)
+        at_endpoint = (
+            f"; at the endpoint {one.state.get('id', 'it')} may still run, and is paid" if one and one.is_open else ""
+        )
+        click.echo(plain(f"{name}: forgotten{at_endpoint}"))

@@ -102,6 +102,16 @@ def scratch(purpose: str, inside: Path | None = None) -> Iterator[Path]:
             yield folder
 
 
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Keep every other process out of such a block for this folder, where the system has locks for files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("a") as file:
+        with suppress(OSError):  # Windows, or a disk without locks
+            lock(file.fileno(), wait=True)
+        yield
+
+
 def lock(file: int, *, wait: bool) -> None:
     """Take the lock of an open file, or raise OSError: where files cannot be locked, or another process has it."""
     if fcntl is None:

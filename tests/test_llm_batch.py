@@ -6,29 +6,19 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
-from pathlib import Path
 
 import nbformat
 import pytest
 from batch_endpoint import BatchEndpoint, failed
+from batched import GOOD, SCORE, SECRET, ask, collected, entry_of, questions
 from click.testing import CliRunner
 from endpoint import completion, status
 
 from perslib.cli import main
 from perslib.errors import BackboneError, DataError, Refused
-from perslib.llm import Backbone, Cache, Request, backbone, batch
-from perslib.llm.estimate import QUESTIONS, VARIABLE
-from perslib.llm.registry import Entry, Prices
-
-SCORE = {
-    "type": "object",
-    "properties": {"score": {"type": "integer"}, "kind": {"enum": ["good", "bad"]}, "why": {"type": "string"}},
-    "required": ["score", "kind", "why"],
-    "additionalProperties": False,
-}
-GOOD = '{"score": 4, "kind": "good", "why": "clear\\u2028and short"}'
-SECRET = "sk-this-is-a-long-secret-key"
+from perslib.llm import Backbone, Cache, Request, backbone, batches
+from perslib.llm.registry import Entry
+from perslib.report.batches import open_batches
 
 
 @pytest.fixture
@@ -39,47 +29,19 @@ def server():
 
 @pytest.fixture(autouse=True)
 def quick(home, monkeypatch):
-    monkeypatch.setattr(batch, "FIRST_LOOK", 0.01)
+    monkeypatch.setattr("perslib.llm.batches.submission.FIRST_LOOK", 0.01)
     monkeypatch.setenv("BATCH_KEY", SECRET)
 
 
 @pytest.fixture
 def entry(server):
-    prices = Prices(input=1.0, output=4.0, cached=0.5)
-    about = {"base_url": server.base_url, "model": "m", "key_env": "BATCH_KEY", "structured": "schema"}
-    return Entry("mine", prices=prices, prices_as_of="2026-11", batch=0.5, **about)
-
-
-def questions(number=12, **settings):
-    settings = {"schema": SCORE, "temperature": 0.0, "max_tokens": 100, **settings}
-    return [Request(f"question {n}", **settings) for n in range(number)]
-
-
-@contextmanager
-def rehearsing(folder):
-    """Nobody is asked in here; what would be is collected."""
-    file = Path(folder) / f"questions-{time.monotonic_ns()}.jsonl"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(VARIABLE, "1")
-        patch.setenv(QUESTIONS, str(file))
-        yield file
-
-
-def collected(work, folder, leave=()):
-    """Batches of what `work` would ask."""
-    with rehearsing(folder) as file:
-        work()
-    return batch.write(file, leave)
-
-
-def ask(entry, asked=None, **settings):
-    return Backbone(entry).ask_many(asked or questions(**settings), stage="judge", progress=False)
+    return entry_of(server)
 
 
 def test_answers_of_a_batch_are_in_the_cache_at_their_price(server, entry, home):
     (made,), waiting = collected(lambda: ask(entry), home)
     assert (len(server.bodies), waiting) == (0, 0)
-    taken = batch.answer(made)
+    taken = batches.fetch(made)
     assert (taken.answers, taken.reasons) == (12, [])
     assert taken.ledger.total.cost == pytest.approx(12 * 0.5 * (60 * 1.0 + 40 * 0.5 + 10 * 4.0) / 1e6)
 
@@ -124,7 +86,7 @@ def test_what_is_lost_or_fails_is_asked_again_and_a_refused_field_is_left_out(se
 
     server.treat = treat
     (made,), _ = collected(lambda: ask(entry), home)
-    taken = batch.answer(made)
+    taken = batches.fetch(made)
     assert taken.answers == 7
     assert sorted(taken.reasons)[-2:] == ["no result came", "no result came"]
     assert taken.unreadable == set()
@@ -134,7 +96,7 @@ def test_what_is_lost_or_fails_is_asked_again_and_a_refused_field_is_left_out(se
     assert again.folder != made.folder
     asked = [json.loads(line)["body"] for line in (again.folder / "questions.jsonl").read_text("utf-8").splitlines()]
     assert [body["messages"][0]["content"] for body in asked] == [f"question {n}" for n in (2, 5, 7, 8, 9)]
-    assert batch.answer(again).answers == 5
+    assert batches.fetch(again).answers == 5
     assert all(answer.ok for answer in ask(entry))
     assert server.bodies == []
 
@@ -147,7 +109,7 @@ def test_what_is_lost_or_fails_is_asked_again_and_a_refused_field_is_left_out(se
 def test_a_reply_that_cannot_be_read_is_asked_again_at_once(server, entry, home):
     server.reply = lambda body: "No." if "question 3" in str(body) and len(body["messages"]) == 1 else GOOD
     (made,), _ = collected(lambda: ask(entry), home)
-    taken = batch.answer(made)
+    taken = batches.fetch(made)
     assert (taken.answers, len(taken.unreadable)) == (11, 1)
     assert collected(lambda: ask(entry), home, taken.unreadable) == ([], 0)
     assert ask(entry)[3].mode == "reask"
@@ -160,7 +122,7 @@ def test_room_for_thoughts_is_learned_from_a_batch(server, entry, home):
     )
     score = [Request("rate", max_tokens=1)]
     (made,), _ = collected(lambda: ask(entry, score), home)
-    taken = batch.answer(made)
+    taken = batches.fetch(made)
     assert (taken.answers, taken.unreadable) == (0, set())
 
 
@@ -186,31 +148,31 @@ def test_questions_that_depend_on_answers_come_in_a_later_round(server, entry, h
     (first,), waiting = collected(work, home)
     assert asked(first) == ["remember", "write a reply", "a reason"]
     assert waiting == 3
-    assert batch.answer(first).answers == 3
+    assert batches.fetch(first).answers == 3
     (second,), waiting = collected(work, home)
     assert asked(second) == ["judge by 4", f"rate: {GOOD}", "shorten: clear\u2028and short"]
     assert waiting == 0
-    assert batch.answer(second).answers == 3
+    assert batches.fetch(second).answers == 3
     assert work()["score"] == 4
     assert server.bodies == []
 
 
 def test_a_batch_that_was_left_is_waited_for_again(server, entry, home):
     (made,), _ = collected(lambda: ask(entry), home)
-    batch.submit(made)
-    batch.submit(made)
+    batches.submit(made)
+    batches.submit(made)
     assert len(server.batches) == 1
-    (found,) = batch.open_batches(["mine"])
+    (found,) = open_batches(["mine"])
     (same,), _ = collected(lambda: ask(entry), home)
     assert found.state["id"] == same.state["id"] == "batch-0"
     server.next(status(503), status(429, retry_after="0"))
-    assert batch.answer(found).answers == 12
-    assert batch.open_batches(["mine"]) == []
+    assert batches.fetch(found).answers == 12
+    assert open_batches(["mine"]) == []
     assert len(server.batches) == 1
 
 
 def test_large_ones_are_cut_and_models_are_apart(entry, home, monkeypatch):
-    monkeypatch.setattr(batch, "MOST", 5)
+    monkeypatch.setattr("perslib.llm.batches.store.MOST", 5)
     other = Entry(**{**vars(entry), "name": "other", "model": "n"})
     made, _ = collected(lambda: (ask(entry), ask(other, number=2)), home)
     assert [(one.entry.model, one.state["questions"]) for one in made] == [("m", 5), ("m", 5), ("m", 2), ("n", 2)]
@@ -218,7 +180,7 @@ def test_large_ones_are_cut_and_models_are_apart(entry, home, monkeypatch):
 
 def test_no_key_is_in_any_file(server, entry, home):
     (made,), _ = collected(lambda: ask(entry), home)
-    batch.answer(made)
+    batches.fetch(made)
     assert any(SECRET in headers.get("Authorization", "") for headers in server.headers)
     files = [file for file in home.rglob("*") if file.is_file()]
     assert len(files) >= 4
@@ -229,26 +191,26 @@ def test_a_batch_that_the_endpoint_fails_is_an_error_with_its_words(server, entr
     server.ends, server.errors = "failed", [{"message": "Line 1: the model `m` does not exist."}]
     (made,), _ = collected(lambda: ask(entry), home)
     with pytest.raises(BackboneError, match=r"failed the batch batch-0: Line 1: the model `m` does not exist"):
-        batch.answer(made)
+        batches.fetch(made)
     server.ends, server.errors = "completed", []
     (made,), _ = collected(lambda: ask(entry), home)
-    assert batch.answer(made).answers == 12
+    assert batches.fetch(made).answers == 12
 
 
 def test_a_batch_that_is_gone_is_an_error_and_then_submitted_anew(server, entry, home):
     (made,), _ = collected(lambda: ask(entry), home)
-    batch.submit(made)
+    batches.submit(made)
     server.batches.clear()
     with pytest.raises(Refused, match="No batch found"):
-        batch.answer(made)
-    assert batch.answer(collected(lambda: ask(entry), home)[0][0]).answers == 12
+        batches.fetch(made)
+    assert batches.fetch(collected(lambda: ask(entry), home)[0][0]).answers == 12
 
 
 def test_what_takes_no_batches_says_so(entry, home):
     plain = Entry(**{**vars(entry), "batch": None})
     (made,), _ = collected(lambda: ask(plain), home)
     with pytest.raises(BackboneError, match=r"add `batch = 0.5`.* to \[mine\] in backbones.toml"):
-        batch.submit(made)
+        batches.submit(made)
 
 
 def test_a_dry_run_of_its_own_is_not_collected(entry, home):
@@ -310,7 +272,7 @@ def test_the_price_of_a_batch_is_shown_and_nothing_is_sent(study, server, home):
     assert code == 0, shown
     assert "mine: 3 questions in a batch" in shown
     assert (server.bodies, server.files, server.batches) == ([], {}, {})
-    assert batch.batches() == []
+    assert batches.batches() == ([], [])
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGINT")
@@ -331,6 +293,27 @@ def test_a_report_that_was_left_goes_on_with_its_batch(study, server, home):
     assert code == 0, shown
     assert "submitted before" in shown
     assert [len(lines) for lines in server.lines] == [3, 3]
+
+
+def test_two_reports_at_once_share_their_batches(study, server, home):
+    words = [sys.executable, "-m", "perslib", "report", str(study), "-b", "mine", "--batch"]
+    server.looks = 4
+    both = [subprocess.Popen(words, cwd=home, stderr=subprocess.PIPE) for _ in range(2)]
+    assert [one.communicate(timeout=120)[1] and one.returncode for one in both] == [0, 0]
+    assert [len(lines) for lines in server.lines] == [3, 3]
+
+
+def test_a_batch_whose_file_is_gone_holds_up_no_other(study, server, home, monkeypatch):
+    async def answer(request, body):
+        return None
+
+    monkeypatch.setattr("perslib.llm.batches.store.MOST", 2)
+    server.troubles["content"] = [status(404, "No such File object."), answer]
+    code, shown = perslib("report", study, "-b", "mine", "--batch")
+    assert code == 0, shown
+    assert "No such File object" in shown
+    assert [len(lines) for lines in server.lines] == [2, 1, 2, 1, 2], "the two that were lost are asked again"
+    assert [body for body in server.bodies if "remember" in str(body) or "judge by" in str(body)] == []
 
 
 def test_questions_written_for_a_model_that_runs_offline_and_read_back(study, server, home):
@@ -361,14 +344,14 @@ def test_questions_written_for_a_model_that_runs_offline_and_read_back(study, se
     ("content", "said"),
     [
         ('{"custom_id": "nobody", "response": {}}', "answer no question that was written here"),
-        ("not json", r"line 1: is no result of a batch"),
+        ("not json", r"answers.jsonl, line 1: is no result of a batch"),
     ],
 )
 def test_results_that_are_none(home, content, said):
     file = home / "answers.jsonl"
     file.write_text(content, "utf-8")
     with pytest.raises(DataError, match=said):
-        list(batch.read_files([file]))
+        list(batches.read_files([file]))
 
 
 def test_a_model_on_this_machine_is_asked_at_once(study, home):

@@ -134,6 +134,20 @@ def entry(name: str, **overrides: Any) -> Entry:
     return found
 
 
+def restore_entry(record: Any, place: str) -> Entry:
+    """Return the entry that `asdict` made a record of; a DataError names the fields that are none of an entry."""
+    table = dict(record) if isinstance(record, Mapping) else {}
+    name, prices = table.pop("name", None), table.get("prices")
+    if isinstance(prices, dict):
+        given = {"in": prices.get("input"), "cached": prices.get("cached"), "out": prices.get("output")}
+        table["prices"] = {kind: price for kind, price in given.items() if price is not None}
+    problems = [] if isinstance(name, str) and name else [Problem(place, f"has no name of a backbone: {name!r}")]
+    checked = _checked(table, place, problems)
+    if problems:
+        raise DataError(problems)
+    return Entry(name=str(name), **checked)
+
+
 def _read(path: Path) -> dict[str, dict[str, Any]]:
     """The checked tables of one file."""
     try:

@@ -9,7 +9,7 @@ import re
 import ssl
 import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -103,10 +103,10 @@ class Transport:
             status, headers, received, key = await self._sent("POST", "/files", form)
         return self._decoded(status, headers, received, key, None)
 
-    async def download(self, path: str) -> str:
-        """A file of answers."""
+    async def download(self, path: str, decode: Callable[[bytes], str]) -> str:
+        """Return the text of a file."""
         status, headers, received, key = await self._sent("GET", path, most=LARGEST_FILE)
-        return await asyncio.to_thread(self._text, status, headers, received, key, None)
+        return await asyncio.to_thread(self._text, status, headers, received, key, None, decode)
 
     async def _sent(
         self, method: str, path: str, data: Any = None, kind: str = "", most: int = LARGEST
@@ -196,9 +196,17 @@ class Transport:
             raise self.failure(code if isinstance(code, int) and code >= 400 else 500, headers, text, body)
         return reply
 
-    def _text(self, status: int, headers: Headers, content: bytes, key: str | None, body: Body) -> str:
+    def _text(
+        self,
+        status: int,
+        headers: Headers,
+        content: bytes,
+        key: str | None,
+        body: Body,
+        decode: Callable[[bytes], str] = lambda content: content.decode("utf-8", "replace"),
+    ) -> str:
         """The text of a reply with status 200, without the key; raises what another status means."""
-        text = whole_characters(content.decode("utf-8", "replace"))
+        text = whole_characters(decode(content))
         # A short key is a word (EMPTY, local …) that a reply may well contain; in an error it is hidden all the same.
         if key and (status != 200 or len(key) >= SECRET):
             text = hide_keys(text, {key: "[key]"})

@@ -8,11 +8,11 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from perslib.errors import BackboneError
-from perslib.llm import backbone, batch
+from perslib.errors import BackboneError, PerslibError
+from perslib.llm import backbone, batches
 from perslib.llm.probe import known
 from perslib.llm.registry import entry
-from perslib.paths import scratch
+from perslib.paths import alone, scratch
 from perslib.report.plan import Planned, plan
 from perslib.report.progress import rehearsed
 
@@ -33,42 +33,67 @@ def answer_in_batches(
     pages = plan(notebooks, **asked)
     names = dict.fromkeys(page.backbone for page in pages)
     for name in names:
-        batch.check_takes_batches(entry(name))
+        batches.check_takes_batches(entry(name))
         if not dry_run and known(entry(name).address, entry(name).called) is None:
             _say(f"{name}: tested first, since a batch of questions that it does not take costs hours")
             backbone(name).probe()
     leave: set[str] = set()
-    for left in batch.open_batches(names) if not dry_run else ():
-        _say(f"{left.describe()}; submitted before")
-        leave |= _answered(left).unreadable
     while True:
-        made, waiting = collect_questions(pages, leave)
-        for one in made:
-            _say(one.describe())
-        if made and waiting:
-            _say("Further questions depend on these answers and come in a round of their own.")
-        if made:
-            _say(WAIT)
-        if dry_run:
-            for one in made:
-                one.forget()
+        with alone(batches.folder()):  # another process may be about to ask the same
+            earlier = [] if dry_run else open_batches(names)
+            made = earlier or _make_batches(pages, leave, dry_run)
         if dry_run or not made:
             return
-        for one in made:
-            batch.submit(one)
-        taken = [_answered(one) for one in made]
+        taken = _fetch_all(made)
         leave |= set().union(*(came.unreadable for came in taken))
-        if not any(came.answers for came in taken):
+        if not earlier and not any(came.answers for came in taken):
             return
 
 
-def _answered(one: batch.Batch) -> batch.Taken:
-    taken = batch.answer(one)
-    _say(f"{one.entry.name}: {taken.describe()}")
+def open_batches(names: Iterable[str]) -> list[batches.Batch]:
+    """Return those of these backbones that were sent and not read, after a word on those that are damaged."""
+    readable, damaged = batches.batches()
+    for error in damaged:
+        _say(str(error))
+    left = [one for one in readable if one.is_open and one.entry.name in names]
+    for one in left:
+        _say(f"{one.describe()}; submitted before")
+    return left
+
+
+def _make_batches(pages: Sequence[Planned], leave: Collection[str], dry_run: bool) -> list[batches.Batch]:
+    """Make batches of all that can be asked now, and send them unless nothing is to be sent."""
+    made, waiting = collect_questions(pages, leave)
+    for one in made:
+        _say(one.describe())
+    if made and waiting:
+        _say("Further questions depend on these answers and come in a round of their own.")
+    if made:
+        _say(WAIT)
+    for one in made:
+        if dry_run:
+            one.remove_unsent()
+        else:
+            batches.submit(one)
+    return made
+
+
+def _fetch_all(made: Sequence[batches.Batch]) -> list[batches.Taken]:
+    """Wait for the batches; the first error is raised when those without one are read."""
+    taken, errors = [], []
+    for one in made:
+        try:
+            taken.append(batches.fetch(one))
+            _say(f"{one.entry.name}: {taken[-1].describe()}")
+        except PerslibError as error:
+            errors.append(error)
+            _say(str(error))
+    if errors:
+        raise errors[0]
     return taken
 
 
-def collect_questions(pages: Sequence[Planned], leave: Collection[str] = ()) -> tuple[list[batch.Batch], int]:
+def collect_questions(pages: Sequence[Planned], leave: Collection[str] = ()) -> tuple[list[batches.Batch], int]:
     """Run the pages with stand-ins; returns what they would ask now as batches, and how many questions come later."""
     for page in pages:
         if entry(page.backbone).kind == "embedded":
@@ -77,7 +102,7 @@ def collect_questions(pages: Sequence[Planned], leave: Collection[str] = ()) -> 
     with scratch("batch") as folder:
         for page in pages:
             _say(f"{page.title} {rehearsed(page, whole=True, questions=folder / 'questions.jsonl')}")
-        return batch.write(folder / "questions.jsonl", leave)
+        return batches.write(folder / "questions.jsonl", leave)
 
 
 def _say(words: str) -> None:

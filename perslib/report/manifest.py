@@ -10,8 +10,8 @@ import os
 import platform
 import subprocess
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 from perslib.errors import PerslibError, UnknownName
 from perslib.llm import entries, probe
 from perslib.llm.keys import hide_keys
-from perslib.paths import lock, workspace, write_whole
+from perslib.paths import workspace, write_whole
 from perslib.schemas import check, read_schema
 
 _SCHEMA = read_schema(__file__, "manifest.schema.toml", "entry")
@@ -180,16 +180,6 @@ def write_text(path: Path, text: str) -> Path:
     """Write a text file without secrets."""
     write_whole(path, without_secrets(text))
     return path
-
-
-@contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Nobody else is in such a block for this folder, in whatever process, where the system has locks for files."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("a") as file:
-        with suppress(OSError):  # Windows, or a disk without locks
-            lock(file.fileno(), wait=True)
-        yield
 
 
 def without_secrets(text: str) -> str:

@@ -16,11 +16,10 @@ from typing import Any
 
 from perslib.errors import ReportError
 from perslib.llm.registry import entries
-from perslib.paths import scratch
+from perslib.paths import alone, scratch
 from perslib.report.execute import LOOK_EVERY, Failure, Run, execute
 from perslib.report.index import write_index
 from perslib.report.manifest import (
-    alone,
     backbone_facts,
     code_revision,
     files_of,

@@ -1,0 +1,18 @@
+"""Batches: many questions in one file, answered within a day, at a part of the price.
+
+    write(file)           what a rehearsal collected → batches, a folder each in `.perslib/batches`
+    submit(batch)         send it to its endpoint, once
+    fetch(batch)          wait for it, and take the answers into the cache
+    read_files(files)     take results that came another way (`vllm run-batch`)
+
+What is lost, fails, or cannot be read has no answer then, and is asked in the next batch, or by the page that needs it.
+"""
+
+from perslib.llm.batches.results import Taken
+from perslib.llm.batches.store import Batch, batches, folder, forget, read_batch, read_files, write
+from perslib.llm.batches.submission import check_takes_batches, fetch, submit
+
+__all__ = [
+    "Batch", "Taken", "batches", "check_takes_batches", "fetch", "folder", "forget", "read_batch", "read_files",
+    "submit", "write",
+]  # fmt: skip
