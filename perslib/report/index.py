@@ -42,7 +42,7 @@ def write_index(root: Path) -> Path:
         index = template("shelf.html.j2").render(
             shelves=shelves,
             lacking=[study for study in numbered_studies() if study.lacks],
-            synthetic={page.corpus for page in pages if page.entry.get("corpus", {}).get("synthetic")},
+            synthetic={page.corpus for page in pages if page.entry["corpus"]["synthetic"]},
             leaderboard=board.name if board else "",
             language=language,
             css=shelf_css(),
@@ -52,7 +52,7 @@ def write_index(root: Path) -> Path:
 
 def _card(page: Page) -> str:
     """What the index says of a page, in the page's language."""
-    last, failed = page.entry.get("last_run") or {}, page.folder / f"{page.name}.failed.html"
+    last, failed = page.entry["last_run"], page.folder / f"{page.name}.failed.html"
     return fill(
         "card",
         page=page,
@@ -60,7 +60,7 @@ def _card(page: Page) -> str:
         last=last,
         failure="failed" in (page.entry["status"], last.get("status")) and (last or page.entry).get("failure"),
         picture=_thumbnail(page),
-        answer=prose("".join(page.entry.get("answer", [])[:1])),
+        answer=prose("".join(page.entry["answer"][:1])),
         manifest=(page.folder / f"{page.name}.json").relative_to(page.root).as_posix(),
         failed=failed.relative_to(page.root).as_posix() if last and failed.is_file() else "",
     )

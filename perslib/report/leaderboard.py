@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perslib.report.manifest import Page, common_language, pages_under, write_text
+from perslib.report.manifest import Page, check_file, common_language, pages_under, write_text
 from perslib.report.render import shelf_css
 from perslib.report.show import template, unbroken
 from perslib.report.tables import interval
@@ -60,7 +60,8 @@ def standings(pages: Iterable[Page]) -> tuple[list[pd.DataFrame], list[tuple[str
     tables, skipped = [], []
     message = mark("cannot be read: {why}; render its page again with this version of perslib")
     for page in pages:
-        for file in _files(page):
+        tables_of = page.entry["tables"].get(TABLE, [])
+        for file in (page.folder / name for name in tables_of if name.endswith(".csv")):
             try:
                 tables.append(_read(file, page))
             except (OSError, ValueError) as error:
@@ -95,18 +96,13 @@ def _placed(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(axis_low=low, axis_high=high, **places.add_suffix("_place"))
 
 
-def _files(page: Page) -> list[Path]:
-    """The page's table of standings; a manifest that points out of its own folder is not followed."""
-    tables = page.entry.get("tables", {})
-    files = [page.folder / file for file in tables.get(TABLE, []) if file.endswith(".csv")]
-    return [file for file in files if file.resolve().is_relative_to(page.folder.resolve())]
-
-
 def _read(file: Path, page: Page) -> pd.DataFrame:
     """The table with typed columns, and beside them which run it comes from."""
     missing = {column: [""] for column in _NUMBERS}  # nothing else: a candidate may be called "null"
-    rows = pd.read_csv(file, usecols=list(_TYPES), dtype=_TYPES, keep_default_na=False, na_values=missing)
-    started = str(page.entry.get("started", ""))
+    rows = pd.read_csv(check_file(file), usecols=list(_TYPES), dtype=_TYPES, keep_default_na=False, na_values=missing)
+    if not (rows[[*_NUMBERS, "turns", "users"]].fillna(0).abs() < 1e6).all(axis=None):
+        raise ValueError("a number in it is too large")
+    started = page.entry["started"]
     when = pd.to_datetime(started, utc=True, errors="coerce")
     shown = {
         f"{name}_shown": [unbroken(str(c)) for c in interval(name, zero=False)(rows, name)]

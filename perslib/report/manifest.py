@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import stat
 import subprocess
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,12 +21,18 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from perslib.errors import PerslibError, UnknownName
+from perslib.errors import DataError, PerslibError, Problem, UnknownName
 from perslib.llm import entries, probe
 from perslib.paths import lock, workspace, write_whole
-from perslib.schemas import check, read_schema
+from perslib.schemas import check, read_schema, show
 
+#: What helps where something of a run is damaged.
+REMEDY = "Delete it, and run its page again."
 _SCHEMA = read_schema(__file__, "manifest.schema.toml", "entry")
+_USUAL = {name: part["default"] for name, part in _SCHEMA.document["entry"]["properties"].items() if "default" in part}
+_KINDS = ("figures", "tables", "verdicts", "replies")
+#: Bytes of a manifest; ours have some fifty thousand.
+_LARGEST = 8_000_000
 
 
 def now() -> str:
@@ -109,6 +116,14 @@ class Page:
     folder: Path
     name: str
     entry: dict[str, Any]
+    """The manifest as `manifest.schema.toml` has it, with its defaults."""
+    problem: str = ""
+    """What is wrong with the manifest. One that cannot be used at all has no title, files or numbers."""
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether nothing is known of the run."""
+        return self.entry["status"] == "damaged"
 
     @property
     def href(self) -> str:
@@ -119,18 +134,22 @@ class Page:
     @property
     def language(self) -> str:
         """The language it is written in."""
-        return str(self.entry.get("language", "en"))
+        return str(self.entry["language"])
 
     @property
     def corpus(self) -> str:
         """What its corpus is called."""
-        return str(self.entry.get("corpus", {}).get("label") or self.folder.parent.name)
+        return str(self.entry["corpus"]["label"] or self.folder.parent.name)
+
+    @property
+    def backbone(self) -> str:
+        """What its backbone is called."""
+        return str(self.entry["backbone"]["name"] or self.folder.name)
 
 
 def pages_under(root: Path) -> list[Page]:
-    """All pages under `reports/`, folder by folder, but for those whose manifest cannot be read, which it says."""
-    read = ((file, read_manifest(file)) for file in sorted(root.glob("*/*/*.json")))
-    return [Page(root, file.parent, file.stem, entry) for file, entry in read if entry]
+    """All pages under `reports/`, folder by folder; of those whose manifest is damaged, what is wrong."""
+    return list(filter(None, map(read_page, sorted(root.glob("*/*/*.json")))))
 
 
 def find_page(place: str | Path) -> Page:
@@ -139,35 +158,56 @@ def find_page(place: str | Path) -> Page:
     name = next((named.name.removesuffix(e) for e in (".html", ".json", ".ipynb") if named.suffix == e), named.name)
     for base in (Path.cwd(), workspace(), home):
         file = (base / named).resolve().with_name(f"{name}.json")
-        if entry := read_manifest(file):
-            return Page(file.parents[2], file.parent, file.stem, entry)
+        if page := read_page(file):
+            if page.is_damaged:
+                raise DataError(Problem(str(file), page.problem), REMEDY)
+            return page
     known = ((page.folder / page.name).relative_to(home).as_posix() for page in pages_under(home))
     raise UnknownName("run", str(place), known)
 
 
 def common_language(pages: Iterable[Page]) -> str:
     """Chinese where all pages are in Chinese, else English."""
-    return "zh" if {page.language for page in pages} == {"zh"} else "en"
+    return "zh" if {page.language for page in pages if not page.is_damaged} == {"zh"} else "en"
 
 
-def read_manifest(file: Path) -> dict[str, Any]:
-    """The manifest of a page; an empty one where there is none, or none that can be read, which it says."""
+def read_page(file: Path) -> Page | None:
+    """Read and check the manifest of a page; None where there is none. What is wrong with one is a warning, too.
+
+    A path that leads out of the manifest's folder, also by a symbolic link, is not among the page's files.
+    """
+    if not os.path.lexists(file):
+        return None
+    folder, entry, problem = file.parent, {}, ""
     try:
+        if check_file(file).stat().st_size > _LARGEST:
+            raise ValueError(f"it has more than {_LARGEST:,} bytes")
         entry = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, RecursionError):
-        entry = None
-    if not check(entry, _SCHEMA, file.name):
-        return dict(entry)
-    warnings.warn(f"{file} cannot be read; its page is left out", stacklevel=2)
-    return {}
+        problem = "; ".join(found.message for found in check(entry, _SCHEMA, file.name)[:3])
+    except (OSError, ValueError, RecursionError) as error:
+        problem = f"cannot be read: {error}".replace(str(file), file.name)
+    entry = _USUAL | ({"status": "damaged"} if problem else entry)
+    entry |= {name: usual | entry[name] for name, usual in _USUAL.items() if isinstance(usual, dict)}
+    home = os.path.realpath(folder)
+    if stray := {path for path in files_of(entry) if not Path(os.path.realpath(folder / path)).is_relative_to(home)}:
+        problem = f"{', '.join(map(show, sorted(stray)))}: not opened, since it leads out of the page's folder"
+        for kind in _KINDS:
+            entry[kind] = {name: [path for path in own if path not in stray] for name, own in entry[kind].items()}
+    if problem:
+        warnings.warn(f"{file}: {problem}. {REMEDY}", stacklevel=2)
+    return Page(folder.parent.parent, folder, file.stem, entry, problem)
+
+
+def check_file(file: Path) -> Path:
+    """Return the file; OSError where there is none, or a folder or a pipe in its place, which would never end."""
+    if not stat.S_ISREG(file.stat().st_mode):
+        raise OSError(f"{file.name} is something else than a file")
+    return file
 
 
 def files_of(entry: Mapping[str, Any]) -> list[str]:
     """All figures, tables, verdicts and replies of a page, relative to its folder."""
-    kinds = ("figures", "tables", "verdicts", "replies")
-    return [file for kind in kinds for files in entry.get(kind, {}).values() for file in files]
+    return [file for kind in _KINDS for files in entry[kind].values() for file in files]
 
 
 def write_manifest(file: Path, entry: Mapping[str, Any]) -> Path:

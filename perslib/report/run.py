@@ -20,6 +20,7 @@ from perslib.paths import scratch
 from perslib.report.execute import LOOK_EVERY, Failure, Run, execute
 from perslib.report.index import write_index
 from perslib.report.manifest import (
+    Page,
     alone,
     backbone_facts,
     code_revision,
@@ -29,7 +30,7 @@ from perslib.report.manifest import (
     package_versions,
     pages_under,
     prompt_digests,
-    read_manifest,
+    read_page,
     without_secrets,
     write_manifest,
     write_text,
@@ -92,7 +93,7 @@ def run_report(
     if failed := [(page, run.failure) for page, run in zip(pages, runs) if run and run.failure]:
         raise _report_error(failed, len(pages))
     if (len(backbones) > 1 and not isinstance(backbones, str)) or "," in str(parameters.get("judges", "")):
-        kept = [page.file(".json") for page in pages if read_manifest(page.file(".json")).get("verdicts")]
+        kept = [page.file(".json") for page in pages if find_page(page.file(".json")).entry["verdicts"]]
         if kept:
             compare_runs(kept, language=language, seed=seed)
     return pages[0].root / "index.html"
@@ -108,19 +109,19 @@ def compare_runs(
     pages = [find_page(run) for run in runs]
     if not pages:
         raise ReportError("No run is named: name pages that were rendered")
-    names = list(dict.fromkeys(str(page.entry.get("backbone", {}).get("name", page.folder.name)) for page in pages))
-    entry, root = pages[0].entry, Path(out).expanduser().resolve() if out else pages[0].root
+    names = list(dict.fromkeys(page.backbone for page in pages))
+    root = Path(out).expanduser().resolve() if out else pages[0].root
     values = {
         "runs": [str(page.folder / page.name) for page in pages],
         "seed": seed,
         "backbone": ", ".join(names),
         **more,
     }
-    values["language"] = language or entry.get("language", "en")
+    values["language"] = language or pages[0].language
     (study,) = find_studies("compare")
     check_choices(values, study)
     folder = root / pages[0].folder.parent.name / "-vs-".join(map(slug, names))
-    page = Planned(study, values, root, folder, entry.get("corpus", {}))
+    page = Planned(study, values, root, folder, {**pages[0].entry["corpus"], "label": pages[0].corpus})
     with using_language(page.language):
         done = render(page, "1/1", threading.Event())
     if done.failure:
@@ -140,8 +141,8 @@ def render(page: Planned, place: str, stopped: threading.Event) -> Run:
     The run works in a folder of its own. Where it does not succeed, the last good page stays as it is, with its files
     and its manifest; what went wrong is in `last_run` of it and on a page beside it. `place` is shown on the terminal. When `stopped` is set, the run ends as by Ctrl-C.
     """
-    before = read_manifest(page.file(".json"))
-    good = before if before.get("status") == "success" and page.file().is_file() else None
+    before = read_page(page.file(".json"))
+    good = before.entry if before and before.entry["status"] == "success" and before.href else None
     entry = _known_before(page)
     _record(page, entry, good)
     page.folder.mkdir(parents=True, exist_ok=True)
@@ -186,12 +187,11 @@ def _record(page: Planned, entry: Mapping[str, Any], good: Mapping[str, Any] | N
         write_index(page.root)
 
 
-def _publish(page: Planned, before: Mapping[str, Any], folder: Path) -> None:
+def _publish(page: Planned, before: Page | None, folder: Path) -> None:
     """Put what a run made in the place of what the last one left, so that nothing on disk is from another run."""
     page.file().unlink(missing_ok=True)
-    for file in files_of(before):
-        if (path := (page.folder / file).resolve()).is_relative_to(page.folder.resolve()):
-            path.unlink(missing_ok=True)
+    for file in files_of(before.entry) if before else ():
+        (page.folder / file).unlink(missing_ok=True)
     for made in sorted(path for path in folder.rglob("[!.]*") if path.is_file()):  # not its lock
         place = page.folder / made.relative_to(folder)
         place.parent.mkdir(parents=True, exist_ok=True)

@@ -86,11 +86,11 @@ def open_runs(places: Iterable[str | Path]) -> Runs:
         raise DataError(
             "No run is named", "Name pages that were rendered: reports/<corpus>/<backbone>/01_verification."
         )
-    digests = {page.entry.get("corpus", {}).get("digest"): page for page in found}
+    digests = {page.entry["corpus"]["digest"]: page for page in found}
     if len(digests) > 1:
         said = ", ".join(f"{page.corpus} ({page.folder.name}/{page.name})" for page in digests.values())
         raise DataError(f"These runs are of different corpora: {said}", "Compare runs on the same corpus.")
-    given = found[0].entry.get("parameters", {})
+    given = found[0].entry["parameters"]
     corpus = load(given.get("corpus") or found[0].corpus, given.get("language") or None)
     if corpus.digest not in digests:
         raise DataError(f"The corpus {found[0].corpus} has changed since these runs", "Render their pages again.")
@@ -109,7 +109,7 @@ def _names(pages: Sequence[Page]) -> list[str]:
     """The least that tells runs apart: backbone, notebook, folder."""
     about = pd.DataFrame(
         {
-            "backbone": [str(page.entry.get("backbone", {}).get("name", page.folder.name)) for page in pages],
+            "backbone": [page.backbone for page in pages],
             "notebook": [page.name for page in pages],
             "root": [str(page.root) for page in pages],
         }
@@ -138,8 +138,8 @@ def sum_up(runs: Runs) -> pd.DataFrame:
     """What each run was: notebook, model, judgments, calls, tokens, cost, seconds; a row each."""
     rows = []
     for name, page in runs.pages.items():
-        spent = (page.entry.get("ledger") or {}).get("total") or {}
-        about = {"run": name, "notebook": page.name, "model_name": page.entry.get("backbone", {}).get("model")}
+        spent = page.entry["ledger"]["total"]
+        about = {"run": name, "notebook": page.name, "model_name": page.entry["backbone"].get("model")}
         rows.append({**about, **{key: page.entry.get(key, spent.get(key)) for key in _SPENT}})
     return pd.DataFrame(rows).dropna(axis=1, how="all")
 
