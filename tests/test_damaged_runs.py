@@ -20,9 +20,11 @@ from test_runs import JUDGING, written
 
 import perslib
 from perslib.corpus import save
-from perslib.errors import DataError
+from perslib.errors import DataError, ReportError
 from perslib.report import run_report
 from perslib.report.index import write_index
+from perslib.report.manifest import write_manifest
+from perslib.report.plan import backbone_folder, plan
 from perslib.studies import compare
 
 RUN = f"""{JUDGING}
@@ -291,3 +293,54 @@ TABLES = {
 def test_a_table_of_standings_that_is_damaged(root, make):
     other("tables/leaderboard.csv", make)(root / "tiny-en" / BAD)
     assert re.search(rf"<code>tiny-en/{BAD}/tables/leaderboard\.csv</code> cannot be read", read_all(root)["board"])
+
+
+# -- names of folders ---------------------------------------------------------------------------------------
+
+
+def folders(home: Path, *names: str) -> list[str]:
+    return [plan("00", name, out=home / "out")[0].folder.parent.name for name in names]
+
+
+def test_two_corpora_never_share_a_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("PERSLIB_HOME", str(tmp_path))
+    save(tiny_corpus(), tmp_path / "data" / "a" / "b")
+    assert folders(tmp_path, "a/b", "sample/zh", "sample/en") == ["a-b", "sample-zh", "sample-en"]
+    save(tiny_corpus(), tmp_path / "data" / "a-b")
+    one, other = folders(tmp_path, "a/b", "a-b")  # nothing was rendered yet, and either could be first
+    assert one != other and one.startswith("a-b-") and other.startswith("a-b-")
+    entry = {"status": "success", "corpus": {"label": "a/b"}}
+    write_manifest(tmp_path / "out" / "a-b" / "embedded" / "page.json", entry)
+    assert folders(tmp_path, "a/b", "a-b") == ["a-b", other]  # what was rendered stays where it is
+    write_manifest(tmp_path / "out" / "sample-zh" / "embedded" / "page.json", {"status": "odd"})
+    with pytest.warns(UserWarning, match="status is"):
+        assert folders(tmp_path, "sample/zh") == ["sample-zh"]  # to be replaced
+
+
+def test_a_folder_that_another_corpus_took_meanwhile_is_not_written_to(tmp_path, monkeypatch):
+    monkeypatch.setenv("PERSLIB_HOME", str(tmp_path))
+    save(tiny_corpus(), tmp_path / "data" / "a-b")
+    study, out = written(tmp_path, "page", "1"), tmp_path / "out"
+
+    def slow(*named: object, **asked: object) -> list[object]:
+        pages = plan(*named, **asked)
+        write_manifest(out / "a-b" / "embedded" / "page.json", {"status": "success", "corpus": {"label": "a/b"}})
+        return pages
+
+    monkeypatch.setattr("perslib.report.run.plan", slow)
+    with pytest.raises(ReportError, match="a-b has pages of another corpus"):
+        run_report(study, "a-b", out=out)
+    assert [json.loads(file.read_text("utf-8"))["status"] for file in out.rglob("*.json")] == ["success"]
+
+
+def test_backbones_never_share_a_folder():
+    assert backbone_folder("a-b") == "a-b" and backbone_folder("a", "b") == "a-vs-b"
+    lists = [["a-b"], ["a/b"], ["a b"], ["a", "b"], ["b", "a"], ["a-vs-b"], ["x" * 300], ["x" * 301], ["x" * 90, "y"]]
+    names = [backbone_folder(*names) for names in lists]
+    assert len(set(names)) == len(lists) and max(map(len, names)) < 100
+
+
+def test_runs_that_nothing_but_their_folder_tells_apart_are_all_compared(root):
+    shutil.copytree(root / "tiny-en", root / "copy")
+    opened = compare.open_runs([root / corpus / GOOD[0] / "page" for corpus in ("tiny-en", "copy")])
+    assert len(opened.pages) == 2 and opened.verdicts["run"].nunique() == 2

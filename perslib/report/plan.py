@@ -23,11 +23,13 @@ from typing import Any
 
 from perslib.errors import ReportError, UnknownName
 from perslib.paths import bundled, workspace
-from perslib.report.manifest import corpus_facts
+from perslib.report.manifest import corpus_facts, pages_under
 from perslib.text import LANGUAGES, check_language
 
 #: The studies, by their number; other notebooks (an explorer, a launcher) run only when they are named.
 _STUDY = re.compile(r"\d\d_.+\.ipynb\Z")
+#: Characters of a folder's name; systems take 255 bytes, and a digest may follow.
+_LONGEST = 80
 #: Of all pages these come first: the quickest, and what most readers want to see.
 _FIRST = ("00", "01", "04")
 
@@ -253,9 +255,9 @@ def plan(
     address, label = _address_and_label(corpus, data.name)
     shared = {**further, "corpus": address, "language": spoken, "seed": seed}
     facts = {"label": label, "given": str(corpus), **corpus_facts(data)}
-    folder = root / slug(facts["label"])
+    folder = corpus_folder(root, label)
     pages = [
-        Planned(study, {**shared, "backbone": name}, root, folder / _own_slug(name), facts)
+        Planned(study, {**shared, "backbone": name}, root, folder / backbone_folder(name), facts)
         for name in names
         for study in studies
     ]
@@ -277,10 +279,25 @@ def _address_and_label(corpus: str | Path, name: str) -> tuple[str, str]:
     return str(path.resolve()), label
 
 
-def _own_slug(name: str) -> str:
-    """A backbone's name as a folder that no other name has."""
-    plain = slug(name)
-    return plain if plain == name else f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"
+def corpus_folder(root: Path, label: str) -> Path:
+    """Where pages of a corpus go: `sample/en` → `sample-en`, unless that is, or may become, the folder of another corpus."""
+    from perslib.corpus import corpus_names
+
+    plain = slug(label)
+    labels = {page.entry["corpus"]["label"] for page in pages_under(root) if page.folder.parent.name == plain} - {""}
+    others = (labels or {name for name in corpus_names() if slug(name) == plain}) - {label}
+    return root / (_with_digest(plain, label) if others or len(plain) > _LONGEST else plain)
+
+
+def backbone_folder(*names: str) -> str:
+    """A folder that no other backbone has, nor any other list of them: `["small", "large"]` → `small-vs-large`."""
+    plain = "-vs-".join(map(slug, names))
+    is_own = plain.split("-vs-") == [*names] and len(plain) <= _LONGEST
+    return plain if is_own else _with_digest(plain, "\n".join(names))
+
+
+def _with_digest(plain: str, name: str) -> str:
+    return f"{plain[:_LONGEST]}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"
 
 
 def slug(name: str) -> str:

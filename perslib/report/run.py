@@ -35,7 +35,15 @@ from perslib.report.manifest import (
     write_manifest,
     write_text,
 )
-from perslib.report.plan import Planned, check_choices, find_studies, plan, read_notebook, slug
+from perslib.report.plan import (
+    Planned,
+    backbone_folder,
+    check_choices,
+    corpus_folder,
+    find_studies,
+    plan,
+    read_notebook,
+)
 from perslib.report.progress import Progress, rehearsed, watched
 from perslib.report.render import render_page, title_of
 from perslib.text import using_language
@@ -120,7 +128,7 @@ def compare_runs(
     values["language"] = language or pages[0].language
     (study,) = find_studies("compare")
     check_choices(values, study)
-    folder = root / pages[0].folder.parent.name / "-vs-".join(map(slug, names))
+    folder = corpus_folder(root, pages[0].corpus) / backbone_folder(*names)
     page = Planned(study, values, root, folder, {**pages[0].entry["corpus"], "label": pages[0].corpus})
     with using_language(page.language):
         done = render(page, "1/1", threading.Event())
@@ -183,6 +191,8 @@ def _as_it_ran(run: Run, folder: Path, page: Planned) -> str:
 def _record(page: Planned, entry: Mapping[str, Any], good: Mapping[str, Any] | None) -> None:
     """Write the manifest; where there is a good page that stays, the entry comes beside its own."""
     with alone(page.root):
+        if corpus_folder(page.root, page.corpus["label"]) != page.folder.parent:
+            raise ReportError(f"{page.folder.parent} has pages of another corpus by now: run the same command again")
         write_manifest(page.file(".json"), {**good, "last_run": entry} if good else entry)
         write_index(page.root)
 
