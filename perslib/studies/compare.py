@@ -115,7 +115,8 @@ def _names(pages: Sequence[Page]) -> list[str]:
         }
     )
     telling = [name for name in about if about[name].nunique() > 1] or ["backbone"]
-    return about[telling].agg(" · ".join, axis=1).tolist()
+    names = about[telling].agg(" · ".join, axis=1)
+    return names.mask(names.duplicated(keep=False), [str(page.folder / page.name) for page in pages]).tolist()
 
 
 def list_settings(runs: Runs) -> pd.DataFrame:
