@@ -198,7 +198,7 @@ def test_a_damaged_manifest(root, damage):
         assert re.search(rf"{BAD}/page\.json: \S.+\. Delete it, and run its page again", said[name])
     html = said["index"].split("</html>")[0]
     assert html.count('class="card damaged"') == 1 and f"Delete tiny-en/{BAD}/page.json" in html
-    assert str(root) not in html
+    assert str(root) not in html and html.count('<section class="corpus">') == 1  # beside what it belongs to
     with pytest.raises(DataError, match=rf"{BAD}/page\.json"), pytest.warns(UserWarning):
         compared(root, GOOD[0], BAD)
     compared(root, *GOOD)
