@@ -63,13 +63,14 @@ def standings(pages: Iterable[Page]) -> tuple[list[pd.DataFrame], list[tuple[str
         tables_of = page.entry["tables"].get(TABLE, [])
         for file in (page.folder / name for name in tables_of if name.endswith(".csv")):
             try:
-                tables.append(_read(file, page))
+                if len(table := _read(file, page)):
+                    tables.append(table)
             except (OSError, ValueError) as error:
                 why = str(error).replace(str(file), file.name)
                 skipped.append((file.relative_to(page.root).as_posix(), translate(message, why=why)))
-    if not any(map(len, tables)):
+    if not tables:
         return [], skipped
-    rows = pd.concat([table for table in tables if len(table)], ignore_index=True)
+    rows = pd.concat(tables, ignore_index=True)
     groups = [_placed(_merged(own)) for _, own in rows.groupby(GROUP, sort=False)]
     return sorted(groups, key=lambda rows: (-len(rows), -max(rows["when"]), *rows[GROUP].iloc[0])), skipped
 

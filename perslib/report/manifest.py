@@ -30,7 +30,7 @@ from perslib.schemas import check, read_schema, show
 REMEDY = "Delete it, and run its page again."
 _SCHEMA = read_schema(__file__, "manifest.schema.toml", "entry")
 _USUAL = {name: part["default"] for name, part in _SCHEMA.document["entry"]["properties"].items() if "default" in part}
-_KINDS = ("figures", "tables", "verdicts", "replies")
+KINDS = ("figures", "tables", "verdicts", "replies")
 #: Bytes of a manifest; ours have some fifty thousand.
 _LARGEST = 8_000_000
 
@@ -84,25 +84,27 @@ def backbone_facts(name: str) -> dict[str, Any]:
     entry = entries().get(name)
     if entry is None:
         return {"name": name}
-    facts = {"name": name, "kind": entry.kind, "model": entry.called}
-    settings: dict[str, Any] = {"effort": entry.effort, "extra_body": dict(entry.extra_body), "omit": list(entry.omit)}
     found = probe.known(entry.address, entry.called)
-    seen = (
-        {name: value for name, value in asdict(found).items() if name not in ("backbone", "endpoint")} if found else {}
-    )
-    settings |= {"goes_without": sorted(probe.left_out(entry.address, entry.called)), "probe": seen}
-    facts |= {name: value for name, value in settings.items() if value}
-    parts = urlsplit(entry.base_url)
-    if parts.hostname:
-        facts["endpoint"] = parts.hostname + (f":{parts.port}" if parts.port else "")
-    return facts
+    seen = asdict(found) if found else {}
+    facts = {
+        "name": name,
+        "kind": entry.kind,
+        "model": entry.called,
+        "effort": entry.effort,
+        "extra_body": dict(entry.extra_body),
+        "omit": list(entry.omit),
+        "goes_without": sorted(probe.left_out(entry.address, entry.called)),
+        "probe": {name: value for name, value in seen.items() if name not in ("backbone", "endpoint")},
+        "endpoint": urlsplit(entry.base_url).netloc.rpartition("@")[2],
+    }
+    return {name: value for name, value in facts.items() if value or name == "model"}
 
 
 def corpus_facts(corpus: Any) -> dict[str, Any]:
     """Name, language, digest and size of the corpus, and whether a program made it (then its truth is known)."""
     facts = {name: getattr(corpus, name) for name in ("name", "language", "digest")}
-    facts["synthetic"] = "truth_turns" in corpus.extras
-    return facts | {name: len(getattr(corpus, name)) for name in ("users", "sessions", "turns")}
+    sizes = {name: len(getattr(corpus, name)) for name in ("users", "sessions", "turns")}
+    return {**facts, "synthetic": "truth_turns" in corpus.extras, **sizes}
 
 
 # -- the file ----------------------------------------------------------------------------------------------
@@ -155,7 +157,7 @@ def pages_under(root: Path) -> list[Page]:
 def find_page(place: str | Path) -> Page:
     """The page at a path: of itself, its manifest, its notebook, or none of these endings; seen from here or from reports/."""
     home, named = workspace() / "reports", Path(place).expanduser()
-    name = next((named.name.removesuffix(e) for e in (".html", ".json", ".ipynb") if named.suffix == e), named.name)
+    name = named.stem if named.suffix in (".html", ".json", ".ipynb") else named.name
     for base in (Path.cwd(), workspace(), home):
         file = (base / named).resolve().with_name(f"{name}.json")
         if page := read_page(file):
@@ -164,6 +166,13 @@ def find_page(place: str | Path) -> Page:
             return page
     known = ((page.folder / page.name).relative_to(home).as_posix() for page in pages_under(home))
     raise UnknownName("run", str(place), known)
+
+
+def find_pages(places: Iterable[str | Path]) -> list[Page]:
+    """The pages at these places, each once."""
+    if pages := list(map(find_page, dict.fromkeys(map(str, places)))):
+        return pages
+    raise DataError("No run is named", "Name pages that were rendered: reports/<corpus>/<backbone>/01_verification.")
 
 
 def common_language(pages: Iterable[Page]) -> str:
@@ -178,7 +187,7 @@ def read_page(file: Path) -> Page | None:
     """
     if not os.path.lexists(file):
         return None
-    folder, entry, problem = file.parent, {}, ""
+    folder = file.parent
     try:
         if check_file(file).stat().st_size > _LARGEST:
             raise ValueError(f"it has more than {_LARGEST:,} bytes")
@@ -191,7 +200,7 @@ def read_page(file: Path) -> Page | None:
     home = os.path.realpath(folder)
     if stray := {path for path in files_of(entry) if not Path(os.path.realpath(folder / path)).is_relative_to(home)}:
         problem = f"{', '.join(map(show, sorted(stray)))}: not opened, since it leads out of the page's folder"
-        for kind in _KINDS:
+        for kind in KINDS:
             entry[kind] = {name: [path for path in own if path not in stray] for name, own in entry[kind].items()}
     if problem:
         warnings.warn(f"{file}: {problem}. {REMEDY}", stacklevel=2)
@@ -207,7 +216,7 @@ def check_file(file: Path) -> Path:
 
 def files_of(entry: Mapping[str, Any]) -> list[str]:
     """All figures, tables, verdicts and replies of a page, relative to its folder."""
-    return [file for kind in _KINDS for files in entry[kind].values() for file in files]
+    return [file for kind in KINDS for files in entry[kind].values() for file in files]
 
 
 def write_manifest(file: Path, entry: Mapping[str, Any]) -> Path:

@@ -59,10 +59,11 @@ class Study:
 
 def find_studies(names: Iterable[str | Path] | str | Path | None = None) -> list[Study]:
     """Notebooks by name ("00_corpus"), number ("00") or path; when none is named, all numbered ones that lack nothing."""
-    shelf, names = _shelf(), [names] if isinstance(names, (str, Path)) else names
-    paths = [] if names is None else [_find(str(name), shelf) for name in names]
-    studies = numbered_studies() if names is None else [read_study(path) for path in dict.fromkeys(paths)]
-    studies = [study for study in studies if names is not None or not study.lacks]
+    if names is None:
+        studies = [study for study in numbered_studies() if not study.lacks]
+    else:
+        shelf, names = _shelf(), [names] if isinstance(names, (str, Path)) else names
+        studies = list(map(read_study, dict.fromkeys(_find(str(name), shelf) for name in names)))
     if not studies:
         raise ReportError(f"There is no notebook to run: none is named, and {workspace() / 'notebooks'} has none")
     counted = Counter(study.name for study in studies)
@@ -170,8 +171,14 @@ def fitted(value: Any, default: Any, place: str) -> Any:
     raise ReportError(f"{place} is {value!r}, expected {_KINDS.get(kind, kind.__name__)} such as {default!r}")
 
 
-_KINDS = {int: "a whole number", float: "a number", bool: "True or False", str: "a text"}
-_KINDS |= {list: "a list", dict: "a table"}
+_KINDS = {
+    int: "a whole number",
+    float: "a number",
+    bool: "True or False",
+    str: "a text",
+    list: "a list",
+    dict: "a table",
+}
 
 
 # -- pages --------------------------------------------------------------------------------------------------
@@ -286,18 +293,18 @@ def corpus_folder(root: Path, label: str) -> Path:
     plain = slug(label)
     labels = {page.entry["corpus"]["label"] for page in pages_under(root) if page.folder.parent.name == plain} - {""}
     others = (labels or {name for name in corpus_names() if slug(name) == plain}) - {label}
-    return root / (_with_digest(plain, label) if others or len(plain) > _LONGEST else plain)
+    return root / _folder(plain, label, not others)
 
 
 def backbone_folder(*names: str) -> str:
     """A folder that no other backbone has, nor any other list of them: `["small", "large"]` → `small-vs-large`."""
     plain = "-vs-".join(map(slug, names))
-    is_own = plain.split("-vs-") == [*names] and len(plain) <= _LONGEST
-    return plain if is_own else _with_digest(plain, "\n".join(names))
+    return _folder(plain, "\n".join(names), plain.split("-vs-") == [*names])
 
 
-def _with_digest(plain: str, name: str) -> str:
-    return f"{plain[:_LONGEST]}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"
+def _folder(plain: str, name: str, is_own: bool) -> str:
+    digest = hashlib.sha256(name.encode()).hexdigest()[:6]
+    return plain if is_own and len(plain) <= _LONGEST else f"{plain[:_LONGEST]}-{digest}"
 
 
 def slug(name: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import sys
 import threading
 import warnings
@@ -20,12 +19,14 @@ from perslib.paths import scratch
 from perslib.report.execute import LOOK_EVERY, Failure, Run, execute
 from perslib.report.index import write_index
 from perslib.report.manifest import (
+    KINDS,
     Page,
     alone,
     backbone_facts,
     code_revision,
     files_of,
     find_page,
+    find_pages,
     now,
     package_versions,
     pages_under,
@@ -100,7 +101,7 @@ def run_report(
     runs = [run.result() for run in running]
     if failed := [(page, run.failure) for page, run in zip(pages, runs) if run and run.failure]:
         raise _report_error(failed, len(pages))
-    if (len(backbones) > 1 and not isinstance(backbones, str)) or "," in str(parameters.get("judges", "")):
+    if len({page.backbone for page in pages}) > 1 or "," in str(parameters.get("judges", "")):
         kept = [page.file(".json") for page in pages if find_page(page.file(".json")).entry["verdicts"]]
         if kept:
             compare_runs(kept, language=language, seed=seed)
@@ -114,9 +115,7 @@ def compare_runs(
 
     It goes to `<out>/<corpus>/<names of the backbones>/compare.html`; `out` is where the first run is when not given.
     """
-    pages = [find_page(run) for run in runs]
-    if not pages:
-        raise ReportError("No run is named: name pages that were rendered")
+    pages = find_pages(runs)
     names = list(dict.fromkeys(page.backbone for page in pages))
     root = Path(out).expanduser().resolve() if out else pages[0].root
     values = {
@@ -124,8 +123,8 @@ def compare_runs(
         "seed": seed,
         "backbone": ", ".join(names),
         **more,
+        "language": language or pages[0].language,
     }
-    values["language"] = language or pages[0].language
     (study,) = find_studies("compare")
     check_choices(values, study)
     folder = corpus_folder(root, pages[0].corpus) / backbone_folder(*names)
@@ -149,6 +148,8 @@ def render(page: Planned, place: str, stopped: threading.Event) -> Run:
     The run works in a folder of its own. Where it does not succeed, the last good page stays as it is, with its files
     and its manifest; what went wrong is in `last_run` of it and on a page beside it. `place` is shown on the terminal. When `stopped` is set, the run ends as by Ctrl-C.
     """
+    import nbformat
+
     before = read_page(page.file(".json"))
     good = before.entry if before and before.entry["status"] == "success" and before.href else None
     entry = _known_before(page)
@@ -160,14 +161,16 @@ def render(page: Planned, place: str, stopped: threading.Event) -> Run:
             run = execute(page.study, given, told, progress, progress.cell_started)
             entry |= _known_after(run, progress)
             if keeps_good := good is not None and run.status != "success":
-                entry |= {"figures": {}, "tables": {}, "verdicts": {}, "replies": {}}
+                entry |= {kind: {} for kind in KINDS}
             with _RENDERING:
                 html = render_page(run.notebook, _frame(page, entry)).replace(str(folder), str(page.folder))
             if keeps_good:
                 write_text(page.file(".failed.html"), html)
             else:
                 write_text(folder / page.file().name, html)
-                write_text(folder / page.file(".ipynb").name, _as_it_ran(run, folder, page))
+                # To be opened in Lab and run again: it writes where its page is.
+                notebook = nbformat.writes(run.notebook).replace(str(folder), str(page.folder))
+                write_text(folder / page.file(".ipynb").name, notebook)
                 good = None
                 _publish(page, before, folder)
                 page.file(".failed.html").unlink(missing_ok=True)
@@ -179,13 +182,6 @@ def render(page: Planned, place: str, stopped: threading.Event) -> Run:
     finally:
         _record(page, entry, good)
     return run
-
-
-def _as_it_ran(run: Run, folder: Path, page: Planned) -> str:
-    """The executed notebook, to be opened in Lab and run again: it writes where its page is."""
-    import nbformat
-
-    return nbformat.writes(run.notebook).replace(str(folder), str(page.folder))
 
 
 def _record(page: Planned, entry: Mapping[str, Any], good: Mapping[str, Any] | None) -> None:
@@ -243,28 +239,23 @@ def _known_after(run: Run, progress: Progress) -> dict[str, Any]:
     counted: Counter[str] = Counter()
     for said in _records(run.notebook, "judgments"):
         counted.update({name: n for name, n in said.items() if name != "kind"})
-    leading_first = sorted(_records(run.notebook, "figure"), key=lambda said: not said.get("leads"))
     return {
         "status": run.status,
         "finished": now(),
         "seconds": round(run.seconds, 2),
         "failure": asdict(run.failure) if run.failure else None,
         "answer": [said["text"] for said in _records(run.notebook, "answer")],
-        "figures": {said["name"]: list(said["files"]) for said in leading_first},
-        "tables": {said["name"]: list(said["files"]) for said in _records(run.notebook, "table")},
-        "verdicts": {said["name"]: list(said["files"]) for said in _records(run.notebook, "verdicts")},
-        "replies": {said["name"]: list(said["files"]) for said in _records(run.notebook, "replies")},
+        **{kind: {said["name"]: list(said["files"]) for said in _records(run.notebook, kind)} for kind in KINDS},
         **counted,
         "ledger": progress.ledger(),
     }
 
 
-def _records(notebook: Any, kind: str) -> Iterator[Mapping[str, Any]]:
-    """What the notebook's outputs say about themselves, of this kind, in the order of the page."""
-    for output in (output for cell in notebook.cells for output in cell.get("outputs", [])):
-        said = output.get("metadata", {}).get("perslib", {})
-        if said.get("kind") == kind:
-            yield said
+def _records(notebook: Any, kind: str) -> list[Mapping[str, Any]]:
+    """What the notebook's outputs say about themselves, of this kind: what leads the page, then the rest in its order."""
+    outputs = (output for cell in notebook.cells for output in cell.get("outputs", []))
+    records = (output.get("metadata", {}).get("perslib", {}) for output in outputs)
+    return sorted((said for said in records if said.get("kind") == kind), key=lambda said: not said.get("leads"))
 
 
 def _frame(page: Planned, entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -277,9 +268,9 @@ def _frame(page: Planned, entry: Mapping[str, Any]) -> dict[str, Any]:
         "backbone": page.backbone,
         "model": entry["backbone"].get("model", ""),
         "is_synthetic": page.corpus["synthetic"],
-        "asks_toy": page.backbone == "embedded" and bool(entry.get("ledger", {}).get("stages")),
+        "asks_toy": page.backbone == "embedded" and bool(entry["ledger"]["stages"]),
         "manifest": page.file(".json").name,
-        "index": Path(os.path.relpath(page.root / "index.html", page.folder)).as_posix(),
+        "index": "../../index.html",
         "own": ", ".join(own),
     }
 

@@ -18,7 +18,9 @@ from perslib.errors import DataError, NotEnough
 from perslib.paths import workspace
 from perslib.report.manifest import REMEDY, Page, check_file, pages_under
 
-_SUMS = ("calls", "hits", "tokens_in", "tokens_out", "cost")
+_SUMS = ["calls", "hits", "tokens_in", "tokens_out", "cost"]
+_COLUMNS = ["notebook", "corpus", "backbone", "model", "language", "status", "started", "seconds", "seed"]
+_COLUMNS += ["judgments", "unscored", *_SUMS, "answer", "parameters", "page", "executed", "verdicts", "replies"]
 
 
 def runs(root: str | Path | None = None) -> pd.DataFrame:
@@ -31,21 +33,18 @@ def runs(root: str | Path | None = None) -> pd.DataFrame:
     page, executed (paths of the page and of the notebook as it ran), verdicts, replies (paths of Parquet files).
     """
     pages = pages_under(Path(root) if root is not None else workspace() / "reports")
-    columns = ["notebook", "corpus", "backbone", "model", "language", "status", "started", "seconds", "seed"]
-    columns += ["judgments", "unscored", *_SUMS, "answer", "parameters", "page", "executed", "verdicts", "replies"]
-    return pd.DataFrame([_row(page) for page in pages if not page.is_damaged], columns=columns)
+    return pd.DataFrame([_row(page) for page in pages if not page.is_damaged], columns=_COLUMNS)
 
 
 def _row(page: Page) -> dict[str, object]:
     entry = page.entry
-    spent = pd.DataFrame(list(entry["ledger"]["stages"].values())).reindex(columns=list(_SUMS)).sum()
-    taken = ("language", "status", "started", "seconds", "seed", "judgments", "unscored", "parameters")
+    spent = pd.DataFrame(list(entry["ledger"]["stages"].values())).reindex(columns=_SUMS).sum()
     return {
+        **{name: entry.get(name) for name in _COLUMNS},
         "notebook": page.name,
         "corpus": page.corpus,
         "backbone": page.backbone,
         "model": entry["backbone"].get("model"),
-        **{name: entry.get(name) for name in taken},
         **spent.to_dict(),
         "answer": " ".join(entry["answer"]),
         "page": page.folder / f"{page.name}.html",
