@@ -15,16 +15,15 @@ from typing import Any, NamedTuple, TypeAlias
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from perslib.corpus.parquet import open_table
+from perslib.corpus.records import LONGEST, check_lines, check_width
 from perslib.corpus.uxbench_records import NAMES, Session, Unreadable, named, session
 from perslib.errors import DataError, Problem
 
 AT_ONCE = 4 << 20
 """Bytes of JSON Lines, about, in a block."""
 ROWS = 512
-LONGEST = 64 << 20
-"""Bytes; a longer line is no session, and is skipped without ever being held in memory."""
 _LINES = (".jsonl", ".ndjson", ".json")
 _TABLES = (".parquet", ".csv", ".tsv")
 #: What a message a row says of its session, in the first that says it.
@@ -81,6 +80,7 @@ def _holds_messages(file: Path) -> bool:
 
 def _read_in_parts(file: Path, rows: int) -> Iterator[pa.Table]:
     """The rows of a CSV, or of lines of messages."""
+    check_lines(file)
     try:
         if file.suffix in _LINES:
             parts = pd.read_json(file, lines=True, chunksize=rows, dtype=False)
@@ -88,6 +88,7 @@ def _read_in_parts(file: Path, rows: int) -> Iterator[pa.Table]:
             parts = pd.read_csv(file, sep="\t" if file.suffix == ".tsv" else ",", chunksize=rows, dtype=str)
         with parts:
             for part in parts:
+                check_width(part.columns, file.name)
                 kept = part.astype(object).where(part.notna(), None)
                 yield pa.Table.from_pylist(kept.to_dict("records"))
     except ValueError as error:
@@ -123,12 +124,10 @@ def _of_lines(file: Path, size: int, longest: int) -> Iterator[Block]:
 
 
 def _batches(file: Path, rows: int) -> Iterator[pa.Table]:
-    try:
-        with pq.ParquetFile(file, buffer_size=1 << 20, pre_buffer=False) as parquet:
-            for batch in parquet.iter_batches(batch_size=rows):
-                yield pa.Table.from_batches([batch])
-    except (pa.ArrowException, OSError) as error:
-        raise DataError(Problem(str(file), f"is no readable Parquet file: {error}")) from error
+    with open_table(file, buffer_size=1 << 20, pre_buffer=False) as stored:
+        check_width(stored.schema_arrow.names, file.name)
+        for batch in stored.iter_batches(batch_size=rows):
+            yield pa.Table.from_batches([batch])
 
 
 def _slices(frame: pd.DataFrame, rows: int) -> Iterator[pa.Table]:

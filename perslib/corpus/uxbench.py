@@ -18,15 +18,17 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from perslib.corpus.logs import blocks, first_record, records
-from perslib.corpus.reading import Reading, Rejected, Rows, is_too_deep
+from perslib.corpus.logs import Block, blocks, first_record, records
+from perslib.corpus.reading import Reading, Rows, is_too_deep
+from perslib.corpus.records import read_each
 from perslib.corpus.uxbench_records import Message, Session, Unreadable, named, plain, session
 from perslib.errors import DataError, Problem
 from perslib.paths import read_toml
@@ -72,14 +74,8 @@ def read(path: Path, *, skip_bad: bool = False, name: str | None = None) -> Read
     reading = _Log(skip_bad=True)
     for file in _files(path):
         split = split_of(file)
-        for block in blocks(file):
-            for number, record in records(block):
-                place = f"{block.place}:{number}"
-                try:
-                    reading.take(*_read(record, split, place))
-                except Unreadable as error:
-                    shown = None if isinstance(record, Unreadable) or is_too_deep(record) else record
-                    reading.rejected.append(Rejected(place, str(error), shown))
+        lines = (line for block in blocks(file) for line in _lines(block))
+        read_each(lines, reading, None, partial(_take, split=split, reading=reading), sessions=0)
     reading.note("records that are no session, left out", len(reading.rejected))
     reasons = Counter(one.reason for one in reading.rejected)
     reading.problems = [Problem(str(path), f"{n} records: {why}") for why, n in reasons.most_common(10)]
@@ -100,11 +96,20 @@ def _files(path: Path) -> list[Path]:
     return splits or files
 
 
-def _read(record: Any, split: str | None, place: str) -> tuple[Session, dict[str, Any]]:
-    """The session of a record, and its case where it comes from a split."""
-    if is_too_deep(record):
-        raise Unreadable("nested too deeply")
-    return split_session(record, split, place) if split else (session(record, name=place), {})
+def _lines(block: Block) -> Iterator[tuple[str, Any, Any]]:
+    """Place and record of every line or row of a block."""
+    for number, record in records(block):
+        place = f"{block.place}:{number}"
+        wrong = str(record) if isinstance(record, Unreadable) else "nested too deeply" if is_too_deep(record) else ""
+        yield place, Problem(place, wrong) if wrong else record, None
+
+
+def _take(record: Any, place: str, split: str | None, reading: _Log) -> None:
+    """Take in the session of a record, and its case where it comes from a split."""
+    try:
+        reading.take(*(split_session(record, split, place) if split else (session(record, name=place), {})))
+    except Unreadable as error:
+        raise DataError(Problem(place, str(error))) from error
 
 
 @dataclass

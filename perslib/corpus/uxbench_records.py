@@ -42,7 +42,7 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Message(NamedTuple):
-    """One utterance; `n_chars` is its length before anything was replaced in it."""
+    """One utterance; `n_chars` is its length before anything was replaced in it; `is_both`: liked and disliked."""
 
     idx: int
     role: str
@@ -50,7 +50,7 @@ class Message(NamedTuple):
     t: float | None = None
     feedback: int = 0
     n_chars: int = 0
-    extra: Mapping[str, Any] = NOTHING
+    is_both: bool = False
 
 
 class Session(NamedTuple):
@@ -118,8 +118,8 @@ class Unreadable(ValueError):
     """Why a record is no session: a short reason that can be counted."""
 
 
-def session(record: Any, *, raw: bool = False, name: str = "") -> Session:
-    """A session from a record; `raw` keeps the payload of a reply in `extra["raw_message"]`."""
+def session(record: Any, *, name: str = "") -> Session:
+    """A session from a record."""
     if not isinstance(record, Mapping):
         raise record if isinstance(record, Unreadable) else Unreadable("not an object")
     notes: list[str] = []
@@ -139,7 +139,7 @@ def session(record: Any, *, raw: bool = False, name: str = "") -> Session:
             ordered = False
         else:
             last = place
-        messages.append(message(item, len(messages), notes, raw))
+        messages.append(message(item, len(messages), notes))
     if not messages:
         raise Unreadable("no message")
     if not ordered:
@@ -181,7 +181,7 @@ def listed(history: Any) -> list[Any]:
     return list(history)
 
 
-def message(item: Mapping[str, Any], idx: int, notes: list[str], raw: bool = False) -> Message:
+def message(item: Mapping[str, Any], idx: int, notes: list[str]) -> Message:
     """One message; a text under `message` or `content`, whichever is not empty."""
     get = item.get
     text = get("message") or get("content") or named(item, "message") or ""
@@ -200,15 +200,13 @@ def message(item: Mapping[str, Any], idx: int, notes: list[str], raw: bool = Fal
     t = None if time is None else seconds(time)
     if t is None and time is not None:
         notes.append("unreadable time")
-    feedback, extra = 0, NOTHING
+    feedback, is_both = 0, False
     if role == "assistant":
         feedback = button(item)
-        if feedback < 0 and truth(get("is_liked")):
-            extra = {"both": True}
+        is_both = feedback < 0 and truth(get("is_liked"))
         if text[:1] == "{" or "[](@" in text:
-            was, text = text, plain(text)
-            extra = {**extra, "raw_message": was} if raw else extra
-    return Message(idx, role, text, t, feedback, len(text), extra)
+            text = plain(text)
+    return Message(idx, role, text, t, feedback, len(text), is_both)
 
 
 def button(item: Mapping[str, Any]) -> int:
