@@ -12,6 +12,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
 from itertools import count
@@ -58,9 +59,11 @@ def content_address(entry: Entry, weights: str, request: Request) -> str:
 
 def weights(entry: Entry) -> str:
     """What the model is: a file is known by its content, wherever it lies."""
-    file = gguf(entry)
-    path = Path(file or "").expanduser()
-    return _fingerprint(path, path.stat().st_mtime_ns) if file and path.is_file() else entry.model
+    with suppress(OSError, RuntimeError):  # a file that cannot be read is named when the model is asked
+        path = Path(gguf(entry) or "").expanduser()
+        if path.is_file():
+            return _fingerprint(path, path.stat().st_mtime_ns)
+    return entry.model
 
 
 @cache
