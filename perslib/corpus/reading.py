@@ -10,7 +10,6 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -127,6 +126,8 @@ class Reading:
     corpus: Corpus = field(init=False)
     folder: Path = field(init=False)
     """Where the corpus lies, once it is imported."""
+    dates: str | None = None
+    """As of `perslib.corpus.times.ORDERS`: of times that do not begin with the year."""
     _scores: defaultdict[str, Scores] = field(default_factory=lambda: defaultdict(Scores))
 
     def note(self, what: str, times: int = 1) -> None:
@@ -217,43 +218,7 @@ class Reading:
         return "".join(lines).encode("utf-8", "backslashreplace")  # half a character becomes JSON's escape
 
 
-_EPOCH = datetime(1970, 1, 1)
-_MILLISECONDS_FROM = 1e11  # seconds would be the year 5138, milliseconds are 1973
 _YES = {"1", "true", "yes", "y", "t"}
-
-
-def seconds(value: Any) -> float | None:
-    """Seconds since 1970 of `2026-01-31 08:00:00`, ISO 8601 with or without zone, or epoch s/ms; None if unreadable.
-
-    A time without a zone counts as if it were UTC: only differences within a session are used.
-    """
-    if isinstance(value, str):
-        value = _parse_moment(value)
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        if not 0 < value < 1e300:
-            return None  # of hundreds of digits, infinite, or no number
-        return float(value) / 1000 if value > _MILLISECONDS_FROM else float(value)
-    if not isinstance(value, datetime):
-        return None
-    try:
-        if value.tzinfo is not None:
-            value = value.astimezone(UTC).replace(tzinfo=None)
-        return (value - _EPOCH).total_seconds()
-    except (OverflowError, ValueError):
-        return None  # a zone that leads out of the calendar; a missing time that is typed as one
-
-
-def _parse_moment(text: str) -> datetime | float | None:
-    for parse in (datetime.fromisoformat, float, _from_slashes):
-        try:  # faster than contextlib.suppress, and done for every message of a log
-            return parse(text)
-        except ValueError:
-            continue
-    return None
-
-
-def _from_slashes(text: str) -> datetime:
-    return datetime.fromisoformat(text.strip().replace("/", "-"))
 
 
 def truth(value: Any) -> bool:

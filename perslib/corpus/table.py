@@ -31,12 +31,14 @@ from perslib.corpus.reading import AUTO, Reading, Rejected, Scores, number_in, p
 from perslib.corpus.records import COLUMNS, check_width, csv_lines, json_lines, naming, read_bounded, read_each
 from perslib.corpus.scale import FIVE, Scale
 from perslib.corpus.schema import SCHEMA, SESSION, coerce
+from perslib.corpus.times import is_time, read_times
 from perslib.errors import DataError, Problem
 from perslib.schemas import check, read_schema, unfit
 
 REQUIRED = ("user", "request", "response")
 #: What rates a whole session, and what else is said once for it.
 RATINGS = ("satisfaction", "success")
+TIMES = ("asked_at", "answered_at")
 OF_SESSION = ("task", "assistant", "trailing", *RATINGS)
 SUFFIXES = (".jsonl", ".csv", ".tsv", ".parquet")
 Row = tuple[str, dict[str, Any]]
@@ -58,9 +60,10 @@ def read(
     columns: Mapping[str, str] | None = None,
     scale: Scale | None = None,
     evidence: str | None = None,
+    dates: str | None = None,
 ) -> Reading:
     """Read a table of one's own; see `perslib import table`."""
-    reading = Reading(skip_bad, evidence=evidence or AUTO)
+    reading = Reading(skip_bad, evidence=evidence or AUTO, dates=dates)
     rows = read_each(
         records_of(path, columns or {}), reading, None, partial(_rename, columns=columns or {}), sessions=0
     )
@@ -75,6 +78,7 @@ def read_rows(
     skip_bad: bool = False,
     scale: Scale | None = None,
     evidence: str | None = None,
+    dates: str | None = None,
     row_of: Callable[[Any], dict[str, Any]] = dict,
 ) -> Reading:
     """Read rows as of a table: what a loader of one's own makes of its files.
@@ -82,7 +86,7 @@ def read_rows(
     Rows may be records of any form that `row_of` makes a row of; a record for which it fails is named with the error, and
     left out under `skip_bad` like any other bad row.
     """
-    reading = Reading(skip_bad, evidence=evidence or AUTO)
+    reading = Reading(skip_bad, evidence=evidence or AUTO, dates=dates)
     placed = read_each(_numbered(rows), reading, None, lambda row, place: _rename(row_of(row), place), sessions=0)
     return read_placed(placed, reading, name, language, scale)
 
@@ -105,13 +109,14 @@ def from_frame(
     columns: Mapping[str, str] | None = None,
     scale: Scale | str | None = None,
     evidence: str | None = None,
+    dates: str | None = None,
     language: str = "en",
 ) -> Corpus:
-    """The corpus that a data frame holds; rows, `columns`, `scale` and `evidence` as of a table of one's own."""
+    """The corpus that a data frame holds; rows, `columns`, `scale`, `evidence` and `dates` as of a table of one's own."""
     declared = Scale.parse(scale) if isinstance(scale, str) else scale
     _check_columns(columns or {}, frame.columns, name)
     rows = (_under_ours(row, columns or {}) for row in _of_frame(frame))
-    return read_rows(rows, name, language=language, scale=declared, evidence=evidence).corpus
+    return read_rows(rows, name, language=language, scale=declared, evidence=evidence, dates=dates).corpus
 
 
 def _of_frame(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
@@ -145,7 +150,10 @@ def read_placed(
 ) -> Reading:
     """Read rows with the place of each in its file; None for a row that cannot be read, and was rejected."""
     placed = list(_conversations(placed, reading))
-    reading.scale = _scale(scale, [row for _, row in placed if row is not None])
+    good = [(place, row) for place, row in placed if row is not None]
+    reading.scale = _scale(scale, [row for _, row in good])
+    notes, faults = read_times(good, TIMES, reading.dates)
+    reading.faults += faults
     by_session: dict[tuple[str, str, str], list[Row]] = {}
     spoiled: set[tuple[str, str, str]] = set()
     before: tuple[str, str, str] | None = None
@@ -180,7 +188,8 @@ def read_placed(
     replies = _fill(reading, {key: rows for key, rows in by_session.items() if key not in spoiled})
     extras = {"candidates": coerce(pd.DataFrame(replies), "candidates")} if replies else {}
     remedy = f"Not one session is left. Each row needs {', '.join(REQUIRED)}."
-    return reading.finish({"kind": kind}, name, language, Problem(name, "holds no row"), remedy, extras=extras)
+    meta = {"kind": kind} | ({"said": [f"times: {note}" for note in notes]} if notes else {})
+    return reading.finish(meta, name, language, Problem(name, "holds no row"), remedy, extras=extras)
 
 
 def _scale(declared: Scale | None, rows: Sequence[dict[str, Any]]) -> Scale:
@@ -322,11 +331,7 @@ def _check(row: dict[str, Any], place: str, reading: Reading) -> list[Problem]:
     return problems
 
 
-def _is_moment(text: str) -> bool:
-    return bool(pd.notna(pd.to_datetime(text, errors="coerce")))
-
-
-_SCHEMA = read_schema(__file__, "records.schema.toml", "table", moment=_is_moment)
+_SCHEMA = read_schema(__file__, "records.schema.toml", "table", moment=is_time)
 
 
 def _differing(rows: list[Row]) -> list[Problem]:
@@ -379,13 +384,9 @@ def _fill(reading: Reading, by_session: dict[tuple[str, str, str], list[Row]]) -
             replies += several.candidates(where, number, own, reading.rated)
             reading.note("equal replies to one request, rated differently", several.rated_differently(own))
             said = {k: v for k, v in row.items() if k not in (*OF_SESSION, *several.OF_REPLY, "profile")}
-            said |= {c: _time(row.get(c)) for c in ("asked_at", "answered_at")}
+            said |= {c: None if faulty or row.get(c) is None else pd.Timestamp(row[c]) for c in TIMES}
             reading.turns.append({**said, **reading.rated(row.get("score")), **where, "turn": number})
             reading.profiles[key[0]] = reading.profiles.get(key[0]) or row.get("profile") or {}
             first.setdefault("assistant", row.get("candidate"))
         reading.sessions.append({"trailing": (), **where, **first, "position": position})
     return replies
-
-
-def _time(value: Any) -> pd.Timestamp | None:
-    return None if value is None else pd.Timestamp(str(value))

@@ -22,7 +22,8 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from perslib.corpus.reading import seconds, truth
+from perslib.corpus.reading import truth
+from perslib.corpus.times import seconds
 
 #: Other names of fields, tried where the first is not there.
 NAMES: dict[str, tuple[str, ...]] = {

@@ -1,0 +1,199 @@
+"""Read times: one reading for all cells of a column, or a problem that asks for it.
+
+`01.03.2026` is the first of March or the third of January. A column is read in the one way that all of its cells allow;
+where two ways remain, the user has to choose, for a guess would be wrong without a word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from perslib.corpus.reading import number_in
+from perslib.errors import Problem, UnknownName
+from perslib.schemas import show
+
+YEAR, DAY, MONTH, NAME = "year first", "day first", "month first", "month by name"
+#: What a user may say of dates such as 01.03.2026.
+ORDERS = {"day-first": DAY, "month-first": MONTH}
+#: The lowest number that is an epoch in this unit (it is in 1973), and how many of the unit are a second.
+_UNITS = {"seconds": (1e8, 1), "milliseconds": (1e11, 1e3), "microseconds": (1e14, 1e6), "nanoseconds": (1e17, 1e9)}
+_DATE = re.compile(r"(\d{1,4})([-/.])(\d{1,2})\2(\d{1,4})(?!\d)(.*)")
+_ZONE = r" ?(?:Z|UTC|GMT|[+-]\d\d:?\d\d)?"
+_CLOCK = re.compile(rf"(?:[T ,]+\d{{1,2}}:\d\d(?::\d\d(?:\.\d+)?)?(?: ?[ap]m)?{_ZONE})?", re.IGNORECASE)
+_MONTHS = frozenset("jan feb mar apr may jun jul aug sep oct nov dec".split())
+_WORDS = _MONTHS | frozenset("mon tue wed thu fri sat sun t z utc gmt am pm st nd rd th".split())
+
+
+class Cell(NamedTuple):
+    """A cell that holds a time, and the time that it is in each reading that is possible."""
+
+    row: dict[str, Any]
+    column: str
+    place: str
+    readings: dict[str, datetime]
+
+    def __str__(self) -> str:
+        return show(self.row[self.column], 40)
+
+
+def read_times(
+    rows: Sequence[tuple[str, dict[str, Any]]], columns: Sequence[str], order: str | None = None
+) -> tuple[list[str], list[Problem]]:
+    """Put ISO 8601, in UTC where a zone is given, for the times in these columns; cells that hold no time stay.
+
+    Parameters
+    ----------
+    rows
+        With the place of each in its file.
+    columns
+        Each of them is read in one way.
+    order
+        One of `ORDERS`, for dates that do not begin with the year; None where the dates have to show it.
+
+    Returns
+    -------
+    How each column was read, and what is wrong with those that cannot be read in one way.
+    """
+    if order is not None and order not in ORDERS:
+        raise UnknownName("order of day and month", order, ORDERS)
+    notes: list[str] = []
+    problems: list[Problem] = []
+    zones: dict[bool, Cell] = {}
+    chosen: list[tuple[Cell, datetime]] = []
+    for column in columns:
+        cells = list(_cells(rows, column, order))
+        forms = set.intersection(*(set(cell.readings) for cell in cells)) if cells else set()
+        if len(forms) == 1:
+            form = forms.pop()
+            times = [(cell, cell.readings[form]) for cell in cells]
+            zones |= {time.tzinfo is not None: cell for cell, time in reversed(times)}
+            notes.append(f"{column}: {_describe(form, times)}")
+            chosen += times
+        elif cells:
+            problems.append(_ask_order(cells) if forms else _name_two(cells))
+    if len(zones) == 2:
+        with_zone, without = zones[True], zones[False]
+        message = f"{with_zone.column} is {with_zone}, with a time zone, but {without.column} is {without} at {without.place}"
+        problems.append(Problem(with_zone.place, f"{message}, without one. Give all times their zone, or none of them."))
+    for cell, time in chosen:
+        cell.row[cell.column] = _iso(time)
+    return notes, problems
+
+
+def _cells(rows: Sequence[tuple[str, dict[str, Any]]], column: str, order: str | None) -> Iterator[Cell]:
+    """The cells of a column that hold a time, in any reading or in the given order."""
+    other = {DAY, MONTH} - {ORDERS[order]} if order else set()
+    for place, row in rows:
+        readings = {form: time for form, time in _readings(row.get(column)) if form not in other and 1 < time.year < 9999}
+        if readings:
+            yield Cell(row, column, place, readings)
+
+
+def _describe(form: str, times: list[tuple[Cell, datetime]]) -> str:
+    """How a column was read, with the cell that shows it."""
+    cell, time = min(times, key=lambda own: len(own[0].readings))
+    is_days = all((own.hour, own.minute, own.second) == (0, 0, 0) for _, own in times)
+    zone = " UTC" if time.tzinfo else ""
+    return f"{form}{', days only' if is_days else ''} ({cell} is {_iso(time)}{zone})"
+
+
+def _ask_order(cells: list[Cell]) -> Problem:
+    """What to say where no cell shows whether day or month stands first."""
+    first, *others = cells
+    other = next((cell for cell in others if str(cell) != str(first)), None)
+    second = f" and {other} ({other.place})" if other else ""
+    wrong = f"{first.column} is {first}{second}: no cell shows whether the day or the month stands first"
+    return Problem(first.place, f"{wrong}. Say it: --dates {' or --dates '.join(ORDERS)}.")
+
+
+def _name_two(cells: list[Cell]) -> Problem:
+    """What to say where cells of one column are written in several ways: the first two that cannot be read alike."""
+    one, other = next((a, b) for b in cells for a in cells if not a.readings.keys() & b.readings.keys())
+    (a, b), column = ((" or ".join(cell.readings)) for cell in (one, other)), one.column
+    message = f"{column} is {other} ({b}), but {one} ({a}) at {one.place}"
+    return Problem(other.place, f"{message}. Write all times of the column in one way, such as 2026-01-31 18:30:00.")
+
+
+def _readings(value: Any) -> Iterator[tuple[str, datetime]]:
+    """What a cell may mean, each with the time; nothing where it holds no time."""
+    if not isinstance(value, str | int | float | date) or (isinstance(value, int) and abs(value) >= 1 << 63):
+        return
+    text = str(value).strip()
+    try:
+        yield YEAR, _from_iso(text)
+        return
+    except ValueError:
+        pass
+    if (number := number_in(text)) is not None:
+        for unit, (low, parts) in _UNITS.items():
+            if low <= number < low * 1000:
+                yield f"{unit} since 1970", _EPOCH.replace(tzinfo=UTC) + timedelta(seconds=number / parts)
+    elif found := _DATE.fullmatch(text):
+        a, b, c, clock = found.group(1, 3, 4, 5)
+        for form, parts in {YEAR: (a, b, c), DAY: (c, b, a), MONTH: (c, a, b)}.items():
+            if len(parts[0]) == 4 and _CLOCK.fullmatch(clock):
+                with suppress(ValueError):
+                    day = date(*map(int, parts))
+                    yield form, pd.Timestamp(f"{day} {clock.lstrip('Tt ,')}").to_pydatetime(warn=False)
+    elif _names_a_day(text):
+        with suppress(ValueError):
+            yield NAME, pd.Timestamp(text).to_pydatetime(warn=False)
+
+
+def _names_a_day(text: str) -> bool:
+    """Whether a text has the name of a month, a day, a year of four digits, and no word but those of times."""
+    words = {word.lower()[:3] for word in re.findall(r"[^\W\d_]+", text)}
+    numbers = re.findall(r"\d+", re.sub(r"\d+:[\d:.]+|(?<![^\W\d_])[+-]\d\d:?\d\d\b", "", text))
+    return bool(words & _MONTHS) and words <= _WORDS and sorted(map(len, numbers)) in ([1, 4], [2, 4])
+
+
+def _iso(time: datetime) -> str:
+    return str(time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time)
+
+
+_EPOCH = datetime(1970, 1, 1)
+_MILLISECONDS_FROM = 1e11  # seconds would be the year 5138, milliseconds are 1973
+
+
+def seconds(value: Any) -> float | None:
+    """Seconds since 1970 of `2026-01-31 08:00:00`, ISO 8601 with or without zone, or epoch s/ms; None if unreadable.
+
+    A time without a zone counts as if it were UTC: only differences within a session are used.
+    """
+    if isinstance(value, str):
+        value = _parse_moment(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if not 0 < value < 1e300:
+            return None  # of hundreds of digits, infinite, or no number
+        return float(value) / 1000 if value > _MILLISECONDS_FROM else float(value)
+    if not isinstance(value, datetime):
+        return None
+    try:
+        if value.tzinfo is not None:
+            value = value.astimezone(UTC).replace(tzinfo=None)
+        return (value - _EPOCH).total_seconds()
+    except (OverflowError, ValueError):
+        return None  # a zone that leads out of the calendar; a missing time that is typed as one
+
+
+def _parse_moment(text: str) -> datetime | float | None:
+    for parse in (_from_iso, float):
+        try:  # faster than contextlib.suppress, and done for every message of a log
+            return parse(text)
+        except ValueError:
+            continue
+    return None
+
+
+def _from_iso(text: str) -> datetime:
+    """The time in ISO 8601, with slashes as well; more digits than a day has are an epoch."""
+    text = text.strip().replace("/", "-")
+    if text.isdecimal() and len(text) != 8:
+        raise ValueError("an epoch")
+    return datetime.fromisoformat(text)
