@@ -18,6 +18,7 @@ from perslib.cli_models import cache, check, plain
 from perslib.cli_pages import USE, batch, compare, report
 from perslib.corpus.corpus import EVIDENCE
 from perslib.corpus.scale import Scale
+from perslib.corpus.times import ORDERS
 from perslib.errors import PerslibError
 
 #: Signals that end a command as Ctrl-C does, so that nothing is left behind.
@@ -89,6 +90,7 @@ def _read_columns(_: click.Context, __: click.Parameter, given: str | None) -> d
     type=click.Choice(EVIDENCE),
     help="What judges know of a user: other scenarios, other conversations, or earlier ones only.",
 )
+@click.option("--dates", type=click.Choice(list(ORDERS)), help="How a table writes dates such as 01.03.2026.")
 @click.option("--dry-run", is_flag=True, help="Write nothing; say what is recognised and which pages it can feed.")
 @USE
 def import_(what: tuple[str, ...], use: tuple[str, ...], out: Path | None, dry_run: bool, **how: Any) -> None:

@@ -384,7 +384,7 @@ def _fill(reading: Reading, by_session: dict[tuple[str, str, str], list[Row]]) -
             replies += several.candidates(where, number, own, reading.rated)
             reading.note("equal replies to one request, rated differently", several.rated_differently(own))
             said = {k: v for k, v in row.items() if k not in (*OF_SESSION, *several.OF_REPLY, "profile")}
-            said |= {c: None if faulty or row.get(c) is None else pd.Timestamp(row[c]) for c in TIMES}
+            said |= {c: None if row.get(c) is None else pd.Timestamp(row[c]) for c in TIMES}
             reading.turns.append({**said, **reading.rated(row.get("score")), **where, "turn": number})
             reading.profiles[key[0]] = reading.profiles.get(key[0]) or row.get("profile") or {}
             first.setdefault("assistant", row.get("candidate"))

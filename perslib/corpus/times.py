@@ -79,18 +79,32 @@ def read_times(
             problems.append(_ask_order(cells) if forms else _name_two(cells))
     if len(zones) == 2:
         with_zone, without = zones[True], zones[False]
-        message = f"{with_zone.column} is {with_zone}, with a time zone, but {without.column} is {without} at {without.place}"
-        problems.append(Problem(with_zone.place, f"{message}, without one. Give all times their zone, or none of them."))
+        message = (
+            f"{with_zone.column} is {with_zone}, with a time zone, but {without.column} is {without} at {without.place}"
+        )
+        problems.append(
+            Problem(with_zone.place, f"{message}, without one. Give all times their zone, or none of them.")
+        )
     for cell, time in chosen:
         cell.row[cell.column] = _iso(time)
     return notes, problems
+
+
+def is_time(text: str) -> bool:
+    """Whether a text is a time as `read_times` puts it."""
+    try:
+        return datetime.fromisoformat(text).tzinfo is None
+    except ValueError:
+        return False
 
 
 def _cells(rows: Sequence[tuple[str, dict[str, Any]]], column: str, order: str | None) -> Iterator[Cell]:
     """The cells of a column that hold a time, in any reading or in the given order."""
     other = {DAY, MONTH} - {ORDERS[order]} if order else set()
     for place, row in rows:
-        readings = {form: time for form, time in _readings(row.get(column)) if form not in other and 1 < time.year < 9999}
+        readings = {
+            form: time for form, time in _readings(row.get(column)) if form not in other and 1 < time.year < 9999
+        }
         if readings:
             yield Cell(row, column, place, readings)
 
