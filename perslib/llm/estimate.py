@@ -65,7 +65,7 @@ def is_rehearsal() -> bool:
 
 
 class StandIn:
-    """Answers in a model's place, at the usual length or as `reply` says; what was asked before is a hit."""
+    """Answers in a model's place, at the usual length or as `reply` says; what was asked before costs nothing."""
 
     def __init__(self, reply: Callable[[Request], Any] | None = None):
         self.reply, self._given = reply, set[str]()
