@@ -103,6 +103,11 @@ class Run:
             answer = unanswered(request, NOT_IN_CACHE)
         elif self.stand_in is not None:
             answer = self.stand_in.answer(request, self.entry, key)
+            context = self.ladder.context
+            # A rough count keeps no question out of a batch.
+            if context and answer.tokens_in > context and not isinstance(self.stand_in, Collector):
+                words = f"too long: about {answer.tokens_in:,} tokens, and the model's context has {context:,}"
+                answer = unanswered(request, words).with_(cached=answer.cached)
         else:
             answer, is_kept = await self.ladder.answer(request)
             self._stop_after_failures(answer)
