@@ -242,10 +242,10 @@ def test_an_ablation_is_worse_better_or_within_chance_and_the_best_is_told_from_
     changes = tables.compare_ablations(differences(samples, study.OURS), study.OURS)
     assert changes["change"].tolist() == [50 * gain for gain in gains.values()] * 2
     found = tables.sum_up_ablations(changes)
-    assert {kind: one["methods"] for kind, one in found.items()} == {
-        "lower": "H²Memory – outlines",
-        "higher": "H²Memory – situations",
-        "unclear": "H²Memory – background",
+    assert {kind: one["parts"] for kind, one in found.items()} == {
+        "lower": "outlines",
+        "higher": "situations",
+        "unclear": "background",
     }
     assert found["lower"]["changes"].count("−50.00 [−50.00,") == 2 and found["lower"]["users"] == 12
     best = tables.find_leader(samples, results(samples), "s_score")

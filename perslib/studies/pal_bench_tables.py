@@ -61,34 +61,35 @@ def select_short(table: pd.DataFrame) -> pd.DataFrame:
 def compare_ablations(compared: pd.DataFrame, first: str) -> pd.DataFrame:
     """Return what leaving a part out of the first method changes, from its differences with the others.
 
-    Columns: method (the ablation), metric (G-Score and S-Score), change with change_low, change_high, change_p_holm, users.
+    Columns: pal_part, metric (G-Score and S-Score), change with change_low, change_high, change_p_holm, users.
     """
     own = compared[compared["other"].str.startswith(f"{first} without ") & compared["metric"].isin(SHORT)]
     low, high = -own["difference_high"], -own["difference_low"]
     changes = {"change": -own["difference"], "change_low": low, "change_high": high}
-    found = own.assign(method=own["other"], **changes, change_p_holm=own["difference_p_holm"])
-    return found[["method", "metric", *changes, "change_p_holm", "users"]].reset_index(drop=True)
+    part = own["other"].str.removeprefix(f"{first} without ") + "_size"  # what its label is called
+    found = own.assign(pal_part=part, **changes, change_p_holm=own["difference_p_holm"])
+    return found[["pal_part", "metric", *changes, "change_p_holm", "users"]].reset_index(drop=True)
 
 
 def sum_up_ablations(changes: pd.DataFrame) -> dict[str, dict[str, Any]]:
     """Return values for a sentence on the changes that are `lower` or `higher` with p < 0.05 (Holm), and on the `unclear`.
 
-    Those have methods, changes (each with its interval), low and high (within which all of their intervals lie), users.
+    Those have parts, changes (each with its interval), low and high (within which all of their intervals lie), users.
     Kinds without any are left out, and all where nothing was tested.
     """
     tested = changes[changes["change_p_holm"].notna()]
     is_sure, is_below = tested["change_p_holm"] < 0.05, tested["change"] < 0
-    is_unclear = ~tested["method"].isin(tested["method"][is_sure])
+    is_unclear = ~tested["pal_part"].isin(tested["pal_part"][is_sure])
     kinds = {"lower": tested[is_sure & is_below], "higher": tested[is_sure & ~is_below], "unclear": tested[is_unclear]}
     return {kind: _describe_changes(own) for kind, own in kinds.items() if len(own)}
 
 
 def _describe_changes(own: pd.DataFrame) -> dict[str, Any]:
-    shown = formatted(own, "change")["change"]
-    named = own["method"].map(name_of)
-    changes = join(f"{one} ({name_of(metric)} {text})" for one, metric, text in zip(named, own["metric"], shown))
+    shown = own["metric"].map(name_of) + " " + formatted(own, "change")["change"].astype(str)
+    named = own["pal_part"].map(name_of)
+    changes = join(f"{part} ({join(each)})" for part, each in shown.groupby(named, sort=False))
     low, high = (f"{bound:.1f}".replace("-", "−") for bound in (own["change_low"].min(), own["change_high"].max()))
-    return {"methods": join(named.unique()), "changes": changes, "low": low, "high": high, "users": own["users"].max()}
+    return {"parts": join(named.unique()), "changes": changes, "low": low, "high": high, "users": own["users"].max()}
 
 
 def spread_of_chance(asked: Months) -> float:
