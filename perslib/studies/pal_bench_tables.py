@@ -17,12 +17,21 @@ from perslib.paths import read_csv
 from perslib.report.tables import formatted, widen
 from perslib.report.words import name_of
 from perslib.studies.pal_bench import Bench, Months
-from perslib.text import join, translate
+from perslib.text import join, mark, translate
 
 #: What the two dimensions of a comparison are called in tables.
 ASPECTS = {"requirement": "understands the requirement", "preference": "meets the preference"}
 #: The metrics that stand for the others where there is room for few.
 SHORT = ("g_score", "s_score")
+#: A sentence for each kind of change that leaving out a part makes, as `sum_up_ablations` tells them apart.
+ON_ABLATIONS = {
+    "lower": mark("{method} is worse without one of its parts: {changes}; p < 0.05 after Holm, {users} users."),
+    "higher": mark("{method} is better without one of its parts: {changes}; p < 0.05 after Holm, {users} users."),
+    "unclear": mark(
+        "{method} is within chance of itself without {parts}: the 95 % intervals of these changes lie between {low} and "
+        "{high} ({users} users)."
+    ),
+}
 _MARK = {"pos": "✓", "neg": "✗", "neu": "–"}
 
 
