@@ -1,4 +1,4 @@
-"""What a run will take, before it starts: tokens by a rough rule, cost by the price table, and a rehearsal.
+"""What a run will take, before it starts: tokens by a rough rule, and a rehearsal.
 
 Where nobody is to be asked, in a rehearsal (`PERSLIB_REHEARSE` in the environment) and by a `DryRun`, a stand-in answers
 every question that the cache cannot answer, and its answers are counted like a model's. Where `PERSLIB_QUESTIONS` names
@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from perslib.llm.cache import Cache
 from perslib.llm.registry import Entry
 from perslib.llm.types import Answer, Message, Request
 
@@ -55,8 +54,6 @@ def tokens_of_messages(messages: Iterable[Message], languages: Collection[str] =
 
 
 VARIABLE = "PERSLIB_REHEARSE"
-#: Answers that tell how fast a backbone is: so many of the latest.
-LATEST = 200
 
 
 def is_rehearsal() -> bool:
@@ -65,7 +62,7 @@ def is_rehearsal() -> bool:
 
 
 class StandIn:
-    """Answers in a model's place, at the usual length or as `reply` says; what was asked before is a hit."""
+    """Answers in a model's place, at the usual length or as `reply` says; what was asked before costs nothing."""
 
     def __init__(self, reply: Callable[[Request], Any] | None = None):
         self.reply, self._given = reply, set[str]()
@@ -180,17 +177,3 @@ def _of_form(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
     if kind in ("integer", "number"):
         return schema.get("minimum", 1)
     return {"boolean": False, "null": None}.get(kind, "…" * max(1, schema.get("minLength", 1)))
-
-
-def seconds(entry: Entry, tokens_in: int, tokens_out: int, calls: int) -> float | None:
-    """How long these calls take at the pace of the backbone's latest answers; None when none of them is known."""
-    from scipy.optimize import nnls
-
-    cache = Cache(policy="only")
-    records = cache.latest(entry.name, LATEST) if cache.path.is_file() else []
-    known = [a for a in map(Answer.restored, records) if a.seconds and a.tokens_in + a.tokens_out]
-    if not known:
-        return None
-    took = np.array([[a.tokens_in, a.tokens_out, a.seconds] for a in known], float)
-    pace, _ = nnls(took[:, :2], took[:, 2])
-    return float(pace @ [tokens_in, tokens_out]) / max(1, min(entry.concurrency, calls))
