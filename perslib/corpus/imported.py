@@ -43,7 +43,7 @@ def describe_import(reading: Reading, kind: str, missing: bool = False) -> Itera
         yield averages(corpus).to_string(float_format="{:,.1f}".format)
     else:
         yield corpus.statistics().dropna().to_string(index=False, header=False, float_format=_figure)
-    if kept := [c for c in corpus.turns if c not in SCHEMA["turns"] and c != "family"]:
+    if kept := [c for c in corpus.turns if c not in SCHEMA["turns"] and c not in ("family", "leads")]:
         yield f"further columns, kept as they are: {', '.join(kept)}"
     if not corpus.scale.is_five:
         rated = corpus.gold if corpus.gold.notna().any() else corpus.sessions["satisfaction"]
@@ -74,7 +74,9 @@ def pages_fed(corpus: Corpus) -> Iterator[str]:
         "ratings": scored or bool(corpus.sessions["satisfaction"].notna().any()),
         "histories": bool(corpus.block_ids()),
         "topics": "topics" in corpus.extras,
-        "behaviour": bool(corpus.turns["feedback"].notna().any() or (corpus.turns["turn"] > 0).any()),
+        "behaviour": bool(
+            corpus.turns["feedback"].notna().any() or (corpus.turns["turn"] > 0).any() or "cases" in corpus.extras
+        ),
         "several replies": "candidates" in corpus.extras,
     }
     missing = {pages: [_LACKING[need] for need in needs if not has[need]] for pages, needs in PAGES.items()}
