@@ -141,7 +141,7 @@ def _write_splits(folder: Path, cases: pd.DataFrame) -> str:
     sizes = {name: len(own) for name, own in made.items()}
     lines = [f"In splits: {sum(sizes.values())} of {len(cases)} cases ({_counted(sizes)})."]
     return "\n".join(
-        [*lines, *(f"In none: {n} {side}; {why}." for (side, why), n in ux.count_unused(cases, made).items())]
+        [*lines, *(f"In none: {n} {side} ({why})." for (side, why), n in ux.count_unused(cases, made).items())]
     )
 
 
