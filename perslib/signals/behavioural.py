@@ -80,7 +80,7 @@ def sessions_of(corpus: Corpus) -> tuple[list[Session], list[int]]:
             places.append(row)
         for text in trailing[key]:
             messages.append(_message(len(messages), "user", text, None))
-        sessions.append(Session("/".join(map(str, key)), tuple(messages)))
+        sessions.append(Session("/".join(map(str, key)), tuple(messages), dict(zip(SESSION, key))))
     return sessions, places
 
 

@@ -242,7 +242,7 @@ def compare_auroc(verdicts: pd.DataFrame, *, resamples: int = RESAMPLES, seed: i
     about = verdicts.drop_duplicates("case").set_index("case").loc[row.index]
     gold, p = labels(about["gold"], place="gold"), floats(verdicts["p_good"])[row.to_numpy()]
     known, is_mute = ~np.isnan(gold), np.isnan(p).all(axis=0)
-    p = misplaced(gold == GOOD, p)
+    p = misplace_unread(gold == GOOD, p)
     users = Resamples(about["user"].where(about["user"] != "", row.index.to_series())[known], resamples, seed)
     drawn = [resampled_auroc(gold[known] == GOOD, of, users.group, users.weights) for of in p[known].T]
     drawn = [np.where(mute, np.nan, own) for mute, own in zip(is_mute, drawn)]
@@ -253,7 +253,7 @@ def compare_auroc(verdicts: pd.DataFrame, *, resamples: int = RESAMPLES, seed: i
     return pd.DataFrame(rows).reindex(columns=[*rows[0], *(f"ahead{end}" for end in ("", "_low", "_high", "_p"))])
 
 
-def misplaced(good: npt.NDArray[np.bool_], p: Floats) -> Floats:
+def misplace_unread(good: npt.NDArray[np.bool_], p: Floats) -> Floats:
     """Put what could not be read on the wrong side of all probabilities: good cases below them, bad ones above."""
     lost = np.where(good, -1.0, 2.0)
     return np.where(np.isnan(p), lost if p.ndim == 1 else lost[:, None], p)

@@ -27,7 +27,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from perslib.corpus.schema import BAD, GOOD
 from perslib.errors import DataError, NotEnough, Problem, UnknownName
 from perslib.stats.conformal import quantile_over_users
-from perslib.stats.detection import detection, labels, misplaced
+from perslib.stats.detection import detection, labels, misplace_unread
 from perslib.stats.resamples import SEED, Floats, floats
 
 Bools = npt.NDArray[np.bool_]
@@ -64,7 +64,7 @@ def probability_metrics(gold: npt.ArrayLike, p_good: npt.ArrayLike, bins: int = 
     g = labels(gold)
     known = ~np.isnan(g)
     good = g[known] == GOOD
-    ranked = misplaced(good, floats(p_good)[known])
+    ranked = misplace_unread(good, floats(p_good)[known])
     both = 0 < good.sum() < len(good)
     predicted, shares, cases = calibration_bins(gold, p_good, bins).to_numpy(float).T
     weight, share = cases / len(y), float(y.mean())
@@ -156,7 +156,7 @@ def at_learned_threshold(
     read = ~np.isnan(p)
     if not 0 < good.sum() < len(good) or not read.any():
         return float("nan")
-    p = misplaced(good, p)
+    p = misplace_unread(good, p)
     fold = np.random.default_rng(seed).permutation(len(found))[group] % min(FOLDS, max(2, len(found)))
     called = np.zeros(len(good), dtype=bool)
     for one in np.unique(fold):

@@ -186,7 +186,7 @@ class Audit:
     lacking: tuple[NotEnough, ...] = ()
     """Why judges were left out, and why nothing is said of quality."""
 
-    def unread(self) -> dict[str, float]:
+    def share_unread(self) -> dict[str, float]:
         """Judges with verdicts that could not be read, and their share of these."""
         shares = 1 - self.quality.set_index("judge").get("parse_rate", pd.Series(dtype=float))
         return shares[shares > 0].to_dict()
@@ -201,7 +201,7 @@ class Audit:
         }
         return {bias: list(table["judge"]) for bias, table in found.items()}
 
-    def measured(self) -> dict[str, bool]:
+    def find_measured(self) -> dict[str, bool]:
         """Of each bias of `biased` whether any judge could be tried for it."""
         own = {"long": self.length["at_equal_gold_low"], "padded": self.length["padding_change_low"]}
         own |= {"placed": self.position["position_bias_p"], "own": self.family["preference_low"]}
