@@ -234,15 +234,13 @@ def test_a_dry_run_asks_nobody_and_counts_by_stage(server, model, home):
     assert whole.cost == pytest.approx((whole.tokens_in * 1.0 + whole.tokens_out * 10.0) / 1e6)
 
 
-def test_a_dry_run_takes_the_usual_answer_or_what_it_is_told(model, home):
+def test_a_dry_run_takes_the_usual_answer(model, home):
     usual = {"score": 3, "notes": ["as usual"]}
     questions = [Request("a", schema=SCHEMA, usual=usual), Request("b", usual=lambda: "c" * 40)]
     dry = DryRun(model().entry)
     one, two = dry.ask_many(questions, stage="judge")
     assert one.data == usual and two.text == "c" * 40
     assert dry.ledger.stage("judge").tokens_out == one.tokens_out + 10
-    dry = DryRun(model().entry, lambda request: f"heard {request.messages[-1]['content']}")
-    assert [a.text for a in dry.ask_many(["a", "b"])] == ["heard a", "heard b"]
     assert model().digest(questions[1]) == model().digest("b"), "it is no part of the question"
 
 

@@ -12,7 +12,7 @@ import json
 import operator
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,16 +62,15 @@ def is_rehearsal() -> bool:
 
 
 class StandIn:
-    """Answers in a model's place, at the usual length or as `reply` says; what was asked before costs nothing."""
+    """Answers in a model's place, at the usual length; what was asked before costs nothing."""
 
-    def __init__(self, reply: Callable[[Request], Any] | None = None):
-        self.reply, self._given = reply, set[str]()
+    def __init__(self) -> None:
+        self._given: set[str] = set()
 
     def answer(self, request: Request, entry: Entry, key: str) -> Answer:
         """Something of the wanted form, counted like an answer."""
         form, most = request.schema, request.max_tokens or USUAL_REPLY
-        usual = request.usual if self.reply is None else self.reply(request)
-        said = usual() if callable(usual) else usual
+        said = request.usual() if callable(request.usual) else request.usual
         if is_unknown := said is None:
             said = _of_form(form, form) if form is not None else "3" + " etc" * (min(most, USUAL_REPLY) - 1)
         text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
