@@ -7,6 +7,7 @@ look, save to Parquet, and go on. `coerce` brings a frame into its documented fo
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -134,6 +135,14 @@ def storable(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     columns = [c for c, spec in SCHEMA.get(name, {}).items() if spec.kind == "json"]
     text = {c: frame[c].map(lambda v: json.dumps(v, ensure_ascii=False)) for c in columns if c in frame}
     return frame.assign(**text)
+
+
+def describe(name: str) -> pd.DataFrame:
+    """A frame's columns as a table, for people: `describe("turns")`."""
+    rows: list[Mapping[str, Any]] = [
+        {"column": c, "kind": s.kind, "required": s.required, "meaning": s.meaning} for c, s in SCHEMA[name].items()
+    ]
+    return pd.DataFrame(rows)
 
 
 SATISFIED, OTHER = "satisfied", "other"
