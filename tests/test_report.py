@@ -27,6 +27,9 @@ from perslib.cli import main
 from perslib.corpus import save
 from perslib.errors import DataError, ReportError, UnknownName
 from perslib.llm import Cache
+from perslib.llm.probe import Probe
+from perslib.llm.probe import save as save_probe
+from perslib.llm.registry import entry as backbone_named
 from perslib.report import rehearse_report, run_report
 from perslib.report.execute import kernel_environment
 from perslib.report.index import write_index
@@ -549,9 +552,16 @@ def test_what_a_page_asks_is_said_before_it_runs_and_nobody_is_asked_for_that(ho
         tags={1: "asks", 3: "asks"},
     )
     (line,) = rehearse_report(own, corpus="tiny/en", backbones="far", out=home / "dry")
-    assert "own" in line and "at most 3 calls, 2 hits, 2" in line and "$0.00" in line
+    assert "own" in line and "at most 3 calls, 2" in line and "hits" not in line and "$0.00" in line
     assert "time unknown" in line and not (home / "dry").exists()
 
+    at = backbone_named("far")
+    save_probe(
+        Probe("far", at.address, at.called, *[False] * 7, 1.0, 10, 50, "", [0.1, 0.5])
+    )  # a context of fifty tokens
+    (line,) = rehearse_report(own, corpus="tiny/en", backbones="far", out=home / "dry")
+    assert "1 questions too long for the model's context, about" in line and "time unknown" not in line
+    (home / ".perslib" / "probes.json").unlink()
     with Cache() as cache:  # a model that takes a second for each hundred tokens
         took = [{"tokens_in": 100 * i, "tokens_out": 10, "seconds": 1.0 * i} for i in (1, 2, 3)]
         about = {"backbone": "far", "model": "m", "stage": "judge", "prompt": None}

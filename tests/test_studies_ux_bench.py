@@ -84,7 +84,7 @@ def test_dissatisfaction_by_turn_over_time_and_by_assistant(world):
     reacted = found.replies[found.replies["primary"] != "no_followup"]
     assistant = table[table["division"] == "by assistant"].set_index("part")
     for name, own in reacted.groupby("assistant"):
-        share = 100 * own["primary"].isin(signals.NEGATIVE).mean()
+        share = 100 * own["objection"].notna().mean()
         row = assistant.loc[name]
         assert (row["replies"], row["users"]) == (len(own), own["user"].nunique())
         assert row["objected_percent"] == pytest.approx(share) == pytest.approx(row[[*signals.NEGATIVE]].sum())
@@ -102,6 +102,23 @@ def test_dissatisfaction_by_turn_over_time_and_by_assistant(world):
     assert signals.divide_dissatisfaction(few).empty and "no two weeks" in signals.say_divisions(
         signals.divide_dissatisfaction(few), few
     )
+
+
+def test_weak_signals_are_counted_apart_from_clear_ones(world):
+    found = signals.find_behaviour(world)
+    kinds = signals.count_objections(found).set_index("strength")
+    each = signals.list_signals(found.replies).query("signal in @signals.NEGATIVE")
+    clear = each.index[each["strength"].isin(["explicit", "strong"])].unique()
+    weak = each.index.difference(clear)
+    assert kinds["replies"].tolist() == [len(clear), len(weak), len(world.turns) - len(clear) - len(weak)]
+    assert min(len(clear), len(weak)) > 0 and kinds["objected_percent"].sum() == pytest.approx(100)
+    low = 100 * (world.turns["score"].astype(float) < 4)
+    assert kinds.loc[["clear", "weak"], "low_percent"].tolist() == pytest.approx([low[clear].mean(), low[weak].mean()])
+    assert (kinds["low_percent_low"] < kinds["low_percent"]).all()
+    # Where nobody objects there is no share of users who might, so no interval is claimed.
+    mute = found._replace(replies=found.replies.assign(objection=None, primary="continue", score=np.nan))
+    none = signals.count_objections(mute).set_index("strength")
+    assert none["objected_percent"].tolist() == [0, 0, 100] and none.filter(like="_low").isna().all(axis=None)
 
 
 def test_two_weeks_are_told_apart_and_fewer_than_five_users_have_no_interval(world):
@@ -129,11 +146,17 @@ def test_quotes_have_what_was_said_last(world):
 def test_behaviour_against_ratings_and_in_their_place(world):
     agreed = signals.compare_with_ratings(world)
     assert agreed["r"].iloc[-1] > agreed["r"].iloc[0] + 0.1 and agreed["auroc"].iloc[0] > 0.65
-    by_signal = signals.compare_scores_by_signal(world).set_index("signal")
-    assert by_signal.loc["complain", "difference_high"] < 0 < by_signal.loc["like", "difference_low"]
-    shows = (signals.signals_of(world)["complain"] > 0).to_numpy()
+    by_signal = signals.compare_scores_by_signal(world).set_index(["signal", "strength"])
+    assert by_signal.loc[("complain", "clear"), "difference_high"] < 0
+    assert by_signal.loc[("like", "clear"), "difference_low"] > 0
+    each = signals.list_signals(signals.signals_of(world)).query("signal == 'complain'")
+    shows = world.turns.index.isin(each.index[each["strength"] == "strong"])
     score = world.turns["score"].astype(float)
-    assert by_signal.loc["complain", "difference"] == pytest.approx(score[shows].mean() - score[~shows].mean())
+    own = by_signal.loc[("complain", "clear")]
+    assert own["difference"] == pytest.approx(score[shows].mean() - score[~shows].mean())
+    acts = world.extras["truth_turns"]["behaviour"].map(lambda names: "complain" in names)
+    assert own["meant"] == pytest.approx(acts[shows].mean())
+    assert own["meant_low"] > by_signal.loc[("complain", "weak"), "meant"]
     kept = signals.compare_memories(world, 120, judges=[UserMean()])
     own = kept.set_index(["judge", "memory"])
     assert own.loc[("user mean", "behaviour"), "kept"] == pytest.approx(
@@ -144,7 +167,7 @@ def test_behaviour_against_ratings_and_in_their_place(world):
 
 
 def test_the_page_says_which_signals_are_above_the_base_rate_and_which_have_no_vote():
-    about = {"turns": 9, "low_all": 0.2}
+    about = {"turns": 9, "low_all": 0.2, "strength": "clear"}
     table = pd.DataFrame(
         [
             {"signal": "complain", "dissatisfied": 0.5, "dissatisfied_low": 0.3, **about},

@@ -91,6 +91,11 @@ class Judge(ABC):
         """One verdict for each target of the block, in order."""
 
 
+def unfitted(judge: Judge) -> PerslibError:
+    """Say what to do with a judge that has yet to learn."""
+    return PerslibError(f"{judge.name} learns from train users: run its fit(train) before judge(block)")
+
+
 class Computed(Judge):
     """A judge that computes its scores and asks no model: `scores` is all it has to say."""
 

@@ -30,8 +30,8 @@ from scipy.special import expit
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from perslib.corpus import BLOCK, TURN, Block, Corpus
-from perslib.errors import FEW_TRAIN_USERS, FewTrainUsers, NotEnough, PerslibError
-from perslib.judge.base import Judge, Sees, Verdict
+from perslib.errors import FEW_TRAIN_USERS, FewTrainUsers, NotEnough
+from perslib.judge.base import Judge, Sees, Verdict, unfitted
 from perslib.judge.mixed import Population, Turns, estimate
 from perslib.llm import Ask
 from perslib.memory.features import FEATURES, Said, read, said_in, tokens
@@ -121,7 +121,7 @@ class LearnedJudge(Judge):
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         """A verdict with a full distribution for every target."""
         if self._population is None:
-            raise PerslibError(f"{self.name} learns from train users: run its fit(train) before judge(block)")
+            raise unfitted(self)
         population = self._population
         past, present = said_in(block)
         scores = block.evidence["score"].to_numpy(float, na_value=np.nan)

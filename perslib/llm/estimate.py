@@ -1,4 +1,4 @@
-"""What a run will take, before it starts: tokens by a rough rule, cost by the price table, and a rehearsal.
+"""What a run will take, before it starts: tokens by a rough rule, and a rehearsal.
 
 Where nobody is to be asked, in a rehearsal (`PERSLIB_REHEARSE` in the environment) and by a `DryRun`, a stand-in answers
 every question that the cache cannot answer, and its answers are counted like a model's. Where `PERSLIB_QUESTIONS` names
@@ -12,14 +12,13 @@ import json
 import operator
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from perslib.llm.cache import Cache
 from perslib.llm.registry import Entry
 from perslib.llm.types import Answer, Message, Request
 
@@ -55,8 +54,6 @@ def tokens_of_messages(messages: Iterable[Message], languages: Collection[str] =
 
 
 VARIABLE = "PERSLIB_REHEARSE"
-#: Answers that tell how fast a backbone is: so many of the latest.
-LATEST = 200
 
 
 def is_rehearsal() -> bool:
@@ -65,16 +62,15 @@ def is_rehearsal() -> bool:
 
 
 class StandIn:
-    """Answers in a model's place, at the usual length or as `reply` says; what was asked before is a hit."""
+    """Answers in a model's place, at the usual length; what was asked before costs nothing."""
 
-    def __init__(self, reply: Callable[[Request], Any] | None = None):
-        self.reply, self._given = reply, set[str]()
+    def __init__(self) -> None:
+        self._given: set[str] = set()
 
     def answer(self, request: Request, entry: Entry, key: str) -> Answer:
         """Something of the wanted form, counted like an answer."""
         form, most = request.schema, request.max_tokens or USUAL_REPLY
-        usual = request.usual if self.reply is None else self.reply(request)
-        said = usual() if callable(usual) else usual
+        said = request.usual() if callable(request.usual) else request.usual
         if is_unknown := said is None:
             said = _of_form(form, form) if form is not None else "3" + " etc" * (min(most, USUAL_REPLY) - 1)
         text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
@@ -180,17 +176,3 @@ def _of_form(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
     if kind in ("integer", "number"):
         return schema.get("minimum", 1)
     return {"boolean": False, "null": None}.get(kind, "…" * max(1, schema.get("minLength", 1)))
-
-
-def seconds(entry: Entry, tokens_in: int, tokens_out: int, calls: int) -> float | None:
-    """How long these calls take at the pace of the backbone's latest answers; None when none of them is known."""
-    from scipy.optimize import nnls
-
-    cache = Cache(policy="only")
-    records = cache.latest(entry.name, LATEST) if cache.path.is_file() else []
-    known = [a for a in map(Answer.restored, records) if a.seconds and a.tokens_in + a.tokens_out]
-    if not known:
-        return None
-    took = np.array([[a.tokens_in, a.tokens_out, a.seconds] for a in known], float)
-    pace, _ = nnls(took[:, :2], took[:, 2])
-    return float(pace @ [tokens_in, tokens_out]) / max(1, min(entry.concurrency, calls))

@@ -21,8 +21,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from perslib.llm.estimate import QUESTIONS, VARIABLE, seconds
+from perslib.llm.estimate import QUESTIONS, VARIABLE
 from perslib.llm.ledger import Ledger, Spending, describe
+from perslib.llm.probe import seconds
 from perslib.llm.registry import entries
 from perslib.paths import scratch
 from perslib.report.execute import Run, execute
@@ -167,6 +168,9 @@ def _asked(spent: Mapping[str, Spending]) -> str:
     total: Spending = sum(spent.values(), Spending())
     if not total.calls:
         return describe(total) if total.hits else ""
+    asked = describe(replace(total, errors=0, unreadable=0))
+    if too_long := total.errors + total.unreadable:
+        asked += f", {too_long:,} questions too long for the model's context"
     # A stage that was cut off before its first answer does not say which backbone it asked.
     pace = {
         name: seconds(entries()[name], one.tokens_in, one.tokens_out, one.calls) if name in entries() else None
@@ -174,5 +178,5 @@ def _asked(spent: Mapping[str, Spending]) -> str:
         if one.calls
     }
     if unknown := [name or "an unnamed model" for name, time in pace.items() if time is None]:
-        return f"{describe(total)}, time unknown: no answer of {', '.join(unknown)} is in the cache to go by"
-    return f"{describe(total)}, about {took(sum(filter(None, pace.values())), 'en')} of answering"
+        return f"{asked}, time unknown: no answer of {', '.join(unknown)} is in the cache to go by"
+    return f"{asked}, about {took(sum(filter(None, pace.values())), 'en')} of answering"

@@ -71,7 +71,7 @@ class Rewards:
     verdicts: pd.DataFrame
     """On every labelled reply, by the model that has not seen its user."""
     labels: str
-    """What they learned from: ratings, or behaviour."""
+    """What they learned from: ratings, gold labels or behaviour."""
 
     def unseen(self, cases: Iterable[ux.Case], model: int) -> list[ux.Case]:
         """The cases of users that a model has not seen."""
@@ -87,8 +87,10 @@ class Rewards:
 
 
 def fit_rewards(corpus: Corpus, seed: int = SEED) -> Rewards:
-    """Fit reward models to all ratings (else clicks); where there are none, to what behaviour says."""
+    """Fit reward models to all ratings (else gold labels, else clicks); where there are none, to what behaviour says."""
     lessons, labels = ux.lessons_of(corpus), "ratings"
+    if any(lesson.source.startswith("gold") for lesson in lessons):
+        labels = "gold labels"
     if len({c.gold for c in lessons}) < 2:
         lessons, labels = ux.lessons_of(behavioural(corpus)), "behaviour"
     users = sorted({c.user or c.case for c in lessons})

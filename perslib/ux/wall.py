@@ -155,8 +155,9 @@ def compare_with_best_baseline(quality: pd.DataFrame) -> dict[str, Any]:
     """Which judges of `measure_beside_wall` beat the best baseline, and whose loss is its threshold.
 
     Returns best and line (the best baseline and its balanced accuracy), above (judges whose interval lies above it), first
-    and rival (the best judge and baseline at learned thresholds, with first_value and rival_value), most (whom a learned
-    threshold changes most; empty for nobody), before and after (its balanced accuracy).
+    and rival (the best judge and baseline at learned thresholds, with first_value and rival_value; empty where none gives
+    probabilities), gained (what its threshold changes for the first), most (whom a learned threshold changes most; empty
+    for nobody), before and after (its balanced accuracy).
     """
     known = quality.dropna(subset="balanced_accuracy").set_index("judge")
     own, base = (known[known["is_baseline"] == side] for side in (False, True))
@@ -172,9 +173,10 @@ def compare_with_best_baseline(quality: pd.DataFrame) -> dict[str, Any]:
     found = {"best": best, "line": line, "above": list(own.index[own["balanced_accuracy_low"] > line])}
     for name, side in (("first", own), ("rival", base)):
         found |= {name: _most(side["at_learned"]), f"{name}_value": side["at_learned"].max()}
-    most = _most(own["at_learned"] - own["balanced_accuracy"])
+    gains = own["at_learned"] - own["balanced_accuracy"]
+    most = _most(gains)
     before, after = (own[column].get(most) for column in ("balanced_accuracy", "at_learned"))
-    return found | {"most": most, "before": before, "after": after}
+    return found | {"gained": gains.get(found["first"], 0.0), "most": most, "before": before, "after": after}
 
 
 def _most(values: pd.Series) -> str:

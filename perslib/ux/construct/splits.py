@@ -141,6 +141,22 @@ def splits(cases: pd.DataFrame, sizes: Mapping[str, int] | None = None, *, seed:
     return {name: made[name].reset_index(drop=True) for name in RELEASED}
 
 
+def count_unused(cases: pd.DataFrame, made: Mapping[str, pd.DataFrame]) -> pd.Series:
+    """Count the cases that `splits` left out of all splits, by side and reason."""
+    wanted, drawn = _sizes(cases), pd.concat(list(made.values()))
+    left = cases[~cases["case"].isin(drawn["case"])]
+    is_full = len(made["task1_judge_bad"]) >= min(wanted["task1_judge_bad"], wanted["task1_judge_good"])
+    is_rejected = left["signals"].map(lambda names: bool(set(names) & set(ON_PURPOSE))).astype(bool)
+    fits_more = (left["side"] == "bad") & (is_rejected | (left["complaint"] != ""))
+    reasons = [
+        "another case of the same session is in a split",
+        "the splits that could take it are full; their sizes are in proportion to the release's",
+        "no case of the other side has as long a request at the same place in its session",
+    ]
+    chosen = np.select([left["talk"].isin(drawn["talk"]), fits_more | is_full], reasons[:2], reasons[2])
+    return pd.Series(chosen, left.index, dtype="str").groupby([left["side"], chosen]).size()
+
+
 def _sizes(cases: pd.DataFrame) -> dict[str, int]:
     """The sizes of the release, scaled down to the bad cases there are."""
     there = int((cases["side"] == "bad").sum())
