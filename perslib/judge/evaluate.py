@@ -122,14 +122,18 @@ def targets(
     users: Iterable[str] | None = None,
     limit: int | None = None,
     seed: int = 42,
+    has_score: bool = False,
 ) -> Iterator[Block]:
-    """The blocks to judge; with a `limit`, so many turns at random, as many of each user."""
+    """The blocks to judge; with a `limit`, so many turns at random, as many of each user.
+
+    With `has_score` they are drawn among the turns that the user rated, where there are any: agreement needs both scores.
+    """
     if limit is not None and limit < 1:
         raise DataError(Problem("limit", f"is {limit}, expected 1 or more, or None for all"))
     pairs = _pairs(corpus, split, users)
     if limit is None:
         return (corpus.block(*pair) for pair in pairs)
-    return _drawn(corpus, pairs, limit, seed)
+    return _drawn(corpus, pairs, limit, seed, has_score)
 
 
 def _pairs(corpus: Corpus, split: str | None, users: Iterable[str] | None) -> list[tuple[str, str]]:
@@ -169,14 +173,16 @@ def _nothing_to_judge(corpus: Corpus, users: Iterable[str] | None) -> NotEnough:
     )
 
 
-def _drawn(corpus: Corpus, pairs: Sequence[tuple[str, str]], limit: int, seed: int) -> Iterator[Block]:
+def _drawn(corpus: Corpus, pairs: Sequence[tuple[str, str]], limit: int, seed: int, has_score: bool) -> Iterator[Block]:
     """This many turns at random, as many of each user; where a user has too few, more of the others.
 
     A user's turns come from as few scenarios as hold them, since a memory is built for each.
     """
     random = np.random.default_rng(seed)
     judged = corpus.turns[~corpus.turns["leads"]] if "leads" in corpus.turns else corpus.turns
-    turns = judged[TURN].merge(pd.DataFrame(pairs, columns=BLOCK), on=BLOCK)
+    turns = judged[[*TURN, "score"]].merge(pd.DataFrame(pairs, columns=BLOCK), on=BLOCK)
+    if has_score and turns["score"].notna().any():
+        turns = turns.dropna(subset="score")
     for by in (["user"], BLOCK):
         number = turns.groupby(by).ngroup().to_numpy()
         turns[f"place {len(by)}"] = random.permutation(number.max(initial=-1) + 1)[number]

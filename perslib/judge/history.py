@@ -131,13 +131,13 @@ class UserCdfByHash(Computed):
 # -- from train users -------------------------------------------------------------------------------------
 
 
-def lessons(train: Corpus) -> Iterator[tuple[Block, list[Target], Scores]]:
-    """The train users' blocks with a rated history; of each, the rated targets and their scores."""
+def lessons(train: Corpus, has_history: bool = True) -> Iterator[tuple[Block, list[Target], Scores]]:
+    """The train users' blocks, with a rated history or of all; of each, the rated targets and their scores."""
     scores = train.turns.dropna(subset=["score"]).set_index(TURN)["score"].to_dict()
     for user, scenario in train.block_ids():
         block = train.block(user, scenario)
         targets = [t for t in block if (user, scenario, t.session, t.turn) in scores]
-        if targets and len(history_scores(block)):
+        if targets and (len(history_scores(block)) or not has_history):
             found = [float(scores[user, scenario, t.session, t.turn]) for t in targets]
             yield block, targets, np.array(found)
 
@@ -232,8 +232,9 @@ class Random(Computed):
 class WithoutText(Computed):
     """What train users teach of the user's level, the turn number and the assistant: all that helps without a text.
 
-    Ridge regression on the mean of the user's scores in other scenarios, drawn towards everybody's, and on names. An
-    evaluator has to pass this one before its reading of replies is worth anything.
+    Ridge regression on the mean of the user's scores in other scenarios, drawn towards everybody's, and on names; without
+    any such score the turn and the assistant alone. An evaluator has to pass this one before its reading of replies is
+    worth anything.
     """
 
     name = "level, turn, assistant"
@@ -243,7 +244,7 @@ class WithoutText(Computed):
 
     async def fit(self, train: Corpus, ask: Ask) -> None:
         """Learn about ten numbers."""
-        taken = list(lessons(train))
+        taken = list(lessons(train, has_history=False))
         if taken:
             scores = np.concatenate([scores for *_, scores in taken])
             self.mean = float(scores.mean())

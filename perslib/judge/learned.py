@@ -54,8 +54,8 @@ class LearnedJudge(Judge):
 
     `beside`, another judge, gives the ordinal stage two more features: that judge's expected (else raw) score, and
     whether it is missing. Advice that goes against the scores of the train users counts nothing. Without a history
-    the population's prediction is given. With few train users the prediction is mostly the mean of the user's
-    history, shrunk; below ten, `fit` warns (`FewTrainUsers`). A user among the train users is judged with what their labels taught, so
+    the population's prediction is given. With few train users it may add little to controls; below ten, `fit` warns
+    (`FewTrainUsers`). A user among the train users is judged with what their labels taught, so
     keep train and test users apart.
 
     After `fit`, `held_out` holds verdicts on the train users' scored turns, gold beside them, each by a first
@@ -96,8 +96,8 @@ class LearnedJudge(Judge):
         self._usual = float(np.nanmean(heard_scores)) if np.isfinite(heard_scores).any() else float(gold.mean())
         if (users := scored["user"].nunique()) < FEW_TRAIN_USERS:
             few = FewTrainUsers(
-                "The judge “{judge}” learns from few train users ({users}, fewer than {least}): its scores are mostly the mean "
-                "of each user's history. Compare it with people, or give it more train users.",
+                "The judge “{judge}” learns from few train users ({users}, fewer than {least}), so it may add little to what "
+                "is known without the reply. Compare it with the controls of page 01, or give it more train users.",
                 judge=self.name,
                 users=users,
                 least=FEW_TRAIN_USERS,
