@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from perslib.corpus.corpus import Corpus
 from perslib.corpus.reading import Reading
 from perslib.corpus.schema import SCHEMA
+from perslib.corpus.several import compared_replies
 
 #: Pages, and what each needs of a corpus; the others bring their own data or take a log as it is.
 PAGES = {
@@ -75,7 +76,7 @@ def pages_fed(corpus: Corpus) -> Iterator[str]:
         "histories": bool(corpus.block_ids()),
         "topics": "topics" in corpus.extras,
         "behaviour": bool(corpus.turns["feedback"].notna().any() or (corpus.turns["turn"] > 0).any()),
-        "several replies": "candidates" in corpus.extras,
+        "several replies": not compared_replies(corpus).empty,
     }
     missing = {pages: [_LACKING[need] for need in needs if not has[need]] for pages, needs in PAGES.items()}
     fed = sorted(page for pages, why in missing.items() if not why for page in pages.split(", "))
