@@ -44,7 +44,7 @@ def tastes(rated: pd.DataFrame, shuffles: int = SHUFFLES, seed: int = SEED) -> t
         np.bincount(cell, own, len(owner) * len(models)).reshape(shape).astype(float)
         for own in (rated["liked"].to_numpy(float), np.ones(len(cell)))
     )
-    common = _shared(about.assign(models=[row.tobytes() for row in counts > 0]))
+    common = _group_common(about.assign(models=[row.tobytes() for row in counts > 0]))
     place, rng = np.argsort(common, kind="stable"), np.random.default_rng(seed)
     found, drawn = _liking(sums, counts, owner, len(names)), []
     for _ in range(shuffles):
@@ -77,7 +77,7 @@ def _units(rated: pd.DataFrame) -> tuple[np.ndarray, pd.DataFrame]:
     return unit.to_numpy(), rated[~unit.duplicated()].reset_index(drop=True)
 
 
-def _shared(about: pd.DataFrame) -> np.ndarray:
+def _group_common(about: pd.DataFrame) -> np.ndarray:
     """Numbers of the groups within which conversations change hands: most are in a group with another user's."""
     about = about.assign(family=about["family"] if "family" in about else about["scenario"])
     for keys in IN_COMMON:
