@@ -223,7 +223,9 @@ def test_a_dry_run_asks_nobody_and_counts_by_stage(server, model, home):
         return verdict.data
 
     dry = DryRun(model(prices={"in": 1.0, "cached": 0.5, "out": 10.0}).entry)
-    assert dry.map(judged, range(10)) == [{"score": 2, "notes": ["…"] * 3}] * 10 and server.bodies == []
+    found = dry.map(judged, range(10))
+    assert [(own["score"], len(own["notes"])) for own in found] == [(2, 3)] * 10 and server.bodies == []
+    assert len({note for own in found for note in own["notes"]}) == 10, "what depends on an answer is no hit by chance"
     memory, judge = dry.ledger.stage("memory"), dry.ledger.stage("judge")
     assert (memory.calls, memory.hits) == (1, 0), "the same question is asked once, and the cache has it not"
     assert (memory.tokens_in, memory.tokens_out) == (4 + 100, 20)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from perslib.corpus.corpus import Corpus
 from perslib.corpus.reading import Reading
 from perslib.corpus.schema import SCHEMA
+from perslib.corpus.several import compared_replies
 from perslib.paths import read_toml
 
 #: What pages need of a corpus, and the words for what is there and what is not.
@@ -57,7 +58,7 @@ def pages_fed(corpus: Corpus) -> Iterator[str]:
         "behaviour": bool(
             corpus.turns["feedback"].notna().any() or (corpus.turns["turn"] > 0).any() or "cases" in corpus.extras
         ),
-        "several replies": "candidates" in corpus.extras,
+        "several replies": not compared_replies(corpus).empty,
     }
     lacking = _SAID["lacking"]
     missing = {pages: [lacking[need] for need in needs if not has[need]] for pages, needs in _SAID["pages"].items()}

@@ -12,6 +12,7 @@ import json
 import operator
 import os
 import re
+import textwrap
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -61,8 +62,15 @@ def is_rehearsal() -> bool:
     return bool(os.environ.get(VARIABLE))
 
 
+#: A digest's digits as letters: no number for whoever reads a score off a text.
+_LETTERS = str.maketrans("0123456789abcdef", "ghijklmnopqrstuv")
+
+
 class StandIn:
-    """Answers in a model's place, at the usual length; what was asked before costs nothing."""
+    """Answers in a model's place, at the usual length; what was asked before is a hit.
+
+    Its texts differ from question to question, as a model's do: what is asked about them is a question each, and no hit.
+    """
 
     def __init__(self) -> None:
         self._given: set[str] = set()
@@ -72,7 +80,9 @@ class StandIn:
         form, most = request.schema, request.max_tokens or USUAL_REPLY
         said = request.usual() if callable(request.usual) else request.usual
         if is_unknown := said is None:
-            said = _of_form(form, form) if form is not None else "3" + " etc" * (min(most, USUAL_REPLY) - 1)
+            mark = key.translate(_LETTERS)[:12]
+            words = ["3", *textwrap.wrap(mark, 3), *["etc"] * USUAL_REPLY][: min(most, USUAL_REPLY)]
+            said = " ".join(words) if form is None else _of_form(form, form, mark)
         text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
         tokens_out = most if is_unknown else tokens_of(text, entry.languages)
         tokens_in = tokens_of_messages(request.messages, entry.languages)
@@ -155,14 +165,14 @@ def rehearsal(file: str) -> StandIn:
     return Collector(Path(file)) if file else StandIn()
 
 
-def _of_form(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
-    """The plainest value that a JSON schema takes."""
+def _of_form(schema: Mapping[str, Any], root: Mapping[str, Any], mark: str) -> Any:
+    """The plainest value that a JSON schema takes, with the mark in each text of its own."""
     if "$ref" in schema:
         places = schema["$ref"].removeprefix("#/").split("/")
-        return _of_form(functools.reduce(operator.getitem, places, root), root)
+        return _of_form(functools.reduce(operator.getitem, places, root), root, mark)
     for choice in ("anyOf", "oneOf", "allOf"):
         if choice in schema:
-            return _of_form(schema[choice][0], root)
+            return _of_form(schema[choice][0], root, mark)
     if "enum" in schema:
         return schema["enum"][0]
     if "const" in schema:
@@ -170,9 +180,10 @@ def _of_form(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
     kind = schema.get("type", "string")
     kind = kind if isinstance(kind, str) else kind[0]
     if kind == "object":
-        return {name: _of_form(part, root) for name, part in schema.get("properties", {}).items()}
+        return {name: _of_form(part, root, mark) for name, part in schema.get("properties", {}).items()}
     if kind == "array":
-        return [_of_form(schema.get("items", {}), root)] * max(1, schema.get("minItems", 0))
+        return [_of_form(schema.get("items", {}), root, mark)] * max(1, schema.get("minItems", 0))
     if kind in ("integer", "number"):
         return schema.get("minimum", 1)
-    return {"boolean": False, "null": None}.get(kind, "…" * max(1, schema.get("minLength", 1)))
+    text = f"…{mark}".ljust(schema.get("minLength", 0), "…")[: schema.get("maxLength")]
+    return {"boolean": False, "null": None}.get(kind, text)
