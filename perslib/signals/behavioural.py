@@ -18,7 +18,6 @@ signal is worth; then `label = base + Σ effect·strength`:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -103,9 +102,9 @@ class Votes:
     """Rated turns that it was learned from."""
 
 
-def fit_votes(corpus: Corpus, users: Iterable[str] | None = None, settings: Settings = DEFAULT) -> Votes:
-    """Learn the worth of each signal from these users' ratings (train users), by ridge regression on strengths."""
-    known = set(corpus.split().get("train", []) if users is None else users)
+def fit_votes(corpus: Corpus, settings: Settings = DEFAULT) -> Votes:
+    """Learn the worth of each signal from train users' ratings, by ridge regression on strengths."""
+    known = corpus.split().get("train", [])
     strengths = pd.DataFrame(_strengths(signals_of(corpus, settings)))
     score = floats(corpus.turns["score"])
     own = corpus.turns["user"].isin(known).to_numpy() & np.isfinite(score)
