@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -138,7 +139,7 @@ def test_quotes_have_what_was_said_last(world):
     key = sessions[where].apply(tuple, axis=1) == tuple(turns.loc[last, where])
     ended = sessions.assign(trailing=[("That is wrong.",) if at else () for at in key])
     clicks = turns.assign(feedback=["dislike" if i == last else None for i in turns.index])
-    marked = signals.quote_signals(signals.replace(world, sessions=ended, turns=clicks))
+    marked = signals.quote_signals(replace(world, sessions=ended, turns=clicks))
     (row,) = marked[marked["signal"] == "dislike"].to_dict("records")
     assert row["next_message"] == "That is wrong." and row["response"].startswith(turns.loc[last, "response"][:10])
 
@@ -157,7 +158,7 @@ def test_behaviour_against_ratings_and_in_their_place(world):
     acts = world.extras["truth_turns"]["behaviour"].map(lambda names: "complain" in names)
     assert own["meant"] == pytest.approx(acts[shows].mean())
     assert own["meant_low"] > by_signal.loc[("complain", "weak"), "meant"]
-    kept = signals.compare_memories(world, 120, judges=[UserMean()])
+    kept = study.compare_memories(world, 120, judges=[UserMean()])
     own = kept.set_index(["judge", "memory"])
     assert own.loc[("user mean", "behaviour"), "kept"] == pytest.approx(
         own["r"]["user mean", "behaviour"] / own["r"]["user mean", "rated"]
@@ -186,9 +187,9 @@ def test_no_correlation_is_given_for_fewer_than_thirty_replies(world):
     few = world.of_users(world.users["user"].iloc[:1])
     score = few.turns["score"].where(np.arange(len(few.turns)) < 29)
     with pytest.raises(NotEnough, match="Too few of these replies have ratings"):
-        signals.compare_with_ratings(signals.replace(few, turns=few.turns.assign(score=score)))
+        signals.compare_with_ratings(replace(few, turns=few.turns.assign(score=score)))
     with pytest.raises(NotEnough, match="rated replies were scored by all"):
-        signals.compare_memories(world, 29, judges=[UserMean()])
+        study.compare_memories(world, 29, judges=[UserMean()])
     shares = pd.DataFrame({"percent": [10.0, 20, 40], "liked_percent": [20.0, 30, 90], "cases": 30, "judge": "reward"})
     assert parts.compare_with_truth(shares) == {"n": 3, "rho": pytest.approx(1), "off": pytest.approx(70 / 3)}
     assert parts.compare_with_truth(shares.assign(cases=29)) == parts.compare_with_truth(shares[:2]) == {}

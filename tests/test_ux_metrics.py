@@ -233,7 +233,7 @@ def test_neutral_is_an_escape_not_an_error_of_reading():
     table = escapes(frame).set_index("side")
     assert table.loc["bad", ["right", "neutral", "missed", "unread"]].tolist() == [0, 2, 1, 0]
     assert table.loc["good", "neutral_percent"] == 50.0
-    assert row(frame)["neutral_bad"] == pytest.approx(2 / 3) and row(frame)["parse_rate"] == 1
+    assert table.loc["bad", "neutral_percent"] == pytest.approx(200 / 3) and row(frame)["parse_rate"] == 1
 
 
 def test_labels_that_are_none_are_named():

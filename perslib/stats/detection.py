@@ -92,7 +92,7 @@ def detection(
     return Detection(d_prime, error, -(z[0] + z[1]) / 2, accuracy, norm.cdf(d_prime / 2))
 
 
-def count_verdicts(gold: Sequence[object], said: Sequence[object], group: npt.ArrayLike = 0, groups: int = 1) -> Floats:
+def count_verdicts(gold: npt.ArrayLike, said: npt.ArrayLike, group: npt.ArrayLike = 0, groups: int = 1) -> Floats:
     """Count cases by gold (good, bad) × called (good, bad, neutral, unread) × number of the group."""
     g, s = labels(gold, place="gold"), labels(said, 3, place="said")
     if len(g) != len(s):
@@ -140,8 +140,7 @@ def _detects(which: str) -> Callable[[Floats], Floats]:
     return lambda t: getattr(detection(t[1, 1], t[1].sum(axis=0), t[0, 1:].sum(axis=0), t[0].sum(axis=0)), which)
 
 
-#: Metric → function of counts. `…_read` leave out what could not be read; `neutral_…` say how many of a side escape
-#: into "neutral" (three classes).
+#: Metric → function of counts. `…_read` leave out what could not be read; how many escape into "neutral": `escapes`.
 METRICS: dict[str, Callable[[Floats], Floats]] = {
     "accuracy": _accuracy,
     "good_acc": _good,
@@ -158,11 +157,9 @@ METRICS: dict[str, Callable[[Floats], Floats]] = {
     "accuracy_read": lambda t: _accuracy(t[:, :3]),
     "good_acc_read": lambda t: _good(t[:, :3]),
     "bad_acc_read": lambda t: _bad(t[:, :3]),
-    "neutral_good": lambda t: ratio(t[0, 2], t[0].sum(axis=0)),
-    "neutral_bad": lambda t: ratio(t[1, 2], t[1].sum(axis=0)),
 }
 #: Shares of cases that are counted one by one, so that they have a Wilson interval, and the sides they are shares of.
-_COUNTED = {"accuracy": (0, 1), "parse_rate": (0, 1), "good_acc": 0, "neutral_good": 0, "bad_acc": 1, "neutral_bad": 1}  # fmt: skip
+_COUNTED = {"accuracy": (0, 1), "parse_rate": (0, 1), "good_acc": 0, "bad_acc": 1}
 
 
 # -- of verdicts --------------------------------------------------------------------------------------------------

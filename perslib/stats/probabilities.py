@@ -27,7 +27,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from perslib.corpus.schema import BAD, GOOD
 from perslib.errors import DataError, NotEnough, Problem, UnknownName
 from perslib.stats.conformal import quantile_over_users
-from perslib.stats.detection import detection, labels, misplace_unread
+from perslib.stats.detection import METRICS, count_verdicts, labels, misplace_unread
 from perslib.stats.resamples import SEED, Floats, floats
 
 Bools = npt.NDArray[np.bool_]
@@ -97,10 +97,8 @@ def reward_numbers(verdicts: pd.DataFrame) -> pd.Series:
     """
     gold, said = labels(verdicts["gold"], place="gold"), labels(verdicts["said"], place="said")
     good, bad = gold == GOOD, gold == BAD
-    of = detection(((said == BAD) & bad).sum(), bad.sum(), ((said != GOOD) & good).sum(), good.sum())
-    found = probability_metrics(verdicts["gold"], verdicts["p_good"])
-    found |= {"d_prime": float(of.d_prime), "criterion": float(of.criterion)}
-    found["balanced_accuracy"] = float(of.accuracy)
+    found, table = probability_metrics(verdicts["gold"], verdicts["p_good"]), count_verdicts(gold, said)
+    found |= {name: float(METRICS[name](table)[0]) for name in ("d_prime", "criterion", "balanced_accuracy")}
     if "abstains" in verdicts:
         kept = ~verdicts["abstains"].to_numpy(bool) & ~np.isnan(gold)
         wrong = kept & (said != gold)

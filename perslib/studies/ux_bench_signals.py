@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from itertools import product
 from typing import NamedTuple
@@ -15,21 +14,8 @@ import pandas as pd
 from perslib.corpus import SESSION, TURN, Corpus
 from perslib.corpus.schema import BAD, GOOD
 from perslib.errors import NotEnough
-from perslib.judge import Judge, LearnedJudge, OfTask, UserMean
-from perslib.judge.evaluate import evaluate, targets
 from perslib.report.tables import labelled
-from perslib.signals import (
-    NEGATIVE,
-    POSITIVE,
-    PRECEDENCE,
-    VOTES,
-    Settings,
-    behavioural,
-    fit_votes,
-    mined,
-    signals_of,
-    weak_labels,
-)
+from perslib.signals import NEGATIVE, POSITIVE, PRECEDENCE, VOTES, Settings, fit_votes, mined, signals_of, weak_labels
 from perslib.signals.model import DEFAULT
 from perslib.stats import (
     FEWEST_USERS,
@@ -43,8 +29,6 @@ from perslib.stats import (
     of_turns,
     with_wilson,
 )
-from perslib.stats.measures import resampled
-from perslib.stats.sums import Sums
 from perslib.studies.extent import FEWEST_REPLIES
 from perslib.text import as_paragraph, join, translate
 from perslib.ux import name_turns, published
@@ -55,8 +39,6 @@ STRENGTHS = ["explicit", "strong", "weak"]
 PRIMARY = ["continue", "no_followup", "superseded"]
 #: A label counts as surer from these weights on.
 WEIGHTS = (0.0, 0.3, 0.7)
-#: Replies that judges with either memory are tried on.
-JUDGED = 120
 SATISFIED = 4
 #: What `count_objections` gives with bounds.
 PERCENTS = ("objected_percent", "low_percent")
@@ -385,50 +367,3 @@ def quote_signals(corpus: Corpus, each: int = 10, seed: int = SEED, settings: Se
     for column in ("request", "response", "next_message"):
         table[column] = table[column].str.replace(r"\s+", " ", regex=True).str.slice(0, 80)
     return table.reset_index(drop=True)
-
-
-# -- a memory of behaviour --------------------------------------------------------------------------------------------
-
-
-def compare_memories(
-    corpus: Corpus,
-    limit: int = JUDGED,
-    judges: Sequence[Judge] | None = None,
-    seed: int = SEED,
-    settings: Settings = DEFAULT,
-) -> pd.DataFrame:
-    """Compare how well judges agree with the users' scores when they remember ratings, and when they remember behaviour.
-
-    What a judge learns it learns from labels of the same kind; `task mean` on ratings and shuffled labels are the
-    controls. All are compared on the replies that all scored, users resampled.
-
-    Columns: judge, memory, turns, users, r, kept (r over that of the rated memory), both with bounds.
-    """
-    weak = behavioural(corpus, settings)
-    dealt = pd.array(weak.turns["score"].sample(frac=1, random_state=seed).to_numpy(), "Int64")
-    shuffled = replace(weak, name=f"{corpus.name}-shuffled", turns=weak.turns.assign(score=dealt))
-    memories = {"rated": corpus, "behaviour": weak, "shuffled": shuffled}
-    blocks = {memory: list(targets(own, limit=limit, seed=seed)) for memory, own in memories.items()}
-    # The least and the most that can be made of a memory without asking a model.
-    ways = list(product([UserMean(), LearnedJudge()] if judges is None else judges, memories))
-    said = {}
-    for judge, memory in [*ways, (OfTask("mean"), "rated")]:
-        own = [block for block in blocks[memory] if len(block)]
-        found = evaluate(judge, memories[memory], blocks=own, progress=False).set_index(TURN)
-        said[judge.name, memory] = found["expected"].fillna(found["raw"]).astype(float)
-    scores = corpus.turns.set_index(TURN)["score"].dropna().astype(float)
-    wide = pd.concat(said, axis=1).sort_index()
-    known = wide[wide.index.isin(scores.index)].dropna()
-    if len(known) < FEWEST_REPLIES:
-        raise NotEnough("Memories are not compared: only {n} rated replies were scored by all judges.", n=len(known))
-    users = Resamples(known.index.get_level_values("user"), seed=seed)
-    gold, drawn, rows = scores.loc[known.index].to_numpy(), {}, []
-    for name, memory in said:
-        sums = Sums(gold, known[name, memory].to_numpy(), users.group, len(users))
-        r = drawn[name, memory] = resampled(sums, ["pearson"], users.weights)["pearson"]
-        rated = drawn[name, "rated"]
-        share = np.divide(r, rated, out=np.full(len(r), np.nan), where=np.abs(rated) > 1e-9)
-        about = {"judge": name, "memory": memory, "turns": len(known), "users": len(users)}
-        kept = share if memory != "rated" else share[:1]
-        rows.append(about | users.estimate(r, "r") | users.estimate(kept, "kept"))
-    return pd.DataFrame(rows)

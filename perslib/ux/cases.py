@@ -147,24 +147,24 @@ def judge_cases(
     return _of_turns(corpus, _drawn(gold, limit, rng))
 
 
-def eval_cases(corpus: Corpus, limit: int | None = None, *, bad_to: int = BAD_TO, seed: int = SEED) -> list[Case]:
+def eval_cases(corpus: Corpus, limit: int | None = None) -> list[Case]:
     """UX Eval from a corpus: requests whose recorded reply was disliked, without that reply."""
-    gold = _gold(corpus, GOOD_FROM, bad_to)
-    bad = _of_turns(corpus, _drawn(gold[gold == BAD], limit, np.random.default_rng(seed)))
+    gold = _gold(corpus, GOOD_FROM, BAD_TO)
+    bad = _of_turns(corpus, _drawn(gold[gold == BAD], limit, np.random.default_rng(SEED)))
     return [replace(case, reply="", gold=None) for case in bad]
 
 
-def recovery_cases(corpus: Corpus, limit: int | None = None, *, bad_to: int = BAD_TO, seed: int = SEED) -> list[Case]:
+def recovery_cases(corpus: Corpus, limit: int | None = None) -> list[Case]:
     """UX Recovery from a corpus: a disliked reply and what the user wrote next.
 
     Whether that is a complaint is not asked here: `perslib.signals` says so for those who want complaints only.
     """
-    gold = _gold(corpus, GOOD_FROM, bad_to)
+    gold = _gold(corpus, GOOD_FROM, BAD_TO)
     turns = corpus.turns
     after = turns[[*TURN, "earlier", "request"]].assign(turn=turns["turn"] - 1)
     known = turns.loc[gold.index[gold == BAD], TURN].reset_index().merge(after.dropna(subset=["request"]), on=TURN)
     said = {row["index"]: "\n".join([*row["earlier"], row["request"]]) for row in known.to_dict("records")}
-    drawn = _drawn(gold.loc[sorted(said)], limit, np.random.default_rng(seed))
+    drawn = _drawn(gold.loc[sorted(said)], limit, np.random.default_rng(SEED))
     return [replace(c, complaint=said[i]) for i, c in zip(drawn.index, _of_turns(corpus, drawn), strict=True)]
 
 
@@ -240,10 +240,10 @@ class Lesson(Case):
             raise DataError(Problem(f"case {self.case}", f"weight is {self.weight}, expected 0 or more"))
 
 
-def lessons_of(corpus: Corpus, *, good_from: int = SATISFIED) -> list[Lesson]:
+def lessons_of(corpus: Corpus) -> list[Lesson]:
     """Every reply of a corpus that has a label, in the order of the corpus.
 
-    Scores come first: good from `good_from` on, else bad. Of a corpus of weak labels (`perslib.signals.behavioural`) the
+    Scores come first: good from 4 on, else bad. Of a corpus of weak labels (`perslib.signals.behavioural`) the
     weights are theirs, and the source is the signal that spoke loudest. Without a score one of `LABELS` decides.
     """
     found: list[Lesson] = []
@@ -254,7 +254,7 @@ def lessons_of(corpus: Corpus, *, good_from: int = SATISFIED) -> list[Lesson]:
         said: list[Message] = []
         for row in (rows[i] for i in own):
             said += [{"role": "user", "content": text} for text in row["earlier"]]
-            gold, source, weight = _label(row, good_from, weak)
+            gold, source, weight = _label(row, weak)
             request = row["request"]
             if gold and isinstance(request, str):
                 name = "/".join(str(row[c]) for c in TURN)
@@ -270,10 +270,10 @@ def lessons_of(corpus: Corpus, *, good_from: int = SATISFIED) -> list[Lesson]:
     return found
 
 
-def _label(row: Mapping[Any, Any], good_from: int, weak: bool) -> tuple[int, str, float]:
+def _label(row: Mapping[Any, Any], weak: bool) -> tuple[int, str, float]:
     """Label (0 for none), source and weight of a turn."""
     if not pd.isna(row["score"]):
-        gold = GOOD if row["score"] >= good_from else BAD
+        gold = GOOD if row["score"] >= SATISFIED else BAD
         if not weak:
             return gold, "score", 1.0
         return gold, str(row["weak_why"]).split(",")[0], float(row["weak_weight"])

@@ -63,15 +63,15 @@ def one_a_session(cases: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame
     return cases.assign(chance=chance).loc[order.drop_duplicates("talk").index.sort_values()]
 
 
-def sampled(cases: pd.DataFrame, n: int, *, within: Sequence[str] = STRATA, seed: int = SEED) -> pd.DataFrame:
-    """Draw n cases, or all, stratified by dimension and by cells `within` these; a session gives one case at most.
+def sampled(cases: pd.DataFrame, n: int, *, seed: int = SEED) -> pd.DataFrame:
+    """Draw n cases, or all, stratified by dimension and by `STRATA` within; a session gives one case at most.
 
     Columns: those of the cases, length, rounds, inclusion (the chance of having been drawn).
     """
     rng = np.random.default_rng(seed)
     frame = one_a_session(binned(cases.reset_index(drop=True)), rng)
     n = min(n, len(frame))
-    drawn = frame.iloc[systematic(_cells(frame, ["dimension", *within]), n, rng)]
+    drawn = frame.iloc[systematic(_cells(frame, ["dimension", *STRATA]), n, rng)]
     return _drawn(drawn, drawn["chance"] * n / max(1, len(frame)))
 
 
