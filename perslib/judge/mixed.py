@@ -11,6 +11,10 @@ with K_g = Z_g Z_g' / |g| for numbers, equality for names, the cosine for texts,
 variances maximise the marginal likelihood of the train users' scores. For a new user the rated turns of the
 history say where the user's own level, slopes and tastes differ from the population's, and shrink towards it where
 they say little; without a history the population's prediction remains.
+
+The work grows with the cube of the train users' turns. Beyond `EXACT_TO` so many of them, u, evenly spread over the users,
+stand for the others (PITC, Quiñonero-Candela & Rasmussen 2005): turns of different users share K_iu K_uu⁻¹ K_uj, turns
+of one user what they share in full. All scores count, and the work grows with their number.
 """
 
 from __future__ import annotations
@@ -37,6 +41,8 @@ one_thread = threadpool_limits.wrap(limits=1, user_api="blas")
 PRIOR_MEAN, PRIOR_LEVEL, PRIOR_TEXT, PRIOR_SPREAD = np.log(0.002), np.log(0.05), np.log(0.05), 1.5
 START_NOISE = np.log(0.4)
 STEPS = 15
+EXACT_TO = 2_000
+JITTER = 1e-6
 
 
 @dataclass(frozen=True)
@@ -140,20 +146,50 @@ class Population:
 
     @one_thread
     def __init__(self, turns: Turns, scores: Array, variances: Variances, mean: float | None = None):
-        found = kernels(turns, turns)
-        covariance = variances.covariance(turns, turns, found) + variances.noise * np.eye(len(turns))
-        self.turns, self.variances = turns, variances
-        self._lower = cholesky(covariance, lower=True)
-        ones, scaled = (
-            solve_triangular(self._lower, v, lower=True) for v in (np.ones(len(turns)), scores.astype(float))
-        )
+        self.turns, self.variances, self._mixing = turns, variances, None
+        known = np.column_stack([np.ones(len(turns)), scores])
+        if len(turns) > EXACT_TO:
+            self._summarise(turns, known, mean)
+            return
+        self._lower = self._factor(turns)
+        ones, scaled = (solve_triangular(self._lower, column, lower=True) for column in known.T)
         self.mean = float(ones @ scaled / (ones @ ones)) if mean is None else mean
         self._weights = scaled - self.mean * ones
+
+    def _factor(self, turns: Turns, explained: Array | float = 0.0) -> Array:
+        """Cholesky factor of the covariance of scores, less what is explained already."""
+        covariance = self.variances.covariance(turns, turns, kernels(turns, turns)) - explained
+        return np.asarray(cholesky(covariance + self.variances.noise * np.eye(len(turns)), lower=True))
+
+    def _summarise(self, turns: Turns, known: Array, mean: float | None) -> None:
+        """Let some turns stand for all; `known` has a column of ones and one of scores."""
+        self.turns = turns.take(np.linspace(0, len(turns) - 1, EXACT_TO).astype(int))
+        shared = self.variances.everybody(kernels(self.turns, self.turns))
+        self._lower = cholesky(shared + JITTER * np.eye(EXACT_TO), lower=True)
+        among, seen, told = np.eye(EXACT_TO), np.zeros((EXACT_TO, 2)), np.zeros((2, 2))
+        for user in np.unique(turns.user):
+            rows = np.flatnonzero(turns.user == user)
+            own = turns.take(rows)
+            tied = self.project(own)
+            lower = self._factor(own, tied @ tied.T)
+            tied, scaled = (solve_triangular(lower, v, lower=True) for v in (tied, known[rows]))
+            among += tied.T @ tied
+            seen += tied.T @ scaled
+            told += scaled.T @ scaled
+        inverse, _ = dpotri(cholesky(among, lower=True), lower=1)
+        inverse = np.tril(inverse) + np.tril(inverse, -1).T
+        (ones, with_scores), _ = told - seen.T @ inverse @ seen
+        self.mean = float(with_scores / ones) if mean is None else mean
+        mixing = cholesky((1 + JITTER) * np.eye(EXACT_TO) - inverse, lower=True)
+        self._weights = solve_triangular(mixing, inverse @ (seen @ [-self.mean, 1.0]), lower=True)
+        self._mixing = solve_triangular(self._lower, mixing, lower=True, trans=1)
 
     @one_thread
     def project(self, turns: Turns) -> Array:
         """What ties each turn to the train users' turns, one row a turn: L⁻¹ k(train, turn)."""
         shared = self.variances.everybody(kernels(self.turns, turns))
+        if self._mixing is not None:
+            return np.asarray(shared.T @ self._mixing)
         return np.asarray(solve_triangular(self._lower, shared, lower=True)).T
 
     @one_thread
