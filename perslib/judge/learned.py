@@ -29,14 +29,13 @@ from scipy.sparse import csr_matrix, vstack
 from scipy.special import expit
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from perslib.corpus import BLOCK, TURN, Block, Corpus
+from perslib.corpus import TURN, Block, Corpus
 from perslib.errors import FEW_TRAIN_USERS, FewTrainUsers, NotEnough, PerslibError
 from perslib.judge.base import Judge, Sees, Verdict
 from perslib.judge.mixed import Population, Turns, estimate
 from perslib.llm import Ask
 from perslib.memory.features import FEATURES, Said, read, said_in, tokens
 from perslib.stats import fit_population, fit_tilt, histories
-from perslib.stats.calibrated import COUNTS
 from perslib.stats.calibration import SCORES
 from perslib.stats.fitted import P, proportional_odds
 
@@ -136,10 +135,9 @@ class LearnedJudge(Judge):
             scores[rated],
         )
         heard = await self._heard([block], ask)
-        shaped = _with_p(block.targets[BLOCK], self._shaped(np.column_stack([predicted, self._advice(heard)])))
-        past = pd.DataFrame({"user": [block.user], "scenario": block.scenario})
-        past[COUNTS] = np.bincount(scores[rated].astype(int), minlength=6)[1:]
-        p = self._tilt.distribution(shaped, self._everybody.shrink(past))
+        shaped = self._shaped(np.column_stack([predicted, self._advice(heard)]))
+        counts = np.bincount(scores[rated].astype(int), minlength=6)[1:] + self._everybody.imaginary
+        p = self._tilt.tilt(shaped, np.tile(counts, (len(block), 1)))
         expected = p @ SCORES
         return [
             replace(

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -59,6 +60,11 @@ class Turns:
     def __len__(self) -> int:
         return len(self.user)
 
+    @cached_property
+    def by_term(self) -> csr_matrix:
+        """For each term the turns that have it: what is looked up for a few turns among many."""
+        return self.text.T.tocsr()
+
     def take(self, rows: Array) -> Turns:
         """These rows only."""
         return Turns(
@@ -76,7 +82,7 @@ def kernels(a: Turns, b: Turns) -> list[Array]:
     linear = [x @ y.T / max(x.shape[1], 1) for x, y in zip(a.numbers, b.numbers)]
     names = ((a.assistant, b.assistant), (a.scenario, b.scenario))
     equal = [(x[:, None] == y[None, :]).astype(float) for x, y in names]
-    return [*linear, *equal, (a.text @ b.text.T).toarray()]
+    return [*linear, *equal, np.ascontiguousarray((b.text @ a.by_term).toarray().T)]
 
 
 @dataclass(frozen=True)
