@@ -55,6 +55,7 @@ def tokens_of_messages(messages: Iterable[Message], languages: Collection[str] =
 
 
 VARIABLE = "PERSLIB_REHEARSE"
+PROGRESS = "PERSLIB_PROGRESS_FILE"
 #: Answers that tell how fast a backbone is: so many of the latest.
 LATEST = 200
 
@@ -62,6 +63,13 @@ LATEST = 200
 def is_rehearsal() -> bool:
     """Whether nobody is to be asked."""
     return bool(os.environ.get(VARIABLE))
+
+
+def note_computing(seconds: float) -> None:
+    """Tell who runs this notebook as a rehearsal that the run itself will compute for so long."""
+    if file := os.environ.get(PROGRESS):
+        with Path(file).open("a", encoding="utf-8") as lines:
+            lines.write(json.dumps({"computing": seconds}) + "\n")
 
 
 class StandIn:
