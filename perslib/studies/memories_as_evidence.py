@@ -89,9 +89,10 @@ def choose_embedder(name: str, corpus: Corpus, look: Extent, seed: int = 42) -> 
 
 def has_lookup(name: str) -> bool:
     """Return whether what this memory shows is looked up by likeness."""
-    system = memories[name] if name in memories else None
-    is_long = isinstance(system, type) and issubclass(system, LongTermMemory)
-    return is_long and getattr(system, "looks_up", True)
+    if name not in memories:
+        return False
+    system = memories[name]
+    return isinstance(system, type) and issubclass(system, LongTermMemory) and getattr(system, "looks_up", True)
 
 
 def make_judge_with(name: str, manner: Manner, **memory: Any) -> Judge:
