@@ -19,7 +19,7 @@ of one user what they share in full. All scores count, and the work grows with t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -44,6 +44,7 @@ START_NOISE = np.log(0.4)
 STEPS = 15
 EXACT_TO = 2_000
 JITTER = 1e-6
+AT_ONCE = 1_000
 
 
 @dataclass(frozen=True)
@@ -77,12 +78,11 @@ class Turns:
         )
 
 
-def kernels(a: Turns, b: Turns) -> list[Array]:
+def kernels(a: Turns, b: Turns) -> Iterator[Array]:
     """K_g between two sets of turns, one a group: numbers, assistant, scenario, text."""
-    linear = [x @ y.T / max(x.shape[1], 1) for x, y in zip(a.numbers, b.numbers)]
-    names = ((a.assistant, b.assistant), (a.scenario, b.scenario))
-    equal = [(x[:, None] == y[None, :]).astype(float) for x, y in names]
-    return [*linear, *equal, np.ascontiguousarray((b.text @ a.by_term).toarray().T)]
+    yield from (x @ y.T / max(x.shape[1], 1) for x, y in zip(a.numbers, b.numbers))
+    yield from ((x[:, None] == y).astype(float) for x, y in ((a.assistant, b.assistant), (a.scenario, b.scenario)))
+    yield np.ascontiguousarray((b.text @ a.by_term).toarray().T)
 
 
 @dataclass(frozen=True)
@@ -101,9 +101,9 @@ class Variances:
         v, groups = np.exp(log), (len(log) - 3) // 2
         return cls(v[:groups], v[groups : 2 * groups], v[-3], v[-2], v[-1])
 
-    def everybody(self, found: Sequence[Array]) -> Array:
+    def everybody(self, found: Iterable[Array]) -> Array:
         """Covariance of turns of different users."""
-        return sum((v * k for v, k in zip(self.shared, found)), np.zeros_like(found[0]))
+        return np.asarray(sum(v * k for v, k in zip(self.shared, found)))
 
     def covariance(self, a: Turns, b: Turns, found: Sequence[Array]) -> Array:
         """Covariance of scores without noise."""
@@ -116,7 +116,7 @@ class Variances:
 @one_thread
 def estimate(turns: Turns, scores: Array) -> Variances:
     """Variances of largest marginal likelihood (with a log-normal prior), μ by least squares."""
-    n, found = len(turns), kernels(turns, turns)
+    n, found = len(turns), list(kernels(turns, turns))
     same = (turns.user[:, None] == turns.user[None, :]).astype(float)
     together = same * (turns.session[:, None] == turns.session[None, :])
 
@@ -164,7 +164,7 @@ class Population:
 
     def _factor(self, turns: Turns, explained: Array | float = 0.0) -> Array:
         """Cholesky factor of the covariance of scores, less what is explained already."""
-        covariance = self.variances.covariance(turns, turns, kernels(turns, turns)) - explained
+        covariance = self.variances.covariance(turns, turns, list(kernels(turns, turns))) - explained
         return np.asarray(cholesky(covariance + self.variances.noise * np.eye(len(turns)), lower=True))
 
     def _summarise(self, turns: Turns, known: Array, mean: float | None) -> None:
@@ -193,6 +193,9 @@ class Population:
     @one_thread
     def project(self, turns: Turns) -> Array:
         """What ties each turn to the train users' turns, one row a turn: L⁻¹ k(train, turn)."""
+        if len(turns) > AT_ONCE:
+            parts = np.array_split(np.arange(len(turns)), -(-len(turns) // AT_ONCE))
+            return np.vstack([self.project(turns.take(rows)) for rows in parts])
         shared = self.variances.everybody(kernels(self.turns, turns))
         if self._mixing is not None:
             return np.asarray(shared.T @ self._mixing)
@@ -206,6 +209,6 @@ class Population:
         if not len(history):
             return expected
         surprise = scores - self.mean - tied_history @ self._weights
-        among = v.covariance(history, history, kernels(history, history)) - tied_history @ tied_history.T
-        between = v.covariance(targets, history, kernels(targets, history)) - tied @ tied_history.T
+        among = v.covariance(history, history, list(kernels(history, history))) - tied_history @ tied_history.T
+        between = v.covariance(targets, history, list(kernels(targets, history))) - tied @ tied_history.T
         return expected + between @ np.linalg.solve(among + v.noise * np.eye(len(history)), surprise)
