@@ -24,7 +24,7 @@ from click.testing import CliRunner
 from made import tiny_corpus
 
 from perslib.cli import main
-from perslib.corpus import save
+from perslib.corpus import load, save
 from perslib.errors import DataError, ReportError, UnknownName
 from perslib.llm import Cache
 from perslib.llm.probe import Probe
@@ -576,6 +576,16 @@ def test_a_notebook_that_tags_nothing_is_gone_through_as_a_whole(home, tmp_path)
     asks = 'from perslib.llm import backbone\nbackbone("embedded").ask_many(["hi"])\nbackbone("embedded").probe()'
     said = next(rehearse_report(study(tmp_path, 'out = ""', asks), corpus="tiny/en"))
     assert "at least 1 calls" in said and "is not asked" in said
+
+
+def test_what_a_page_computes_is_said_as_far_as_it_was_measured(home, tmp_path):
+    own = study(tmp_path, 'out = ""', "from perslib.llm.estimate import note_computing\nnote_computing(30.0)")
+    assert "asks no model; about 30 s of computing" in next(rehearse_report(own, corpus="tiny/en"))
+    notebook = json.loads(own.read_text("utf-8"))
+    notebook["metadata"]["perslib"] = {"seconds": [10, 1000]}
+    own.write_text(json.dumps(notebook), "utf-8")
+    turns = len(load("tiny/en").turns)
+    assert f"about {40 + turns} s of computing" in next(rehearse_report(own, corpus="tiny/en"))
 
 
 def test_a_stage_cut_off_before_its_first_answer_has_no_time(home, tmp_path):

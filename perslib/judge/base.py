@@ -162,7 +162,8 @@ class Rows:
             raise PerslibError(
                 f"Judge {self._said['judge']!r} gave {len(verdicts)} verdicts for the {len(block)} targets of {block.id}."
             )
-        for key, verdict, candidate in zip(block.targets[TURN].itertuples(index=False), verdicts, candidates):
+        keys = zip(*(block.targets[name] for name in TURN))
+        for key, verdict, candidate in zip(keys, verdicts, candidates):
             columns = _columns(verdict, self._language)
             self._rows.append({**self._said, "candidate": candidate, **dict(zip(TURN, key)), **columns})
         if len(self._rows) >= TOGETHER:

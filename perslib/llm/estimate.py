@@ -55,6 +55,7 @@ def tokens_of_messages(messages: Iterable[Message], languages: Collection[str] =
 
 
 VARIABLE = "PERSLIB_REHEARSE"
+PROGRESS = "PERSLIB_PROGRESS_FILE"
 
 
 def is_rehearsal() -> bool:
@@ -64,6 +65,13 @@ def is_rehearsal() -> bool:
 
 #: A digest's digits as letters: no number for whoever reads a score off a text.
 _LETTERS = str.maketrans("0123456789abcdef", "ghijklmnopqrstuv")
+
+
+def note_computing(seconds: float) -> None:
+    """Tell who runs this notebook as a rehearsal that the run itself will compute for so long."""
+    if file := os.environ.get(PROGRESS):
+        with Path(file).open("a", encoding="utf-8") as lines:
+            lines.write(json.dumps({"computing": seconds}) + "\n")
 
 
 class StandIn:

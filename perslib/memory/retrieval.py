@@ -174,6 +174,8 @@ class Retrieval:
 
     def anchors(self, block: Block, k: int = 6, strategy: Strategy = "topk") -> list[tuple[Anchor, ...]]:
         """k turns of `history(block)` for each target, chosen by `chosen`."""
+        if block.evidence.empty:
+            return [()] * len(block)
         columns = ["scenario", "session", "turn", "task", "request", "response", "score", "reason"]
         history = self.history(block)[columns].astype(object)
         rows = history.where(history.notna(), None).fillna({"score": float("nan")}).itertuples(index=False, name=None)

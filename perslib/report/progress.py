@@ -21,7 +21,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from perslib.llm.estimate import QUESTIONS, VARIABLE
+from perslib.llm.estimate import PROGRESS, QUESTIONS, VARIABLE
 from perslib.llm.ledger import Ledger, Spending, describe
 from perslib.llm.probe import seconds
 from perslib.llm.registry import entries
@@ -29,8 +29,6 @@ from perslib.paths import scratch
 from perslib.report.execute import Run, execute
 from perslib.report.plan import Planned, read_notebook
 from perslib.report.words import took
-
-FILE_VARIABLE = "PERSLIB_PROGRESS_FILE"
 
 
 @contextmanager
@@ -50,13 +48,13 @@ class Progress:
 
     def __init__(self, file: Path, bar: Any = None, title: str = "", stopped: threading.Event | None = None):
         self._file, self._bar, self._title, self._stopped = file, bar, title, stopped
-        self._read = 0
+        self._read, self._computing = 0, 0.0
         self._last: dict[str, Any] = {}
         self._stages: dict[tuple[int, str], dict[str, Any]] = {}
 
     def environment(self) -> dict[str, str]:
         """What the kernel is told: where to write progress."""
-        return {FILE_VARIABLE: str(self._file)}
+        return {PROGRESS: str(self._file)}
 
     def cell_started(self, number: int) -> None:
         """A code cell begins; called from the thread that runs the notebook."""
@@ -80,6 +78,7 @@ class Progress:
             for line in text.splitlines():
                 with suppress(ValueError, KeyError, TypeError):
                     said = json.loads(line)
+                    self._computing += said.get("computing", 0.0)
                     self._stages[said["ledger"], said["stage"]] = self._last = said
 
     def line(self) -> str:
@@ -102,6 +101,11 @@ class Progress:
             own = Ledger.from_dict({stage: sums}).total
             spent[sums["backbone"]] = spent.get(sums["backbone"], Spending()) + own
         return spent
+
+    def computing(self) -> float:
+        """Seconds of computing that a rehearsal left out."""
+        self._catch_up()
+        return self._computing
 
     def ledger(self) -> dict[str, Any]:
         """Calls, cache hits, tokens, seconds and cost a stage and in total, as the notebook's models counted."""
@@ -154,7 +158,9 @@ def rehearsed(page: Planned, *, whole: bool, questions: Path | None = None) -> s
         run = execute(study, page.parameters(folder), environment, stop_in_time)
         asked = _asked(progress.by_backbone())
     if run.status == "success":
-        return f"at most {asked}" if asked else "asks no model"
+        said = f"at most {asked}" if asked else "asks no model"
+        seconds = progress.computing() + page.study.seconds(page.corpus["turns"])
+        return f"{said}; about {took(seconds, 'en')} of computing" if seconds else said
     so_far = f"at least {asked or 'no calls'}"
     if time.monotonic() > late_at:
         return f"{so_far}; counting on took too long, `--dry-run` counts it all"

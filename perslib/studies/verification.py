@@ -38,6 +38,8 @@ GAINS = ("pearson", "qwk", "wb_pearson")
 SCORES = ("real", "cdf")
 #: How things are done: as perslib does, or as PersTurnBench published them (rounding, ties, written scores).
 PROTOCOLS = ("", "published")
+#: Turns of a corpus whose blocks are cut once for all judges; all blocks of a larger one take gigabytes.
+CUT_ONCE = 30_000
 #: Table 2 of PersTurnBench.
 PUBLISHED = read_csv(__file__, "published/persturnbench_table2.csv")
 
@@ -72,14 +74,16 @@ def judged(
     judges = list(judges)
     if not judges:
         return pd.DataFrame()
-    blocks = list(targets(corpus, limit=limit, seed=seed, has_score=True))
+    is_cut_once = limit is not None or len(corpus.turns) < CUT_ONCE
+    blocks = list(targets(corpus, limit=limit, seed=seed, has_score=True)) if is_cut_once else None
     frames = []
     for judge in judges:
         try:
             found = evaluate(judge, corpus, backbone, blocks=blocks)
         except NotEnough as error:
             without = Verdict(mode="computed", error=f"no score: {error}")
-            found = frame(judge, corpus, backbone, blocks, [[without] * len(block) for block in blocks])
+            unscored = blocks or list(targets(corpus, limit=limit, seed=seed, has_score=True))
+            found = frame(judge, corpus, backbone, unscored, [[without] * len(block) for block in unscored])
         frames.append(found)
     found = pd.concat(frames, ignore_index=True)
     real = found.assign(real=found["expected"].fillna(found["raw"]))
