@@ -12,7 +12,7 @@ import time
 import numpy as np
 
 from perslib.stats import METRICS, interval, resample_users
-from perslib.stats.measures import resampled
+from perslib.stats.measures import measure_under
 from perslib.stats.sums import Sums
 
 
@@ -38,7 +38,7 @@ def main() -> None:
         wall, cpu = time.perf_counter(), time.process_time()
         weights = resample_users(options.users, options.resamples)
         for sums in judges:
-            for values in resampled(sums, METRICS, weights).values():
+            for values in measure_under(sums, METRICS, weights).values():
                 interval(values[1:])
         print(f"{number:>5} {time.perf_counter() - wall:>8.2f} {time.process_time() - cpu:>8.2f}")
 

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from perslib.stats import correlation, holm, interval, pearson, resample_users, sign_flip
-from perslib.stats.measures import METRICS, resampled
+from perslib.stats.measures import METRICS, measure_under
 from perslib.stats.resamples import two_sided_p
 from perslib.stats.sums import Sums
 
@@ -78,12 +78,12 @@ def test_resampled_metrics_equal_the_naive_loop(whole):
     gold = np.clip(np.rint(4 + latent), 1, 5)
     score = np.clip(np.rint(4 + score), 1, 5) if whole else 4 + score
     weights = resample_users(12, 40, seed=5)
-    fast = resampled(Sums(gold, score, user, 12), METRICS, weights)
+    fast = measure_under(Sums(gold, score, user, 12), METRICS, weights)
     for column in range(41):
         parts = [(u, copy) for u in range(12) for copy in range(weights[u, column])]
         rows = np.concatenate([np.flatnonzero(user == u) for u, _ in parts])
         clone = np.concatenate([np.full(9, i) for i in range(len(parts))])
-        naive = resampled(Sums(gold[rows], score[rows], clone, len(parts)), METRICS, np.ones((len(parts), 1)))
+        naive = measure_under(Sums(gold[rows], score[rows], clone, len(parts)), METRICS, np.ones((len(parts), 1)))
         for name in METRICS:
             coarse = name == "wc_spearman" and not whole  # 108 × 108 values share a table of 32 × 32
             assert fast[name][column] == pytest.approx(naive[name][0], abs=0.01 if coarse else 1e-10, nan_ok=True), name
@@ -93,7 +93,7 @@ def test_pearson_by_sums_equals_numpy_in_every_resample():
     rng = np.random.default_rng(4)
     gold, score, user = cluster_sample(rng, 15, 8)
     weights = resample_users(15, 200)
-    fast = resampled(Sums(gold, score, user, 15), ["pearson"], weights)["pearson"]
+    fast = measure_under(Sums(gold, score, user, 15), ["pearson"], weights)["pearson"]
     slow = [np.corrcoef(np.repeat(gold, w[user]), np.repeat(score, w[user]))[0, 1] for w in weights.T]
     assert fast == pytest.approx(slow, abs=1e-10)
 
@@ -103,8 +103,8 @@ def test_ranks_of_very_many_different_scores_are_nearly_exact():
     latent, score, user = cluster_sample(rng, 40, 50)
     gold = np.clip(np.rint(4 + latent), 1, 5)
     weights = resample_users(40, 60)
-    coarse = resampled(Sums(gold, score, user, 40), ["spearman", "auc", "wc_spearman"], weights)
-    exact = resampled(Sums(gold, score, user, 40, cells=10**7), ["spearman", "auc", "wc_spearman"], weights)
+    coarse = measure_under(Sums(gold, score, user, 40), ["spearman", "auc", "wc_spearman"], weights)
+    exact = measure_under(Sums(gold, score, user, 40, cells=10**7), ["spearman", "auc", "wc_spearman"], weights)
     for name in coarse:
         assert coarse[name][0] == pytest.approx(exact[name][0], abs=1e-12), name
     # Resampled values range over a tenth and more.

@@ -12,7 +12,7 @@ from sklearn.metrics import roc_auc_score
 
 from perslib.errors import DataError
 from perslib.stats import compare_auroc, interval, resample_users, reward_numbers, selective_risk
-from perslib.stats.detection import resampled_auroc
+from perslib.stats.detection import auroc_under
 from perslib.stats.probabilities import Abstention, cheapest_threshold, fit_abstention, fit_calibration
 from perslib.ux.reward import Reward, swapped
 from perslib.ux.reward_features import Weighted, counted
@@ -150,11 +150,11 @@ def test_auroc_and_its_interval():
     # Each resample is a sample of users, with repeats: by hand for the first.
     weights = resample_users(30, 50)
     number = np.arange(300) % 30
-    drawn = resampled_auroc(gold == 1, p, number, weights)
+    drawn = auroc_under(gold == 1, p, number, weights)
     assert drawn[7] == pytest.approx(roc_auc_score(gold, p, sample_weight=weights[number, 7]))
     assert interval(drawn[1:])[0] > 0.5
     many = np.vstack([weights, np.zeros((400, 51))])  # users without a case change nothing but the way
-    np.testing.assert_array_equal(resampled_auroc(gold == 1, p, number, many), drawn)
+    np.testing.assert_array_equal(auroc_under(gold == 1, p, number, many), drawn)
 
 
 def test_what_knows_the_selection_alone_is_not_ahead_of_the_request():

@@ -279,7 +279,7 @@ def status_accuracy(predicted: np.ndarray, status: np.ndarray) -> dict[str, floa
     Dialogues that the limit on turns ended count for nothing. `majority` is what the more frequent answer scores
     without looking; `balanced` is the mean of the accuracies within success and failure.
     """
-    rates = status_rates(predicted, status, Resamples(np.arange(len(status)), resamples=0))
+    rates = status_rates(predicted, status, Resamples(np.arange(len(status))))
     return {name: float(drawn[0]) for name, drawn in rates.items()}
 
 

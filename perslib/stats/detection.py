@@ -15,7 +15,7 @@ and at the best threshold, c = 0, accuracy on a balanced set would be Φ(d′ / 
 ROC curve, not a measurement.
 
 Every metric is a function of eight counts, gold good or bad × called good, bad, neutral, or nothing that could be
-read, so that resampling is one matrix product. What could not be read is wrong; the metrics of what was read stand
+read, so that all samples without one unit are one matrix product. What could not be read is wrong; the metrics of what was read stand
 beside.
 """
 
@@ -32,9 +32,9 @@ from scipy.stats import norm
 
 from perslib.corpus.schema import BAD, GOOD, NEUTRAL
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.stats.resamples import RESAMPLES, SEED, Floats, Resamples, estimate, floats, ratio, wilson
+from perslib.stats.resamples import Floats, Resamples, Scale, estimate, floats, ratio, wilson
 
-#: Resamples of which AUROC is computed together.
+#: Columns of weights under which AUROC is computed together.
 AT_ONCE = 200
 #: Up to as many users AUROC counts pairs of users.
 FEW_USERS = 300
@@ -160,6 +160,11 @@ METRICS: dict[str, Callable[[Floats], Floats]] = {
     "neutral_good": lambda t: ratio(t[0, 2], t[0].sum(axis=0)),
     "neutral_bad": lambda t: ratio(t[1, 2], t[1].sum(axis=0)),
 }
+#: Metrics that are no shares.
+_SCALES: dict[str, Scale] = {
+    **dict.fromkeys(("positive_bias", "d_prime", "criterion"), "plain"),
+    **dict.fromkeys(("mcc", "kappa"), "correlation"),
+}
 #: Shares of cases that are counted one by one, so that they have a Wilson interval, and the sides they are shares of.
 _COUNTED = {"accuracy": (0, 1), "parse_rate": (0, 1), "good_acc": 0, "neutral_good": 0, "bad_acc": 1, "neutral_bad": 1}  # fmt: skip
 
@@ -168,12 +173,7 @@ _COUNTED = {"accuracy": (0, 1), "parse_rate": (0, 1), "good_acc": 0, "neutral_go
 
 
 def measure_verdicts(
-    frame: pd.DataFrame,
-    *,
-    metrics: Sequence[str] = tuple(METRICS),
-    unit: str = "case",
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
+    frame: pd.DataFrame, *, metrics: Sequence[str] = tuple(METRICS), unit: str = "case"
 ) -> pd.DataFrame:
     """Measure how well verdicts agree with gold, one row a judge and metric.
 
@@ -182,9 +182,8 @@ def measure_verdicts(
     frame : columns judge, gold (1, −1), said (1, −1, 0, or missing where the answer could not be read), and `unit`.
     metrics : names in `perslib.stats.detection.METRICS`.
     unit : what was sampled: the case, or the user where one user has several.
-    resamples, seed : as in `perslib.stats.Resamples`.
 
-    Columns: judge, metric, value, value_low, value_high (units resampled, from five on), wilson_low, wilson_high (of
+    Columns: judge, metric, value, value_low, value_high (over units), wilson_low, wilson_high (of
     plain shares, cases taken as independent), cases, unread, units.
     """
     if unknown := [name for name in metrics if name not in METRICS]:
@@ -193,12 +192,12 @@ def measure_verdicts(
         raise DataError(Problem("verdicts", f"has no column {', '.join(missing)}"))
     rows: list[dict[str, Any]] = []
     for judge, own in frame.groupby("judge", sort=False, dropna=False):
-        units = Resamples(own[unit], resamples, seed)
+        units = Resamples(own[unit])
         table = count_verdicts(own["gold"], own["said"], units.group, len(units))
         drawn, whole = table @ units.weights, table.sum(axis=2)
         about = {"cases": int(whole.sum()), "unread": int(whole[:, 3].sum()), "units": len(units)}
         for name in metrics:
-            found = units.estimate(METRICS[name](drawn))
+            found = units.estimate(METRICS[name](drawn), scale=_SCALES.get(name, "share"))
             n = whole[_COUNTED[name], :].sum() if name in _COUNTED else np.nan
             low, high = wilson(found["value"] * n, n)
             bounds = {"wilson_low": float(low), "wilson_high": float(high)}
@@ -224,8 +223,8 @@ def escapes(frame: pd.DataFrame) -> pd.DataFrame:
 # -- of scores ----------------------------------------------------------------------------------------------------
 
 
-def compare_auroc(verdicts: pd.DataFrame, *, resamples: int = RESAMPLES, seed: int = SEED) -> pd.DataFrame:
-    """Compute AUROC of each judge, users resampled, and how far the first judge is ahead of each; one row a judge.
+def compare_auroc(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """Compute AUROC of each judge, with intervals over users, and how far the first judge is ahead of each; one row a judge.
 
     `verdicts` has columns judge, case, user, gold, p_good; only cases that all judges have a probability of count.
 
@@ -239,21 +238,21 @@ def compare_auroc(verdicts: pd.DataFrame, *, resamples: int = RESAMPLES, seed: i
     about = verdicts.drop_duplicates("case").set_index("case").loc[wide.index]
     gold, p = labels(about["gold"], place="gold"), np.column_stack([floats(wide[name]) for name in names])
     known = ~np.isnan(gold) & ~np.isnan(p).any(axis=1)
-    users = Resamples(about["user"].where(about["user"] != "", wide.index.to_series())[known], resamples, seed)
-    drawn = [resampled_auroc(gold[known] == GOOD, of, users.group, users.weights) for of in p[known].T]
+    users = Resamples(about["user"].where(about["user"] != "", wide.index.to_series())[known])
+    drawn = [auroc_under(gold[known] == GOOD, of, users.group, users.weights) for of in p[known].T]
     rows = []
     for name, own in zip(names, drawn):
-        row = {"judge": name, "cases": int(known.sum()), "users": len(users), **estimate(own, "auroc")}
+        row = {"judge": name, "cases": int(known.sum()), "users": len(users), **estimate(own, "auroc", "share")}
         rows.append(row if own is drawn[0] else row | estimate(drawn[0] - own, "ahead", p=True))
     return pd.DataFrame(rows).reindex(columns=[*rows[0], *(f"ahead{end}" for end in ("", "_low", "_high", "_p"))])
 
 
-def resampled_auroc(
+def auroc_under(
     good: npt.NDArray[np.bool_], p: Floats, user: npt.NDArray[np.intp], weights: npt.NDArray[Any]
 ) -> Floats:
-    """Compute AUROC in each resample: of all pairs of a good and a bad case, how many are in order; ties count half.
+    """Compute AUROC under each column of user weights: of all pairs of a good and a bad case, how many are in order; ties count half.
 
-    Both ways are exact. Of few users, the pairs of each two are counted once and weighed in each resample (measured:
+    Both ways are exact. Of few users, the pairs of each two are counted once and weighed (measured:
     `benchmarks/bootstrap.py`); of many, the bad weight below every good case is a running sum.
     """
     scores, level = np.unique(p, return_inverse=True)

@@ -169,7 +169,7 @@ def compare_agreement(pairs: Sequence[pd.DataFrame], corpus: Corpus, seed: int =
         apart = {name: mean[name] for name in mean.index if name.startswith("difference") and "holm" not in name}
         rows.append({**about, **means, **apart})
         frame = pair.assign(judge=pair["system"], backbone=None)
-        agreed = agreement(frame, corpus, scores=["compared"], metrics=METRICS, controls=[b], seed=seed)
+        agreed = agreement(frame, corpus, scores=["compared"], metrics=METRICS, controls=[b])
         values = agreed.pivot(index="metric", columns="judge", values="value")
         for row in agreed[agreed["judge"] == a].itertuples():
             if row.turns:

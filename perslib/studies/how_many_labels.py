@@ -282,10 +282,12 @@ def _measure_all(pool: Pool, who: np.ndarray, k: int, cases: Iterable[tuple[str,
         lam = float(own.lam[one].mean()) if method in (BOTH, PLAIN) else np.nan
         errors, alone = own.value - truth, by_labels.value - truth
         row = {"judge": None if method == LABELS else judge, "method": method, "labelled": k, "lam": lam}
-        row |= _average(_by_study(pool, own)) | estimate(np.abs(_resampled_mean(errors[one])).mean(axis=0), "bias")
+        row |= _average(_by_study(pool, own)) | estimate(
+            np.abs(_resampled_mean(errors[one])).mean(axis=0), "bias", "error"
+        )
         for name, rows_of in worths.items():
             drawn = _worth(k, errors[rows_of], alone[rows_of])
-            row |= estimate(drawn[:1] if method == LABELS else drawn, name)  # worth themselves
+            row |= estimate(drawn[:1] if method == LABELS else drawn, name, "error")  # worth themselves
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -319,14 +321,14 @@ def _average(by_study: pd.DataFrame) -> dict[str, float]:
 
 
 def _resampled_mean(values: Floats) -> Floats:
-    """Return each row's mean over studies, in all of them and in each resample."""
-    known, weights = np.isfinite(values), stats.resample_users(values.shape[1], 500).astype(float)
+    """Return each row's mean over studies, in all of them and without each."""
+    known, weights = np.isfinite(values), stats.leave_out(values.shape[1])
     return np.asarray(np.where(known, values, 0) @ weights / np.maximum(known @ weights, 1))
 
 
 def _worth(k: int, errors: Floats, alone: Floats) -> Floats:
-    """Return k times the squared error of labels alone over the method's, in all studies and in each resample."""
-    known, weights = np.isfinite(alone) & np.isfinite(errors), stats.resample_users(errors.shape[1], 500).astype(float)
+    """Return k times the squared error of labels alone over the method's, in all studies and without each."""
+    known, weights = np.isfinite(alone) & np.isfinite(errors), stats.leave_out(errors.shape[1])
     squares, of_labels = ((np.where(known, e, 0) ** 2).sum(axis=0) @ weights for e in (errors, alone))
     return np.asarray(k * of_labels / np.maximum(squares, 1e-300))
 

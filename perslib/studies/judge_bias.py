@@ -251,7 +251,7 @@ def audit(
     quality, slopes = pd.DataFrame(columns=QUALITY), pd.DataFrame(columns=SLOPES)
     if verdicts:
         every = pd.concat(verdicts, ignore_index=True)
-        found = stats.length_audit(every, corpus, seed=seed)
+        found = stats.length_audit(every, corpus)
         slopes = found.loc[found["turns"] >= FEWEST_REPLIES, SLOPES]
         try:
             quality = _measure_quality(every, corpus, seed)

@@ -71,7 +71,7 @@ class Rated:
                 n=number,
                 least=FEWEST_REPLIES,
             )
-        return against_ratings(self.budgets, self.ratings, kind, seed=seed)
+        return against_ratings(self.budgets, self.ratings, kind)
 
 
 def encoder_of(name: str, language: str, texts: Iterable[TextDialogue]) -> Encoder:

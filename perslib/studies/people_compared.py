@@ -109,12 +109,12 @@ def judge_replies(
     return rated
 
 
-def compare_picks(rated: pd.DataFrame, judges: Sequence[str], seed: int = SEED) -> pd.DataFrame:
+def compare_picks(rated: pd.DataFrame, judges: Sequence[str]) -> pd.DataFrame:
     """`perslib.stats.picks` of the controls and these judges, each against what everyone likes.
 
     The user's own past ratings have no τ: added up over conversations, they are what they would be compared with.
     """
-    found = picks(rated.assign(candidate=rated["model"]), [*CONTROLS, *judges], EVERYONE, seed=seed)
+    found = picks(rated.assign(candidate=rated["model"]), [*CONTROLS, *judges], EVERYONE)
     numbers = [c for c in found if c.startswith(("value", "gain"))]
     found.loc[(found["judge"] == OWN) & (found["metric"] == "tau"), numbers] = np.nan
     return found

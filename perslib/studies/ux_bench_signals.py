@@ -30,19 +30,8 @@ from perslib.signals import (
     weak_labels,
 )
 from perslib.signals.model import DEFAULT
-from perslib.stats import (
-    FEWEST_USERS,
-    RESAMPLES,
-    SEED,
-    Resamples,
-    compare_auroc,
-    correlation,
-    estimate,
-    floats,
-    of_turns,
-    with_wilson,
-)
-from perslib.stats.measures import resampled
+from perslib.stats import SEED, Resamples, compare_auroc, correlation, floats, of_turns, with_wilson
+from perslib.stats.measures import measure_under
 from perslib.stats.sums import Sums
 from perslib.studies.extent import FEWEST_REPLIES
 from perslib.text import as_paragraph, join, translate
@@ -164,7 +153,7 @@ def divide_dissatisfaction(found: Behaviour, seed: int = SEED) -> pd.DataFrame:
         for name in names if len(names) > 1 else ():
             own = (parts == name).fillna(False).to_numpy(bool)
             about = {"division": division, "part": name, "at": float(places[own].iloc[0]), "replies": int(own.sum())}
-            about |= _percent_of_users(replies["user"][own], objected[own], seed)
+            about |= _percent_of_users(replies["user"][own], objected[own])
             shares = {signal: 100 * float((primary[own] == signal).mean()) for signal in NEGATIVE}
             rows.append(about | {"overall_percent": 100 * float(objected.mean())} | shares)
     bounds = ["objected_percent", "objected_percent_low", "objected_percent_high", "overall_percent"]
@@ -174,19 +163,10 @@ def divide_dissatisfaction(found: Behaviour, seed: int = SEED) -> pd.DataFrame:
     return table.iloc[order.argsort(kind="stable")].reset_index(drop=True)
 
 
-def _percent_of_users(user: pd.Series, objected: np.ndarray, seed: int) -> dict[str, float]:
-    """How many users there are, and the percent of replies with dissatisfaction, users resampled.
-
-    Users with as many replies, and as many with dissatisfaction, are drawn together, so that a log of any size will do.
-    """
-    of_user = pd.Series(objected).groupby(user.to_numpy()).agg(["size", "sum"])
-    kinds = of_user.value_counts()
-    drawn = kinds.to_numpy(float)[None]
-    if len(of_user) >= FEWEST_USERS:
-        rng = np.random.default_rng(seed)
-        drawn = np.vstack([drawn, rng.multinomial(len(of_user), kinds / len(of_user), size=RESAMPLES)])
-    size, against = (drawn @ kinds.index.get_level_values(level).to_numpy(float) for level in ("size", "sum"))
-    return {"users": len(of_user), **estimate(100 * against / size, "objected_percent")}
+def _percent_of_users(user: pd.Series, objected: np.ndarray) -> dict[str, float]:
+    """Return how many users there are, and the percent of replies with dissatisfaction, with its interval over users."""
+    users = Resamples(user)
+    return {"users": len(users), **users.estimate(users.mean(100.0 * objected), "objected_percent", "percent")}
 
 
 @as_paragraph
@@ -228,7 +208,7 @@ def say_divisions(table: pd.DataFrame, found: Behaviour) -> Iterator[str]:
 # -- against ratings --------------------------------------------------------------------------------------------------
 
 
-def compare_with_ratings(corpus: Corpus, seed: int = SEED, settings: Settings = DEFAULT) -> pd.DataFrame:
+def compare_with_ratings(corpus: Corpus, settings: Settings = DEFAULT) -> pd.DataFrame:
     """Compare weak labels with test users' own scores, for labels of at least a weight; AUROC for a score of 4 and up.
 
     Columns: votes (as decided, and as train users' ratings teach them), least_weight, turns, share_of_turns, users, r and
@@ -247,10 +227,10 @@ def compare_with_ratings(corpus: Corpus, seed: int = SEED, settings: Settings = 
         every = every.assign(case=every.index.astype(str), label=label, p_good=(label - 1) / 4, gold=gold)
         own = every[test & (labels["weight"].to_numpy() >= least)].dropna(subset=["score", "label"])
         if len(own) >= FEWEST_REPLIES and own["score"].nunique() > 1:
-            r = correlation(own["label"], own["score"], own["user"], RESAMPLES, seed)
+            r = correlation(own["label"], own["score"], own["user"])
             about = {"votes": votes, "least_weight": least, "turns": len(own), "share_of_turns": len(own) / test.sum()}
             about |= {"users": own["user"].nunique(), **dict(zip(("r", "r_low", "r_high"), r))}
-            auroc = compare_auroc(own, seed=seed)[["auroc", "auroc_low", "auroc_high"]]
+            auroc = compare_auroc(own)[["auroc", "auroc_low", "auroc_high"]]
             rows.append(about | auroc.iloc[0].to_dict())
     if not rows:
         raise NotEnough(
@@ -261,7 +241,7 @@ def compare_with_ratings(corpus: Corpus, seed: int = SEED, settings: Settings = 
     return pd.DataFrame(rows)
 
 
-def compare_scores_by_signal(corpus: Corpus, seed: int = SEED, settings: Settings = DEFAULT) -> pd.DataFrame:
+def compare_scores_by_signal(corpus: Corpus, settings: Settings = DEFAULT) -> pd.DataFrame:
     """Compare the users' mean score of replies with a signal with that of all others; users resampled.
 
     Columns: signal, turns, mean, difference with bounds; dissatisfied (share of 3 or lower) with bounds, beside that of all
@@ -269,7 +249,7 @@ def compare_scores_by_signal(corpus: Corpus, seed: int = SEED, settings: Setting
     """
     found, known = signals_of(corpus, settings), corpus.turns["score"].notna().to_numpy()
     score = floats(corpus.turns["score"])[known]
-    users, rows = Resamples(corpus.turns["user"][known], seed=seed), []
+    users, rows = Resamples(corpus.turns["user"][known]), []
     spoke = (found["primary"] != "no_followup").to_numpy()[known]
     base = float((score[spoke] < SATISFIED).mean()) if spoke.any() else np.nan
     for name in (*NEGATIVE, *POSITIVE, "ack"):
@@ -361,11 +341,11 @@ def compare_memories(
     known = wide[wide.index.isin(scores.index)].dropna()
     if len(known) < FEWEST_REPLIES:
         raise NotEnough("Memories are not compared: only {n} rated replies were scored by all judges.", n=len(known))
-    users = Resamples(known.index.get_level_values("user"), seed=seed)
+    users = Resamples(known.index.get_level_values("user"))
     gold, drawn, rows = scores.loc[known.index].to_numpy(), {}, []
     for name, memory in said:
         sums = Sums(gold, known[name, memory].to_numpy(), users.group, len(users))
-        r = drawn[name, memory] = resampled(sums, ["pearson"], users.weights)["pearson"]
+        r = drawn[name, memory] = measure_under(sums, ["pearson"], users.weights)["pearson"]
         rated = drawn[name, "rated"]
         share = np.divide(r, rated, out=np.full(len(r), np.nan), where=np.abs(rated) > 1e-9)
         about = {"judge": name, "memory": memory, "turns": len(known), "users": len(users)}

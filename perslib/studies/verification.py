@@ -118,10 +118,10 @@ def enough(verdicts: pd.DataFrame) -> pd.DataFrame:
     return verdicts[has_score.groupby(verdicts["judge"]).transform("sum") >= FEWEST_REPLIES]
 
 
-def compared(verdicts: pd.DataFrame, corpus: Corpus, *, scores: Sequence[str] = SCORES, seed: int = 42) -> pd.DataFrame:
+def compared(verdicts: pd.DataFrame, corpus: Corpus, *, scores: Sequence[str] = SCORES) -> pd.DataFrame:
     """Agreement of all judges in the frame, each beside its gain over the best control."""
     present = [name for name in CONTROLS if name in set(verdicts["judge"])]
-    return agreement(verdicts, corpus, scores=scores, metrics=SHOWN, controls=present, seed=seed)
+    return agreement(verdicts, corpus, scores=scores, metrics=SHOWN, controls=present)
 
 
 def costs(verdicts: pd.DataFrame, agreed: pd.DataFrame) -> pd.DataFrame:
@@ -180,21 +180,19 @@ def with_whole_scores(verdicts: pd.DataFrame, learned: LearnedJudge, corpus: Cor
     return pd.concat([*frames, random.assign(whole=random["raw"])], ignore_index=True)
 
 
-def reached(verdicts: pd.DataFrame, corpus: Corpus, seed: int = 42) -> pd.DataFrame:
+def reached(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
     """The learned evaluator against what it was built to reach, and against the best control.
 
     Columns: those of `agreement` and aim, reached (by the estimate), surely (by the whole interval).
     """
     names = verdicts["judge"].drop(verdicts.index[verdicts["judge"] == LearnedJudge.name]).unique()
-    agreed = agreement(
-        verdicts, corpus, scores=["real", "whole"], metrics=[*AIMS["metric"]], controls=[*names], seed=seed
-    )
+    agreed = agreement(verdicts, corpus, scores=["real", "whole"], metrics=[*AIMS["metric"]], controls=[*names])
     own = agreed[agreed["judge"] == LearnedJudge.name].merge(AIMS, on=["metric", "score"])
     own = own.rename(columns={"score": "calibration"})
     return own.assign(reached=own["value"] >= own["aim"], surely=own["value_low"] >= own["aim"])
 
 
-def measure_distributions(verdicts: pd.DataFrame, corpus: Corpus, seed: int = 42) -> pd.DataFrame:
+def measure_distributions(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
     """Measure how good the learned evaluator's probabilities are, beside those that read no reply; smaller is better.
 
     The user's history is shrunk towards everybody's shares (`fit_population`). Columns: judge, log_loss and rps (ranked
@@ -204,7 +202,7 @@ def measure_distributions(verdicts: pd.DataFrame, corpus: Corpus, seed: int = 42
     train = corpus.of_users(corpus.split().get("train", []))
     if own.empty or train.turns["score"].isna().all():
         return pd.DataFrame(columns=["judge", "log_loss", "rps", "gain"])
-    everybody, users = fit_population(train), Resamples(own["user"], seed=seed)
+    everybody, users = fit_population(train), Resamples(own["user"])
     known = of_blocks(own, everybody.shrink(histories(corpus)))
     given = to_scale(floats(own["gold"]))[:, None]
     history = known / known.sum(axis=1, keepdims=True)
@@ -233,7 +231,7 @@ def trace_learning(corpus: Corpus, seed: int = 42) -> pd.DataFrame:
     for count in dict.fromkeys(len(train) * part // 4 for part in (1, 2, 3, 4) if len(train) >= 8):
         for judge in (LearnedJudge(), WithoutText()):
             verdicts = _teach(judge, corpus, train[:count], blocks)
-            agreed = agreement(verdicts, corpus, metrics=["pearson", "wb_pearson"], seed=seed)
+            agreed = agreement(verdicts, corpus, metrics=["pearson", "wb_pearson"])
             found.append(agreed.assign(train_users=count))
     return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
 
