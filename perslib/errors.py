@@ -152,5 +152,5 @@ FEW_TRAIN_USERS = 10
 class FewTrainUsers(Translatable, UserWarning):
     """A judge has learned from so few users that its scores are mostly the mean of each user's history.
 
-    A page shows the message as a sentence (`perslib.report.begin`).
+    A rendered page shows the message as a sentence (`perslib.report.begin`).
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from dataclasses import replace
 from functools import partial
@@ -217,12 +218,25 @@ def test_warns_of_few_train_users(sample, users):
         answered(partial(LearnedJudge().fit, sample.of_users(users[:10])))
 
 
-def test_a_page_warns_in_its_language(sample, users, capsys):
+def test_a_page_warns_in_its_language(sample, users, capsys, monkeypatch):
+    monkeypatch.setenv("PERSLIB_PROGRESS_FILE", os.devnull)  # as in the kernel of a page
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         begin(language="zh")
         answered(partial(LearnedJudge().fit, sample.of_users(users[:2])))
     assert "只有 2 位训练用户可学，少于 10 位" in capsys.readouterr().out
+
+
+def test_a_kernel_of_the_users_shows_warnings_as_before(sample, users, monkeypatch):
+    monkeypatch.delenv("PERSLIB_PROGRESS_FILE", raising=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        shown = []
+        warnings.showwarning = own = lambda *given: shown.append(given[1])
+        begin()
+        begin(language="zh")
+        answered(partial(LearnedJudge().fit, sample.of_users(users[:2])))
+        assert warnings.showwarning is own and shown == [FewTrainUsers]
 
 
 def test_probabilities_and_what_more_train_users_add(sample, users):
