@@ -30,7 +30,7 @@ def known(world):
 
 @pytest.fixture(scope="module")
 def found(world):
-    return study.trace_curves(study.judge_labels("user mean", world, "10, 4", LOOK), resamples=300)
+    return study.trace_curves(study.judge_labels("user mean", world, "10, 4", LOOK))
 
 
 def test_behaviour_is_put_on_the_scale_that_train_users_rated_on(world, known):

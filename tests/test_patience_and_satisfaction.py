@@ -63,7 +63,7 @@ def test_success_without_any_rating(world):
 
 
 def test_estimates_stand_beside_their_controls(estimates, world):
-    compared = study.compare_with_ratings(estimates, world, resamples=200)
+    compared = study.compare_with_ratings(estimates, world)
     assert set(compared["judge"]) == set(study.PREDICTORS)
     own = compared.set_index(["judge", "metric"])
     turns = estimates[estimates["compared"]]
@@ -77,7 +77,7 @@ def test_estimates_stand_beside_their_controls(estimates, world):
 
 
 def test_what_the_page_says_of_the_comparison(estimates, world):
-    compared = study.compare_with_ratings(estimates, world, resamples=200)
+    compared = study.compare_with_ratings(estimates, world)
     facts = study.summarize(estimates, compared)
     assert facts["control"]["judge"] == facts["f_within"]["control"]
     assert facts["budget"]["metric"] == facts["f_within"]["metric"] == "wc_pearson"

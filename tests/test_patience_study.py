@@ -93,7 +93,7 @@ def test_published_means_are_seen_and_panels_may_have_their_own_axes():
 
 
 def test_a_row_of_recovery_has_every_measure_with_its_bounds(two, models):
-    found = study.measure_recovery(models, two.test, 1, resamples=50).set_index("method")
+    found = study.measure_recovery(models, two.test, 1).set_index("method")
     row = found.loc[study.MAIN]
     assert row["step_r_low"] < row["step_r"] < row["step_r_high"]
     assert {f"{m}{end}" for m in study.MEASURES for end in ("", "_low", "_high")} <= set(found)

@@ -161,7 +161,7 @@ def test_what_knows_the_selection_alone_is_not_ahead_of_the_request():
     """Good and bad depend on the request alone."""
     cases = [replace(c, query="how?" if c.gold == 1 else "why?", reply="the same for all") for c in made()]
     found, baselines = out_of_fold(Reward(), cases), wall(cases, ["majority", "query only"])
-    table = compare_auroc(pd.concat([found, baselines]), resamples=500)
+    table = compare_auroc(pd.concat([found, baselines]))
     assert table["judge"].tolist() == ["reward", "majority", "query only"]
     assert not table.loc[2, "ahead_low"] > 0
 
@@ -170,7 +170,7 @@ def test_what_reads_replies_is_ahead():
     cases = made(wrong=0.1)
     found = out_of_fold(Reward(), cases)
     assert (found["fold"].groupby(found["user"]).nunique() == 1).all() and len(found) == len(cases)
-    table = compare_auroc(pd.concat([found, wall(cases, ["query only"])]), resamples=500)
+    table = compare_auroc(pd.concat([found, wall(cases, ["query only"])]))
     assert table.loc[1, "ahead_low"] > 0.15
     numbers = reward_numbers(found)
     assert numbers["auroc"] == pytest.approx(table.loc[0, "auroc"]) and numbers["d_prime"] > 1.5

@@ -15,7 +15,7 @@ import pandas as pd
 from perslib.corpus import TURN
 from perslib.replay.replies import ORIGINAL
 from perslib.replay.scores import SCORE, Groups, Scores, by_judge
-from perslib.stats import FEWEST_USERS, SEED, estimate, holm, own_family_preference, sign_flip
+from perslib.stats import FEWEST_FLIPPED, SEED, estimate, holm, own_family_preference, sign_flip
 from perslib.stats.pairs import EXACT
 from perslib.stats.resamples import ratio
 
@@ -99,7 +99,7 @@ def _pair(of: Scores, candidate: str, other: str, seed: int) -> dict[str, Any]:
             found |= estimate(value, prefix + rate, "plain" if rate == _RATES[-1] else "share")
     # One total a user: their sum over users is the mean difference times the number of turns.
     totals = groups.total.sum(axis=1)[groups.present]
-    return {**found, "mean_delta_p": sign_flip(totals, seed=seed) if len(totals) >= FEWEST_USERS else np.nan}
+    return {**found, "mean_delta_p": sign_flip(totals, seed=seed) if len(totals) >= FEWEST_FLIPPED else np.nan}
 
 
 def self_preference(verdicts: pd.DataFrame, families: Mapping[str, str], score: str = SCORE) -> pd.DataFrame:

@@ -36,6 +36,7 @@ from perslib.stats.probabilities import (
 from perslib.stats.raters import cohen, cohen_under, fleiss, krippendorff, raters_agreement
 from perslib.stats.reasons import reason_agreement, reason_confusion, reason_pairs
 from perslib.stats.resamples import (
+    FEWEST_FLIPPED,
     FEWEST_USERS,
     FLIPS,
     LEVEL,
@@ -61,7 +62,7 @@ from perslib.stats.resamples import (
 from perslib.stats.thresholds import fit_thresholds
 
 __all__ = [
-    "FEWEST_USERS", "FLIPS", "LEVEL", "METRICS", "RESAMPLES", "SCORES", "SEED", "Components", "Estimate", "Floats",
+    "FEWEST_FLIPPED", "FEWEST_USERS", "FLIPS", "LEVEL", "METRICS", "RESAMPLES", "SCORES", "SEED", "Components", "Estimate", "Floats",
     "Powered", "Resamples", "Ties", "Tilted", "UserSums", "agreement", "agreement_between",
     "at_learned_threshold", "best_threshold", "bradley_terry", "calibrated", "calibration_bins",
     "cases_needed", "centre_doubly", "classical_mean", "cohen", "cohen_under", "compare_auroc", "compare_paired",

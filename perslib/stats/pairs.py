@@ -22,6 +22,7 @@ from scipy.stats import binom, norm
 
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.stats.resamples import (
+    FEWEST_FLIPPED,
     FLIPS,
     LEVEL,
     SEED,
@@ -36,8 +37,8 @@ from perslib.stats.resamples import (
 )
 
 Test = Literal["t", "sign flip", "mcnemar"]
-FEWEST_FLIPPED, MOST_FLIPPED = 5, 1000
-"""Units from which signs are flipped, and to which: beyond, the t says the same and costs less."""
+MOST_FLIPPED = 1000
+"""Units up to which signs are flipped: beyond, the t says the same and costs less."""
 #: Differences that are smaller are rounding.
 EXACT = 1e-9
 

@@ -41,6 +41,8 @@ FEWEST_USERS = 10
 """With fewer users there are values, and no intervals: those would cover less than they promise."""
 MOST_GROUPS = 500
 """More units are left out in so many groups of neighbours."""
+FEWEST_FLIPPED = 5
+"""Units from which the signs of differences are flipped: of fewer no p is small."""
 _FREEDOM = 1.5
 """Degrees of freedom for each unit that carries the variance."""
 _NOTHING = 1e-12
@@ -74,7 +76,8 @@ def interval(values: npt.ArrayLike, scale: Scale = "plain", level: float = LEVEL
     """Return the bounds of the interval of each row of values, and the two-sided p of "it is zero".
 
     Values are the sample's and those without each unit, along the last axis. Bounds and p are missing where fewer than
-    `FEWEST_USERS` units make a difference, and where the number is not defined without one of them.
+    `FEWEST_USERS` units make a difference, and where the number is not defined without one of them. A difference that is zero
+    without anybody, too, is zero for sure: p = 1.
     """
     forth, back = _SCALES[scale]
     with np.errstate(invalid="ignore"):
@@ -91,7 +94,12 @@ def interval(values: npt.ArrayLike, scale: Scale = "plain", level: float = LEVEL
         df = np.clip(_FREEDOM * squares**2 / fourths, 1, n - 1)
         reach = student.ppf((1 + level) / 2, df) * se
         p = 2 * student.sf(np.abs(itself) / se, df)
-    return back(itself - reach), back(itself + reach), p
+    is_zero = (np.abs(itself) <= _NOTHING) & (n == 0) & (without.shape[-1] >= FEWEST_USERS)  # the same for everybody
+    return (
+        np.where(is_zero, 0.0, back(itself - reach)),
+        np.where(is_zero, 0.0, back(itself + reach)),
+        np.where(is_zero, 1.0, p),
+    )
 
 
 def estimate(
