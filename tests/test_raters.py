@@ -190,8 +190,8 @@ def test_between_takes_the_replies_that_both_scored_and_counts_the_others():
     assert found[["turns", "only_a", "only_b"]].tolist() == [6, 3, 2]
 
 
-def test_between_has_intervals_over_users_from_five_on():
-    users = [f"u{i % 6}" for i in range(12)]
+def test_between_has_intervals_over_users_from_ten_on():
+    users = [f"u{i}" for i in range(12)]
     frame = pd.concat([verdicts("rater: Ann", GOLD, backbone=None), verdicts("judge", SCORE, backbone="m")])
     frame["user"] = users * 2
     row = agreement_between(frame, ("judge", "m"), "rater: Ann", metrics=["pearson"]).iloc[0]

@@ -176,8 +176,8 @@ def test_interval_of_a_view_is_that_of_the_naive_loop():
     table = ranking_views(frame, seed=2)
     by_user = frame.groupby(["judge", "user", "candidate"])["reference_cdf"].mean().unstack()
     taus = []
-    for weights in resample_users(8, 50, seed=2).T:
-        drawn = np.repeat(np.arange(8), weights)
+    for weights in resample_users(8, seed=2).T:
+        drawn = np.repeat(np.arange(8), weights.astype(int))
         one, other = (by_user.loc[j].to_numpy()[drawn].mean(axis=0) for j in "jk")
         taus.append(stats.kendalltau(one, other).statistic)
     assert table.loc[0, "tau"] == pytest.approx(taus[0])
