@@ -269,3 +269,15 @@ def test_real_users():
     found["score"] = found["score"].astype(float)
     golden = [within(found, "raw"), found["raw"].corr(found["score"]), found["raw"].mean()]
     assert golden == pytest.approx([0.159, 0.371, 4.292], abs=0.01)
+
+
+@pytest.mark.parametrize(("share", "most"), [(0.999, 0.02), (0.5, 0.3)])
+def test_beyond_a_size_some_turns_stand_for_all(judge, sample, users, monkeypatch, share, most):
+    """So that many train users can be learned from; the nearer to all turns, the nearer to the exact prediction."""
+    train = sample.of_users(users[:6])
+    monkeypatch.setattr("perslib.judge.mixed.EXACT_TO", int(share * len(train.turns)))
+    summarised = LearnedJudge()
+    answered(partial(summarised.fit, train))
+    exact, found = (judged(one, sample, users[6:])["raw"] for one in (judge, summarised))
+    assert 0 < np.abs(exact - found).max() < most
+    assert np.corrcoef(exact, found)[0, 1] > 0.99

@@ -216,7 +216,9 @@ def test_order_of_verdicts_does_not_matter():
     verdicts = judged(corpus, {"good": 0.7})
     shuffled = verdicts.sample(frac=1, random_state=0)
     one, other = (agreement(v, corpus) for v in (verdicts, shuffled))
-    assert one.select_dtypes("number").to_numpy() == pytest.approx(other.select_dtypes("number").to_numpy(), nan_ok=True)
+    assert one.select_dtypes("number").to_numpy() == pytest.approx(
+        other.select_dtypes("number").to_numpy(), nan_ok=True
+    )
 
 
 def test_gain_over_the_best_control():

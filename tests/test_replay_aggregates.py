@@ -129,8 +129,7 @@ def test_intervals_are_those_of_the_naive_loop(seed):
         kept = of[of["user"] != left_out]
         score = kept["reference_cdf"].astype(float)
         means = [
-            score.groupby([kept[c] for c in by]).mean().mean()
-            for by in (["user"], ["scenario"], ["user", "scenario"])
+            score.groupby([kept[c] for c in by]).mean().mean() for by in (["user"], ["scenario"], ["user", "scenario"])
         ]
         values.append([score.mean(), *means, (to_scale(score) >= 4).mean(), (to_scale(score) <= 3).mean()])
     row = summary(frame).set_index("candidate").loc["c1"]

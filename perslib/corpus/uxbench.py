@@ -4,8 +4,9 @@ A raw log holds a session a line, or in Parquet a session or a message a row (`p
 rated anything in it; what users did is in the times and in `feedback`, and `perslib.signals` reads it.
 
 A released split holds a case a line: what was said before, a request, and what is to be judged (Task 1), answered
-(Task 2) or made good (Task 3). Its cases are in `extras["cases"]`, in the columns that `perslib.ux` takes, with their
-annotations; the same conversations are turns, liked or disliked as the case says.
+(Task 2) or made good (Task 3). Its cases are in `extras["cases"]`, in the columns that `perslib.ux` takes, with their gold
+labels and annotations; the same conversations are turns, of which all but the reply to judge have `leads`. A gold label is
+what annotators decided, so it is no click of the user: `feedback` has only what a record's messages say of buttons.
 
 Users are not identified unless a record has a `user`: a dialogue is its own user. Records that are none are left out and
 counted, whatever `skip_bad` says, for a log is never whole; with nothing readable at all there is an error.
@@ -137,7 +138,10 @@ class _Log(Reading):
         self.positions[user] += 1
         rows, _ = self.add({**where, **about}, map(_told, one.messages), unasked={"asked_at": None})
         if case:
-            self.cases.append({**case, **where, "turn": len(rows) - 1 if case["reply"] and rows else None})
+            judged = len(rows) - 1 if case["reply"] and rows else None
+            self.cases.append({**case, **where, "turn": judged})
+            for row in rows:
+                row["leads"] = row["turn"] != judged
 
     def _own(self, space: str, name: str) -> str:
         """The name, with a number where it was there before: a `cid` is not unique."""
@@ -208,9 +212,8 @@ def split_session(record: Any, split: str, place: str) -> tuple[Session, dict[st
     if not query:
         raise Unreadable("no query")
     gold = _gold(record, split) if task != "task2" else None
-    clicked = {1: {"is_liked": 1}, -1: {"is_unliked": 1}}.get(gold or 0, {})
     said = [*history, {"role": "user", "message": query}]
-    said += [{"role": "assistant", "message": reply, **clicked}] if reply else []
+    said += [{"role": "assistant", "message": reply}] if reply else []
     said += [{"role": "user", "message": complaint}] if complaint else []
     said = [{k: v for k, v in m.items() if k != "turn_index"} for m in said]
     about = {k: record[k] for k in ("user", "user_id", "user_profile", "scenario", "assistant", "model") if k in record}

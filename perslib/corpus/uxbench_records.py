@@ -23,21 +23,13 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from perslib.corpus.reading import seconds, truth
+from perslib.paths import read_toml
 
+_LOG = read_toml(__file__, "names.toml")["log"]
 #: Other names of fields, tried where the first is not there.
-NAMES: dict[str, tuple[str, ...]] = {
-    "cid": ("session_id", "conversation_id", "conversation", "session", "chat_id", "thread_id", "dialogue_id", "id"),
-    "history": ("messages", "conversation", "turns", "dialogue", "dialog"),
-    "role": ("from", "speaker", "author", "sender"),
-    "message": ("content", "text", "value", "body"),
-    "create_time": ("timestamp", "created_at", "time", "date", "ts", "datetime"),
-    "feedback": ("rating", "vote", "thumb", "thumbs", "reaction"),
-    "user": ("user_id", "uid"),
-    "assistant": ("model", "model_name", "assistant_model"),
-    "scenario": (),
-}
-UP = (1, "1", "like", "liked", "up", "thumbs_up", "thumbsup", "positive", "good", "\U0001f44d")
-DOWN = (-1, "-1", "dislike", "disliked", "down", "thumbs_down", "thumbsdown", "negative", "bad", "\U0001f44e")
+NAMES: dict[str, list[str]] = _LOG["fields"]
+#: Who speaks, by the names that logs give them.
+ROLES = {name: role for role, names in _LOG["roles"].items() for name in names}
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -108,10 +100,6 @@ def _texts(item: dict[str, Any]) -> Iterator[str]:
             text = next((part[k] for k in ("msg", "content") if isinstance(part.get(k), str)), "")
             if text.strip():
                 yield text
-
-
-ROLES = {"user": "user", "human": "user", "prompter": "user", "customer": "user"}
-ROLES |= dict.fromkeys(("assistant", "ai", "bot", "gpt", "model", "chatbot", "agent"), "assistant")
 
 
 class Unreadable(ValueError):
@@ -217,9 +205,9 @@ def button(item: Mapping[str, Any]) -> int:
     feedback = named(item, "feedback")
     if isinstance(feedback, str):
         feedback = feedback.strip().lower()
-    if feedback in DOWN:
+    if feedback in _LOG["down"]:
         return -1
-    liked = truth(get("is_liked")) or truth(get("liked")) or feedback in UP
+    liked = truth(get("is_liked")) or truth(get("liked")) or feedback in _LOG["up"]
     return 1 if liked else 0
 
 

@@ -69,13 +69,13 @@ def against(
     return pd.DataFrame(columns=list(kinds)).astype(kinds)
 
 
-def differences(verdicts: pd.DataFrame, candidate: str, other: str, *, score: str = SCORE) -> pd.DataFrame:
+def differences(verdicts: pd.DataFrame, candidate: str, other: str) -> pd.DataFrame:
     """By how much the candidate's score is above the other's on each common turn: keys and `difference`.
 
     What `perslib.stats.users_needed` reads; with several judges, one after another, named.
     """
     parts = []
-    for of in by_judge(verdicts, score):
+    for of in by_judge(verdicts, SCORE):
         difference = of.score[:, of.column(candidate)] - of.score[:, of.column(other)]
         parts.append(of.turns.assign(**of.judged_by, difference=difference)[np.isfinite(difference)])
     columns = [*(c for c in ("judge", "backbone") if c in verdicts), *TURN, "difference"]
@@ -113,7 +113,7 @@ def self_preference(verdicts: pd.DataFrame, families: Mapping[str, str], score: 
     """
     judges: list[dict[str, Any]] = []
     columns: list[pd.Series] = []
-    for of in by_judge(verdicts, score):
+    for of in by_judge(verdicts, SCORE):
         table = pd.DataFrame(of.score, pd.MultiIndex.from_frame(of.turns), of.candidates)
         columns.append(table.rename_axis(columns="candidate").stack().rename(len(columns)))
         judges.append({"judge": None, "backbone": None, **of.judged_by})
@@ -126,6 +126,6 @@ def self_preference(verdicts: pd.DataFrame, families: Mapping[str, str], score: 
         if name in families
     }
     made_by, users = (replies.index.get_level_values(name) for name in ("candidate", "user"))
-    found = own_family_preference(replies, made_by, users, families, judge_families=known).drop(columns="judge")
+    found = own_family_preference(replies, made_by, users, families, judge_families=known)
     names = {"own_makers": "own_candidates", "other_makers": "other_candidates", "rows": "turns", "units": "users"}
-    return pd.DataFrame(judges, columns=["judge", "backbone"]).join(found.rename(columns=names))
+    return pd.DataFrame(judges, columns=["judge", "backbone"]).join(found.drop(columns="judge").rename(columns=names))

@@ -115,5 +115,6 @@ def _read(file: Path, page: Page) -> pd.DataFrame:
         date=day(started),
         href=f"{page.href}#table-{TABLE}" if page.href else "",
         page=page.folder.name,
+        is_synthetic=bool(page.entry.get("corpus", {}).get("synthetic")),
         **shown,
     )

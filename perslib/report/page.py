@@ -63,12 +63,12 @@ def begin(out: str | Path = "", language: str = "en", data: Corpus | None = None
     is rendered, the warning that a judge has few train users is a sentence; in a kernel of the user's, warnings are theirs.
     """
     global _current
-    from perslib.report.progress import FILE_VARIABLE
+    from perslib.llm.estimate import PROGRESS
     from perslib.report.style import figure_style
 
     set_language(language or "en")
     figure_style(current_language())
-    if FILE_VARIABLE in os.environ:
+    if PROGRESS in os.environ:
         warnings.showwarning = _show_warning
     _current = Page(Path(out) if out else None)
     if data is not None and not data.scale.is_five:

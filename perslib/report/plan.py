@@ -44,12 +44,18 @@ class Study:
     """Parameters that take names, several separated by commas, and which."""
     needs: Mapping[str, str] = field(default_factory=dict)
     """`needs`, a module that not every installation has, and the `extra` of perslib that it comes with."""
+    takes: Sequence[float] = (0.0, 0.0)
+    """Seconds that it computes, whatever the corpus, and for a thousand turns (`benchmarks/pages.py`)."""
 
     @property
     def lacks(self) -> str:
         """What has to be installed before it shows all it can; empty when nothing has."""
         has_all = not self.needs or importlib.util.find_spec(self.needs["needs"])
         return "" if has_all else f'pip install "perslib[{self.needs["extra"]}]"'
+
+    def seconds(self, turns: int) -> float:
+        """How long it computes on a corpus of so many turns, without answers and embeddings; 0 where nobody measured."""
+        return self.takes[0] + self.takes[1] * turns / 1000
 
     @property
     def name(self) -> str:
@@ -122,7 +128,8 @@ def read_study(path: Path) -> Study:
             notebook=path.stem,
         ) from None
     choices = {} if cell is None else dict(cell.metadata.get("choices", {}))
-    return Study(path, declared, choices, dict(notebook.metadata.get("perslib", {})))
+    about = dict(notebook.metadata.get("perslib", {}))
+    return Study(path, declared, choices, needs=about, takes=about.pop("seconds", (0.0, 0.0)))
 
 
 def assigned_parameters(notebook: Any) -> dict[str, Any]:

@@ -174,19 +174,20 @@ def agreement_table(
 
     `gains` names metrics whose gain over the best control gets a column of its own, behind the metric's where that is
     shown, called `gain: pearson`; a star marks gains whose Holm-corrected p is below .05. A value that is not
-    defined is `–`.
+    defined is `–`. Where a metric rests on other turns than the first of its judge, `turns: metric` stands behind it.
     """
     names = list(dict.fromkeys(agreement["metric"])) if metrics is None else list(metrics)
     stratum = list(agreement.columns[: list(agreement.columns).index("judge")])
-    about = [*stratum, *_ABOUT]
-    wide = agreement[about].drop_duplicates(ignore_index=True)
+    judge = [*stratum, "judge", "backbone", "score"]
+    wide = agreement[[*stratum, *_ABOUT]].loc[~agreement.duplicated(judge)]
     for name in dict.fromkeys([*names, *gains]):
         own = agreement[agreement["metric"] == name]
         cells = {name: interval("value", digits=3, zero=False)(own, name)} if name in names else {}
         if name in gains:
             cells[f"gain: {name}"] = interval("gain", digits=3, zero=False, p="gain_p_holm")(own, name)
-        wide = wide.merge(own[about].assign(**cells), on=about, how="left", sort=False)
+        wide = wide.merge(own[[*judge, "turns"]].assign(**cells), on=judge, how="left", suffixes=("", f": {name}"))
     empty = [c for c in ("backbone", "unscored") if wide[c].isna().all() or wide[c].eq(0).all()]
+    empty += [c for c in wide if c.startswith("turns: ") and wide[c].eq(wide["turns"]).all()]
     return wide.drop(columns=empty).rename(columns={"score": "calibration"})
 
 

@@ -77,7 +77,7 @@ def levels(turns: pd.DataFrame, by: str) -> pd.DataFrame:
     return mean.merge(low, on=by)
 
 
-def by_position(corpus: Corpus, last: int = 5, seed: int = 42) -> pd.DataFrame:
+def by_position(corpus: Corpus, last: int = 5) -> pd.DataFrame:
     """Mean score and share ≤ 3 by turn number, turns from `last` on taken together, with intervals."""
     turns = scored(corpus)
     return levels(turns.assign(position=turns["turn"].clip(upper=last).astype(int)), "position")
@@ -98,7 +98,7 @@ def lengths(corpus: Corpus) -> pd.DataFrame:
     return long[["quantity"]].assign(characters=long["text"].str.len())
 
 
-def by_assistant(corpus: Corpus, seed: int = 42) -> pd.DataFrame:
+def by_assistant(corpus: Corpus) -> pd.DataFrame:
     """Mean score and share ≤ 3 an assistant with intervals; best first."""
     found = levels(scored(corpus).dropna(subset=["assistant"]), "assistant")
     return found.sort_values("mean_score", ascending=False, ignore_index=True)

@@ -59,7 +59,7 @@ class Rated:
         """Return success by remaining budget: budget, success, success_low, success_high, dialogues."""
         return by_budget(self.budgets, self.ratings)
 
-    def compare(self, seed: int) -> pd.DataFrame:
+    def compare(self) -> pd.DataFrame:
         """Compare the budget, and what knows nothing but status or length, with the first rating.
 
         Columns: as of `against_ratings`. Raises NotEnough where fewer than 30 dialogues are rated.
