@@ -63,8 +63,8 @@ def impatient() -> Corpus:
 
 @pytest.fixture(scope="module")
 def small() -> Corpus:
-    """Three users to learn from, five to judge."""
-    return split(world(users=10, seed=7, language="en"), 3, 5)
+    """Three users to learn from, ten to judge."""
+    return split(world(users=15, seed=7, language="en"), 3, 10)
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ LOOK = Extent(60, 5, "published", 6000, False)
 def world():
     whole = load("sample/en")
     parts = whole.split()
-    return whole.of_users([*parts["train"], *parts["test"][:7]])
+    return whole.of_users([*parts["train"], *parts["test"][:12]])
 
 
 @pytest.fixture(scope="module")

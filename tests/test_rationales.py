@@ -259,7 +259,7 @@ def test_a_memory_is_kept_as_it_was_built():
 
     kept = Noting(Known())
     assert compute(partial(kept.build, two_scenarios().block("u00", "gift"))) is memory
-    assert kept.notes["u00", "gift", 0].memory is memory and kept.name == "known"
+    assert kept.notes["u00", "gift", 0].memory == memory and kept.name == "known"
 
 
 def test_memories_come_home_from_other_processes(model, server, monkeypatch):

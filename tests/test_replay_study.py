@@ -43,9 +43,9 @@ def sample() -> Corpus:
 
 
 def small(corpus: Corpus, extras: bool = True) -> Corpus:
-    """Four test users and three train users of it."""
+    """Twelve test users and three train users of it."""
     split = corpus.split()
-    few = dataclasses.replace(corpus.of_users([*split["test"][:4], *split["train"][:3]]), name="few")
+    few = dataclasses.replace(corpus.of_users([*split["test"][:12], *split["train"][:3]]), name="few")
     return few if extras else dataclasses.replace(few, extras={})
 
 

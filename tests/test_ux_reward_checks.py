@@ -11,7 +11,7 @@ from reward_made import made
 from sklearn.metrics import roc_auc_score
 
 from perslib.errors import DataError
-from perslib.stats import compare_auroc, interval, resample_users, reward_numbers, selective_risk
+from perslib.stats import compare_auroc, resample_users, reward_numbers, selective_risk
 from perslib.stats.detection import auroc_under
 from perslib.stats.probabilities import Abstention, cheapest_threshold, fit_abstention, fit_calibration
 from perslib.ux.reward import Reward, swapped
@@ -147,12 +147,12 @@ def test_auroc_and_its_interval():
     assert table.loc[1, "auroc"] == pytest.approx(1 - roc_auc_score(gold, p), abs=1e-12)
     assert table.loc[0, "auroc_low"] < table.loc[0, "auroc"] < table.loc[0, "auroc_high"]
     assert table.loc[1, "ahead_low"] > 0 and table.loc[1, "ahead_p"] < 0.001
-    # Each resample is a sample of users, with repeats: by hand for the first.
+    # Users may count several times, or not at all: by hand for one of the columns.
     weights = resample_users(30, 50)
     number = np.arange(300) % 30
     drawn = auroc_under(gold == 1, p, number, weights)
     assert drawn[7] == pytest.approx(roc_auc_score(gold, p, sample_weight=weights[number, 7]))
-    assert interval(drawn[1:])[0] > 0.5
+    assert np.quantile(drawn, 0.02) > 0.5
     many = np.vstack([weights, np.zeros((400, 51))])  # users without a case change nothing but the way
     np.testing.assert_array_equal(auroc_under(gold == 1, p, number, many), drawn)
 

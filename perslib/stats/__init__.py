@@ -24,7 +24,16 @@ from perslib.stats.measures import METRICS, measure
 from perslib.stats.pairs import compare_paired, mcnemar, rank_sets, rank_sets_of_shares, ranks_left_open
 from perslib.stats.picks import picks
 from perslib.stats.power import Components, cases_needed, components, power_of, users_needed
-from perslib.stats.ppi import Estimate, Powered, UserSums, classical_mean, ppi_difference, ppi_mean, ppi_of_sums
+from perslib.stats.ppi import (
+    FEWEST_LABELLED,
+    Estimate,
+    Powered,
+    UserSums,
+    classical_mean,
+    ppi_difference,
+    ppi_mean,
+    ppi_of_sums,
+)
 from perslib.stats.preference import centre_doubly, length_audit, own_family_gaps, own_family_preference
 from perslib.stats.probabilities import (
     at_learned_threshold,
@@ -63,8 +72,8 @@ from perslib.stats.tastes import tastes
 from perslib.stats.thresholds import fit_thresholds
 
 __all__ = [
-    "FEWEST_FLIPPED", "FEWEST_USERS", "FLIPS", "LEVEL", "METRICS", "RESAMPLES", "SCORES", "SEED", "Components", "Estimate", "Floats",
-    "Powered", "Resamples", "Ties", "Tilted", "UserSums", "agreement", "agreement_between",
+    "FEWEST_FLIPPED", "FEWEST_LABELLED", "FEWEST_USERS", "FLIPS", "LEVEL", "METRICS", "RESAMPLES", "SCORES", "SEED",
+    "Components", "Estimate", "Floats", "Powered", "Resamples", "Ties", "Tilted", "UserSums", "agreement", "agreement_between",
     "at_learned_threshold", "best_threshold", "bradley_terry", "calibrated", "calibration_bins",
     "cases_needed", "centre_doubly", "classical_mean", "cohen", "cohen_under", "compare_auroc", "compare_paired",
     "components", "correlation", "coverage", "detection", "disagreements", "escapes", "estimate",

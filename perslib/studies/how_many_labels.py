@@ -97,10 +97,10 @@ def collect_ratings(
     turns = known[TURN].drop_duplicates()
     if 0 < limit < len(turns):
         known = known.merge(turns.sample(limit, random_state=seed), on=TURN)
-    if known["user"].nunique() < stats.FEWEST_USERS:
+    if known["user"].nunique() < stats.FEWEST_LABELLED:
         raise DataError(
             f"People's scores of {known['user'].nunique()} test users' replies are known",
-            f"It takes {stats.FEWEST_USERS} users to draw from, better twenty: give more of them, or set limit = -1.",
+            f"It takes {stats.FEWEST_LABELLED} users to draw from, better twenty: give more of them, or set limit = -1.",
         )
     return known.reset_index(drop=True)
 
@@ -256,7 +256,7 @@ def measure_choices(pool: Pool, who: np.ndarray, labelled: int) -> pd.DataFrame:
 def pick_budget(measured: pd.DataFrame, about: int = 10) -> int:
     """Return the budget that sentences speak of: the one nearest ten users, with intervals where any has them."""
     tried = measured.loc[measured["method"] == LABELS, "labelled"]
-    enough = tried[tried >= stats.FEWEST_USERS]
+    enough = tried[tried >= stats.FEWEST_LABELLED]
     of = enough if len(enough) else tried
     return int(of.iloc[(of - about).abs().argmin()])
 
