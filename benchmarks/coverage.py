@@ -5,8 +5,8 @@ of 100 samples. Populations: the test users of both bundled samples, a synthetic
 put it (`PERSLIB_REAL_DATA`), the test users of PersTurnBench. The judge is `learned`, with real-valued scores and with whole
 ones (`cdf`); gains are over one control, and over whichever control does best in each sample.
 
-`python benchmarks/coverage.py` prints, for each number of users, the coverage of every metric and gain, the worst of them, and
-the rejections of compare_paired and rank_sets where all are equal. It takes some minutes.
+`python benchmarks/coverage.py` prints the coverage of every metric and gain for each number of users, also where a page
+shows no interval since it covers too rarely (`perslib.stats.measures.check_users`). It takes an hour.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from perslib.stats.jackknife import interval
 
 from perslib.corpus import BLOCK, Corpus, load
 from perslib.judge import LearnedJudge
 from perslib.judge.history import controls
-from perslib.stats import METRICS, with_gold
+from perslib.stats import METRICS, interval, with_gold
 from perslib.stats.measures import LOWER_IS_BETTER, measure_under, scale_of
 from perslib.stats.sums import Sums
 from perslib.studies.verification import judged

@@ -66,7 +66,7 @@ def scored(answers: pd.DataFrame, people: Sequence[Person], tokens: Tokens | Non
 def results(samples: pd.DataFrame) -> pd.DataFrame:
     """Means over all samples, one row a method, task and metric; BLEU in [0, 100], G in [0, 100], S in [−100, 100].
 
-    Columns: method, backbone, task, metric, value, value_low, value_high (95 %, users resampled; from five users on),
+    Columns: method, backbone, task, metric, value, value_low, value_high (95 %, over users, from ten on),
     samples, users, failed (samples without a value; they are left out).
     """
     rows = []
@@ -86,7 +86,7 @@ def differences(samples: pd.DataFrame, reference: str | None = None, seed: int =
     """`reference` against every other method, or all pairs, on the samples both have a value on, scaled as `results`.
 
     Methods are compared with the same backbone. Columns: method, other, backbone, task, metric, difference,
-    difference_low, difference_high (95 %, users resampled), difference_p (the signs of users' totals flipped),
+    difference_low, difference_high (95 %, over users), difference_p (the signs of users' totals flipped),
     difference_p_holm (corrected for all comparisons of this task and metric), samples, users.
     """
     if reference is not None and reference not in set(samples["method"]):
@@ -146,7 +146,7 @@ def win_tie_lose(pairs: pd.DataFrame, seed: int = SEED) -> pd.DataFrame:
     """Table 3: how often a method wins, ties and loses, one row an opponent and dimension.
 
     Columns: method, other, dimension, win, tie, lose (counts), unscored, lead (share of wins minus share of losses) with
-    lead_low and lead_high (95 %, users resampled), lead_p (users' signs flipped), lead_p_holm (over all opponents in a
+    lead_low and lead_high (95 %, over users), lead_p (users' signs flipped), lead_p_holm (over all opponents in a
     dimension), topics, users.
     """
     counts = [*OUTCOMES, "unscored"]
@@ -169,7 +169,7 @@ def agreement_with_people(pairs: pd.DataFrame, people: pd.DataFrame) -> pd.DataF
     """Table 11: what the judge and people say of the same pairs, one row a dimension.
 
     `people` is what `voted` makes of the votes. Columns: method, other, dimension, judge_win … people_lose, topics (both
-    have an outcome), kappa (Fleiss, over topics that both decide), kappa_low and kappa_high (users resampled), decided.
+    have an outcome), kappa (Fleiss, over topics that both decide), kappa_low and kappa_high (over users), decided.
     """
     if "other" not in people and pairs["other"].nunique() > 1:
         problem = Problem("votes", "do not say which method was compared with which")

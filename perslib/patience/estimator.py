@@ -284,7 +284,7 @@ def status_accuracy(predicted: np.ndarray, status: np.ndarray) -> dict[str, floa
 
 
 def status_rates(predicted: np.ndarray, status: np.ndarray, dialogues: Resamples) -> dict[str, np.ndarray]:
-    """`status_accuracy` in each resample."""
+    """Return `status_accuracy` of all dialogues and without each."""
 
     def share(flags: np.ndarray, among: np.ndarray) -> np.ndarray:
         return ratio(dialogues.total(flags & among), dialogues.total(among))

@@ -1,7 +1,7 @@
 """How much of the truth an estimate has found: turn costs, patience, and when users leave (DEUS, section 5.1).
 
 Estimates are compared with the simulator's own numbers up to a positive scale, since only v_b fixes it. Intervals
-resample dialogues. Status accuracy by itself says little where few dialogues succeed: it stands beside the share
+are over dialogues. Status accuracy by itself says little where few dialogues succeed: it stands beside the share
 of the majority and beside the same balanced over success and failure.
 """
 
@@ -37,7 +37,7 @@ def reward_shares(dialogues: Dialogues) -> pd.DataFrame:
 
 
 def recovered(model: Patience, dialogues: Dialogues) -> pd.DataFrame:
-    """Everything in numbers: a row a measure, with value, value_low and value_high (95 %, over resampled dialogues).
+    """Everything in numbers: a row a measure, with value, value_low and value_high (95 %, over dialogues).
 
     step_r             Pearson over all turns, of f and the true reward
     level_r            Pearson over levels of the true reward with at least 30 turns, of their means
@@ -79,7 +79,7 @@ def _of_levels(f: np.ndarray, true: np.ndarray, turns: Resamples) -> dict[str, n
     with np.errstate(invalid="ignore", divide="ignore"):
         means = totals / counts
         within = np.sqrt(np.maximum(np.nansum(squares - totals * means, axis=0), 0) / counts.sum(axis=0))
-        # Which levels count is settled by the sample, not anew in every resample.
+        # Which levels count is settled by the sample, not anew without each dialogue.
         enough = (counts[:, 0] >= FEWEST_TURNS)[:, None] & (counts > 0)
         n, level = enough.sum(axis=0), np.where(enough, at[:, None], 0.0)
         mean = np.where(enough, means, 0.0)

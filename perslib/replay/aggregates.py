@@ -34,7 +34,7 @@ def summary(verdicts: pd.DataFrame, score: str = SCORE, *, inclusion: pd.DataFra
       blocks' means
     - sat, dsat: shares of turns at 4 and above, 3 and below, after rounding by `perslib.stats.to_scale`, so
       that every scored turn is one of the two
-    - each of these six with …_low and …_high, a percentile interval over resampled users (from five users on)
+    - each of these six with …_low and …_high, an interval over users (from ten on)
     - n1 … n5: how many scores round to 1 … 5; share1 … share5: the share of turns they stand for
 
     With `inclusion`, the replay set the turns were drawn in, every mean and share weighs a turn by the inverse of

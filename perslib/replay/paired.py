@@ -43,7 +43,7 @@ def against(
       non_tie_win_rate = win / (win + lose); mean_delta
     - user_win, …, task_win, …, block_win, …: the same five for the means of users, scenarios, blocks instead of
       turns, each group one vote, as published
-    - each with …_low and …_high, a percentile interval over resampled users (from five users on)
+    - each with …_low and …_high, an interval over users (from ten on)
     - mean_delta_p: of "mean_delta is zero", by flipping the sign of all of a user's differences together;
       mean_delta_p_holm: corrected for all pairs of this judge
 

@@ -31,7 +31,7 @@ def ranking_views(
     A view is one judge and backbone with one score column of `scores` (one column a calibrator), for each frame of a
     mapping (one frame a replay set).
     Columns: view, other (told apart by what they differ in), candidates (in both), users (in either), tau, tau_low,
-    tau_high (resampled users; from five on), best_agrees, worst_agrees (the observed first and last are the same;
+    tau_high (resampled users), best_agrees, worst_agrees (the observed first and last are the same;
     never so where fewer than two candidates are ranked in both, for then nothing was compared).
     """
     rows = []

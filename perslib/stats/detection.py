@@ -261,7 +261,7 @@ def auroc_under(
     """Compute AUROC under each column of user weights: of all pairs of a good and a bad case, how many are in order; ties count half.
 
     Both ways are exact. Of few users, the pairs of each two are counted once and weighed (measured:
-    `benchmarks/bootstrap.py`); of many, the bad weight below every good case is a running sum.
+    `benchmarks/intervals.py`); of many, the bad weight below every good case is a running sum.
     """
     scores, level = np.unique(p, return_inverse=True)
     above, below = (  # scores × users

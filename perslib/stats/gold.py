@@ -125,8 +125,8 @@ def reliability(verdicts: pd.DataFrame, corpus: Corpus, score: str = "raw", bins
     """Mean gold against predicted score, for a calibration plot: on the diagonal a judge is right on average.
 
     Up to 2 · `bins` different scores each stand for themselves; finer ones fall into `bins` groups of about
-    equal size. Columns: judge, backbone, predicted (mean of the group), gold (mean), gold_low, gold_high (95 %, users
-    resampled), turns, users.
+    equal size. Columns: judge, backbone, predicted (mean of the group), gold (mean), gold_low, gold_high (95 %, over
+    users), turns, users.
     """
     tables = []
     for row, own in of_judges(with_gold(verdicts, corpus, [score])):

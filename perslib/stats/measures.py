@@ -66,7 +66,7 @@ def _rank_correlation(table: np.ndarray) -> np.ndarray:
 
 
 def spearman(r: Resampled) -> np.ndarray:
-    """Pearson's r of midranks, ranked anew in each resample.
+    """Pearson's r of midranks, ranked anew under each column of weights.
 
     If the tables are coarse, all values are moved by what that changes in the sample itself.
     """
@@ -237,15 +237,17 @@ def scale_of(name: str) -> Scale:
 
 
 FEWEST_OF_CLASSES, FEWEST_OF_GAINS = 30, 50
-"""Users from which shares of turns on the right side of the boundary have an interval, and their gains. Fewer users carry
-these, and intervals cover too rarely (`benchmarks/coverage.py`)."""
+"""Users from which shares of turns on the right side of the boundary, and gains in QWK, have an interval; and gains in such
+shares. Fewer users carry these, and intervals cover too rarely (`benchmarks/coverage.py`)."""
 
 
 def check_users(name: str, values: np.ndarray, *, is_gain: bool = False) -> np.ndarray:
     """Return a metric's values, or the sample's alone where too few users are there for an interval of this metric."""
-    fewest = FEWEST_OF_GAINS if is_gain else FEWEST_OF_CLASSES
-    has_too_few = (scale_of(name) == "share" or name == "kappa") and not name.startswith("pu_") and name != "auc"
-    return values[..., :1] if has_too_few and values.shape[-1] - 1 < fewest else values
+    of_classes = (scale_of(name) == "share" or name == "kappa") and not name.startswith("pu_") and name != "auc"
+    fewest = FEWEST_OF_CLASSES if of_classes or (is_gain and name == "qwk") else 0
+    if of_classes and is_gain:
+        fewest = FEWEST_OF_GAINS
+    return values[..., :1] if values.shape[-1] - 1 < fewest else values
 
 
 def measure_under(sums: Sums, metrics: Iterable[str], weights: np.ndarray) -> dict[str, np.ndarray]:

@@ -16,9 +16,9 @@ from scipy.stats import rankdata
 
 from perslib.stats.calibration import to_scale
 
-#: Largest table of gold by score that is resampled. Up to 204 different scores it is exact; finer scores are
+#: Largest table of gold by score that intervals come from. Up to 204 different scores it is exact; finer scores are
 #: taken together to as many groups of neighbouring ranks (32 where gold is centred and thus fine as well). The
-#: sample's own value stays exact; resampled ones move by less than 0.001 (0.003), far less than they vary.
+#: sample's own value stays exact; those without a user move by less than 0.001 (0.003), far less than they vary.
 CELLS = 1024
 #: Columns of weights taken at a time: tables of this many fit into the processor's cache.
 _CHUNK = 256
@@ -27,7 +27,7 @@ _CHUNK = 256
 class Sums:
     """Gold and scores of one judge, turn by turn, ready to be summed by user.
 
-    `user` holds the user's number for each turn, `users` is how many users there are in the resampling,
+    `user` holds the user's number for each turn, `users` is how many users there are,
     including those of whom this judge scored nothing; `block` the number of the turn's block (user and scenario),
     without which a user counts as one block.
     """

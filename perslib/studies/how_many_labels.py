@@ -146,7 +146,7 @@ def build_pool(known: pd.DataFrame, judge: str) -> Pool:
 def compare_candidates(known: pd.DataFrame) -> pd.DataFrame:
     """Compare each candidate's mean by people with the judge's, and correlate the two.
 
-    Columns: candidate, turns, gold, gold_low, gold_high (users resampled), judged, bias, and the correlation of judge and
+    Columns: candidate, turns, gold, gold_low, gold_high (over users), judged, bias, and the correlation of judge and
     people over turns (r_turns) and over users' means (r_users), missing below thirty turns.
     """
     by_people = stats.mean_by(known, "gold", "candidate").set_index("candidate").filter(like="mean")
@@ -283,7 +283,7 @@ def _measure_all(pool: Pool, who: np.ndarray, k: int, cases: Iterable[tuple[str,
         errors, alone = own.value - truth, by_labels.value - truth
         row = {"judge": None if method == LABELS else judge, "method": method, "labelled": k, "lam": lam}
         row |= _average(_by_study(pool, own)) | estimate(
-            np.abs(_resampled_mean(errors[one])).mean(axis=0), "bias", "error"
+            np.abs(_mean_without_each(errors[one])).mean(axis=0), "bias", "error"
         )
         for name, rows_of in worths.items():
             drawn = _worth(k, errors[rows_of], alone[rows_of])
@@ -322,7 +322,7 @@ def _average(by_study: pd.DataFrame) -> dict[str, float]:
     return {f"{name}{end}": value for (name, end), value in table.stack(future_stack=True).items()}
 
 
-def _resampled_mean(values: Floats) -> Floats:
+def _mean_without_each(values: Floats) -> Floats:
     """Return each row's mean over studies, in all of them and without each."""
     known, weights = np.isfinite(values), stats.leave_out(values.shape[1])
     return np.asarray(np.where(known, values, 0) @ weights / np.maximum(known @ weights, 1))

@@ -113,7 +113,7 @@ def _pattern(row: Mapping[Any, Any], grounds: Grounds) -> str | None:
 def estimate_shares(found: pd.DataFrame) -> pd.DataFrame:
     """Estimate how often each pattern occurs where user and judge are dissatisfied; one row a judge and pattern.
 
-    Columns: judge, backbone, pattern, turns, share, share_low, share_high (95 % interval, users resampled).
+    Columns: judge, backbone, pattern, turns, share, share_low, share_high (95 % interval over users).
     """
     rows = []
     for row, own in of_judges(found[found["pattern"].isin(PATTERNS)]):
@@ -240,7 +240,7 @@ def compare_to_blind(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
 
     One row a judge and `named_by`. `accuracy` and `kappa` on turns that both found dissatisfying, `found` on
     all that the user did, where a satisfied judge is wrong; `gain` is the judge's accuracy less the
-    blind one's on the same turns. Each with `_low` and `_high`, users resampled. κ of the blind is 0 by
+    blind one's on the same turns. Each with `_low` and `_high`, with intervals over users. κ of the blind is 0 by
     construction. Drawing is not simulated: its expected accuracy is the mean share of the users' reasons.
     """
     shares, rows = count_reasons(corpus), []
@@ -275,7 +275,7 @@ def measure_bias(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
     """Measure how much more often a judge names a reason than users give it, on turns that both found dissatisfying.
 
     Columns: judge, backbone, reason, given, named (turns), given_share, named_share, ratio (named ÷ given), ratio_low,
-    ratio_high (95 % interval, users resampled; above 1 is over-predicted).
+    ratio_high (95 % interval over users; above 1 is over-predicted).
     """
     rows = []
     for row, own in of_judges(reason_pairs(verdicts, corpus)):

@@ -129,7 +129,7 @@ def of_first_scorer(scored: pd.DataFrame, model: str = "") -> pd.DataFrame:
 
 
 def share_good_replies(scored: pd.DataFrame) -> pd.DataFrame:
-    """Good% of each model, way of asking and scorer, with Wilson bounds by case and bounds of resampled users.
+    """Good% of each model, way of asking and scorer, with Wilson bounds by case and bounds over users.
 
     `liked_percent`, where `truth` is known, is the share with a score of 4 or more.
     """

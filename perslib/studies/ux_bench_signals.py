@@ -153,7 +153,7 @@ def divide_dissatisfaction(found: Behaviour) -> pd.DataFrame:
     Of replies that a message or a click followed. Parts with fewer than `FEWEST_CASES` of them are left out, and so is a
     division with one part.
 
-    Columns: division, part, at (turn, or days since 1970), replies, users, objected_percent with bounds of resampled
+    Columns: division, part, at (turn, or days since 1970), replies, users, objected_percent with bounds over
     users, overall_percent, and for each signal of dissatisfaction the percent of replies of which it is the `objection`.
     """
     replies = found.replies[~found.replies["primary"].isin(["no_followup", "superseded"])]
@@ -270,7 +270,7 @@ def compare_with_ratings(corpus: Corpus, settings: Settings = DEFAULT) -> pd.Dat
 
 
 def compare_scores_by_signal(corpus: Corpus, settings: Settings = DEFAULT) -> pd.DataFrame:
-    """Compare the users' mean score of replies with a signal with that of all others; users resampled.
+    """Compare the users' mean score of replies with a signal with that of all others; intervals are over users.
 
     Columns: signal, strength (clear, weak), turns, mean, difference with bounds; dissatisfied (share of 3 or lower) with
     bounds, beside that of all replies that were followed by a message, low_all; and where a synthetic world knows it, meant

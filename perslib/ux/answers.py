@@ -124,7 +124,7 @@ def good_share(
     """Good% of each group, of all its cases, and of those that have a verdict.
 
     Columns: the groups, cases, replies, verdicts, good, percent (of all cases: what is missing is not good), wilson_low,
-    wilson_high, percent_low, percent_high (units resampled; a case whose unit is not known is its own),
+    wilson_high, percent_low, percent_high (over units; a case whose unit is not known is its own),
     percent_of_verdicts, mean_p. Groups with fewer cases than `fewest` show their counts only.
     """
     rows = []

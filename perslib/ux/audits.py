@@ -86,7 +86,7 @@ def choices_on(
 def position_audit(
     judge: Judge, pairs: pd.DataFrame, corpus: Corpus, backbone: Backbone | None = None, **choosing: Any
 ) -> pd.DataFrame:
-    """Measure what the order of showing does to the judge's choices: one row as of `order_effects`, users resampled.
+    """Measure what the order of showing does to the judge's choices: one row as of `order_effects`, with intervals over users.
 
     `choosing` are settings of `choices_on`: margin, fit, progress.
     """
@@ -139,7 +139,7 @@ def padding_audit(
 ) -> pd.DataFrame:
     """What empty words do to a judge's score: each reply as it is, and padded to about twice its length; one row.
 
-    Columns: judge, as_is and with_padding (mean scores), padding_change with bounds (users resampled) and p, raised and
+    Columns: judge, as_is and with_padding (mean scores), padding_change with bounds (over users) and p, raised and
     lowered (shares of replies), turns, users, unscored. Length alone should not raise a score. `blocks` are judged instead of drawn ones where they are given.
     """
     blocks = list(targets(corpus, limit=limit, seed=seed)) if blocks is None else blocks

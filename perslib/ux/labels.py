@@ -126,7 +126,7 @@ def strategies_of(
 def labeller_agreement(
     labelled: pd.DataFrame, *, one: str = "strategy", other: str = "labelled", names: Sequence[str] = STRATEGIES
 ) -> pd.DataFrame:
-    """Cohen's κ of two labellings, of all labels and of each of the `names` against the rest; cases resampled.
+    """Cohen's κ of two labellings, of all labels and of each of the `names` against the rest; intervals are over cases.
 
     Columns: label ("all" first), kappa, kappa_low, kappa_high, equal (share of equal labels), one and other (how many each calls
     so), replies (that both labelled), unlabelled.
@@ -147,7 +147,7 @@ def labeller_agreement(
 
 
 def strategy_shares(labelled: pd.DataFrame) -> pd.DataFrame:
-    """How often each strategy is the primary one, in percent of all replies, with intervals over resampled cases.
+    """How often each strategy is the primary one, in percent of all replies, with intervals over cases.
 
     Columns: strategy (those of Table 4 and other), replies, percent, percent_low, percent_high.
     """

@@ -126,7 +126,7 @@ METRICS = ("balanced_accuracy", "good_acc", "bad_acc", "positive_bias", "d_prime
 
 
 def measure_beside_wall(verdicts: pd.DataFrame, baselines: pd.DataFrame, *, seed: int = SEED) -> pd.DataFrame:
-    """Measure judges and baselines on their cases, a row each; users resampled, where they are known.
+    """Measure judges and baselines on their cases, a row each; intervals are over users, where they are known.
 
     Columns: judge, is_baseline, cases, good and bad (how many of them), each of `METRICS` with bounds, and at_learned, the
     balanced accuracy at a threshold learned on other users.
